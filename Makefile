@@ -1,0 +1,86 @@
+# `make` sets up .venv; `make help` lists the targets.
+PYTHON  ?= python3
+PROFILE ?= default
+JOBS    ?= 2
+PORT    ?= 8000
+BIN     := .venv/bin
+READY   := .venv/.ready
+HTML    := book/_build/html
+CHROMIUM := chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
+            --disable-background-networking --disable-component-update --disable-sync
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+
+.PHONY: setup help book test lint format run serve check pdf bench lock clean
+.DELETE_ON_ERROR:
+
+setup: $(READY)  ## Create .venv with the locked versions and this package (done by every other target)
+
+help:  ## List the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-7s %s\n", $$1, $$2}'
+	@echo "  PROFILE=smoke|default|paper (now $(PROFILE)), PYTHON=python3.12, JOBS=2, PORT=8000"
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "paperlib needs Python 3.11 or newer, and $(PYTHON) is not: try make PYTHON=python3.12"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+book: $(READY)  ## Run every notebook that changed and build the HTML book (PROFILE=)
+	$(BIN)/paperlib run --all --profile $(PROFILE) --jobs $(JOBS)
+	@# Sphinx forgets a warning on its next run, so a failed build must start from nothing.
+	@$(BIN)/jupyter-book build book -W --keep-going -q >/dev/null || { rm -rf book/_build/.doctrees; \
+	  echo "The book was not built: mend what the warnings above name"; exit 1; }
+	@echo "The book is ready: $(HTML)/index.html"
+
+test: lint  ## Lint, types, import directions, notebooks without outputs, and all tests
+	$(BIN)/pytest -n $(JOBS) -m "not browser"
+
+lint: $(READY)  ## The checks of `make test` that run nothing
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/nbstripout --keep-id --verify notebooks/*.ipynb
+
+format: $(READY)  ## Format the code and strip the notebooks
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/nbstripout --keep-id notebooks/*.ipynb
+
+run: $(READY)  ## Run one notebook: NB=output_set_gain P="trials=20 seed=1" PROFILE=smoke
+	@test -n "$(NB)" || { echo 'say which notebook, such as: make run NB=output_set_gain P="trials=20"'; \
+	  $(BIN)/paperlib list; exit 2; }
+	$(BIN)/paperlib run $(NB) --profile $(PROFILE) $(foreach p,$(P),-p '$(p)')
+
+serve: $(HTML)/index.html  ## Serve the built book on http://localhost:8000 (PORT=)
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory $(HTML) $(PORT)
+
+check: $(HTML)/index.html  ## Check the built book: offline, links, alt text, Chromium
+	$(BIN)/python .ci/check_book.py $(HTML)
+	$(BIN)/pytest -n $(JOBS) tests/browser
+
+pdf: $(HTML)/index.html  ## Print the book to book/_build/paperlib.pdf with Chromium
+	$(BIN)/jupyter-book build book --builder singlehtml -q >/dev/null
+	$(CHROMIUM) --virtual-time-budget=60000 --no-pdf-header-footer \
+	  --print-to-pdf=book/_build/paperlib.pdf "file://$(CURDIR)/book/_build/singlehtml/index.html"
+
+$(HTML)/index.html:
+	@echo "there is no built book yet: run make book first"; exit 1
+
+bench: $(READY)  ## Time the bounds
+	$(BIN)/pytest tests/benchmarks --benchmark-enable --benchmark-only
+
+lock:  ## Add what pyproject.toml newly asks for to requirements.lock and environment.yml
+	@# Locked versions stay; to move one, delete its line from requirements.lock first.
+	rm -rf build/lock
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/pip install --quiet -c requirements.lock '.[all]'
+	build/lock/bin/pip freeze --exclude paperlib | build/lock/bin/python .ci/lock.py
+	rm -rf build/lock
+
+clean:  ## Remove what was generated; committed results and .venv stay
+	rm -rf book/_build book/_generated book/notebooks runs build
+	rm -rf .pytest_cache .ruff_cache .hypothesis .benchmarks .import_linter_cache

@@ -1,0 +1,62 @@
+"""Make the HTML self-contained: MathJax from sphinx-mathjax-offline, no script from the network."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.util.fileutil import copy_asset, copy_asset_file
+
+
+def mathjax_folder() -> Path:
+    """Where the installed MathJax lies; the package's name is not an identifier, so it cannot be imported."""
+    spec = importlib.util.find_spec("sphinx-mathjax-offline")
+    if spec is None or not spec.submodule_search_locations:
+        raise RuntimeError("sphinx-mathjax-offline is not installed: type make")
+    return Path(spec.submodule_search_locations[0]) / "static" / "mathjax"
+
+
+def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
+    """Copy one script and its fonts (2 of the package's 24 MB)."""
+    out = Path(app.outdir) / "_static" / "mathjax"
+    if error or app.builder.format != "html" or out.exists():
+        return
+    fonts = "output/chtml/fonts"
+    (out / fonts).mkdir(parents=True)
+    copy_asset_file(str(mathjax_folder() / "tex-chtml-full.js"), str(out))
+    copy_asset(str(mathjax_folder() / fonts), str(out / fonts))
+
+
+def copy_styles(app: Sphinx, error: Exception | None) -> None:
+    """Copy our style sheet even when no page changed, which Sphinx does not."""
+    if not error and app.builder.format == "html":
+        copy_asset(str(Path(app.srcdir) / "_static"), str(Path(app.outdir) / "_static"))
+
+
+def drop_thebe(app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Leave out the live-code scripts: they name a network address, and are declared twice."""
+    context["script_files"] = [
+        script
+        for script in context.get("script_files", [])
+        if "thebe" not in str(script) and "THEBE_JS_URL" not in str(getattr(script, "attributes", ""))
+    ]
+
+
+def set_theme(app: Sphinx, config: Config) -> None:
+    """One search bar, and the reader's own choice of light or dark.
+
+    Set here because `html_theme_options` in _config.yml would replace Jupyter Book's own options.
+    """
+    config.html_theme_options.setdefault("navbar_persistent", [])
+    config.html_context = {**(config.html_context or {}), "default_mode": "auto"}
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.config.mathjax_path = "mathjax/tex-chtml-full.js"
+    app.connect("config-inited", set_theme)
+    app.connect("build-finished", copy_mathjax)
+    app.connect("build-finished", copy_styles)
+    app.connect("html-page-context", drop_thebe, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

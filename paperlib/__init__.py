@@ -1,0 +1,1 @@
+"""Audit the privacy of machine-learning models without retraining them."""

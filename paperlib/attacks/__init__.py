@@ -1,0 +1,1 @@
+"""Attacks: from losses and log-probabilities to membership scores."""

@@ -1,0 +1,228 @@
+"""Dataset inference: was a set of identifiers trained on? Boosted trees on attack scores, and a rank test."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import kstest
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from paperlib.core import AuditResult, FloatArray, IntArray, check_choice
+
+SCHEDULES = ("forward", "kfold")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DatasetInference(AuditResult):
+    """Evidence that a set of identifiers was trained on.
+
+    Attributes:
+        p_value: Of the one-sided test: identifiers rank better than chance.
+        p_value_two_sided: Of the two-sided test, the paper's: ranks are not uniform.
+        ranks: Rank of each identifier among its candidates, 1 is best, shape (n,).
+        positions: Rank as a share of the set, spread evenly within its cell: uniform on (0, 1) if nothing was
+            trained on, shape (n,).
+        set_size: Candidates per identifier, itself included.
+        schedule: "forward" or "kfold".
+    """
+
+    p_value: float
+    p_value_two_sided: float
+    ranks: IntArray
+    positions: FloatArray
+    set_size: int
+    schedule: str
+
+    @property
+    def headline(self) -> str:
+        return (
+            f"p = {_shown(self.p_value)} one-sided, {_shown(self.p_value_two_sided)} two-sided "
+            f"({self.ranks.size} identifiers, {self.set_size} candidates each, {self.schedule})"
+        )
+
+
+def infer_dataset(
+    features: ArrayLike,
+    *,
+    folds: int = 5,
+    schedule: str = "forward",
+    trees: int = 30,
+    within_set: bool = True,
+    seed: int = 0,
+) -> DatasetInference:
+    """Test whether identifiers rank better than alternatives that could have stood in their place.
+
+    Boosted trees learn from the attacks' scores to tell identifiers from alternatives. All candidates of one
+    identifier are in one fold and are scored by trees that did not see them.
+
+    Guarantee:
+        With ``schedule="forward"``, if the model does not depend on which candidate of each set is the
+        identifier, both p-values are uniform: each fold is scored by trees that saw earlier folds only (the
+        first by the mean of the standardized attacks), so given all before it its ranks are uniform. With
+        "kfold", the paper's schedule, each fold's trees saw all others; folds then judge each other, ranks
+        are dependent, and the test rejects too often (in our simulations 2 to 7 % at a nominal 1 %).
+
+    Args:
+        features: Attack scores, higher means member, shape (n, 1 + c, attacks); the identifier comes first.
+        folds: 2 to n.
+        schedule: "forward" (ours) or "kfold" (the paper's).
+        trees: Boosting rounds, 1 or more.
+        within_set: Standardize each attack within each set, which takes out what the identifiers' contexts
+            have in common.
+        seed: Of the folds, the ties and the places within cells.
+
+    Returns:
+        `DatasetInference`.
+
+    Raises:
+        ValueError: Features of another shape or not finite, fewer than 2 candidates or fewer identifiers than
+            folds, or unknown options.
+
+    Source:
+        Natural identifiers, section 5, after Maini et al. (2024). The forward schedule, the exact discrete
+        test and the one-sided alternative are this project's.
+
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.normal(size=(60, 8, 2))
+    >>> scores[:, 0] += 2.0
+    >>> found = infer_dataset(scores, trees=5)
+    >>> found.p_value < 0.001, found.set_size
+    (True, 8)
+    """
+    table = _checked(features, folds)
+    check_choice("schedule", schedule, SCHEDULES)
+    if trees < 1:
+        raise ValueError(f"trees: expected 1 or more, got {trees}")
+    rng = np.random.default_rng(seed)
+    scores = _out_of_fold(table, folds, schedule, trees, within_set, rng)
+    ranks, positions = ranks_and_positions(scores, rng)
+    return DatasetInference(
+        p_value=rank_test(positions, one_sided=True),
+        p_value_two_sided=rank_test(positions, one_sided=False),
+        ranks=ranks,
+        positions=positions,
+        set_size=table.shape[1],
+        schedule=schedule,
+        claim=_claim(schedule),
+        assumptions=_assumptions(schedule),
+    )
+
+
+def rank_test(positions: ArrayLike, *, one_sided: bool) -> float:
+    """Kolmogorov-Smirnov p-value that ranks are uniform, exact for discrete ranks.
+
+    Guarantee:
+        Uniform p-values if the positions come from `ranks_and_positions` and each rank is uniform on its set.
+        The usual test on ranks themselves is conservative, because they take few values.
+
+    Args:
+        positions: In (0, 1), small where the identifier ranks well, shape (n,).
+        one_sided: Whether only good ranks count as evidence.
+
+    >>> rank_test([0.05, 0.1, 0.12, 0.3], one_sided=True) < rank_test([0.7, 0.8, 0.9, 0.95], one_sided=True)
+    True
+    """
+    alternative = "greater" if one_sided else "two-sided"
+    return float(kstest(np.asarray(positions, dtype=float), "uniform", alternative=alternative).pvalue)
+
+
+def ranks_and_positions(scores: FloatArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
+    """Ranks, ties at random, and their positions, spread evenly within the cells of the ranks.
+
+    Args:
+        scores: Shape (n, 1 + c), higher means member; the identifier comes first.
+        rng: Of ties and places within cells.
+
+    Returns:
+        Ranks from 1 to 1 + c, and positions in (0, 1), both of shape (n,).
+
+    >>> ranks_and_positions(np.array([[3.0, 1.0, 2.0], [0.0, 5.0, 5.0]]), np.random.default_rng(0))[0]
+    array([1, 3])
+    """
+    better = (scores[:, 1:] > scores[:, :1]).sum(axis=1)
+    tied = (scores[:, 1:] == scores[:, :1]).sum(axis=1)
+    ranks = 1 + better + rng.integers(0, tied + 1)
+    return ranks.astype(np.int64), (ranks - rng.random(ranks.size)) / scores.shape[1]
+
+
+def standardized_within_sets(features: FloatArray) -> FloatArray:
+    """Each attack with mean 0 and deviation 1 within each set; 0 where all candidates score alike.
+
+    The whole set is treated alike, so nothing tells which candidate is the identifier.
+    """
+    centred = features - features.mean(axis=1, keepdims=True)
+    deviation = features.std(axis=1, keepdims=True)
+    smallest = 1e-12 * np.maximum(1.0, np.abs(features).max(axis=1, keepdims=True))
+    return np.where(deviation > smallest, centred / np.maximum(deviation, smallest), 0.0)
+
+
+def _out_of_fold(
+    features: FloatArray, folds: int, schedule: str, trees: int, within_set: bool, rng: np.random.Generator
+) -> FloatArray:
+    """Score of every candidate by trees that did not see its set, shape (n, 1 + c)."""
+    relative = standardized_within_sets(features)
+    used = relative if within_set else features
+    fold = rng.permutation(np.arange(len(features)) % folds)
+    scores = np.empty(features.shape[:2])
+    for number in range(folds):
+        seen = fold < number if schedule == "forward" else fold != number
+        held = fold == number
+        scores[held] = _fitted(used[seen], trees)(used[held]) if seen.any() else relative[held].mean(axis=2)
+    return scores
+
+
+def _fitted(features: FloatArray, trees: int) -> Any:
+    member = np.zeros(features.shape[:2])
+    member[:, 0] = 1.0
+    options: dict[str, Any] = {"max_leaf_nodes": 8, "min_samples_leaf": 10, "early_stopping": False}
+    model = HistGradientBoostingClassifier(max_iter=trees, random_state=0, **options)
+    model.fit(features.reshape(-1, features.shape[2]), member.ravel())
+    return partial(_scores_of, model)
+
+
+def _scores_of(model: Any, features: FloatArray) -> FloatArray:
+    return model.decision_function(features.reshape(-1, features.shape[2])).reshape(features.shape[:2])
+
+
+def _checked(features: ArrayLike, folds: int) -> FloatArray:
+    table = np.asarray(features, dtype=np.float64)
+    if table.ndim != 3 or table.shape[1] < 2 or not table.shape[2]:
+        raise ValueError(
+            f"features: expected shape (identifiers, 1 + alternatives, attacks) with at least 1 alternative "
+            f"and 1 attack, got {table.shape}"
+        )
+    if not np.isfinite(table).all():
+        bad = ~np.isfinite(table).all(axis=(1, 2))
+        raise ValueError(
+            f"features: {int(bad.sum())} of {len(table)} sets hold NaN or infinity "
+            f"(first at index {int(np.flatnonzero(bad)[0])})"
+        )
+    if not 2 <= folds <= len(table):
+        raise ValueError(f"folds: expected 2 to the {len(table)} identifiers, got {folds}")
+    return table
+
+
+def _shown(p_value: float) -> str:
+    return "< 0.0001" if p_value < 1e-4 else f"{p_value:.4f}"
+
+
+def _claim(schedule: str) -> str:
+    level = "" if schedule == "forward" else " only approximately"
+    return (
+        "If the model had not been trained on the identifiers (nor on anything that depends on which of its "
+        f"candidates each one is), a p-value of at most a would occur with probability a{level}. A small "
+        "p-value is evidence of training on this set; a large one is no evidence of the contrary."
+    )
+
+
+def _assumptions(schedule: str) -> tuple[str, ...]:
+    found = [
+        "Each identifier was drawn from the distribution of its generated alternatives, independently of the "
+        "other identifiers and of its context.",
+        "Identifiers are different from each other and occur in no data outside the suspect set.",
+    ]
+    if schedule == "kfold":
+        found.append("The folds' ranks are independent, which K-fold only approximates.")
+    return tuple(found)

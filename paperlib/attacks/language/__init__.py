@@ -1,0 +1,5 @@
+"""Membership scores of texts under causal language models."""
+
+from paperlib.attacks.language.candidates import score_candidates as score_candidates
+from paperlib.attacks.language.formulas import ATTACKS as ATTACKS
+from paperlib.attacks.language.scores import score_texts as score_texts

@@ -1,0 +1,243 @@
+"""One test for every guess count at once: a mixture supermartingale and Ville's inequality.
+
+Order the guesses by confidence, an order computed from the scores alone. If each guess is right
+with probability at most ``q = e^eps / (1 + e^eps)`` given the earlier ones, then
+
+    M_r = integral over p in [q, 1] of prod_i (p/q)^X_i ((1-p)/(1-q))^(1-X_i) dF(p)
+
+is a supermartingale, and it ever reaches ``1/level`` with probability at most ``level``. With F a
+Beta(1/2, 1/2) cut to [q, 1] the integral is a ratio of incomplete betas.
+
+At a fixed r, log M_r has the slope ``h (1 - 1/M_r) - (k - r q) / (q (1-q))`` in q, where the hazard h
+of the prior satisfies ``h q (1-q) <= 1/2``; and M_r >= e implies k - r q > 1/2. So M_r falls in epsilon
+wherever it is at least e, and each test can be inverted by bisection. Levels above 1/3 are tested at 1/3.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betaincc, betaln
+
+from paperlib.core import FloatArray, IntArray, check_counts, check_nonnegative
+
+_LOG_BETA_PRIOR = math.log(math.pi)  # betaln(1/2, 1/2)
+LARGEST = 60.0  # nats; no audit of fewer than e^60 guesses reaches it
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class AnytimeBound:
+    """Outcome of an anytime search.
+
+    Attributes:
+        epsilon: Largest log-odds refuted, nats, at least 0, rounded down.
+        guesses: Guess count at which it was reached (0 if nothing is refuted).
+        correct: Right guesses among them.
+        level: Error probability spent on all guess counts together.
+        failures: Right guesses given away before testing.
+    """
+
+    epsilon: float
+    guesses: int
+    correct: int
+    level: float
+    failures: int
+
+
+def log_mixture(correct: ArrayLike, guesses: ArrayLike, epsilon: ArrayLike) -> FloatArray:
+    """Log of the mixture supermartingale M_r.
+
+    Args:
+        correct: Right guesses k among the first r, 0 to r; broadcasts.
+        guesses: Guess counts r; broadcasts.
+        epsilon: Log-odds tested, nats, at least 0; broadcasts.
+
+    Returns:
+        Broadcast shape; -inf where the value underflows, which only weakens the test.
+
+    >>> round(float(log_mixture(100, 100, 3.254826)), 4)
+    2.9957
+    """
+    k, r, e = np.asarray(correct, float), np.asarray(guesses, float), np.asarray(epsilon, float)
+    with np.errstate(divide="ignore"):
+        kept = np.log(betaincc(k + 0.5, r - k + 0.5, _expit(e)))
+    return np.asarray(_log_upper(k, r, _log_evidence(k, r), e) + kept)
+
+
+def _expit(e: FloatArray | float) -> FloatArray:
+    return np.asarray(1.0 / (1.0 + np.exp(-np.asarray(e))))
+
+
+def _log_evidence(k: FloatArray, r: FloatArray) -> FloatArray:
+    return betaln(k + 0.5, r - k + 0.5) - _LOG_BETA_PRIOR
+
+
+def _log_upper(k: FloatArray, r: FloatArray, evidence: FloatArray, e: FloatArray | float) -> FloatArray:
+    """The mixture without its cut at q: an upper bound on log M_r, and cheap.
+
+    The Beta(1/2, 1/2) prior keeps the mass (2/pi) atan(e^(-eps/2)) above q.
+    """
+    e = np.asarray(e, float)
+    prior_kept = np.log(2.0 / math.pi * np.arctan(np.exp(-e / 2)))
+    return evidence - prior_kept + k * np.log1p(np.exp(-e)) + (r - k) * np.logaddexp(0.0, e)
+
+
+def anytime_epsilon(correct: ArrayLike, *, level: float, failures: int = 0) -> AnytimeBound:
+    """Largest epsilon refuted by a sequence of guesses, searching every guess count.
+
+    Guarantee:
+        If each guess, given the earlier ones, is right with probability at most
+        ``e^eps / (1 + e^eps)``, the result exceeds eps with probability at most ``level``;
+        with ``failures`` = f this still holds when up to f further guesses are right for free.
+
+    Args:
+        correct: 1 for a right guess, 0 for a wrong one, most confident first, shape (n,).
+        level: Error allowed, in (0, 1); more than 1/3 is treated as 1/3.
+        failures: Right guesses given away before testing.
+
+    Raises:
+        ValueError: Values other than 0 and 1, or a level outside (0, 1).
+
+    Source:
+        Ville's inequality for the beta mixture; this project (formulas: one-run audit).
+
+    >>> round(anytime_epsilon([1] * 100, level=0.05).epsilon, 6)
+    3.254826
+    """
+    hits = check_counts("correct", correct)
+    if hits.ndim != 1 or (hits > 1).any():
+        raise ValueError(
+            f"correct: expected a 1-D array of 0 and 1, got shape {hits.shape}, max {hits.max()}"
+        )
+    return anytime_from_counts(np.cumsum(hits), np.arange(1, hits.size + 1), level=level, failures=failures)
+
+
+def anytime_from_counts(
+    correct: IntArray, guesses: IntArray, *, level: float, failures: int = 0
+) -> AnytimeBound:
+    """`anytime_epsilon` from running counts at the allowed stopping points only.
+
+    Args:
+        correct: Right guesses among the first ``guesses``, shape (n,), from one fixed order.
+        guesses: Guess counts at which stopping is allowed, increasing, shape (n,).
+        level: Error allowed, in (0, 1); more than 1/3 is treated as 1/3.
+        failures: Right guesses given away before testing.
+
+    Raises:
+        ValueError: Level outside (0, 1).
+    """
+    search = count_search(correct, guesses, level, failures)
+    low, high = 0.0, 1.0
+    if not search.refutes(low):
+        return AnytimeBound(0.0, 0, 0, level, failures)
+    while high < LARGEST and search.refutes(high):
+        low, high = high, 2 * high
+    low = search.bisect(low, high)
+    return AnytimeBound(low, int(guesses[search.best]), int(correct[search.best]), level, failures)
+
+
+def count_search(correct: IntArray, guesses: IntArray, level: float, failures: int) -> "CountSearch":
+    """The search over given stopping points at one level and one number of free right guesses."""
+    k = np.maximum(np.asarray(correct, float) - check_nonnegative("failures", failures), 0.0)
+    return CountSearch(k, np.asarray(guesses, float), log_threshold(level))
+
+
+class CountSearch:
+    """Asks whether any guess count refutes an epsilon, forgetting counts that cannot refute more."""
+
+    def __init__(self, k: FloatArray, r: FloatArray, threshold: float) -> None:
+        self._k, self._r, self._threshold = k, r, threshold
+        self._evidence = _log_evidence(k, r)
+        self._index = np.arange(k.size)
+        self.best = 0  # position of a count that refutes the last refuted epsilon
+
+    def refutes(self, epsilon: float) -> bool:
+        """Whether some count refutes ``epsilon``; later questions must be about larger ones."""
+        upper = _log_upper(self._k, self._r, self._evidence, epsilon)
+        # At or below the accuracy q every factor of M_r is at most 1.
+        hopeful = np.flatnonzero((upper >= self._threshold) & (self._k > self._r * _expit(epsilon)))
+        if not hopeful.size:
+            return False
+        found = self._confirmed(hopeful, upper, epsilon)
+        if found is None:
+            return False
+        self.best = int(self._index[found])
+        # M_r falls in epsilon, so a count that fails here fails at every larger epsilon.
+        self._k, self._r = self._k[hopeful], self._r[hopeful]
+        self._evidence, self._index = self._evidence[hopeful], self._index[hopeful]
+        return True
+
+    def bisect(self, low: float, high: float) -> float:
+        """Largest refuted epsilon between a refuted and an unrefuted one, from below."""
+        while high - low > TOLERANCE:
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.refutes(middle) else (low, middle)
+        return low
+
+    def _confirmed(self, hopeful: IntArray, upper: FloatArray, epsilon: float) -> int | None:
+        """A count among ``hopeful`` that refutes epsilon exactly; the likeliest is tried first."""
+        likeliest = hopeful[np.argmax(upper[hopeful])]
+        for tried in (np.array([likeliest]), hopeful):
+            exact = log_mixture(self._k[tried], self._r[tried], epsilon)
+            if exact.max() >= self._threshold:
+                return int(tried[np.argmax(exact)])
+        return None
+
+
+def anytime_curve(
+    correct: IntArray, guesses: IntArray, *, level: float, failures: int = 0, ceiling: float = LARGEST
+) -> FloatArray:
+    """The bound each guess count gives alone; all hold together at error ``level``.
+
+    Args:
+        correct: Right guesses among the first ``guesses``, shape (n,).
+        guesses: Guess counts, shape (n,).
+        level: Error allowed for the whole curve, in (0, 1).
+        failures: Right guesses given away before testing.
+        ceiling: No entry exceeds this, nats; a known bound saves time.
+
+    Returns:
+        Nats, shape (n,), 0 where nothing is refuted. Its maximum is `anytime_from_counts`.
+    """
+    threshold = log_threshold(level)
+    k = np.maximum(np.asarray(correct, float) - failures, 0.0)
+    r = np.asarray(guesses, float)
+    low, high = np.zeros_like(r), np.full_like(r, ceiling)
+    some = log_mixture(k, r, 0.0) >= threshold
+    while float((high - low).max(initial=0.0)) > TOLERANCE:
+        middle = (low + high) / 2
+        refuted = log_mixture(k, r, middle) >= threshold
+        low, high = np.where(refuted, middle, low), np.where(refuted, high, middle)
+    return np.where(some, low, 0.0)
+
+
+def failure_budget(mean_failures: float, beta: float) -> tuple[float, int]:
+    """Split an error ``beta`` between the anytime test and free right guesses of known mean.
+
+    By Markov's inequality more than f free right guesses happen with probability at most
+    ``mean_failures / (f + 1)``; the rest of beta goes to the test.
+
+    Args:
+        mean_failures: Bound on their mean: ``2 m delta`` in a one-run audit.
+        beta: Total error, in (0, 1).
+
+    Returns:
+        Level of the test and f, both fixed before looking at the data;
+        ``level + mean_failures / (f + 1) <= beta``.
+
+    >>> failure_budget(0.0, 0.05)
+    (0.05, 0)
+    """
+    if mean_failures <= 0.7 * beta:
+        return beta - mean_failures, 0
+    failures = math.ceil(mean_failures / (0.7 * beta)) - 1
+    return beta - mean_failures / (failures + 1), failures
+
+
+def log_threshold(level: float) -> float:
+    """What log M_r must reach to refute at error ``level``."""
+    if not 0 < level < 1:
+        raise ValueError(f"level: expected a number in (0, 1), got {level!r}")
+    return max(math.log(1 / level), math.log(3))

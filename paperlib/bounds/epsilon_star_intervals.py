@@ -1,0 +1,238 @@
+"""Intervals around Epsilon*: region and delta method for normals, band for samples, BCa for both."""
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.special import betaincinv, fdtri, ndtri
+from scipy.stats import DegenerateDataWarning, bootstrap
+
+from paperlib.bounds.epsilon_star_rates import definition_terms, normals_epsilon
+from paperlib.bounds.normal_fit import NormalFit
+from paperlib.core import FloatArray
+
+BOOTSTRAP_LIMIT = 5_000
+"""Most losses, both sets together, for BCa: its jackknife recomputes Epsilon* once per loss."""
+
+_RESAMPLES = 999
+_ANGLES, _RADII, _FINE = 49, 4, 17
+_RANKS_PER_TAIL = 64
+
+Interval = tuple[float, float]
+
+
+def region_interval(train: NormalFit, population: NormalFit, delta: float, confidence: float) -> Interval:
+    """Smallest and largest Epsilon* over a joint confidence region of the two fitted normals.
+
+    Epsilon* of two normals depends on two numbers, the gap of their means and the ratio of their
+    standard deviations, in units of the members. Their joint large-sample region is an ellipse that
+    holds the pair with probability `confidence`, so the interval holds Epsilon* at least as often,
+    whatever the shape of Epsilon* over the ellipse: no smoothness is needed, at 0 or at a kink.
+    """
+    estimate, root = _gap_and_log_ratio(train, population)
+    reach = _reach(train, population, confidence)
+
+    def over_disc(angle: FloatArray, radius: FloatArray) -> FloatArray:
+        offset = root @ np.stack([radius * np.cos(angle), radius * np.sin(angle)])
+        return normals_epsilon(estimate[0] + offset[0], np.exp(estimate[1] + offset[1]), delta)
+
+    # The middle of the disc is the pair of fits itself, so the interval always holds the estimate.
+    angle, radius = _grid(0.0, math.pi, _ANGLES, reach / 2, reach / 2, _RADII)
+    values = over_disc(angle, radius)
+    steps = 2 * math.pi / (_ANGLES - 1), reach / (_RADII - 1)
+    ends: list[float] = []
+    for sign, at in ((-1, values.argmin()), (1, values.argmax())):
+        near = _grid(float(angle[at]), steps[0], _FINE, float(radius[at]), steps[1], _FINE // 2)
+        finer = over_disc(near[0], np.clip(near[1], 0.0, reach))
+        ends.append(sign * max(float((sign * values).max()), float((sign * finer).max())))
+    holds_equal = float(np.sum(np.linalg.solve(root, estimate) ** 2)) <= reach**2
+    return (0.0 if holds_equal else ends[0]), ends[1]
+
+
+def _grid(
+    angle: float, angle_reach: float, angles: int, radius: float, radius_reach: float, radii: int
+) -> tuple[FloatArray, FloatArray]:
+    """All pairs of evenly spaced angles and radii around one pair, two flat arrays."""
+    first = angle + angle_reach * np.linspace(-1, 1, angles)
+    second = radius + radius_reach * np.linspace(-1, 1, radii)
+    return np.repeat(first, radii), np.tile(second, angles)
+
+
+def delta_method_interval(
+    train: NormalFit, population: NormalFit, delta: float, confidence: float
+) -> Interval:
+    """Estimate plus and minus a normal quantile times its linearised standard error, floored at 0.
+
+    Where a two-degree Wald test cannot tell the two normals apart the lower end is 0: there Epsilon*
+    is not smooth and the linearisation says nothing.
+    """
+    estimate, root = _gap_and_log_ratio(train, population)
+    step = 1e-4
+    steps = step * np.array([[0, 1, -1, 0, 0], [0, 0, 0, 1, -1]])
+    gap, log_ratio = estimate[:, None] + steps
+    values = normals_epsilon(gap, np.exp(log_ratio), delta)
+    gradient = np.array([values[1] - values[2], values[3] - values[4]]) / (2 * step)
+    half = -float(ndtri((1 - confidence) / 2)) * float(np.linalg.norm(gradient @ root))
+    equal = float(np.sum(np.linalg.solve(root, estimate) ** 2)) <= _reach(train, population, confidence) ** 2
+    centre = float(values[0])
+    return (0.0 if equal else max(centre - half, 0.0)), centre + half
+
+
+def _reach(train: NormalFit, population: NormalFit, confidence: float) -> float:
+    """Radius of a region in two dimensions: Hotelling's, a little above the chi-squared one at small n."""
+    smaller = min(train.size, population.size)
+    return math.sqrt(2 * (smaller - 1) / (smaller - 2) * float(fdtri(2, smaller - 2, confidence)))
+
+
+def _gap_and_log_ratio(train: NormalFit, population: NormalFit) -> tuple[FloatArray, FloatArray]:
+    """(gap, log ratio) and the lower Cholesky root of their large-sample covariance.
+
+    Sandwich form: sample skewness and kurtosis stand where a normal would have 0 and 3, so heavy
+    tails widen the region. A kurtosis below 3 counts as 3: small normal samples tend to show less, and
+    the region would then miss more often than it says.
+    """
+    gap = (population.mean - train.mean) / train.std
+    ratio = population.std / train.std
+    spread_train, spread_population = ((max(fit.kurtosis, 3.0) - 1) / 4 for fit in (train, population))
+    gap_variance = (1 + gap * train.skewness + gap**2 * spread_train) / train.size
+    gap_variance += ratio**2 / population.size
+    covariance = (train.skewness / 2 + gap * spread_train) / train.size
+    covariance += ratio * population.skewness / 2 / population.size
+    log_ratio_variance = spread_train / train.size + spread_population / population.size
+    corner = math.sqrt(gap_variance)
+    below = covariance / corner
+    # Rounding alone could make this negative: kurtosis is at least 1 + skewness squared.
+    rest = math.sqrt(max(log_ratio_variance - below**2, 1e-12 * log_ratio_variance))
+    return np.array([gap, math.log(ratio)]), np.array([[corner, 0.0], [below, rest]])
+
+
+def band_interval(
+    train: FloatArray, population: FloatArray, delta: float, confidence: float, *, low: float, high: float
+) -> Interval:
+    """Range of Epsilon* over every pair of distributions that two simultaneous bands allow.
+
+    Each sample's distribution function is boxed in at up to 128 ranks, fixed by the sample size alone
+    and dense in the tails, by exact binomial (Clopper-Pearson) limits that share 1 - confidence
+    equally. The interval then holds, in finite samples and for any distributions, the supremum of
+    Definition 2 over all thresholds with rates clipped to [low, high]. For continuous distributions
+    that is the supremum over the thresholds whose rates lie there, if there are any.
+    """
+    ranks = [_ranks(sample.size, low) for sample in (train, population)]
+    level = (1 - confidence) / (2 * sum(r.size for r in ranks))
+    boxes = [_box(np.sort(s), r, level) for s, r in zip((train, population), ranks, strict=True)]
+    edges = np.unique(np.concatenate([points for points, _, _ in boxes]))
+    (tpr, most_tpr), (fpr, most_fpr) = (
+        tuple(np.clip(limits, low, high) for limits in _on_cells(edges, *box)) for box in boxes
+    )
+    return _corner(tpr, most_tpr, fpr, most_fpr, delta), _corner(most_tpr, tpr, most_fpr, fpr, delta)
+
+
+def _ranks(size: int, low: float) -> FloatArray:
+    """Ranks 1..size on a geometric grid from both ends; ranks far below `low` could not count."""
+    first, middle = max(1.0, low * size / 2), max(1.0, (size + 1) / 2)
+    tail = np.unique(np.round(np.geomspace(min(first, middle), middle, _RANKS_PER_TAIL)))
+    return np.unique(np.concatenate([tail, size + 1 - tail]))
+
+
+def _box(ordered: FloatArray, ranks: FloatArray, level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Losses at the ranks, and limits: F >= lower at and after each, F <= upper before each."""
+    points = ordered[ranks.astype(np.int64) - 1]
+    others = ordered.size - ranks + 1
+    lower, upper = (np.asarray(betaincinv(ranks, others, p), dtype=np.float64) for p in (level, 1 - level))
+    return points, lower, upper
+
+
+def _on_cells(
+    edges: FloatArray, points: FloatArray, lower: FloatArray, upper: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Limits of F on (-inf, edges[0]) and on every [edges[i], edges[i+1])."""
+    passed = np.append(0, np.searchsorted(points, edges, side="right"))
+    return np.append(0.0, lower)[passed], np.append(upper, 1.0)[passed]
+
+
+def _corner(
+    tpr: FloatArray, tpr_other: FloatArray, fpr: FloatArray, fpr_other: FloatArray, delta: float
+) -> float:
+    """Largest value of Definition 2, numerators at one end of their boxes and denominators at the other.
+
+    From (least, most) pairs: what is surely reached; from (most, least) pairs: what surely bounds it.
+    """
+    numerators = np.stack([tpr, 1 - fpr_other, 1 - tpr_other, fpr]) - delta
+    denominators = np.stack([fpr_other, 1 - tpr, 1 - fpr, tpr_other])
+    return math.log(float((numerators / denominators).max(initial=1.0)))
+
+
+def bootstrap_interval(
+    train: FloatArray, population: FloatArray, statistic: Any, confidence: float, *, seed: int
+) -> Interval:
+    """Bias-corrected and accelerated bootstrap interval (scipy), 999 resamples of each set.
+
+    Args:
+        train: Transformed losses (n_train,).
+        population: Transformed losses (n_population,).
+        statistic: Epsilon* of two arrays along their last axis, called as ``statistic(a, b, axis=-1)``.
+        confidence: In (0, 1).
+        seed: Seed of the resampling.
+
+    Raises:
+        ValueError: More than `BOOTSTRAP_LIMIT` losses, or resamples all equal or all on one side.
+    """
+    total = train.size + population.size
+    if total > BOOTSTRAP_LIMIT:
+        raise ValueError(
+            f"interval_method: 'bca' recomputes Epsilon* once per loss and takes at most "
+            f"{BOOTSTRAP_LIMIT} losses in all, got {total}; use 'region', 'delta' or 'band'"
+        )
+    with warnings.catch_warnings():
+        # scipy warns, and gives NaN, where resamples are all equal or all on one side of the estimate.
+        warnings.simplefilter("ignore", DegenerateDataWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)
+        found = bootstrap(
+            (train, population),
+            statistic,
+            n_resamples=_RESAMPLES,
+            batch=100,
+            vectorized=True,
+            axis=-1,
+            confidence_level=confidence,
+            method="BCa",
+            rng=np.random.default_rng(seed),
+        ).confidence_interval
+    low, high = float(found.low), float(found.high)
+    if not low < high:  # equal, or NaN
+        raise ValueError(
+            "interval_method: 'bca' cannot correct these resamples, all equal or all on one side of the "
+            "estimate; use 'region', 'delta' or 'band'"
+        )
+    return low, high
+
+
+def resampled_normals_epsilon(train: FloatArray, population: FloatArray, delta: float) -> FloatArray:
+    """Parametric Epsilon* of each row: shapes (..., n_train) and (..., n_population) broadcast."""
+    spread = train.std(axis=-1)
+    gap = (population.mean(axis=-1) - train.mean(axis=-1)) / spread
+    return normals_epsilon(gap, population.std(axis=-1) / spread, delta)
+
+
+def resampled_empirical_epsilon(
+    train: FloatArray, population: FloatArray, delta: float, *, low: float, high: float
+) -> FloatArray:
+    """Empirical Epsilon* of each row; losses are whole-number ranks among the pooled losses."""
+    width = int(max(train.max(), population.max())) + 1
+    tpr, fpr = _cumulated(train, width), _cumulated(population, width)
+    tpr, fpr = np.broadcast_arrays(tpr, fpr)
+    allowed = (tpr > low) & (tpr < high) & (fpr > low) & (fpr < high)
+    allowed |= ~allowed.any(axis=-1, keepdims=True)
+    tpr, fpr = np.clip(tpr, low, high), np.clip(fpr, low, high)
+    terms = definition_terms(np.log(np.stack([tpr, 1 - tpr, fpr, 1 - fpr])), delta).max(axis=0)
+    return np.maximum(np.where(allowed, terms, -np.inf).max(axis=-1), 0.0)
+
+
+def _cumulated(ranks: FloatArray, width: int) -> FloatArray:
+    """Share of each row at or below each rank, shape (..., width)."""
+    rows = ranks.reshape(-1, ranks.shape[-1]).astype(np.int64)
+    flat = rows + width * np.arange(rows.shape[0])[:, None]
+    counts = np.bincount(flat.ravel(), minlength=rows.shape[0] * width)
+    shares = np.cumsum(counts.reshape(rows.shape[0], width), axis=1) / rows.shape[1]
+    return shares.reshape(*ranks.shape[:-1], width)

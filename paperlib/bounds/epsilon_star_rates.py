@@ -1,0 +1,227 @@
+"""Definition 2 of Epsilon*: from error rates, from two normals, from two samples."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_ndtr, ndtri
+
+from paperlib.core import FloatArray, IntArray, check_delta
+
+EMPIRICAL_RANGE = (0.001, 0.999)
+"""Rates that the empirical version may use, ends excluded (Appendix B of the paper)."""
+
+TERMS = ("TPR/FPR", "TNR/FNR", "FNR/TNR", "FPR/TPR")
+"""The four ratios of Definition 2, each with delta taken off its numerator."""
+
+_FIRST_GRID, _ZOOM_GRID, _ZOOMS = 129, 17, 9
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestThreshold:
+    """Where Definition 2 attains its supremum.
+
+    Attributes:
+        epsilon: The supremum, nats, at least 0.
+        threshold: The threshold that attains it, in the unit it was searched in.
+        false_positive_rate: Share of the population called members there, as used.
+        false_negative_rate: Share of the training set called nonmembers there, as used.
+        term: Which of `TERMS` it is, or "1" when none exceeds 1.
+        clipped: No threshold had both rates in the allowed range, so rates were clipped to it.
+    """
+
+    epsilon: float
+    threshold: float
+    false_positive_rate: float
+    false_negative_rate: float
+    term: str
+    clipped: bool
+
+
+def epsilon_star_from_rates(
+    false_positive_rate: ArrayLike, false_negative_rate: ArrayLike, *, delta: float
+) -> Any:
+    """Epsilon* of single thresholds, from their error rates.
+
+    Args:
+        false_positive_rate: Share of the population called members, in [0, 1]; broadcasts.
+        false_negative_rate: Share of the training set called nonmembers, in [0, 1]; broadcasts.
+        delta: In [0, 1).
+
+    Returns:
+        Nats, at least 0, broadcast shape. Infinite where a rate of 0 meets a numerator above
+        delta. Their maximum is the paper's Epsilon* over these thresholds.
+
+    Raises:
+        ValueError: A rate outside [0, 1], or delta outside [0, 1).
+
+    Source:
+        Negoescu et al. (2024), Definition 2, Equation 7.
+
+    >>> epsilon_star_from_rates([0.1, 0.5], [0.5, 0.5], delta=0.0).round(6)
+    array([1.609438, 0.      ])
+    """
+    delta = check_delta(delta)
+    fpr, fnr = np.broadcast_arrays(
+        _rates("false_positive_rate", false_positive_rate), _rates("false_negative_rate", false_negative_rate)
+    )
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.stack([1 - fnr, fnr, fpr, 1 - fpr]))
+    return np.maximum(definition_terms(logs, delta).max(axis=0), 0.0)[()]
+
+
+def _rates(name: str, values: ArrayLike) -> FloatArray:
+    rates = np.asarray(values, dtype=float)
+    if not ((rates >= 0) & (rates <= 1)).all():
+        raise ValueError(f"{name}: expected rates in [0, 1], got {values!r}")
+    return rates
+
+
+def definition_terms(log_rates: FloatArray, delta: float) -> FloatArray:
+    """Logs of the four ratios of Definition 2, shape (4, ...), in the order of `TERMS`.
+
+    Args:
+        log_rates: Logs of TPR, FNR, FPR and TNR, shape (4, ...).
+        delta: In [0, 1); a numerator not above it gives minus infinity.
+    """
+    tpr, fnr, fpr, tnr = log_rates
+    numerators = np.stack([tpr, tnr, fnr, fpr])
+    denominators = np.stack([fpr, fnr, tnr, tpr])
+    if delta == 0:
+        excess = numerators
+    else:
+        # log(rate - delta) = log(rate) + log(1 - delta / rate), exact for rates close to 0.
+        with np.errstate(divide="ignore"):
+            shortfall = np.minimum(math.log(delta) - np.maximum(numerators, math.log(delta)), 0.0)
+            excess = numerators + np.log(-np.expm1(shortfall))
+    positive = excess > -np.inf
+    return np.where(positive, excess - np.where(positive, denominators, 0.0), -np.inf)
+
+
+def ceiling(low: float, high: float, delta: float) -> float:
+    """Largest value Definition 2 can take with rates in [low, high], floored at 0."""
+    return math.log(max((high - delta) / low, 1.0)) if low > 0 else math.inf
+
+
+def normals_epsilon(gap: ArrayLike, ratio: ArrayLike, delta: float) -> FloatArray:
+    """Epsilon* of member N(0, 1) and population N(gap, ratio^2); broadcasts.
+
+    Shifting and scaling both sets together changes nothing, so these two numbers are all that
+    counts. `delta` is in (0, 0.5).
+    """
+    gaps, ratios = np.broadcast_arrays(np.asarray(gap, float), np.asarray(ratio, float))
+    threshold, empty = _normal_threshold(gaps, ratios, delta)
+    best = definition_terms(_normal_log_rates(threshold, gaps, ratios), delta).max(axis=0)
+    return np.where(empty, ceiling(delta, 1 - delta, delta), np.maximum(best, 0.0))
+
+
+def best_normal_threshold(gap: float, ratio: float, delta: float) -> BestThreshold:
+    """As `normals_epsilon` for one pair, with the threshold, in standard deviations of the members."""
+    gaps, ratios = np.asarray(gap, float), np.asarray(ratio, float)
+    threshold, empty = _normal_threshold(gaps, ratios, delta)
+    clipped = bool(empty)
+    log_rates = _normal_log_rates(threshold, gaps, ratios)
+    if clipped:
+        log_rates = np.log(np.clip(np.exp(log_rates), delta, 1 - delta))
+    return _best(definition_terms(log_rates, delta), log_rates, float(threshold), clipped)
+
+
+def _best(terms: FloatArray, log_rates: FloatArray, threshold: float, clipped: bool) -> BestThreshold:
+    epsilon = float(terms.max())
+    return BestThreshold(
+        epsilon=max(epsilon, 0.0),
+        threshold=threshold,
+        false_positive_rate=float(np.exp(log_rates[2])),
+        false_negative_rate=float(np.exp(log_rates[1])),
+        term=TERMS[int(terms.argmax())] if epsilon > 0 else "1",
+        clipped=clipped,
+    )
+
+
+def _normal_log_rates(x: FloatArray, gap: FloatArray, ratio: FloatArray) -> FloatArray:
+    """Logs of TPR, FNR, FPR, TNR of "member when the score is at least x"."""
+    other = (x - gap) / ratio
+    return np.stack([log_ndtr(-x), log_ndtr(x), log_ndtr(-other), log_ndtr(other)])
+
+
+def _normal_threshold(
+    gap: FloatArray, ratio: FloatArray, delta: float
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """The best threshold with both rates in [delta, 1 - delta], and whether there is none.
+
+    A grid over the allowed interval, then repeated zooms on the best cell and its neighbours. The
+    interval is at most 2 * 38 standard deviations of the narrower normal wide, so the first grid
+    cannot step over a peak; the ends, where the supremum often sits, are grid points.
+    """
+    reach = -float(ndtri(delta))
+    low = np.maximum(-reach, gap - reach * ratio)
+    high = np.minimum(reach, gap + reach * ratio)
+    empty = low > high
+    middle = 0.5 * (low + high)
+    low, high = np.where(empty, middle, low), np.where(empty, middle, high)
+    left, right, best = low, high, low
+    for size in [_FIRST_GRID] + _ZOOMS * [_ZOOM_GRID]:
+        grid = left[..., None] + (right - left)[..., None] * np.linspace(0.0, 1.0, size)
+        values = definition_terms(_normal_log_rates(grid, gap[..., None], ratio[..., None]), delta).max(0)
+        best = np.take_along_axis(grid, values.argmax(-1)[..., None], -1)[..., 0]
+        cell = (right - left) / (size - 1)
+        left, right = np.maximum(low, best - cell), np.minimum(high, best + cell)
+    return best, empty
+
+
+def sorted_counts(train: FloatArray, population: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
+    """Distinct losses of both sets, and how many of each set are at or below each.
+
+    A tied block is one threshold.
+    """
+    # Stable sorting merges two sorted runs in one pass, so this is close to the cost of two sorts.
+    pooled = np.concatenate([np.sort(train), np.sort(population)])
+    order = np.argsort(pooled, kind="stable")
+    losses = pooled[order]
+    last = np.append(np.flatnonzero(losses[1:] != losses[:-1]), losses.size - 1)
+    below_train: IntArray = np.cumsum(order < train.size, dtype=np.int64)[last]
+    below: IntArray = last.astype(np.int64) + 1
+    return losses[last], below_train, below - below_train
+
+
+def best_empirical_threshold(
+    train: FloatArray, population: FloatArray, delta: float, *, low: float, high: float
+) -> BestThreshold:
+    """Epsilon* of two samples of losses, over every threshold with both rates in (low, high).
+
+    Where there is no such threshold (a small or a separated sample), rates are clipped to
+    [low, high] instead.
+    """
+    losses, below_train, below_population = sorted_counts(train, population)
+    tpr, fpr = below_train / train.size, below_population / population.size
+    # Complements from counts: 1 - 0.999 is not 0.001 in floats.
+    fnr = (train.size - below_train) / train.size
+    tnr = (population.size - below_population) / population.size
+    allowed = (fnr > low) & (fnr < high) & (fpr > low) & (fpr < high)
+    clipped = not allowed.any()
+    tpr, fnr, fpr, tnr = (np.clip(rate, low, high) for rate in (tpr, fnr, fpr, tnr))
+    # Rates at or above `low` need no logarithms, and four divisions are much the faster way.
+    ratios = np.maximum((tpr - delta) / fpr, (tnr - delta) / fnr)
+    np.maximum(ratios, (fnr - delta) / tnr, out=ratios)
+    np.maximum(ratios, (fpr - delta) / tpr, out=ratios)
+    if not clipped:
+        ratios[~allowed] = -np.inf
+    at = int(ratios.argmax())
+    log_rates = np.log(np.array([tpr[at], fnr[at], fpr[at], tnr[at]]))
+    return _best(definition_terms(log_rates, delta), log_rates, float(losses[at]), clipped)
+
+
+def check_delta_below_half(delta: float, name: str = "delta") -> float:
+    """Return ``delta`` in [0, 0.5): above it no rate lies in [delta, 1 - delta].
+
+    Raises:
+        ValueError: Outside [0, 0.5).
+    """
+    number = check_delta(delta, name)
+    if number >= 0.5:
+        raise ValueError(
+            f"{name}: expected below 0.5, since rates must lie in [delta, 1 - delta]; got {number:g}"
+        )
+    return number

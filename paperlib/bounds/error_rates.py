@@ -1,0 +1,149 @@
+"""False-positive and false-negative counts of one test, for audits over many training runs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betainccinv
+
+from paperlib.core import MembershipScores, check_counts, check_finite
+
+
+@dataclass(frozen=True)
+class ErrorCounts:
+    """How often one fixed test erred.
+
+    Args:
+        false_positives: Non-members called members, 0 to ``nonmembers``.
+        nonmembers: Runs without the target record, at least 1.
+        false_negatives: Members not called members, 0 to ``members``.
+        members: Runs with the target record, at least 1.
+
+    Raises:
+        ValueError: Not whole numbers, or out of range.
+
+    >>> ErrorCounts(5, 100, 20, 100).false_negative_rate
+    0.2
+    """
+
+    false_positives: int
+    nonmembers: int
+    false_negatives: int
+    members: int
+
+    def __post_init__(self) -> None:
+        for wrong, of in (("false_positives", "nonmembers"), ("false_negatives", "members")):
+            count = int(check_counts(wrong, getattr(self, wrong)))
+            total = int(check_counts(of, getattr(self, of), minimum=1))
+            if count > total:
+                raise ValueError(f"{wrong}: expected at most {of} = {total}, got {count}")
+            object.__setattr__(self, wrong, count)
+            object.__setattr__(self, of, total)
+
+    @property
+    def false_positive_rate(self) -> float:
+        """Share of non-members called members."""
+        return self.false_positives / self.nonmembers
+
+    @property
+    def false_negative_rate(self) -> float:
+        """Share of members not called members."""
+        return self.false_negatives / self.members
+
+    @classmethod
+    def from_scores(cls, scores: MembershipScores, threshold: float) -> "ErrorCounts":
+        """Count the errors of "member if at least as member-like as ``threshold``".
+
+        Args:
+            scores: One score per run.
+            threshold: In the scores' own unit; for losses "member" is at or below it.
+
+        >>> ErrorCounts.from_scores(MembershipScores([2.0, 1.0], [0.0, 1.0]), 1.0)
+        ErrorCounts(false_positives=1, nonmembers=2, false_negatives=0, members=2)
+        """
+        check_finite("threshold", np.array([threshold], dtype=float))
+        oriented = scores.oriented()
+        cut = threshold if scores.higher_means_member else -threshold
+        return cls(
+            int((oriented.nonmember >= cut).sum()),
+            oriented.nonmember.size,
+            int((oriented.member < cut).sum()),
+            oriented.member.size,
+        )
+
+
+def upper_rate(errors: ArrayLike, trials: ArrayLike, level: ArrayLike) -> Any:
+    """One-sided Clopper-Pearson upper bound on an error rate.
+
+    Guarantee:
+        The true rate exceeds the result with probability at most ``level``.
+
+    Args:
+        errors: Whole numbers, 0 to ``trials``; broadcasts.
+        trials: Whole numbers, at least 1; broadcasts.
+        level: Error allowed, in (0, 1); broadcasts.
+
+    Returns:
+        Rates, broadcast shape, rounded up.
+
+    >>> round(float(upper_rate(0, 100, 0.05)), 6)
+    0.029513
+    """
+    k, n = np.asarray(errors, float), np.asarray(trials, float)
+    inside = np.asarray(betainccinv(k + 1.0, np.maximum(n - k, 1.0), np.asarray(level, float)), float)
+    return np.where(k >= n, 1.0, np.minimum(1.0, inside * (1 + 1e-12)))[()]
+
+
+@dataclass(frozen=True)
+class FixedTest:
+    """Error counts, with the threshold that gave them and how it was chosen."""
+
+    counts: ErrorCounts
+    threshold: float | None
+    chosen: str
+
+
+def fixed_test(
+    observed: MembershipScores | ErrorCounts,
+    threshold: float | None,
+    seed: int,
+    power: Callable[[Any, Any, Any, Any], Any],
+) -> FixedTest:
+    """Settle the test before its errors are counted.
+
+    Args:
+        observed: Counts of a test fixed in advance, or scores.
+        threshold: Fixed in advance; None splits the scores, selects on one half, counts on the other.
+        seed: Of the split.
+        power: Bound from (false positives, non-members, false negatives, members), vectorised;
+            the threshold with the largest one on the selection half is taken.
+
+    Raises:
+        ValueError: A threshold given with counts, or too few scores to split.
+    """
+    if isinstance(observed, ErrorCounts):
+        if threshold is not None:
+            raise ValueError(f"threshold: allowed with scores only, got {threshold!r} with counts")
+        return FixedTest(observed, None, "the test was fixed before its errors were counted")
+    if threshold is not None:
+        counts = ErrorCounts.from_scores(observed, threshold)
+        return FixedTest(counts, float(threshold), "the threshold was fixed before looking at these scores")
+    selection, evaluation = observed.split(seed=seed)
+    chosen = _select(selection, power)
+    return FixedTest(
+        ErrorCounts.from_scores(evaluation, chosen),
+        chosen,
+        f"the threshold was chosen on a random half of the scores (seed {seed}), errors counted on the other",
+    )
+
+
+def _select(scores: MembershipScores, power: Callable[[Any, Any, Any, Any], Any]) -> float:
+    false_positive, true_positive, thresholds = (values[1:] for values in scores.roc())
+    nonmembers, members = scores.nonmember.size, scores.member.size
+    bounds = power(
+        np.rint(false_positive * nonmembers), nonmembers, np.rint((1 - true_positive) * members), members
+    )
+    best = float(thresholds[int(np.argmax(bounds))])
+    return best if scores.higher_means_member else -best

@@ -1,0 +1,286 @@
+"""One-run audit of a whole trade-off curve (f-DP), stronger than (epsilon, delta) for known families."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
+
+from paperlib.bounds.classical import gaussian_dp_epsilon
+from paperlib.bounds.fair_coins import play_game, require_fair_coins
+from paperlib.bounds.one_run import lower_bound_claim
+from paperlib.bounds.threshold_search import dyadic_path, fixed_path, guess_path
+from paperlib.core import (
+    AuditResult,
+    FloatArray,
+    MembershipScores,
+    check_choice,
+    check_confidence,
+    check_counts,
+    check_delta,
+    round_down,
+)
+
+Family = Literal["gaussian", "laplace", "approximate"]
+FAMILIES = ("gaussian", "laplace", "approximate")
+_LARGEST = {"gaussian": 12.0, "laplace": 30.0, "approximate": 30.0}
+_SECTIONS = 24
+_TOLERANCE = 1e-7
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FdpResult(AuditResult):
+    """Lower bound on the parameter of a family of trade-off curves.
+
+    Attributes:
+        epsilon: The bound as epsilon at ``delta``, nats.
+        parameter: The bound on the family's own parameter (mu for "gaussian", else epsilon).
+        family: Family of trade-off curves.
+        delta: Delta at which ``epsilon`` is read off.
+        confidence: Probability that the bound holds.
+        correct: Right guesses where the bound is reached.
+        guesses: Guesses made there.
+        total: Audit examples, abstentions included.
+        tests: Number of guess counts the error was divided by.
+    """
+
+    epsilon: float
+    parameter: float
+    family: str
+    delta: float
+    confidence: float
+    correct: int
+    guesses: int
+    total: int
+    tests: int
+
+    @property
+    def headline(self) -> str:
+        return (
+            f"ε ≥ {round_down(self.epsilon):.3f} (δ = {self.delta:g}, {self.family} f-DP, "
+            f"parameter >= {round_down(self.parameter):.3f}, confidence {self.confidence:g}; "
+            f"{self.correct} of {self.guesses} guesses right, {self.total} examples)"
+        )
+
+
+def inverse_blow_up(family: str, parameter: FloatArray, y: FloatArray, delta: float = 0.0) -> FloatArray:
+    """Smallest x with ``1 - f(x) >= y`` for the family's trade-off curve f.
+
+    Args:
+        family: "gaussian" (parameter mu), "laplace" (parameter epsilon = 1/scale at sensitivity
+            1), "approximate" (parameter epsilon, with ``delta``).
+        parameter: At least 0; broadcasts.
+        y: In [0, 1]; broadcasts.
+        delta: For "approximate" only.
+
+    >>> inverse_blow_up("gaussian", np.array(0.0), np.array(0.3)).round(6)
+    np.float64(0.3)
+    """
+    if family == "gaussian":
+        return np.asarray(ndtr(ndtri(y) - parameter))
+    shrink = np.exp(-parameter)
+    if family == "approximate":
+        return np.maximum.reduce(
+            [np.zeros_like(shrink * y), shrink * (y - delta), 1 - delta - (1 - y) / shrink]
+        )
+    middle = shrink / (4 * np.maximum(1 - y, 1e-300))
+    return np.where(y <= 0.5, shrink * y, np.where(middle <= 0.5, middle, 1 - (1 - y) / shrink))
+
+
+def f_dp_refutes(
+    correct: FloatArray,
+    guesses: FloatArray,
+    total: int,
+    level: float,
+    inverse: Callable[..., FloatArray],
+    parameter: FloatArray,
+) -> NDArray[np.bool_]:
+    """Whether so many right guesses refute a trade-off curve at ``level``; elementwise.
+
+    Walks i from ``correct`` down to 0, keeping the least mass the curve forces on "i or more
+    right" (``right``) and on the wrong guesses beside it (``wrong``). Both only grow; more mass
+    than there are guesses is a contradiction, and mass that stops growing never will be one.
+
+    Args:
+        correct: Right guesses, shape (n,).
+        guesses: Guesses made, shape (n,).
+        total: Audit examples, abstentions included.
+        level: Error allowed.
+        inverse: ``inverse(parameter, y)``, the inverse blow-up of the curve.
+        parameter: Parameter of each curve, shape (n,).
+
+    Source:
+        Mahloujifar, Melis and Chaudhuri (2024), arXiv:2410.22235, Algorithm 3 with two symbols.
+    """
+    refuted = np.zeros(correct.shape, dtype=bool)
+    at, i, r, e = np.arange(correct.size), correct - 1, guesses, parameter
+    right, wrong = level * correct / total, level * (guesses - correct) / total
+    while at.size:
+        forced = np.maximum(wrong, inverse(e, right))
+        stuck = (forced <= wrong) | (i < 0)
+        right = np.minimum(right + i / np.maximum(r - i, 1.0) * (forced - wrong), 1.0)
+        wrong = forced
+        over = (right + wrong > r / total) & ~stuck
+        refuted[at[over]] = True
+        i = i - 1
+        done = over | stuck
+        if done.any():
+            keep = ~done
+            at, i, r, e = at[keep], i[keep], r[keep], e[keep]
+            right, wrong = right[keep], wrong[keep]
+    return refuted
+
+
+def f_dp_parameter(
+    correct: ArrayLike,
+    guesses: ArrayLike,
+    *,
+    total: int,
+    confidence: float = 0.95,
+    family: Family = "gaussian",
+    delta: float = 0.0,
+) -> FloatArray:
+    """Largest refuted parameter of a family of trade-off curves; elementwise.
+
+    Guarantee:
+        With each of ``total`` examples included by its own fair coin, exceeds the parameter of an
+        f-DP training of this family with probability at most ``1 - confidence``, for guess counts
+        fixed before looking. Add/remove adjacency.
+
+    Args:
+        correct: Right guesses, 0 to ``guesses``, shape (n,).
+        guesses: Guesses made, shape (n,).
+        total: Audit examples, abstentions included.
+        confidence: In (0, 1).
+        family: "gaussian" (mu), "laplace" (epsilon) or "approximate" (epsilon at ``delta``).
+        delta: In [0, 1); used by "approximate" alone.
+
+    Returns:
+        Parameters, shape (n,), at least 0, rounded down by less than 1e-7.
+
+    Raises:
+        ValueError: A value is out of range.
+
+    Source:
+        Mahloujifar, Melis and Chaudhuri (2024), arXiv:2410.22235.
+
+    >>> f_dp_parameter([90], [100], total=100, confidence=0.95).round(3)
+    array([0.841])
+    """
+    v, r = np.atleast_1d(check_counts("correct", correct)), np.atleast_1d(check_counts("guesses", guesses))
+    check_choice("family", family, FAMILIES)
+    level, delta = 1 - check_confidence(confidence), check_delta(delta)
+    if (v > r).any() or (r > total).any():
+        raise ValueError(
+            f"correct: expected correct <= guesses <= total = {total}, got {correct!r}, {guesses!r}"
+        )
+    inverse = partial(inverse_blow_up, family, delta=delta)
+    low: FloatArray = np.zeros(v.shape)
+    high: FloatArray = np.full(v.shape, _LARGEST[family])
+    while float((high - low).max()) > _TOLERANCE:
+        grid = _sections(low, high)
+        hits, tries = (np.tile(x.astype(float), grid.shape[0]) for x in (v, r))
+        refuted = f_dp_refutes(hits, tries, total, level, inverse, grid.ravel())
+        low, high = _narrowed(low, high, refuted.reshape(grid.shape))
+    return low
+
+
+def _sections(low: FloatArray, high: FloatArray) -> FloatArray:
+    fractions = np.arange(_SECTIONS + 1, dtype=float)[:, None] / (_SECTIONS + 1)
+    return low + fractions * (high - low)
+
+
+def _narrowed(low: FloatArray, high: FloatArray, refuted: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+    """The section that holds the end of the run of refutations that starts at the low end."""
+    steps = np.cumprod(refuted, axis=0).sum(axis=0)
+    width = (high - low) / (_SECTIONS + 1)
+    return low + np.maximum(steps - 1, 0) * width, low + steps * width
+
+
+def audit_f_dp(
+    scores: MembershipScores,
+    *,
+    delta: float = 1e-5,
+    confidence: float = 0.95,
+    family: Family = "gaussian",
+    guess: Literal["both", "members"] = "both",
+    threshold: float | None = None,
+    design: Literal["randomized", "game"] = "randomized",
+    seed: int = 0,
+) -> FdpResult:
+    """Lower-bound the parameter of a trade-off curve from one training run.
+
+    Guarantee:
+        If training satisfies f-DP for a curve of this family, the bound exceeds its parameter
+        with probability at most ``1 - confidence``. It says nothing outside the family.
+
+    Args:
+        scores: Scores of members and non-members whose inclusion was decided by fair coins.
+        delta: Where epsilon is read off a Gaussian curve, in (0, 1); delta of "approximate".
+        confidence: In (0, 1).
+        family: "gaussian", "laplace" or "approximate".
+        guess: "both" or "members", as in `audit_one_run`.
+        threshold: Fixed before looking; None searches dyadic guess counts and pays for each.
+        design: As in `audit_one_run`.
+        seed: Seed of the game.
+
+    Raises:
+        ValueError: Counts that fair coins would not give, an unknown option, a value out of range.
+
+    Source:
+        Mahloujifar, Melis and Chaudhuri (2024), arXiv:2410.22235.
+    """
+    delta, confidence = check_delta(delta), check_confidence(confidence)
+    check_choice("guess", guess, ("both", "members"))
+    check_choice("family", family, FAMILIES)
+    if family == "gaussian" and delta == 0:
+        raise ValueError(
+            "delta: a Gaussian trade-off curve has no finite epsilon at delta = 0; give delta > 0"
+        )
+    if check_choice("design", design, ("randomized", "game")) == "game":
+        scores = play_game(scores, seed=seed)
+    require_fair_coins(scores)
+    if threshold is None:
+        path, tests = dyadic_path(guess_path(scores, guess))
+    else:
+        path, tests = fixed_path(scores, guess, threshold), 1
+    level = (1 - confidence) / tests
+    bounds = f_dp_parameter(
+        path.correct, path.guesses, total=path.total, confidence=1 - level, family=family, delta=delta
+    )
+    at = int(np.argmax(bounds))
+    parameter = float(bounds[at])
+    epsilon = float(gaussian_dp_epsilon(parameter, delta)) if family == "gaussian" else parameter
+    shown_delta = 0.0 if family == "laplace" else delta
+    curves = {
+        "gaussian": "the trade-off curve of training is that of a Gaussian mechanism (mu-GDP)",
+        "laplace": "the trade-off curve of training is that of a Laplace mechanism",
+        "approximate": f"training is (epsilon, {delta:g})-DP for some epsilon",
+    }
+    restriction = (
+        "" if family == "approximate" else f" This assumes that {curves[family]} for some parameter."
+    )
+    coins = (
+        "by its own fair coin before training" if design == "randomized" else "by the fair coins of a game"
+    )
+    return FdpResult(
+        claim=lower_bound_claim(epsilon, shown_delta, confidence) + restriction,
+        assumptions=(
+            f"every audit example was included {coins}",
+            curves[family],
+            "a score depends on the example and the trained model, not on membership in any other way",
+            f"error divided by {tests} guess counts fixed in advance",
+        ),
+        epsilon=epsilon,
+        parameter=parameter,
+        family=family,
+        delta=shown_delta,
+        confidence=confidence,
+        correct=int(path.correct[at]),
+        guesses=int(path.guesses[at]),
+        total=path.total,
+        tests=tests,
+    )

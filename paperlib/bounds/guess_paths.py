@@ -1,0 +1,118 @@
+"""Nested sets of guesses, most confident first, as running counts.
+
+The order is computed from the scores alone. A block of tied scores enters as a whole, so that
+it is one threshold and no order within it matters.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from paperlib.core import FloatArray, IntArray, MembershipScores
+
+
+@dataclass(frozen=True, eq=False)
+class GuessPath:
+    """Growing sets of guesses, one entry per allowed stopping point; arrays of shape (n,).
+
+    Attributes:
+        as_member: How many of the highest scores are guessed to be members.
+        as_nonmember: How many of the lowest scores are guessed to be non-members.
+        true_members: Right guesses among ``as_member``.
+        true_nonmembers: Right guesses among ``as_nonmember``.
+        high: "member" is guessed at or above this score (inf where nobody is).
+        low: "non-member" is guessed at or below this score (-inf where nobody is).
+        total: Number of audit examples, abstentions included.
+    """
+
+    as_member: IntArray
+    as_nonmember: IntArray
+    true_members: IntArray
+    true_nonmembers: IntArray
+    high: FloatArray
+    low: FloatArray
+    total: int
+
+    @property
+    def guesses(self) -> IntArray:
+        """Guess counts r, increasing."""
+        return self.as_member + self.as_nonmember
+
+    @property
+    def correct(self) -> IntArray:
+        """Right guesses v among them."""
+        return self.true_members + self.true_nonmembers
+
+
+def member_path(scores: MembershipScores) -> GuessPath:
+    """Guess the top k to be members, for every k that does not cut a tied block."""
+    values, labels = _descending(scores)
+    ends = _block_ends(values)
+    hits = np.cumsum(labels)[ends]
+    none = np.zeros(ends.size, dtype=np.int64)
+    return GuessPath(ends + 1, none, hits, none, values[ends], np.full(ends.size, -np.inf), values.size)
+
+
+def both_path(scores: MembershipScores) -> GuessPath:
+    """Guess the top k to be members and the bottom k to be non-members, k = 1, 2, ... .
+
+    With ties each side holds its largest whole blocks of at most k scores; the path ends where
+    the two sides would overlap.
+    """
+    values, labels = _descending(scores)
+    top = _block_ends(values) + 1
+    bottom = values.size - np.append(0, top[:-1])[::-1]
+    steps = np.union1d(top, bottom)
+    a, b = _whole_blocks(top, steps), _whole_blocks(bottom, steps)
+    return _pairs(values, labels, a, b)
+
+
+def grid_path(scores: MembershipScores) -> GuessPath:
+    """All pairs (k+, k-) of the fixed grid {0, m, m/2, m/4, ... >= 4}, rounded down to whole blocks.
+
+    Pairs that overlap or guess nothing stay out; the grid depends on m alone, never on labels.
+    """
+    values, labels = _descending(scores)
+    sizes = np.append(dyadic_counts(values.size, smallest=4), 0).astype(np.int64)
+    top = _block_ends(values) + 1
+    bottom = np.sort(values.size - np.append(0, top[:-1]))
+    plus, minus = (axis.ravel() for axis in np.meshgrid(sizes, sizes))
+    fits = (plus + minus <= values.size) & (plus + minus > 0)
+    return _pairs(values, labels, _whole_blocks(top, plus[fits]), _whole_blocks(bottom, minus[fits]))
+
+
+def dyadic_counts(m: int, *, smallest: int = 8) -> IntArray:
+    """m, m/2, m/4, ... down to ``smallest`` (m itself if smaller), largest first.
+
+    >>> dyadic_counts(40)
+    array([40, 20, 10])
+    """
+    counts = [m]
+    while counts[-1] // 2 >= smallest:
+        counts.append(counts[-1] // 2)
+    return np.array(counts, dtype=np.int64)
+
+
+def _descending(scores: MembershipScores) -> tuple[FloatArray, IntArray]:
+    values, labels = scores.oriented().pooled()
+    order = np.argsort(-values)
+    return values[order], labels[order].astype(np.int64)
+
+
+def _block_ends(values: FloatArray) -> IntArray:
+    return np.append(np.flatnonzero(values[1:] != values[:-1]), values.size - 1)
+
+
+def _whole_blocks(ends: IntArray, wanted: IntArray) -> IntArray:
+    """The largest block end of at most each wanted count, 0 if there is none."""
+    return np.append(0, ends)[np.searchsorted(ends, wanted, side="right")]
+
+
+def _pairs(values: FloatArray, labels: IntArray, a: IntArray, b: IntArray) -> GuessPath:
+    keep = (a + b <= values.size) & (a + b > 0)
+    a, b = a[keep], b[keep]
+    members = np.append(0, np.cumsum(labels))
+    true_nonmembers = b - (members[-1] - members[values.size - b])
+    high = np.where(a > 0, values[np.maximum(a - 1, 0)], np.inf)
+    low = np.where(b > 0, values[np.minimum(values.size - b, values.size - 1)], -np.inf)
+    return GuessPath(a, b, members[a], true_nonmembers, high, low, values.size)

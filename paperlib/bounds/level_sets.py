@@ -1,0 +1,251 @@
+"""Two known densities on a line: masses by quadrature, level sets of |log p/q| by root finding."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+
+from paperlib.core import FloatArray
+
+Density = Callable[[FloatArray], ArrayLike]
+Intervals = tuple[tuple[float, float], ...]
+Mask = NDArray[np.bool_]
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+_FIRST_CELLS = 4096
+_CELL_MASS = 1 / 4096  # cells with more mass are halved
+_ROUNDS = 12
+_HALVINGS = 24
+_PLATEAU = 1e-9  # a level this close below a flat stretch of the log-ratio takes all of it
+_LEAST_DENSITY = 1e-280  # below, ratios of densities are rounding noise
+_MASS_ALLOWED = (0.9, 1.001)
+_REACH = 64  # node levels on each side of the best that bracket the stationary one
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Line:
+    """Two densities on cells that are fine where the mass is.
+
+    Attributes:
+        p: First density.
+        q: Second density.
+        ends: Where an interval that reaches the first or last cell stops.
+        edges: Cell edges, shape (n + 1,), rising.
+        points: Gauss-Legendre nodes of all cells, shape (8n,), rising.
+        ratio: log p/q at the nodes, nats.
+        mass: Mass of p + q at each node (density times quadrature weight).
+        right: Mass of max(p, q) at each node.
+    """
+
+    p: Density
+    q: Density
+    ends: tuple[float, float]
+    edges: FloatArray
+    points: FloatArray
+    ratio: FloatArray
+    mass: FloatArray
+    right: FloatArray
+
+    def ratio_at(self, x: FloatArray) -> FloatArray:
+        """log p/q at any points, nats."""
+        return log_ratio(np.asarray(self.p(x), float), np.asarray(self.q(x), float))
+
+    def level_set(self, tau: float) -> Intervals:
+        """{|log p/q| >= tau}; flat stretches within 1e-9 below tau belong to it."""
+        least = tau - _PLATEAU
+        return self._where(np.abs(self.ratio) >= least, lambda x: np.abs(self.ratio_at(x)) >= least)
+
+    def member_set(self) -> Intervals:
+        """{p >= q}."""
+        return self._where(self.ratio >= 0, lambda x: self.ratio_at(x) >= 0)
+
+    def _where(self, inside: Mask, holds: Callable[[FloatArray], Mask]) -> Intervals:
+        change = np.flatnonzero(inside[1:] != inside[:-1])
+        cuts = _bisect(holds, self.points[change], self.points[change + 1], inside[change])
+        first = [self.ends[0]] if inside[0] else []
+        last = [self.ends[1]] if inside[-1] else []
+        flat = [*first, *(float(cut) for cut in cuts), *last]
+        return tuple(zip(flat[::2], flat[1::2], strict=True))
+
+    def measure(self, tau: float) -> tuple[float, float]:
+        """Mass of p + q and of max(p, q) on the level set."""
+        cuts = np.array(self.level_set(tau), float).reshape(-1, 2)
+        mass, right = self._cumulative(np.clip(cuts, self.edges[0], self.edges[-1]))
+        return float((mass[:, 1] - mass[:, 0]).sum()), float((right[:, 1] - right[:, 0]).sum())
+
+    def _cumulative(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mass of p + q and of max(p, q) below each point: whole cells, then a part of one."""
+        cell = np.clip(np.searchsorted(self.edges, x, side="right") - 1, 0, self.edges.size - 2)
+        at, weights = _nodes(self.edges[cell].ravel(), x.ravel())
+        p, q = np.asarray(self.p(at), float), np.asarray(self.q(at), float)
+        parts = (weights * (p + q)).sum(axis=1), (weights * np.maximum(p, q)).sum(axis=1)
+        whole = (
+            np.append(0.0, np.cumsum(v.reshape(-1, _NODES.size).sum(axis=1))) for v in (self.mass, self.right)
+        )
+        first, second = (
+            total[cell] + part.reshape(x.shape) for total, part in zip(whole, parts, strict=True)
+        )
+        return first, second
+
+
+def log_ratio(p: FloatArray, q: FloatArray) -> FloatArray:
+    """log p/q, with 0 where both vanish and infinity where one does."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((p == 0) & (q == 0), 0.0, np.log(p) - np.log(q))
+
+
+def line_of(p: Density, q: Density, support: tuple[float, float]) -> Line:
+    """Lay cells over the support, fine where p + q has its mass, and check both densities.
+
+    Args:
+        p: First density, maps an array to an array of its shape.
+        q: Second density.
+        support: Lower and upper end; either may be infinite.
+
+    Raises:
+        ValueError: Support ends out of order, or a density that is negative, not finite, of
+            the wrong shape, or without mass 1 on the support.
+    """
+    low, high = (float(end) for end in support)
+    if not low < high:
+        raise ValueError(f"support: expected a lower end below the upper end, got ({low:g}, {high:g})")
+    edges = _refined(p, q, _first_edges(low, high).astype(np.float64))
+    x, weights = _nodes(edges[:-1], edges[1:])
+    values = [_evaluate(name, density, x) for name, density in (("p", p), ("q", q))]
+    for name, value in zip("pq", values, strict=True):
+        _check_mass(name, float((weights * value).sum()))
+    # Cells at the ends in which the densities are too small to divide say nothing about the ratio.
+    solid = np.flatnonzero((values[0] + values[1]).min(axis=1) > _LEAST_DENSITY)
+    keep = slice(int(solid[0]), int(solid[-1]) + 1)
+    left, right = (value[keep] for value in values)
+    return Line(
+        p=p,
+        q=q,
+        ends=(
+            low if keep.start == 0 and not _positive(p, q, low, -(high - low)) else -math.inf,
+            high if keep.stop == len(x) and not _positive(p, q, high, high - low) else math.inf,
+        ),
+        edges=edges[keep.start : keep.stop + 1],
+        points=x[keep].ravel(),
+        ratio=log_ratio(left, right).ravel(),
+        mass=(weights[keep] * (left + right)).ravel(),
+        right=(weights[keep] * np.maximum(left, right)).ravel(),
+    )
+
+
+def _check_mass(name: str, mass: float) -> None:
+    if not _MASS_ALLOWED[0] <= mass <= _MASS_ALLOWED[1]:
+        raise ValueError(
+            f"{name}: expected a density with mass 1 on the support, found {mass:.4g}; "
+            "give a support that holds its mass and is not very much wider"
+        )
+
+
+def _positive(p: Density, q: Density, end: float, outward: float) -> bool:
+    """Whether a density is positive just outside a finite end of the support."""
+    if not math.isfinite(end):
+        return False
+    width = abs(outward) if math.isfinite(outward) else max(abs(end), 1.0)
+    beyond = np.array([end + math.copysign(1e-6 * width, outward)])
+    with np.errstate(all="ignore"):
+        return bool(np.any(np.asarray(p(beyond)) > 0) or np.any(np.asarray(q(beyond)) > 0))
+
+
+def _evaluate(name: str, density: Density, x: FloatArray) -> FloatArray:
+    values = np.asarray(density(x), dtype=np.float64)
+    if values.shape != x.shape:
+        raise ValueError(f"{name}: expected one density value per point, shape {x.shape}, got {values.shape}")
+    wrong = ~np.isfinite(values) | (values < 0)
+    if wrong.any():
+        where = f"got {values[wrong][0]:g} at x = {x[wrong][0]:g}"
+        raise ValueError(f"{name}: expected finite densities of at least 0, {where}")
+    return values
+
+
+def _first_edges(low: float, high: float) -> FloatArray:
+    """Even in a variable that crowds towards finite ends, where a density may grow without bound."""
+    u: FloatArray = np.linspace(0.0, 1.0, _FIRST_CELLS + 1)
+    if math.isfinite(low) and math.isfinite(high):
+        u = np.unique(np.concatenate([_halved(u[1]), u, 1 - _halved(u[1])]))
+        return low + (high - low) * u * u * (3 - 2 * u)
+    if math.isinf(low) and math.isinf(high):
+        t = 2 * u[1:-1] - 1
+        return t / (1 - t * t) ** 2
+    u = np.concatenate([[0.0], _halved(u[1]), u[1:-1]])
+    outward = (u / (1 - u)) ** 2
+    return low + outward if math.isfinite(low) else (high - outward)[::-1]
+
+
+def _halved(width: float) -> FloatArray:
+    """The first cell cut again and again: quadrature fails only where a pole has no mass left."""
+    return np.ldexp(np.full(_HALVINGS, width), np.arange(-_HALVINGS, 0))
+
+
+def _refined(p: Density, q: Density, edges: FloatArray) -> FloatArray:
+    """Halve cells until each holds little mass."""
+    for _ in range(_ROUNDS):
+        x, weights = _nodes(edges[:-1], edges[1:])
+        heavy = (weights * (_evaluate("p", p, x) + _evaluate("q", q, x))).sum(axis=1) > _CELL_MASS
+        if not heavy.any():
+            break
+        edges = np.sort(np.concatenate([edges, (edges[:-1] + edges[1:])[heavy] / 2]))
+    return edges
+
+
+def _nodes(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    half = (high - low)[:, None] / 2
+    return (high + low)[:, None] / 2 + half * _NODES, half * _WEIGHTS
+
+
+def _bisect(
+    holds: Callable[[FloatArray], Mask], low: FloatArray, high: FloatArray, at_low: Mask
+) -> FloatArray:
+    """Where a condition changes between each ``low`` and ``high``, to rounding error."""
+    while low.size:
+        middle = (low + high) / 2
+        if ((middle <= low) | (middle >= high) | (high - low < 1e-15 * np.abs(middle))).all():
+            break
+        same = holds(middle) == at_low
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    return (low + high) / 2
+
+
+def best_level(line: Line, penalty: float) -> float:
+    """The level tau whose set maximises ``accuracy - sqrt(penalty / mass)``.
+
+    The best of all node levels first; then the level at which more mass neither gains nor
+    loses, where ``expit(tau) = accuracy - sqrt(penalty / mass) / 2``.
+
+    Args:
+        line: The densities.
+        penalty: 2 ln(1/beta) / m.
+    """
+    level = np.abs(line.ratio)
+    order = np.argsort(-level, kind="stable")
+    mass, right = np.cumsum(line.mass[order]), np.cumsum(line.right[order])
+    value = np.full(mass.shape, -np.inf)
+    value[mass > 0] = right[mass > 0] / mass[mass > 0] - np.sqrt(penalty / mass[mass > 0])
+    best, ordered = int(np.argmax(value)), level[order]
+
+    def value_at(tau: float) -> float:
+        mass, right = line.measure(tau)
+        return right / mass - math.sqrt(penalty / mass)
+
+    def gain_of_less(tau: float) -> float:
+        mass, right = line.measure(tau)
+        return right / mass - 0.5 * math.sqrt(penalty / mass) - 1 / (1 + math.exp(-tau))
+
+    at_whole = best + _REACH >= ordered.size
+    if at_whole and gain_of_less(0.0) <= 0:
+        return 0.0
+    # Where the ratio is flat or jumps, the levels beside the best one are tried as well.
+    above = ordered[ordered > ordered[best] + _PLATEAU][-1:]
+    low = 0.0 if at_whole else float(ordered[best + _REACH])
+    high = max([float(ordered[max(best - _REACH, 0)]), *above.tolist()])
+    candidates = [float(ordered[best]), *above.tolist()]
+    if math.isfinite(high) and low < high and gain_of_less(low) * gain_of_less(high) <= 0:
+        candidates.append(float(brentq(gain_of_less, low, high, xtol=1e-13)))
+    return max(reversed(candidates), key=value_at)

@@ -1,0 +1,316 @@
+"""Auditing with one training run: from guesses about fair-coin membership to a lower bound on epsilon."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from paperlib.bounds.fair_coins import play_game, require_fair_coins
+from paperlib.bounds.tails import invert_slack
+from paperlib.bounds.threshold_search import DeltaTerm, Found, Guess, Search, delta_test, search_thresholds
+from paperlib.core import (
+    AuditResult,
+    FloatArray,
+    IntArray,
+    MembershipScores,
+    check_choice,
+    check_confidence,
+    check_counts,
+    check_delta,
+    round_down,
+    to_frame,
+)
+
+
+def one_run_p_value(
+    correct: ArrayLike,
+    guesses: ArrayLike,
+    epsilon: ArrayLike,
+    *,
+    total: ArrayLike | None = None,
+    delta: float = 0.0,
+    delta_term: DeltaTerm = "published",
+) -> Any:
+    """P-value of ``correct`` right guesses under (epsilon, delta)-differential privacy.
+
+    Guarantee:
+        With each of ``total`` examples included by its own fair coin, an (epsilon, delta)-DP
+        training lets this many guesses be right with at most this probability.
+
+    Args:
+        correct: Right guesses, whole numbers from 0 to ``guesses``; broadcasts.
+        guesses: Guesses made, abstentions excluded; broadcasts.
+        epsilon: Nats, at least 0; broadcasts.
+        total: Audit examples, abstentions included; needed if ``delta > 0``.
+        delta: In [0, 1).
+        delta_term: "published" (Steinke et al., Theorem 5.2) or "sharp" (ours: the worst case over
+            all mechanisms, for guess counts fixed in advance; never weaker below one half).
+
+    Returns:
+        Probabilities, broadcast shape (a float for scalars).
+
+    Raises:
+        ValueError: A count is out of range, or ``total`` is missing.
+
+    Source:
+        Steinke, Nasr and Jagielski (2023), Theorem 5.2 and Appendix D.
+
+    >>> round(float(one_run_p_value(90, 100, 1.0)), 8)
+    2.736e-05
+    """
+    v, r, extra = _checked(correct, guesses, total, delta)
+    p_value, factor = delta_test(delta_term, 1.0)
+    e = np.asarray(epsilon, float)
+    if not np.isfinite(e).all() or (e < 0).any():
+        raise ValueError(f"epsilon: expected finite numbers of at least 0, got {epsilon!r}")
+    return p_value(v, r, e, factor * extra)
+
+
+def one_run_epsilon(
+    correct: ArrayLike,
+    guesses: ArrayLike,
+    *,
+    total: ArrayLike | None = None,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    delta_term: DeltaTerm = "published",
+) -> Any:
+    """Smallest epsilon that one training run does not refute.
+
+    Guarantee:
+        With each of ``total`` examples included by its own fair coin, exceeds the epsilon of
+        (epsilon, delta)-DP training with probability at most ``1 - confidence``, for guess
+        counts fixed before looking. Add/remove adjacency.
+
+    Args:
+        correct: Right guesses, whole numbers from 0 to ``guesses``; broadcasts.
+        guesses: Guesses made, abstentions excluded; broadcasts.
+        total: Audit examples, abstentions included; needed if ``delta > 0``.
+        delta: In [0, 1).
+        confidence: In (0, 1).
+        delta_term: "published" (Steinke et al., Theorem 5.2) or "sharp" (ours: the worst case over
+            all mechanisms, for guess counts fixed in advance; never weaker below one half).
+
+    Returns:
+        Nats, at least 0, rounded down; broadcast shape (a float for scalars).
+
+    Raises:
+        ValueError: A value is out of range, or ``total`` is missing.
+
+    Source:
+        Steinke, Nasr and Jagielski (2023), Theorem 5.2 and Appendix D; closed form at delta = 0.
+
+    >>> round(float(one_run_epsilon(90, 100)), 6)
+    1.630823
+    >>> round(float(one_run_epsilon(900, 1000, total=10_000, delta=1e-5)), 6)
+    2.015194
+    """
+    v, r, extra = _checked(correct, guesses, total, delta)
+    p_value, factor = delta_test(delta_term, 1.0)
+    return invert_slack(v, r, 1 - check_confidence(confidence), factor * extra, p_value)[()]
+
+
+def _checked(
+    correct: ArrayLike, guesses: ArrayLike, total: ArrayLike | None, delta: float
+) -> tuple[IntArray, IntArray, FloatArray]:
+    v, r = check_counts("correct", correct), check_counts("guesses", guesses)
+    delta = check_delta(delta)
+    if (v > r).any():
+        raise ValueError(
+            f"correct: expected at most guesses, got correct={correct!r} and guesses={guesses!r}"
+        )
+    if total is None and delta > 0:
+        raise ValueError(
+            "total: with delta > 0 the number of audit examples, abstentions included, is needed"
+        )
+    m = r if total is None else check_counts("total", total)
+    if (r > m).any():
+        raise ValueError(f"guesses: expected at most total, got guesses={guesses!r} and total={total!r}")
+    return v, r, np.asarray(delta * m, float)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OneRunResult(AuditResult):
+    """Lower bound on epsilon from one training run.
+
+    Attributes:
+        epsilon: The bound, nats.
+        delta: Delta of the guarantee that is tested.
+        confidence: Probability that the bound holds.
+        correct: Right guesses where the bound is reached.
+        guesses: Guesses made there.
+        total: Audit examples, abstentions included.
+        high: "Member" was guessed at or above this score (oriented: higher means member).
+        low: "Non-member" was guessed at or below this score.
+        search: How the threshold was found, and what that cost.
+        tests: Number of guess counts paid for one by one (1 for anytime and split).
+        auc: Area under the ROC curve of the audited scores.
+        true_positive_rate: Members guessed to be members, as a share of all members.
+        false_positive_rate: Non-members guessed to be members, as a share of all non-members.
+    """
+
+    epsilon: float
+    delta: float
+    confidence: float
+    correct: int
+    guesses: int
+    total: int
+    high: float
+    low: float
+    search: str
+    tests: int
+    auc: float
+    true_positive_rate: float
+    false_positive_rate: float
+    curve_guesses: IntArray
+    curve_correct: IntArray
+    curve_threshold: FloatArray
+    curve_bound: FloatArray
+
+    @property
+    def headline(self) -> str:
+        return (
+            f"ε ≥ {round_down(self.epsilon):.3f} (δ = {self.delta:g}, confidence "
+            f"{self.confidence:g}; {self.correct} of {self.guesses} guesses right, {self.total} examples)"
+        )
+
+    @property
+    def curve(self) -> Any:
+        """DataFrame over guess counts: guesses, correct, threshold, bound (corrected for the search).
+
+        At most 200 counts, evenly spaced on a log scale; the reported one is always among them.
+        """
+        return to_frame(
+            {
+                "guesses": self.curve_guesses,
+                "correct": self.curve_correct,
+                "threshold": self.curve_threshold,
+                "bound": self.curve_bound,
+            }
+        )
+
+
+def audit_one_run(
+    scores: MembershipScores,
+    *,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    guess: Guess = "both",
+    thresholds: Search | float | None = None,
+    delta_term: DeltaTerm = "published",
+    design: Literal["randomized", "game"] = "randomized",
+    seed: int = 0,
+) -> OneRunResult:
+    """Lower-bound epsilon from the scores of one training run, paying for every threshold tried.
+
+    Guarantee:
+        Exceeds the epsilon of (epsilon, delta)-DP training with probability at most
+        ``1 - confidence``, search included. Add/remove adjacency.
+
+    Args:
+        scores: Scores of members and non-members whose inclusion was decided by fair coins.
+        delta: In [0, 1). Above 0 a given threshold, a split or ties make the guess count random;
+            it is then conditioned on, as is customary; the other searches need no such step.
+        confidence: In (0, 1).
+        guess: "both": the top k are guessed to be members and the bottom k non-members;
+            "members": only the top k; "grid": pairs of top and bottom counts from a fixed
+            dyadic grid, each pair paid for.
+        thresholds: None or "anytime": one test over all guess counts (Ville's inequality);
+            "dyadic": m, m/2, m/4, ... >= 8 guesses, Bonferroni; "bonferroni": every guess
+            count, error/m each; "split": chosen on one half, tested on the other; a number: a
+            threshold fixed before looking, on the oriented score (with "both", everyone below
+            it is guessed to be a non-member). With "grid", None or "bonferroni".
+        delta_term: As in `one_run_epsilon`, for the searches that test single guess counts; the
+            anytime search has its own, with few failures on average.
+        design: "randomized": membership was decided by fair coins before training, and counts
+            that contradict this are refused; "game": draw a fair-coin subsample now.
+        seed: Seed of the game and of the split.
+
+    Returns:
+        The bound with its claim, assumptions, operating point and curve.
+
+    Raises:
+        ValueError: Counts that fair coins would not give, an unknown option, a value out of range.
+
+    Source:
+        Steinke, Nasr and Jagielski (2023), Algorithm 1 and Theorem 5.2; anytime search ours.
+
+    >>> rng = np.random.default_rng(0)
+    >>> scores = MembershipScores(rng.normal(2, 1, 500), rng.normal(0, 1, 500))
+    >>> print(audit_one_run(scores).headline)
+    ε ≥ 3.037 (δ = 0, confidence 0.95; 305 of 310 guesses right, 1000 examples)
+    """
+    delta, confidence = check_delta(delta), check_confidence(confidence)
+    check_choice("guess", guess, ("both", "members", "grid"))
+    check_choice("design", design, ("randomized", "game"))
+    if design == "game":
+        scores = play_game(scores, seed=seed)
+    require_fair_coins(scores)
+    found = search_thresholds(scores, guess, thresholds, delta, 1 - confidence, seed, delta_term)
+    return _result(scores, found, delta, confidence, guess, design)
+
+
+def _result(
+    scores: MembershipScores, found: Found, delta: float, confidence: float, guess: str, design: str
+) -> OneRunResult:
+    path, at = found.path, found.at
+    false_members = path.as_member[at] - path.true_members[at]
+    members, nonmembers = scores.member.size, scores.nonmember.size
+    return OneRunResult(
+        claim=lower_bound_claim(found.epsilon, delta, confidence),
+        assumptions=_assumptions(found.words, guess, design),
+        epsilon=found.epsilon,
+        delta=delta,
+        confidence=confidence,
+        correct=int(path.correct[at]),
+        guesses=int(path.guesses[at]),
+        total=path.total,
+        high=float(path.high[at]),
+        low=float(path.low[at]),
+        search=found.words,
+        tests=found.tests,
+        auc=scores.auc(),
+        true_positive_rate=float(path.true_members[at] / members),
+        false_positive_rate=float(false_members / nonmembers),
+        curve_guesses=path.guesses[found.shown],
+        curve_correct=path.correct[found.shown],
+        curve_threshold=path.high[found.shown],
+        curve_bound=found.bounds,
+    )
+
+
+def lower_bound_claim(
+    epsilon: float, delta: float, confidence: float, adjacency: str = "adding or removing one example"
+) -> str:
+    """The sentence a valid lower bound on a mechanism's epsilon supports."""
+    if epsilon <= 0:
+        return (
+            f"At confidence {confidence:g} this audit refutes no epsilon: it is consistent with perfect "
+            f"privacy under {adjacency} (delta = {delta:g}). It does not show that training is private."
+        )
+    shown = f"{round_down(epsilon):.3f}"
+    return (
+        f"With confidence {confidence:g}, the training procedure is not (epsilon, {delta:g})-differentially "
+        f"private under {adjacency} for any epsilon below {shown}."
+    )
+
+
+def _assumptions(words: str, guess: str, design: str) -> tuple[str, ...]:
+    coins = (
+        "every audit example was included in training by its own fair coin, tossed before training"
+        if design == "randomized"
+        else "members and non-members come from one distribution, so that the fair-coin subsample drawn here "
+        "(seeded) stands for a training set drawn by fair coins"
+    )
+    sides = {
+        "both": "the highest scores are guessed to be members and as many of the lowest non-members",
+        "members": "only the highest scores are guessed to be members; the rest are abstentions",
+        "grid": "the highest scores are guessed to be members and the lowest non-members, in fixed numbers",
+    }
+    return (
+        coins,
+        "a score depends on the example and the trained model, not on membership in any other way",
+        f"{sides[guess]}; threshold search: {words}",
+        "the bound speaks of the training procedure with its randomness, not of this one model",
+    )

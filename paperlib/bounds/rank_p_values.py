@@ -1,0 +1,323 @@
+"""P-values of rank audits: how likely are this many hits under (epsilon, delta)-DP?
+
+Each set holds one value seen in training and generated alternatives from the same distribution. Under
+epsilon-DP for replacing one value by another, two candidates of a set differ in likelihood by at most
+``e^epsilon``. If the ``r`` best of ``n`` candidates are all ``e^epsilon`` times likelier than the rest, they
+hold the true one with probability ``r e^epsilon / (r e^epsilon + n - r)``, and never with more.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betaincinv, logit
+
+from paperlib.bounds.poisson_binomial import poisson_binomial
+from paperlib.bounds.rank_scores import spread
+from paperlib.bounds.tails import NUMERICAL_MARGIN, log_sf, slack_p_value
+from paperlib.core import (
+    FloatArray,
+    IntArray,
+    check_choice,
+    check_confidence,
+    check_counts,
+    check_delta,
+    check_nonnegative,
+)
+
+BOUNDS = ("tight", "paper")
+DELTA_TERMS = ("published", "sharp")
+# No sum of coins of variance s^2 takes one value with more probability than this over s.
+_CONCENTRATION = 0.46883  # Baillon, Cominetti and Vaisman (2016), rounded up
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateSets:
+    """Candidate sets by distinct (size, top): sets of one kind share their success probability."""
+
+    sizes: FloatArray  # (kinds,)
+    tops: FloatArray  # (kinds,)
+    kind: IntArray  # (m,)
+    bound: str
+
+    @property
+    def count(self) -> int:
+        return self.kind.size
+
+    @property
+    def total_size(self) -> float:
+        return float(self.sizes[self.kind].sum())
+
+    def chances(self, epsilon: float) -> FloatArray:
+        return _success(self.sizes, self.tops, np.float64(epsilon), self.bound)
+
+
+def rank_p_value(
+    correct: int,
+    set_sizes: ArrayLike,
+    epsilon: float,
+    *,
+    top: ArrayLike = 1,
+    delta: float = 0.0,
+    bound: str = "tight",
+    delta_term: str = "published",
+) -> float:
+    """Largest probability of ``correct`` hits or more under any (epsilon, delta)-DP training.
+
+    Guarantee:
+        At delta = 0 and with the sharp delta term, always; with Theorem 2 and sets of one kind, always;
+        with Theorem 2 and mixed sets as far as that theorem holds (see the book). Never rounded down.
+
+    Args:
+        correct: Number of hits, 0 to m.
+        set_sizes: Candidates per set, shape (m,), at least 2.
+        epsilon: Nats, at least 0, under replacement.
+        top: Places that count as a hit, scalar or shape (m,).
+        delta: In [0, 1).
+        bound: "tight" or "paper".
+        delta_term: "published" or "sharp".
+
+    Returns:
+        Probability in [0, 1].
+
+    Raises:
+        ValueError: A value out of range, more hits than sets, or "sharp" with the paper's bound.
+
+    Source:
+        Natural identifiers, Theorems 1 and 2.
+
+    >>> round(rank_p_value(400, [64] * 500, 5.341780), 4)
+    0.05
+    """
+    sizes = check_counts("set_sizes", set_sizes, minimum=2)
+    if sizes.ndim != 1 or not sizes.size:
+        raise ValueError(f"set_sizes: expected a non-empty 1-D array, got shape {sizes.shape}")
+    sets = candidate_sets(sizes, top, bound)
+    hits = int(check_counts("correct", correct))
+    if hits > sets.count:
+        raise ValueError(f"correct: expected at most {sets.count}, the number of sets, got {hits}")
+    check_delta_term(sets, delta_term)
+    level = check_nonnegative("epsilon", epsilon)
+    return p_value(hits, sets, level, check_delta(delta), delta_term)
+
+
+def rank_epsilon(
+    correct: ArrayLike,
+    sets: ArrayLike,
+    set_size: ArrayLike,
+    *,
+    top: ArrayLike = 1,
+    confidence: float = 0.95,
+    bound: str = "tight",
+) -> FloatArray:
+    """`audit_ranks` at delta = 0 from counts, for sets of one size: closed form, broadcasts.
+
+    Guarantee:
+        As `audit_ranks`, for each entry alone.
+
+    Args:
+        correct: Hits, 0 to ``sets``; broadcasts.
+        sets: Number of sets, at least 1; broadcasts.
+        set_size: Candidates in every set, at least 2; broadcasts.
+        top: Places that count as a hit, 1 to ``set_size``; broadcasts.
+        confidence: In (0, 1).
+        bound: "tight" or "paper".
+
+    Returns:
+        Nats, at least 0, rounded down; broadcast shape.
+
+    Raises:
+        ValueError: More hits than sets, top above the set size, or a value out of range.
+
+    Source:
+        Theorem 1 inverted at the Clopper-Pearson end of the hit rate.
+
+    >>> float(rank_epsilon(450, 500, 64, top=8, bound="paper").round(6))
+    2.046166
+    """
+    check_choice("bound", bound, BOUNDS)
+    v, m, n, r = np.broadcast_arrays(
+        check_counts("correct", correct),
+        check_counts("sets", sets, minimum=1),
+        check_counts("set_size", set_size, minimum=2),
+        check_counts("top", top, minimum=1),
+    )
+    if (v > m).any():
+        raise ValueError(f"correct: expected at most the number of sets, got {v[v > m][0]} of {m[v > m][0]}")
+    if (r > n).any():
+        raise ValueError(f"top: expected at most the set size, got {r[r > n][0]} of {n[r > n][0]}")
+    rate = betaincinv(np.maximum(v, 1), m - v + 1.0, 1.0 - check_confidence(confidence))
+    with np.errstate(divide="ignore"):
+        if bound == "tight":
+            raw = logit(rate) + np.log(n - r) - np.log(r)
+        else:
+            raw = np.log(rate) + np.log(n - 1.0) - np.log(r - rate)
+    lowered = raw - NUMERICAL_MARGIN * (1.0 + np.abs(raw))
+    return np.asarray(np.where((v > 0) & (lowered > 0), lowered, 0.0))
+
+
+def rank_success_probability(
+    set_size: ArrayLike, epsilon: ArrayLike, *, top: ArrayLike = 1, bound: str = "tight"
+) -> FloatArray:
+    """Largest chance that the true value is among the ``top`` best, under epsilon-DP for replacement.
+
+    Guarantee:
+        "tight" is attained by the subset-selection mechanism; "paper" is never smaller, clipped at 1.
+
+    Args:
+        set_size: Candidates, at least 2; broadcasts.
+        epsilon: Nats, at least 0; broadcasts.
+        top: 1 to ``set_size``; broadcasts.
+        bound: "tight" or "paper".
+
+    Returns:
+        Probabilities, broadcast shape.
+
+    Raises:
+        ValueError: A value out of range.
+
+    Source:
+        Natural identifiers, Theorem 1 ("paper"); this project ("tight").
+
+    >>> rank_success_probability(64, 1.5, top=[1, 8]).round(6)
+    array([0.066413, 0.390334])
+    """
+    check_choice("bound", bound, BOUNDS)
+    sizes, tops = np.broadcast_arrays(
+        check_counts("set_size", set_size, minimum=2), check_counts("top", top, minimum=1)
+    )
+    _check_tops(sizes, tops)
+    epsilons = np.asarray(epsilon, dtype=np.float64)
+    if not (epsilons >= 0).all():
+        raise ValueError(f"epsilon: expected at least 0, got {epsilons[~(epsilons >= 0)][0]:g}")
+    return _success(sizes.astype(float), tops.astype(float), epsilons, bound)
+
+
+def _success(sizes: FloatArray, tops: FloatArray, epsilon: ArrayLike, bound: str) -> FloatArray:
+    shrink = np.exp(-np.asarray(epsilon, dtype=np.float64))  # e^-epsilon never overflows
+    if bound == "tight":
+        return np.asarray(tops / (tops + (sizes - tops) * shrink))
+    return np.asarray(np.minimum(1.0, tops / (1.0 + (sizes - 1.0) * shrink)))
+
+
+def p_value(correct: int, sets: CandidateSets, epsilon: float, delta: float, delta_term: str) -> float:
+    """`rank_p_value` without checks; any epsilon it refutes is a valid lower bound.
+
+    It bounds the largest probability over all (epsilon, delta)-DP mechanisms, which rises with epsilon: what
+    it refutes at one epsilon, that probability refutes at every smaller one.
+    """
+    if correct == 0:
+        return 1.0
+    chances = sets.chances(epsilon)
+    if sets.sizes.size > 1:
+        return _mixed_p_value(correct, sets, chances, delta, delta_term)
+    chance = float(chances[0])
+    base = float(np.exp(log_sf(correct, sets.count, chance)))
+    if delta == 0:
+        return base
+    exact = _exact_p_value(correct, sets, epsilon, delta)
+    if delta_term == "sharp":
+        return exact
+    # Theorem 2 takes the failures as independent of the hits, which can understate p near 1.
+    return max(exact, float(slack_p_value(correct, sets.count, logit(chance), delta * sets.total_size)))
+
+
+def _mixed_p_value(
+    correct: int, sets: CandidateSets, chances: FloatArray, delta: float, delta_term: str
+) -> float:
+    hits = poisson_binomial(chances[sets.kind])
+    base = float(hits.upper_tail(correct))
+    if delta == 0:
+        return base
+    if delta_term == "sharp":
+        return min(1.0, base + delta * _martingale_cost(sets, chances))
+    # Theorem 2's dual solution; any upper bound of the tail keeps it feasible.
+    steps = np.arange(1, correct + 1)
+    slope = np.max((hits.upper_tail(correct - steps) - base) / steps)
+    return min(1.0, base + delta * sets.total_size * max(0.0, float(slope)))
+
+
+def _martingale_cost(sets: CandidateSets, chances: FloatArray) -> float:
+    """What each unit of delta adds to the probability of many hits, sets of any kind.
+
+    The event of v hits or more is its probability under independent coins plus a sum of
+    ``(X_j - q_j) P[later hits = v - 1 - earlier hits]``; by the definition of DP the mean of each summand
+    is at most ``delta (1 - q_j) (n_j - 1) / (n_j - r_j)`` times the largest such probability.
+    """
+    free = sets.sizes > sets.tops  # a top equal to the size is always a hit and costs nothing
+    odds = (1.0 - chances[free]) * (sets.sizes[free] - 1.0) / (sets.sizes[free] - sets.tops[free])
+    variance = chances[free] * (1.0 - chances[free])
+    counts = np.bincount(sets.kind, minlength=sets.sizes.size)[free]
+    order = np.argsort(-odds)
+    weights = np.repeat(odds[order], counts[order])
+    spreads = np.repeat(variance[order], counts[order])
+    later = np.append(np.cumsum(spreads[:0:-1])[::-1], 0.0)
+    with np.errstate(divide="ignore"):
+        largest = np.minimum(1.0, _CONCENTRATION / np.sqrt(later))
+    return float((weights * largest).sum()) * (1.0 + 1e-9)
+
+
+def _exact_p_value(correct: int, sets: CandidateSets, epsilon: float, delta: float) -> float:
+    """Worst case over all (epsilon, delta)-DP mechanisms, equal sets: ``1 - (1 - b)(1 - c)``.
+
+    With ``W ~ Binomial(m, tight probability)``, v hits, ``b = P[W >= v]`` and
+    ``c = delta (m / v) ((n - 1) / (n - r)) / P[W = v | W >= v]``. Attained by subset selection that with
+    probability c is conditioned on v hits or more. The proof is in the book, page natural identifiers.
+    """
+    n, r, m, v = sets.sizes[0], sets.tops[0], sets.count, correct
+    if r == n:
+        return 1.0
+    log_tail = float(log_sf(v, m, float(_success(n, r, epsilon, "tight"))))
+    log_next = float(log_sf(v + 1, m, float(_success(n, r, epsilon, "tight")))) if v < m else -np.inf
+    at_v = -np.expm1(log_next - log_tail)  # P[W = v | W >= v]
+    if not at_v > 0:
+        return 1.0
+    lift = min(1.0, delta * m / v * (n - 1.0) / (n - r) / at_v * (1.0 + 1e-9))
+    base = float(np.exp(log_tail))
+    return base + lift * (1.0 - base)
+
+
+def mean_failures(sets: CandidateSets, delta: float) -> float:
+    """Bound on the mean number of sets on which (epsilon, delta)-DP behaves unlike epsilon-DP.
+
+    For the tight bound: with likelihoods x_a of the candidates and A the best r of n, the excess
+    ``sum over a in A, b not in A of (x_a - e^eps x_b)+`` integrates to at most n (n-1) delta, and the
+    failure probability needed is at most 1 / (n r e^eps) of it. Theorem 2 has n delta in its place.
+    """
+    if sets.bound == "paper":
+        return delta * sets.total_size
+    return delta * float(((sets.sizes - 1.0) / sets.tops)[sets.kind].sum())
+
+
+def candidate_sets(sizes: IntArray, top: ArrayLike, bound: str) -> CandidateSets:
+    """Group sets by size and top.
+
+    Raises:
+        ValueError: Unknown bound, or a top outside 1 to its set size.
+    """
+    check_choice("bound", bound, BOUNDS)
+    tops = spread("top", top, sizes.size, minimum=1)
+    _check_tops(sizes, tops)
+    kinds, kind = np.unique(np.stack([sizes, tops], axis=1), axis=0, return_inverse=True)
+    return CandidateSets(kinds[:, 0].astype(float), kinds[:, 1].astype(float), kind.ravel(), bound)
+
+
+def _check_tops(sizes: IntArray, tops: IntArray) -> None:
+    if (tops > sizes).any():
+        first = int(np.flatnonzero(tops > sizes)[0])
+        raise ValueError(
+            f"top: expected at most the set size, got {tops.flat[first]} for a set of {sizes.flat[first]}"
+        )
+
+
+def check_delta_term(sets: CandidateSets, delta_term: str) -> None:
+    """Refuse the sharp delta term with the paper's bound, for which it is not made.
+
+    Raises:
+        ValueError: That pair, or an unknown term.
+    """
+    check_choice("delta_term", delta_term, DELTA_TERMS)
+    if delta_term == "sharp" and sets.bound != "tight":
+        raise ValueError(
+            f"delta_term: 'sharp' needs bound='tight', got bound={sets.bound!r}; use 'published'"
+        )

@@ -1,0 +1,164 @@
+"""From scores of candidate sets to ranks, margins and exposure."""
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from paperlib.core import FloatArray, IntArray, check_choice, check_counts, check_vector
+
+CandidateScores = ArrayLike | Sequence[ArrayLike]
+
+
+def ranks_from_scores(
+    true_scores: ArrayLike,
+    candidate_scores: CandidateScores,
+    *,
+    higher_means_member: bool = True,
+    ties: str = "random",
+    seed: int = 0,
+) -> tuple[IntArray, IntArray]:
+    """Rank of each true identifier among its own candidates.
+
+    Guarantee:
+        A tie never counts in the identifier's favour: "random" gives it a uniform place among the
+        tied, "pessimistic" the last one.
+
+    Args:
+        true_scores: Score of the identifier seen in training, shape (m,).
+        candidate_scores: Scores of the generated alternatives: an (m, c) array, or m 1-D arrays
+            whose lengths may differ.
+        higher_means_member: False for losses.
+        ties: "random" or "pessimistic".
+        seed: Seed of the random places.
+
+    Returns:
+        Ranks, 1 is best, and set sizes (alternatives + 1), both of shape (m,).
+
+    Raises:
+        ValueError: Different numbers of sets, an empty set, NaN or infinity, or an unknown rule.
+
+    >>> ranks_from_scores([3.0, 1.0], [[1.0, 2.0], [2.0, 0.0]])
+    (array([1, 2]), array([3, 3]))
+    """
+    check_choice("ties", ties, ("random", "pessimistic"))
+    true, flat, owner, sizes = _flat(true_scores, candidate_scores, higher_means_member)
+    mine = true[owner]
+    better = np.bincount(owner[flat > mine], minlength=true.size)
+    tied = np.bincount(owner[flat == mine], minlength=true.size)
+    if ties == "random":
+        tied = np.random.default_rng(seed).integers(0, tied + 1)
+    return (1 + better + tied).astype(np.int64), sizes + 1
+
+
+def score_margins(
+    true_scores: ArrayLike,
+    candidate_scores: CandidateScores,
+    *,
+    top: int = 1,
+    higher_means_member: bool = True,
+) -> FloatArray:
+    """How clearly each set's best ``top`` scores stand out, whichever of them is the true one.
+
+    Guarantee:
+        The margin looks at the pooled scores of a set only, not at which is the identifier, so an
+        audit may order its guesses by it.
+
+    Args:
+        true_scores: Shape (m,).
+        candidate_scores: An (m, c) array, or m 1-D arrays.
+        top: Number of places that count as a hit, smaller than every set.
+        higher_means_member: False for losses.
+
+    Returns:
+        Gap between the places ``top`` and ``top + 1``, in the unit of the score, shape (m,).
+
+    Raises:
+        ValueError: As `ranks_from_scores`, or ``top`` is not smaller than every set.
+
+    >>> score_margins([3.0, 1.0], [[1.0, 2.0], [2.0, 0.0]])
+    array([1., 1.])
+    """
+    true, flat, owner, sizes = _flat(true_scores, candidate_scores, higher_means_member)
+    place = int(check_counts("top", top, minimum=1))
+    if place > sizes.min():
+        raise ValueError(f"top: expected less than the smallest set size {sizes.min() + 1}, got {place}")
+    pooled = np.concatenate([true, flat])
+    sets = np.concatenate([np.arange(true.size), owner])
+    ordered = pooled[np.lexsort((-pooled, sets))]
+    last_hit = np.cumsum(sizes + 1) - (sizes + 1) + place - 1
+    return ordered[last_hit] - ordered[last_hit + 1]
+
+
+def exposure(ranks: ArrayLike, set_sizes: ArrayLike) -> FloatArray:
+    """Exposure ``log2(set size) - log2(rank)``: 0 for the last place, 1 for the median.
+
+    The paper divides by the number of alternatives, for which the last place gives a negative value;
+    we use the set size, as Carlini et al. do.
+
+    Args:
+        ranks: 1-based, shape (m,).
+        set_sizes: Size of each set with its identifier, scalar or shape (m,).
+
+    Returns:
+        Bits, from 0 to log2(set size), shape (m,).
+
+    Raises:
+        ValueError: A rank below 1 or above its set size.
+
+    Source:
+        Natural identifiers, section 2; Carlini et al. (2019), The secret sharer.
+
+    >>> exposure([1, 64, 128], 128)
+    array([7., 1., 0.])
+    """
+    places, sizes = check_ranks(ranks, set_sizes)
+    return np.log2(sizes) - np.log2(places)
+
+
+def check_ranks(ranks: ArrayLike, set_sizes: ArrayLike) -> tuple[IntArray, IntArray]:
+    """Ranks and set sizes as whole numbers of one shape (m,).
+
+    Raises:
+        ValueError: Empty or mismatched, a set of fewer than 2, a rank outside 1 to its set size.
+    """
+    places = check_counts("ranks", ranks, minimum=1)
+    if places.ndim != 1 or not places.size:
+        raise ValueError(f"ranks: expected a non-empty 1-D array, got shape {places.shape}")
+    sizes = spread("set_sizes", set_sizes, places.size, minimum=2)
+    if (places > sizes).any():
+        first = int(np.flatnonzero(places > sizes)[0])
+        raise ValueError(
+            f"ranks: expected 1 to the set size, got rank {places[first]} in a set of {sizes[first]} "
+            f"(index {first})"
+        )
+    return places, sizes
+
+
+def spread(name: str, values: ArrayLike, size: int, *, minimum: int) -> IntArray:
+    """Whole numbers of shape (size,) from a scalar or an array of that shape.
+
+    Raises:
+        ValueError: Another shape, a fraction, or a value below ``minimum``.
+    """
+    counts = check_counts(name, values, minimum=minimum)
+    if counts.shape not in ((), (size,)):
+        raise ValueError(f"{name}: expected one number or {size} of them, got shape {counts.shape}")
+    return np.broadcast_to(counts, (size,)).copy()
+
+
+def _flat(
+    true_scores: ArrayLike, candidate_scores: CandidateScores, higher_means_member: bool
+) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
+    """True scores, all candidate scores, the set each belongs to, and the candidates per set."""
+    true = check_vector("true_scores", true_scores)
+    rows = [np.asarray(row) for row in cast(Sequence[ArrayLike], candidate_scores)]
+    if len(rows) != true.size:
+        raise ValueError(f"candidate_scores: expected {true.size} sets like true_scores, got {len(rows)}")
+    sizes = np.array([row.size for row in rows], dtype=np.int64)
+    if not sizes.all() or any(row.ndim != 1 for row in rows):
+        raise ValueError("candidate_scores: expected at least one score per set, one dimension each")
+    flat = check_vector("candidate_scores", np.concatenate(rows))
+    sign = 1.0 if higher_means_member else -1.0
+    return sign * true, sign * flat, np.repeat(np.arange(true.size), sizes), sizes

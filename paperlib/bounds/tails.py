@@ -1,0 +1,277 @@
+"""Binomial tails and their inverses, vectorised: what every bound on guess counts rests on."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc, betaincinv, betaln, expit, xlog1py, xlogy
+
+from paperlib.core import FloatArray, IntArray
+
+# Bounds are lowered by this much (nats), above the error of the special functions they call.
+NUMERICAL_MARGIN = 1e-11
+_FRACTION_STEPS = 2_000
+_PROBES = 256  # counts inverted per round of a search,
+_PROBES_WITH_SLACK = 16  # fewer where each inversion is a bisection
+
+PValue = Callable[[ArrayLike, ArrayLike, ArrayLike, ArrayLike], Any]
+
+
+def log_sf(count: ArrayLike, trials: ArrayLike, probability: ArrayLike) -> Any:
+    """Log of the binomial upper tail, ``log P[Binomial(trials, probability) >= count]``.
+
+    Accurate far below the smallest float, where the tail itself underflows.
+
+    Args:
+        count: Whole numbers, any shape; at or below 0 the tail is 1.
+        trials: Whole numbers of at least 0; broadcasts.
+        probability: In [0, 1]; broadcasts.
+
+    Returns:
+        Natural logarithms, broadcast shape (a float for scalars).
+
+    >>> round(float(log_sf(1000, 1000, 0.1)), 6)
+    -2302.585093
+    """
+    k, n, p = np.broadcast_arrays(
+        np.asarray(count, float), np.asarray(trials, float), np.asarray(probability, float)
+    )
+    shape = k.shape
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result = np.atleast_1d(np.log(_sf(k, n, p)))
+    k, n, p = np.atleast_1d(k, n, p)
+    tiny = (k > 0) & (k <= n) & (p > 0) & (result < -650)
+    if tiny.any():
+        result[tiny] = _log_far_tail(k[tiny], n[tiny], p[tiny])
+    return result.reshape(shape)[()]
+
+
+def _log_far_tail(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
+    """The tail as its first term times a hypergeometric sum whose terms shrink (p < k/n)."""
+    log_first = k * np.log(p) + (n - k) * np.log1p(-p) - betaln(k, n - k + 1) - np.log(k)
+    total, term = np.ones_like(p), np.ones_like(p)
+    odds = p / (1 - p)
+    for j in range(_FRACTION_STEPS):
+        term = term * odds * np.maximum(n - k - j, 0) / (k + 1 + j)
+        total = total + term
+        if (term <= 1e-17 * total).all():
+            break
+    return log_first + np.log(total)
+
+
+def epsilon_from_counts(correct: ArrayLike, guesses: ArrayLike, level: ArrayLike) -> Any:
+    """Largest epsilon refuted by ``correct`` right guesses of ``guesses``, at error ``level``.
+
+    Guarantee:
+        If each guess is right with probability at most ``e^eps / (1 + e^eps)`` given the earlier
+        ones, the result exceeds eps with probability at most ``level``.
+
+    Args:
+        correct: Whole numbers, 0 to ``guesses``; broadcasts.
+        guesses: Whole numbers of at least 0; broadcasts.
+        level: Error allowed, in (0, 1); broadcasts.
+
+    Returns:
+        Nats, at least 0, rounded down; broadcast shape.
+
+    Source:
+        Clopper-Pearson inverse of Steinke et al. (2023), Proposition 5.1, delta = 0.
+
+    >>> round(float(epsilon_from_counts(90, 100, 0.05)), 6)
+    1.630823
+    """
+    k, n, a = (np.asarray(x, float) for x in (correct, guesses, level))
+    accuracy = np.asarray(betaincinv(np.maximum(k, 1.0), n - k + 1.0, a), float)
+    with np.errstate(divide="ignore"):
+        epsilon = np.log(accuracy) - np.log1p(-accuracy)
+    epsilon = np.maximum(epsilon - NUMERICAL_MARGIN * np.maximum(1.0, epsilon), 0.0)
+    return np.where(k > 0, epsilon, 0.0)[()]
+
+
+def slack_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, slack: ArrayLike) -> Any:
+    """P-value of ``correct`` right guesses when some failures of bounded mean come for free.
+
+    With ``W ~ Binomial(guesses, expit(log_odds))`` and ``b = P[W >= correct]``, this is
+    ``min(1, b + slack * max over i = 1..correct of (P[W >= correct - i] - b) / i)``, raised to
+    `sharp_p_value` where that is larger.
+
+    Guarantee:
+        With ``slack = 2 m delta`` valid in a one-run audit of m examples. The published value
+        alone treats failures as independent of the other guesses, and near 1 it can be too small;
+        the sharp value is proved without that. Below one half the published one is the larger.
+
+    Args:
+        correct: Whole numbers, 0 to ``guesses``; broadcasts.
+        guesses: Whole numbers of at least 0; broadcasts.
+        log_odds: Epsilon, or c + epsilon, in nats; broadcasts.
+        slack: Mean number of failures (``2 m delta`` in a one-run audit), at least 0.
+
+    Returns:
+        Probabilities, broadcast shape.
+
+    Source:
+        Steinke et al. (2023), Theorem 5.2, by linear-programming duality.
+
+    The inner maximum is a running mean of the binomial probabilities just below ``correct``:
+    these rise to the mode and then fall, so the mean has one peak and bisection finds it.
+
+    >>> round(float(slack_p_value(90, 100, 1.0, 0.0)), 8)
+    2.736e-05
+    """
+    v, r, e, s = np.broadcast_arrays(*(np.asarray(x, float) for x in (correct, guesses, log_odds, slack)))
+    q = np.asarray(expit(e), float)
+    base = _sf(v, r, q)
+    peak = _best_window(v, r, q)
+    # Steps beside the peak guard against rounding in the bisection.
+    windows = [np.clip(peak + step, 1, np.maximum(v, 1)) for step in (-1, 0, 1)]
+    mean = np.max([(_sf(v - i, r, q) - base) / i for i in windows], axis=0)
+    published = np.where(v > 0, np.minimum(1.0, base + s * np.maximum(mean, 0.0)), 1.0)
+    return np.maximum(published, sharp_p_value(v, r, e, s / 2))[()]
+
+
+def sharp_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, extra: ArrayLike) -> Any:
+    """Largest chance of ``correct`` right guesses or more under any (epsilon, delta)-DP training.
+
+    With b and P_v the tail and the probability of v = ``correct`` under
+    ``Binomial(guesses, expit(log_odds))``, this is ``b + (1 - b) min(1, extra / v * b / P_v)``.
+
+    Guarantee:
+        Valid in a one-run audit with ``extra = m delta`` and a guess count fixed in advance, and
+        attained there by randomized response that sometimes shows at least v right answers.
+        Rises with the log-odds, since b and b / P_v do.
+
+    Args:
+        correct: Whole numbers v, 0 to ``guesses``; broadcasts.
+        guesses: Whole numbers r of at least 0; broadcasts.
+        log_odds: Epsilon, nats; broadcasts.
+        extra: ``m delta``, m being all audit examples; at least 0.
+
+    Returns:
+        Probabilities, broadcast shape.
+
+    Source:
+        This project; the proof is in the book, page natural identifiers (sets of two, top 1).
+
+    Each guess j gives ``E[f(K_j) 1(j right)] <= e^eps E[f(K_j) 1(j wrong)] + delta max f`` for every
+    f of the number K_j of other right guesses; weights f that telescope to P[W >= v] - b sum to
+    the bound.
+
+    >>> round(float(sharp_p_value(900, 1000, 2.0, 10_000 * 1e-4)), 6)
+    0.036803
+    """
+    v, r, e, s = np.broadcast_arrays(*(np.asarray(x, float) for x in (correct, guesses, log_odds, extra)))
+    q = np.asarray(expit(e), float)
+    base = _sf(v, r, q)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lift = np.exp(np.minimum(0.0, np.log(s) - np.log(v) + _log_mean_overshoot(v, r, q, base)))
+    return np.where(v > 0, base + (1 - base) * np.where(s > 0, lift, 0.0), 1.0)[()]
+
+
+def _log_mean_overshoot(v: FloatArray, r: FloatArray, q: FloatArray, base: FloatArray) -> FloatArray:
+    """Log of P[W >= v] / P[W = v], rounded up; from a geometric series where the tail underflows."""
+    shrink = (r - v) * q / ((v + 1) * (1 - q))
+    series = np.where(shrink < 1, -np.log1p(-np.minimum(shrink, 1.0)), np.inf)
+    return np.where(base > 1e-250, np.log(base) - _log_pmf(v, r, q), series) + 1e-9
+
+
+def _sf(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
+    inside = betainc(np.clip(k, 1, np.maximum(n, 1)), np.maximum(n - k, 0) + 1, p)
+    return np.where(k <= 0, 1.0, np.where(k > n, 0.0, inside))
+
+
+def _pmf(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((k < 0) | (k > n), 0.0, np.exp(_log_pmf(k, n, p)))
+
+
+def _log_pmf(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
+    log_choose = -betaln(k + 1, n - k + 1) - np.log1p(n)
+    return np.asarray(log_choose + xlogy(k, p) + xlog1py(n - k, -p))
+
+
+def _best_window(v: FloatArray, r: FloatArray, q: FloatArray) -> FloatArray:
+    """Window length i in 1..v with the highest mean of P[W = v-1], ..., P[W = v-i].
+
+    The mean still rises at i while the next probability, P[W = v-1-i], exceeds it.
+    """
+    base = _sf(v, r, q)
+    mode = np.floor((r + 1) * q)
+    low = np.clip(v - 1 - mode, 1, np.maximum(v, 1))
+    high = np.maximum(v, 1.0)
+    for _ in range(int(np.ceil(np.log2(max(2.0, float(np.max(high - low, initial=1.0)) + 1)))) + 1):
+        middle = np.floor((low + high) / 2)
+        mean = (_sf(v - middle, r, q) - base) / middle
+        rising = (middle < high) & (_pmf(v - 1 - middle, r, q) > mean)
+        low, high = np.where(rising, middle + 1, low), np.where(rising, high, middle)
+        if (low >= high).all():
+            break
+    return low
+
+
+def invert_slack(
+    correct: ArrayLike,
+    guesses: ArrayLike,
+    level: ArrayLike,
+    slack: ArrayLike,
+    p_value: PValue = slack_p_value,
+) -> NDArray[np.float64]:
+    """Largest log-odds refuted at ``level``; 0 where none is. Broadcasts.
+
+    Args:
+        correct: Whole numbers, 0 to ``guesses``.
+        guesses: Whole numbers of at least 0.
+        level: Error allowed, in (0, 1).
+        slack: Last argument of ``p_value``.
+        p_value: `slack_p_value` or `sharp_p_value`. Both rise with the log-odds wherever they are
+            below one half (tested), so a bisection that returns its refuted end is valid.
+    """
+    k, n, a, s = np.broadcast_arrays(*(np.asarray(x, float) for x in (correct, guesses, level, slack)))
+    upper = np.asarray(epsilon_from_counts(k, n, a), float) + 1e-9  # slack can only lower the bound
+    if not np.any(s > 0):
+        return np.maximum(upper - 1e-9, 0.0)
+    lower = np.zeros_like(upper)
+    open_ = (upper > 1e-9) & (p_value(k, n, 0.0, s) <= a)
+    k, n, a, s = k[open_], n[open_], a[open_], s[open_]
+    low, high = lower[open_], upper[open_]
+    while high.size and float((high - low).max()) > 1e-10:
+        middle = (low + high) / 2
+        refuted = p_value(k, n, middle, s) <= a
+        low, high = np.where(refuted, middle, low), np.where(refuted, high, middle)
+    lower[open_] = low
+    return lower
+
+
+def best_of_slack(
+    correct: IntArray, guesses: IntArray, level: ArrayLike, slack: float, p_value: PValue = slack_p_value
+) -> tuple[float, int]:
+    """Largest of `invert_slack` over many guess counts, and where it is reached.
+
+    Inverts a few counts spread over the rest, drops every count that does not refute the best
+    bound so far, and repeats on what is left: most are never inverted.
+
+    Args:
+        correct: Right guesses, shape (n,).
+        guesses: Guess counts, shape (n,).
+        level: Error allowed at each count (a scalar or shape (n,)).
+        slack: Last argument of ``p_value``.
+        p_value: `slack_p_value` or `sharp_p_value`.
+
+    Returns:
+        Nats and a position; (0.0, 0) where nothing is refuted.
+    """
+    k, r = np.asarray(correct, float), np.asarray(guesses, float)
+    a = np.broadcast_to(np.asarray(level, float), k.shape)
+    best, at = 0.0, 0
+    left = np.flatnonzero(k > 0)
+    while left.size:
+        left = left[_sf(k[left], r[left], np.asarray(expit(best))) <= a[left]]
+        if slack > 0:
+            left = left[np.asarray(p_value(k[left], r[left], best, slack)) <= a[left]]
+        probe = np.zeros(left.size, dtype=bool)
+        probe[:: max(1, left.size // (_PROBES if slack == 0 else _PROBES_WITH_SLACK))] = True
+        batch, left = left[probe], left[~probe]
+        bounds = invert_slack(k[batch], r[batch], a[batch], slack, p_value)
+        if bounds.size and bounds.max() > best:
+            best, at = float(bounds.max()), int(batch[np.argmax(bounds)])
+    return best, at

@@ -1,0 +1,133 @@
+"""Argument checks shared by every room: each error names the argument, what was given and what is allowed."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+def check_vector(name: str, values: ArrayLike, *, minimum_size: int = 1) -> FloatArray:
+    """Return ``values`` as a new, read-only, finite 1-D float array.
+
+    Args:
+        name: How the error message calls the argument.
+        values: Numbers, shape (n,).
+        minimum_size: Smallest allowed n.
+
+    Raises:
+        ValueError: Text, a wrong shape, too few values, NaN or infinite values (never dropped).
+
+    >>> check_vector("scores", [1, 2])
+    array([1., 2.])
+    """
+    vector = _as_floats(name, values)
+    if vector.ndim != 1:
+        raise ValueError(f"{name}: expected a 1-D array, got shape {vector.shape}")
+    if vector.size < minimum_size:
+        raise ValueError(f"{name}: expected at least {minimum_size} values, got {vector.size}")
+    check_finite(name, vector)
+    vector.flags.writeable = False
+    return vector
+
+
+def check_finite(name: str, vector: FloatArray) -> None:
+    """Refuse NaN and infinite values, saying how many there are and where the first is.
+
+    Raises:
+        ValueError: Some value is not finite.
+    """
+    finite = np.isfinite(vector)
+    if finite.all():
+        return
+    kind = "NaN" if np.isnan(vector).any() else "infinite"
+    bad = np.isnan(vector) if kind == "NaN" else ~finite
+    raise ValueError(
+        f"{name}: {int(bad.sum())} of {vector.size} values are {kind} "
+        f"(first at index {int(np.flatnonzero(bad)[0])}); drop or fix them before auditing"
+    )
+
+
+def _as_floats(name: str, values: ArrayLike) -> FloatArray:
+    raw = np.asarray(values)
+    if raw.dtype.kind not in "biuf":
+        raise ValueError(f"{name}: expected real numbers, got values of type {raw.dtype}")
+    return np.array(raw, dtype=np.float64)
+
+
+def check_counts(name: str, values: ArrayLike, *, minimum: int = 0) -> IntArray:
+    """Return ``values`` as int64 (any shape), refusing fractions and values below ``minimum``.
+
+    Raises:
+        ValueError: Not whole numbers, or below ``minimum``.
+
+    >>> check_counts("guesses", [3.0, 4])
+    array([3, 4])
+    """
+    numbers = _as_floats(name, values)
+    check_finite(name, numbers.ravel())
+    if (numbers != np.floor(numbers)).any():
+        raise ValueError(
+            f"{name}: expected whole numbers, got {_first(numbers, numbers != np.floor(numbers))}"
+        )
+    if (numbers < minimum).any():
+        raise ValueError(f"{name}: expected at least {minimum}, got {_first(numbers, numbers < minimum):g}")
+    return numbers.astype(np.int64)
+
+
+def _first(numbers: FloatArray, mask: NDArray[np.bool_]) -> float:
+    return float(numbers[mask].ravel()[0])
+
+
+def check_confidence(confidence: float) -> float:
+    """Return ``confidence`` as a float in the open interval (0, 1).
+
+    Raises:
+        ValueError: Outside (0, 1) or not a number.
+    """
+    return _check_real("confidence", confidence, 0.0, 1.0, open_low=True, open_high=True)
+
+
+def check_delta(delta: float, name: str = "delta") -> float:
+    """Return ``delta`` as a float in [0, 1).
+
+    Raises:
+        ValueError: Outside [0, 1) or not a number.
+    """
+    return _check_real(name, delta, 0.0, 1.0, open_low=False, open_high=True)
+
+
+def check_nonnegative(name: str, value: float) -> float:
+    """Return ``value`` as a finite float of at least 0.
+
+    Raises:
+        ValueError: Negative, NaN or infinite.
+    """
+    return _check_real(name, value, 0.0, math.inf, open_low=False, open_high=True)
+
+
+def _check_real(name: str, value: Any, low: float, high: float, *, open_low: bool, open_high: bool) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: expected a number, got {value!r}") from None
+    too_low = number <= low if open_low else number < low
+    too_high = number >= high if open_high else number > high
+    if math.isnan(number) or too_low or too_high:
+        allowed = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
+        raise ValueError(f"{name}: expected a number in {allowed}, got {value!r}")
+    return number
+
+
+def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
+    """Return ``value`` if it is one of ``allowed``.
+
+    Raises:
+        ValueError: Anything else; the message lists the allowed values.
+    """
+    if value not in allowed:
+        raise ValueError(f"{name}: expected one of {', '.join(map(repr, allowed))}, got {value!r}")
+    return value

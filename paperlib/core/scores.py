@@ -1,0 +1,254 @@
+"""`MembershipScores`: the currency between attacks and bounds."""
+
+import csv
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from paperlib.core.checks import FloatArray, check_vector
+
+_TRUE = {"1", "1.0", "true", "yes", "member", "in", "train"}
+_FALSE = {"0", "0.0", "false", "no", "nonmember", "non-member", "out", "test", "population"}
+
+
+@dataclass(frozen=True, eq=False)
+class MembershipScores:
+    """Scores of known members and known non-members, kept as given.
+
+    Args:
+        member: Scores of the members, shape (n_member,), finite.
+        nonmember: Scores of the non-members, shape (n_nonmember,), finite.
+        higher_means_member: Direction of the score. Pass False for losses; `oriented`
+            then negates them.
+
+    Raises:
+        ValueError: An array is empty, not 1-D, not numeric, or holds NaN or infinity.
+
+    >>> MembershipScores([2.0, 1.0], [0.0])
+    MembershipScores(2 members, 1 non-members, higher means member)
+    """
+
+    member: FloatArray
+    nonmember: FloatArray
+    higher_means_member: bool
+
+    def __init__(self, member: ArrayLike, nonmember: ArrayLike, *, higher_means_member: bool = True) -> None:
+        object.__setattr__(self, "member", check_vector("member scores", member))
+        object.__setattr__(self, "nonmember", check_vector("nonmember scores", nonmember))
+        object.__setattr__(self, "higher_means_member", bool(higher_means_member))
+
+    def __repr__(self) -> str:
+        direction = "higher" if self.higher_means_member else "lower"
+        return (
+            f"MembershipScores({self.member.size} members, {self.nonmember.size} non-members, "
+            f"{direction} means member)"
+        )
+
+    def __len__(self) -> int:
+        return self.member.size + self.nonmember.size
+
+    def oriented(self) -> "MembershipScores":
+        """The same scores with higher meaning member: itself, or a negated copy.
+
+        >>> MembershipScores([1.0], [3.0], higher_means_member=False).oriented().member
+        array([-1.])
+        """
+        if self.higher_means_member:
+            return self
+        return MembershipScores(-self.member, -self.nonmember)
+
+    def pooled(self) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """All scores as given and their membership, members first; two arrays of shape (n,)."""
+        labels = np.zeros(len(self), dtype=bool)
+        labels[: self.member.size] = True
+        return np.concatenate([self.member, self.nonmember]), labels
+
+    def auc(self) -> float:
+        """Area under the ROC curve, in [0, 1]; ties count one half. 0.5 is no signal.
+
+        >>> MembershipScores([1, 2], [0, 1]).auc()
+        0.875
+        """
+        oriented = self.oriented()
+        others = np.sort(oriented.nonmember)
+        below = np.searchsorted(others, oriented.member, side="left")
+        not_above = np.searchsorted(others, oriented.member, side="right")
+        return float((below + not_above).sum() / (2.0 * oriented.member.size * others.size))
+
+    def roc(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """False-positive rate, true-positive rate and threshold, one entry per distinct score.
+
+        A tied block is one threshold. Starts at (0, 0, inf); thresholds fall; an example is
+        called a member when its oriented score is at least the threshold.
+        """
+        scores, labels = self.oriented().pooled()
+        order = np.argsort(-scores, kind="stable")
+        scores, labels = scores[order], labels[order]
+        last = np.append(np.flatnonzero(np.diff(scores)), scores.size - 1)
+        true_positives = np.cumsum(labels)[last]
+        false_positives = last + 1 - true_positives
+        return (
+            np.append(0.0, false_positives / self.nonmember.size),
+            np.append(0.0, true_positives / self.member.size),
+            np.append(np.inf, scores[last]),
+        )
+
+    def split(self, fraction: float = 0.5, *, seed: int = 0) -> "tuple[MembershipScores, MembershipScores]":
+        """Two disjoint random parts: one to select with, one to evaluate on.
+
+        The draw does not look at membership, so that fair coins stay fair coins in each part.
+
+        Args:
+            fraction: Share of all examples that goes to the first part, in (0, 1).
+            seed: Seed of the draw.
+
+        Raises:
+            ValueError: A part would hold no member or no non-member.
+
+        >>> first, second = MembershipScores([1, 2, 3, 4], [5, 6, 7, 8]).split(seed=1)
+        >>> len(first), len(second)
+        (4, 4)
+        """
+        if not 0 < fraction < 1:
+            raise ValueError(f"fraction: expected a number in (0, 1), got {fraction!r}")
+        values, labels = self.pooled()
+        order = np.random.default_rng(seed).permutation(values.size)
+        cut = round(fraction * values.size)
+        return self._part(values, labels, order[:cut]), self._part(values, labels, order[cut:])
+
+    def _part(
+        self, values: FloatArray, labels: NDArray[np.bool_], chosen: NDArray[np.int64]
+    ) -> "MembershipScores":
+        member = labels[chosen]
+        if member.all() or not member.any():
+            raise ValueError(
+                f"scores: {self.member.size} members and {self.nonmember.size} non-members "
+                "are too few to split"
+            )
+        return MembershipScores(
+            values[chosen][member], values[chosen][~member], higher_means_member=self.higher_means_member
+        )
+
+    @classmethod
+    def from_labels(
+        cls, scores: ArrayLike, membership: ArrayLike, *, higher_means_member: bool = True
+    ) -> "MembershipScores":
+        """Build from one score per example and a membership flag (0/1 or bool), both shape (n,).
+
+        Raises:
+            ValueError: Different lengths, a flag that is not 0 or 1, or one class only.
+
+        >>> MembershipScores.from_labels([0.1, 0.9], [0, 1]).member
+        array([0.9])
+        """
+        values = check_vector("scores", scores)
+        flags = np.asarray(membership)
+        if flags.shape != values.shape:
+            raise ValueError(
+                f"membership: expected {values.size} values like scores, got shape {flags.shape}"
+            )
+        if not np.isin(flags, [0, 1]).all():
+            raise ValueError("membership: expected only 0 and 1 (or False and True)")
+        flags = flags.astype(bool)
+        if flags.all() or not flags.any():
+            present = "members" if flags.all() else "non-members"
+            raise ValueError(f"membership: both classes are needed, got {flags.size} {present} only")
+        return cls(values[flags], values[~flags], higher_means_member=higher_means_member)
+
+    @classmethod
+    def from_csv(
+        cls,
+        path: "str | PathLike[str]",
+        *,
+        score_column: str = "score",
+        member_column: str = "member",
+        higher_means_member: bool = True,
+    ) -> "MembershipScores":
+        """Read a CSV with a header, one row per example.
+
+        Args:
+            path: The file.
+            score_column: Column of numbers.
+            member_column: Column of 0/1, true/false, yes/no, in/out or member/nonmember.
+            higher_means_member: Direction of the score.
+
+        Raises:
+            ValueError: A missing column, text in the score column (with its line), an unknown
+                membership value, an empty file, one class only.
+        """
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
+            rows = csv.reader(file)
+            header = next(rows, None)
+            if header is None:
+                raise ValueError(f"{path}: the file is empty")
+            names = [name.strip() for name in header]
+            score_at = _column(path, names, score_column)
+            member_at = _column(path, names, member_column)
+            scores, flags = _read_rows(path, rows, score_at, member_at, score_column, member_column)
+        if not scores:
+            raise ValueError(f"{path}: the file has a header but no rows")
+        return cls.from_labels(scores, flags, higher_means_member=higher_means_member)
+
+    @classmethod
+    def from_npz(cls, path: "str | PathLike[str]", *, higher_means_member: bool = True) -> "MembershipScores":
+        """Read an NPZ with arrays ``member`` and ``nonmember``, or ``score`` and ``member`` (flags).
+
+        Raises:
+            ValueError: The arrays are missing or not valid scores. Pickled objects are never loaded.
+        """
+        with np.load(path, allow_pickle=False) as archive:
+            names = set(archive.files)
+            if {"member", "nonmember"} <= names:
+                return cls(archive["member"], archive["nonmember"], higher_means_member=higher_means_member)
+            if {"score", "member"} <= names:
+                return cls.from_labels(
+                    archive["score"], archive["member"], higher_means_member=higher_means_member
+                )
+        raise ValueError(
+            f"{path}: expected arrays 'member' and 'nonmember', or 'score' and 'member'; "
+            f"found {sorted(names)}"
+        )
+
+
+def _column(path: Any, names: list[str], wanted: str) -> int:
+    if wanted not in names:
+        raise ValueError(f"{path}: no column {wanted!r}; the columns are {', '.join(map(repr, names))}")
+    return names.index(wanted)
+
+
+def _read_rows(
+    path: Any, rows: Any, score_at: int, member_at: int, score_column: str, member_column: str
+) -> tuple[list[float], list[int]]:
+    scores: list[float] = []
+    flags: list[int] = []
+    for row in rows:
+        if not row:
+            continue
+        if len(row) <= max(score_at, member_at):
+            raise ValueError(f"{path}, line {rows.line_num}: expected a score and a membership, got {row!r}")
+        try:
+            scores.append(float(row[score_at]))
+        except ValueError:
+            raise ValueError(
+                f"{path}, line {rows.line_num}: column {score_column!r} holds {row[score_at]!r}, not a number"
+            ) from None
+        flags.append(parse_flag(row[member_at], f"{path}, line {rows.line_num}: column {member_column!r}"))
+    return scores, flags
+
+
+def parse_flag(text: str, where: str) -> int:
+    """1 for a member, 0 for a non-member.
+
+    Raises:
+        ValueError: Any other text; the message begins with ``where``.
+    """
+    word = text.strip().lower()
+    if word in _TRUE:
+        return 1
+    if word in _FALSE:
+        return 0
+    raise ValueError(f"{where} holds {text!r}; use 1/0, true/false, in/out or member/nonmember")

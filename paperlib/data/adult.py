@@ -1,0 +1,207 @@
+"""UCI Adult (Census Income): the official two parts, checked row by row against a pinned checksum."""
+
+import csv
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from paperlib.data.dataset import Dataset
+from paperlib.data.encoding import TableEncoder
+from paperlib.data.errors import unavailable
+from paperlib.io import DownloadError, data_folder, fetch, write_text
+
+SOURCE = (
+    "Becker and Kohavi (1996), Adult, UCI Machine Learning Repository, https://archive.ics.uci.edu/dataset/2"
+)
+LICENCE = "CC BY 4.0"
+DESCRIPTION = (
+    "Census income: 32,561 training and 16,281 other people, the official parts. Label 1: income above "
+    "50,000 dollars. Six numbers scaled to mean 0 and deviation 1, eight words one-hot (108 features), both "
+    "fitted on the training part alone. '?' (unknown workclass, occupation or country) is a value of its "
+    "own; no row is dropped, repeated rows stay."
+)
+
+NUMERIC = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week")
+COLUMNS = (
+    "age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation",
+    "relationship", "race", "sex", "capital_gain", "capital_loss", "hours_per_week", "native_country",
+    "income",
+)  # fmt: skip
+WORDS = tuple(name for name in COLUMNS[:-1] if name not in NUMERIC)
+LABELS = ("<=50K", ">50K")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One official part: the names it goes by, and what it must hold.
+
+    Attributes:
+        files: File names, the first one as this package would write it.
+        rows: Number of people.
+        sha256: Checksum of its rows in the plain form of `plain_text`, whatever the file's own form.
+        uci_sha256: Checksum of UCI's own file, the second of ``files``.
+    """
+
+    files: tuple[str, str]
+    rows: int
+    sha256: str
+    uci_sha256: str
+
+
+TRAIN = Part(
+    ("adult_train.csv", "adult.data"),
+    32_561,
+    "3b8a6abd697a6623ef2ccbffc3e2802e167e7fdaa853003d3bd557b0ce7f5d2a",
+    "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+)
+TEST = Part(
+    ("adult_test.csv", "adult.test"),
+    16_281,
+    "eb6e9f02496bed4137b1a069b8af64b90eb534ba46143948667034dddef9abd9",
+    "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+)
+SHA256S = {"adult.data": TRAIN.uci_sha256, "adult.test": TEST.uci_sha256}
+UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
+OPENML = "https://www.openml.org/data/get_csv/1595261/phpMawTba"  # data set 1590: both parts in one file
+
+Row = tuple[str, ...]
+
+
+def load_adult() -> Dataset:
+    """The official training and test parts of Adult.
+
+    Looks in the data folder for ``adult_train.csv`` and ``adult_test.csv`` or for UCI's ``adult.data``
+    and ``adult.test``; else fetches UCI's files, or OpenML's copy, and keeps them there. Whichever file
+    the rows come from, they must be the pinned ones.
+
+    Raises:
+        DataUnavailableError: The files are not there and cannot be fetched.
+        ValueError: A file is cut short, has other columns, or other content.
+    """
+    folder = data_folder()
+    train, test = (_read_part(part, folder) for part in (TRAIN, TEST))
+    tables = [_columns(rows) for rows in (train, test)]
+    encoder = TableEncoder.fit(tables[0], numeric=NUMERIC, words=WORDS)
+    (train_x, train_y), (test_x, test_y) = (
+        (encoder.transform(table), (table["income"] == LABELS[1]).astype(np.int64)) for table in tables
+    )
+    return Dataset(
+        train_x=train_x,
+        train_y=train_y,
+        test_x=test_x,
+        test_y=test_y,
+        name="adult",
+        source=SOURCE,
+        licence=LICENCE,
+        sha256s={part.files[0]: part.sha256 for part in (TRAIN, TEST)},
+        description=DESCRIPTION,
+        features=encoder.names,
+    )
+
+
+def _read_part(part: Part, folder: Path) -> list[Row]:
+    found = next((folder / name for name in part.files if (folder / name).is_file()), None)
+    path = found or _download(part, folder)
+    rows = read_rows(path)
+    if len(rows) != part.rows:
+        raise ValueError(f"{path}: expected {part.rows} rows, got {len(rows)}; the file is not whole")
+    digest = _digest(rows)
+    if digest != part.sha256:
+        raise ValueError(
+            f"{path}: these are not the rows of UCI Adult (expected SHA-256 {part.sha256} of the plain "
+            f"rows, got {digest}); remove the file to fetch it again"
+        )
+    return rows
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a CSV with a header, or of UCI's own form.
+
+    Raises:
+        ValueError: A row with other than 15 columns, text where a number belongs, an unknown label.
+    """
+    try:
+        return parse_rows(path.read_text(encoding="utf-8").splitlines())
+    except (ValueError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def parse_rows(lines: Iterable[str]) -> list[Row]:
+    """Rows without header, UCI's comment line, blanks and the full stops after its test labels.
+
+    Raises:
+        ValueError: A row with other than 15 columns, text where a number belongs, an unknown label.
+
+    >>> line = "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, "
+    >>> parse_rows([line + "Male, 2174, 0, 40, United-States, <=50K."])[0][-1]
+    '<=50K'
+    """
+    rows: list[Row] = []
+    for number, cells in enumerate(csv.reader(lines, skipinitialspace=True), 1):
+        if not cells or cells[0].startswith("|1x3"):
+            continue
+        row = tuple(cell.strip() for cell in cells)
+        if number == 1 and row[0].lower() == "age":
+            continue
+        rows.append(_checked_row(row, number))
+    return rows
+
+
+def _checked_row(row: Row, number: int) -> Row:
+    if len(row) != len(COLUMNS):
+        raise ValueError(f"line {number}: expected {len(COLUMNS)} columns, got {len(row)}")
+    label = row[-1].removesuffix(".")
+    if label not in LABELS:
+        raise ValueError(f"line {number}: expected the income {' or '.join(LABELS)}, got {row[-1]!r}")
+    for name, cell in zip(COLUMNS, row, strict=True):
+        if name in NUMERIC and not cell.isdecimal():
+            raise ValueError(f"line {number}: expected a whole number for {name}, got {cell!r}")
+    return (*row[:-1], label)
+
+
+def plain_text(rows: Iterable[Row]) -> str:
+    """Rows as CSV with a header, commas without blanks: the form whose checksum is pinned."""
+    return "".join(",".join(row) + "\n" for row in [COLUMNS, *rows])
+
+
+def _digest(rows: Iterable[Row]) -> str:
+    return hashlib.sha256(plain_text(rows).encode("utf-8")).hexdigest()
+
+
+def _columns(rows: list[Row]) -> dict[str, np.ndarray]:
+    return {name: np.array(values) for name, values in zip(COLUMNS, zip(*rows, strict=True), strict=True)}
+
+
+def _download(part: Part, folder: Path) -> Path:
+    target = folder / part.files[1]
+    tried: list[str] = []
+    try:
+        fetch(UCI + part.files[1], target, sha256=part.uci_sha256)
+        return target
+    except DownloadError as error:
+        tried.append(str(error))
+    try:
+        _fetch_openml(folder)
+        return folder / part.files[0]
+    except (DownloadError, ValueError) as error:
+        tried.append(str(error))
+    raise unavailable("UCI Adult", " and no ".join(part.files), folder, UCI, tried) from None
+
+
+def _fetch_openml(folder: Path) -> None:
+    """OpenML's copy joins the two parts; which comes first is told by the pinned checksums."""
+    joined = folder / "adult_openml.csv"
+    fetch(OPENML, joined)
+    rows = read_rows(joined)
+    for cut, order in ((TRAIN.rows, (TRAIN, TEST)), (TEST.rows, (TEST, TRAIN))):
+        parts = dict(zip(order, (rows[:cut], rows[cut:]), strict=True))
+        if all(_digest(found) == part.sha256 for part, found in parts.items()):
+            for part, found in parts.items():
+                write_text(folder / part.files[0], plain_text(found))
+            return
+    raise ValueError(
+        f"{joined}: the rows of OpenML's copy are not the two official parts, one after the other"
+    )

@@ -1,0 +1,196 @@
+"""Text corpora of any size: files of text, JSON lines, Parquet and WARC, read in pieces of bounded size."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from types import MappingProxyType
+
+from paperlib.data.errors import unavailable
+from paperlib.data.pieces import Reading, ReadLog, read_pieces
+from paperlib.io import data_folder, file_sha256
+
+
+@dataclass(frozen=True)
+class CorpusFile:
+    """A file of a corpus, and the subset that its documents are of unless they say so themselves.
+
+    Attributes:
+        path: Where it lies.
+        subset: By default the first folder below the root, or the corpus for files at the root.
+    """
+
+    path: Path
+    subset: str
+
+
+@dataclass(frozen=True)
+class Document:
+    """One text of a corpus with its subset."""
+
+    text: str
+    subset: str
+
+
+@dataclass(frozen=True)
+class CorpusSource:
+    """A corpus that is one known file of the data folder.
+
+    Attributes:
+        file: Its name.
+        sha256: Its checksum.
+        source: Who made the texts.
+        licence: Under which terms.
+    """
+
+    file: str
+    sha256: str
+    source: str
+    licence: str
+
+
+CORPORA: Mapping[str, CorpusSource] = MappingProxyType(
+    {
+        "nid_corpus": CorpusSource(
+            file="nid_corpus.jsonl.gz",
+            sha256="9ae75b1c5832f364c02f7a88b74bad5db17e91a362e4e297b9bb967b75e7f54b",
+            source="files with identifiers from 40 public repositories and from Debian 12, in 14 subsets",
+            licence="mixed, one per repository; for research, not to take code from",
+        ),
+        "pile_test_subsets": CorpusSource(
+            file="pile_test_subsets.jsonl.gz",
+            sha256="a92db104f44954796b6a2c8bc0d606165e9e015ac294e7db5a8e18dcf1cbf32a",
+            source="test part of the Pile in 12 subsets, through github.com/iamgroot42/mimir",
+            licence="the texts keep their own terms; for research",
+        ),
+    }
+)
+"""Corpora known by name. Their documents say their subset in the field ``subset``."""
+
+
+def corpus_path(name: str) -> Path:
+    """The file of a known corpus in the data folder.
+
+    Raises:
+        ValueError: An unknown name, or a file with another content.
+        DataUnavailableError: The file is not there.
+    """
+    if name not in CORPORA:
+        raise ValueError(f"name: expected one of {', '.join(map(repr, CORPORA))}, got {name!r}")
+    known, folder = CORPORA[name], data_folder()
+    path = folder / known.file
+    if not path.is_file():
+        raise unavailable(name, known.file, folder, f"its source ({known.source})", [])
+    if (found := file_sha256(path)) != known.sha256:
+        raise ValueError(f"{path}: expected the SHA-256 {known.sha256}, got {found}")
+    return path
+
+
+def nid_corpus() -> list[Document]:
+    """The 23,544 documents of the natural-identifier corpus (40.8 million characters)."""
+    return list(read_documents(corpus_path("nid_corpus")))
+
+
+def pile_test_subsets() -> list[Document]:
+    """The 7,396 documents of the Pile's test part, non-members of models trained on the Pile."""
+    return list(read_documents(corpus_path("pile_test_subsets")))
+
+
+def corpus_files(root: str | Path) -> list[CorpusFile]:
+    """The files of a corpus, sorted.
+
+    Args:
+        root: A known name, a file, or a folder, which is searched with all below it. Hidden files and
+            links to folders are left alone.
+
+    Raises:
+        ValueError: Nothing of that name, or a folder without files.
+        DataUnavailableError: A known corpus whose file is not at hand.
+    """
+    if isinstance(root, str) and root in CORPORA:
+        return [CorpusFile(corpus_path(root), root)]
+    top = Path(root).expanduser()
+    if top.is_file():
+        return [CorpusFile(top, plain_stem(top))]
+    if not top.is_dir():
+        known = ", ".join(map(repr, CORPORA))
+        raise ValueError(f"corpus: expected a file, a folder or one of {known}; {str(root)!r} is none")
+    paths = sorted(
+        path
+        for path in top.rglob("*")
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(top).parts)
+    )
+    if not paths:
+        raise ValueError(f"corpus: the folder {top} holds no files")
+    return [CorpusFile(path, _subset_of(path, top)) for path in paths]
+
+
+def _subset_of(path: Path, top: Path) -> str:
+    parts = path.relative_to(top).parts
+    return parts[0] if len(parts) > 1 else plain_stem(path)
+
+
+def plain_stem(path: Path) -> str:
+    """The name of a file without what says its format.
+
+    >>> plain_stem(Path("shard_07.jsonl.zst"))
+    'shard_07'
+    """
+    return path.name.split(".", 1)[0] or path.name
+
+
+def installed_text(packages: tuple[str, ...]) -> list[CorpusFile]:
+    """Text that ships with installed packages: their source, licences, and lists of files with digests.
+
+    Args:
+        packages: Names of installed distributions, each a subset.
+
+    Returns:
+        Files that end in .py, .pyi, .txt, .md, .rst, .json or .toml, and those of the package's metadata.
+
+    Raises:
+        ValueError: A package that is not installed.
+    """
+    suffixes = {".py", ".pyi", ".txt", ".md", ".rst", ".json", ".toml"}
+    found = list[CorpusFile]()
+    for package in packages:
+        try:
+            files = metadata.files(package)
+        except metadata.PackageNotFoundError:
+            raise ValueError(f"packages: {package!r} is not installed") from None
+        for item in files or []:
+            if item.suffix in suffixes or item.parent.name.endswith(".dist-info"):
+                path = Path(str(item.locate()))
+                if path.is_file():
+                    found.append(CorpusFile(path, package))
+    return sorted(found, key=lambda file: (file.subset, file.path))
+
+
+def read_documents(
+    root: str | Path,
+    *,
+    reading: Reading | None = None,
+    log: ReadLog | None = None,
+) -> Iterator[Document]:
+    """Every document of a corpus as text, one after the other.
+
+    Args:
+        root: As for `corpus_files`.
+        reading: Which fields hold what.
+        log: Counts what was skipped and why.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "web.jsonl"
+    >>> _ = path.write_text('{"text": "Hello"}')
+    >>> list(read_documents(path))
+    [Document(text='Hello', subset='web')]
+    """
+    skipped = log or ReadLog()
+    for file in corpus_files(root):
+        held = bytearray()
+        for piece in read_pieces(file.path, file.subset, reading or Reading(), skipped):
+            held += piece.data
+            if not piece.more:
+                for text in bytes(held).split(piece.separator) if piece.separator else [bytes(held)]:
+                    yield Document(text.decode("utf-8", "replace"), piece.subset)
+                held.clear()

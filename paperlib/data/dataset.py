@@ -1,0 +1,92 @@
+"""`Dataset`: what every loader returns, and who of a set is trained on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dataset:
+    """Examples to train on, other examples from the same population, and where they come from.
+
+    Args:
+        train_x: Features of the training part, float32, shape (n_train, features).
+        train_y: Their labels, int64, shape (n_train,), from 0.
+        test_x: Features of the rest, float32, shape (n_test, features); never trained on.
+        test_y: Their labels, int64, shape (n_test,).
+        name: The name it was loaded by.
+        source: Who made the data, and where they can be had.
+        licence: Under which terms.
+        sha256s: Checksums of the files (or arrays) it was read from, by name.
+        description: What the rows are and how they were prepared.
+        features: Names of the columns, or nothing where they have none.
+
+    Raises:
+        ValueError: Arrays of another type or of shapes that do not fit.
+    """
+
+    train_x: NDArray[np.float32]
+    train_y: NDArray[np.int64]
+    test_x: NDArray[np.float32]
+    test_y: NDArray[np.int64]
+    name: str
+    source: str
+    licence: str
+    sha256s: Mapping[str, str]
+    description: str
+    features: tuple[str, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        for part in ("train", "test"):
+            x, y = getattr(self, f"{part}_x"), getattr(self, f"{part}_y")
+            _check_part(part, x, y)
+        if self.train_x.shape[1] != self.test_x.shape[1]:
+            raise ValueError(
+                f"test_x: expected {self.train_x.shape[1]} features as in train_x, got {self.test_x.shape[1]}"
+            )
+
+    def __repr__(self) -> str:
+        return (
+            f"Dataset({self.name!r}, {len(self.train_y)} training and {len(self.test_y)} other rows, "
+            f"{self.train_x.shape[1]} features, {self.classes} classes)"
+        )
+
+    @property
+    def classes(self) -> int:
+        """Number of classes: one more than the largest label."""
+        return int(max(self.train_y.max(), self.test_y.max())) + 1
+
+
+def _check_part(part: str, x: NDArray[Any], y: NDArray[Any]) -> None:
+    if x.dtype != np.float32 or x.ndim != 2 or not x.size:
+        raise ValueError(f"{part}_x: expected float32 values of shape (n, d), got {x.dtype} {x.shape}")
+    if y.dtype != np.int64 or y.shape != (len(x),):
+        raise ValueError(f"{part}_y: expected int64 labels of shape ({len(x)},), got {y.dtype} {y.shape}")
+    if y.min() < 0:
+        raise ValueError(f"{part}_y: expected labels from 0, got {y.min()}")
+
+
+def membership_split(n: int, seed: int) -> NDArray[np.bool_]:
+    """Toss one fair coin for each of ``n`` examples: True means it is trained on.
+
+    Independent fair coins are what one-run audits assume; a fixed share of members is not.
+
+    Args:
+        n: Number of examples, at least 1.
+        seed: Seed of the coins, at least 0.
+
+    Returns:
+        Truth values, shape (n,).
+
+    Raises:
+        ValueError: n below 1.
+
+    >>> bool(450 < membership_split(1000, seed=0).sum() < 550)
+    True
+    """
+    if n < 1:
+        raise ValueError(f"n: expected at least 1 example, got {n}")
+    return np.random.default_rng(seed).integers(0, 2, n).astype(bool)

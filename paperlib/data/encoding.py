@@ -1,0 +1,62 @@
+"""Turning a table of numbers and words into features, with nothing learned from the test part."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Columns = Mapping[str, NDArray[np.generic]]
+
+
+@dataclass(frozen=True)
+class TableEncoder:
+    """Numbers to mean 0 and deviation 1, words to one column per value seen while fitting.
+
+    Attributes:
+        numeric: Column name to its mean and standard deviation in the fitted part.
+        words: Column name to the values of the fitted part, sorted.
+    """
+
+    numeric: Mapping[str, tuple[float, float]]
+    words: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def fit(cls, columns: Columns, *, numeric: Sequence[str], words: Sequence[str]) -> "TableEncoder":
+        """Learn means, deviations and values from one part of the data: the training part.
+
+        A constant column keeps deviation 1, so that it becomes all zeros.
+
+        >>> table = {"age": np.array([20.0, 40.0]), "job": np.array(["?", "cook"])}
+        >>> encoder = TableEncoder.fit(table, numeric=["age"], words=["job"])
+        >>> encoder.names
+        ('age', 'job=?', 'job=cook')
+        >>> encoder.transform({"age": np.array([30.0]), "job": np.array(["pilot"])})
+        array([[0., 0., 0.]], dtype=float32)
+        """
+        return cls(
+            numeric={name: _mean_and_deviation(columns[name]) for name in numeric},
+            words={name: tuple(sorted({str(value) for value in columns[name]})) for name in words},
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features, in their order."""
+        words = [f"{name}={value}" for name, values in self.words.items() for value in values]
+        return (*self.numeric, *words)
+
+    def transform(self, columns: Columns) -> NDArray[np.float32]:
+        """The features of any part, shape (n, features); a word not seen while fitting gives zeros."""
+        parts = [
+            ((np.asarray(columns[name], dtype=float) - mean) / deviation)[:, None]
+            for name, (mean, deviation) in self.numeric.items()
+        ]
+        for name, values in self.words.items():
+            parts.append(np.asarray(columns[name], dtype=str)[:, None] == np.array(values)[None, :])
+        return np.concatenate(parts, axis=1).astype(np.float32)
+
+
+def _mean_and_deviation(values: NDArray[np.generic]) -> tuple[float, float]:
+    numbers = np.asarray(values, dtype=float)
+    deviation = float(numbers.std())
+    return float(numbers.mean()), deviation if deviation > 0 else 1.0

@@ -1,0 +1,27 @@
+"""What goes wrong with data, said so that the reader can mend it."""
+
+from pathlib import Path
+
+from paperlib.io.folders import DATA_VARIABLE
+
+
+class DataUnavailableError(FileNotFoundError):
+    """A data set is neither on this machine nor to be fetched; the message says which file goes where."""
+
+
+def unavailable(what: str, files: str, folder: Path, address: str, tried: list[str]) -> DataUnavailableError:
+    """The error for a data set that is not at hand.
+
+    Args:
+        what: The data set.
+        files: The file names looked for, in words.
+        folder: The folder looked in.
+        address: Where a person can fetch them.
+        tried: What went wrong with each attempt to download; may be empty.
+    """
+    failed = f" Downloading failed: {'; '.join(tried)}." if tried else ""
+    return DataUnavailableError(
+        f"{what} is not at hand: {folder} holds no {files}.{failed} "
+        f"Fetch them from {address} and put them into that folder, or set {DATA_VARIABLE} to the folder "
+        "that has them."
+    )

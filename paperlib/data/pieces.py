@@ -1,0 +1,350 @@
+"""Reading one file of a corpus in pieces: formats, compression, and what is skipped."""
+
+import bz2
+import codecs
+import gzip
+import importlib
+import json
+import lzma
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+BLOCK = 2**20
+"""Bytes read at one time."""
+
+SEPARATOR = b"\n\0\n"
+"""Between documents that share a piece: no identifier can lie across it."""
+
+_FORMATS = {
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".warc": "warc", ".wet": "warc",
+}  # fmt: skip
+_COMPRESSIONS = (".gz", ".zst", ".bz2", ".xz")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How documents are read.
+
+    Attributes:
+        text_field: Field (JSON lines) or column (Parquet) of the text.
+        subset_field: Field that names the subset, with dots for fields in fields, such as
+            "meta.pile_set_name"; documents without it are of the file's subset.
+        longest_line: Bytes of the longest line of JSON that is parsed; longer ones are skipped, so that
+            memory stays bounded. Plain text has no such limit.
+    """
+
+    text_field: str = "text"
+    subset_field: str = "subset"
+    longest_line: int = 64 * 2**20
+
+
+class Piece(NamedTuple):
+    """Some documents of one subset, or a part of one.
+
+    Attributes:
+        subset: Of all of them.
+        data: UTF-8.
+        documents: How many documents end here.
+        characters: How many characters of text.
+        more: Whether the last document goes on in the next piece.
+        separator: What stands between documents, or empty where the data are of one document.
+    """
+
+    subset: str
+    data: bytes
+    documents: int
+    characters: int
+    more: bool = False
+    separator: bytes = b""
+
+
+@dataclass
+class ReadLog:
+    """What was skipped, or read with a loss, with the first example of each reason.
+
+    Attributes:
+        counts: Reason to number of files, documents or lines.
+        examples: Reason to the first place.
+    """
+
+    counts: Counter[str] = field(default_factory=lambda: Counter[str]())
+    examples: dict[str, str] = field(default_factory=lambda: dict[str, str]())
+
+    def add(self, reason: str, where: str, count: int = 1) -> None:
+        """Count something that was skipped."""
+        self.counts[reason] += count
+        self.examples.setdefault(reason, where)
+
+
+def format_of(path: Path) -> tuple[str, str]:
+    """Format and compression by the name: unknown formats are read as text.
+
+    >>> format_of(Path("a.jsonl.zst")), format_of(Path("RECORD"))
+    (('jsonl', '.zst'), ('text', ''))
+    """
+    name = path.name.lower()
+    packed = next((suffix for suffix in _COMPRESSIONS if name.endswith(suffix)), "")
+    inner = Path(name.removesuffix(packed)).suffix
+    return _FORMATS.get(inner, "text"), packed
+
+
+def read_pieces(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iterator[Piece]:
+    """Read a file in pieces of about a mebibyte.
+
+    Guarantee:
+        A damaged, binary or unreadable file raises nothing: it goes to the log, with what was read before
+        the damage already yielded.
+
+    Args:
+        path: The file; its name says format and compression.
+        subset: For documents that do not say theirs.
+        reading: Which fields hold what.
+        log: Where skipped things are counted.
+    """
+    kind, packed = format_of(path)
+    where = path.name
+    try:
+        if path.stat().st_size == 0:
+            log.add("empty file", where)
+        elif kind == "parquet":
+            yield from _parquet(path, subset, reading, log)
+        else:
+            with open_packed(path, packed) as stream:
+                yield from _READERS[kind](stream, subset, reading, log, where)
+    except _damages() as error:
+        said = " ".join(str(error).split()) or type(error).__name__
+        log.add("damaged or unreadable file", f"{where}: {said}")
+
+
+def open_packed(path: Path, packed: str) -> BinaryIO:
+    """Open a file and unpack it on the way."""
+    if packed == ".zst":
+        unpack = _optional("zstandard").ZstdDecompressor(max_window_size=2**31)
+        return unpack.stream_reader(path.open("rb"), read_across_frames=True, closefd=True)
+    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    return openers.get(packed, open)(path, "rb")
+
+
+def _optional(package: str) -> Any:
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            f"reading this corpus needs {package}: pip install 'paperlib[corpora]'", name=package
+        ) from None
+
+
+def _damages() -> tuple[type[BaseException], ...]:
+    found: list[type[BaseException]] = [OSError, EOFError, zlib.error, lzma.LZMAError]
+    for package, name in (("zstandard", "ZstdError"), ("pyarrow", "ArrowException")):
+        if find_spec(package):
+            found.append(getattr(importlib.import_module(package), name))
+    return tuple(found)
+
+
+def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+    while block := stream.read(BLOCK):
+        yield block
+
+
+class _Decoder:
+    """Counts characters of bytes that come in pieces, and makes invalid UTF-8 valid."""
+
+    def __init__(self) -> None:
+        self._strict = codecs.getincrementaldecoder("utf-8")("strict")
+        self.valid = True
+
+    def feed(self, data: bytes, *, final: bool) -> tuple[bytes, int]:
+        if data.isascii() and not self._strict.getstate()[0]:
+            return data, len(data)
+        try:
+            return data, len(self._strict.decode(data, final))
+        except UnicodeDecodeError:
+            self.valid = False
+            self._strict.reset()
+            text = data.decode("utf-8", "replace")
+            return text.encode(), len(text)
+
+
+def _text(stream: BinaryIO, subset: str, _: Reading, log: ReadLog, where: str) -> Iterator[Piece]:
+    """A file is one document."""
+    decoder, last, blank = _Decoder(), b"", True
+    for number, block in enumerate(_blocks(stream)):
+        if number == 0 and b"\0" in block[: 2**16]:
+            log.add("binary file", where)
+            return
+        if last:
+            data, characters = decoder.feed(last, final=False)
+            yield Piece(subset, data, 0, characters, more=True)
+        last = block
+        blank = number == 0 and not block.strip()
+    if blank:
+        log.add("empty file", where)
+        return
+    data, characters = decoder.feed(last, final=True)
+    yield Piece(subset, data, 1, characters)
+    if not decoder.valid:
+        log.add("invalid UTF-8, its bytes replaced", where)
+
+
+def _lines(stream: BinaryIO, longest: int) -> Iterator[list[bytes] | None]:
+    """Lines in groups; None for a line that is longer than ``longest``, which is not kept."""
+    held, skipping = b"", False
+    for block in _blocks(stream):
+        head, newline, rest = block.rpartition(b"\n")
+        if not newline:
+            held = b"" if skipping else held + block
+            if len(held) > longest:
+                held, skipping = b"", True
+            continue
+        lines = (held + head).split(b"\n")
+        if skipping:
+            yield None
+            lines, skipping = lines[1:], False
+        short = [line for line in lines if len(line) <= longest]
+        yield from [None] * (len(lines) - len(short))
+        yield short
+        held = rest
+    if skipping or len(held) > longest:
+        yield None
+    elif held:
+        yield [held]
+
+
+def _jsonl(stream: BinaryIO, subset: str, reading: Reading, log: ReadLog, where: str) -> Iterator[Piece]:
+    """A line is a document; documents of one subset in a block share a piece."""
+    parse, number = _json_parser(), 0
+    for lines in _lines(stream, reading.longest_line):
+        if lines is None:
+            log.add(f"line of more than {reading.longest_line} bytes", where)
+            continue
+        texts: dict[str, list[str]] = {}
+        for line in lines:
+            number += 1
+            if line.strip():
+                record = _parsed(line, parse, log, f"{where}, line {number}")
+                _collect(record, texts, subset, reading, log, f"{where}, line {number}")
+        yield from _joined(texts)
+
+
+def _json_parser() -> Callable[[bytes], Any]:
+    try:
+        import orjson  # optional, five times faster
+    except ModuleNotFoundError:
+        return json.loads
+    return orjson.loads
+
+
+def _parsed(line: bytes, parse: Callable[[bytes], Any], log: ReadLog, where: str) -> Any:
+    try:
+        return parse(line)
+    except ValueError:
+        pass
+    try:
+        return json.loads(line.decode("utf-8"))  # takes lone surrogates and NaN, which orjson refuses
+    except UnicodeDecodeError:
+        log.add("invalid UTF-8, its bytes replaced", where)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return json.loads(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _collect(
+    record: Any, texts: dict[str, list[str]], subset: str, reading: Reading, log: ReadLog, where: str
+) -> None:
+    if not isinstance(record, dict):
+        log.add("line that is no JSON object", where)
+        return
+    text = record.get(reading.text_field)
+    if not isinstance(text, str):
+        log.add(f"document without text in the field {reading.text_field!r}", where)
+    elif not text.strip():
+        log.add("empty document", where)
+    else:
+        named = record
+        for part in reading.subset_field.split("."):
+            named = named.get(part) if isinstance(named, dict) else None
+        texts.setdefault(named if isinstance(named, str) and named else subset, []).append(text)
+
+
+def _joined(texts: dict[str, list[str]]) -> Iterator[Piece]:
+    for subset, group in texts.items():
+        # Each by itself: one rare letter would make every character of a joined text four bytes wide.
+        parts = [text.encode("utf-8", "replace") for text in group]
+        data = SEPARATOR.join(parts)
+        if data.count(b"\0") != len(parts) - 1:  # a text may hold the separator itself
+            yield from (Piece(subset, part, 1, len(text)) for part, text in zip(parts, group, strict=True))
+        else:
+            yield Piece(subset, data, len(group), sum(map(len, group)), separator=SEPARATOR)
+
+
+def _parquet(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iterator[Piece]:
+    parquet = _optional("pyarrow.parquet")
+    with parquet.ParquetFile(path) as file:
+        names = file.schema_arrow.names
+        if reading.text_field not in names:
+            log.add(f"file without a column {reading.text_field!r}", path.name)
+            return
+        top = reading.subset_field.split(".")[0]
+        columns = [reading.text_field, *([top] if top in names and top != reading.text_field else [])]
+        for batch in file.iter_batches(batch_size=1_000, columns=columns):
+            texts: dict[str, list[str]] = {}
+            for row in batch.to_pylist():
+                _collect(row, texts, subset, reading, log, path.name)
+            yield from _joined(texts)
+
+
+def _warc(stream: BinaryIO, subset: str, _: Reading, log: ReadLog, where: str) -> Iterator[Piece]:
+    """Records of extracted text (type "conversion"), as in Common Crawl's WET files."""
+    while (version := stream.readline(2**16)) != b"":
+        if not version.strip():
+            continue
+        if not version.startswith(b"WARC/"):
+            log.add("no WARC record where one should start", where)
+            return
+        fields = dict[str, str]()
+        while (line := stream.readline(2**16)).strip():
+            name, _colon, value = line.decode("utf-8", "replace").partition(":")
+            fields[name.strip().lower()] = value.strip()
+        length, kind = fields.get("content-length", ""), fields.get("warc-type", "")
+        if not length.isdigit():
+            log.add("WARC record without a length", where)
+            return
+        wanted = kind == "conversion"
+        if not wanted and kind != "warcinfo":
+            log.add(f"WARC record of type {kind!r}, not extracted text", where)
+        yield from _warc_body(stream, int(length), subset if wanted else None, log, where)
+
+
+def _warc_body(
+    stream: BinaryIO, length: int, subset: str | None, log: ReadLog, where: str
+) -> Iterator[Piece]:
+    decoder, left = _Decoder(), length
+    if subset is not None and not length:
+        log.add("empty document", where)
+        return
+    while left:
+        data = stream.read(min(left, BLOCK))
+        if not data:
+            raise EOFError("the file ends within a record")
+        left -= len(data)
+        if subset is not None:
+            valid, characters = decoder.feed(data, final=not left)
+            yield Piece(subset, valid, int(not left), characters, more=bool(left))
+    if not decoder.valid:
+        log.add("invalid UTF-8, its bytes replaced", where)
+
+
+_READERS: dict[str, Callable[[BinaryIO, str, Reading, ReadLog, str], Iterator[Piece]]] = {
+    "text": _text,
+    "jsonl": _jsonl,
+    "warc": _warc,
+}

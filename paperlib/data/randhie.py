@@ -1,0 +1,111 @@
+"""RAND Health Insurance Experiment: ships inside statsmodels, so the default profile needs no download."""
+
+import hashlib
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperlib.core import check_choice
+from paperlib.data.dataset import Dataset
+from paperlib.data.encoding import TableEncoder
+
+ROWS = 20_190
+COLUMNS = (
+    "mdvis", "lncoins", "idp", "lpi", "fmde", "physlm", "disea", "hlthg", "hlthf", "hlthp",
+)  # fmt: skip
+SHA256 = "08a4b4e0b848c29e696f2fa2ac9b619ca133f1c4996e35f1c09adf2b2f718ef2"
+SOURCE = (
+    "RAND Health Insurance Experiment, as in Cameron and Trivedi (2005), through statsmodels.datasets.randhie"
+)
+LICENCE = "public domain"
+
+Group = Literal["pattern", "row", "distinct"]
+
+
+def load_randhie(*, test_share: float = 0.5, seed: int = 0, group: Group = "pattern") -> Dataset:
+    """Did a person see a doctor this year? 20,190 person-years, 9 features, from a file of statsmodels.
+
+    The label is 1 where the number of visits (mdvis) is above 0, in 69 % of the rows. The nine
+    others are the features, scaled to mean 0 and deviation 1 on the training part.
+
+    Rows repeat: a person stays up to five years, and people of one family share much, so that there are only
+    2,760 different feature rows. ``group`` says what that means for the split.
+
+    Args:
+        test_share: Share of the rows (or patterns) that are not trained on, in (0, 1).
+        seed: Of the split, at least 0.
+        group: "pattern" puts all rows with equal features on the same side, so that no one is on both;
+            membership is then decided for whole groups of rows, which no audit of single rows allows.
+            "row" splits row by row: audits of rows are sound, but most test rows have twins
+            among the training rows. "distinct" keeps one row, drawn at random, of each pattern:
+            2,760 rows, none alike, each on a side of its own.
+
+    Raises:
+        ValueError: An option out of range, or a statsmodels with another file.
+        ModuleNotFoundError: statsmodels is not installed.
+    """
+    check_choice("group", group, ("pattern", "row", "distinct"))
+    if not 0 < test_share < 1:
+        raise ValueError(f"test_share: expected a share in (0, 1), got {test_share}")
+    rng = np.random.default_rng(seed)
+    values = _table()
+    if group == "distinct":
+        values = _one_of_each(values, rng)
+    test = _test_rows(values[:, 1:], test_share, rng, group)
+    if test.all() or not test.any():
+        raise ValueError(f"test_share: {test_share} leaves one part without rows")
+    parts = [{name: values[rows, at] for at, name in enumerate(COLUMNS)} for rows in (~test, test)]
+    encoder = TableEncoder.fit(parts[0], numeric=COLUMNS[1:], words=())
+    labels = (values[:, 0] > 0).astype(np.int64)
+    return Dataset(
+        train_x=encoder.transform(parts[0]),
+        train_y=labels[~test],
+        test_x=encoder.transform(parts[1]),
+        test_y=labels[test],
+        name="randhie",
+        source=SOURCE,
+        licence=LICENCE,
+        sha256s={"randhie (values)": SHA256},
+        description=f"RAND Health Insurance Experiment: {(~test).sum()} person-years to train on and "
+        f"{test.sum()} others, split by {group} (seed {seed}). Label 1: any visit to a doctor that year. "
+        "Nine features scaled on the training part.",
+        features=encoder.names,
+    )
+
+
+def _table() -> NDArray[np.float64]:
+    try:
+        from statsmodels.datasets import randhie  # slow to import and needed only here
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "the randhie data set ships with statsmodels: pip install 'paperlib[data]'", name="statsmodels"
+        ) from None
+    table: Any = randhie.load_pandas().data
+    if tuple(table.columns) != COLUMNS or len(table) != ROWS:
+        raise ValueError(f"randhie: expected {ROWS} rows of {', '.join(COLUMNS)}, got {table.shape}")
+    values = np.ascontiguousarray(table.to_numpy(dtype=np.float64))
+    digest = hashlib.sha256(values.tobytes()).hexdigest()
+    if digest != SHA256:
+        raise ValueError(f"randhie: expected values with SHA-256 {SHA256}, got {digest}")
+    return values
+
+
+def _one_of_each(values: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    shuffled = values[rng.permutation(len(values))]
+    _, first = np.unique(shuffled[:, 1:], axis=0, return_index=True)
+    return shuffled[np.sort(first)]
+
+
+def _test_rows(
+    features: NDArray[np.float64], share: float, rng: np.random.Generator, group: str
+) -> NDArray[np.bool_]:
+    if group == "pattern":
+        _, units = np.unique(features, axis=0, return_inverse=True)
+        units = units.ravel()
+    else:
+        units = np.arange(len(features))
+    count = int(units.max()) + 1
+    chosen = np.zeros(count, dtype=bool)
+    chosen[rng.permutation(count)[: round(share * count)]] = True
+    return chosen[units]

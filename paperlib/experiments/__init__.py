@@ -1,0 +1,1 @@
+"""One module per paper or study: plain functions from a frozen configuration to values."""

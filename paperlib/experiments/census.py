@@ -1,0 +1,303 @@
+"""Census of natural identifiers: how many of each kind a corpus holds, by subset (the paper's Table 2)."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from paperlib.data.corpora import CorpusFile, corpus_files, installed_text
+from paperlib.data.pieces import Reading, ReadLog, read_pieces
+from paperlib.generators.identifiers import (
+    KINDS,
+    PAPER_KINDS,
+    Candidate,
+    Scanner,
+    StreamScanner,
+    checked_kinds,
+    default_engine,
+)
+from paperlib.io import code_tag, run_sweep
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+SHIPPED_PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "torch", "dask", "ipython")
+"""Packages whose text is at hand wherever this one is installed with all its extras."""
+
+_UNIT_BYTES = 32 * 2**20
+_NOT_VALID = "look-alike: "
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """A file as part of a unit of work; size and time tell whether it changed.
+
+    Attributes:
+        path: Where it lies, for every worker.
+        subset: Of documents that do not say theirs.
+        size: In bytes.
+        modified: Time of the last change in nanoseconds.
+    """
+
+    path: str
+    subset: str
+    size: int
+    modified: int
+
+
+@dataclass(frozen=True)
+class CensusUnit:
+    """Files that are counted in one go: one large file, or small ones up to 32 MiB together.
+
+    Attributes:
+        files: The files.
+        kinds: Names of the kinds to look for.
+        reading: Which fields hold what.
+        engine: "re2" or "re".
+    """
+
+    files: tuple[FilePart, ...]
+    kinds: tuple[str, ...]
+    reading: Reading
+    engine: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Census:
+    """What a corpus holds.
+
+    Attributes:
+        counts: One row per subset, kind and form: subset, kind, form, valid, matches, and different, which
+            counts values once per subset. Look-alikes have ``valid`` False and the reason as form.
+        totals: The same over all subsets, where a value counts once: kind, form, valid, matches, different.
+        read: One row per subset: documents, characters, bytes.
+        skipped: What was not read, or with a loss: reason, number, example.
+    """
+
+    counts: pd.DataFrame
+    totals: pd.DataFrame
+    read: pd.DataFrame
+    skipped: pd.DataFrame
+
+    def by_kind(self, column: str = "matches", *, kinds: Sequence[str] = PAPER_KINDS) -> pd.DataFrame:
+        """Identifiers by subset and kind, as in Table 2: total first, largest subset first.
+
+        Args:
+            column: "matches" or "different".
+            kinds: The columns.
+        """
+        wanted = self.counts[self.counts["valid"] & self.counts["kind"].isin(kinds)]
+        table = wanted.pivot_table(column, "subset", "kind", "sum", fill_value=0)
+        table = table.reindex(index=self.read["subset"], columns=list(kinds), fill_value=0).astype(int)
+        table.insert(0, "total", table.sum(axis=1))
+        table.index.name, table.columns.name = "subset", None
+        return table.sort_values("total", ascending=False, kind="stable").reset_index()
+
+
+def take_census(
+    corpora: Iterable[str | Path | CorpusFile],
+    *,
+    folder: str | Path,
+    kinds: Iterable[str] | None = None,
+    reading: Reading | None = None,
+    engine: str | None = None,
+    workers: int = 0,
+    client: "Client | None" = None,
+    progress: bool = True,
+) -> Census:
+    """Count identifiers in corpora of any size.
+
+    Guarantee:
+        The counts do not depend on workers, engine, blocks or interruptions. Memory is bounded by a block
+        per worker (longest lines included) and 8 bytes per different value. After a kill the same call goes
+        on with the units that are missing; a changed file is counted again.
+
+    Args:
+        corpora: Known names, files, folders or `CorpusFile` entries.
+        folder: Where finished units are kept.
+        kinds: Names of the kinds; None for all.
+        reading: Which fields hold what.
+        engine: "re2", "re", or None for the faster one that is installed.
+        workers: Local processes; 0 counts in this one.
+        client: A Dask client; what ``PAPERLIB_SCHEDULER`` names is used otherwise, if ``workers`` is above 0.
+        progress: Show a bar.
+
+    Returns:
+        The counts, and what was skipped and why.
+
+    Raises:
+        ValueError: A corpus that is not there, or an unknown kind or engine.
+        SweepError: A worker died at every attempt.
+
+    Source:
+        Natural identifiers, Section 4 and Table 2.
+
+    >>> import tempfile
+    >>> root = Path(tempfile.mkdtemp())
+    >>> _ = (root / "sums.txt").write_text("d41d8cd98f00b204e9800998ecf8427e  empty")
+    >>> int(take_census([root / "sums.txt"], folder=root / "units", progress=False).totals["matches"].sum())
+    1
+    """
+    names = tuple(kind.name for kind in checked_kinds(kinds))
+    chosen = engine or default_engine()
+    Scanner(checked_kinds(names), chosen)  # an unknown engine is an error here, not in a worker
+    units = _units(_files(corpora), names, reading or Reading(), chosen)
+    version = code_tag(
+        "paperlib.generators.identifiers", "paperlib.data.pieces", "paperlib.experiments.census"
+    )
+    done = run_sweep(
+        count_units, units, folder=folder, client=client, workers=workers, version=version, progress=progress
+    )
+    return _added(result for _, result in done)
+
+
+def shipped_corpus(packages: Sequence[str] = SHIPPED_PACKAGES) -> list[CorpusFile]:
+    """Text of installed packages: a corpus that every machine with this package has."""
+    return installed_text(tuple(packages))
+
+
+def _files(corpora: Iterable[str | Path | CorpusFile]) -> list[CorpusFile]:
+    found = list[CorpusFile]()
+    for corpus in corpora:
+        found += [corpus] if isinstance(corpus, CorpusFile) else corpus_files(corpus)
+    if not found:
+        raise ValueError("corpora: expected at least one corpus with a file, got none")
+    return list(dict.fromkeys(found))
+
+
+def _units(
+    files: Iterable[CorpusFile], kinds: tuple[str, ...], reading: Reading, engine: str
+) -> list[CensusUnit]:
+    units, group, size = list[CensusUnit](), list[FilePart](), 0
+    for file in files:
+        about = file.path.stat()
+        if group and size + about.st_size > _UNIT_BYTES:
+            units.append(CensusUnit(tuple(group), kinds, reading, engine))
+            group, size = [], 0
+        group.append(FilePart(str(file.path.absolute()), file.subset, about.st_size, about.st_mtime_ns))
+        size += about.st_size
+    return [*units, CensusUnit(tuple(group), kinds, reading, engine)]
+
+
+def count_units(units: Sequence[CensusUnit]) -> list[dict[str, Any]]:
+    """The work of one call of the sweep: counts of each unit as arrays."""
+    return [_Tally(unit).arrays() for unit in units]
+
+
+class _Tally:
+    """The counts of one unit."""
+
+    def __init__(self, unit: CensusUnit) -> None:
+        self.matches: Counter[tuple[str, str, str]] = Counter()
+        self.values: dict[tuple[str, str, str], set[int]] = {}
+        self.read: dict[str, list[int]] = {}
+        self.log = ReadLog()
+        scanner = Scanner(checked_kinds(unit.kinds), unit.engine)
+        for file in unit.files:
+            stream = StreamScanner(scanner)
+            for piece in read_pieces(Path(file.path), file.subset, unit.reading, self.log):
+                sums = self.read.setdefault(piece.subset, [0, 0, 0])
+                size = len(piece.data) - len(piece.separator) * (piece.documents - 1)
+                for at, amount in enumerate((piece.documents, piece.characters, size)):
+                    sums[at] += amount
+                # Separators and piece ends alike are edges; only parts of one document are joined.
+                self._add(piece.subset, stream.feed(piece.data, more=piece.more))
+
+    def _add(self, subset: str, found: list[Candidate]) -> None:
+        for one in found:
+            form = one.form.name if one.form.valid else _NOT_VALID + one.form.name
+            key = (subset, one.kind.name, form)
+            self.matches[key] += 1
+            self.values.setdefault(key, set()).add(_fingerprint(one))
+
+    def arrays(self) -> dict[str, Any]:
+        keys = sorted(self.matches)
+        values = [np.sort(np.fromiter(self.values[key], dtype=np.uint64)) for key in keys]
+        subsets, reasons = sorted(self.read), sorted(self.log.counts)
+        return {
+            **{name: _texts(key[at] for key in keys) for at, name in enumerate(("subset", "kind", "form"))},
+            "matches": np.array([self.matches[key] for key in keys], dtype=np.int64),
+            "values": np.concatenate([np.empty(0, dtype=np.uint64), *values]),
+            "different": np.array([len(one) for one in values], dtype=np.int64),
+            "read_subset": _texts(subsets),
+            "read": np.array([self.read[name] for name in subsets], dtype=np.int64).reshape(-1, 3),
+            "reason": _texts(reasons),
+            "number": np.array([self.log.counts[reason] for reason in reasons], dtype=np.int64),
+            "example": _texts(self.log.examples[reason] for reason in reasons),
+        }
+
+
+def _texts(values: Iterable[str]) -> Any:
+    return np.array(list(values), dtype=np.str_)
+
+
+def _fingerprint(one: Candidate) -> int:
+    key = one.kind.key(one.value).encode()
+    return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest())
+
+
+def _added(results: Iterator[dict[str, Any]]) -> Census:
+    matches: Counter[tuple[str, str, str]] = Counter()
+    values: dict[tuple[str, str, str], list[Any]] = {}
+    read: dict[str, Any] = {}
+    numbers: Counter[str] = Counter()
+    examples: dict[str, str] = {}
+    for result in results:
+        rows = zip(*(result[name].tolist() for name in ("subset", "kind", "form", "matches")), strict=True)
+        edges = np.cumsum(result["different"])[:-1]
+        for (*key, count), part in zip(rows, np.split(result["values"], edges), strict=False):
+            place = (str(key[0]), str(key[1]), str(key[2]))
+            matches[place] += count
+            values[place] = [np.unique(np.concatenate([*values.get(place, []), part]))]
+        for name, sums in zip(result["read_subset"].tolist(), result["read"], strict=True):
+            read[name] = read.get(name, 0) + sums
+        seen = zip(*(result[name].tolist() for name in ("reason", "number", "example")), strict=True)
+        for reason, number, example in seen:
+            numbers[reason] += number
+            examples[reason] = min(example, examples.get(reason, example))
+    different = {place: len(parts[0]) for place, parts in values.items()}
+    return Census(
+        counts=_counts_frame(matches, different),
+        totals=_totals_frame(matches, values),
+        read=pd.DataFrame(
+            [(name, *map(int, read[name])) for name in sorted(read)],
+            columns=["subset", "documents", "characters", "bytes"],
+        ),
+        skipped=pd.DataFrame(
+            [(reason, numbers[reason], examples[reason]) for reason in sorted(numbers)],
+            columns=["reason", "number", "example"],
+        ),
+    )
+
+
+_ORDER = {name: at for at, name in enumerate(KINDS)}
+
+
+def _described(kind: str, form: str) -> tuple[str, str, bool]:
+    return kind, form.removeprefix(_NOT_VALID), not form.startswith(_NOT_VALID)
+
+
+def _counts_frame(matches: Counter[tuple[str, str, str]], different: dict[Any, int]) -> pd.DataFrame:
+    places = sorted(matches, key=lambda key: (key[0], _ORDER[key[1]], key[2]))
+    rows = [(key[0], *_described(*key[1:]), matches[key], different[key]) for key in places]
+    return pd.DataFrame(rows, columns=["subset", "kind", "form", "valid", "matches", "different"])
+
+
+def _totals_frame(matches: Counter[tuple[str, str, str]], values: dict[Any, list[Any]]) -> pd.DataFrame:
+    groups: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
+    for key in matches:
+        groups.setdefault(key[1:], []).append(key)
+    rows = [
+        (
+            *_described(*group),
+            sum(matches[key] for key in groups[group]),
+            len(np.unique(np.concatenate([part for key in groups[group] for part in values[key]]))),
+        )
+        for group in sorted(groups, key=lambda group: (_ORDER[group[0]], group[1]))
+    ]
+    return pd.DataFrame(rows, columns=["kind", "form", "valid", "matches", "different"])

@@ -1,0 +1,217 @@
+"""What stands around a census: the paper's table, other counts to check it by, look-alikes, and speed."""
+
+import itertools
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from paperlib.data.corpora import CorpusFile, corpus_files
+from paperlib.data.pieces import Piece, Reading, ReadLog, read_pieces
+from paperlib.experiments.census import Census
+from paperlib.generators.identifiers import (
+    KINDS,
+    PAPER_KINDS,
+    Identifier,
+    Scanner,
+    StreamScanner,
+    checked_kinds,
+)
+from paperlib.io import read_result
+from paperlib.report import paper_table
+
+_PAPER_COLUMNS = dict(
+    zip(
+        ("sha1", "md5", "sha256", "java_serialization", "sha512", "ethereum_wallet"), PAPER_KINDS, strict=True
+    )
+)
+# The paper's patterns with our boundaries, written apart from those of the package.
+_PLAIN = {
+    "md5": r"[0-9a-fA-F]{32}",
+    "sha1": r"[0-9a-fA-F]{40}",
+    "sha256": r"[0-9a-fA-F]{64}",
+    "sha512": r"[0-9a-fA-F]{128}",
+    "ethereum": r"0x[0-9a-fA-F]{40}",
+    "serial_version_uid": r"serialVersionUID[ \t]*=[ \t]*-?[0-9]{15,19}L",
+}
+_SUBSETS = {
+    "pile test github": "github",
+    "pile test stackexchange": "stackexchange",
+    "pile test pile cc": "pile_cc",
+    "pile test hackernews": "hackernews",
+    "pile test ubuntuirc": "ubuntu_irc",
+    "pile test wikipediaen": "wikipedia",
+}
+
+
+def paper_census() -> pd.DataFrame:
+    """Table 2 as printed, with our names of the kinds: dataset, corpus, split, total, and the kinds."""
+    table = paper_table("nid_table02").rename(columns=_PAPER_COLUMNS)
+    return table[["dataset", "corpus", "split", "total", *PAPER_KINDS]]
+
+
+def subsets_with_identifiers(table: pd.DataFrame) -> tuple[set[str], set[str]] | None:
+    """Subsets of the Pile's test part that hold identifiers: those of the paper, and those found here.
+
+    Args:
+        table: From `census_by_subset`.
+
+    Returns:
+        Both sets in our names, or None unless all of the paper's were counted.
+    """
+    paper = set(_SUBSETS.values())
+    pile = paper | {
+        "pubmed_abstracts", "nih_exporter", "uspto_backgrounds", "philpapers", "europarl", "dm_mathematics",
+    }  # fmt: skip
+    here = table[table["subset"].isin(pile)]
+    if not paper <= set(here["subset"]):
+        return None
+    return paper, set(here.loc[here["total"] > 0, "subset"])
+
+
+def census_by_subset(census: Census) -> pd.DataFrame:
+    """One row per subset: its size, different identifiers of the paper's kinds, and of all others together.
+
+    Returns:
+        Columns subset, documents, characters, matches (of all kinds), total, the paper's kinds, other_kinds;
+        most identifiers first.
+    """
+    others = [kind for kind in KINDS if kind not in PAPER_KINDS]
+    table = census.by_kind("different").set_index("subset")
+    table["other_kinds"] = census.by_kind("different", kinds=others).set_index("subset")["total"]
+    table.insert(0, "matches", census.by_kind(kinds=list(KINDS)).set_index("subset")["total"])
+    sizes = census.read.set_index("subset")[["documents", "characters"]]
+    return sizes.join(table).sort_values(["total", "matches"], ascending=False, kind="stable").reset_index()
+
+
+def plain_counts(
+    files: Iterable[CorpusFile], *, characters: int, reading: Reading | None = None
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Count the paper's kinds twice in the same text: by this package, and by one plain expression each.
+
+    Args:
+        files: Read in order.
+        characters: Enough is read when this many were.
+        reading: Which fields hold what.
+
+    Returns:
+        Kind to number of matches, look-alikes included: ours, and the plain expressions'.
+    """
+    ours, plain, left = dict.fromkeys(_PLAIN, 0), dict.fromkeys(_PLAIN, 0), characters
+    scanner = Scanner(checked_kinds(PAPER_KINDS))
+    expressions = {
+        kind: re.compile(rf"(?<![0-9A-Za-z_]){pattern}(?![0-9A-Za-z_])", re.ASCII)
+        for kind, pattern in _PLAIN.items()
+    }
+    for piece in _pieces(files, reading):
+        for one in scanner.scan(piece.data):
+            ours[one.kind.name] += 1
+        text = piece.data.decode("utf-8", "replace")
+        for kind, expression in expressions.items():
+            plain[kind] += sum(1 for _ in expression.finditer(text))
+        left -= piece.characters
+        if left <= 0:
+            break
+    return ours, plain
+
+
+def sample_identifiers(
+    files: Iterable[CorpusFile], *, per_kind: int, reading: Reading | None = None, seed: int = 0
+) -> list[Identifier]:
+    """A random sample of the different identifiers of a corpus, the same number of each kind at most.
+
+    Args:
+        files: The corpus.
+        per_kind: At most so many of each kind.
+        reading: Which fields hold what.
+        seed: Of the sample.
+
+    Returns:
+        Identifiers whose places mean nothing, by kind.
+    """
+    scanner = Scanner(checked_kinds(None))
+    found: dict[str, dict[str, str]] = {name: {} for name in KINDS}
+    for file in files:
+        stream = StreamScanner(scanner)
+        for piece in read_pieces(file.path, file.subset, reading or Reading(), ReadLog()):
+            for one in stream.feed(piece.data, more=piece.more):
+                if one.form.valid:
+                    found[one.kind.name].setdefault(one.kind.key(one.value), one.value)
+    rng, chosen = np.random.default_rng(seed), list[Identifier]()
+    for kind, values in found.items():
+        every = sorted(values.values())
+        size = min(per_kind, len(every))
+        picked = rng.choice(len(every), size, replace=False) if size else np.empty(0, dtype=int)
+        chosen += [Identifier(kind, every[at], 0, len(every[at])) for at in np.sort(picked)]
+    return chosen
+
+
+def census_speed(
+    files: Sequence[CorpusFile], *, megabytes: float = 50.0, reading: Reading | None = None
+) -> pd.DataFrame:
+    """Megabytes of text per second of one core: unpacking and parsing, scanning, and both.
+
+    Args:
+        files: The corpus; the first pass fills the disk's cache.
+        megabytes: How much of it is timed, all held in memory.
+        reading: Which fields hold what.
+
+    Returns:
+        Columns step, megabytes, cpu_seconds, mb_per_second.
+    """
+    held, size = list[bytes](), 0
+    for piece in _pieces(files, reading):
+        held.append(piece.data)
+        size += len(piece.data)
+        if size >= megabytes * 1e6:
+            break
+    scanner = Scanner(checked_kinds(None))
+    started = time.process_time()
+    for data in held:
+        scanner.candidates(data)
+    scanned = time.process_time()
+    for _ in itertools.islice(_pieces(files, reading), len(held)):
+        pass
+    read = time.process_time() - scanned
+    seconds = {"read, unpack and parse": read, "scan for all kinds": scanned - started}
+    seconds["both"] = sum(seconds.values())
+    table = pd.DataFrame(
+        {"step": list(seconds), "megabytes": size / 1e6, "cpu_seconds": list(seconds.values())}
+    )
+    return table.assign(mb_per_second=table["megabytes"] / table["cpu_seconds"].clip(lower=1e-9))
+
+
+def _pieces(files: Iterable[CorpusFile], reading: Reading | None) -> Iterator[Piece]:
+    for file in files:
+        yield from read_pieces(file.path, file.subset, reading or Reading(), ReadLog())
+
+
+def chosen_files(corpora: Sequence[str], shipped: Sequence[CorpusFile]) -> list[CorpusFile]:
+    """The files of the corpora named, or those that ship with packages if none is named."""
+    if not corpora:
+        return list(shipped)
+    return [file for corpus in corpora for file in corpus_files(corpus)]
+
+
+def measured_census(path: str) -> tuple[pd.DataFrame, str] | None:
+    """A table of `census_by_subset` that was measured on another occasion, and where and when.
+
+    Args:
+        path: A CSV, looked for here and in the folders above, with the result file of its run beside it.
+            Empty for none.
+
+    Raises:
+        ValueError: There is no such file, or it has no result file.
+    """
+    if not path:
+        return None
+    here = Path.cwd()
+    found = next((folder / path for folder in (here, *here.parents) if (folder / path).is_file()), None)
+    if found is None or not found.with_suffix(".json").is_file():
+        raise ValueError(f"measured: no {path!r} with its .json here or above; pass an empty text for none")
+    origin = read_result(found.with_suffix(".json")).provenance
+    place = f"{origin['cpu']}, {origin['cores']} cores"
+    return pd.read_csv(found), f"measured {origin['date'][:10]} on {place}"

@@ -1,0 +1,142 @@
+"""Rules in common use for turning scores into an "epsilon", written from their descriptions.
+
+They are here to be measured, not used: each skips a step that a valid bound needs. Every
+function takes scores and returns the number the rule would report.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import ndtri
+
+from paperlib.bounds import audit_gaussian_dp, clopper_pearson_epsilon
+from paperlib.bounds.classical import epsilon_from_rates
+from paperlib.bounds.tails import epsilon_from_counts
+from paperlib.core import FloatArray, MembershipScores
+
+Rule = Callable[[MembershipScores], float]
+LEVEL = 0.05
+
+
+def _roc_counts(scores: MembershipScores) -> tuple[FloatArray, FloatArray]:
+    """False and true positives at each distinct threshold, at least one guess."""
+    false_positive, true_positive, _ = scores.roc()
+    return (
+        np.rint(false_positive[1:] * scores.nonmember.size),
+        np.rint(true_positive[1:] * scores.member.size),
+    )
+
+
+def fixed_count(scores: MembershipScores) -> float:
+    """The control: the top tenth is guessed, a number fixed before looking."""
+    values, labels = scores.oriented().pooled()
+    guesses = values.size // 10
+    right = labels[np.argsort(-values)[:guesses]].sum()
+    return float(epsilon_from_counts(right, guesses, LEVEL))
+
+
+def best_threshold(scores: MembershipScores) -> float:
+    """One-run bound at the best threshold on positives; nothing paid for the search."""
+    false_positive, true_positive = _roc_counts(scores)
+    return float(epsilon_from_counts(true_positive, true_positive + false_positive, LEVEL).max())
+
+
+def best_cut(scores: MembershipScores) -> float:
+    """One-run bound at the best cut, everyone guessed (member above, non-member below)."""
+    false_positive, true_positive = _roc_counts(scores)
+    right = true_positive + scores.nonmember.size - false_positive
+    return float(epsilon_from_counts(right, len(scores), LEVEL).max())
+
+
+def best_pair(scores: MembershipScores, *, steps: int = 50) -> float:
+    """One-run bound at the best pair (k+, k-) of a grid of numbers of guesses on both tails."""
+    values, labels = scores.oriented().pooled()
+    ordered = labels[np.argsort(-values)]
+    counts = np.linspace(0, values.size // 2, steps + 1).astype(int)
+    top = np.append(0, np.cumsum(ordered))[counts]
+    bottom = np.append(0, np.cumsum(~ordered[::-1]))[counts]
+    right, guesses = top[:, None] + bottom, counts[:, None] + counts
+    return float(epsilon_from_counts(right, guesses, LEVEL).max())
+
+
+def hull_corrected(scores: MembershipScores) -> float:
+    """Best point of the ROC hull, the error divided by the number of hull points."""
+    false_positive, true_positive = _roc_counts(scores)
+    at = upper_hull(false_positive, true_positive)
+    bounds = epsilon_from_counts(true_positive[at], (true_positive + false_positive)[at], LEVEL / len(at))
+    return float(bounds.max())
+
+
+def upper_hull(x: FloatArray, y: FloatArray) -> list[int]:
+    """Positions of the corners of the upper hull of an ROC curve; x and y do not fall.
+
+    >>> upper_hull(np.array([0.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0]))
+    [0, 2]
+    """
+    hull: list[int] = []
+    for i in range(x.size):
+        while len(hull) > 1 and _turn(x, y, hull[-2], hull[-1], i) >= 0:
+            hull.pop()
+        if hull and x[hull[-1]] == x[i]:
+            hull.pop()
+        hull.append(i)
+    return hull
+
+
+def _turn(x: FloatArray, y: FloatArray, a: int, b: int, c: int) -> float:
+    return (x[b] - x[a]) * (y[c] - y[a]) - (y[b] - y[a]) * (x[c] - x[a])
+
+
+def best_clopper_pearson(scores: MembershipScores) -> float:
+    """Clopper-Pearson bound at the best threshold, either direction; nothing paid for the search."""
+    false_positive, true_positive = _roc_counts(scores)
+    n, members = scores.nonmember.size, scores.member.size
+    one = clopper_pearson_epsilon(false_positive, n, members - true_positive, members)
+    two = clopper_pearson_epsilon(n - false_positive, n, true_positive, members)
+    return float(max(one.max(), two.max()))
+
+
+def best_ratio(scores: MembershipScores) -> float:
+    """Largest lower end of approximate ratio intervals (Bailey 1987), over thresholds and directions."""
+    false_positive, true_positive = _roc_counts(scores)
+    n, members = scores.nonmember.size, scores.member.size
+    pairs = [
+        (true_positive, members, false_positive, n),
+        (n - false_positive, n, members - true_positive, members),
+        (false_positive, n, true_positive, members),
+        (members - true_positive, members, n - false_positive, n),
+    ]
+    return max(0.0, *(float(_bailey_log_lower(*pair).max(initial=-np.inf)) for pair in pairs))
+
+
+def _bailey_log_lower(x: FloatArray, m: int, y: FloatArray, n: int) -> FloatArray:
+    """Log of the one-sided lower end for (x/m) / (y/n), where both counts are positive."""
+    keep = (x > 0) & (y > 0)
+    x, y = x[keep], y[keep]
+    p, q, z = 1 - x / m, 1 - y / n, float(-ndtri(LEVEL))
+    spread = z / 3 * np.sqrt(np.maximum(p / x + q / y - z**2 * p * q / (9 * x * y), 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        root = (1 - spread) / (1 - z**2 * q / (9 * y))
+        log_lower = np.log(x / m) - np.log(y / n) + 3 * np.log(np.maximum(root, 0.0))
+    return np.nan_to_num(log_lower, nan=-np.inf, posinf=-np.inf, neginf=-np.inf)
+
+
+def point_estimate(scores: MembershipScores) -> float:
+    """log(TPR/FPR) at the best threshold with at least 10 errors of both kinds: no interval at all."""
+    false_positive, true_positive = _roc_counts(scores)
+    n, members = scores.nonmember.size, scores.member.size
+    kept = (false_positive >= 10) & (members - true_positive >= 10)
+    x, y = false_positive[kept] / n, 1 - true_positive[kept] / members
+    return float(epsilon_from_rates(x, y).max())
+
+
+def fixed_point_estimate(scores: MembershipScores) -> float:
+    """log(TPR/FPR) at a threshold fixed before looking: no interval at all."""
+    x, y = (scores.nonmember >= 0.5).mean(), (scores.member < 0.5).mean()
+    return float(epsilon_from_rates(x, y))
+
+
+def absolute_mu(scores: MembershipScores) -> float:
+    """Lower end for mu of mu-GDP, its sign dropped: leakage where there is none."""
+    result = audit_gaussian_dp(scores, threshold=0.5, delta=1e-5)
+    return abs(float(-ndtri(result.false_positive_upper) - ndtri(result.false_negative_upper)))

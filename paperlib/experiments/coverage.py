@@ -1,0 +1,123 @@
+"""Simulated coverage: how often a reported bound exceeds a truth that is known."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import betaincinv
+
+from paperlib.experiments.mechanisms import Mechanism
+
+Trial = Callable[[np.random.Generator], tuple[float, bool]]
+
+
+@dataclass(frozen=True)
+class ValidityConfig:
+    """Size of the simulation.
+
+    Attributes:
+        examples: Audit examples m of each audit.
+        trials: Audits of each fast bound; slower ones get a stated share of it.
+        confidence: Of every bound.
+        delta: Where delta is above 0.
+        interval: Confidence of the interval around each simulated rate.
+        seed: Each bound draws from its own stream of this seed.
+    """
+
+    examples: int = 500
+    trials: int = 1_000
+    confidence: float = 0.95
+    delta: float = 1e-5
+    interval: float = 0.999
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Case:
+    """One bound on one mechanism.
+
+    Attributes:
+        family: Group in the table.
+        bound: The bound or rule, with its search.
+        mechanism: What it audits.
+        epsilon: The truth.
+        delta: Of the truth.
+        trial: From a generator to the reported bound and whether it is wrong.
+        share: Of the configured trials, for slow bounds.
+        valid: Whether the library claims the nominal level for it.
+    """
+
+    family: str
+    bound: str
+    mechanism: str
+    epsilon: float
+    delta: float
+    trial: Trial
+    share: float = 1.0
+    valid: bool = True
+
+
+def simulate(cases: Iterable[Case], config: ValidityConfig) -> pd.DataFrame:
+    """Run every case and compare its rate of wrong bounds with the nominal level.
+
+    Returns:
+        One row per case: family, bound, mechanism, epsilon, delta, trials, wrong, rate, low and high
+        (Clopper-Pearson interval of the rate at ``config.interval``), nominal, mean_bound, valid and
+        verdict: "above the nominal level" where ``low`` exceeds it, else "consistent with it".
+    """
+    return pd.DataFrame([_row(case, config) for case in cases])
+
+
+def _row(case: Case, config: ValidityConfig) -> dict[str, Any]:
+    # The name fixes the stream: adding a case changes no other row.
+    name = f"{case.family}|{case.bound}|{case.mechanism}".encode()
+    rng = np.random.default_rng([config.seed, *name])
+    trials = max(2, round(config.trials * case.share))
+    outcomes = [case.trial(rng) for _ in range(trials)]
+    wrong = sum(miss for _, miss in outcomes)
+    low, high = rate_interval(wrong, trials, config.interval)
+    nominal = 1 - config.confidence
+    return {
+        "family": case.family,
+        "bound": case.bound,
+        "mechanism": case.mechanism,
+        "epsilon": case.epsilon,
+        "delta": case.delta,
+        "trials": trials,
+        "wrong": wrong,
+        "rate": wrong / trials,
+        "low": low,
+        "high": high,
+        "nominal": nominal,
+        "mean_bound": float(np.mean([bound for bound, _ in outcomes])),
+        "valid": case.valid,
+        "verdict": "above the nominal level" if low > nominal else "consistent with it",
+    }
+
+
+def rate_interval(wrong: int, trials: int, confidence: float) -> tuple[float, float]:
+    """Two-sided Clopper-Pearson interval for a rate.
+
+    >>> low, high = rate_interval(5, 100, 0.95)
+    >>> round(low, 4), round(high, 4)
+    (0.0164, 0.1128)
+    """
+    tail = (1 - confidence) / 2
+    low = float(betaincinv(wrong, trials - wrong + 1, tail)) if wrong else 0.0
+    high = float(betaincinv(wrong + 1, trials - wrong, 1 - tail)) if wrong < trials else 1.0
+    return low, high
+
+
+def against(
+    family: str, bound: str, mechanism: Mechanism, audit: Callable[..., Any], m: int, **more: Any
+) -> Case:
+    """A case whose audit takes scores and returns a result with ``.epsilon`` (or a number)."""
+
+    def trial(rng: np.random.Generator) -> tuple[float, bool]:
+        found = audit(mechanism.draw(rng, m))
+        value = float(getattr(found, "epsilon", found))
+        return value, value > mechanism.epsilon
+
+    return Case(family, bound, mechanism.name, mechanism.epsilon, mechanism.delta, trial, **more)

@@ -1,0 +1,307 @@
+"""Epsilon*: do normals, or mixtures of normals, fit the losses of trained models (Figure 6 of the paper)?"""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import ks_2samp
+
+from paperlib.bounds import epsilon_star
+from paperlib.core import FloatArray, check_choice
+from paperlib.data import Dataset, load
+from paperlib.experiments.mixtures import (
+    Mixture,
+    best_of_mixtures,
+    fit_mixture,
+    ks_p_value,
+    log_rates,
+    mixture_epsilon,
+)
+from paperlib.training import TrainingConfig, fit_ensemble, noise_for, paper_delta
+
+TESTS = ("paper", "held out", "same sample")
+"""How a fit is tested; see `p_values`."""
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "adult": {},
+    "randhie": {"group": "pattern"},
+    "purchase100": {},
+    "purchase100_like": {"n_train": 10_000, "n_test": 10_000},
+}
+"""Data sets on offer, with the options they are loaded with."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelsConfig:
+    """Which models are trained, each once without and once with DP-SGD.
+
+    Attributes:
+        dataset: A name in `OPTIONS`.
+        widths: Hidden units of each layer.
+        epochs: Without DP.
+        private_epochs: With DP.
+        batch_size: Of both.
+        target_epsilon: Epsilon of the DP training, for one record, at delta = 1 / (n log n).
+        clip_norm: Its clipping norm.
+        learning_rate: Of SGD.
+        momentum: Of SGD.
+        models: Models of each kind.
+        seed: Of the first of them.
+    """
+
+    dataset: str = "randhie"
+    widths: tuple[int, ...] = (150, 100, 50)
+    epochs: int = 20
+    private_epochs: int = 10
+    batch_size: int = 64
+    target_epsilon: float = 1.0
+    clip_norm: float = 1.0
+    learning_rate: float = 0.01
+    momentum: float = 0.9
+    models: int = 2
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice("dataset", self.dataset, tuple(OPTIONS))
+        if self.models < 1:
+            raise ValueError(f"models: expected 1 or more, got {self.models}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitConfig:
+    """How fits are tested.
+
+    Attributes:
+        components: Numbers of normals in a mixture.
+        sample_sizes: Scores a fit is tested on.
+        repeats: Random partitions into fitting and evaluation scores, for each model.
+        seed: Of partitions, fits and draws.
+    """
+
+    components: tuple[int, ...] = tuple(range(1, 21))
+    sample_sizes: tuple[int, ...] = (100, 300, 1_000)
+    repeats: int = 5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, values in (("components", self.components), ("sample_sizes", self.sample_sizes)):
+            if not values or min(values) < 1:
+                raise ValueError(f"{name}: expected numbers of at least 1, got {values}")
+        if self.repeats < 1:
+            raise ValueError(f"repeats: expected 1 or more, got {self.repeats}")
+        if min(self.sample_sizes) < max(2, *self.components):
+            raise ValueError(
+                f"sample_sizes: expected at least 2 and as many as components ({max(self.components)}), "
+                f"got {min(self.sample_sizes)}"
+            )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scores:
+    """Transformed losses of one trained model.
+
+    Attributes:
+        private: Whether it was trained with DP-SGD.
+        seed: Of its training.
+        accuracy: On the population part.
+        train: Scores of the training records, shape (n_train,); higher means member.
+        population: Scores of other records, shape (n_population,).
+    """
+
+    private: bool
+    seed: int
+    accuracy: float
+    train: FloatArray
+    population: FloatArray
+
+
+def paper_scores(train_losses: FloatArray, population_losses: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The transform of Appendix B: min-max over both sets, plus 1, p = exp(-x), log p - log(1 - p).
+
+    >>> [scores.round(3).tolist() for scores in paper_scores(np.array([0.0, 4.0]), np.array([2.0]))]
+    [[-0.541, -1.855], [-1.248]]
+    """
+    both = np.concatenate([train_losses, population_losses])
+    low, spread = float(both.min()), float(both.max() - both.min())
+    if not 0 < spread < math.inf:
+        raise ValueError(f"losses: expected finite values that differ, they span {spread}")
+    train, population = (
+        -np.log(np.expm1(1 + (losses - low) / spread)) for losses in (train_losses, population_losses)
+    )
+    return train, population
+
+
+def trained_scores(
+    config: ModelsConfig, *, data: Dataset | None = None, progress: bool = False
+) -> list[Scores]:
+    """Train the models and return their transformed losses.
+
+    Args:
+        config: What to train.
+        data: In place of the data set that ``config`` names.
+        progress: Show a bar.
+    """
+    data = data or load(config.dataset, **OPTIONS[config.dataset])
+    training = _trainings(config, data)
+    models = fit_ensemble(training, data.train_x, data.train_y, progress=progress)
+    train, population = (
+        models.margin_losses(x, y) for x, y in ((data.train_x, data.train_y), (data.test_x, data.test_y))
+    )
+    accuracy = models.accuracies(data.test_x, data.test_y)
+    found = []
+    for at, trained in enumerate(training):
+        pair = paper_scores(train[at], population[at])
+        found.append(
+            Scores(
+                private=trained.is_private,
+                seed=trained.seed,
+                accuracy=float(accuracy[at]),
+                train=pair[0],
+                population=pair[1],
+            )
+        )
+    return found
+
+
+def _trainings(config: ModelsConfig, data: Dataset) -> list[TrainingConfig]:
+    plain = TrainingConfig(
+        widths=(data.train_x.shape[1], *config.widths, 1 if data.classes == 2 else data.classes),
+        epochs=config.epochs,
+        batch_size=config.batch_size,
+        learning_rate=config.learning_rate,
+        momentum=config.momentum,
+    )
+    private, size = replace(plain, epochs=config.private_epochs), len(data.train_y)
+    noise = noise_for(
+        config.target_epsilon, private.sampling_rate(size), private.steps(size), paper_delta(size)
+    )
+    private = replace(private, clip_norm=config.clip_norm, noise_multiplier=noise)
+    seeds = range(config.seed, config.seed + config.models)
+    return [replace(training, seed=seed) for training in (plain, private) for seed in seeds]
+
+
+def p_values(scores: Iterable[Scores], config: FitConfig) -> Iterator[dict[str, object]]:
+    """Kolmogorov-Smirnov p-values of mixtures fitted to training scores, tested in three ways.
+
+    "paper" is Appendix B: fit to the fitting set, draw as many values as the evaluation set has, compare
+    the two samples. "held out" compares the evaluation set with the fitted distribution itself. "same
+    sample" fits to the evaluation set what is then tested on it. Evaluation sets of one partition are
+    nested, the fitting set is what the largest leaves.
+
+    Yields:
+        private, seed, repeat, components, sample_size, test, p_value.
+
+    Raises:
+        ValueError: A model has fewer than twice the largest sample size.
+    """
+    largest = max(config.sample_sizes)
+    for model in scores:
+        if model.train.size < 2 * largest:
+            raise ValueError(
+                f"sample_sizes: expected at most half of the {model.train.size} scores, got {largest}"
+            )
+        for repeat in range(config.repeats):
+            rng = np.random.default_rng([config.seed, model.seed, model.private, repeat])
+            shuffled = rng.permutation(model.train)
+            about = {"private": model.private, "seed": model.seed, "repeat": repeat}
+            for row in _tested(shuffled[largest:], shuffled[:largest], config, rng):
+                yield {**about, **row}
+
+
+def _tested(
+    fitting: FloatArray, evaluation: FloatArray, config: FitConfig, rng: np.random.Generator
+) -> Iterator[dict[str, object]]:
+    for components in config.components:
+        mixture = fit_mixture(fitting, components, seed=config.seed)
+        for size in config.sample_sizes:
+            part = evaluation[:size]
+            own = fit_mixture(part, components, seed=config.seed)
+            found = (
+                ks_2samp(part, mixture.sample(size, rng)).pvalue,
+                ks_p_value(part, mixture),
+                ks_p_value(part, own),
+            )
+            for test, value in zip(TESTS, found, strict=True):
+                yield {"components": components, "sample_size": size, "test": test, "p_value": float(value)}
+
+
+def rejection_rates(
+    *, components: tuple[int, ...] = (1, 5), size: int = 200, draws: int = 200, seed: int = 0
+) -> pd.DataFrame:
+    """How often each test rejects at 5 % where every mixture can fit: scores are standard normal.
+
+    Returns:
+        One row per number of components: components, and the shares "same sample", "other half" (fitted to
+        as many values as it is tested on), "held out" (fitted to twenty times as many) and "paper".
+    """
+    rows: list[dict[str, float]] = []
+    for count in components:
+        rng = np.random.default_rng([seed, count])
+        found = np.empty((draws, 4))
+        for draw in range(draws):
+            part = rng.normal(size=size)
+            same, half, large = (
+                fit_mixture(values, count, seed=seed)
+                for values in (part, rng.normal(size=size), rng.normal(size=20 * size))
+            )
+            found[draw] = [
+                *(ks_p_value(part, fitted) for fitted in (same, half, large)),
+                float(ks_2samp(part, large.sample(size, rng)).pvalue),
+            ]
+        shares = (found < 0.05).mean(axis=0)
+        names = ("same sample", "other half", "held out", "paper")
+        rows.append({"components": count, **dict(zip(names, shares.tolist(), strict=True))})
+    return pd.DataFrame(rows)
+
+
+def epsilon_by_components(
+    scores: Iterable[Scores], components: Iterable[int], *, seed: int = 0
+) -> pd.DataFrame:
+    """Parametric Epsilon* with k normals in place of one, beside p-values of the fits.
+
+    Returns:
+        One row per model and k: private, seed, components, epsilon (all scores), half_low and half_high (each
+        half of the scores by itself, delta unchanged), rate (the least of the four error rates where the
+        supremum sits), p_same (the smaller of the training and population p-values, tested on the scores
+        that were fitted), p_other_half (the same, fitted to one half and tested on the other) and empirical
+        (the empirical Epsilon*, the same for every k).
+    """
+    rows: list[dict[str, object]] = []
+    for model in scores:
+        rng = np.random.default_rng([seed, model.seed, model.private])
+        delta = paper_delta(model.train.size)
+        empirical = epsilon_star(-model.train, -model.population, method="empirical").epsilon
+        whole = model.train, model.population
+        halves = list(zip(*(np.array_split(rng.permutation(values), 2) for values in whole), strict=True))
+        for count in components:
+            fits = [_fit_pair(pair[0], pair[1], count, seed) for pair in (whole, *halves)]
+            epsilon, threshold = best_of_mixtures(*fits[0], delta=delta)
+            each_half = [mixture_epsilon(train, population, delta=delta) for train, population in fits[1:]]
+            rows.append(
+                {
+                    "private": model.private,
+                    "seed": model.seed,
+                    "components": count,
+                    "epsilon": epsilon,
+                    "half_low": min(each_half),
+                    "half_high": max(each_half),
+                    "rate": float(np.exp(log_rates(*fits[0], np.array(threshold)).min())),
+                    "p_same": _smallest_p(whole, fits[0]),
+                    "p_other_half": _smallest_p(halves[1], fits[1]),
+                    "empirical": empirical,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _fit_pair(
+    train: FloatArray, population: FloatArray, components: int, seed: int
+) -> tuple[Mixture, Mixture]:
+    return fit_mixture(train, components, seed=seed), fit_mixture(population, components, seed=seed)
+
+
+def _smallest_p(values: Iterable[FloatArray], fits: Iterable[Mixture]) -> float:
+    return min(ks_p_value(part, fit) for part, fit in zip(values, fits, strict=True))

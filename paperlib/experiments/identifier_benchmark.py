@@ -1,0 +1,298 @@
+"""How well attacks tell identifiers from generated ones: AUC and TPR with intervals (Tables 1 and 3 to 9)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+from scipy.stats import beta, binom
+
+from paperlib.core import FloatArray, check_confidence
+from paperlib.experiments.language_models import CandidateScores, PlantedConfig, planted_scores
+from paperlib.report import targets
+
+PAPER_MODELS = {"large": "Pythia-12b", "medium": "Pythia-6.9b", "small": "Pythia-2.8b", "one pass": "OLMo-7B"}
+"""Our small models and the models of the paper whose tables they stand beside."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkConfig:
+    """The models of the benchmark, and how they are scored.
+
+    Attributes:
+        planted: Corpus, training and shape of the large model.
+        widths: Of the large, the medium and the small model.
+        one_pass_filler: Documents without identifiers for each one with an identifier, in the corpus of the
+            model that sees everything once.
+        generated: Alternatives per identifier.
+        draws: Bootstrap draws.
+        confidence: Of the intervals.
+    """
+
+    planted: PlantedConfig = field(default_factory=PlantedConfig)
+    widths: tuple[int, int, int] = (128, 64, 32)
+    one_pass_filler: float = 16.0
+    generated: int = 31
+    draws: int = 200
+    confidence: float = 0.99
+
+    def models(self) -> Mapping[str, PlantedConfig]:
+        """Configuration of each model: three sizes on one corpus, and one pass over a corpus of more text."""
+        sizes = dict(zip(("large", "medium", "small"), self.widths, strict=True))
+        found = {name: replace(self.planted, width=width) for name, width in sizes.items()}
+        found["one pass"] = replace(
+            self.planted,
+            width=self.widths[1],
+            repetitions=(1,),
+            identifiers=self.planted.held_out,
+            epochs=1,
+            filler=self.one_pass_filler,
+        )
+        return found
+
+
+def benchmark(config: BenchmarkConfig) -> pd.DataFrame:
+    """AUC and TPR at 1 % FPR of each attack, for each model and each group of identifiers.
+
+    Returns:
+        One row per model, group ("held out", "trained" for all that were, and one per number of
+        repetitions) and attack, with the columns of `attack_quality` and the number of identifiers.
+    """
+    rows: list[dict[str, object]] = []
+    for name, planted in config.models().items():
+        scores = planted_scores(planted, generated=config.generated)
+        for group, chosen in subsets(scores).items():
+            for attack in scores.attacks:
+                quality = attack_quality(
+                    scores.of(attack)[chosen], draws=config.draws, confidence=config.confidence
+                )
+                rows.append(
+                    {
+                        "model": name,
+                        "group": group,
+                        "identifiers": int(chosen.sum()),
+                        "attack": attack,
+                        **quality,
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def subsets(scores: CandidateScores) -> dict[str, np.ndarray]:
+    """Which identifiers belong to each group."""
+    found = {"held out": scores.groups == 0, "trained": scores.groups > 0}
+    times = sorted(set(scores.groups[scores.groups > 0].tolist()))
+    return found | {f"{n} time{'s' if n > 1 else ''}": scores.groups == n for n in times if len(times) > 1}
+
+
+def attack_quality(
+    scores: FloatArray, *, draws: int = 200, confidence: float = 0.99, seed: int = 0
+) -> dict[str, float]:
+    """AUC and TPR at 1 % FPR of identifiers against all generated ones, with intervals.
+
+    For the AUC a bootstrap draws identifiers anew with their alternatives, so that the interval knows that
+    alternatives of one identifier share its context. A bootstrap of no hits would never see one, so the
+    TPR gets the exact binomial interval, the threshold taken as known.
+
+    Args:
+        scores: Higher means member, shape (n, 1 + c); the identifier comes first.
+        draws: Bootstrap draws.
+        confidence: Of the intervals.
+        seed: Of the draws.
+
+    Returns:
+        auc, auc_low, auc_high, auc_folded (the larger of AUC and 1 - AUC), tpr, tpr_low, tpr_high, as shares.
+
+    >>> attack_quality(np.array([[3.0, 1.0], [2.0, 0.0]]), draws=2)["auc"]
+    1.0
+    """
+    spread = (1 - check_confidence(confidence)) / 2
+    rng = np.random.default_rng(seed)
+    wins = _wins(scores)
+    weights = rng.multinomial(len(scores), np.full(len(scores), 1 / len(scores)), size=draws)
+    aucs = np.einsum("di,ij,dj->d", weights, wins, weights) / len(scores) ** 2
+    auc, tpr = float(wins.mean()), tpr_at(scores)
+    low, high = np.quantile(aucs, [spread, 1 - spread])
+    hits, misses = tpr * len(scores), (1 - tpr) * len(scores)
+    return {
+        "auc": auc,
+        "auc_low": float(low),
+        "auc_high": float(high),
+        "auc_folded": max(auc, 1 - auc),
+        "tpr": tpr,
+        "tpr_low": float(beta.ppf(spread, hits, misses + 1)) if hits else 0.0,
+        "tpr_high": float(beta.ppf(1 - spread, hits + 1, misses)) if misses else 1.0,
+    }
+
+
+def _wins(scores: FloatArray) -> FloatArray:
+    """Share of the alternatives of identifier j that identifier i beats, ties as a half, shape (n, n)."""
+    identifiers = scores[:, 0]
+    columns = []
+    for alternatives in np.sort(scores[:, 1:], axis=1):
+        below = np.searchsorted(alternatives, identifiers, side="left")
+        not_above = np.searchsorted(alternatives, identifiers, side="right")
+        columns.append((below + not_above) / (2 * alternatives.size))
+    return np.stack(columns, axis=1)
+
+
+def tpr_at(scores: FloatArray, false_positive_rate: float = 0.01) -> float:
+    """Share of identifiers above the score that at most this share of the alternatives exceeds.
+
+    >>> tpr_at(np.array([[3.0, 1.0], [0.5, 0.0]]), 0.01)
+    0.5
+    """
+    alternatives = np.sort(scores[:, 1:], axis=None)[::-1]
+    allowed = int(false_positive_rate * alternatives.size)
+    return float((scores[:, 0] > alternatives[allowed]).mean())
+
+
+def folded_null(
+    identifiers: Sequence[int], *, generated: int = 127, draws: int = 2_000, seed: int = 0
+) -> pd.DataFrame:
+    """What max(AUC, 1 - AUC) looks like where nothing was trained on.
+
+    Args:
+        identifiers: Numbers of identifiers n, one row each.
+        generated: Alternatives per identifier c.
+        draws: Simulated benchmarks each.
+        seed: Of the simulation.
+
+    Returns:
+        Columns identifiers, mean_auc, mean_folded, folded_95 (the 95 % quantile), as shares.
+
+    >>> table = folded_null([100], draws=500)
+    >>> bool(abs(table["mean_auc"][0] - 0.5) < 0.01), bool(0.515 < table["mean_folded"][0] < 0.535)
+    (True, True)
+    """
+    rng = np.random.default_rng(seed)
+    rows = []
+    for n in identifiers:
+        # Where all scores are alike in distribution, the ranks of n among n (1 + c) values are the game.
+        total = n * (1 + generated)
+        spread = np.sqrt(n * (n * generated) * (total + 1) / 12) / (n * n * generated)
+        auc = 0.5 + spread * rng.standard_normal(draws)
+        folded = np.maximum(auc, 1 - auc)
+        rows.append(
+            {
+                "identifiers": n,
+                "mean_auc": float(auc.mean()),
+                "mean_folded": float(folded.mean()),
+                "folded_95": float(np.quantile(folded, 0.95)),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def paper_averages(table: pd.DataFrame) -> pd.DataFrame:
+    """Mean over subsets of a paper's table, per attack and split; percent.
+
+    Args:
+        table: Such as ``paper_table("nid_table01")``.
+    """
+    own = table[~table["subset"].isin(["average", "unlabelled"])]
+    return own.groupby(["mia", "split"], sort=False)["value_pct"].mean().reset_index()
+
+
+def folded_cells(aucs: pd.DataFrame, counts: pd.DataFrame, *, attack: str = "loss") -> pd.DataFrame:
+    """Each printed AUC beside what folding alone would give with that many identifiers.
+
+    Args:
+        aucs: A paper's table of AUCs of Pythia, such as ``paper_table("nid_table01")``.
+        counts: ``paper_table("nid_table02")``.
+        attack: Whose row.
+
+    Returns:
+        One row per subset and split, in percent.
+    """
+    pile = counts[(counts["corpus"] == "pile") & (counts["is_aggregate"] == 0)]
+    known = {
+        name.lower().replace(" ", ""): int(n) for name, n in zip(pile["dataset"], pile["total"], strict=True)
+    }
+    known |= {f"pile{split}pile": int(rows["total"].sum()) for split, rows in pile.groupby("split")}
+    cells = aucs[(aucs["mia"] == attack) & (aucs["subset"] != "average")]
+    keys = [
+        f"pile{split}{subset.replace('_', '')}"
+        for subset, split in zip(cells["subset"], cells["split"], strict=True)
+    ]
+    found = [known[key] for key in keys]
+    null = folded_null(found)
+    return pd.DataFrame(
+        {
+            "subset": cells["subset"].to_numpy(),
+            "split": cells["split"].to_numpy(),
+            "identifiers": found,
+            "printed": cells["value_pct"].to_numpy(),
+            "mean if untrained": (100 * null["mean_folded"]).round(1),
+            "95 % quantile": (100 * null["folded_95"]).round(1),
+            "beyond it": cells["value_pct"].to_numpy() > 100 * null["folded_95"].to_numpy(),
+        }
+    )
+
+
+def verdicts(table: pd.DataFrame) -> list[dict[str, object]]:
+    """What each of the paper's tables must show, judged on our models by means over the attacks.
+
+    At 50 % means: no further than 2.58 standard errors of one attack's AUC where nothing was trained on. Near
+    1 % means: no more identifiers above the threshold than 99 % of such draws have.
+
+    Args:
+        table: From `benchmark`.
+
+    Returns:
+        The arguments of ``record`` but the scale: target, holds, paper, ours, note.
+    """
+    rows = [
+        _auc_verdict(table, model, number) for model, number in (("large", 1), ("medium", 4), ("small", 5))
+    ]
+    rows.append(_one_pass_verdict(table))
+    numbers = (("large", 6), ("medium", 7), ("small", 8), ("one pass", 9))
+    rows += [_tpr_verdict(table, model, number) for model, number in numbers]
+    printed = targets().set_index("id")["headline"]
+    return [{**row, "paper": printed[str(row["target"])]} for row in rows]
+
+
+def _auc_verdict(table: pd.DataFrame, model: str, number: int) -> dict[str, object]:
+    trained, held = (_mean(table, model, group, "auc") for group in ("trained", "held out"))
+    holds = trained > held and _at_half(table, model, "held out")
+    note = "Ours are plain AUCs."
+    if model == "small":
+        larger = _mean(table, "large", "trained", "auc")
+        holds = holds and trained < larger
+        note += f" The smaller model leaks {'less' if trained < larger else 'no less'} ({larger:.1%} large)."
+    ours = f"mean over attacks: AUC {trained:.1%} trained, {held:.1%} held out"
+    return {"target": f"nid-table-{number:02d}", "holds": holds, "ours": ours, "note": note}
+
+
+def _one_pass_verdict(table: pd.DataFrame) -> dict[str, object]:
+    trained, held = (_mean(table, "one pass", group, "auc") for group in ("trained", "held out"))
+    return {
+        "target": "nid-table-03",
+        "holds": all(_at_half(table, "one pass", group) for group in ("trained", "held out")),
+        "ours": f"mean over attacks: AUC {trained:.1%} trained (each seen once), {held:.1%} held out",
+        "note": "One pass over much other text, as for OLMo, at a vastly smaller size.",
+    }
+
+
+def _tpr_verdict(table: pd.DataFrame, model: str, number: int) -> dict[str, object]:
+    trained, held = (_mean(table, model, group, "tpr") for group in ("trained", "held out"))
+    count = _identifiers(table, model, "held out")
+    return {
+        "target": f"nid-table-{number:02d}",
+        "holds": held <= binom.ppf(0.99, count, 0.01) / count,
+        "ours": f"mean over attacks: {trained:.1%} trained, {held:.1%} held out",
+        "note": "" if trained < 0.02 else "Ours leak more: many occurrences for so small a corpus.",
+    }
+
+
+def _mean(table: pd.DataFrame, model: str, group: str, metric: str) -> float:
+    return float(table.loc[(table["model"] == model) & (table["group"] == group), metric].mean())
+
+
+def _identifiers(table: pd.DataFrame, model: str, group: str) -> int:
+    return int(table.loc[(table["model"] == model) & (table["group"] == group), "identifiers"].iloc[0])
+
+
+def _at_half(table: pd.DataFrame, model: str, group: str) -> bool:
+    error = np.sqrt(1 / (12 * _identifiers(table, model, group)))
+    return bool(abs(_mean(table, model, group, "auc") - 0.5) <= 2.58 * error)

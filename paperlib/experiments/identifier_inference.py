@@ -1,0 +1,191 @@
+"""Dataset inference with a known truth: trained sets, held-out sets, and growing numbers of identifiers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from scipy.stats import beta
+
+from paperlib.attacks.dataset_inference import SCHEDULES, infer_dataset
+from paperlib.core import FloatArray
+from paperlib.experiments.language_models import CandidateScores, PlantedConfig, planted_scores
+
+FEATURES = ("loss", "min_k", "min_k_pp", "recall")
+"""The attacks that the paper's classifier sees."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InferenceConfig:
+    """Which sets are tested, and how.
+
+    Attributes:
+        planted: Corpus and model; each trained group has as many identifiers as a suspect set needs.
+        set_size: Identifiers of a suspect set.
+        generated: Alternatives per identifier.
+        held_out_sets: Null sets whose rejections are counted.
+        null_alternatives: Alternatives per identifier in those.
+        folds: Of the classifier.
+        trees: Of the classifier.
+    """
+
+    planted: PlantedConfig = field(
+        default_factory=lambda: PlantedConfig(repetitions=(1, 4, 16), identifiers=100, held_out=200)
+    )
+    set_size: int = 100
+    generated: int = 31
+    held_out_sets: int = 200
+    null_alternatives: int = 15
+    folds: int = 5
+    trees: int = 30
+
+    def __post_init__(self) -> None:
+        if self.set_size > min(self.planted.identifiers, self.planted.held_out):
+            raise ValueError(
+                f"set_size: expected at most the {self.planted.identifiers} identifiers per group and the "
+                f"{self.planted.held_out} held out, got {self.set_size}"
+            )
+        if not 1 <= self.null_alternatives <= self.generated:
+            raise ValueError(
+                f"null_alternatives: expected 1 to {self.generated}, got {self.null_alternatives}"
+            )
+
+
+def suspect_scores(config: InferenceConfig) -> CandidateScores:
+    """Scores of all identifiers by the paper's four features."""
+    return planted_scores(config.planted, generated=config.generated, attacks=FEATURES)
+
+
+def suspect_sets(config: InferenceConfig, scores: CandidateScores) -> pd.DataFrame:
+    """p-values of one set per trained group, and of the held-out identifiers (Table 10).
+
+    Returns:
+        One row per set and schedule, with the columns set, identifiers, schedule, p_value, p_value_two_sided.
+    """
+    rows = [
+        {"set": name, **_tested(scores.values[chosen][: config.set_size], schedule, config, seed=0)}
+        for name, chosen in _sets(scores).items()
+        for schedule in SCHEDULES
+    ]
+    return pd.DataFrame(rows)
+
+
+def p_values_by_size(
+    config: InferenceConfig, scores: CandidateScores, sizes: Sequence[int], *, draws: int = 5
+) -> pd.DataFrame:
+    """p-values against the number of identifiers in the suspect set (Figure 3).
+
+    Each size is drawn several times from its group, so that the curve is of the test and not of one draw.
+
+    Args:
+        config: What is tested.
+        scores: From `suspect_scores`.
+        sizes: Numbers of identifiers, at least the number of folds.
+        draws: Random sets per size.
+
+    Returns:
+        One row per set and size with the columns set, identifiers, median, low and high (quartiles) of the
+        one-sided p-value, and median_two_sided.
+    """
+    rows = []
+    for name, chosen in _sets(scores).items():
+        values = scores.values[chosen]
+        for size in sizes:
+            found = []
+            for draw in range(draws):
+                rng = np.random.default_rng([config.planted.seed, size, draw])
+                some = values[rng.choice(len(values), min(size, len(values)), replace=False)]
+                found.append(_tested(some, "forward", config, seed=draw))
+            one, two = (np.array([row[key] for row in found]) for key in ("p_value", "p_value_two_sided"))
+            rows.append(
+                {
+                    "set": name,
+                    "identifiers": size,
+                    "median": float(np.median(one)),
+                    "low": float(np.quantile(one, 0.25)),
+                    "high": float(np.quantile(one, 0.75)),
+                    "median_two_sided": float(np.median(two)),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def held_out_p_values(config: InferenceConfig, scores: CandidateScores) -> pd.DataFrame:
+    """p-values of many sets that were not trained on.
+
+    All candidates of a held-out identifier, itself included, are random strings that the model has not seen.
+    So any of them may play the identifier: each null set draws identifiers of the held-out ones, for each the
+    candidate that plays the identifier, and its alternatives.
+
+    Returns:
+        One row per set and schedule, as `suspect_sets`.
+    """
+    pool = scores.values[scores.groups == 0]
+    rng = np.random.default_rng([config.planted.seed, 7])
+    rows = []
+    for number in range(config.held_out_sets):
+        values = _null_set(pool, config, rng)
+        rows += [{"set": number, **_tested(values, schedule, config, seed=number)} for schedule in SCHEDULES]
+    return pd.DataFrame(rows)
+
+
+def _null_set(pool: FloatArray, config: InferenceConfig, rng: np.random.Generator) -> FloatArray:
+    chosen = pool[rng.choice(len(pool), config.set_size, replace=False)]
+    order = rng.permuted(np.tile(np.arange(pool.shape[1]), (len(chosen), 1)), axis=1)
+    return np.take_along_axis(chosen, order[:, : 1 + config.null_alternatives, None], axis=1)
+
+
+def rejection_rates(
+    p_values: pd.DataFrame, *, levels: Sequence[float] = (0.01, 0.05, 0.1), confidence: float = 0.95
+) -> pd.DataFrame:
+    """How often each test rejects, with exact binomial intervals.
+
+    Args:
+        p_values: From `held_out_p_values`.
+        levels: Nominal rates.
+        confidence: Of the two-sided Clopper-Pearson intervals.
+
+    Returns:
+        One row per schedule, test and level, with the columns sets, rejected, rate, low, high, and holds: the
+        nominal rate is not below the interval.
+    """
+    spread = (1 - confidence) / 2
+    rows = []
+    for schedule, found in p_values.groupby("schedule", sort=False):
+        for test, column in (("one-sided", "p_value"), ("two-sided", "p_value_two_sided")):
+            for level in levels:
+                sets, hits = len(found), int((found[column] <= level).sum())
+                low = float(beta.ppf(spread, hits, sets - hits + 1)) if hits else 0.0
+                high = float(beta.ppf(1 - spread, hits + 1, sets - hits)) if hits < sets else 1.0
+                rows.append(
+                    {
+                        "schedule": schedule,
+                        "test": test,
+                        "level": level,
+                        "sets": sets,
+                        "rejected": hits,
+                        "rate": hits / sets,
+                        "low": low,
+                        "high": high,
+                        "holds": low <= level,
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def _sets(scores: CandidateScores) -> dict[str, np.ndarray]:
+    times = sorted(set(scores.groups.tolist()))
+    return {"held out" if n == 0 else f"trained, {n}x": scores.groups == n for n in times}
+
+
+def _tested(
+    values: FloatArray, schedule: str, config: InferenceConfig, *, seed: int
+) -> dict[str, str | int | float]:
+    folds = min(config.folds, len(values))
+    found = infer_dataset(values, folds=folds, schedule=schedule, trees=config.trees, seed=seed)
+    return {
+        "identifiers": len(values),
+        "schedule": schedule,
+        "p_value": found.p_value,
+        "p_value_two_sided": found.p_value_two_sided,
+    }

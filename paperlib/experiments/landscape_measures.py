@@ -1,0 +1,222 @@
+"""Every privacy number of one trained model, from its losses, and what several models say together."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from paperlib.bounds import (
+    audit_one_run,
+    audit_output_set,
+    epsilon_star,
+    epsilon_star_from_rates,
+    epsilon_star_normals,
+)
+from paperlib.core import FloatArray, MembershipScores
+
+MEASURES = (
+    "epsilon_star",
+    "interval_low",
+    "interval_high",
+    "epsilon_shuffled",
+    "epsilon_star_empirical",
+    "epsilon_two_intervals",
+    "one_run",
+    "output_set",
+    "loss_auc",
+    "mean_train",
+    "std_train",
+    "mean_population",
+    "std_population",
+    "ks_train",
+    "ks_population",
+)
+"""Names of the numbers of `privacy_of_losses`."""
+
+_GRID = 4_001
+
+Normals = tuple[float, float, float, float]
+"""Mean and deviation of training scores, then of population scores."""
+
+
+def privacy_of_losses(
+    train: FloatArray, other: FloatArray, *, delta: float, confidence: float, seed: int = 0
+) -> dict[str, float]:
+    """Measure one model: Epsilon*, how sure and how well fitted it is, and lower bounds from one run.
+
+    Args:
+        train: Losses of the training records, shape (n,).
+        other: Losses of records of the same population, shape (m,).
+        delta: Of Epsilon* and of the bounds.
+        confidence: Of the interval and of each bound.
+        seed: Of the privacy game, which shows one of each pair of a member and another record.
+
+    Returns:
+        The numbers named in ``MEASURES``. All are NaN for a model that diverged. A model that gives
+        every record the same loss tells nobody apart: its numbers are 0, its AUC 0.5, its fits NaN.
+    """
+    pooled = np.concatenate([train, other])
+    if not np.isfinite(pooled).all():
+        return dict.fromkeys(MEASURES, math.nan)
+    if pooled.min() == pooled.max():
+        nothing = dict.fromkeys(MEASURES[:8], 0.0)
+        return {**dict.fromkeys(MEASURES, math.nan), **nothing, "loss_auc": 0.5}
+    star = epsilon_star(train, other, delta=delta, confidence=confidence)
+    assert star.interval is not None
+    assert star.fit_train is not None
+    assert star.fit_population is not None
+    normals = (star.fit_train.mean, star.fit_train.std, star.fit_population.mean, star.fit_population.std)
+    scores = MembershipScores(train, other, higher_means_member=False)
+    options = {"delta": delta, "confidence": confidence, "design": "game", "seed": seed}
+    return {
+        "epsilon_star": star.epsilon,
+        "interval_low": star.interval[0],
+        "interval_high": star.interval[1],
+        "epsilon_shuffled": shuffled_epsilon(pooled, len(train), delta=delta, seed=seed),
+        "epsilon_star_empirical": epsilon_star(train, other, delta=delta, method="empirical").epsilon,
+        "epsilon_two_intervals": two_interval_epsilon(normals, delta=delta),
+        "one_run": audit_one_run(scores, **options).epsilon,
+        "output_set": audit_output_set(*scores.split(seed=seed), **options).epsilon,
+        "loss_auc": scores.auc(),
+        **dict(zip(MEASURES[9:13], normals, strict=True)),
+        "ks_train": star.fit_train.ks_p_value,
+        "ks_population": star.fit_population.ks_p_value,
+    }
+
+
+def shuffled_epsilon(losses: FloatArray, members: int, *, delta: float, seed: int, draws: int = 10) -> float:
+    """Mean Epsilon* after membership is dealt anew at random: what sampling alone gives.
+
+    Args:
+        losses: Of all records, shape (n,), not all equal.
+        members: How many of them to call members.
+        delta: Of Epsilon*.
+        seed: Of the dealing.
+        draws: Dealings averaged.
+    """
+    rng = np.random.default_rng([seed, 1])
+    dealt = [rng.permutation(losses) for _ in range(draws)]
+    return float(np.mean([epsilon_star(x[:members], x[members:], delta=delta).epsilon for x in dealt]))
+
+
+def two_interval_epsilon(normals: Normals, *, delta: float) -> float:
+    """Epsilon* of two normals when the attacker may use an interval and its complement too.
+
+    With unequal deviations the ratio of the densities is the same at equal distances from one point,
+    so the best regions are ``|x - point| <= distance`` and what lies outside.
+
+    Args:
+        normals: Mean and deviation of the training scores, then of the population scores.
+        delta: In (0, 0.5); rates run over [delta, 1 - delta], as for `epsilon_star_normals`.
+
+    Returns:
+        Nats, never below `epsilon_star_normals` of the same normals.
+
+    >>> round(two_interval_epsilon((0.0, 1.0, 0.0, 2.0), delta=1e-5), 2)
+    7.91
+    >>> round(epsilon_star_normals(0, 1, 0, 2, delta=1e-5), 2)
+    7.41
+    """
+    m, s, mu, sigma = normals
+    one_sided = epsilon_star_normals(m, s, mu, sigma, delta=delta)
+    spread = 1 / s**2 - 1 / sigma**2
+    if spread == 0:
+        return one_sided
+    point = (m / s**2 - mu / sigma**2) / spread
+    seen = np.concatenate([mean + std * np.linspace(-9, 9, _GRID) for mean, std in ((m, s), (mu, sigma))])
+    distance = np.sort(np.abs(seen - point))
+    best = -math.inf
+    for _ in range(3):  # the best one often is where a rate meets delta: look closer around it
+        values = _interval_values(normals, point, distance, delta)
+        best, at = max(best, float(values.max())), int(values.argmax())
+        distance = np.linspace(distance[max(0, at - 1)], distance[min(len(distance) - 1, at + 1)], _GRID)
+    return max(one_sided, best)
+
+
+def _interval_values(normals: Normals, point: float, distance: FloatArray, delta: float) -> FloatArray:
+    """Log of the largest ratio of Definition 2 for each interval around ``point``; -inf outside the range."""
+    m, s, mu, sigma = normals
+    tpr, fnr = _rates(point, distance, m, s)
+    fpr, tnr = _rates(point, distance, mu, sigma)
+    usable = np.all([(rate >= delta) & (rate <= 1 - delta) for rate in (tpr, fnr, fpr, tnr)], axis=0)
+    pairs = ((tpr, fpr), (tnr, fnr), (fnr, tnr), (fpr, tpr))
+    values = np.full(distance.shape, -math.inf)
+    ratios = [(top[usable] - delta) / bottom[usable] for top, bottom in pairs]
+    values[usable] = np.log(np.maximum(np.max(ratios, axis=0), 1.0))
+    return values
+
+
+def _rates(point: float, distance: FloatArray, mean: float, std: float) -> tuple[FloatArray, FloatArray]:
+    """Mass of one normal within ``distance`` of ``point`` and outside, each to full precision."""
+    high, low = (point + distance - mean) / std, (point - distance - mean) / std
+    flip = low > 0  # both in the right tail: mirror them, where ndtr keeps its digits
+    inside = np.where(flip, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
+    return inside, ndtr(low) + ndtr(-high)
+
+
+def mechanism_epsilon(models: Sequence[Normals], *, delta: float) -> tuple[float, float]:
+    """Both sides of Theorem 2 over the same thresholds: models trained alike, on the same records.
+
+    The thresholds are the false-positive rates at which every model has both rates in [delta,
+    1 - delta]: with another set for each side the inequality would not follow.
+
+    Args:
+        models: The fitted normals of each model.
+        delta: In (0, 0.5).
+
+    Returns:
+        The bound of the mechanism (equation 19, from the mean false-negative rate at each
+        false-positive rate), and ``log mean exp`` of the models' values (right side of equation 21). In
+        exact arithmetic the first is never above the second. Both are ``log((1 - 2 delta) /
+        delta)`` where no threshold is left, because some model separates its two normals entirely.
+
+    Source:
+        Negoescu et al. (2024), Theorem 2 and Appendix A.
+
+    >>> left, right = mechanism_epsilon([(1.0, 1.0, 0.0, 1.0), (0.0, 1.0, 0.0, 1.0)], delta=1e-4)
+    >>> round(left, 3), round(right, 3)
+    (2.764, 2.795)
+    """
+    edge = float(ndtri(delta))
+    z = np.linspace(edge, -edge, _GRID)
+    # Scores are higher for members: a score of at least x means "member".
+    threshold = np.array([(mu - sigma * z - m) / s for m, s, mu, sigma in models])
+    fnr = ndtr(threshold)
+    usable = ((fnr >= delta) & (fnr <= 1 - delta)).all(axis=0)
+    if not usable.any():
+        most = math.log((1 - 2 * delta) / delta)
+        return most, most
+    fpr, fnr = ndtr(z[usable]), fnr[:, usable]
+    values = [epsilon_star_from_rates(fpr, row, delta=delta).max() for row in fnr]
+    right = np.logaddexp.reduce(values) - math.log(len(values))
+    return float(epsilon_star_from_rates(fpr, fnr.mean(axis=0), delta=delta).max()), float(right)
+
+
+def convex_frontier(cost: FloatArray, gain: FloatArray) -> list[int]:
+    """The strategies no other one, and no mix of two others, beats on both counts.
+
+    Args:
+        cost: To be small, such as Epsilon*, shape (n,); finite.
+        gain: To be large, such as accuracy, shape (n,); finite.
+
+    Returns:
+        Indices from the smallest cost to the largest gain.
+
+    >>> convex_frontier(np.array([0.0, 1.0, 2.0, 1.0]), np.array([0.5, 0.9, 1.0, 0.7]))
+    [0, 1, 2]
+    """
+    order = np.lexsort((-gain, cost))
+    hull: list[int] = []
+    for at in order.tolist():
+        if hull and gain[at] <= gain[hull[-1]]:
+            continue
+        while len(hull) > 1 and _below_chord(cost, gain, hull[-2], hull[-1], at):
+            hull.pop()
+        hull.append(at)
+    return hull
+
+
+def _below_chord(cost: FloatArray, gain: FloatArray, first: int, middle: int, last: int) -> bool:
+    rise = (gain[middle] - gain[first]) * (cost[last] - cost[first])
+    return bool(rise <= (gain[last] - gain[first]) * (cost[middle] - cost[first]))

@@ -1,0 +1,290 @@
+"""Small GPTs with a known truth: identifiers planted 1, 2, 4, ... times in real text, and others held out."""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+
+from paperlib.attacks.language import score_candidates
+from paperlib.core import FloatArray, IntArray
+from paperlib.data.corpora import CORPORA, Document, corpus_path, read_documents
+from paperlib.generators.identifiers import KINDS, checked_kinds, generate_identifiers
+from paperlib.io import Cache, code_tag, user_cache_folder
+from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer, wrap_tokenizer
+from paperlib.training import TrainingConfig
+from paperlib.training.language import fit_language_model
+
+PAPER_ATTACKS = ("loss", "min_k", "min_k_pp", "recall", "recall_hinge", "hinge")
+"""The attacks of the paper's Tables 1 and 3 to 9."""
+
+_LETTERS = 4_000_000
+
+_CODE = (
+    "paperlib.attacks.language",
+    "paperlib.generators.identifiers",
+    "paperlib.models.language",
+    "paperlib.training.language",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlantedConfig:
+    """A corpus with planted identifiers, and the model trained on it.
+
+    Attributes:
+        repetitions: How often the identifiers of each trained group occur in the corpus.
+        identifiers: Identifiers per trained group.
+        held_out: Identifiers that occur nowhere.
+        kinds: Kinds of identifiers, in turn; names of `find_identifiers`.
+        context_words: Words before each identifier.
+        document_tokens: Length of a document.
+        filler: Documents without identifiers, as a multiple of those with one.
+        text: What identifiers are planted in: "documentation" (Python's help topics), a known corpus such as
+            "pile_test_subsets", or a file or folder of documents.
+        vocabulary: Tokens of the tokenizer trained on the text.
+        width: Of the model.
+        layers: Of the model.
+        epochs: Passes over the corpus.
+        batch_size: Documents per step.
+        learning_rate: Largest, of Adam.
+        seed: Of everything.
+    """
+
+    repetitions: tuple[int, ...] = (1, 2, 4, 8, 16)
+    identifiers: int = 40
+    held_out: int = 100
+    kinds: tuple[str, ...] = ("md5", "sha1")
+    context_words: int = 8
+    document_tokens: int = 56
+    filler: float = 0.25
+    text: str = "documentation"
+    vocabulary: int = 1024
+    width: int = 128
+    layers: int = 1
+    epochs: int = 2
+    batch_size: int = 32
+    learning_rate: float = 3e-3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        checked_kinds(self.kinds)
+        if not self.repetitions or min(self.repetitions) < 1:
+            raise ValueError(f"repetitions: expected numbers of 1 or more, got {self.repetitions}")
+        if min(self.identifiers, self.held_out) < 2:
+            raise ValueError(
+                f"identifiers, held_out: expected 2 or more, got {self.identifiers}, {self.held_out}"
+            )
+
+
+@dataclass(frozen=True)
+class PlantedIdentifier:
+    """One identifier with the words around it; it occurs ``repetitions`` times in the corpus."""
+
+    kind: str
+    value: str
+    before: str
+    after: str
+    repetitions: int
+
+    @property
+    def document(self) -> str:
+        """The text it stands in."""
+        return f"{self.before}{self.value} {self.after}"
+
+
+@dataclass(frozen=True, eq=False)
+class Planted:
+    """A corpus with a known truth.
+
+    Attributes:
+        identifiers: The planted ones and, with 0 repetitions, the held-out ones.
+        documents: What the model is trained on.
+        prefix: Text with an identifier that occurs nowhere, for ReCaLL.
+    """
+
+    identifiers: tuple[PlantedIdentifier, ...]
+    documents: tuple[str, ...]
+    prefix: str
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateScores:
+    """Scores of identifiers and of the alternatives generated for each.
+
+    Attributes:
+        values: Higher means member, shape (n, 1 + c, attacks); the identifier comes first.
+        attacks: Names of the attacks.
+        groups: How often each identifier occurs in the training data, 0 for held-out ones, shape (n,).
+    """
+
+    values: FloatArray
+    attacks: tuple[str, ...]
+    groups: IntArray
+
+    def of(self, attack: str, group: int | None = None) -> FloatArray:
+        """Scores of one attack, of one group or of all, shape (n, 1 + c)."""
+        rows = slice(None) if group is None else self.groups == group
+        return self.values[rows, :, self.attacks.index(attack)]
+
+
+def open_corpus(corpus: str) -> Iterator[Document]:
+    """Documents of a known corpus by name ("nid_corpus"), or of a file or folder.
+
+    Raises:
+        DataUnavailableError: A known corpus that is not in the data folder.
+    """
+    yield from read_documents(corpus_path(corpus) if corpus in CORPORA else corpus)
+
+
+@lru_cache(maxsize=2)
+def source_words(text: str = "documentation") -> tuple[str, ...]:
+    """Words to cut documents from: of Python's help topics, or the first four million letters of a corpus.
+
+    Args:
+        text: "documentation", or as `open_corpus`.
+
+    Raises:
+        ValueError: Fewer than 1,000 words.
+    """
+    if text == "documentation":
+        from pydoc_data.topics import topics  # half a megabyte of text
+
+        return tuple(" ".join(topics[name] for name in sorted(topics)).split())
+    words: list[str] = []
+    letters = 0
+    for document in open_corpus(text):
+        words += document.text.split()
+        letters += len(document.text)
+        if letters > _LETTERS:
+            break
+    if len(words) < 1_000:
+        raise ValueError(f"text: expected a corpus of 1,000 words or more, got {len(words)} in {text!r}")
+    return tuple(words)
+
+
+def planted(config: PlantedConfig) -> Planted:
+    """Cut real text into documents and plant identifiers, each in a document of its own.
+
+    The text around held-out identifiers is not trained on.
+
+    >>> corpus = planted(PlantedConfig(repetitions=(1, 2), identifiers=3, held_out=2, filler=0.0))
+    >>> len(corpus.identifiers), len(corpus.documents)
+    (8, 9)
+    """
+    rng = np.random.default_rng(config.seed)
+    words = source_words(config.text)
+    seen = len(words) * 9 // 10
+    wanted = [times for times in config.repetitions for _ in range(config.identifiers)]
+    trained = [_plant(config, number, times, words[:seen], rng) for number, times in enumerate(wanted)]
+    held = [_plant(config, number, 0, words[seen:], rng) for number in range(config.held_out + 1)]
+    documents = [one.document for one in trained for _ in range(one.repetitions)]
+    filler = round(config.filler * len(documents))
+    documents += [" ".join(_cut(words[:seen], config.document_tokens, rng)) for _ in range(filler)]
+    return Planted(tuple(trained + held[1:]), tuple(documents), f"{held[0].before}{held[0].value}. ")
+
+
+def _plant(
+    config: PlantedConfig, number: int, repetitions: int, words: Sequence[str], rng: np.random.Generator
+) -> PlantedIdentifier:
+    kind = config.kinds[number % len(config.kinds)]
+    (value,) = generate_identifiers(KINDS[kind].example, 1, int(rng.integers(2**32)))
+    around = _cut(words, config.context_words + config.document_tokens, rng)
+    before = " ".join(around[: config.context_words]) + " "
+    return PlantedIdentifier(kind, value, before, " ".join(around[config.context_words :]), repetitions)
+
+
+def _cut(words: Sequence[str], count: int, rng: np.random.Generator) -> Sequence[str]:
+    start = int(rng.integers(0, len(words) - count))
+    return words[start : start + count]
+
+
+def planted_model(config: PlantedConfig) -> tuple[Any, Any]:
+    """The model trained on ``planted(config)`` and its tokenizer, from the cache if it was trained before.
+
+    It is trained and stays on a GPU if there is one.
+    """
+    shape = LanguageModelConfig(width=config.width, layers=config.layers, seed=config.seed)
+    arrays = cached("model", config, lambda: _train(config, shape))
+    tokenizer = wrap_tokenizer(str(arrays.pop("tokenizer")), context=shape.context)
+    model: Any = new_language_model(shape, len(tokenizer))
+    model.load_state_dict({name: torch.from_numpy(values.copy()) for name, values in arrays.items()})
+    return model.to(_device()), tokenizer
+
+
+def _device() -> torch.device:
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _train(config: PlantedConfig, shape: LanguageModelConfig) -> Mapping[str, Any]:
+    corpus = planted(config)
+    tokenizer = train_tokenizer(corpus.documents, config.vocabulary, context=shape.context)
+    model: Any = new_language_model(shape, len(tokenizer))
+    documents = [
+        tokens[: config.document_tokens]
+        for tokens in tokenizer(list(corpus.documents), verbose=False)["input_ids"]
+    ]
+    training = TrainingConfig(
+        epochs=config.epochs,
+        batch_size=config.batch_size,
+        optimizer="adam",
+        learning_rate=config.learning_rate,
+        seed=config.seed,
+    )
+    fit_language_model(model.to(_device()), documents, config=training)
+    weights = {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
+    return {**weights, "tokenizer": tokenizer.backend_tokenizer.to_str()}
+
+
+def planted_scores(
+    config: PlantedConfig,
+    *,
+    generated: int = 127,
+    attacks: Sequence[str] = PAPER_ATTACKS,
+    in_context: bool = True,
+) -> CandidateScores:
+    """Scores of every planted and held-out identifier and of ``generated`` alternatives for each.
+
+    Args:
+        config: Corpus and model.
+        generated: Alternatives per identifier, 1 or more.
+        attacks: Names of `score_texts`; no reference model, no neighbours.
+        in_context: Score identifiers after the words they stand behind, or alone.
+    """
+    options = {"generated": generated, "attacks": list(attacks), "in_context": in_context}
+    corpus = planted(config)
+
+    def compute() -> Mapping[str, Any]:
+        model, tokenizer = planted_model(config)
+        candidates = [
+            [one.value, *generate_identifiers(one.value, generated, config.seed)]
+            for one in corpus.identifiers
+        ]
+        contexts = [one.before for one in corpus.identifiers] if in_context else None
+        prefix = corpus.prefix if any(name.startswith("recall") for name in attacks) else None
+        values, _ = score_candidates(
+            model, tokenizer, candidates, contexts=contexts, attacks=attacks, prefix=prefix, batch_size=128
+        )
+        return {"values": values}
+
+    values = cached("scores", config, compute, **options)["values"]
+    groups = np.array([one.repetitions for one in corpus.identifiers])
+    return CandidateScores(values, tuple(attacks), groups)
+
+
+def cached(
+    what: str, config: Any, compute: Callable[[], Mapping[str, Any]], **options: Any
+) -> dict[str, np.ndarray]:
+    """Arrays kept in the user's cache by configuration, versions of torch and of the code."""
+    key = {
+        "what": what,
+        "config": dataclasses.asdict(config),
+        "options": options,
+        "torch": torch.__version__,
+        "device": _device().type,
+        "code": code_tag(*_CODE, __name__),
+    }
+    return Cache(user_cache_folder() / "language").get(key, compute)

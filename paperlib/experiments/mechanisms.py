@@ -1,0 +1,157 @@
+"""Mechanisms whose epsilon is known, as sources of audit scores."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit, ndtr
+
+from paperlib.bounds import gaussian_dp_epsilon, rank_success_probability
+from paperlib.core import FloatArray, IntArray, MembershipScores
+
+Draw = Callable[[np.random.Generator, int], MembershipScores]
+Game = tuple[FloatArray, FloatArray, IntArray]
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A mechanism applied to m independent fair-coin bits, one score each.
+
+    Attributes:
+        name: In words.
+        epsilon: Its smallest epsilon at ``delta``, nats.
+        delta: In [0, 1).
+        draw: From a generator and m to scores; membership by fair coins.
+    """
+
+    name: str
+    epsilon: float
+    delta: float
+    draw: Draw
+
+
+def _split(scores: FloatArray, bits: IntArray) -> MembershipScores:
+    return MembershipScores(scores[bits == 1], scores[bits == 0])
+
+
+def no_leakage() -> Mechanism:
+    """Scores that do not depend on membership: epsilon 0."""
+    return Mechanism("no leakage", 0.0, 0.0, lambda rng, m: _split(rng.normal(size=m), rng.integers(0, 2, m)))
+
+
+def randomized_response(epsilon: float) -> Mechanism:
+    """The true bit with probability e^eps/(1+e^eps); a little noise breaks ties."""
+
+    def draw(rng: np.random.Generator, m: int) -> MembershipScores:
+        bits = rng.integers(0, 2, m)
+        answer = np.where(rng.random(m) < expit(epsilon), bits, 1 - bits)
+        return _split(answer + 0.1 * rng.random(m), bits)
+
+    return Mechanism(f"randomized response, ε = {epsilon:g}", epsilon, 0.0, draw)
+
+
+def laplace(epsilon: float) -> Mechanism:
+    """The bit plus Laplace noise of scale 1/epsilon."""
+
+    def draw(rng: np.random.Generator, m: int) -> MembershipScores:
+        bits = rng.integers(0, 2, m)
+        return _split(bits + rng.laplace(scale=1 / epsilon, size=m), bits)
+
+    return Mechanism(f"Laplace, ε = {epsilon:g}", epsilon, 0.0, draw)
+
+
+def gaussian(mu: float, delta: float) -> Mechanism:
+    """The bit times mu plus standard normal noise: mu-Gaussian DP."""
+
+    def draw(rng: np.random.Generator, m: int) -> MembershipScores:
+        bits = rng.integers(0, 2, m)
+        return _split(mu * bits + rng.normal(size=m), bits)
+
+    return Mechanism(f"Gaussian, μ = {mu:g}", float(gaussian_dp_epsilon(mu, delta)), delta, draw)
+
+
+def subsampled_gaussian(rate: float, mu: float, delta: float) -> Mechanism:
+    """A member takes part with probability ``rate``; then the Gaussian mechanism."""
+
+    def draw(rng: np.random.Generator, m: int) -> MembershipScores:
+        bits = rng.integers(0, 2, m)
+        taken = bits * (rng.random(m) < rate)
+        return _split(mu * taken + rng.normal(size=m), bits)
+
+    epsilon = subsampled_gaussian_epsilon(rate, mu, delta)
+    return Mechanism(f"subsampled Gaussian, q = {rate:g}, μ = {mu:g}", epsilon, delta, draw)
+
+
+def subsampled_gaussian_epsilon(rate: float, mu: float, delta: float) -> float:
+    """Epsilon at delta of one subsampled Gaussian step, by its hockey-stick divergence.
+
+    Adding a record is the worse direction: the mixture against the plain normal.
+
+    >>> round(subsampled_gaussian_epsilon(1.0, 1.0, 1e-5), 4)
+    4.3772
+    """
+
+    def excess(epsilon: float) -> float:
+        ratio = (np.exp(epsilon) - 1 + rate) / rate
+        cut = (np.log(ratio) + mu**2 / 2) / mu
+        inside = (1 - rate) * ndtr(-cut) + rate * ndtr(mu - cut)
+        return float(inside - np.exp(epsilon) * ndtr(-cut)) - delta
+
+    return float(brentq(excess, 1e-9, 50.0, xtol=1e-12))
+
+
+def truth_teller(epsilon: float, delta: float) -> Mechanism:
+    """Tells the true bit outright with probability delta, else randomized response."""
+
+    def draw(rng: np.random.Generator, m: int) -> MembershipScores:
+        bits = rng.integers(0, 2, m)
+        answer = np.where(rng.random(m) < expit(epsilon), bits, 1 - bits) + 0.1 * rng.random(m)
+        told = rng.random(m) < delta
+        return _split(np.where(told, 20.0 * bits - 10.0, answer), bits)
+
+    return Mechanism(f"truth with chance δ, else ε = {epsilon:g}", epsilon, delta, draw)
+
+
+def unbalanced(members: int, nonmembers: int) -> Mechanism:
+    """No leakage, but fixed numbers of members and non-members in place of fair coins."""
+
+    def draw(rng: np.random.Generator, m: int) -> MembershipScores:
+        return MembershipScores(rng.normal(size=members), rng.normal(size=nonmembers))
+
+    return Mechanism(f"no leakage, {members} members and {nonmembers} others", 0.0, 0.0, draw)
+
+
+def close_generator(rng: np.random.Generator, m: int, c: float, epsilon: float, gamma: float = 0.0) -> Game:
+    """A generator exactly c-close outside a set of probability gamma, and an epsilon-DP model.
+
+    Real points are Laplace(0, 1), generated ones Laplace(c, 1): their density ratio tops out at e^c.
+    With probability gamma a real point is one that is never generated. The model answers each
+    membership by randomized response.
+
+    Returns:
+        Baseline scores (the density ratio), attack scores (ratio and answer), membership.
+    """
+    bits = rng.integers(0, 2, m)
+    points = rng.laplace(size=m) + np.where(bits == 1, 0.0, c)
+    ratio = np.abs(points - c) - np.abs(points) + 1e-6 * rng.random(m)
+    ratio[(rng.random(m) < gamma) & (bits == 1)] += 100.0
+    answer = np.where(rng.random(m) < expit(epsilon), bits, 1 - bits)
+    return ratio, ratio + 2 * epsilon * (answer - 0.5), bits
+
+
+def ranked_sets(
+    rng: np.random.Generator, sets: int, size: int, top: int, epsilon: float, informed: float = 1.0
+) -> tuple[IntArray, FloatArray]:
+    """Ranks under subset selection (at top = 1: randomized response), and margins.
+
+    A share ``informed`` of the sets is answered at epsilon and has the larger margins; the rest at 0.
+
+    Returns:
+        Ranks of the true values, shape (sets,), and margins, shape (sets,).
+    """
+    knows = rng.random(sets) < informed
+    chance = np.where(knows, rank_success_probability(size, epsilon, top=top), top / size)
+    hit = rng.random(sets) < chance
+    ranks = np.where(hit, rng.integers(1, top + 1, sets), rng.integers(top + 1, size + 1, sets))
+    return ranks, knows + 0.5 * rng.random(sets)

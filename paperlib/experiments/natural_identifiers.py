@@ -1,0 +1,258 @@
+"""Natural identifiers: the randomized-response example of the paper's Appendix G (Figure 4).
+
+Nothing here is sampled except `simulated_scores`: hits are binomial, so means and error rates are summed
+over all outcomes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.stats import binom
+
+from paperlib.bounds import audit_ranks, rank_epsilon, rank_success_probability
+from paperlib.core import FloatArray, IntArray, check_choice
+
+MECHANISMS = ("randomized response", "subset selection")
+
+
+@dataclass(frozen=True)
+class RandomizedResponseConfig:
+    """What Figure 4 varies.
+
+    Attributes:
+        epsilons: True epsilons of the mechanism, nats.
+        curves: Pairs (cardinality c, rank threshold r), one curve each.
+        largest_sets: Right end of the axis; the left end is 10.
+        points: Points on the axis, log-spaced.
+        confidence: In (0, 1).
+    """
+
+    epsilons: tuple[float, ...] = (1.0, 5.0)
+    curves: tuple[tuple[int, int], ...] = ((2, 1), (8, 1), (64, 1), (8, 2), (64, 8))
+    largest_sets: int = 100_000
+    points: int = 17
+    confidence: float = 0.99
+
+
+@dataclass(frozen=True)
+class DeltaConfig:
+    """What the delta curve varies: one audit of randomized response, judged at different deltas.
+
+    Attributes:
+        epsilon: True epsilon of the mechanism, nats.
+        cardinalities: Set sizes c.
+        sets: Number of candidate sets m.
+        deltas: Values of delta.
+        confidence: In (0, 1).
+    """
+
+    epsilon: float = 5.0
+    cardinalities: tuple[int, ...] = (2, 8, 32, 128)
+    sets: int = 1_000
+    deltas: tuple[float, ...] = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+    confidence: float = 0.99
+
+
+def success_rate(mechanism: str, cardinality: int, top: int, epsilon: float) -> float:
+    """Chance that the best auditor finds the true value among its first ``top`` guesses.
+
+    Randomized response tells one value; the other ``top - 1`` places are guesses among the rest. Subset
+    selection outputs ``top`` values that hold the true one as often as epsilon-DP allows.
+
+    Args:
+        mechanism: "randomized response" or "subset selection".
+        cardinality: Number of values c.
+        top: Rank threshold r, at most c.
+        epsilon: Nats.
+
+    Raises:
+        ValueError: Unknown mechanism.
+
+    >>> round(success_rate("randomized response", 64, 1, 5.0), 6)
+    0.702005
+    """
+    check_choice("mechanism", mechanism, MECHANISMS)
+    if mechanism == "subset selection":
+        return float(rank_success_probability(cardinality, epsilon, top=top))
+    first = float(rank_success_probability(cardinality, epsilon))
+    return first + (1 - first) * (top - 1) / (cardinality - 1)
+
+
+def bounds_by_sets(config: RandomizedResponseConfig) -> pd.DataFrame:
+    """Bound against the number of sets: Figure 4, and the same with the tight bound.
+
+    Returns:
+        One row per mechanism, bound, true epsilon, curve and number of sets, with the mean bound, its 5 %
+        and 95 % quantiles and the probability that it exceeds the true epsilon.
+    """
+    grid = np.unique(np.geomspace(10, config.largest_sets, config.points).round().astype(int))
+    return pd.DataFrame(
+        {
+            "mechanism": mechanism,
+            "bound": bound,
+            "epsilon": epsilon,
+            "cardinality": cardinality,
+            "top": top,
+            "sets": int(sets),
+            **_outcomes(mechanism, bound, epsilon, cardinality, top, int(sets), config.confidence),
+        }
+        for mechanism in MECHANISMS
+        for epsilon in config.epsilons
+        for cardinality, top in config.curves
+        for bound in ("paper", "tight")
+        for sets in grid
+    )
+
+
+def _outcomes(
+    mechanism: str, bound: str, epsilon: float, cardinality: int, top: int, sets: int, confidence: float
+) -> dict[str, float]:
+    chance = success_rate(mechanism, cardinality, top, epsilon)
+    low, high = int(binom.ppf(1e-12, sets, chance)), int(binom.isf(1e-12, sets, chance))
+    hits = np.arange(low, high + 1)
+    weight = binom.pmf(hits, sets, chance)
+    bounds = rank_epsilon(hits, sets, cardinality, top=top, confidence=confidence, bound=bound)
+    reached = np.cumsum(weight)
+    return {
+        "mean": float((weight * bounds).sum() / weight.sum()),
+        "low": float(bounds[np.searchsorted(reached, 0.05)]),
+        "high": float(bounds[np.searchsorted(reached, 0.95)]),
+        "error_rate": float(weight[bounds > epsilon].sum()),
+    }
+
+
+def limits(config: RandomizedResponseConfig) -> pd.DataFrame:
+    """What each bound shows with infinitely many sets: the true epsilon where it is tight.
+
+    Returns:
+        One row per true epsilon, curve and mechanism, with the columns success_rate, paper and tight.
+    """
+    rows = [
+        {
+            "epsilon": epsilon,
+            "cardinality": cardinality,
+            "top": top,
+            "mechanism": mechanism,
+            "success_rate": (rate := success_rate(mechanism, cardinality, top, epsilon)),
+            "paper": _limit_paper(rate, cardinality, top),
+            "tight": _limit_tight(rate, cardinality, top),
+        }
+        for epsilon in config.epsilons
+        for cardinality, top in config.curves
+        for mechanism in MECHANISMS
+    ]
+    return pd.DataFrame(rows)
+
+
+def tight_curves(curves: pd.DataFrame, limit: pd.DataFrame, *, tolerance: float = 0.05) -> pd.DataFrame:
+    """Which curves reach the true epsilon: what Figure 4 must show.
+
+    A curve is tight if its limit is the true epsilon and its mean at the largest number of sets is at most
+    ``tolerance`` below it, relatively.
+
+    Args:
+        curves: From `bounds_by_sets`.
+        limit: From `limits`, of the same configuration.
+        tolerance: Relative distance allowed at the largest number of sets.
+
+    Returns:
+        One row per mechanism, bound, true epsilon and curve, with the columns mean, limit and tight.
+    """
+    keys = ["mechanism", "bound", "epsilon", "cardinality", "top"]
+    last = curves[curves["sets"] == curves["sets"].max()].set_index(keys)
+    long = limit.melt(keys[:1] + keys[2:], ["paper", "tight"], "bound", "limit").set_index(keys)
+    joined = last.join(long).reset_index()
+    near = joined["mean"] >= (1 - tolerance) * joined["epsilon"]
+    joined["tight"] = near & np.isclose(joined["limit"], joined["epsilon"], rtol=1e-9)
+    return joined[[*keys, "mean", "limit", "tight"]]
+
+
+def _limit_paper(rate: float, cardinality: int, top: int) -> float:
+    return float(np.log(rate * (cardinality - 1) / (top - rate)))
+
+
+def _limit_tight(rate: float, cardinality: int, top: int) -> float:
+    return float(np.log(rate * (cardinality - top) / (top * (1 - rate))))
+
+
+def bounds_by_delta(config: DeltaConfig) -> pd.DataFrame:
+    """The bound of one audit with the expected number of hits, as delta grows.
+
+    Returns:
+        One row per cardinality, delta term ("published" or "sharp") and delta, with the column bound.
+    """
+    rows = [
+        {
+            "cardinality": cardinality,
+            "delta_term": delta_term,
+            "delta": delta,
+            "hits": (hits := _expected_hits(config, cardinality)),
+            "bound": audit_ranks(
+                _ranks_with(hits, config.sets),
+                cardinality,
+                delta=delta,
+                confidence=config.confidence,
+                delta_term=delta_term,
+            ).epsilon,
+        }
+        for cardinality in config.cardinalities
+        for delta_term in ("published", "sharp")
+        for delta in config.deltas
+    ]
+    return pd.DataFrame(rows)
+
+
+def vacuous_deltas(config: DeltaConfig) -> pd.DataFrame:
+    """Smallest delta, to three digits, at which an audit with the expected hits shows nothing.
+
+    Returns:
+        One row per cardinality with the columns published and sharp.
+    """
+    rows = []
+    for cardinality in config.cardinalities:
+        ranks = _ranks_with(_expected_hits(config, cardinality), config.sets)
+        row: dict[str, float] = {"cardinality": cardinality}
+        for delta_term in ("published", "sharp"):
+            row[delta_term] = _first_vacuous(ranks, cardinality, delta_term, config.confidence)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _first_vacuous(ranks: IntArray, cardinality: int, delta_term: str, confidence: float) -> float:
+    low, high = 1e-12, 0.999
+    while high / low > 1.001:
+        middle = float(np.sqrt(low * high))
+        found = audit_ranks(ranks, cardinality, delta=middle, confidence=confidence, delta_term=delta_term)
+        low, high = (middle, high) if found.epsilon > 0 else (low, middle)
+    return high
+
+
+def _expected_hits(config: DeltaConfig, cardinality: int) -> int:
+    return round(config.sets * success_rate("randomized response", cardinality, 1, config.epsilon))
+
+
+def _ranks_with(hits: int, sets: int) -> IntArray:
+    return np.where(np.arange(sets) < hits, 1, 2).astype(np.int64)
+
+
+def simulated_scores(
+    cardinality: int, epsilon: float, sets: int, *, seed: int = 0
+) -> tuple[FloatArray, FloatArray]:
+    """Run randomized response and score every candidate: 1 for the released value, 0 for the others.
+
+    Args:
+        cardinality: Number of values c.
+        epsilon: Nats.
+        sets: Number of private values m.
+        seed: Seed of the draws.
+
+    Returns:
+        Scores of the true values, shape (m,), and of the alternatives, shape (m, c - 1).
+    """
+    rng = np.random.default_rng(seed)
+    told = rng.random(sets) < rank_success_probability(cardinality, epsilon)
+    alternatives = np.zeros((sets, cardinality - 1))
+    lie = rng.integers(0, cardinality - 1, sets)
+    alternatives[np.arange(sets), lie] = np.where(told, 0.0, 1.0)
+    return told.astype(float), alternatives

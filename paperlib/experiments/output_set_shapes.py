@@ -1,0 +1,258 @@
+"""The shape of optimal output sets, beside the best top and bottom scores (Figures 1, 4 and 5)."""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from paperlib.bounds import OutputSet, optimal_output_set
+from paperlib.bounds.level_sets import Line, line_of
+from paperlib.bounds.output_sets import choose_output_set, objective_of
+from paperlib.core import FloatArray, MembershipScores
+from paperlib.report import paper_table
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """An even mixture of frozen scipy distributions."""
+
+    components: tuple[Any, ...]
+
+    def pdf(self, x: FloatArray) -> FloatArray:
+        """Density, same shape as ``x``."""
+        return np.mean([c.pdf(x) for c in self.components], axis=0)
+
+    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Independent draws, shape (size,)."""
+        counts = rng.multinomial(size, [1 / len(self.components)] * len(self.components))
+        parts = (c.rvs(n, random_state=rng) for c, n in zip(self.components, counts, strict=True))
+        return np.concatenate([np.atleast_1d(part) for part in parts])
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel of Figures 1, 4 and 5: two distributions and where to draw them.
+
+    Attributes:
+        figure: "figure01", "figure04" or "figure05".
+        name: "laplace", "gaussian", "cauchy", "f", "logistic" or "chi_squared".
+        p: Distribution of the member scores.
+        q: Distribution of the nonmember scores.
+        support: Where the densities live.
+        view: Range of the score axis.
+    """
+
+    figure: str
+    name: str
+    p: Mixture
+    q: Mixture
+    support: tuple[float, float]
+    view: tuple[float, float]
+
+
+def panels() -> tuple[Panel, ...]:
+    """The six panels, with the parameters of the paper's captions.
+
+    >>> [panel.name for panel in panels()]
+    ['laplace', 'gaussian', 'cauchy', 'f', 'logistic', 'chi_squared']
+    """
+    places = {
+        "laplace": ((-math.inf, math.inf), (-5.0, 5.0)),
+        "gaussian": ((-math.inf, math.inf), (-5.0, 4.0)),
+        "cauchy": ((-math.inf, math.inf), (-8.0, 6.0)),
+        "f": ((0.0, math.inf), (0.0, 10.0)),
+        "logistic": ((-math.inf, math.inf), (-6.0, 6.0)),
+        "chi_squared": ((0.0, math.inf), (0.0, 12.0)),
+    }
+    groups = paper_table("output_sets_distributions").groupby(["figure", "panel"], sort=False)
+    return tuple(
+        Panel(
+            rows["figure"].to_list()[0],
+            name,
+            _mixture(rows[rows["role"] == "p"]),
+            _mixture(rows[rows["role"] == "q"]),
+            *place,
+        )
+        for (_, rows), (name, place) in zip(groups, places.items(), strict=True)
+    )
+
+
+def _mixture(rows: pd.DataFrame) -> Mixture:
+    families = {
+        "laplace": stats.laplace,
+        "gaussian": lambda mean, variance: stats.norm(mean, math.sqrt(variance)),
+        "cauchy": stats.cauchy,
+        "f": stats.f,
+        "logistic": stats.logistic,
+        "noncentral_chi_squared": stats.ncx2,
+    }
+    numbers = rows[["family", "param1", "param2"]].itertuples(index=False)
+    return Mixture(tuple(families[family](float(a), float(b)) for family, a, b in numbers))
+
+
+@dataclass(frozen=True)
+class ShapeConfig:
+    """What the shapes depend on.
+
+    Attributes:
+        m: Scores drawn from each distribution.
+        confidence: 1 - beta.
+        points: Points of each drawn curve.
+        draws: Samples on which a top/bottom set is searched for.
+        seed: First seed of the draws.
+    """
+
+    m: int = 100
+    confidence: float = 0.95
+    points: int = 801
+    draws: int = 50
+    seed: int = 0
+
+
+def shapes(config: ShapeConfig) -> pd.DataFrame:
+    """The optimal set and the best top/bottom set of each panel.
+
+    Returns:
+        One row per panel: both sets, their objectives (equation 4), the optimal set's number of
+        intervals, whether it is asymmetric, whether the best top/bottom set leaves out one of its
+        inner intervals, and in what share of draws a top/bottom set searched on 2m scores does.
+    """
+    return pd.DataFrame(_shape(panel, config) for panel in panels())
+
+
+def _shape(panel: Panel, config: ShapeConfig) -> dict[str, Any]:
+    best = optimal_set(panel, config.m, config.confidence)
+    low, high, objective = best_top_bottom(panel, config.m, config.confidence)
+    inner = _inner_points(panel, best)
+    return {
+        "figure": panel.figure,
+        "panel": panel.name,
+        "m": config.m,
+        "tau": best.tau,
+        "objective": best.objective,
+        "intervals": len(best.intervals),
+        "optimal_set": format_set(best.intervals),
+        "asymmetric": is_asymmetric(best),
+        "top_bottom_objective": objective,
+        "top_bottom_set": format_set(
+            ((-math.inf, low), (high, math.inf)) if low < high else ((-math.inf, math.inf),)
+        ),
+        "centre_missed": any(low <= x <= high for x in inner),
+        "centre_missed_share": _missed_share(panel, inner, config),
+    }
+
+
+def _inner_points(panel: Panel, chosen: OutputSet) -> list[float]:
+    """Middle of each interval that touches no end of the support."""
+    low, high = panel.support
+    return [(a + b) / 2 for a, b in chosen.intervals if a > low and b < high]
+
+
+def _missed_share(panel: Panel, inner: list[float], config: ShapeConfig) -> float:
+    missed = 0
+    for trial in range(config.draws):
+        rng = np.random.default_rng([config.seed, config.m, trial])
+        members = int(rng.binomial(2 * config.m, 0.5))
+        scores = MembershipScores(panel.p.draw(rng, members), panel.q.draw(rng, 2 * config.m - members))
+        missed += (
+            not choose_output_set(scores, "top_bottom", confidence=config.confidence).contains(inner).all()
+        )
+    return missed / config.draws if config.draws else math.nan
+
+
+def optimal_set(panel: Panel, m: int, confidence: float = 0.95) -> OutputSet:
+    """The optimal set of one panel."""
+    return optimal_output_set(panel.p.pdf, panel.q.pdf, m=m, support=panel.support, confidence=confidence)
+
+
+def best_top_bottom(panel: Panel, m: int, confidence: float = 0.95) -> tuple[float, float, float]:
+    """Cut points of the best (-inf, low) u (high, inf), and its objective.
+
+    All pairs of 600 cut points, then all pairs of quadrature points around the best.
+    """
+    line = _line(panel)
+    mass, right = (np.append(0.0, np.cumsum(values)) for values in (line.mass, line.right))
+    coarse = np.unique(np.searchsorted(mass, np.linspace(0, mass[-1], 600)).clip(0, line.points.size))
+    i, j = _best_pair(coarse, coarse, mass, right, m, confidence)
+    step = int(np.diff(coarse).max())
+    near = [np.arange(max(k - step, 0), min(k + step, line.points.size) + 1) for k in (i, j)]
+    near = [part[:: max(1, part.size // 1500)] for part in near]
+    i, j = _best_pair(near[0], near[1], mass, right, m, confidence)
+    edges = np.concatenate([[-math.inf], (line.points[1:] + line.points[:-1]) / 2, [math.inf]])
+    chosen = mass[i] + mass[-1] - mass[j], right[i] + right[-1] - right[j]
+    objective = objective_of(float(chosen[0]), float(chosen[1]), m=m, confidence=confidence)
+    return float(edges[i]), float(edges[j]), objective
+
+
+def _best_pair(
+    low: np.ndarray, high: np.ndarray, mass: FloatArray, right: FloatArray, m: int, confidence: float
+) -> tuple[int, int]:
+    total = mass[low][:, None] + mass[-1] - mass[high][None, :]
+    hits = right[low][:, None] + right[-1] - right[high][None, :]
+    usable = (low[:, None] <= high[None, :]) & (total > 1e-12)
+    held = np.where(usable, total, 1.0)
+    value = np.where(usable, hits / held - np.sqrt(2 * math.log(1 / (1 - confidence)) / (m * held)), -np.inf)
+    i, j = np.unravel_index(int(np.argmax(value)), value.shape)
+    return int(low[i]), int(high[j])
+
+
+@cache
+def _line(panel: Panel) -> Line:
+    return line_of(panel.p.pdf, panel.q.pdf, panel.support)
+
+
+def is_asymmetric(chosen: OutputSet) -> bool:
+    """Whether no reflection maps the set to itself (to a thousandth of its extent)."""
+    cuts = np.array(chosen.intervals).ravel()
+    finite = cuts[np.isfinite(cuts)]
+    if np.isfinite(cuts[0]) != np.isfinite(cuts[-1]):
+        return finite.size > 0 and len(chosen.intervals) > 1
+    sums = finite + finite[::-1]
+    return bool(finite.size and np.ptp(sums) > 1e-3 * np.ptp(finite))
+
+
+def format_set(intervals: tuple[tuple[float, float], ...]) -> str:
+    """A union of intervals in words of mathematics.
+
+    >>> format_set(((-math.inf, -2.1358), (1.0, math.inf)))
+    '(−∞, −2.136) ∪ (1, ∞)'
+    """
+
+    def end(value: float) -> str:
+        return ("∞" if value > 0 else "−∞") if math.isinf(value) else f"{value:.4g}".replace("-", "−")
+
+    kept = [f"({end(a)}, {end(b)})" for a, b in intervals if a < b]
+    return " ∪ ".join(kept)
+
+
+def shape_curve(panel: Panel, config: ShapeConfig) -> pd.DataFrame:
+    """max(p, q)/(p + q) and membership in both sets along the drawn axis, for one panel."""
+    x = np.linspace(*panel.view, config.points + 2)[1:-1]
+    p, q = panel.p.pdf(x), panel.q.pdf(x)
+    low, high, _ = best_top_bottom(panel, config.m, config.confidence)
+    return pd.DataFrame(
+        {
+            "figure": panel.figure,
+            "panel": panel.name,
+            "score": x,
+            "p": p,
+            "q": q,
+            "accuracy": np.maximum(p, q) / (p + q),
+            "in_optimal": optimal_set(panel, config.m, config.confidence).contains(x),
+            "in_top_bottom": (x < low) | (x > high),
+        }
+    )
+
+
+def least_m_with_a_gap(panel: Panel, most: int = 10**6) -> int:
+    """Fewest scores at which the optimal set is not the whole support (``most`` if none is found)."""
+    low, high = 1, most
+    while high - low > max(1, low // 100):
+        middle = int(math.sqrt(low * high)) if high > 4 * low else (low + high) // 2
+        whole = len(optimal_set(panel, middle).intervals) == 1
+        low, high = (middle, high) if whole else (low, middle)
+    return high

@@ -1,0 +1,306 @@
+"""Any causal language model and any corpus: which identifiers of the corpus does the model know?"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from paperlib.attacks.dataset_inference import (
+    SCHEDULES,
+    DatasetInference,
+    infer_dataset,
+    ranks_and_positions,
+)
+from paperlib.attacks.language import score_candidates
+from paperlib.bounds import audit_ranks, exposure
+from paperlib.bounds.ranks import RankAuditResult
+from paperlib.core import FloatArray
+from paperlib.data.corpora import Document
+from paperlib.experiments.identifier_benchmark import attack_quality
+from paperlib.experiments.language_models import CandidateScores, open_corpus
+from paperlib.generators.identifiers import Identifier, find_identifiers, generate_identifiers
+from paperlib.generators.identifiers.filter import filter_identifiers
+from paperlib.models.language import load_language_model
+
+
+@dataclass(frozen=True)
+class FoundIdentifier:
+    """An identifier of a corpus, with what stands before its first occurrence.
+
+    Attributes:
+        kind: Of `find_identifiers`.
+        value: Its text.
+        before: Up to the asked number of characters before it in its document.
+        document: Number of the document.
+        occurrences: In the whole corpus.
+        subset: Part of the corpus it was found in; may be empty.
+    """
+
+    kind: str
+    value: str
+    before: str
+    document: int
+    occurrences: int
+    subset: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageModelAudit:
+    """What a model gives away about the identifiers of a corpus.
+
+    Attributes:
+        found: The audited identifiers.
+        scores: Of each identifier and its alternatives.
+        quality: One row per attack: `attack_quality`.
+        inference: Was the set trained on?
+        ranks: Rank of each identifier among its candidates by ``rank_attack``, 1 is best.
+        rank_audit: Lower bound on epsilon from these ranks.
+        rank_attack: The attack whose ranks are audited, fixed before looking.
+    """
+
+    found: tuple[FoundIdentifier, ...]
+    scores: CandidateScores
+    quality: pd.DataFrame
+    inference: DatasetInference
+    ranks: np.ndarray
+    rank_audit: RankAuditResult
+    rank_attack: str
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per identifier, the best known first, with its rank and its exposure in bits."""
+        size = self.scores.values.shape[1]
+        frame = pd.DataFrame(
+            {
+                "kind": [one.kind for one in self.found],
+                "value": [one.value for one in self.found],
+                "occurrences": [one.occurrences for one in self.found],
+                "document": [one.document for one in self.found],
+                "rank": self.ranks,
+                "exposure": exposure(self.ranks, size),
+            }
+        )
+        return frame.sort_values(["rank", "document"]).reset_index(drop=True)
+
+
+def corpus_identifiers(
+    documents: Iterable[str | Document],
+    *,
+    kinds: Sequence[str] | None = None,
+    before: int = 200,
+    limit: int | None = None,
+    seed: int = 0,
+) -> list[FoundIdentifier]:
+    """Different identifiers of a corpus, each where it occurs first.
+
+    Args:
+        documents: Texts, or documents with a subset.
+        kinds: Kinds to look for; None for all.
+        before: Characters kept before an identifier, 0 or more.
+        limit: If there are more, a random sample of this size.
+        seed: Of the sample.
+
+    Raises:
+        ValueError: No identifier in any document.
+
+    >>> corpus_identifiers(["md5: 9e107d9d372bb6826bd81d3542a419d6 ok"])[0].before
+    'md5: '
+    """
+    first: dict[str, FoundIdentifier] = {}
+    times: dict[str, int] = {}
+    count = 0
+    for number, document in enumerate(documents):
+        text, subset = (document, "") if isinstance(document, str) else (document.text, document.subset)
+        count += 1
+        for one in find_identifiers(text, kinds=kinds):
+            times[one.value] = times.get(one.value, 0) + 1
+            if one.value not in first:
+                start = max(0, one.start - before)
+                first[one.value] = FoundIdentifier(
+                    one.kind, one.value, text[start : one.start], number, 1, subset
+                )
+    if not first:
+        raise ValueError(
+            f"documents: found no identifier of {'any kind' if kinds is None else ', '.join(kinds)} in "
+            f"{count} documents; without one there is nothing to audit"
+        )
+    found = [replace(one, occurrences=times[one.value]) for one in first.values()]
+    if limit is not None and len(found) > limit:
+        chosen = np.sort(np.random.default_rng(seed).choice(len(found), limit, replace=False))
+        found = [found[index] for index in chosen]
+    return found
+
+
+def audit_language_model(
+    model: Any,
+    tokenizer: Any,
+    found: Sequence[FoundIdentifier],
+    *,
+    generated: int = 127,
+    attacks: Sequence[str] = ("loss", "min_k", "min_k_pp", "zlib", "hinge"),
+    rank_attack: str = "min_k",
+    confidence: float = 0.95,
+    delta: float = 0.0,
+    draws: int = 200,
+    batch_size: int = 64,
+    seed: int = 0,
+    **options: Any,
+) -> LanguageModelAudit:
+    """Score identifiers and their alternatives, and draw every conclusion that the scores allow.
+
+    Args:
+        model: Causal language model.
+        tokenizer: Its tokenizer.
+        found: From `corpus_identifiers`; 10 or more.
+        generated: Alternatives per identifier.
+        attacks: Names of `score_texts`; those with a prefix or a reference need it in ``options``.
+        rank_attack: The one whose ranks are audited; choose it before looking.
+        confidence: Of the lower bound and the intervals.
+        delta: Of the (epsilon, delta)-DP that the lower bound tests.
+        draws: Of the bootstrap.
+        batch_size: Texts per batch.
+        seed: Of alternatives, ties, folds and draws.
+        options: Of `score_texts`.
+
+    Raises:
+        ValueError: Fewer than 10 identifiers, a rank_attack that is not scored, or what `score_texts`
+            refuses.
+    """
+    if len(found) < 10:
+        raise ValueError(f"found: expected 10 identifiers or more, got {len(found)}")
+    if rank_attack not in attacks:
+        raise ValueError(f"rank_attack: expected one of {', '.join(attacks)}, got {rank_attack!r}")
+    values, names = score_candidates(
+        model,
+        tokenizer,
+        [[one.value, *generate_identifiers(one.value, generated, seed)] for one in found],
+        contexts=[one.before for one in found],
+        attacks=list(attacks),
+        batch_size=batch_size,
+        **options,
+    )
+    scores = CandidateScores(values, names, np.array([one.occurrences for one in found]))
+    rows = [
+        {"attack": name, **attack_quality(scores.of(name), draws=draws, confidence=confidence, seed=seed)}
+        for name in names
+    ]
+    ranks, _ = ranks_and_positions(scores.of(rank_attack), np.random.default_rng(seed))
+    return LanguageModelAudit(
+        found=tuple(found),
+        scores=scores,
+        quality=pd.DataFrame(rows),
+        inference=infer_dataset(values, seed=seed),
+        ranks=ranks,
+        rank_audit=audit_ranks(ranks, 1 + generated, delta=delta, confidence=confidence),
+        rank_attack=rank_attack,
+    )
+
+
+def without_look_alikes(
+    found: Sequence[FoundIdentifier], *, generated: int = 127, seed: int = 0
+) -> list[FoundIdentifier]:
+    """Identifiers that classifiers on their letters alone do not tell from generated ones (Appendix A).
+
+    A counter or a version number may look like a hash; a model that never saw it could tell it from a random
+    one. Kinds with fewer than 20 identifiers teach no classifier and stay as they are.
+
+    Args:
+        found: From `corpus_identifiers`.
+        generated: Alternatives per identifier.
+        seed: Of alternatives and folds.
+
+    Raises:
+        ValueError: No kind has 20 identifiers.
+    """
+    judged = [Identifier(one.kind, one.value, 0, len(one.value)) for one in found]
+    kept = {one.value for one in filter_identifiers(judged, count=generated, seed=seed).kept}
+    return [one for one in found if one.value in kept]
+
+
+@dataclass(frozen=True, eq=False)
+class CorpusScores:
+    """Scores of the identifiers of a corpus under one model.
+
+    Attributes:
+        model: Its name or folder.
+        values: Shape (n, 1 + c, attacks), higher means member; the identifier comes first.
+        attacks: Names of the attacks.
+        subsets: Part of the corpus each identifier was found in, shape (n,).
+    """
+
+    model: str
+    values: FloatArray
+    attacks: tuple[str, ...]
+    subsets: np.ndarray
+
+    def by_subset(self) -> dict[str, FloatArray]:
+        """Scores of each subset."""
+        return {name: self.values[self.subsets == name] for name in sorted(set(self.subsets.tolist()))}
+
+    def quality(self, *, draws: int = 200, seed: int = 0) -> pd.DataFrame:
+        """The paper's benchmark: one row per subset and attack, with the columns of `attack_quality`."""
+        rows = []
+        for subset, values in self.by_subset().items():
+            place = {"model": self.model, "subset": subset, "identifiers": len(values)}
+            rows += [
+                {**place, "attack": attack, **attack_quality(values[..., at], draws=draws, seed=seed)}
+                for at, attack in enumerate(self.attacks)
+            ]
+        return pd.DataFrame(rows)
+
+    def inference(self, *, set_size: int = 100, seed: int = 0) -> pd.DataFrame:
+        """The paper's dataset inference: p-values of each subset with ``set_size`` identifiers or more."""
+        rows = []
+        for subset, values in self.by_subset().items():
+            for schedule in SCHEDULES if len(values) >= set_size else ():
+                found = infer_dataset(values[:set_size], schedule=schedule, seed=seed)
+                rows.append(
+                    {
+                        "model": self.model,
+                        "subset": subset,
+                        "schedule": schedule,
+                        "p_value": found.p_value,
+                        "p_value_two_sided": found.p_value_two_sided,
+                    }
+                )
+        return pd.DataFrame(rows)
+
+
+def score_corpus(
+    name: str,
+    corpus: str,
+    *,
+    dtype: str = "auto",
+    limit: int = 1_000,
+    generated: int = 127,
+    prefix: str = "",
+    seed: int = 0,
+) -> CorpusScores:
+    """Score the identifiers of a corpus under any model: what the benchmark and dataset inference need.
+
+    Args:
+        name: Of the model on the hub, or its folder.
+        corpus: As `open_corpus`.
+        dtype: As `load_language_model`.
+        limit: Most identifiers scored.
+        generated: Alternatives per identifier.
+        prefix: For ReCaLL: text that was not trained on; empty leaves ReCaLL out.
+        seed: Of the sample and the alternatives.
+
+    Raises:
+        ValueError: No such model, no corpus, or no identifier in it.
+    """
+    if not corpus:
+        raise ValueError("corpus: expected a file, a folder or a known corpus, got an empty text")
+    model, tokenizer = load_language_model(name, dtype=dtype)
+    found = corpus_identifiers(open_corpus(corpus), limit=limit, seed=seed)
+    values, attacks = score_candidates(
+        model,
+        tokenizer,
+        [[one.value, *generate_identifiers(one.value, generated, seed)] for one in found],
+        contexts=[one.before for one in found],
+        prefix=prefix or None,
+    )
+    return CorpusScores(name, values, attacks, np.array([one.subset for one in found]))

@@ -1,0 +1,210 @@
+"""Digests: hexadecimal ones, UUIDs, git's short hashes, and base64 ones of package managers."""
+
+import math
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from paperlib.generators.identifiers.encodings import from_base64, from_urlsafe, to_base64, to_urlsafe
+from paperlib.generators.identifiers.kind import Form, Kind, cased_like, casing
+
+FEWEST_DIGITS = 7
+"""Fewer different digits than this, and 32 hexadecimal digits are padding or a placeholder."""
+
+
+def check_hex(digits: str) -> Form:
+    """The form of a run of 32 or more hexadecimal digits.
+
+    >>> check_hex("0123456789abcdef0123456789abcdef"), check_hex("0" * 31 + "1").name
+    (Form(name='lower', valid=True), 'few different digits')
+    """
+    if len(set(digits.lower())) < FEWEST_DIGITS:
+        return Form("few different digits", False)
+    case = casing(digits)
+    if case == "mixed":
+        return Form("mixed case", False)
+    return Form("decimal digits alone", False) if digits.isdigit() else Form(case, True)
+
+
+def hex_digits(count: int, rng: np.random.Generator) -> str:
+    """Uniform lower-case hexadecimal digits."""
+    return rng.bytes((count + 1) // 2).hex()[:count]
+
+
+def hex_digest(name: str, digits: int, example: str) -> Kind:
+    """The kind of all digests of so many hexadecimal digits."""
+    return Kind(
+        name=name,
+        pattern=f"[0-9a-fA-F]{{{digits}}}" + r"\b",
+        check=check_hex,
+        draw=lambda value, rng: cased_like(hex_digits(digits, rng), value),
+        bits=lambda _: 4.0 * digits,
+        example=example,
+        fold_case=True,
+    )
+
+
+_UUID_VERSIONS = "3457"
+
+
+def check_uuid(value: str) -> Form:
+    """The form of a UUID: versions whose bits are random or a digest, with the standard's variant.
+
+    >>> check_uuid("7d444840-9dc0-41d1-b245-5ffdce74fad2").name
+    'version 4, lower'
+    >>> check_uuid("7d444840-9dc0-11d1-b245-5ffdce74fad2")
+    Form(name='version 1', valid=False)
+    """
+    version, variant = value[14].lower(), value[19].lower()
+    if len(set(value.lower())) <= FEWEST_DIGITS:  # the hyphen is one more
+        return Form("few different digits", False)
+    if variant not in "89ab":
+        return Form("other variant", False)
+    if version not in _UUID_VERSIONS:
+        return Form(f"version {version}", False)
+    case = casing(value)
+    return Form("mixed case", False) if case == "mixed" else Form(f"version {version}, {case}", True)
+
+
+def draw_uuid(value: str, rng: np.random.Generator) -> str:
+    """Another UUID of the same version; version 7 keeps its time and what may count within it."""
+    drawn = hex_digits(32, rng)
+    drawn = f"{drawn[:8]}-{drawn[8:12]}-{value[14]}{drawn[13:16]}-"
+    drawn += "89ab"[rng.integers(4)] + hex_digits(3, rng) + "-" + hex_digits(12, rng)
+    return cased_like(value[:19] + drawn[19:] if value[14] == "7" else drawn, value)
+
+
+UUID = Kind(
+    name="uuid",
+    pattern=r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b",
+    check=check_uuid,
+    draw=draw_uuid,
+    bits=lambda value: 62.0 if value[14] == "7" else 122.0,
+    example="7d444840-9dc0-41d1-b245-5ffdce74fad2",
+    not_beside="-",
+    fold_case=True,
+)
+
+
+def check_short_hash(value: str) -> Form:
+    """The form of ``commit`` and an abbreviated hash: needs a digit and a letter, or it may be a word.
+
+    >>> check_short_hash("commit 83a5ef2"), check_short_hash("commit defaced")
+    (Form(name='7 digits', valid=True), Form(name='word or number', valid=False))
+    """
+    digits = value.split(" ")[-1]
+    if digits.isdigit() or digits.isalpha():
+        return Form("word or number", False)
+    return Form(f"{len(digits)} digits", True)
+
+
+def _draw_short_hash(value: str, rng: np.random.Generator) -> str:
+    word, digits = value.split(" ")
+    return f"{word} {hex_digits(len(digits), rng)}"
+
+
+GIT_SHORT_HASH = Kind(
+    name="git_short_hash",
+    pattern=r"(?:[Cc]ommits?|[Cc]hangeset|[Mm]erge|[Rr]everts?|[Rr]evision|[Ff]ixes:?) [0-9a-f]{7,12}\b",
+    check=check_short_hash,
+    draw=_draw_short_hash,
+    bits=lambda value: 4.0 * len(value.split(" ")[1]),
+    example="commit 83a5ef2",
+    not_beside="-",
+)
+
+_BASE64_SIZES = {"sha1": 20, "sha256": 32, "sha384": 48, "sha512": 64}
+
+
+def _check_base64(decode: Callable[[str], bytes | None], sign: str) -> Callable[[str], Form]:
+    def check(value: str) -> Form:
+        name, text = value.split(sign, 1)
+        data = decode(text)
+        if data is None:
+            return Form("not canonical base64", False)
+        # Of 20 random bytes, 10 or fewer are different once in 10^9.
+        return Form(name, True) if 2 * len(set(data)) > len(data) else Form("few different bytes", False)
+
+    return check
+
+
+def _draw_base64(encode: Callable[[bytes], str], sign: str) -> Callable[[str, np.random.Generator], str]:
+    def draw(value: str, rng: np.random.Generator) -> str:
+        name = value.split(sign, 1)[0]
+        return name + sign + encode(rng.bytes(_BASE64_SIZES[name]))
+
+    return draw
+
+
+def _base64_bits(value: str) -> float:
+    return 8.0 * _BASE64_SIZES[re.split("[-=]", value, maxsplit=1)[0]]
+
+
+WHEEL_DIGEST = Kind(
+    name="wheel_digest",
+    pattern=r"sha(?:256=[A-Za-z0-9_-]{43}|384=[A-Za-z0-9_-]{64}|512=[A-Za-z0-9_-]{86})",
+    check=_check_base64(from_urlsafe, "="),
+    draw=_draw_base64(to_urlsafe, "="),
+    bits=_base64_bits,
+    example="sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU",
+    not_beside="-=+/",
+)
+
+NPM_DIGEST = Kind(
+    name="npm_digest",
+    pattern=r"sha(?:1-[A-Za-z0-9+/]{27}=|256-[A-Za-z0-9+/]{43}=|384-[A-Za-z0-9+/]{64}|512-[A-Za-z0-9+/]{86}==)",
+    check=_check_base64(from_base64, "-"),
+    draw=_draw_base64(to_base64, "-"),
+    bits=_base64_bits,
+    example="sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+    not_beside="-=+/",
+)
+
+
+def check_serial(value: str) -> Form:
+    """The form of a ``serialVersionUID`` of 15 digits or more: a 64-bit number, not a counter or padding.
+
+    >>> check_serial("serialVersionUID = -6849794470754667710L").name
+    'negative, 19 digits'
+    """
+    number = _serial_number(value)
+    digits = number.removeprefix("-")
+    if digits.startswith("0") or not -(2**63) <= int(number) < 2**63:
+        return Form("no 64-bit number", False)
+    # Of 15 random digits, 4 or fewer are different once in 6,000.
+    if len(set(digits)) <= 4:
+        return Form("few different digits", False)
+    sign = "negative" if number.startswith("-") else "positive"
+    return Form(f"{sign}, {len(digits)} digits", True)
+
+
+def _serial_number(value: str) -> str:
+    return value.partition("=")[2].strip().removesuffix("L")
+
+
+def _serial_range(value: str) -> tuple[str, int, int]:
+    number = _serial_number(value)
+    digits = len(number.removeprefix("-"))
+    return "-" * number.startswith("-"), 10 ** (digits - 1), min(10**digits, 2**63)
+
+
+def _draw_serial(value: str, rng: np.random.Generator) -> str:
+    sign, low, high = _serial_range(value)
+    head = value.removesuffix(_serial_number(value) + "L")
+    return f"{head}{sign}{rng.integers(low, high)}L"
+
+
+def _serial_bits(value: str) -> float:
+    _, low, high = _serial_range(value)
+    return math.log2(high - low)
+
+
+SERIAL_VERSION_UID = Kind(
+    name="serial_version_uid",
+    pattern=r"serialVersionUID[ \t]{0,16}=[ \t]{0,16}-?[0-9]{15,19}L\b",
+    check=check_serial,
+    draw=_draw_serial,
+    bits=_serial_bits,
+    example="serialVersionUID = 6146619729108124872L",
+)

@@ -1,0 +1,228 @@
+"""The encodings that identifiers come in: checksums, base58, bech32 and the SSH wire format."""
+
+import base64
+import binascii
+import hashlib
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from Crypto.Hash import keccak
+
+BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+BECH32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+_BASE58_VALUE = {letter: value for value, letter in enumerate(BASE58)}
+_BECH32_VALUE = {letter: value for value, letter in enumerate(BECH32)}
+_BECH32_GENERATOR = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
+_CONSTANT = {0: 1, 1: 0x2BC830A3}  # of the checksum, by witness version: bech32 and bech32m
+_SECP256K1 = 2**256 - 2**32 - 977
+
+
+def erc55(address: str) -> str:
+    """An Ethereum address with the letter case that is its checksum.
+
+    Args:
+        address: ``0x`` and 40 hexadecimal digits, in any case.
+
+    Source:
+        ERC-55; Keccak-256 is not the SHA3-256 of the standard library.
+
+    >>> erc55("0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed")
+    '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+    """
+    digits = address[2:].lower()
+    check = keccak.new(digest_bits=256, data=digits.encode()).hexdigest()
+    cased = (
+        digit.upper() if nibble >= "8" else digit for digit, nibble in zip(digits, check[:40], strict=True)
+    )
+    return "0x" + "".join(cased)
+
+
+def base58check(payload: bytes) -> str:
+    """Base58 text of a payload and four bytes of its double SHA-256.
+
+    >>> base58check(bytes(21))
+    '1111111111111111111114oLvT2'
+    """
+    data = payload + _double_sha256(payload)
+    number, letters = int.from_bytes(data), ""
+    while number:
+        number, rest = divmod(number, 58)
+        letters = BASE58[rest] + letters
+    zeros = len(data) - len(data.lstrip(b"\0"))
+    return "1" * zeros + letters
+
+
+def base58check_payload(text: str) -> bytes | None:
+    """The payload of base58 text, or None where the checksum is wrong.
+
+    >>> base58check_payload("1111111111111111111114oLvT2") == bytes(21)
+    True
+    """
+    number = 0
+    for letter in text:
+        number = 58 * number + _BASE58_VALUE[letter]
+    zeros = len(text) - len(text.lstrip("1"))
+    data = bytes(zeros) + number.to_bytes((number.bit_length() + 7) // 8)
+    return data[:-4] if len(data) > 4 and _double_sha256(data[:-4]) == data[-4:] else None
+
+
+def _double_sha256(data: bytes) -> bytes:
+    return hashlib.sha256(hashlib.sha256(data).digest()).digest()[:4]
+
+
+def segwit_address(version: int, program: bytes) -> str:
+    """The bech32 (version 0) or bech32m (version 1) address of a witness program, in lower case.
+
+    Source:
+        BIP-173 and BIP-350.
+
+    >>> segwit_address(0, bytes.fromhex("751e76e8199196d454941c45d1b3a323f1433bd6"))
+    'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'
+    """
+    values = [version, *_regroup(program, 8, 5, pad=True)]
+    state = _polymod([*_hrp(), *values, 0, 0, 0, 0, 0, 0]) ^ _CONSTANT[version]
+    check = [(state >> 5 * (5 - at)) & 31 for at in range(6)]
+    return "bc1" + "".join(BECH32[value] for value in values + check)
+
+
+def segwit_program(address: str) -> tuple[int, bytes] | None:
+    """Version and witness program of a lower-case address, or None where it is not valid.
+
+    >>> segwit_program("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4")[1].hex()
+    '751e76e8199196d454941c45d1b3a323f1433bd6'
+    """
+    values = [_BECH32_VALUE[letter] for letter in address[3:]]
+    version = values[0]
+    if version not in _CONSTANT or _polymod([*_hrp(), *values]) != _CONSTANT[version]:
+        return None
+    program = bytes(_regroup(values[1:-6], 5, 8, pad=False))
+    if len(program) not in ((20, 32) if version == 0 else (32,)):
+        return None
+    return (version, program) if segwit_address(version, program) == address else None
+
+
+def _hrp() -> list[int]:
+    return [ord(letter) >> 5 for letter in "bc"] + [0] + [ord(letter) & 31 for letter in "bc"]
+
+
+def _polymod(values: Sequence[int]) -> int:
+    state = 1
+    for value in values:
+        top, state = state >> 25, (state & 0x1FFFFFF) << 5 ^ value
+        for at, generator in enumerate(_BECH32_GENERATOR):
+            state ^= generator if top >> at & 1 else 0
+    return state
+
+
+def _regroup(values: Sequence[int], bits_in: int, bits_out: int, *, pad: bool) -> list[int]:
+    held, bits, out = 0, 0, list[int]()
+    for value in values:
+        held, bits = held << bits_in | value, bits + bits_in
+        while bits >= bits_out:
+            bits -= bits_out
+            out.append(held >> bits & (1 << bits_out) - 1)
+    if pad and bits:
+        out.append(held << bits_out - bits & (1 << bits_out) - 1)
+    return out
+
+
+def is_taproot_key(program: bytes) -> bool:
+    """Whether 32 bytes are the x coordinate of a point of secp256k1, as half of all are.
+
+    >>> is_taproot_key(bytes(31) + bytes([1])), is_taproot_key(bytes(31) + bytes([5]))
+    (True, False)
+    """
+    x = int.from_bytes(program)
+    square = (pow(x, 3, _SECP256K1) + 7) % _SECP256K1
+    return x < _SECP256K1 and pow(square, (_SECP256K1 - 1) // 2, _SECP256K1) == 1
+
+
+class RsaKey(NamedTuple):
+    """An RSA public key: exponent and modulus."""
+
+    exponent: int
+    modulus: int
+
+
+def ssh_rsa_blob(key: RsaKey) -> bytes:
+    """An RSA public key in the wire format of RFC 4253, section 6.6."""
+    return _ssh_strings(b"ssh-rsa", _mpint(key.exponent), _mpint(key.modulus))
+
+
+def parse_ssh_rsa(blob: bytes) -> RsaKey | None:
+    """The RSA key of a blob, or None where the blob is not one in its only valid form.
+
+    >>> parse_ssh_rsa(ssh_rsa_blob(RsaKey(65537, 3233)))
+    RsaKey(exponent=65537, modulus=3233)
+    """
+    parts = _read_ssh_strings(blob)
+    if parts is None or len(parts) != 3 or parts[0] != b"ssh-rsa":
+        return None
+    key = RsaKey(int.from_bytes(parts[1]), int.from_bytes(parts[2]))
+    return key if ssh_rsa_blob(key) == blob else None
+
+
+def ssh_ed25519_blob(point: bytes) -> bytes:
+    """An Ed25519 public key of 32 bytes in the wire format of RFC 8709."""
+    return _ssh_strings(b"ssh-ed25519", point)
+
+
+def _ssh_strings(*parts: bytes) -> bytes:
+    return b"".join(struct.pack(">I", len(part)) + part for part in parts)
+
+
+def _mpint(value: int) -> bytes:
+    return value.to_bytes(value.bit_length() // 8 + 1)
+
+
+def _read_ssh_strings(blob: bytes) -> list[bytes] | None:
+    parts, at = list[bytes](), 0
+    while at < len(blob):
+        length = int.from_bytes(blob[at : at + 4])
+        if at + 4 + length > len(blob):
+            return None
+        parts.append(blob[at + 4 : at + 4 + length])
+        at += 4 + length
+    return parts
+
+
+def from_base64(text: str) -> bytes | None:
+    """The bytes of padded base64, or None where the text is not how they are written.
+
+    >>> from_base64("AAE="), from_base64("AAF=")
+    (b'\\x00\\x01', None)
+    """
+    try:
+        data = base64.b64decode(text, validate=True)
+    except binascii.Error:
+        return None
+    return data if to_base64(data) == text else None
+
+
+def to_base64(data: bytes) -> str:
+    """Padded base64.
+
+    >>> to_base64(bytes([0, 1]))
+    'AAE='
+    """
+    return base64.b64encode(data).decode()
+
+
+def from_urlsafe(text: str) -> bytes | None:
+    """The bytes of URL-safe base64 without padding, or None where the text is not how they are written.
+
+    >>> from_urlsafe("-_8")
+    b'\\xfb\\xff'
+    """
+    padded = text.translate(str.maketrans("-_", "+/")) + "=" * (-len(text) % 4)
+    return from_base64(padded)
+
+
+def to_urlsafe(data: bytes) -> str:
+    """URL-safe base64 without padding.
+
+    >>> to_urlsafe(bytes([251, 255]))
+    '-_8'
+    """
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")

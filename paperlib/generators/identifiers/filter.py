@@ -1,0 +1,257 @@
+"""Dropping look-alikes after the fact, as in the paper's Appendix A, and what is left to tell."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from paperlib.generators.identifiers.blind import BASELINES, out_of_fold
+from paperlib.generators.identifiers.generate import generate_identifiers
+from paperlib.generators.identifiers.kind import Identifier
+from paperlib.generators.identifiers.kinds import KINDS
+
+_FEWEST = 20
+_LEARNED = 15  # generated values of each identifier that classifiers learn from; all are scored
+_BATCH_CHARACTERS = 6_000_000
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BlindScores:
+    """What classifiers that never saw a model make of found and generated values.
+
+    Attributes:
+        identifiers: The found ones, n of them.
+        generated: Their generated values, n lists of m.
+        scores: Per baseline, out-of-fold scores of shape (n, 1 + m), the found one first; higher means
+            more like a found one.
+    """
+
+    identifiers: tuple[Identifier, ...]
+    generated: tuple[tuple[str, ...], ...]
+    scores: Mapping[str, NDArray[np.float64]]
+
+    def shares(self, baseline: str) -> NDArray[np.float64]:
+        """For each identifier the share of its generated values that score below it, ties half; shape (n,).
+
+        Guarantee:
+            Uniform on 0, 1/m, …, 1 (up to ties) for a value drawn from the source of the generated ones:
+            its fold's classifier never saw it, and cannot tell it from them.
+        """
+        found, others = self.scores[baseline][:, :1], self.scores[baseline][:, 1:]
+        return ((others < found) + 0.5 * (others == found)).mean(axis=1)
+
+    def report(self, *, confidence: float = 0.95) -> pd.DataFrame:
+        """AUC of each baseline with an interval.
+
+        The AUC is within sets: the mean share of its own generated values that a found one beats. The
+        interval is normal, over identifiers, with twice the variance of independent shares: each pair of
+        identifiers meets twice, once with each of them on the training side, and a classifier that adds up
+        similarities says nearly the same both times. On random values the variance is 1.5 to 2.5 times
+        that of independent ones.
+
+        Args:
+            confidence: In (0, 1).
+
+        Returns:
+            One row per baseline: baseline, identifiers, auc, low, high, near_chance (1/2 in the interval).
+        """
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence: expected a number in (0, 1), got {confidence}")
+        z, rows = float(norm.isf((1 - confidence) / 2)), list[dict[str, Any]]()
+        for baseline in self.scores:
+            shares = self.shares(baseline)
+            auc, error = float(shares.mean()), float(shares.std(ddof=1) * np.sqrt(2 / len(shares)))
+            low, high = max(0.0, auc - z * error), min(1.0, auc + z * error)
+            rows.append(
+                {
+                    "baseline": baseline,
+                    "identifiers": len(shares),
+                    "auc": auc,
+                    "low": low,
+                    "high": high,
+                    "near_chance": low <= 0.5 <= high,
+                }
+            )
+        return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FilteredIdentifiers:
+    """What is left of found identifiers, and why the rest went.
+
+    Attributes:
+        kept: The identifiers that stay, in their order.
+        dropped: Reason to number: "duplicate", or the baseline that told it from generated ones.
+        unjudged: Kinds kept as they are, since fewer than 20 different identifiers teach no classifier.
+        before: Blind AUCs of all different identifiers (`BlindScores.report`).
+        after: Blind AUCs of the kept ones, by classifiers fitted anew.
+    """
+
+    kept: tuple[Identifier, ...]
+    dropped: Mapping[str, int]
+    unjudged: tuple[str, ...]
+    before: pd.DataFrame
+    after: pd.DataFrame
+
+
+def drop_duplicates(identifiers: Iterable[Identifier]) -> list[Identifier]:
+    """The first of each value, in order; letter case aside where it says nothing.
+
+    >>> len(drop_duplicates([Identifier("md5", "AB", 0, 2), Identifier("md5", "ab", 9, 11)]))
+    1
+    """
+    first: dict[tuple[str, str], Identifier] = {}
+    for one in identifiers:
+        first.setdefault((one.kind, KINDS[one.kind].key(one.value)), one)
+    return list(first.values())
+
+
+def blind_scores(
+    identifiers: Sequence[Identifier],
+    *,
+    count: int = 31,
+    folds: int = 5,
+    seed: int = 0,
+    baselines: Sequence[str] = BASELINES,
+) -> BlindScores:
+    """Score found and generated values by classifiers on character n-grams, out of fold.
+
+    Guarantee:
+        An identifier and its generated values are in one fold, and their scores come from classifiers
+        fitted on the other folds.
+
+    Args:
+        identifiers: Of one kind or several, all different, at least 20.
+        count: Generated values for each.
+        folds: Parts of the cross-validation.
+        seed: Of the generated values and of the folds.
+        baselines: Some of `BASELINES`.
+
+    Raises:
+        ValueError: Too few identifiers or folds, or duplicates.
+
+    Source:
+        Natural identifiers, Appendix A.
+    """
+    _check_sizes(identifiers, count, folds)
+    generated = tuple(tuple(generate_identifiers(one, count, seed)) for one in identifiers)
+    texts = [
+        text for one, others in zip(identifiers, generated, strict=True) for text in (one.value, *others)
+    ]
+    place = np.tile(np.arange(count + 1), len(identifiers))
+    fold = np.repeat(np.random.default_rng(seed).permutation(len(identifiers)) % folds, count + 1)
+    scores = {
+        name: out_of_fold(name, texts, place == 0, fold, learned=place <= _LEARNED) for name in baselines
+    }
+    shaped = {name: values.reshape(len(identifiers), count + 1) for name, values in scores.items()}
+    return BlindScores(identifiers=tuple(identifiers), generated=generated, scores=shaped)
+
+
+def _check_sizes(identifiers: Sequence[Identifier], count: int, folds: int) -> None:
+    if len(identifiers) < _FEWEST:
+        raise ValueError(f"identifiers: expected at least {_FEWEST}, got {len(identifiers)}")
+    if len(drop_duplicates(identifiers)) != len(identifiers):
+        raise ValueError("identifiers: expected different ones; use drop_duplicates first")
+    if count < 1:
+        raise ValueError(f"count: expected at least 1, got {count}")
+    if not 2 <= folds <= len(identifiers):
+        raise ValueError(f"folds: expected 2 to {len(identifiers)}, got {folds}")
+
+
+def filter_identifiers(
+    identifiers: Iterable[Identifier],
+    *,
+    extreme: float = 0.01,
+    count: int = 127,
+    folds: int = 5,
+    seed: int = 0,
+) -> FilteredIdentifiers:
+    """Drop duplicates, then what a blind baseline ranks first or last among its generated values.
+
+    Each kind has baselines of its own.
+
+    Guarantee:
+        An identifier that is what it seems is dropped by one baseline with probability at most
+        ``2 * extreme``.
+
+    A model that was not trained on the kept ones still ranks them at random in the middle: dropping
+    extremes of a blind score can only make extreme ranks rarer where the model agrees with that score.
+
+    Args:
+        identifiers: What was found.
+        extreme: Share at each end whose members are dropped, in [0, 0.5).
+        count: Generated values for each.
+        folds: Parts of the cross-validation.
+        seed: Of everything random.
+
+    Returns:
+        The kept ones, the reasons, and the blind AUCs before and after; look at ``after`` first.
+
+    Raises:
+        ValueError: A number out of range, or no kind with enough identifiers.
+
+    Source:
+        Natural identifiers, Appendix A, which leaves folds and cut-offs open.
+    """
+    if not 0 <= extreme < 0.5:
+        raise ValueError(f"extreme: expected a number in [0, 0.5), got {extreme}")
+    found = list(identifiers)
+    different = drop_duplicates(found)
+    dropped = Counter({"duplicate": len(found) - len(different)})
+    kept, unjudged = list[Identifier](), list[str]()
+    before, after = list[pd.DataFrame](), list[pd.DataFrame]()
+    for kind in KINDS:
+        group = [one for one in different if one.kind == kind]
+        if len(group) < _FEWEST:
+            kept += group
+            unjudged += [kind] * bool(group)
+            continue
+        blind = _blind_in_batches(group, count, folds, seed)
+        reasons = _reasons(blind, extreme)
+        dropped.update(reason for reason in reasons if reason)
+        stay = [one for one, reason in zip(group, reasons, strict=True) if not reason]
+        kept += stay
+        before.append(blind.report().assign(kind=kind))
+        if len(stay) >= _FEWEST:
+            again = _blind_in_batches(stay, count, folds, seed + 1)
+            after.append(again.report().assign(kind=kind))
+    if not before:
+        raise ValueError(
+            f"identifiers: expected at least {_FEWEST} different ones of some kind, "
+            f"got {len(different)} in all"
+        )
+    order = {id(one): at for at, one in enumerate(different)}
+    kept.sort(key=lambda one: order[id(one)])
+    tables = [pd.concat(parts, ignore_index=True) if parts else before[0][:0] for parts in (before, after)]
+    counts = {reason: number for reason, number in dropped.items() if number}
+    return FilteredIdentifiers(
+        kept=tuple(kept), dropped=counts, unjudged=tuple(unjudged), before=tables[0], after=tables[1]
+    )
+
+
+def _blind_in_batches(group: list[Identifier], count: int, folds: int, seed: int) -> BlindScores:
+    """Scores of many identifiers in parts that fit into memory, each with classifiers of its own."""
+    size = max(_FEWEST, _BATCH_CHARACTERS // ((count + 1) * len(group[0].value)))
+    parts = np.array_split(np.arange(len(group)), max(1, len(group) // size))
+    blind = [blind_scores([group[at] for at in part], count=count, folds=folds, seed=seed) for part in parts]
+    return BlindScores(
+        identifiers=tuple(group),
+        generated=tuple(others for one in blind for others in one.generated),
+        scores={name: np.concatenate([one.scores[name] for one in blind]) for name in BASELINES},
+    )
+
+
+def _reasons(blind: BlindScores, extreme: float) -> list[str]:
+    """For each identifier the first baseline that finds it extreme, or an empty text."""
+    reasons = [""] * len(blind.identifiers)
+    for baseline in blind.scores:
+        shares, others = blind.shares(baseline), len(blind.generated[0])
+        chances = (1 + others * np.minimum(shares, 1 - shares)) / (1 + others)
+        for at in np.flatnonzero(chances <= extreme):
+            reasons[at] = reasons[at] or baseline
+    return reasons

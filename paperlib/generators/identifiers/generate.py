@@ -1,0 +1,78 @@
+"""Other identifiers from the source of a found one."""
+
+import hashlib
+import re
+from typing import Any
+
+import numpy as np
+
+from paperlib.generators.identifiers.find import as_identifier
+from paperlib.generators.identifiers.kind import Identifier, Kind
+from paperlib.generators.identifiers.kinds import checked_kinds
+
+_ATTEMPTS = 1_000
+
+
+def generate_identifiers(identifier: Identifier | str, count: int, seed: int) -> list[str]:
+    """Draw identifiers that could have stood in the place of a found one.
+
+    Guarantee:
+        If the found value was drawn at random as its kind says, it and the generated ones are
+        exchangeable: each is equally likely to be the true one. Whatever is kept (letter case, prefix,
+        version bits, length, sign, the leading bits of an RSA modulus) is the same in all of them, and
+        each passes the kind's check with the same form, checksums included.
+
+    Args:
+        identifier: The found one, or its text.
+        count: How many, at least 0.
+        seed: At least 0. The value is part of the seed: two identifiers never share their draws.
+
+    Returns:
+        ``count`` values, different from each other and from the found one, letter case aside where it
+        says nothing.
+
+    Raises:
+        ValueError: A text that is no identifier, an unknown kind, a negative count or seed, or more values
+            than the kind has.
+
+    Source:
+        Natural identifiers, Appendix A.
+
+    >>> found = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+    >>> generate_identifiers(found, 1, seed=0) == generate_identifiers(found, 1, seed=0)
+    True
+    """
+    for name, value in (("count", count), ("seed", seed)):
+        if value < 0:
+            raise ValueError(f"{name}: expected at least 0, got {value}")
+    found = as_identifier(identifier) if isinstance(identifier, str) else identifier
+    (kind,) = checked_kinds([found.kind])
+    form = kind.check(found.value) if _fits(kind, found.value) else None
+    if form is None or not form.valid:
+        reason = f" ({form.name})" if form else ""
+        raise ValueError(f"identifier: expected a valid {kind.name}, got {found.value!r}{reason}")
+    rng = _rng(kind, found.value, seed)
+    seen, drawn, failed = {kind.key(found.value)}, list[str](), 0
+    while len(drawn) < count:
+        value = kind.draw(found.value, rng)
+        if kind.key(value) in seen or kind.check(value) != form:
+            failed += 1
+            if failed > _ATTEMPTS * (1 + len(drawn)):
+                raise ValueError(
+                    f"count: found only {len(drawn)} of {count} values of the form {form.name!r} "
+                    f"of {kind.name}"
+                )
+            continue
+        seen.add(kind.key(value))
+        drawn.append(value)
+    return drawn
+
+
+def _fits(kind: Kind, value: Any) -> bool:
+
+    return isinstance(value, str) and re.fullmatch(kind.pattern, value, re.ASCII) is not None
+
+
+def _rng(kind: Kind, value: str, seed: int) -> np.random.Generator:
+    digest = hashlib.sha256(f"{kind.name} {value}".encode()).digest()
+    return np.random.default_rng([seed, *np.frombuffer(digest, dtype=np.uint32).tolist()])

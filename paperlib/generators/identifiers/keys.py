@@ -1,0 +1,236 @@
+"""Addresses of Ethereum and Bitcoin, and public keys of SSH."""
+
+import math
+
+import numpy as np
+from Crypto.PublicKey import ECC
+from Crypto.Signature import eddsa
+
+from paperlib.generators.identifiers.digests import FEWEST_DIGITS, hex_digits
+from paperlib.generators.identifiers.encodings import (
+    RsaKey,
+    base58check,
+    base58check_payload,
+    erc55,
+    from_base64,
+    is_taproot_key,
+    parse_ssh_rsa,
+    segwit_address,
+    segwit_program,
+    ssh_ed25519_blob,
+    ssh_rsa_blob,
+    to_base64,
+)
+from paperlib.generators.identifiers.kind import Form, Kind, cased_like, casing
+
+
+def check_ethereum(value: str) -> Form:
+    """The form of an address: one case throughout, or mixed with the checksum of ERC-55 right.
+
+    >>> check_ethereum("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")
+    Form(name='checksum', valid=True)
+    >>> check_ethereum("0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")
+    Form(name='wrong checksum', valid=False)
+    """
+    digits = value[2:]
+    if len(set(digits.lower())) < FEWEST_DIGITS:
+        return Form("few different digits", False)
+    if digits.isdigit():
+        return Form("decimal digits alone", False)
+    case = casing(digits)
+    if case != "mixed":
+        return Form(case, True)
+    return Form("checksum", True) if erc55(value) == value else Form("wrong checksum", False)
+
+
+def _draw_ethereum(value: str, rng: np.random.Generator) -> str:
+    digits = hex_digits(40, rng)
+    if casing(value[2:]) == "mixed":
+        return erc55("0x" + digits)
+    return "0x" + cased_like(digits, value[2:])
+
+
+ETHEREUM = Kind(
+    name="ethereum",
+    pattern=r"0x[0-9a-fA-F]{40}\b",
+    check=check_ethereum,
+    draw=_draw_ethereum,
+    bits=lambda _: 160.0,
+    example="0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+    fold_case=True,
+)
+
+_BASE58_FORMS = {0: "public key hash", 5: "script hash"}
+
+
+def check_base58(value: str) -> Form:
+    """The form of a bitcoin address in base58: pays to the hash of a public key, or of a script.
+
+    >>> check_base58("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa").name
+    'public key hash'
+    """
+    payload = base58check_payload(value)
+    if payload is None:
+        return Form("wrong checksum", False)
+    if len(payload) != 21 or payload[0] not in _BASE58_FORMS:
+        return Form("no address", False)
+    few = len(set(payload[1:])) <= 10
+    return Form("few different bytes", False) if few else Form(_BASE58_FORMS[payload[0]], True)
+
+
+def _draw_base58(value: str, rng: np.random.Generator) -> str:
+    version = bytes([0 if value.startswith("1") else 5])
+    return base58check(version + rng.bytes(20))
+
+
+BITCOIN_BASE58 = Kind(
+    name="bitcoin_base58",
+    pattern=r"[13][1-9A-HJ-NP-Za-km-z]{25,33}\b",
+    check=check_base58,
+    draw=_draw_base58,
+    bits=lambda _: 160.0,
+    example="1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa",
+)
+
+
+def check_bech32(value: str) -> Form:
+    """The form of a bitcoin address in bech32: witness version, bytes of its program, case.
+
+    >>> check_bech32("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4").name
+    'version 0, 20 bytes, lower'
+    """
+    found = segwit_program(value.lower())
+    if found is None:
+        return Form("wrong checksum", False)
+    version, program = found
+    if 2 * len(set(program)) <= len(program):
+        return Form("few different bytes", False)
+    if version == 1 and not is_taproot_key(program):
+        return Form("no point of the curve", False)
+    return Form(f"version {version}, {len(program)} bytes, {casing(value)}", True)
+
+
+def _draw_bech32(value: str, rng: np.random.Generator) -> str:
+    size = 20 if len(value) == 42 else 32
+    return cased_like(segwit_address(int(value[3] in "pP"), rng.bytes(size)), value)
+
+
+_SEGWIT = "[02-9ac-hj-np-z]{39}(?:[02-9ac-hj-np-z]{20})?"
+BITCOIN_BECH32 = Kind(
+    name="bitcoin_bech32",
+    pattern=rf"(?:bc1{_SEGWIT}|BC1{_SEGWIT.upper()})\b",
+    check=check_bech32,
+    draw=_draw_bech32,
+    bits=lambda value: 160.0 if len(value) == 42 else 255.0 if value[3] in "pP" else 256.0,
+    example="bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
+    fold_case=True,
+)
+
+_ED25519 = "ssh-ed25519 "
+
+
+def check_ed25519(value: str) -> Form:
+    """The form of an Ed25519 public key: its 32 bytes are a point of the curve.
+
+    >>> check_ed25519(ED25519.example).name
+    '32 bytes'
+    """
+    blob = from_base64(value.removeprefix(_ED25519))
+    if blob is None:
+        return Form("not canonical base64", False)
+    point = blob[-32:]
+    if 2 * len(set(point)) <= len(point):
+        return Form("few different bytes", False)
+    try:
+        eddsa.import_public_key(point)
+    except ValueError:
+        return Form("no point of the curve", False)
+    return Form("32 bytes", True)
+
+
+def _draw_ed25519(_: str, rng: np.random.Generator) -> str:
+    key = ECC.construct(curve="Ed25519", seed=rng.bytes(32)).public_key()
+    return _ED25519 + to_base64(ssh_ed25519_blob(key.export_key(format="raw")))
+
+
+ED25519 = Kind(
+    name="ssh_ed25519",
+    # The base64 of the two lengths and of the name, up to the first bit of the point.
+    pattern=r"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI[A-Za-z0-9+/]{43}",
+    check=check_ed25519,
+    draw=_draw_ed25519,
+    bits=lambda _: 251.0,
+    example="ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINdamAGCsQq31Uv+08lkBzoO4XLz2qYjJa8CGmj3B1Ea",
+    not_beside="-=+/",
+)
+
+_RSA = "ssh-rsa "
+_KEPT_BITS = 16
+_SMALL_PRIMES = math.prod(n for n in range(3, 1000, 2) if all(n % k for k in range(3, math.isqrt(n) + 1, 2)))
+
+
+def _rsa_key(value: str) -> RsaKey | None:
+    blob = from_base64(value.removeprefix(_RSA))
+    return None if blob is None else parse_ssh_rsa(blob)
+
+
+def _no_small_factor(modulus: int) -> bool:
+    return modulus % 2 == 1 and math.gcd(modulus, _SMALL_PRIMES) == 1
+
+
+def check_rsa(value: str) -> Form:
+    """The form of an RSA public key: the length of a modulus without small factors, and the exponent.
+
+    >>> check_rsa("ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAAgyh")
+    Form(name='modulus of 12 bits', valid=False)
+    """
+    key = _rsa_key(value)
+    if key is None:
+        return Form("not in the wire format", False)
+    bits = key.modulus.bit_length()
+    if not 1024 <= bits <= 16384:
+        return Form(f"modulus of {bits} bits", False)
+    if key.exponent < 3 or key.exponent % 2 == 0:
+        return Form("even exponent", False)
+    if not _no_small_factor(key.modulus):
+        return Form("modulus with a small factor", False)
+    return Form(f"{bits} bits, exponent {key.exponent}", True)
+
+
+def _draw_rsa(value: str, rng: np.random.Generator) -> str:
+    """Another modulus with the leading 16 bits kept.
+
+    How the leading bits of a product of two primes are distributed depends on the program that made
+    them; given these bits, the others are uniform among odd numbers without small factors, as far as
+    anyone can tell who does not factor the modulus.
+    """
+    key = _rsa_key(value)
+    assert key is not None
+    free = key.modulus.bit_length() - _KEPT_BITS
+    while True:
+        low = int.from_bytes(rng.bytes((free + 7) // 8)) >> -free % 8
+        modulus = key.modulus >> free << free | low | 1
+        if _no_small_factor(modulus):
+            return _RSA + to_base64(ssh_rsa_blob(RsaKey(key.exponent, modulus)))
+
+
+def _rsa_bits(value: str) -> float:
+    key = _rsa_key(value)
+    assert key is not None
+    return float(key.modulus.bit_length() - _KEPT_BITS - 1)
+
+
+RSA = Kind(
+    name="ssh_rsa",
+    pattern=r"ssh-rsa AAAAB3NzaC1yc2EAAAA[A-Za-z0-9+/]+={0,2}",
+    check=check_rsa,
+    draw=_draw_rsa,
+    bits=_rsa_bits,
+    example=(
+        "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQCrMZ0q6mNlPOZcz3ptbhUOhNHB7i0wh9OZEQxUrG5J26ziC9fq5dX5MsmR"
+        "ia/JPxc3nznNUxKOYd9Btl+aTB6idMyqZRg1iuCmi56mRWa7IW3NvU0CETPv9hBf9nty5aP09kYVgHY17slDzAB4dlD52iU2"
+        "ApdzjH4855ZJJhJo3H2dQp9XFE2S7PoIoe+pCO80skTGy3ZIJ+3yUMucgROEOpMyg8KWC7YY0x1+5sOCsxCAYgp3W/cm+gDX"
+        "duhlwp3+VWk/rqTux4jDYWOZ691zUfo/wBo9ZnrKT65B0OgxdRPdz3PaE9V0SsiBR9BlCwhJoGt7yMZ9NO+kvfrN5Lkv"
+    ),
+    not_beside="-=+/",
+)

@@ -1,0 +1,87 @@
+"""What a kind of identifier is, and what was found of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Form(NamedTuple):
+    """How a value of a kind is written, such as "lower" or "checksum"; or why it is a look-alike.
+
+    Attributes:
+        name: What generated values keep; for a look-alike, what is wrong with it.
+        valid: False for a look-alike: no known generator makes such values.
+    """
+
+    name: str
+    valid: bool
+
+
+@dataclass(frozen=True, order=True)
+class Identifier:
+    """A value that a known random source made, and where it stands.
+
+    Attributes:
+        kind: Name of its kind, such as "sha256".
+        value: Its text, with what belongs to it: the ``0x`` of an address, the ``commit`` of a short hash.
+        start: Where it starts in the text, in characters.
+        end: Where it ends: ``text[start:end] == value``.
+    """
+
+    kind: str
+    value: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """One kind of identifier: how to find it, how to tell a look-alike, and how to draw another one.
+
+    Attributes:
+        name: What `Identifier.kind` says.
+        pattern: ASCII regular expression that Python's re and google-re2 read alike: no groups that
+            capture, no looking around. Starts and ends at letters, digits or ``=``; may not match over a
+            line end, nor more than 4,000 characters that pass ``check``.
+        check: The form of a text that ``pattern`` matches.
+        draw: Another value from the distribution of the one given, by the generator given. Whoever calls
+            it draws again until the form is the same (`generate_identifiers` does).
+        bits: Entropy of what ``draw`` draws, in bits.
+        example: A valid value.
+        not_beside: Characters that may not stand right before or after, besides letters, digits and the
+            underscore.
+        fold_case: Whether values that differ in letter case alone are the same.
+    """
+
+    name: str
+    pattern: str
+    check: Callable[[str], Form]
+    draw: Callable[[str, np.random.Generator], str]
+    bits: Callable[[str], float]
+    example: str
+    not_beside: str = ""
+    fold_case: bool = False
+
+    def key(self, value: str) -> str:
+        """What two equal values have in common."""
+        return value.lower() if self.fold_case else value
+
+
+def cased_like(text: str, example: str) -> str:
+    """``text`` in upper case if ``example`` has capital letters, else in lower case.
+
+    >>> cased_like("ab1", "F00")
+    'AB1'
+    """
+    return text.lower() if example == example.lower() else text.upper()
+
+
+def casing(text: str) -> str:
+    """ "lower", "upper" or "mixed".
+
+    >>> casing("ab1"), casing("A1"), casing("aB")
+    ('lower', 'upper', 'mixed')
+    """
+    return "lower" if text == text.lower() else "upper" if text == text.upper() else "mixed"

@@ -1,0 +1,100 @@
+"""A cache of named arrays, found again by the configuration that made them."""
+
+import hashlib
+import io
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from paperlib.io.files import canonical_json, config_hash, write_bytes
+
+Arrays = dict[str, np.ndarray]
+
+_MAGIC = b"paperlib-cache-1"
+
+
+@dataclass(frozen=True)
+class Cache:
+    """Arrays on disk, one file per configuration.
+
+    An entry carries the checksum of its content and the configuration itself. An entry that is
+    damaged, or belongs to another configuration, counts as absent: it is computed and written
+    again. Nothing is ever unpickled.
+
+    Args:
+        folder: Where the entries lie; made when the first one is written.
+    """
+
+    folder: Path
+
+    def get(self, config: Mapping[str, Any], compute: Callable[[], Mapping[str, Any]]) -> Arrays:
+        """The arrays of ``config``: read if a sound entry exists, else computed and kept.
+
+        Args:
+            config: Everything the arrays depend on: parameters, seed, data checksum, code version.
+            compute: Makes the arrays; called only when there is no sound entry.
+
+        Raises:
+            OutputError: The entry cannot be written.
+            ValueError: ``config`` holds something JSON has no word for, or ``compute`` returned
+                something other than arrays of numbers, truth values or text.
+
+        >>> import tempfile
+        >>> cache = Cache(Path(tempfile.mkdtemp()))
+        >>> cache.get({"seed": 0}, lambda: {"losses": [1.0, 2.0]})["losses"]
+        array([1., 2.])
+        >>> cache.get({"seed": 0}, lambda: {"losses": "not called again"})["losses"]
+        array([1., 2.])
+        """
+        found = self.find(config)
+        if found is not None:
+            return found
+        arrays = {name: np.asarray(value) for name, value in compute().items()}
+        self.put(config, arrays)
+        return arrays
+
+    def find(self, config: Mapping[str, Any]) -> Arrays | None:
+        """The arrays of ``config``, or None when there is no sound entry."""
+        path = self.path(config)
+        return _decode(path.read_bytes(), canonical_json(config)) if path.is_file() else None
+
+    def put(self, config: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        """Keep arrays under ``config``, in one piece or not at all.
+
+        Raises:
+            OutputError: The entry cannot be written.
+            ValueError: An array holds Python objects.
+        """
+        write_bytes(self.path(config), _encode(canonical_json(config), arrays))
+
+    def path(self, config: Mapping[str, Any]) -> Path:
+        """Where the entry of ``config`` lies, whether it exists or not."""
+        return self.folder / f"{config_hash(config)}.cache"
+
+
+def _encode(config: str, arrays: Mapping[str, np.ndarray]) -> bytes:
+    for name, values in arrays.items():
+        if values.dtype.hasobject:
+            raise ValueError(f"{name}: expected an array of numbers, truth values or text, got objects")
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **dict(arrays))
+    body = config.encode("utf-8") + b"\n" + buffer.getvalue()
+    return _MAGIC + b" " + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+
+
+def _decode(data: bytes, config: str) -> Arrays | None:
+    head, _, body = data.partition(b"\n")
+    if head != _MAGIC + b" " + hashlib.sha256(body).hexdigest().encode():
+        return None
+    stored, _, arrays = body.partition(b"\n")
+    if stored != config.encode("utf-8"):
+        return None
+    try:
+        with np.load(io.BytesIO(arrays), allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (ValueError, OSError, zipfile.BadZipFile):
+        return None

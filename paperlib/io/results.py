@@ -1,0 +1,60 @@
+"""Result files: what one run of one notebook found, and under which conditions."""
+
+import json
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from paperlib.io.files import write_json
+
+SCHEMA = 1
+_KEYS = ("notebook", "profile", "parameters", "records", "data", "provenance")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """The content of a result file.
+
+    Attributes:
+        notebook: Stem of the notebook.
+        profile: Profile it ran in.
+        parameters: Every parameter with the value used.
+        records: One mapping per paper table or figure: target, holds, scale, paper, ours, note.
+        data: Names of the CSVs written beside it.
+        provenance: Date, commit, versions, hardware, wall time, checksums.
+    """
+
+    notebook: str
+    profile: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    records: list[dict[str, Any]] = field(default_factory=list)
+    data: list[str] = field(default_factory=list)
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+
+def write_result(path: str | PathLike[str], result: RunResult) -> None:
+    """Write a result file: keys sorted, in one piece or not at all.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    write_json(path, {"schema": SCHEMA, **{key: getattr(result, key) for key in _KEYS}})
+
+
+def read_result(path: str | PathLike[str]) -> RunResult:
+    """Read a result file.
+
+    Raises:
+        ValueError: Not JSON, another schema, or a missing key.
+    """
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not a result file ({error})") from None
+    found = content.get("schema") if isinstance(content, dict) else None
+    if found != SCHEMA:
+        raise ValueError(f"{path}: expected a result file of schema {SCHEMA}, got {found!r}")
+    if missing := [key for key in _KEYS if key not in content]:
+        raise ValueError(f"{path}: the result file lacks {', '.join(missing)}")
+    return RunResult(**{key: content[key] for key in _KEYS})

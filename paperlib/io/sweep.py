@@ -1,0 +1,380 @@
+"""Sweeps: one function over hundreds of configurations, each computed once and kept."""
+
+import dataclasses
+import hashlib
+import importlib.util
+import inspect
+import itertools
+import logging
+import math
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+from tqdm.std import tqdm
+
+from paperlib.io.cache import Arrays, Cache
+from paperlib.io.files import config_hash, file_sha256
+from paperlib.io.schedulers import sweep_client
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+C = TypeVar("C", bound=Hashable)
+Result = dict[str, Any]
+Function = Callable[[list[C]], Sequence[Mapping[str, Any]]]
+
+_LOG = logging.getLogger(__name__)
+_SHOWN = 5
+_POLL_SECONDS = 1.0
+
+
+class SweepError(RuntimeError):
+    """Some configurations could not be computed; the others are kept.
+
+    Attributes:
+        failures: Each failed configuration with its error.
+    """
+
+    def __init__(self, message: str, failures: Sequence[tuple[Any, BaseException]] = ()) -> None:
+        super().__init__(message)
+        self.failures = tuple(failures)
+
+
+def run_sweep(
+    function: Function[C],
+    configs: Iterable[C],
+    *,
+    folder: str | os.PathLike[str],
+    batch_key: Callable[[C], Hashable] | None = None,
+    max_batch: int = 32,
+    client: "Client | None" = None,
+    workers: int = 2,
+    retries: int = 3,
+    version: str | None = None,
+    progress: bool = True,
+) -> Iterator[tuple[C, Result]]:
+    """Compute ``function`` for every configuration and yield results as they finish.
+
+    Guarantee:
+        Every configuration is yielded exactly once or named in the error raised at the end. What is
+        yielded is on disk before: after a kill, a full disk or an error the same call goes on where it
+        was. A unit on disk is never computed again; a damaged one is.
+
+    Args:
+        function: Takes a list of configurations and returns one mapping of names to numbers, truth values,
+            text or arrays for each, in their order. Must be importable by the workers. A result must not
+            depend on which configurations share its call.
+        configs: Frozen dataclasses, all different.
+        folder: Where finished units are kept.
+        batch_key: Configurations with equal keys may share a call, such as networks of one
+            shape; None gives each a call of its own.
+        max_batch: Most configurations in one call; a group is cut into calls of about equal size.
+        client: A Dask client to use, which stays open; None makes one for this sweep: local processes,
+            or what ``PAPERLIB_SCHEDULER`` says.
+        workers: Local processes with one thread each; 0 computes in this process, without Dask.
+        retries: How often a call that lost its worker is tried again elsewhere. A call that
+            fails is then cut in half, until the configuration at fault stands alone.
+        version: Part of every unit's name; units of another version are left alone and computed again.
+            None takes a checksum of the file ``function`` is defined in (see `code_tag` for more).
+        progress: Show a bar with an estimate of the time left; silent too when ``PAPERLIB_PROGRESS=0``.
+
+    Returns:
+        Pairs of a configuration and its result, those on disk first; numbers come back as
+        Python numbers, lists as arrays.
+
+    Raises:
+        ValueError: A configuration that is no frozen dataclass or is given twice, or an option out
+            of range.
+        SweepError: At the end, if configurations failed; earlier, if the scheduler was lost.
+        OutputError: A unit cannot be written, such as on a full disk; what was finished is kept.
+
+    >>> import tempfile
+    >>> @dataclass(frozen=True)
+    ... class Square:
+    ...     side: float
+    >>> def area(batch):
+    ...     return [{"area": config.side**2} for config in batch]
+    >>> done = run_sweep(area, [Square(1.0), Square(3.0)], folder=tempfile.mkdtemp(), workers=0, version="1")
+    >>> sorted(result["area"] for _, result in done)
+    [1.0, 9.0]
+    """
+    items = _checked_configs(configs)
+    for name, value, least in (("max_batch", max_batch, 1), ("workers", workers, 0), ("retries", retries, 0)):
+        if value < least:
+            raise ValueError(f"{name}: expected at least {least}, got {value}")
+    units = _Units(Cache(Path(folder)), _name(function), version or _source_tag(function))
+    plan = _Plan(batch_key, max_batch, workers, retries, progress)
+    return _sweep(function, items, units, plan, client)
+
+
+def code_tag(*modules: str) -> str:
+    """A checksum of all source files of modules or packages: the ``version`` of what depends on them.
+
+    Args:
+        modules: Dotted names, such as ``"paperlib.training"``.
+
+    Raises:
+        ValueError: A module that does not exist or has no source file.
+
+    >>> code_tag("paperlib.io", "paperlib.core") == code_tag("paperlib.io", "paperlib.core")
+    True
+    """
+    digest = hashlib.sha256()
+    for module in modules:
+        spec = importlib.util.find_spec(module)
+        if spec is None or not spec.has_location or spec.origin is None:
+            raise ValueError(f"modules: no module {module!r} with a source file")
+        origin = Path(spec.origin)
+        files = sorted(origin.parent.rglob("*.py")) if spec.submodule_search_locations else [origin]
+        for file in files:
+            digest.update(f"{module}/{file.relative_to(origin.parent)} {file_sha256(file)}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    batch_key: Callable[[Any], Hashable] | None
+    max_batch: int
+    workers: int
+    retries: int
+    progress: bool
+
+
+@dataclass(frozen=True)
+class _Units:
+    """Finished units on disk, found by function, version and configuration."""
+
+    cache: Cache
+    function: str
+    version: str
+
+    def _about(self, config: Any) -> dict[str, Any]:
+        kind = type(config)
+        return {
+            "function": self.function,
+            "version": self.version,
+            "type": f"{kind.__module__}.{kind.__qualname__}",
+            "config": config,
+        }
+
+    def find(self, config: Any) -> Result | None:
+        found = self.cache.find(self._about(config))
+        return None if found is None else _plain(found)
+
+    def keep(self, config: Any, arrays: Arrays) -> Result:
+        self.cache.put(self._about(config), arrays)
+        return _plain(arrays)
+
+
+def _plain(arrays: Arrays) -> Result:
+    return {name: values.item() if values.ndim == 0 else values for name, values in arrays.items()}
+
+
+def _sweep(
+    function: Function[C], items: list[C], units: _Units, plan: _Plan, client: "Client | None"
+) -> Iterator[tuple[C, Result]]:
+    failures: list[tuple[C, BaseException]] = []
+    with ExitStack() as stack:
+        silent = not plan.progress or os.environ.get("PAPERLIB_PROGRESS") == "0"
+        waiting: list[C] = []
+        found = [(config, units.find(config)) for config in items]
+        waiting = [config for config, result in found if result is None]
+        bar = tqdm(total=len(items), initial=len(items) - len(waiting), disable=silent, file=sys.stderr,
+                   desc="sweep", leave=False)  # fmt: skip
+        stack.enter_context(bar)
+        yield from ((config, result) for config, result in found if result is not None)
+        del found
+        if not waiting:
+            return
+        calls = _batches(waiting, plan)
+        runner = _InProcess(function) if plan.workers == 0 and client is None else None
+        if runner is None:
+            ready = client or stack.enter_context(sweep_client(workers=plan.workers, retries=plan.retries))
+            runner = _OnDask(function, ready, plan.retries)
+        for batch in calls:
+            runner.submit(batch)
+        for batch, outcome in runner.finished():
+            if isinstance(outcome, Exception) and len(batch) > 1:
+                half = len(batch) // 2
+                runner.submit(batch[:half])
+                runner.submit(batch[half:])
+            elif isinstance(outcome, Exception):
+                failures.append((batch[0], outcome))
+                bar.update()
+                _LOG.error("%r failed: %s", batch[0], _said(outcome))
+            else:
+                # All are kept before the first is handed out: the caller may stop there.
+                kept = [units.keep(config, arrays) for config, arrays in zip(batch, outcome, strict=True)]
+                bar.update(len(batch))
+                yield from zip(batch, kept, strict=True)
+    if failures:
+        raise _sweep_error(failures, len(items), units.cache.folder) from failures[0][1]
+
+
+def _sweep_error(failures: list[tuple[C, BaseException]], total: int, folder: Path) -> SweepError:
+    listed = [f"  {config!r}: {_said(error)}" for config, error in failures[:_SHOWN]]
+    more = [f"  and {len(failures) - _SHOWN} more"] if len(failures) > _SHOWN else []
+    good = total - len(failures)
+    head = f"{len(failures)} of {total} configurations failed; the other {good} are kept in {folder}"
+    return SweepError("\n".join([head, *listed, *more]), failures)
+
+
+def _said(error: BaseException) -> str:
+    if type(error).__name__ == "KilledWorker":
+        return "its process died at every attempt (out of memory, or killed)"
+    return f"{type(error).__name__}: {error}"
+
+
+def _batches(items: list[C], plan: _Plan) -> list[list[C]]:
+    """Groups of equal key in the order of their first member, each cut into parts of about equal size."""
+    groups: dict[Hashable, list[C]] = {}
+    for at, config in enumerate(items):
+        groups.setdefault(at if plan.batch_key is None else plan.batch_key(config), []).append(config)
+    found: list[list[C]] = []
+    for group in groups.values():
+        parts = math.ceil(len(group) / plan.max_batch)
+        edges = [round(at * len(group) / parts) for at in range(parts + 1)]
+        found += [group[low:high] for low, high in itertools.pairwise(edges)]
+    return found
+
+
+def _call(function: Function[C], batch: list[C]) -> list[Arrays]:
+    """Run one call, and make sure of the form of its results where the error can still be told apart."""
+    results = function(list(batch))
+    if not isinstance(results, Sequence) or len(results) != len(batch):
+        size = len(results) if isinstance(results, Sequence) else type(results).__name__
+        raise ValueError(f"function: expected a list of {len(batch)} results, got {size}")
+    return [_as_arrays(result) for result in results]
+
+
+def _as_arrays(result: Mapping[str, Any]) -> Arrays:
+    if not isinstance(result, Mapping):
+        raise ValueError(f"function: expected results that are mappings, got {type(result).__name__}")
+    arrays = {str(name): np.asarray(value) for name, value in result.items()}
+    for name, values in arrays.items():
+        if values.dtype.kind not in "biufcSU":
+            raise ValueError(
+                f"function: result {name!r}: expected numbers, truth values or text, got {values!r}"
+            )
+    return arrays
+
+
+class _Runner(Protocol[C]):
+    def submit(self, batch: list[C]) -> None: ...
+    def finished(self) -> Iterator[tuple[list[C], list[Arrays] | Exception]]: ...
+
+
+class _InProcess(_Runner[C]):
+    def __init__(self, function: Function[C]) -> None:
+        self.function = function
+        self.waiting: deque[list[C]] = deque()
+
+    def submit(self, batch: list[C]) -> None:
+        self.waiting.append(batch)
+
+    def finished(self) -> Iterator[tuple[list[C], list[Arrays] | Exception]]:
+        while self.waiting:
+            batch = self.waiting.popleft()
+            try:
+                outcome = _call(self.function, batch)
+            except Exception as error:
+                outcome = error
+            yield batch, outcome
+
+
+class _OnDask(_Runner[C]):
+    """Keeps as many calls on the cluster as it has threads.
+
+    More would wait on the workers, and Dask blames a worker's death on every call that waits there.
+    """
+
+    def __init__(self, function: Function[C], client: "Client", retries: int) -> None:
+        self.function, self.client, self.retries = function, client, retries
+        self.waiting: deque[list[C]] = deque()
+        self.running: dict[Future, list[C]] = {}
+
+    def submit(self, batch: list[C]) -> None:
+        self.waiting.append(batch)
+
+    def finished(self) -> Iterator[tuple[list[C], list[Arrays] | Exception]]:
+        from distributed import wait
+
+        try:
+            while self.waiting or self.running:
+                self._fill()
+                try:
+                    ended: Any = wait(
+                        list(self.running), timeout=_POLL_SECONDS, return_when="FIRST_COMPLETED"
+                    )
+                except TimeoutError:
+                    continue  # workers may have joined in the meantime
+                # All are fetched, and workers have new calls, before the caller gets the first one.
+                outcomes = [(self.running.pop(future), self._outcome(future)) for future in ended.done]
+                self._fill()
+                yield from outcomes
+        finally:
+            self.client.cancel(list(self.running))
+
+    def _fill(self) -> None:
+        if self.client.status != "running":
+            raise SweepError(
+                "the scheduler was lost; what is finished is kept, and the same call goes on with the rest"
+            )
+        workers: Any = self.client.nthreads()
+        threads = sum(workers.values())
+        while self.waiting and len(self.running) < max(1, threads):
+            batch = self.waiting.popleft()
+            future = self.client.submit(_call, self.function, batch, pure=False)
+            self.running[future] = batch
+
+    def _outcome(self, future: "Future") -> list[Arrays] | Exception:
+        try:
+            return future.result()
+        except Exception as error:
+            return error
+        finally:
+            # Held any longer, it would be computed again if its worker died now.
+            future.release()
+
+
+def _checked_configs(configs: Iterable[C]) -> list[C]:
+    items = list(configs)
+    seen: dict[str, int] = {}
+    for at, config in enumerate(items):
+        parameters = getattr(type(config), "__dataclass_params__", None)
+        if (
+            isinstance(config, type)
+            or not dataclasses.is_dataclass(config)
+            or not getattr(parameters, "frozen", False)
+        ):
+            raise ValueError(f"configs: expected frozen dataclasses, got {config!r} at index {at}")
+        key = config_hash({"type": type(config).__qualname__, "config": config})
+        if key in seen:
+            raise ValueError(f"configs: index {at} is the same as index {seen[key]}: {config!r}")
+        seen[key] = at
+    return items
+
+
+def _name(function: Callable[..., Any]) -> str:
+    name = getattr(function, "__qualname__", None)
+    if name is None:
+        raise ValueError(f"function: expected a plain function, which has a name, got {function!r}")
+    return f"{function.__module__}.{name}"
+
+
+def _source_tag(function: Callable[..., Any]) -> str:
+    try:
+        return hashlib.sha256(inspect.getsource(sys.modules[function.__module__]).encode()).hexdigest()[:16]
+    except (OSError, TypeError, KeyError):
+        pass  # defined in a notebook or a shell
+    try:
+        return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()[:16]
+    except (OSError, TypeError):
+        raise ValueError(f"version: the source of {function!r} cannot be found; pass a version") from None

@@ -1,0 +1,162 @@
+"""Causal language models: any of the Hugging Face hub or a folder, and small ones from scratch."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
+    PreTrainedTokenizerFast,
+)
+
+from paperlib.core import check_choice
+
+DTYPES = ("auto", "float32", "bfloat16", "float16", "int8")
+
+END_OF_TEXT = "<|endoftext|>"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageModelConfig:
+    """Shape of a small GPT of the Pythia family (GPT-NeoX).
+
+    Attributes:
+        width: Size of the hidden states, a multiple of ``heads``.
+        layers: 1 or more.
+        heads: Attention heads.
+        context: Tokens it takes at once.
+        seed: Of the initial weights.
+    """
+
+    width: int = 128
+    layers: int = 1
+    heads: int = 4
+    context: int = 256
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("width", "layers", "heads", "context"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: expected 1 or more, got {getattr(self, name)}")
+        if self.width % (2 * self.heads):
+            raise ValueError(
+                f"width: expected a multiple of twice the heads ({2 * self.heads}), got {self.width}"
+            )
+
+
+def load_language_model(
+    name: str | Path,
+    *,
+    dtype: str = "auto",
+    device: str | None = None,
+    revision: str | None = None,
+) -> tuple[Any, Any]:
+    """A causal language model and its tokenizer, by the name on the Hugging Face hub or by folder.
+
+    Args:
+        name: Such as "EleutherAI/pythia-2.8b", or a folder with config.json, weights and tokenizer files.
+        dtype: "auto" (as stored), "float32", "bfloat16", "float16", or "int8" (needs bitsandbytes).
+        device: "cpu", "cuda:0", ..., or "auto": spread over all GPUs through accelerate. None takes CUDA
+            where there is one, else the CPU.
+        revision: Branch, tag or commit on the hub.
+
+    Returns:
+        Model in evaluation mode, tokenizer.
+
+    Raises:
+        ValueError: An unknown dtype, or nothing of that name in a folder, the local cache or on the hub.
+    """
+    check_choice("dtype", dtype, DTYPES)
+    place = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    options: dict[str, Any] = {"revision": revision} if revision else {}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(str(name), **options)
+        if place == "auto" or dtype == "int8":
+            options["device_map"] = place
+        options |= _quantized() if dtype == "int8" else {"dtype": dtype}
+        model: Any = AutoModelForCausalLM.from_pretrained(str(name), **options)
+    except OSError as error:
+        raise ValueError(
+            f"name: expected a folder with a model or a name on the Hugging Face hub, got {str(name)!r}: "
+            f"{str(error).splitlines()[0]}"
+        ) from error
+    if "device_map" not in options:
+        model = model.to(place)
+    return model.eval(), tokenizer
+
+
+def _quantized() -> dict[str, Any]:
+    from transformers import BitsAndBytesConfig  # imports more of the library than most users need
+
+    return {"quantization_config": BitsAndBytesConfig(load_in_8bit=True)}
+
+
+def new_language_model(config: LanguageModelConfig, vocabulary: int) -> GPTNeoXForCausalLM:
+    """A small GPT with fresh weights, without dropout, its output layer untied as in Pythia.
+
+    Args:
+        config: Its shape and seed.
+        vocabulary: Number of tokens.
+
+    >>> new_language_model(LanguageModelConfig(width=16, heads=2), 300).config.vocab_size
+    300
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        shape = GPTNeoXConfig(
+            vocab_size=vocabulary,
+            hidden_size=config.width,
+            intermediate_size=4 * config.width,
+            num_hidden_layers=config.layers,
+            num_attention_heads=config.heads,
+            max_position_embeddings=config.context,
+            hidden_dropout=0.0,
+            attention_dropout=0.0,
+            bos_token_id=0,
+            eos_token_id=0,
+        )
+        return GPTNeoXForCausalLM(shape).eval()
+
+
+def train_tokenizer(texts: Iterable[str], vocabulary: int, *, context: int) -> PreTrainedTokenizerFast:
+    """A byte-level BPE tokenizer like GPT-2's, trained on ``texts``; any text can be encoded.
+
+    Args:
+        texts: Training texts.
+        vocabulary: Number of tokens, 257 or more (256 bytes and one for the end of a text).
+        context: Tokens that its model takes at once.
+
+    >>> len(train_tokenizer(["to be or not to be"], 260, context=64))
+    260
+    """
+    if vocabulary < 257:
+        raise ValueError(f"vocabulary: expected 257 or more, got {vocabulary}")
+    bpe = Tokenizer(models.BPE())
+    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = decoders.ByteLevel()
+    bpe.train_from_iterator(
+        texts,
+        trainers.BpeTrainer(
+            vocab_size=vocabulary,
+            special_tokens=[END_OF_TEXT],
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        ),
+    )
+    return wrap_tokenizer(bpe.to_str(), context=context)
+
+
+def wrap_tokenizer(text: str, *, context: int) -> PreTrainedTokenizerFast:
+    """The tokenizer that ``tokenizers`` wrote as JSON, with one token for start and end of a text."""
+    return PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer.from_str(text),
+        bos_token=END_OF_TEXT,
+        eos_token=END_OF_TEXT,
+        model_max_length=context,
+    )

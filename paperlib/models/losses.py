@@ -1,0 +1,102 @@
+"""Per-example losses from logits, never from rounded probabilities.
+
+Every function takes logits with any leading axes (for example one per model of an ensemble), labels
+of shape (n,), and returns float64 losses with the same leading axes. One output column means a
+binary model whose single logit is the log odds of label 1.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from paperlib.models.arrays import as_tensor, check_labels
+
+
+def binary_margin_loss(logits: Any, labels: Any) -> Tensor:
+    """The loss ``(1 - 2y)(log f - log(1 - f))``: minus the log odds of the given label.
+
+    Args:
+        logits: Log odds of label 1, shape (..., n) or (..., n, 1).
+        labels: 0 or 1, shape (n,).
+
+    Returns:
+        Losses, shape (..., n); negative where the model is right.
+
+    Raises:
+        ValueError: The lengths differ, or a label is not 0 or 1.
+
+    Source:
+        Negoescu et al., Epsilon*, footnote 1.
+
+    >>> binary_margin_loss([2.0, 2.0], [1, 0]).tolist()
+    [-2.0, 2.0]
+    """
+    odds = as_tensor(logits).double()
+    is_column = odds.ndim > 1 and odds.shape[-1] == 1
+    if is_column and (len(labels) != 1 or odds.shape[-2] == 1):  # else K models on one record
+        odds = odds[..., 0]
+    wanted = check_labels(labels, 2, odds.shape[-1]).to(odds.device)
+    return (1 - 2 * wanted) * odds
+
+
+def multiclass_margin_loss(logits: Any, labels: Any) -> Tensor:
+    """The loss ``-(log f_y - log(1 - f_y))``: minus the log odds of the given class.
+
+    Args:
+        logits: Unnormalised log probabilities, shape (..., n, classes), at least 2 classes.
+        labels: Class numbers, shape (n,), 0 to classes - 1.
+
+    Returns:
+        Losses, shape (..., n); low where the model is sure of the given class.
+
+    Raises:
+        ValueError: The lengths differ, or a label is out of range.
+
+    Source:
+        Negoescu et al., Epsilon*, footnote 1, with ``log(1 - f_y)`` as a log-sum-exp of the others.
+
+    >>> round(multiclass_margin_loss([[1.0, 1.0, 1.0, 1.0]], [2]).exp().item(), 9)
+    3.0
+    """
+    scores = as_tensor(logits).double()
+    if scores.ndim < 2 or scores.shape[-1] < 2:
+        raise ValueError(f"logits: expected shape (..., n, classes), 2 classes or more, got {_shape(scores)}")
+    index = _index(scores, labels)
+    given = scores.gather(-1, index)[..., 0]
+    return scores.scatter(-1, index, -torch.inf).logsumexp(dim=-1) - given
+
+
+def margin_loss(logits: Any, labels: Any) -> Tensor:
+    """The binary loss for one output column, the multi-class loss for more.
+
+    >>> margin_loss([[2.0]], [1]).tolist(), margin_loss([[2.0, 0.0]], [0]).tolist()
+    ([-2.0], [-2.0])
+    """
+    scores = as_tensor(logits).double()
+    is_binary = scores.ndim < 2 or scores.shape[-1] == 1
+    return binary_margin_loss(scores, labels) if is_binary else multiclass_margin_loss(scores, labels)
+
+
+def cross_entropy(logits: Any, labels: Any) -> Tensor:
+    """``-log f_y`` of each example, binary for one output column.
+
+    >>> [round(loss, 4) for loss in cross_entropy([[0.0], [0.0]], [0, 1]).tolist()]
+    [0.6931, 0.6931]
+    """
+    scores = as_tensor(logits).double()
+    if scores.ndim < 2 or scores.shape[-1] > 1:
+        return scores.logsumexp(dim=-1) - scores.gather(-1, _index(scores, labels))[..., 0]
+    wanted = check_labels(labels, 2, scores.shape[-2]).to(scores)
+    odds = scores[..., 0]
+    return binary_cross_entropy_with_logits(odds, wanted.expand(odds.shape), reduction="none")
+
+
+def _index(scores: Tensor, labels: Any) -> Tensor:
+    wanted = check_labels(labels, scores.shape[-1], scores.shape[-2]).to(scores.device)
+    return wanted[:, None].expand(*scores.shape[:-1], 1)
+
+
+def _shape(values: Tensor) -> tuple[int, ...]:
+    return tuple(values.shape)

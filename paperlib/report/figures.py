@@ -1,0 +1,76 @@
+"""`show_figure`: a numbered figure with alt text in the book, an image in Jupyter, and its data as CSV."""
+
+import base64
+import html
+import io
+import json
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+from paperlib.report.display import Bundle, check_name, keep_csv, one_line, show
+
+
+def show_figure(
+    fig: Figure, *, name: str, caption: str, alt: str, data: pd.DataFrame | None = None, invert: bool = True
+) -> None:
+    """Show a figure, with its description in words, and close it.
+
+    In the book it is numbered and can be referred to as ``{numref}`fig-<name>` ``.
+
+    Args:
+        fig: A Matplotlib figure.
+        name: Slug, unique within the notebook: lower-case words joined by hyphens.
+        caption: What the figure shows, in MyST Markdown.
+        alt: What is seen, in words, for readers who cannot see it.
+        data: The drawn numbers, kept as CSV and linked under the figure.
+        invert: Turn light to dark in dark mode; pass False for heat maps and photographs.
+
+    Raises:
+        ValueError: A bad or taken name, an empty caption or alt text.
+    """
+    check_name(name)
+    caption, alt = one_line("caption", caption), one_line("alt", alt)
+    uri = svg_uri(fig)
+    plt.close(fig)
+    link, download = ("", "") if data is None else keep_csv(name, data.to_csv(index=False))
+    show(
+        Bundle(
+            html=_html(uri, caption, alt, link),
+            markdown=_markdown(uri, name, caption, alt, download, invert),
+            text=f"{caption}\n[{alt}]",
+        )
+    )
+
+
+def svg_text(fig: Figure) -> str:
+    """The figure as transparent SVG; the same figure gives the same text."""
+    buffer = io.StringIO()
+    # Letters become outlines: inside an <img> no font of the page can be used.
+    with mpl.rc_context({"svg.hashsalt": "paperlib", "svg.fonttype": "path"}):
+        fig.savefig(buffer, format="svg", transparent=True, bbox_inches="tight", metadata={"Date": None})
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]
+
+
+def svg_uri(fig: Figure) -> str:
+    """The figure as a ``data:`` address, which needs no file and no network."""
+    return "data:image/svg+xml;base64," + base64.b64encode(svg_text(fig).encode()).decode()
+
+
+def _markdown(uri: str, name: str, caption: str, alt: str, download: str, invert: bool) -> str:
+    # Alt text as JSON: without the quotes a '#' would cut it short.
+    options = [f":alt: {json.dumps(alt, ensure_ascii=False)}", f":name: fig-{name}"]
+    if invert:
+        options += [":class: dark-light", ":figclass: themed"]
+    body = f"{caption}\n\n{download}" if download else caption
+    return f"````{{figure}} {uri}\n" + "\n".join(options) + f"\n\n{body}\n````\n"
+
+
+def _html(uri: str, caption: str, alt: str, link: str) -> str:
+    return (
+        f"<figure><img src='{uri}' alt='{html.escape(alt, quote=True)}' style='background: white'>"
+        f"<figcaption>{html.escape(caption)} {link}</figcaption></figure>"
+    )

@@ -1,0 +1,122 @@
+"""Provenance: under which conditions a number was computed."""
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+PACKAGES = (
+    "paperlib", "numpy", "scipy", "pandas", "matplotlib", "pyarrow", "torch", "torchvision", "scikit-learn",
+    "opacus", "transformers",
+)  # fmt: skip
+
+
+def provenance(
+    *,
+    root: Path,
+    profile: str,
+    parameters: Mapping[str, Any],
+    seconds: float,
+    data: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Date, commit, versions, hardware, wall time and checksums of one run, as JSON-ready values.
+
+    Args:
+        root: A folder of the checkout, for its commit.
+        profile: The profile run in.
+        parameters: Every parameter with the value used.
+        seconds: Wall time of the run.
+        data: Data file names with their SHA-256.
+    """
+    return {
+        "date": utc_now(),
+        **code_version(root),
+        "profile": profile,
+        "parameters": dict(parameters),
+        "seconds": round(seconds, 2),
+        "python": platform.python_version(),
+        "packages": package_versions(),
+        **hardware(),
+        "data": dict(data or {}),
+    }
+
+
+def utc_now() -> str:
+    """The date and time in UTC, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def code_version(root: Path) -> dict[str, Any]:
+    """The commit of the checkout at ``root``, and whether files differ from it; None outside git."""
+    commit = _git(root, "rev-parse", "HEAD")
+    changes = _git(root, "status", "--porcelain", "--untracked-files=no")
+    return {"commit": commit, "dirty": None if changes is None else bool(changes)}
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=20, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of the packages that compute; those not installed are left out."""
+    found: dict[str, str] = {}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def hardware() -> dict[str, Any]:
+    """Processor, cores this process may use, GPU (None without one) and operating system."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    system = f"{platform.system()} {platform.machine()}"
+    return {"cpu": _processor(), "cores": cores, "gpu": gpu_name(), "system": system}
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return " ".join(line.partition(":")[2].split())
+    return platform.processor() or platform.machine()
+
+
+def gpu_name() -> str | None:
+    """Name and memory of the first NVIDIA GPU, asked from its driver; None without one."""
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return None
+    query = [tool, "--query-gpu=name,memory.total", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip().splitlines()[0] if done.stdout.strip() else None
+
+
+def describe(run: Mapping[str, Any]) -> list[str]:
+    """A run's provenance in a few lines, for a box on its page."""
+    commit = str(run.get("commit") or "")[:12] or "unknown"
+    changed = " with local changes" if run.get("dirty") else ""
+    versions = ", ".join(f"{name} {version}" for name, version in run["packages"].items())
+    data = ", ".join(f"{name} (SHA-256 {digest[:16]}…)" for name, digest in run["data"].items())
+    lines = [
+        f"Profile {run['profile']}; {run['date']}; {run['seconds']:.0f} s; commit {commit}{changed}",
+        f"{run['cpu']}, {run['cores']} cores, {run['gpu'] or 'no GPU'}, {run['system']}",
+        f"Python {run['python']}, {versions}",
+    ]
+    return [*lines, f"Data: {data}"] if data else lines

@@ -1,0 +1,142 @@
+"""`show_table`: a numbered, captioned table in the book, an HTML table in Jupyter, and its CSV."""
+
+import html
+import math
+import numbers
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from paperlib.core import round_down
+from paperlib.report.display import Bundle, check_name, keep_csv, one_line, show
+
+
+def show_table(
+    frame: pd.DataFrame, *, name: str, caption: str, lower_bounds: Iterable[str] = (), digits: int = 4
+) -> None:
+    """Show a table and keep its CSV.
+
+    In the book it is numbered and can be referred to as ``{numref}`tbl-<name>` ``. The CSV keeps
+    every digit; the page shows ``digits`` significant ones.
+
+    Args:
+        frame: The rows to show; the index is left out.
+        name: Slug, unique within the notebook: lower-case words joined by hyphens.
+        caption: What the table shows, in MyST Markdown.
+        lower_bounds: Columns that hold lower bounds: shown rounded down, never up.
+        digits: Significant digits shown.
+
+    Raises:
+        ValueError: A bad or taken name, an empty caption, an empty frame, an unknown column.
+
+    >>> frame = pd.DataFrame({"m": [100, 400], "epsilon": [0.5, 1.6308]})
+    >>> show_table(frame, name="gain", caption="Epsilon over m", lower_bounds=["epsilon"])
+    Epsilon over m
+    | m   | epsilon |
+    | --- | ------- |
+    | 100 | 0.5     |
+    | 400 | 1.63    |
+    """
+    check_name(name)
+    caption = one_line("caption", caption)
+    if frame.empty:
+        raise ValueError(f"frame: the table {name!r} has no cells")
+    shown = _as_text(frame, _known_columns(frame, lower_bounds), digits)
+    link, download = keep_csv(name, frame.to_csv(index=False))
+    pipes = pipe_table(shown)
+    show(
+        Bundle(
+            html=_html(shown, caption, link),
+            markdown=_markdown(pipes, name, caption, download),
+            text=f"{caption}\n{pipes}",
+        )
+    )
+
+
+def _known_columns(frame: pd.DataFrame, wanted: Iterable[str]) -> set[str]:
+    chosen = set(wanted)
+    if unknown := chosen - set(frame.columns):
+        raise ValueError(
+            f"lower_bounds: no column {', '.join(map(repr, sorted(unknown)))}; "
+            f"the columns are {', '.join(map(repr, frame.columns))}"
+        )
+    return chosen
+
+
+def _as_text(frame: pd.DataFrame, lower_bounds: set[str], digits: int) -> pd.DataFrame:
+    """Every cell as text, headings included; numbers keep their column's look."""
+    columns: dict[str, list[str]] = {}
+    for name in frame.columns:
+        down = name in lower_bounds
+        columns[str(name)] = [format_cell(value, digits=digits, down=down) for value in frame[name].tolist()]
+    return pd.DataFrame(columns)
+
+
+def format_cell(value: Any, *, digits: int = 4, down: bool = False) -> str:
+    """One cell as text: whole numbers in full, others with ``digits`` significant digits, "–" for missing.
+
+    >>> format_cell(0.000123456), format_cell(51200), format_cell(float("nan")), format_cell(True)
+    ('0.0001235', '51200', '–', 'yes')
+    >>> format_cell(1.63089, down=True)
+    '1.63'
+    """
+    if value is None or value is pd.NA or value is pd.NaT:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, numbers.Real):
+        return str(value)
+    number = float(value)
+    if math.isnan(number):
+        return "–"
+    if math.isinf(number):
+        return "∞" if number > 0 else "−∞"
+    if number.is_integer() and abs(number) < 1e9:
+        return str(int(number))
+    if down:
+        places = digits - 1 - math.floor(math.log10(abs(number)))
+        number = round_down(number, places)
+    return f"{number:.{digits}g}" if abs(number) < 1e6 else f"{number:.{digits}e}"
+
+
+def pipe_table(shown: pd.DataFrame) -> str:
+    """A Markdown pipe table of text cells.
+
+    >>> print(pipe_table(pd.DataFrame({"a": ["1|2"]})))
+    | a    |
+    | ---- |
+    | 1\\|2 |
+    """
+    escaped = [[_escape(name) for name in shown.columns]]
+    escaped += [[_escape(cell) for cell in row] for row in shown.itertuples(index=False)]
+    widths = [max(3, *(len(row[at]) for row in escaped)) for at in range(len(escaped[0]))]
+    lines = [
+        "| " + " | ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) + " |"
+        for row in escaped
+    ]
+    rule = "| " + " | ".join("-" * width for width in widths) + " |"
+    return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def _escape(cell: Any) -> str:
+    # Not str.split(), which would also break at a no-break space.
+    return re.sub(r"[ \t\r\n]+", " ", str(cell)).strip(" ").replace("|", "\\|")
+
+
+def _markdown(pipes: str, name: str, caption: str, download: str) -> str:
+    table = f"````{{table}} {caption}\n:name: tbl-{name}\n\n{pipes}\n````\n"
+    return f"{table}\n{download}\n" if download else table
+
+
+def _html(shown: pd.DataFrame, caption: str, link: str) -> str:
+    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in shown.columns)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>"
+        for row in shown.itertuples(index=False)
+    )
+    return (
+        f"<table><caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{rows}</tbody></table><p>{link}</p>"
+    )

@@ -1,0 +1,277 @@
+"""Run one notebook: everything happens in a temporary folder, and only a finished run leaves it."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from traitlets.config import Config
+
+from paperlib.io import RunResult, write_result, write_text
+from paperlib.report.display import NOTEBOOK_VARIABLE, RESULTS_VARIABLE
+from paperlib.report.provenance import describe, provenance
+from paperlib.report.records import RECORDS_FILE, USED_DATA_FILE
+from paperlib.running.parameters import (
+    check_parameters,
+    notebook_parameters,
+    parameters_cell,
+    read_notebook,
+    with_values,
+)
+from paperlib.running.project import Project
+from paperlib.running.sources import fingerprint, parameter_files
+
+PAGE = "notebook.ipynb"
+RESULT = "result.json"
+KERNEL_LOG = "kernel.log"
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+# A warning ends the run, as it would end a test. Deprecations are for the authors of the
+# packages that raise them.
+_STRICT = [
+    "import warnings as _warnings",
+    "_warnings.simplefilter('error')",
+    "[_warnings.simplefilter('default', _kind) for _kind in "
+    "(DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning)]",
+    "del _warnings",
+]
+
+
+class NotebookError(RuntimeError):
+    """A notebook stopped with an error; the message holds the cell and its traceback."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One run to do: a notebook with all its parameters."""
+
+    project: Project
+    stem: str
+    profile: str
+    parameters: Mapping[str, Any]
+
+    @property
+    def fingerprint(self) -> str:
+        """The hash of everything the run depends on."""
+        return fingerprint(self.project, self.stem, self.profile, self.parameters)
+
+
+def plan(
+    project: Project, name: str, *, profile: str = "default", given: Mapping[str, Any] | None = None
+) -> Job:
+    """Check everything about a run that can be checked before it starts.
+
+    Args:
+        project: The checkout.
+        name: The notebook's stem or path.
+        profile: Profile whose values come before ``given``.
+        given: Parameters set for this run, as values or as typed text.
+
+    Raises:
+        ValueError: Unknown notebook, profile or parameter, or a value of the wrong type.
+    """
+    path = project.notebook(name)
+    known = notebook_parameters(path)
+    preset = project.profile(profile).get(path.stem, {})
+    check_parameters(known, preset, f"profile {profile}, {path.stem}")
+    parameters = check_parameters(known, {**preset, **(given or {})}, path.stem)
+    return Job(project=project, stem=path.stem, profile=profile, parameters=parameters)
+
+
+@contextlib.contextmanager
+def finished_run(job: Job) -> Iterator[Path]:
+    """Run a notebook and yield the folder of its finished run, which is removed afterwards.
+
+    The folder holds the executed notebook, its CSVs and its result file. If the notebook fails
+    or is interrupted nothing is yielded; after a failure its log stays in ``runs/failed``.
+
+    Raises:
+        NotebookError: The notebook failed.
+        OutputError: A file could not be written.
+    """
+    job.project.runs.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=job.project.runs, prefix=f".{job.stem}-") as name:
+        folder = Path(name)
+        mark = job.fingerprint
+        started = time.monotonic()
+        notebook = _execute(job, folder)
+        seconds = time.monotonic() - started
+        _finish(job, folder, notebook, seconds, mark)
+        yield folder
+
+
+def _execute(job: Job, folder: Path) -> Any:
+    notebook = read_notebook(job.project.notebook(job.stem))
+    cell = parameters_cell(notebook, job.stem)
+    cell.source = with_values(cell.source, job.parameters)
+    variables = {
+        **{name: os.environ.get(name, "1") for name in THREADS},
+        RESULTS_VARIABLE: str(folder),
+        NOTEBOOK_VARIABLE: job.stem,
+        "PAPERLIB_PROGRESS": "0",
+        "MPLBACKEND": "agg",
+    }
+    with _variables(variables), _kernel() as config:
+        return _papermill(notebook, job, config, folder / KERNEL_LOG)
+
+
+def _papermill(notebook: Any, job: Job, config: Config, kernel_log: Path) -> Any:
+    with _standard_error_to(kernel_log), warnings.catch_warnings():
+        # Papermill and the kernel client warn about their own internals.
+        warnings.simplefilter("ignore")
+        import papermill
+        from papermill.exceptions import PapermillExecutionError
+
+        try:
+            return papermill.execute_notebook(
+                notebook, None, kernel_name="python3", progress_bar=False, config=config, start_timeout=120
+            )
+        except PapermillExecutionError as error:
+            raise NotebookError(_explain(job, error, kernel_log)) from None
+        except RuntimeError as error:
+            raise NotebookError(_explain_death(job, error, kernel_log)) from None
+
+
+def _keep_log(job: Job, text: str, kernel_log: Path) -> Path:
+    log = job.project.runs / "failed" / f"{job.stem}.log"
+    said = kernel_log.read_text(encoding="utf-8", errors="replace")
+    head = f"{job.stem}, profile {job.profile}, parameters {dict(job.parameters)}"
+    write_text(log, f"{head}\n\n{text}\n\nThe kernel's own output:\n{said}")
+    return log.relative_to(job.project.root)
+
+
+def _explain_death(job: Job, error: Exception, kernel_log: Path) -> str:
+    shown = _keep_log(job, str(error), kernel_log)
+    return f"{job.stem} failed: {error}\n\nNothing was kept but this log: {shown}"
+
+
+def _explain(job: Job, error: Any, kernel_log: Path) -> str:
+    traceback = _ANSI.sub("", "\n".join(error.traceback))
+    shown = _keep_log(job, traceback, kernel_log)
+    return (
+        f"{job.stem} failed in cell [{error.exec_count}]: {error.ename}: {error.evalue}\n\n{traceback}\n\n"
+        f"Nothing was kept but this log: {shown}"
+    )
+
+
+@contextlib.contextmanager
+def _standard_error_to(path: Path) -> Iterator[None]:
+    """Send this process's standard error, which kernels share, to a file."""
+    sys.stderr.flush()
+    saved = os.dup(2)
+    try:
+        with path.open("wb") as file:
+            os.dup2(file.fileno(), 2)
+            yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+
+
+@contextlib.contextmanager
+def _variables(values: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _kernel() -> Iterator[Config]:
+    """A kernel's own sockets: two kernels that share one name wait for each other."""
+    client = {"extra_arguments": [f"--IPKernelApp.exec_lines={_STRICT!r}"]}
+    if os.name == "nt":
+        yield Config({"NotebookClient": client})
+        return
+    base = "/tmp" if os.path.isdir("/tmp") else None  # a socket's path may have 107 characters
+    folder = tempfile.mkdtemp(prefix="nb-", dir=base)
+    try:
+        yield Config({"NotebookClient": client, "KernelManager": {"transport": "ipc", "ip": f"{folder}/k"}})
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _finish(job: Job, folder: Path, notebook: Any, seconds: float, mark: str) -> None:
+    data = {**parameter_files(job.parameters), **_used_data(folder)}
+    origin = provenance(
+        root=job.project.root, profile=job.profile, parameters=job.parameters, seconds=seconds, data=data
+    )
+    result = RunResult(
+        notebook=job.stem,
+        profile=job.profile,
+        parameters=dict(job.parameters),
+        records=_lines(folder / RECORDS_FILE),
+        data=sorted(path.name for path in folder.glob("*.csv")),
+        provenance={**origin, "fingerprint": mark},
+    )
+    for name in (RECORDS_FILE, USED_DATA_FILE, KERNEL_LOG):
+        (folder / name).unlink(missing_ok=True)
+    write_text(folder / PAGE, nbformat.writes(_clean(notebook, provenance_box(job, origin))))
+    write_result(folder / RESULT, result)
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.is_file() else []
+
+
+def _used_data(folder: Path) -> dict[str, str]:
+    return {item["name"]: item["sha256"] for item in _lines(folder / USED_DATA_FILE)}
+
+
+def _clean(notebook: Any, box: str) -> Any:
+    """The notebook with its provenance box and without what only this machine knows."""
+    notebook.metadata.pop("papermill", None)
+    for cell in notebook.cells:
+        for key in ("papermill", "execution"):
+            cell.metadata.pop(key, None)
+    at = 1 if notebook.cells and notebook.cells[0].cell_type == "markdown" else 0
+    cell = nbformat.v4.new_markdown_cell(box, id="provenance")
+    notebook.cells.insert(at, cell)
+    return notebook
+
+
+def provenance_box(job: Job, origin: Mapping[str, Any]) -> str:
+    """The box of a page: profile, date, commit, hardware, versions, and the command that reruns it."""
+    rows = "\n".join(f"- {line}" for line in describe(origin))
+    return (
+        "```````{admonition} How these numbers were computed\n:class: note provenance\n\n"
+        f"{rows}\n- Run it again: `{rerun_command(job)}`\n```````\n"
+    )
+
+
+def rerun_command(job: Job) -> str:
+    """The command that repeats a run: only what differs from the profile is spelled out."""
+    preset = plan(job.project, job.stem, profile=job.profile).parameters
+    changed = [
+        f"{name}={_word(job.parameters[name])}" for name in preset if job.parameters[name] != preset[name]
+    ]
+    words = f' P="{" ".join(changed)}"' if changed else ""
+    return f"make run NB={job.stem}{words} PROFILE={job.profile}"
+
+
+def _word(value: Any) -> str:
+    text = (
+        value
+        if isinstance(value, str)
+        else json.dumps(value)
+        if isinstance(value, list | dict)
+        else repr(value)
+    )
+    return text.replace(" ", "") if isinstance(value, list | tuple | dict) else text

@@ -1,0 +1,249 @@
+"""A notebook's parameters: read from its own cell, checked before a run, written back into the cell."""
+
+import ast
+import io
+import json
+import tokenize
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a notebook: its name, default value and comment."""
+
+    name: str
+    default: Any
+    comment: str
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.default!r}" + (f"  # {self.comment}" if self.comment else "")
+
+
+def read_notebook(path: Path) -> Any:
+    """The notebook as nbformat 4.
+
+    Raises:
+        ValueError: Not a notebook.
+    """
+    try:
+        return nbformat.read(path, as_version=4)
+    except (nbformat.reader.NotJSONError, nbformat.ValidationError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not a notebook ({str(error).splitlines()[0][:200]})") from None
+
+
+def parameters_cell(notebook: Any, name: str) -> Any:
+    """The cell tagged ``parameters``.
+
+    Raises:
+        ValueError: There is none, or more than one.
+    """
+    tagged = [cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", [])]
+    if len(tagged) != 1:
+        raise ValueError(f"{name}: expected one cell tagged 'parameters', found {len(tagged)}")
+    return tagged[0]
+
+
+def notebook_parameters(path: Path) -> list[Parameter]:
+    """The parameters of a notebook, in the order of its cell.
+
+    Raises:
+        ValueError: No parameter cell, or one that holds more than names and literals.
+    """
+    return parse_parameters(parameters_cell(read_notebook(path), path.name).source, path.name)
+
+
+def parse_parameters(source: str, where: str) -> list[Parameter]:
+    """The parameters that a cell's source assigns.
+
+    Raises:
+        ValueError: Anything but ``name = literal`` lines.
+
+    >>> parse_parameters("m = 100  # records", "cell")
+    [Parameter(name='m', default=100, comment='records')]
+    """
+    comments = _comments(source)
+    found: list[Parameter] = []
+    for node in _assignments(source, where):
+        name = _target(node)
+        try:
+            default = ast.literal_eval(node.value)
+        except ValueError:
+            text = ast.unparse(node)
+            raise ValueError(
+                f"{where}: expected a literal value in the parameters cell, got {text}"
+            ) from None
+        found.append(Parameter(name, default, comments.get(node.end_lineno or node.lineno, "")))
+    return found
+
+
+def _assignments(source: str, where: str) -> list[Any]:
+    nodes = ast.parse(source).body
+    for node in nodes:
+        single = (
+            isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+        )
+        annotated = isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value
+        if not (single or annotated):
+            text = ast.unparse(node).splitlines()[0]
+            raise ValueError(f"{where}: the parameters cell holds more than 'name = value': {text}")
+    return nodes
+
+
+def _target(node: Any) -> str:
+    target: Any = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    return target.id
+
+
+def _comments(source: str) -> dict[int, str]:
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return {t.start[0]: t.string.lstrip("# ") for t in tokens if t.type == tokenize.COMMENT}
+
+
+def check_parameters(known: list[Parameter], given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Every parameter with its value: the given ones over the defaults.
+
+    Args:
+        known: The notebook's parameters.
+        given: Values by name, as Python values or as the text typed on a command line.
+        where: The notebook's name, for messages.
+
+    Raises:
+        ValueError: An unknown name or a value of another type; the message lists the known
+            parameters with defaults and comments.
+
+    >>> check_parameters([Parameter("delta", 0.0, "")], {"delta": "1e-5"}, "demo")
+    {'delta': 1e-05}
+    """
+    by_name = {parameter.name: parameter for parameter in known}
+    if unknown := sorted(set(given) - set(by_name)):
+        listed = "".join(f"\n  {parameter}" for parameter in known) or " none"
+        raise ValueError(
+            f"{where}: unknown parameter {', '.join(map(repr, unknown))}; the known ones are:{listed}"
+        )
+    values = {parameter.name: parameter.default for parameter in known}
+    for name, value in given.items():
+        values[name] = _convert(by_name[name], value, where)
+    return values
+
+
+def _convert(parameter: Parameter, value: Any, where: str) -> Any:
+    try:
+        return convert_like(value, parameter.default)
+    except (ValueError, SyntaxError):
+        raise ValueError(
+            f"{where}: parameter {parameter.name!r} should be {_kind(parameter.default)} like "
+            f"{parameter.default!r}, got {value!r}" + (f" ({parameter.comment})" if parameter.comment else "")
+        ) from None
+
+
+def _kind(default: Any) -> str:
+    names = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+    return names.get(type(default), f"a {type(default).__name__}")
+
+
+def convert_like(value: Any, default: Any) -> Any:
+    """``value`` with the type of ``default``; text is read as that type, nothing is rounded.
+
+    Raises:
+        ValueError: It is of another type.
+        SyntaxError: Text that should be a list or mapping but is not one.
+
+    >>> convert_like("1e-5", 0.1), convert_like(3, 0.1), convert_like("[1, 2]", [5])
+    (1e-05, 3.0, [1, 2])
+    """
+    if default is None:
+        return _literal(value)
+    if isinstance(default, str):
+        return _require(value, str)
+    if isinstance(default, bool):
+        return (
+            _TRUTH[value.lower()]
+            if str(value).lower() in _TRUTH and isinstance(value, str)
+            else _require(value, bool)
+        )
+    if isinstance(default, int):
+        return int(value) if isinstance(value, str) else _require(value, int)
+    if isinstance(default, float):
+        return (
+            float(value)
+            if isinstance(value, str | int | float) and not isinstance(value, bool)
+            else _refuse()
+        )
+    if isinstance(value, str):
+        value = _container(value)
+    if isinstance(default, list | tuple):
+        items = _require(list(value) if isinstance(value, tuple) else value, list)
+        return type(default)(convert_like(item, default[0]) if default else item for item in items)
+    return _require(value, type(default))
+
+
+def _require(value: Any, kind: type) -> Any:
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise ValueError
+    return value
+
+
+def _refuse() -> float:
+    raise ValueError
+
+
+def _literal(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return value
+
+
+def _container(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return ast.literal_eval(text)
+
+
+def parse_assignments(words: list[str]) -> dict[str, str]:
+    """``name=value`` words as a mapping.
+
+    Raises:
+        ValueError: A word without ``=``, or a name given twice.
+
+    >>> parse_assignments(["m=100", "delta=1e-5"])
+    {'m': '100', 'delta': '1e-5'}
+    """
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name.strip().isidentifier():
+            raise ValueError(f"parameter: expected name=value, got {word!r}")
+        if name.strip() in found:
+            raise ValueError(f"parameter: {name.strip()!r} is given twice")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def with_values(source: str, values: Mapping[str, Any]) -> str:
+    """The parameter cell with other values; names, order and comments stay.
+
+    >>> with_values("m = 100  # records", {"m": 400})
+    'm = 400  # records'
+    """
+    lines = source.splitlines()
+    for node in reversed(_assignments(source, "parameters")):
+        name = _target(node)
+        if name not in values or values[name] == ast.literal_eval(node.value):
+            continue
+        first, last = node.value.lineno - 1, node.value.end_lineno - 1
+        # Offsets of the syntax tree count bytes.
+        head = lines[first].encode()[: node.value.col_offset].decode()
+        tail = lines[last].encode()[node.value.end_col_offset :].decode()
+        lines[first : last + 1] = [f"{head}{values[name]!r}{tail}"]
+    return "\n".join(lines)

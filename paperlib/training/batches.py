@@ -1,0 +1,130 @@
+"""Which records are in which batch, and the noise: drawn from the seed alone.
+
+One-at-a-time training, ensembles and Opacus all draw from here, by (seed, purpose, epoch). So they
+see the same batches, and an interrupted run resumes with nothing to restore but the epoch number.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+_PURPOSES = {"initial": 0, "order": 1, "poisson": 2, "noise": 3, "module": 4}
+
+
+def torch_seed(seed: int, purpose: str, epoch: int = 0) -> int:
+    """A 64-bit seed for torch, independent for each seed, purpose and epoch."""
+    words = np.random.SeedSequence([seed, _PURPOSES[purpose], epoch]).generate_state(1, np.uint64)
+    return int(words[0])
+
+
+def generator(seed: int, purpose: str, epoch: int = 0, device: torch.device | str = "cpu") -> torch.Generator:
+    """A torch generator of its own for each seed, purpose and epoch."""
+    return torch.Generator(device).manual_seed(torch_seed(seed, purpose, epoch))
+
+
+def shuffled(seed: int, epoch: int, examples: int) -> np.ndarray:
+    """The order in which one epoch of plain training goes through the records, shape (examples,).
+
+    >>> sorted(shuffled(0, 3, 4).tolist())
+    [0, 1, 2, 3]
+    """
+    return _numpy(seed, "order", epoch).permutation(examples)
+
+
+@dataclass(frozen=True, eq=False)
+class PoissonBatches:
+    """The batches of one epoch of DP-SGD.
+
+    Attributes:
+        records: Record numbers of all batches, one batch after the other.
+        starts: Where each batch starts in ``records``, and the end; shape (steps + 1,).
+    """
+
+    records: np.ndarray
+    starts: np.ndarray
+
+    def batch(self, step: int) -> np.ndarray:
+        """Record numbers of one batch, all different, possibly none."""
+        return self.records[self.starts[step] : self.starts[step + 1]]
+
+    def padded(self) -> np.ndarray:
+        """All batches as one array (steps, longest batch), -1 where there is no record."""
+        sizes = np.diff(self.starts)
+        steps = np.repeat(np.arange(len(sizes)), sizes)
+        columns = np.arange(len(self.records)) - np.repeat(self.starts[:-1], sizes)
+        table = np.full((len(sizes), max(1, int(sizes.max(initial=0)))), -1, dtype=np.int64)
+        table[steps, columns] = self.records
+        return table
+
+
+def poisson_batches(
+    seed: int, epoch: int, examples: int, *, rate: float, steps: int, shuffle: bool = False
+) -> PoissonBatches:
+    """Draw every record into every batch by its own coin, exactly.
+
+    The ``steps * examples`` coins are one long row; the gaps between heads are geometric, so the work
+    grows with the number of heads, not of coins.
+
+    Args:
+        seed: Of the model.
+        epoch: Counted from 0.
+        examples: Number of records.
+        rate: Chance of heads, in (0, 1].
+        steps: Batches in the epoch.
+        shuffle: Whether the order within a batch should not follow the record numbers (it does not
+            matter where each example is clipped by itself).
+
+    >>> batches = poisson_batches(0, 0, 1000, rate=0.1, steps=50)
+    >>> bool(4_500 < len(batches.records) < 5_500)
+    True
+    """
+    rng = _numpy(seed, "poisson", epoch)
+    coins = steps * examples
+    expected = rate * coins
+    heads = np.empty(0, dtype=np.int64)
+    while not len(heads) or heads[-1] < coins:
+        gaps = rng.geometric(rate, size=int(expected + 6 * np.sqrt(expected) + 16))
+        heads = np.concatenate([heads, (heads[-1] if len(heads) else -1) + np.cumsum(gaps)])
+    heads = heads[heads < coins]
+    step, record = np.divmod(heads, examples)
+    if shuffle:  # A random renaming of the records leaves the coins as fair as they were.
+        record = rng.permutation(examples)[record]
+    return PoissonBatches(record, np.searchsorted(step, np.arange(steps + 1)))
+
+
+class NoiseStreams:
+    """Standard normal noise for each model of a stack, from each model's own seed.
+
+    The numbers a model gets do not depend on which other models are in the stack. They do depend on
+    the kind of device.
+    """
+
+    def __init__(self, seeds: Sequence[int], size: int, device: torch.device) -> None:
+        self._seeds = seeds
+        self._device = device
+        # A launch costs more than the numbers on a GPU, so there several steps are drawn at once.
+        self._block = 8 if device.type == "cuda" else 1
+        self._drawn = torch.empty(len(seeds), self._block, size, device=device)
+        self._generators: list[torch.Generator] = []
+        self._used = self._block
+
+    def start(self, epoch: int, count: int) -> None:
+        """Begin an epoch with the first ``count`` models."""
+        self._generators = [generator(seed, "noise", epoch, self._device) for seed in self._seeds[:count]]
+        self._used = self._block
+
+    def next(self) -> Tensor:
+        """Noise for one step, shape (count, size); valid until the next call."""
+        if self._used == self._block:
+            for drawn, source in zip(self._drawn, self._generators, strict=False):
+                drawn.normal_(generator=source)
+            self._used = 0
+        self._used += 1
+        return self._drawn[: len(self._generators), self._used - 1]
+
+
+def _numpy(seed: int, purpose: str, epoch: int) -> np.random.Generator:
+    return np.random.default_rng([seed, _PURPOSES[purpose], epoch])

@@ -1,0 +1,67 @@
+"""Checkpoints: whole or absent, read without running code from the file, and matched to their run."""
+
+import os
+import pickle
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from paperlib.io import atomic_file
+
+_FORMAT = 1
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be used; it is left where it is."""
+
+
+def save_checkpoint(path: str | os.PathLike[str], run: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+    """Write ``state`` so that ``path`` holds either the old checkpoint or all of the new one.
+
+    Args:
+        path: Where to.
+        run: Plain values that say which run this is; loading asks for the same.
+        state: Tensors and plain values.
+
+    Raises:
+        OutputError: It cannot be written; the old checkpoint stays.
+    """
+    with atomic_file(path) as file:
+        torch.save({"format": _FORMAT, "run": dict(run), "state": dict(state)}, file)
+
+
+def load_checkpoint(
+    path: str | os.PathLike[str], run: Mapping[str, Any], *, device: torch.device | str = "cpu"
+) -> dict[str, Any] | None:
+    """Read the state of the same run; None where there is no checkpoint yet.
+
+    Only tensors and plain values are read (``weights_only=True``): a file cannot run code.
+
+    Raises:
+        CheckpointError: The file is damaged, or belongs to another run. It is never used silently,
+            nor removed.
+    """
+    source = Path(path)
+    if not source.exists():
+        return None
+    advice = "remove the file, or pass resume=False to start over"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about the format of files that fail right after
+            found = torch.load(source, map_location=device, weights_only=True)
+    except (RuntimeError, EOFError, OSError, ValueError, KeyError, pickle.UnpicklingError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise CheckpointError(f"{source} is not a whole checkpoint ({reason}); {advice}") from error
+    if not isinstance(found, dict) or found.get("format") != _FORMAT or "state" not in found:
+        raise CheckpointError(f"{source} is not a checkpoint of this library; {advice}")
+    if different := _differences(found["run"], dict(run)):
+        raise CheckpointError(f"{source} belongs to another run (different: {different}); {advice}")
+    return found["state"]
+
+
+def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    names = sorted(set(found) | set(wanted))
+    return ", ".join(name for name in names if found.get(name) != wanted.get(name))

@@ -1,0 +1,136 @@
+"""What one trained model is: a frozen, hashable, JSON-able description."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from paperlib.core import check_choice
+
+OPTIMIZERS = ("sgd", "adam")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """How to train one classifier.
+
+    With ``clip_norm`` set, training is DP-SGD: every batch is a Poisson sample of expected size
+    ``batch_size`` (each record is in it with probability batch_size / n, by its own coin), gradients
+    are clipped, and noise of standard deviation ``noise_multiplier * clip_norm`` is added to their sum
+    before momentum. Otherwise an epoch goes through shuffled batches, the last one possibly smaller.
+
+    Attributes:
+        widths: Of the MLP, inputs first; empty where a module is given instead.
+        epochs: Passes over the data, 0 or more; an epoch is ceil(n / batch_size) steps.
+        batch_size: Records in a batch (expected number under DP-SGD), 1 or more.
+        optimizer: "sgd" or "adam" (betas 0.9 and 0.999).
+        learning_rate: Above 0.
+        momentum: Of SGD, in [0, 1); Adam takes 0.
+        seed: Of the initial parameters, the batches and the noise, 0 or more.
+        clip_norm: Largest Euclidean norm of what is clipped, above 0; None trains without DP.
+        noise_multiplier: Noise in units of ``clip_norm``, 0 or more; needs ``clip_norm`` unless 0.
+        microbatches: What is clipped under DP-SGD. None, or ``batch_size`` and more: each example's
+            gradient. Fewer: the batch is dealt into this many groups and each group's *average*
+            gradient is clipped; 1 clips the average of the batch. One record then moves a clipped
+            average by up to twice ``clip_norm``, so the accountant's epsilon is **not** a guarantee
+            for a record (see ``record_level``).
+
+    Raises:
+        ValueError: A value is out of range; the message names it and what is allowed.
+
+    >>> TrainingConfig(widths=(108, 150, 1), epochs=5, batch_size=64, learning_rate=0.01).is_private
+    False
+    """
+
+    widths: tuple[int, ...] = ()
+    epochs: int
+    batch_size: int
+    optimizer: str = "sgd"
+    learning_rate: float
+    momentum: float = 0.0
+    seed: int = 0
+    clip_norm: float | None = None
+    noise_multiplier: float = 0.0
+    microbatches: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "widths", tuple(self.widths))
+        check_choice("optimizer", self.optimizer, OPTIMIZERS)
+        for name, least in (("epochs", 0), ("batch_size", 1), ("seed", 0)):
+            self._check(name, getattr(self, name) >= least, f"{least} or more")
+        self._check("learning_rate", 0 < self.learning_rate < math.inf, "a finite number above 0")
+        allowed_momentum = 1.0 if self.optimizer == "sgd" else 1e-300
+        self._check("momentum", 0 <= self.momentum < allowed_momentum, "[0, 1), and 0 with adam")
+        self._check("noise_multiplier", 0 <= self.noise_multiplier < math.inf, "a finite number, 0 or more")
+        if self.clip_norm is not None:
+            self._check("clip_norm", 0 < self.clip_norm < math.inf, "a finite number above 0, or None")
+        if self.microbatches is not None:
+            self._check("microbatches", self.microbatches >= 1, "1 or more, or None")
+        if not self.is_private and (self.noise_multiplier or self.microbatches):
+            raise ValueError("clip_norm: expected a number with noise_multiplier or microbatches, got None")
+
+    def _check(self, name: str, holds: bool, allowed: str) -> None:
+        if not holds:
+            raise ValueError(f"{name}: expected {allowed}, got {getattr(self, name)!r}")
+
+    @property
+    def is_private(self) -> bool:
+        """Whether gradients are clipped (DP-SGD; with noise 0 it promises nothing)."""
+        return self.clip_norm is not None
+
+    @property
+    def groups(self) -> int | None:
+        """Groups whose average is clipped; None where each example is clipped by itself."""
+        if self.microbatches is None or self.microbatches >= self.batch_size:
+            return None
+        return self.microbatches
+
+    @property
+    def record_level(self) -> bool:
+        """Whether the accountant's epsilon holds for adding or removing one record."""
+        return self.is_private and self.noise_multiplier > 0 and self.groups is None
+
+    @property
+    def batch_key(self) -> tuple[Any, ...]:
+        """Configs with equal keys train as one stack; the rest may differ from model to model."""
+        return (self.widths, self.batch_size, self.optimizer, self.is_private, self.groups)
+
+    def steps(self, examples: int) -> int:
+        """Optimizer steps in all on ``examples`` records."""
+        return self.epochs * self.steps_per_epoch(examples)
+
+    def steps_per_epoch(self, examples: int) -> int:
+        """ceil(examples / batch_size)."""
+        return -(-examples // self.batch_size)
+
+    def sampling_rate(self, examples: int) -> float:
+        """Chance of each record to be in a batch of DP-SGD."""
+        return min(1.0, self.batch_size / examples)
+
+    def expected_batch(self, examples: int) -> int:
+        """Expected number of records in a batch of DP-SGD."""
+        return min(self.batch_size, examples)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; ``from_dict`` reads them back.
+
+        >>> config = TrainingConfig(widths=(3, 1), epochs=1, batch_size=8, learning_rate=0.1)
+        >>> TrainingConfig.from_dict(config.to_dict()) == config
+        True
+        """
+        return {**asdict(self), "widths": list(self.widths)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "TrainingConfig":
+        """The config that ``to_dict`` wrote.
+
+        Raises:
+            ValueError: An unknown or a missing name.
+        """
+        known = {field.name for field in fields(cls)}
+        if unknown := sorted(set(values) - known):
+            raise ValueError(f"config: unknown {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+        missing = sorted({"epochs", "batch_size", "learning_rate"} - set(values))
+        if missing:
+            raise ValueError(f"config: {', '.join(missing)} missing")
+        return cls(**values)

@@ -1,0 +1,128 @@
+"""DP-SGD for one module of any architecture, through Opacus."""
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from opacus import GradSampleModule
+from opacus.optimizers import DPOptimizer
+from opacus.validators import ModuleValidator
+from torch import nn
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+
+from paperlib.training.batches import generator, poisson_batches
+from paperlib.training.config import TrainingConfig
+from paperlib.training.examples import Examples, check_examples, default_device
+from paperlib.training.fit import Fitted, TrainingRun, as_module, check_outputs, make_optimizer
+
+
+def fit_dp(
+    module_or_widths: nn.Module | Sequence[int],
+    x: Any,
+    y: Any,
+    *,
+    config: TrainingConfig,
+    device: torch.device | str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: int = 1,
+    resume: bool = True,
+    progress: bool = True,
+) -> Fitted:
+    """Train one classifier with DP-SGD, forming every example's gradient.
+
+    Guarantee:
+        ``privacy_of(config, len(x))``, in exact arithmetic: the noise is drawn from torch's generator
+        in float32, which resists a statistician and not an adversary who attacks floating point. The
+        batches are those of ``fit_ensemble`` for the same seed; the noise is not. ``losses`` are
+        statistics of the training data that the guarantee does not cover.
+
+    Args:
+        module_or_widths: A module, trained in place, or the widths of an MLP.
+        x: Records, shape (n, ...), finite.
+        y: Class numbers, shape (n,).
+        config: With ``clip_norm``, and clipping each example (``microbatches`` None).
+        device: With None, CUDA where there is one, else the CPU.
+        checkpoint: File to write while training, as in ``fit``.
+        checkpoint_every: Epochs, 1 or more.
+        resume: Whether to go on from ``checkpoint`` if it is there.
+        progress: Whether to show a bar.
+
+    Raises:
+        ValueError: Data that do not fit, a config without ``clip_norm`` or with microbatches, or a
+            module that mixes the records of a batch (batch norm).
+        CheckpointError: The checkpoint is damaged or of another run.
+        TrainingDiverged: The loss stopped being finite.
+
+    >>> config = TrainingConfig(epochs=1, batch_size=1, learning_rate=0.1, clip_norm=1, noise_multiplier=1)
+    >>> fitted = fit_dp((2, 4, 1), [[0.0, 1.0], [1.0, 0.0]], [0, 1], config=config, device="cpu")
+    >>> fitted.logits([[1.0, 1.0]]).shape
+    torch.Size([1, 1])
+    """
+    _check(config)
+    place = default_device(device)
+    module = as_module(module_or_widths, config).to(place)
+    data = check_examples(x, y, classes=check_outputs(module, x, place), device=place)
+    if problems := ModuleValidator.validate(module.train(), strict=False):
+        raise ValueError(f"module: expected layers that keep records apart; {problems[0]}")
+    per_example = GradSampleModule(module, loss_reduction="sum")
+    try:
+        private = DPOptimizer(
+            make_optimizer(module, config),
+            noise_multiplier=config.noise_multiplier,
+            max_grad_norm=config.clip_norm or 0.0,
+            expected_batch_size=config.expected_batch(len(data)),
+        )
+        one_epoch = _PrivateEpoch(per_example, private, config, data)
+        run = TrainingRun(module, private.original_optimizer, one_epoch, config, data)
+        return run.finish(checkpoint, every=checkpoint_every, resume=resume, progress=progress)
+    finally:
+        per_example.to_standard_module()
+
+
+def _check(config: TrainingConfig) -> None:
+    if not config.is_private:
+        raise ValueError("config: expected clip_norm for DP-SGD, got None; fit trains without DP")
+    if config.groups is not None:
+        raise ValueError(
+            f"config: expected microbatches None (each example clipped by itself), "
+            f"got {config.microbatches}; fit_ensemble clips averages of groups"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _PrivateEpoch:
+    """One epoch of Poisson batches; returns the mean loss of the records seen, 0 if none was."""
+
+    module: GradSampleModule
+    optimizer: DPOptimizer
+    config: TrainingConfig
+    data: Examples
+
+    def __call__(self, epoch: int) -> float:
+        config, device = self.config, self.data.y.device
+        self.optimizer.generator = generator(config.seed, "noise", epoch, device)
+        self.module.train()
+        examples = len(self.data)
+        steps, rate = config.steps_per_epoch(examples), config.sampling_rate(examples)
+        batches = poisson_batches(config.seed, epoch, examples, rate=rate, steps=steps)
+        total = torch.zeros((), device=device)
+        with warnings.catch_warnings():
+            # Records need no gradient of their own, and torch says so at every first layer.
+            warnings.filterwarnings("ignore", message="Full backward hook is firing")
+            for step in range(steps):
+                total += self._step(torch.from_numpy(batches.batch(step)).to(device))
+        return float(total) / max(1, len(batches.records))
+
+    def _step(self, batch: torch.Tensor) -> torch.Tensor:
+        self.optimizer.zero_grad()
+        logits, labels = self.module(self.data.x[batch]), self.data.y[batch]
+        if logits.shape[-1] == 1:
+            loss = binary_cross_entropy_with_logits(logits[..., 0], labels.to(logits.dtype), reduction="sum")
+        else:
+            loss = cross_entropy(logits, labels, reduction="sum")
+        loss.backward()
+        self.optimizer.step()
+        return loss.detach()

@@ -1,0 +1,273 @@
+"""Train one classifier, of any architecture, with checkpoints."""
+
+import hashlib
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+
+from paperlib.core import check_choice
+from paperlib.io import config_hash
+from paperlib.models import MLP
+from paperlib.training.batches import generator, shuffled, torch_seed
+from paperlib.training.checkpoints import CheckpointError, load_checkpoint, save_checkpoint
+from paperlib.training.config import TrainingConfig
+from paperlib.training.examples import Examples, check_examples, check_records, default_device
+from paperlib.training.progress import progress_bar
+
+
+class TrainingDiverged(ArithmeticError):
+    """The loss stopped being finite."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fitted:
+    """A trained classifier.
+
+    Attributes:
+        module: In evaluation mode, on the device it was trained on.
+        config: How it was trained.
+        losses: Mean training loss (cross-entropy) of each epoch, seen while training.
+    """
+
+    module: nn.Module
+    config: TrainingConfig
+    losses: tuple[float, ...]
+
+    def logits(self, x: Any, *, batch: int = 4096) -> Tensor:
+        """Logits, shape (n, outputs), float32, on the model's device."""
+        device = next(self.module.parameters()).device
+        with torch.inference_mode():
+            parts = [self.module(part.to(device)).float() for part in check_records(x).split(batch)]
+        return torch.cat(parts)
+
+
+def fit(
+    module_or_widths: nn.Module | Sequence[int],
+    x: Any,
+    y: Any,
+    *,
+    config: TrainingConfig,
+    device: torch.device | str | None = None,
+    precision: str = "float32",
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: int = 1,
+    resume: bool = True,
+    progress: bool = True,
+) -> Fitted:
+    """Train one classifier with cross-entropy.
+
+    Guarantee:
+        The result depends on the arguments alone, on a given device. A run that was interrupted and
+        resumed ends with the same bits as one that was not (on CUDA as far as its kernels are
+        deterministic). The global random state is left as it was.
+
+    Args:
+        module_or_widths: A module, trained in place from its present parameters, whose forward
+            takes (B, ...) and returns logits (B, outputs); or the widths of an MLP, initialised from
+            ``config.seed``.
+        x: Records, shape (n, ...), finite.
+        y: Class numbers, shape (n,); 0 or 1 for one output.
+        config: Without ``clip_norm``; DP-SGD is in ``fit_dp`` and ``fit_ensemble``.
+        device: With None, CUDA where there is one, else the CPU.
+        precision: "float32", or "bfloat16" to run under autocast.
+        checkpoint: File to write after every ``checkpoint_every`` epochs and after the last.
+        checkpoint_every: Epochs, 1 or more.
+        resume: Whether to go on from ``checkpoint`` if it is there.
+        progress: Whether to show a bar.
+
+    Raises:
+        ValueError: Data that do not fit the model, or a config with DP-SGD.
+        CheckpointError: The checkpoint is damaged or of another run.
+        TrainingDiverged: The loss stopped being finite; the last checkpoint is of the epoch before.
+
+    >>> config = TrainingConfig(epochs=2, batch_size=2, learning_rate=0.1)
+    >>> fitted = fit((2, 4, 1), [[0.0, 1.0], [1.0, 0.0]], [0, 1], config=config, device="cpu")
+    >>> len(fitted.losses), fitted.logits([[1.0, 1.0]]).shape
+    (2, torch.Size([1, 1]))
+    """
+    check_choice("precision", precision, ("float32", "bfloat16"))
+    if config.is_private:
+        raise ValueError("config: expected clip_norm None; train with DP-SGD through fit_dp or fit_ensemble")
+    place = default_device(device)
+    module = as_module(module_or_widths, config).to(place)
+    data = check_examples(x, y, classes=check_outputs(module, x, place), device=place)
+    optimizer = make_optimizer(module, config)
+    one_epoch = _PlainEpoch(module, optimizer, config, data, precision == "bfloat16")
+    run = TrainingRun(module, optimizer, one_epoch, config, data, precision)
+    return run.finish(checkpoint, every=checkpoint_every, resume=resume, progress=progress)
+
+
+def as_module(module_or_widths: nn.Module | Sequence[int], config: TrainingConfig) -> nn.Module:
+    """The module itself, or an MLP initialised from the seed."""
+    if isinstance(module_or_widths, nn.Module):
+        return module_or_widths
+    mlp = MLP(tuple(module_or_widths))
+    if config.widths and config.widths != mlp.widths:
+        raise ValueError(
+            f"widths: expected those of config, {config.widths}, or none there; got {mlp.widths}"
+        )
+    return mlp.module(mlp.initial(generator(config.seed, "initial")))
+
+
+def check_outputs(module: nn.Module, x: Any, device: torch.device) -> int:
+    """Number of labels that the module can tell apart, found by running it on one record.
+
+    Raises:
+        ValueError: The records do not fit, or the output is not (B, outputs).
+    """
+    first = check_records(x)[:1].to(device)
+    if not len(first):
+        raise ValueError("x: expected at least one record, got none")
+    was_training = module.training
+    try:
+        with torch.inference_mode():
+            logits = module.eval()(first)
+    except RuntimeError as error:
+        raise ValueError(
+            f"x: records of shape {tuple(first.shape[1:])} do not fit the module: {error}"
+        ) from error
+    finally:
+        module.train(was_training)
+    if logits.ndim != 2 or len(logits) != 1:
+        raise ValueError(
+            f"module: expected logits of shape (B, outputs), got {tuple(logits.shape)} for B = 1"
+        )
+    return max(2, logits.shape[1])
+
+
+def mean_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """Mean cross-entropy, binary for one output."""
+    if logits.shape[-1] == 1:
+        return binary_cross_entropy_with_logits(logits[..., 0], labels.to(logits.dtype))
+    return cross_entropy(logits, labels)
+
+
+def make_optimizer(module: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
+    """The optimizer of ``config``, with torch's fused kernels."""
+    parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    if config.optimizer == "adam":
+        return torch.optim.Adam(parameters, lr=config.learning_rate, fused=True)
+    return torch.optim.SGD(parameters, lr=config.learning_rate, momentum=config.momentum, fused=True)
+
+
+@contextmanager
+def seeded(seed: int, epoch: int, device: torch.device) -> Iterator[None]:
+    """Global random numbers (dropout) from the seed and the epoch, and the old state afterwards."""
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(torch_seed(seed, "module", epoch))
+        yield
+
+
+class TrainingRun:
+    """A module in training: everything a checkpoint has to hold, and the loop over the epochs."""
+
+    def __init__(
+        self,
+        module: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        one_epoch: Callable[[int], float],
+        config: TrainingConfig,
+        data: Examples,
+        precision: str = "float32",
+    ) -> None:
+        self._module, self._optimizer, self._one_epoch = module, optimizer, one_epoch
+        self._config, self._data, self._precision = config, data, precision
+        self._losses: list[float] = []
+
+    def finish(
+        self, checkpoint: str | os.PathLike[str] | None, *, every: int, resume: bool, progress: bool
+    ) -> Fitted:
+        """Train the epochs that are left, writing checkpoints."""
+        if every < 1:
+            raise ValueError(f"checkpoint_every: expected 1 or more, got {every}")
+        run = {} if checkpoint is None else self._identity()
+        device = self._data.y.device
+        if checkpoint is not None and resume:
+            self._restore(load_checkpoint(checkpoint, run, device=device))
+        epochs = self._config.epochs
+        with progress_bar(epochs, label="training", unit="epoch", show=progress) as bar:
+            bar.update(len(self._losses))
+            for epoch in range(len(self._losses), epochs):
+                with seeded(self._config.seed, epoch, device):
+                    self._losses.append(_finite(self._one_epoch(epoch), epoch))
+                bar.update()
+                if checkpoint is not None and ((epoch + 1) % every == 0 or epoch + 1 == epochs):
+                    save_checkpoint(checkpoint, run, self._state())
+        return Fitted(module=self._module.eval(), config=self._config, losses=tuple(self._losses))
+
+    def _identity(self) -> dict[str, Any]:
+        """What must be equal for a checkpoint to be of this run; a longer run may go on from a shorter."""
+        return {
+            "config": config_hash({**self._config.to_dict(), "epochs": "any", "precision": self._precision}),
+            "data": _fingerprint([self._data.x, self._data.y]),
+            "module": {name: list(tensor.shape) for name, tensor in self._module.state_dict().items()},
+        }
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "module": self._module.state_dict(),
+            "optimizer": self._optimizer.state_dict(),
+            "losses": list(self._losses),
+        }
+
+    def _restore(self, state: dict[str, Any] | None) -> None:
+        if state is None:
+            return
+        if len(state["losses"]) > self._config.epochs:
+            raise CheckpointError(
+                f"checkpoint: already has {len(state['losses'])} epochs, and config.epochs is "
+                f"{self._config.epochs}; ask for as many or more, or use another file"
+            )
+        self._module.load_state_dict(state["module"])
+        self._optimizer.load_state_dict(state["optimizer"])
+        self._losses = list(state["losses"])
+
+
+def _finite(loss: float, epoch: int) -> float:
+    if not math.isfinite(loss):
+        raise TrainingDiverged(f"the training loss is {loss} in epoch {epoch + 1}; lower learning_rate")
+    return loss
+
+
+@dataclass(frozen=True, eq=False)
+class _PlainEpoch:
+    """One pass over shuffled batches; returns the mean loss."""
+
+    module: nn.Module
+    optimizer: torch.optim.Optimizer
+    config: TrainingConfig
+    data: Examples
+    autocast: bool
+
+    def __call__(self, epoch: int) -> float:
+        device = self.data.y.device
+        total = torch.zeros((), device=device)
+        self.module.train()
+        order = torch.from_numpy(shuffled(self.config.seed, epoch, len(self.data))).to(device)
+        for batch in order.split(self.config.batch_size):
+            total += self._step(batch) * len(batch)
+        return float(total) / len(self.data)
+
+    def _step(self, batch: Tensor) -> Tensor:
+        self.optimizer.zero_grad()
+        with torch.autocast(batch.device.type, dtype=torch.bfloat16, enabled=self.autocast):
+            logits = self.module(self.data.x[batch])
+        loss = mean_loss(logits.float(), self.data.y[batch])
+        loss.backward()
+        self.optimizer.step()
+        return loss.detach()
+
+
+def _fingerprint(tensors: Sequence[Tensor]) -> str:
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(str(tuple(tensor.shape)).encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:32]

@@ -1,0 +1,115 @@
+"""Forward, backward and clipping of stacked MLPs by hand: gradients of single examples are never formed.
+
+For a linear layer the gradient of one example is the outer product of the layer's input a and the
+loss's derivative d, so its squared norm is |d|^2 (|a|^2 + 1), and the sum of clipped gradients is one
+matrix product. For the sum over a group of examples the squared norm is the sum over pairs of
+(a_i . a_j + 1)(d_i . d_j). Shapes: K models, B records in a batch, G groups of B / G records.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+Layers = Sequence[tuple[Tensor, Tensor]]
+
+# Opacus divides by norm + 1e-6, which also keeps a zero gradient finite.
+_NORM_OFFSET = 1e-6
+
+
+def forward(layers: Layers, x: Tensor) -> tuple[list[Tensor], Tensor]:
+    """Inputs of every layer and the logits.
+
+    Args:
+        layers: Weights (K, inputs, outputs) and biases (K, 1, outputs).
+        x: Shape (K, B, inputs).
+
+    Returns:
+        Layer inputs, each (K, B, inputs), and logits (K, B, outputs).
+    """
+    inputs = [x]
+    for weights, biases in layers[:-1]:
+        inputs.append(torch.baddbmm(biases, inputs[-1], weights).relu_())
+    weights, biases = layers[-1]
+    return inputs, torch.baddbmm(biases, inputs[-1], weights)
+
+
+def loss_derivative(logits: Tensor, labels: Tensor) -> Tensor:
+    """Derivative of each example's cross-entropy by its logits, shape (K, B, outputs).
+
+    Args:
+        logits: Shape (K, B, outputs); one output is a binary logit.
+        labels: Shape (K, B).
+    """
+    if logits.shape[-1] == 1:
+        return torch.sigmoid(logits).sub_(labels[..., None])
+    return torch.softmax(logits, dim=-1).sub_(one_hot(labels, logits.shape[-1]))
+
+
+def derivatives(layers: Layers, inputs: Sequence[Tensor], top: Tensor) -> list[Tensor]:
+    """Derivative of each example's loss by the output of every layer, each (K, B, outputs)."""
+    found = [top]
+    for (weights, _), layer_input in zip(reversed(layers[1:]), reversed(inputs[1:]), strict=True):
+        below = torch.bmm(found[-1], weights.transpose(1, 2))
+        found.append(torch.ops.aten.threshold_backward(below, layer_input, 0))
+    return found[::-1]
+
+
+def square_norms(inputs: Sequence[Tensor], deltas: Sequence[Tensor], groups: int | None = None) -> Tensor:
+    """Squared norms of the gradients of single examples, or of the sums over groups.
+
+    Args:
+        inputs: Of each layer, (K, B, inputs).
+        deltas: Derivatives by each layer's output, (K, B, outputs).
+        groups: G equal groups of neighbours in the batch; None for single examples.
+
+    Returns:
+        Shape (K, B), or (K, G).
+    """
+    if groups is None:
+        return _total([_one(delta) * (_one(given) + 1) for given, delta in zip(inputs, deltas, strict=True)])
+    pairs = zip(inputs, deltas, strict=True)
+    return _total([_group_square_norms(_grouped(a, groups), _grouped(d, groups)) for a, d in pairs])
+
+
+def _one(values: Tensor) -> Tensor:
+    return torch.linalg.vector_norm(values, dim=-1).square_()
+
+
+def _total(parts: list[Tensor]) -> Tensor:
+    return torch.stack(parts).sum(0)
+
+
+def _grouped(values: Tensor, groups: int) -> Tensor:
+    models, batch, width = values.shape
+    return values.reshape(models * groups, batch // groups, width).unflatten(0, (models, groups))
+
+
+def _group_square_norms(given: Tensor, delta: Tensor) -> Tensor:
+    size, widths = given.shape[2], (given.shape[3], delta.shape[3])
+    if size * sum(widths) <= widths[0] * widths[1]:  # Pairs of examples are fewer than weights.
+        between = torch.matmul(given, given.transpose(-1, -2)) + 1
+        return (between * torch.matmul(delta, delta.transpose(-1, -2))).sum((-1, -2))
+    weights = torch.matmul(given.transpose(-1, -2), delta)
+    return weights.square().sum((-1, -2)) + delta.sum(2).square().sum(-1)
+
+
+def clip_factors(squares: Tensor, clip_norm: Tensor) -> Tensor:
+    """What each gradient is multiplied by so that its norm is at most ``clip_norm``.
+
+    Args:
+        squares: Squared norms, shape (K, G).
+        clip_norm: Shape (K, 1).
+    """
+    return (clip_norm / (squares.sqrt() + _NORM_OFFSET)).clamp_(max=1)
+
+
+def write_gradients(layers: Layers, inputs: Sequence[Tensor], deltas: Sequence[Tensor]) -> None:
+    """Write the gradient summed over the batch into the views ``layers`` of a gradient matrix."""
+    for (weights, biases), given, delta in zip(layers, inputs, deltas, strict=True):
+        if weights.dtype == given.dtype:
+            weights.baddbmm_(given.transpose(1, 2), delta, beta=0)
+        else:
+            weights.copy_(torch.bmm(given.transpose(1, 2), delta))
+        biases.copy_(delta.sum(1, keepdim=True))

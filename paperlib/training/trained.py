@@ -1,0 +1,155 @@
+"""Trained models of one shape, and what they say of records."""
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from paperlib.models import MLP, margin_loss
+from paperlib.models.arrays import check_labels
+from paperlib.training.config import TrainingConfig
+from paperlib.training.examples import check_records
+from paperlib.training.ghost import forward
+
+# Numbers in one block of a forward pass over many records: 64 MiB in float32.
+_BLOCK = 2**24
+
+
+class DivergenceWarning(RuntimeWarning):
+    """Some models of an ensemble ended with parameters that are not finite; the others are fine."""
+
+
+def warn_of_divergence(diverged: dict[int, int], models: int) -> None:
+    """Say which models were lost, if any."""
+    if diverged:
+        named = ", ".join(f"{model} (epoch {epoch})" for model, epoch in sorted(diverged.items()))
+        message = f"{len(diverged)} of {models} models diverged: {named}; lower their learning rate"
+        warnings.warn(message, DivergenceWarning, stacklevel=3)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ensemble(ABC):
+    """Trained models of one shape, in the order of their configs.
+
+    Attributes:
+        configs: One for each model.
+        diverged: Models whose parameters are not finite, with the epoch (from 1) where that was
+            seen. Their logits are NaN.
+    """
+
+    configs: tuple[TrainingConfig, ...]
+    diverged: dict[int, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.configs)
+
+    @abstractmethod
+    def model(self, index: int) -> nn.Module:
+        """Model ``index`` as a module of its own.
+
+        Raises:
+            IndexError: There is no such model.
+        """
+
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """Tensors and plain values that ``torch.save`` writes and ``weights_only=True`` reads."""
+
+    @property
+    @abstractmethod
+    def _width(self) -> int:
+        """Numbers held for each record and model in a forward pass, roughly."""
+
+    @abstractmethod
+    def _logits_of(self, x: Tensor) -> Tensor: ...
+
+    @abstractmethod
+    def _checked(self, x: Any) -> Tensor: ...
+
+    def logits(self, x: Any) -> Tensor:
+        """Logits of every model on every record, shape (K, n, outputs), on the models' device.
+
+        Args:
+            x: Records, shape (n, inputs).
+        """
+        return torch.cat(list(self._blocks(x)), dim=1)
+
+    def margin_losses(self, x: Any, y: Any) -> np.ndarray:
+        """``paperlib.models.margin_loss`` of every model on every record, float64, shape (K, n).
+
+        Raises:
+            ValueError: Labels that do not fit ``x``.
+        """
+        return self._map(x, y, margin_loss)
+
+    def accuracies(self, x: Any, y: Any) -> np.ndarray:
+        """Share of the records that each model gets right, shape (K,)."""
+        return self._map(x, y, _is_right).mean(axis=1)
+
+    def _map(self, x: Any, y: Any, function: Any) -> np.ndarray:
+        labels = check_labels(y, torch.iinfo(torch.int32).max, len(x))
+        found, start = [], 0
+        for block in self._blocks(x):
+            end = start + block.shape[1]
+            found.append(function(block, labels[start:end]).cpu().numpy())
+            start = end
+        return np.concatenate(found, axis=1)
+
+    def _blocks(self, x: Any) -> Iterator[Tensor]:
+        """Logits of some records at a time, so that memory stays bounded."""
+        records = self._checked(x)
+        for part in records.split(max(1, _BLOCK // (len(self) * self._width))):
+            with torch.inference_mode():
+                yield self._logits_of(part)
+
+
+def _is_right(logits: Tensor, labels: Tensor) -> Tensor:
+    if logits.shape[-1] == 1:
+        return (logits[..., 0] > 0) == (labels.to(logits.device) == 1)
+    return logits.argmax(-1) == labels.to(logits.device)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MLPEnsemble(Ensemble):
+    """Trained MLPs.
+
+    Attributes:
+        parameters: Shape (K, size), laid out as ``MLP.views`` reads them.
+    """
+
+    parameters: Tensor
+
+    @property
+    def mlp(self) -> MLP:
+        return MLP(self.configs[0].widths)
+
+    def model(self, index: int) -> nn.Module:
+        return self.mlp.module(self.parameters[range(len(self))[index]])
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "configs": [config.to_dict() for config in self.configs],
+            "diverged": dict(self.diverged),
+            "parameters": self.parameters,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "MLPEnsemble":
+        """The ensemble whose ``state`` this is."""
+        configs = tuple(TrainingConfig.from_dict(values) for values in state["configs"])
+        return cls(configs=configs, diverged=dict(state["diverged"]), parameters=state["parameters"])
+
+    @property
+    def _width(self) -> int:
+        return max(self.mlp.widths)
+
+    def _logits_of(self, x: Tensor) -> Tensor:
+        return forward(self.mlp.views(self.parameters), x.expand(len(self), *x.shape))[1]
+
+    def _checked(self, x: Any) -> Tensor:
+        return check_records(x, self.mlp.inputs).to(self.parameters.device)

@@ -1,0 +1,127 @@
+"""Dataset inference finds what was trained on, and its p-values are uniform where nothing was."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom, kstest
+
+from paperlib.attacks import dataset_inference
+from paperlib.attacks.dataset_inference import infer_dataset, rank_test, ranks_and_positions
+from tests.validity.coverage import assert_rate_at_most
+
+
+def features(identifiers, alternatives, shift, seed):
+    """Correlated attacks; the identifier's scores are shifted by ``shift`` deviations."""
+    rng = np.random.default_rng(seed)
+    shared = rng.normal(size=(identifiers, 1 + alternatives, 1))
+    table = 0.7 * shared + 0.7 * rng.normal(size=(identifiers, 1 + alternatives, 4))
+    table += rng.normal(size=(identifiers, 1, 4))  # what the context does to all candidates alike
+    table[:, 0, :2] += shift
+    return table
+
+
+@pytest.fixture
+def linear(monkeypatch):
+    """A linear classifier in place of the trees: the same schedule, a thousand times faster."""
+
+    def fitted(table, trees):
+        centre = table.mean(axis=1)
+        weights = np.linalg.pinv(np.cov(table.reshape(-1, table.shape[2]).T)) @ (table[:, 0] - centre).mean(0)
+        return lambda held: held @ weights
+
+    monkeypatch.setattr(dataset_inference, "_fitted", fitted)
+
+
+@pytest.mark.parametrize("schedule", ["forward", "kfold"])
+def test_trained_sets_are_found(schedule):
+    found = infer_dataset(features(100, 31, 0.8, 1), schedule=schedule, trees=15)
+    assert found.p_value < 0.01
+    assert found.p_value_two_sided < 0.01
+    assert found.ranks.min() >= 1
+    assert found.ranks.max() <= 32
+    assert found.set_size == 32
+    assert schedule in str(found)
+
+
+def test_identifiers_that_rank_worse_are_no_evidence_of_training():
+    found = infer_dataset(features(60, 31, -0.8, 2)[..., :1], folds=2, trees=1)
+    worse = ranks_and_positions(features(60, 31, -0.8, 2)[..., 0], np.random.default_rng(0))[1]
+    assert rank_test(worse, one_sided=True) > 0.5
+    assert rank_test(worse, one_sided=False) < 0.01
+    assert found.p_value > 0  # trees may learn the sign from earlier folds
+
+
+def null_p_values(schedule, runs):
+    found = [infer_dataset(features(60, 15, 0.0, 1000 + s), schedule=schedule, seed=s) for s in range(runs)]
+    return np.array([(one.p_value, one.p_value_two_sided) for one in found])
+
+
+def test_forward_p_values_are_uniform_on_held_out_sets_and_kfold_ones_are_not(linear):
+    runs = 1_000
+    forward = null_p_values("forward", runs)
+    for level in (0.01, 0.05, 0.5):
+        for column in forward.T:
+            assert_rate_at_most(level, int((column <= level).sum()), runs)
+    assert min(kstest(column, "uniform").pvalue for column in forward.T) > 1e-6
+    kfold = null_p_values("kfold", runs)[:, 1]
+    with pytest.raises(AssertionError, match="allows"):
+        assert_rate_at_most(0.01, int((kfold <= 0.01).sum()), runs)
+
+
+def test_trees_reject_held_out_sets_at_the_nominal_rate():
+    runs = 40
+    found = [infer_dataset(features(40, 7, 0.0, s), folds=4, trees=3, seed=s).p_value for s in range(runs)]
+    assert_rate_at_most(0.05, int((np.array(found) <= 0.05).sum()), runs)
+
+
+def test_positions_of_discrete_ranks_are_uniform_and_plain_ranks_are_not():
+    """With 4 candidates the continuous test on ranks is far off; on positions it is exact."""
+    rng = np.random.default_rng(3)
+    p_values, coarse = [], []
+    for _ in range(2_000):
+        scores = rng.integers(0, 3, size=(30, 4)).astype(float)  # many ties
+        ranks, positions = ranks_and_positions(scores, rng)
+        p_values.append(rank_test(positions, one_sided=False))
+        coarse.append(rank_test((ranks - 0.5) / 4, one_sided=False))
+    low = int((np.array(p_values) <= 0.05).sum())
+    assert binom.ppf(1e-6, 2_000, 0.05) <= low <= binom.isf(1e-6, 2_000, 0.05)
+    assert kstest(p_values, "uniform").pvalue > 1e-6
+    assert kstest(coarse, "uniform").pvalue < 1e-6
+
+
+def test_ranks_are_uniform_under_ties_and_best_for_the_highest():
+    rng = np.random.default_rng(4)
+    ranks, positions = ranks_and_positions(np.zeros((20_000, 4)), rng)
+    counts = np.bincount(ranks, minlength=5)[1:]
+    assert (np.abs(counts - 5_000) < 5 * np.sqrt(5_000 * 0.75)).all()
+    assert ((positions > (ranks - 1) / 4) & (positions <= ranks / 4)).all()
+    assert ranks_and_positions(np.array([[2.0, 1.0], [0.0, 1.0]]), rng)[0].tolist() == [1, 2]
+
+
+def test_what_a_context_adds_to_all_candidates_does_not_matter():
+    table = features(50, 15, 0.5, 5)
+    moved = table + np.random.default_rng(6).normal(size=(50, 1, 4)) * 10
+    assert infer_dataset(table, trees=5).ranks.tolist() == infer_dataset(moved, trees=5).ranks.tolist()
+
+
+def test_attacks_that_say_nothing_are_harmless():
+    table = features(50, 15, 1.0, 7)
+    table[..., 3] = 5.0
+    assert infer_dataset(table, trees=10).p_value < 0.01
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        (np.zeros((4, 3)), {}, "features: expected shape"),
+        (np.zeros((4, 1, 2)), {}, "at least 1 alternative"),
+        (np.zeros((4, 3, 0)), {}, "1 attack"),
+        (np.full((4, 3, 2), np.nan), {}, "4 of 4 sets hold NaN"),
+        (np.zeros((4, 3, 2)), {"folds": 5}, "folds: expected 2 to the 4"),
+        (np.zeros((4, 3, 2)), {"folds": 1}, "folds"),
+        (np.zeros((9, 3, 2)), {"schedule": "loo"}, "schedule"),
+        (np.zeros((9, 3, 2)), {"trees": 0}, "trees"),
+    ],
+)
+def test_bad_input_is_named(table, options, message):
+    with pytest.raises(ValueError, match=message):
+        infer_dataset(table, **options)

@@ -1,0 +1,283 @@
+"""Scores of texts agree with a slow reference written from the formulas, on every path there is."""
+
+import os
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+
+from paperlib.attacks.language import ATTACKS, score_candidates, score_texts
+from paperlib.models.language import load_language_model, train_tokenizer
+
+CONTEXT = 128
+PREFIX = "nothing here was ever trained on"
+TEXTS = ["b7a1f3c2", "the cat sat on the mat", "deadbeef" * 5, "ab", "one two three four five six seven"]
+CONTEXTS = ["the hash is ", "yesterday ", "", "md5: ", "count with me: "]
+NEIGHBOURS = [
+    ["c8b2e4d3", "a6c1f1c1"],
+    ["the dog sat on the mat"],
+    ["feedbeef" * 5],
+    ["ac2", "xd"],
+    ["1 2 3 4"],
+]
+
+
+def tiny(kind: str, *, seed: int = 0, dtype: torch.dtype = torch.float32):
+    torch.manual_seed(seed)
+    if kind == "gpt2":
+        shape = GPT2Config(vocab_size=400, n_embd=32, n_layer=2, n_head=4, n_positions=CONTEXT)
+        model = GPT2LMHeadModel(shape)  # left in training mode, with dropout
+    else:
+        shape = LlamaConfig(
+            vocab_size=400,
+            hidden_size=32,
+            intermediate_size=48,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            max_position_embeddings=CONTEXT,
+        )
+        model = LlamaForCausalLM(shape)
+    for parameter in model.parameters():  # larger weights, so that predictions differ from uniform
+        parameter.data.mul_(4.0)
+    return model.to(dtype)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    found = train_tokenizer([*TEXTS, *CONTEXTS, PREFIX], 270, context=CONTEXT)
+    assert found.pad_token is None
+    return found
+
+
+@pytest.fixture(scope="module", params=["gpt2", "llama"])
+def model(request):
+    return tiny(request.param)
+
+
+def token_table(model, tokenizer, text, context="", prefix=""):
+    """Rows (log p, mean, deviation, margin) of the scored tokens, one text at a time, in float64."""
+    joint = tokenizer(context + text, return_offsets_mapping=True)
+    ids, offsets = joint["input_ids"], joint["offset_mapping"]
+    first = next(i for i, (_, end) in enumerate(offsets) if end > len(context)) if context else 1
+    before = tokenizer(prefix)["input_ids"] if prefix else []
+    model.eval()
+    with torch.no_grad():
+        logits = model(torch.tensor([before + ids])).logits[0].double().numpy()
+    rows = []
+    for place in range(max(1, first), len(ids)):
+        scores = logits[len(before) + place - 1]
+        chosen = ids[place]
+        logp = scores - scores.max() - np.log(np.exp(scores - scores.max()).sum())
+        p = np.exp(logp)
+        mean = (p * logp).sum()
+        deviation = np.sqrt((p * logp**2).sum() - mean**2)
+        rows.append((logp[chosen], mean, deviation, scores[chosen] - np.delete(scores, chosen).max()))
+    return np.array(rows)
+
+
+def lowest(values, k):
+    return np.mean(sorted(values)[: max(1, int(k * len(values)))])
+
+
+def reference_scores(model, other, tokenizer, text, context, prefix, neighbours, k):
+    table = token_table(model, tokenizer, text, context)
+    after = token_table(model, tokenizer, text, context, prefix)
+    loss = -table[:, 0].mean()
+    loss_other = -token_table(other, tokenizer, text, context)[:, 0].mean()
+    around = [token_table(model, tokenizer, near, context)[:, 0].mean() for near in neighbours]
+    return {
+        "loss": -loss,
+        "min_k": lowest(table[:, 0], k),
+        "min_k_pp": lowest((table[:, 0] - table[:, 1]) / table[:, 2], k),
+        "zlib": -loss / len(zlib.compress(text.encode())),
+        "hinge": table[:, 3].mean(),
+        "ratio": -loss / loss_other,
+        "difference": loss_other - loss,
+        "recall": after[:, 0].mean() / table[:, 0].mean(),
+        "recall_hinge": after[:, 3].mean() / table[:, 3].mean(),
+        "neighbourhood": -loss - np.mean(around),
+    }
+
+
+@pytest.mark.parametrize("contexts", [None, CONTEXTS], ids=["alone", "in context"])
+@pytest.mark.parametrize(("k", "batch_size"), [(0.2, 2), (0.5, 32)])
+def test_every_attack_equals_the_slow_reference(model, tokenizer, contexts, k, batch_size):
+    other = tiny("gpt2", seed=1)
+    frame = score_texts(
+        model,
+        tokenizer,
+        TEXTS,
+        contexts=contexts,
+        k=k,
+        batch_size=batch_size,
+        reference=other,
+        prefix=PREFIX,
+        neighbours=NEIGHBOURS,
+    )
+    assert tuple(frame.columns) == ATTACKS
+    for index, text in enumerate(TEXTS):
+        context = contexts[index] if contexts else ""
+        slow = reference_scores(model, other, tokenizer, text, context, PREFIX, NEIGHBOURS[index], k)
+        for name, value in slow.items():
+            assert frame[name][index] == pytest.approx(value, rel=1e-4, abs=1e-4), (name, text)
+
+
+def test_a_shared_context_is_computed_once_and_changes_nothing(model, tokenizer):
+    texts = [f"{n:08x}" for n in range(0, 10**9, 10**8 + 7)]
+    contexts = ["the md5 of the file that was downloaded yesterday is "] * len(texts)
+    options = {"contexts": contexts, "prefix": PREFIX, "batch_size": 3}
+    shared = score_texts(model, tokenizer, texts, **options)
+    apart = score_texts(model, tokenizer, texts, share_context=False, **options)
+    np.testing.assert_allclose(shared, apart, rtol=1e-4, atol=1e-4)
+
+
+def test_scores_do_not_depend_on_batches_order_or_mode(model, tokenizer):
+    one_by_one = score_texts(model, tokenizer, TEXTS, batch_size=1)
+    model.train()
+    together = score_texts(model, tokenizer, TEXTS[::-1], batch_size=64)[::-1]
+    assert model.training
+    np.testing.assert_allclose(one_by_one, together, rtol=1e-5, atol=1e-5)
+
+
+def test_a_text_longer_than_the_context_scores_each_token_once(tokenizer):
+    """The windows by hand: the first is full, each later one scores what follows half a window."""
+    model = tiny("llama")
+    text = "a1b2c3d4 the cat sat " * 20
+    ids = tokenizer(text, verbose=False)["input_ids"]
+    assert len(ids) > 2 * CONTEXT
+    expected, scored = [], 1
+    begin, half = 0, CONTEXT // 2
+    with torch.no_grad():
+        while scored < len(ids):
+            end = min(len(ids), begin + CONTEXT)
+            logp = model(torch.tensor([ids[begin:end]])).logits[0].double().log_softmax(-1)
+            expected += [float(logp[place - begin - 1, ids[place]]) for place in range(scored, end)]
+            scored, begin = end, end - half
+    assert len(expected) == len(ids) - 1
+    assert score_texts(model, tokenizer, [text])["loss"][0] == pytest.approx(np.mean(expected), abs=1e-4)
+    after_prefix = score_texts(model, tokenizer, [text], prefix=PREFIX)
+    assert np.isfinite(after_prefix.to_numpy()).all()
+
+
+def test_a_context_that_does_not_fit_loses_its_beginning(tokenizer):
+    model = tiny("llama")
+    context, text = "the cat sat on the mat " * 30, "deadbeef"
+    ids = tokenizer(context + text, verbose=False)["input_ids"]
+    kept = token_ids_after(tokenizer, context, text)
+    with torch.no_grad():
+        logp = model(torch.tensor([ids[-CONTEXT:]])).logits[0].double().log_softmax(-1)
+    expected = np.mean([float(logp[CONTEXT - kept + i - 1, ids[len(ids) - kept + i]]) for i in range(kept)])
+    found = score_texts(model, tokenizer, [text], contexts=[context], attacks=["loss"])["loss"][0]
+    assert found == pytest.approx(expected, abs=1e-4)
+
+
+def token_ids_after(tokenizer, context, text):
+    offsets = tokenizer(context + text, return_offsets_mapping=True, verbose=False)["offset_mapping"]
+    return sum(end > len(context) for _, end in offsets)
+
+
+def test_fewer_tokens_than_one_over_k_give_the_lowest_one(tokenizer):
+    model = tiny("gpt2")
+    table = token_table(model, tokenizer, "ab", "md5: ")
+    assert len(table) < 5
+    found = score_texts(model, tokenizer, ["ab"], contexts=["md5: "], k=0.2)
+    assert found["min_k"][0] == pytest.approx(table[:, 0].min(), abs=1e-4)
+
+
+def test_half_precision_stays_near_float32(tokenizer):
+    full = score_texts(tiny("llama"), tokenizer, TEXTS, attacks=["loss"])
+    half = score_texts(tiny("llama", dtype=torch.bfloat16), tokenizer, TEXTS, attacks=["loss"])
+    np.testing.assert_allclose(full, half, rtol=0.1)
+
+
+def test_a_vocabulary_of_equal_chances_and_a_certain_model_stay_finite(tokenizer):
+    model = tiny("gpt2")
+    for parameter in model.parameters():
+        parameter.data.zero_()
+    scores = score_texts(model, tokenizer, TEXTS, prefix=PREFIX)
+    assert np.isfinite(scores.to_numpy()).all()
+    assert scores["loss"].to_numpy() == pytest.approx(-np.log(400))
+    assert scores["min_k_pp"].to_numpy() == pytest.approx(0.0, abs=1.0)
+
+
+def test_candidates_come_back_as_sets(tokenizer):
+    model = tiny("gpt2")
+    sets = [["aa11", "bb22", "cc33"], ["dd44", "ee55", "ff66"]]
+    values, names = score_candidates(
+        model, tokenizer, sets, contexts=["x: ", "y: "], attacks=["loss", "hinge"]
+    )
+    assert values.shape == (2, 3, 2)
+    assert names == ("loss", "hinge")
+    flat = score_texts(model, tokenizer, ["ee55"], contexts=["y: "], attacks=["hinge"])
+    assert values[1, 1, 1] == pytest.approx(flat["hinge"][0], abs=1e-5)
+    with pytest.raises(ValueError, match="sizes"):
+        score_candidates(model, tokenizer, [["a1", "b2"], ["c3"]])
+
+
+@pytest.mark.parametrize(
+    ("texts", "options", "message"),
+    [
+        ("one string", {}, "put it in a list"),
+        ([], {}, "at least one text"),
+        (["a1b2", ""], {}, "index 1"),
+        ([None], {}, "non-empty strings"),
+        (TEXTS, {"attacks": ["los"]}, "attacks: expected different names"),
+        (TEXTS, {"attacks": []}, "attacks"),
+        (TEXTS, {"attacks": ["loss", "recall"]}, "prefix: needed for recall"),
+        (TEXTS, {"attacks": ["ratio"]}, "reference: needed"),
+        (TEXTS, {"attacks": ["neighbourhood"]}, "neighbours: needed"),
+        (TEXTS, {"k": 0.0}, "k: expected a share"),
+        (TEXTS, {"k": 1.5}, "k: expected a share"),
+        (TEXTS, {"batch_size": 0}, "batch_size: expected 1 or more"),
+        (TEXTS, {"contexts": ["a"]}, "contexts: expected 5"),
+        (TEXTS, {"contexts": "a"}, "one string"),
+        (TEXTS, {"neighbours": [["a1"]]}, "neighbours: expected 5"),
+        (TEXTS, {"neighbours": [["a1"]] * 4 + [[]]}, r"neighbours\[4\]"),
+        (TEXTS, {"prefix": ""}, "prefix"),
+        (TEXTS, {"prefix": "the cat sat on the mat " * 5}, "at most half"),
+        (TEXTS, {"max_length": 1}, "max_length: expected 2 to 128"),
+        (TEXTS, {"max_length": 129}, "max_length: expected 2 to 128"),
+        (["a"], {}, "nothing before"),
+    ],
+)
+def test_bad_input_is_named(tokenizer, texts, options, message):
+    with pytest.raises(ValueError, match=message):
+        score_texts(tiny("gpt2"), tokenizer, texts, **options)
+
+
+def test_a_model_that_returns_nan_is_refused_with_the_text(tokenizer):
+    model = tiny("llama")
+    model.model.embed_tokens.weight.data[tokenizer("zz")["input_ids"][0]] = torch.nan
+    with pytest.raises(ValueError, match=r"NaN or infinity.*texts\[1\]"):
+        score_texts(model, tokenizer, ["aabb", "zzzz", "ccdd"], batch_size=1, attacks=["loss"])
+
+
+def test_an_unknown_model_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(ValueError, match="expected a folder with a model or a name"):
+        load_language_model(tmp_path / "nothing here")
+    with pytest.raises(ValueError, match="dtype"):
+        load_language_model("x", dtype="float8")
+
+
+STORIES = Path(os.environ.get("PAPERLIB_DATA", "")) / "stories260k"
+
+
+@pytest.mark.skipif(not (STORIES / "model.safetensors").is_file(), reason="needs PAPERLIB_DATA/stories260k")
+def test_a_pretrained_model_from_a_folder_equals_the_slow_reference():
+    model, tokenizer = load_language_model(STORIES, device="cpu")
+    texts = ["Once upon a time, there was a little girl.", "Lily found e3b0c44298fc1c14 in the park."]
+    contexts = ["", "Tom said: "]
+    frame = score_texts(model, tokenizer, texts, contexts=contexts, prefix="The dog ran away.")
+    for index, text in enumerate(texts):
+        table = token_table(model, tokenizer, text, contexts[index])
+        assert frame["loss"][index] == pytest.approx(table[:, 0].mean(), abs=1e-4)
+        assert frame["min_k"][index] == pytest.approx(lowest(table[:, 0], 0.2), abs=1e-4)
+        standard = (table[:, 0] - table[:, 1]) / table[:, 2]
+        assert frame["min_k_pp"][index] == pytest.approx(lowest(standard, 0.2), rel=1e-4)
+        assert frame["hinge"][index] == pytest.approx(table[:, 3].mean(), abs=1e-4)
+    assert frame["loss"][0] > -1.5  # it knows how stories begin

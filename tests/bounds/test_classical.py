@@ -1,0 +1,251 @@
+"""Multi-run bounds against independent oracles, published values, and inputs at the edge."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.special import betaln, ndtr
+from scipy.stats import beta, binomtest, norm
+
+from paperlib.bounds import (
+    ErrorCounts,
+    audit_bayesian,
+    audit_clopper_pearson,
+    audit_gaussian_dp,
+    clopper_pearson_epsilon,
+    gaussian_dp_epsilon,
+)
+from paperlib.bounds.bayesian import posterior_cdf, posterior_quantile
+from paperlib.bounds.classical import epsilon_from_rates, gaussian_dp_mu
+from paperlib.bounds.error_rates import upper_rate
+from paperlib.core import MembershipScores
+
+SHAPES = [
+    ErrorCounts(5, 100, 50, 100),
+    ErrorCounts(0, 100, 50, 1_000),
+    ErrorCounts(0, 40, 0, 40),
+    ErrorCounts(20, 40, 20, 40),
+    ErrorCounts(3, 5_000, 4_000, 5_000),
+    ErrorCounts(1, 1, 0, 1),
+]
+AUDITS = [
+    audit_clopper_pearson,
+    lambda *args, **kwargs: audit_gaussian_dp(*args, **{"delta": 1e-5, **kwargs}),
+    audit_bayesian,
+]
+
+
+def scores(n=400, mu=1.5, seed=0):
+    rng = np.random.default_rng(seed)
+    return MembershipScores(rng.normal(size=n) + mu, rng.normal(size=n))
+
+
+@pytest.mark.parametrize("counts", SHAPES)
+def test_upper_rate_is_clopper_pearson(counts):
+    for errors, trials in (
+        (counts.false_positives, counts.nonmembers),
+        (counts.false_negatives, counts.members),
+    ):
+        interval = binomtest(errors, trials).proportion_ci(0.95, method="exact")
+        assert upper_rate(errors, trials, 0.025) == pytest.approx(interval.high, abs=1e-9)
+
+
+@pytest.mark.parametrize("counts", SHAPES)
+@pytest.mark.parametrize("delta", [0.0, 1e-3, 0.1])
+def test_clopper_pearson_by_hand(counts, delta):
+    ends = [
+        binomtest(errors, trials).proportion_ci(0.95, method="exact").high
+        for errors, trials in (
+            (counts.false_positives, counts.nonmembers),
+            (counts.false_negatives, counts.members),
+        )
+    ]
+    ratios = [max(1 - delta - a, 1e-300) / b for a, b in (ends, ends[::-1])]
+    result = audit_clopper_pearson(counts, delta=delta)
+    assert result.epsilon == pytest.approx(max(0.0, *np.log(ratios)), abs=1e-6)
+    assert (result.false_positive_upper, result.false_negative_upper) == pytest.approx(tuple(ends))
+
+
+def test_both_directions_of_the_definition_count():
+    """Few false positives or few false negatives refute equally."""
+    forward, backward = ErrorCounts(1, 1_000, 600, 1_000), ErrorCounts(600, 1_000, 1, 1_000)
+    assert audit_clopper_pearson(forward).epsilon == audit_clopper_pearson(backward).epsilon > 3
+
+
+def test_rates_at_the_corners():
+    assert epsilon_from_rates(0.0, 0.5) == np.inf
+    assert epsilon_from_rates(1.0, 0.0) == 0.0  # always guessing "member" shows nothing
+    assert epsilon_from_rates(0.0, 1.0) == 0.0
+    assert epsilon_from_rates(0.5, 0.5, 0.2) == 0.0
+
+
+def test_bounds_broadcast_like_single_audits():
+    grid = clopper_pearson_epsilon(np.arange(4)[:, None], 50, np.arange(3), 60)
+    assert grid.shape == (4, 3)
+    assert grid[2, 1] == audit_clopper_pearson(ErrorCounts(2, 50, 1, 60)).epsilon
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.5, 1.0, 3.0, 10.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.01])
+def test_gaussian_dp_conversion(mu, delta):
+    def gap(epsilon):
+        return ndtr(-epsilon / mu + mu / 2) - np.exp(epsilon) * ndtr(-epsilon / mu - mu / 2) - delta
+
+    expected = brentq(gap, 0.0, 200.0, xtol=1e-10) if gap(0.0) > 0 else 0.0
+    assert gaussian_dp_epsilon(mu, delta) == pytest.approx(expected, abs=2e-6)
+    assert gaussian_dp_epsilon(mu, delta) <= expected + 1e-6
+
+
+def test_gaussian_dp_check_value():
+    assert gaussian_dp_epsilon(1.0, 1e-5) == pytest.approx(4.3772, abs=1e-4)
+    assert gaussian_dp_epsilon(0.0, 1e-5) == 0.0
+    assert gaussian_dp_epsilon(0.1, 0.5) == 0.0
+
+
+def test_mu_by_hand_and_never_its_absolute_value():
+    x, y = (binomtest(k, 500).proportion_ci(0.95, method="exact").high for k in (80, 90))
+    assert gaussian_dp_mu(80, 500, 90, 500) == pytest.approx(norm.isf(x) - norm.ppf(y), abs=1e-8)
+    assert gaussian_dp_mu(420, 500, 410, 500) == 0.0
+    assert audit_gaussian_dp(ErrorCounts(420, 500, 410, 500), delta=1e-5).epsilon == 0.0
+
+
+def brute_posterior_cdf(epsilon, counts, delta):
+    """Adaptive quadrature over the false-positive rate itself, in log-odds."""
+    a, b = counts.false_positives + 0.5, counts.nonmembers - counts.false_positives + 0.5
+    fnr = beta(counts.false_negatives + 0.5, counts.members - counts.false_negatives + 0.5)
+    ratio, whole = np.exp(epsilon), 1 - delta
+
+    def integrand(z):
+        x = 1 / (1 + np.exp(-z))
+        least = max((whole - x) / ratio, whole - ratio * x)
+        log_density = -a * np.logaddexp(0, -z) - b * np.logaddexp(0, z) - betaln(a, b)
+        return np.exp(log_density) * fnr.sf(least)
+
+    kink = np.log(whole / (1 + ratio)) - np.log1p(-whole / (1 + ratio))
+    points = np.unique(np.clip([*np.linspace(-60, 60, 61), kink, *(kink + np.linspace(-2, 2, 17))], -60, 60))
+    return sum(quad(integrand, start, stop, epsabs=1e-12, limit=200)[0] for start, stop in pairwise(points))
+
+
+@pytest.mark.parametrize("counts", SHAPES)
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.0), (0.7, 0.0), (2.0, 0.01), (5.0, 0.1)])
+def test_posterior_against_quadrature(counts, epsilon, delta):
+    expected = brute_posterior_cdf(epsilon, counts, delta)
+    assert posterior_cdf(epsilon, counts, delta=delta) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("counts", SHAPES)
+def test_posterior_against_monte_carlo(counts):
+    rng, draws = np.random.default_rng(0), 200_000
+    x = rng.beta(0.5 + counts.false_positives, 0.5 + counts.nonmembers - counts.false_positives, draws)
+    y = rng.beta(0.5 + counts.false_negatives, 0.5 + counts.members - counts.false_negatives, draws)
+    epsilon = epsilon_from_rates(x, y, 1e-3)
+    for probability in (0.05, 0.5, 0.975):
+        quantile = posterior_quantile(probability, counts, delta=1e-3)
+        share = np.mean(epsilon <= quantile)
+        # Five standard errors; a quantile of 0 only says that the share below is at least that.
+        slack = 5 * np.sqrt(probability * (1 - probability) / draws)
+        assert share >= probability - slack
+        assert quantile == 0.0 or share <= probability + slack
+
+
+def test_bayesian_quantiles_are_in_order():
+    result = audit_bayesian(ErrorCounts(5, 100, 50, 100))
+    low, high = result.interval
+    assert 0 < low < result.epsilon < result.median < high
+    assert "Not a confidence bound" in result.claim
+
+
+def test_losses_and_scores_agree():
+    data = scores()
+    losses = MembershipScores(-data.member, -data.nonmember, higher_means_member=False)
+    a, b = audit_clopper_pearson(data, threshold=1.0), audit_clopper_pearson(losses, threshold=-1.0)
+    assert a.epsilon == b.epsilon > 0.5
+    assert a.counts == b.counts
+    first, second = audit_clopper_pearson(data), audit_clopper_pearson(losses)
+    assert first.epsilon == second.epsilon
+    assert first.threshold == -second.threshold
+
+
+def test_threshold_is_inclusive_on_ties():
+    counts = ErrorCounts.from_scores(MembershipScores([1.0, 1.0, 0.0], [1.0, 0.0]), 1.0)
+    assert counts == ErrorCounts(1, 2, 1, 3)
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_split_counts_errors_on_unseen_scores(audit):
+    result = audit(scores(), seed=4)
+    assert result.counts.members + result.counts.nonmembers == 400
+    assert any("seed 4" in text for text in result.assumptions)
+    assert result.threshold is not None
+    assert audit(scores(), seed=4).epsilon == result.epsilon > 0
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_results_state_their_claim(audit):
+    result = audit(ErrorCounts(5, 100, 20, 100), confidence=0.9)
+    for text in ("0.9", "add/remove", "Lower bound on the mechanism"):
+        assert text in result.claim
+    assert any("own training run" in text for text in result.assumptions)
+    assert json.loads(json.dumps(result.to_dict()))["epsilon"] == result.epsilon
+    assert "audit-result" in result._repr_html_()
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+@pytest.mark.parametrize(
+    "counts", [ErrorCounts(50, 100, 50, 100), ErrorCounts(1, 1, 1, 1), ErrorCounts(90, 100, 90, 100)]
+)
+def test_no_signal_gives_zero(audit, counts):
+    assert audit(counts).epsilon == 0.0
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ((-1, 10, 0, 10), "false_positives"),
+        ((0, 10, -1, 10), "false_negatives"),
+        ((11, 10, 0, 10), "false_positives: expected at most nonmembers = 10, got 11"),
+        ((0, 10, 11, 10), "false_negatives: expected at most members = 10, got 11"),
+        ((0, 0, 0, 10), "nonmembers"),
+        ((0, 10, 0, 0), "members"),
+        ((0.5, 10, 0, 10), "whole numbers"),
+        ((np.nan, 10, 0, 10), "NaN"),
+    ],
+)
+def test_bad_counts_name_the_argument(counts, message):
+    with pytest.raises(ValueError, match=message):
+        ErrorCounts(*counts)
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"confidence": 0.0}, "confidence"),
+        ({"confidence": 1.0}, "confidence"),
+        ({"delta": 1.0}, "delta"),
+        ({"delta": -1e-9}, "delta"),
+        ({"threshold": np.nan}, "threshold"),
+        ({"threshold": np.inf}, "threshold"),
+    ],
+)
+def test_bad_options_name_the_argument(audit, options, message):
+    with pytest.raises(ValueError, match=message):
+        audit(scores(20), **options)
+
+
+def test_gaussian_dp_needs_a_delta():
+    with pytest.raises(ValueError, match=r"delta.*infinite"):
+        audit_gaussian_dp(ErrorCounts(1, 10, 1, 10), delta=0.0)
+
+
+def test_threshold_with_counts_is_refused():
+    with pytest.raises(ValueError, match="threshold: allowed with scores only"):
+        audit_clopper_pearson(ErrorCounts(1, 10, 1, 10), threshold=0.5)
+
+
+def test_too_few_scores_to_split():
+    with pytest.raises(ValueError, match="too few to split"):
+        audit_clopper_pearson(MembershipScores([1.0], [0.0]))

@@ -1,0 +1,448 @@
+"""Epsilon*: check values, brute force, invariances, edges and bad input."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import bootstrap, norm
+
+from paperlib.bounds import epsilon_star, epsilon_star_from_rates, epsilon_star_normals
+from paperlib.bounds import epsilon_star_intervals as intervals
+from paperlib.bounds.epsilon_star_rates import EMPIRICAL_RANGE, TERMS, best_empirical_threshold
+from paperlib.bounds.normal_fit import fit_normal
+
+
+def gammas(n, shift, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.gamma(2, 5, n), rng.gamma(2 + shift, 5, n)
+
+
+def definition(tpr, fnr, fpr, tnr, delta):
+    """Equation 7, term by term, in plain floats."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = [(tpr - delta) / fpr, (tnr - delta) / fnr, (fnr - delta) / tnr, (fpr - delta) / tpr]
+    return math.log(max(1.0, *(float(np.nanmax(r)) for r in ratios)))
+
+
+def dense_grid(mean_train, std_train, mean_population, std_population, delta, points=400_001):
+    """The supremum on a fine grid with the allowed ends added, from scipy's own normals."""
+    train, population = norm(mean_train, std_train), norm(mean_population, std_population)
+    ends = [f(q) for f in (train.ppf, population.ppf) for q in (delta, 1 - delta)]
+    x = np.unique(np.concatenate([np.linspace(min(ends), max(ends), points), ends]))
+    tpr, fnr, fpr, tnr = train.sf(x), train.cdf(x), population.sf(x), population.cdf(x)
+    # The ends themselves, give or take rounding.
+    allowed = np.minimum.reduce([tpr, fnr, fpr, tnr]) >= delta * (1 - 1e-9)
+    return definition(tpr[allowed], fnr[allowed], fpr[allowed], tnr[allowed], delta)
+
+
+@pytest.mark.parametrize(
+    ("population", "expected"), [((3, 1), 9.239367), ((0.5, 1), 1.993091), ((0.5, 1.2), 4.433481)]
+)
+def test_normals_give_the_check_values(population, expected):
+    assert round(epsilon_star_normals(0, 1, *population, delta=1e-5), 6) == expected
+
+
+@pytest.mark.parametrize("delta", [1e-7, 1e-5, 1e-3, 0.05])
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (0, 1, 0.5, 1),
+        (0, 1, -0.5, 1.0001),
+        (2, 1, 2, 1.5),
+        (-7, 0.3, -6.5, 0.2),
+        (1, 5, 3, 0.5),
+        (0, 1, 2, 1.02),
+    ],
+)
+def test_normals_match_a_dense_grid(pair, delta):
+    assert epsilon_star_normals(*pair, delta=delta) == pytest.approx(dense_grid(*pair, delta), abs=1e-6)
+
+
+def test_normals_match_a_dense_grid_on_random_pairs():
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        pair = (rng.normal(), rng.uniform(0.2, 3), rng.normal(), rng.uniform(0.2, 3))
+        delta = 10 ** rng.uniform(-6, -1)
+        ours = epsilon_star_normals(*pair, delta=delta)
+        assert ours == pytest.approx(dense_grid(*pair, delta), abs=1e-6)
+
+
+def test_normals_stay_accurate_where_tails_underflow():
+    """At delta = 1e-280 the rates are near the smallest float, and ratios of cdfs would not do."""
+    value = epsilon_star_normals(0, 1, 1, 1, delta=1e-280)
+    edge = -norm.ppf(1e-280)
+    expected = norm.logsf(edge - 1) - norm.logsf(edge)
+    assert value == pytest.approx(expected, abs=1e-6)
+
+
+def test_normals_edges():
+    assert epsilon_star_normals(1, 2, 1, 2, delta=1e-6) == 0
+    assert epsilon_star_normals(0, 1, 100, 1, delta=1e-5) == pytest.approx(math.log((1 - 2e-5) / 1e-5))
+    meeting = 2 * -norm.ppf(1e-3)
+    limit = math.log((1 - 2e-3) / 1e-3)
+    assert epsilon_star_normals(0, 1, meeting * (1 - 1e-9), 1, delta=1e-3) == pytest.approx(limit, abs=1e-6)
+    assert epsilon_star_normals(0, 1, meeting * (1 + 1e-9), 1, delta=1e-3) == pytest.approx(limit)
+    assert epsilon_star_normals(0, 1, 0, 1, delta=0) == 0
+    assert epsilon_star_normals(0, 1, 0, 1.1, delta=0) == math.inf
+    assert epsilon_star_normals(0, 1, 5, 1, delta=0.4) == 0
+
+
+def test_normals_do_not_depend_on_unit_order_or_direction():
+    base = epsilon_star_normals(0.3, 1.1, 1.2, 0.7, delta=1e-4)
+    assert epsilon_star_normals(0.3 * 40 - 9, 44, 1.2 * 40 - 9, 28, delta=1e-4) == pytest.approx(
+        base, abs=1e-9
+    )
+    assert epsilon_star_normals(-0.3, 1.1, -1.2, 0.7, delta=1e-4) == pytest.approx(base, abs=1e-9)
+    assert epsilon_star_normals(1.2, 0.7, 0.3, 1.1, delta=1e-4) == pytest.approx(base, abs=1e-8)
+
+
+def test_normals_grow_with_the_gap_and_shrink_with_delta():
+    gaps = [epsilon_star_normals(0, 1, gap, 1, delta=1e-4) for gap in np.linspace(0, 8, 60)]
+    assert (np.diff(gaps) >= -1e-9).all()
+    deltas = [epsilon_star_normals(0, 1, 0.5, 1.3, delta=d) for d in np.geomspace(1e-9, 0.49, 60)]
+    assert (np.diff(deltas) <= 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "delta", "message"),
+    [
+        ((0, 0, 1, 1), 1e-5, "std_train: expected a finite number above 0"),
+        ((0, 1, 1, -1), 1e-5, "std_population"),
+        ((0, 1, 1, math.inf), 1e-5, "std_population"),
+        ((math.nan, 1, 1, 1), 1e-5, "mean_train"),
+        ((0, 1, math.inf, 1), 1e-5, "mean_population"),
+        ((0, 1, 1, 1), 0.5, "below 0.5"),
+        ((0, 1, 1, 1), -0.1, "delta"),
+        ((0, 1, 1, 1), 1, "delta"),
+        ((0, 1, 1, 1), math.nan, "delta"),
+        ((0, 1e-200, 1, 1e200), 1e-5, "out of all proportion"),
+    ],
+)
+def test_normals_refuse_bad_input(arguments, delta, message):
+    with pytest.raises(ValueError, match=message):
+        epsilon_star_normals(*arguments, delta=delta)
+
+
+def test_from_rates_is_equation_7():
+    rng = np.random.default_rng(1)
+    fpr, fnr = rng.uniform(0.001, 0.999, (2, 500))
+    ours = epsilon_star_from_rates(fpr, fnr, delta=0.01)
+    for value, t, eta in zip(ours, fpr, fnr, strict=True):
+        one = (np.array([r]) for r in (1 - eta, eta, t, 1 - t))
+        assert value == pytest.approx(definition(*one, 0.01), abs=1e-12)
+
+
+def test_from_rates_at_the_ends():
+    assert epsilon_star_from_rates(0, 0.5, delta=0.1) == math.inf
+    assert epsilon_star_from_rates(0, 1, delta=0.0) == 0
+    assert epsilon_star_from_rates(1, 0, delta=0.3) == 0
+    assert epsilon_star_from_rates([[0.1], [0.2]], [0.3, 0.4, 0.5], delta=0).shape == (2, 3)
+    with pytest.raises(ValueError, match=r"false_positive_rate: expected rates in \[0, 1\]"):
+        epsilon_star_from_rates(1.2, 0.5, delta=0)
+    with pytest.raises(ValueError, match="false_negative_rate"):
+        epsilon_star_from_rates(0.2, math.nan, delta=0)
+
+
+@pytest.mark.parametrize("rounding", [8, 0])
+@pytest.mark.parametrize("sizes", [(300, 300), (1500, 700)])
+def test_empirical_matches_a_loop_over_thresholds(sizes, rounding):
+    """With and without ties."""
+    train, population = (a[:n].round(rounding) for a, n in zip(gammas(1500, 1), sizes, strict=True))
+    best = 0.0
+    for tau in np.unique(np.concatenate([train, population])):
+        fnr, fpr = np.mean(train > tau), np.mean(population <= tau)
+        if 0.001 < fnr < 0.999 and 0.001 < fpr < 0.999:
+            rates = (np.array([r]) for r in (1 - fnr, fnr, fpr, 1 - fpr))
+            best = max(best, definition(*rates, 1e-4))
+    result = epsilon_star(train, population, method="empirical", delta=1e-4)
+    assert result.epsilon == pytest.approx(best, abs=1e-12)
+
+
+def test_empirical_leaves_out_rates_of_exactly_one_in_a_thousand():
+    train, population = np.arange(1000.0), np.arange(1000.0) + 0.5
+    result = epsilon_star(train, population, method="empirical", delta=0.0)
+    # At tau = 1 the rates are TPR 0.002 and FPR 0.001: left out. At tau = 2: 0.003 and 0.002.
+    assert result.epsilon == pytest.approx(math.log(1.5))
+
+
+def test_threshold_rates_are_those_of_the_losses():
+    train, population = gammas(5000, 2)
+    result = epsilon_star(train, population, method="empirical")
+    assert np.mean(population <= result.threshold) == pytest.approx(result.false_positive_rate)
+    assert np.mean(train > result.threshold) == pytest.approx(result.false_negative_rate)
+    rng = np.random.default_rng(2)
+    train, population = rng.normal(0, 1, 400_000), rng.normal(0.6, 1.3, 400_000)
+    result = epsilon_star(train, population, delta=0.02)
+    assert np.mean(population <= result.threshold) == pytest.approx(result.false_positive_rate, abs=0.01)
+    assert np.mean(train > result.threshold) == pytest.approx(result.false_negative_rate, abs=0.01)
+
+
+def test_transform_is_that_of_appendix_b():
+    train, population = gammas(2000, 1)
+    low, high = min(train.min(), population.min()), max(train.max(), population.max())
+    fits = []
+    for losses in (train, population):
+        p = np.exp(-((losses - low) / (high - low) + 1))
+        phi = np.log(p) - np.log(1 - p)
+        fits += [phi.mean(), phi.std()]
+    expected = epsilon_star_normals(*fits, delta=1e-4)
+    assert epsilon_star(train, population, delta=1e-4).epsilon == pytest.approx(expected, abs=1e-8)
+
+
+def test_default_delta_is_one_over_n_log_n_of_the_training_set():
+    train, population = gammas(500, 1)
+    assert epsilon_star(train[:300], population).delta == pytest.approx(1 / (300 * math.log(300)))
+
+
+@pytest.mark.parametrize("method", ["parametric", "empirical"])
+def test_unit_order_and_roles_do_not_matter(method):
+    train, population = gammas(800, 1)
+    options = {"method": method, "delta": 1e-4}
+    base = epsilon_star(train, population, **options)
+    moved = epsilon_star(7 * train - 30, 7 * population - 30, **options)
+    assert moved.epsilon == pytest.approx(base.epsilon, abs=1e-8)
+    assert moved.threshold == pytest.approx(7 * base.threshold - 30, abs=1e-5)
+    assert epsilon_star(train[::-1], population[::-1], **options).epsilon == pytest.approx(
+        base.epsilon, abs=1e-8
+    )
+    assert epsilon_star(population, train, **options).epsilon == pytest.approx(base.epsilon, abs=1e-8)
+
+
+def test_empirical_only_sees_the_order_of_losses():
+    train, population = gammas(800, 1)
+    base = epsilon_star(train, population, method="empirical")
+    assert epsilon_star(np.log(train), np.log(population), method="empirical").epsilon == base.epsilon
+
+
+@pytest.mark.parametrize("method", ["parametric", "empirical"])
+def test_identical_arrays_give_zero(method):
+    losses = gammas(300, 0)[0]
+    result = epsilon_star(losses, losses, method=method, confidence=0.95)
+    assert result.epsilon == 0
+    assert result.interval[0] == 0
+    assert result.term == "1"
+
+
+def test_separated_losses_give_the_ceiling_and_a_warning():
+    train, population = np.linspace(0, 1, 400), np.linspace(50, 51, 400)
+    result = epsilon_star(train, population, method="empirical", delta=1e-4, confidence=0.95)
+    assert result.epsilon == pytest.approx(math.log((0.999 - 1e-4) / 0.001))
+    assert result.epsilon == pytest.approx(result.ceiling)
+    assert "clipped" in result.warnings[0]
+    assert result.interval[1] == pytest.approx(result.ceiling)
+    assert 0 < result.interval[0] < result.ceiling
+    parametric = epsilon_star(train, population, delta=1e-4)
+    assert parametric.epsilon == pytest.approx(math.log((1 - 2e-4) / 1e-4))
+    assert parametric.epsilon == pytest.approx(parametric.ceiling)
+    assert any("clipped" in text for text in parametric.warnings)
+    assert train.max() < parametric.threshold < population.min()
+
+
+def test_constant_losses():
+    constant, varied = np.full(50, 2.0), gammas(50, 0)[0]
+    assert epsilon_star(constant, constant, method="empirical").epsilon == 0
+    assert epsilon_star(constant, constant + 1, method="empirical").epsilon > 5
+    with pytest.raises(ValueError, match="expected a spread of losses, they are all equal 2"):
+        epsilon_star(constant, constant)
+    with pytest.raises(ValueError, match=r"train_losses \(as fitted\): all 50 values equal"):
+        epsilon_star(constant, varied)
+    with pytest.raises(ValueError, match=r"population_losses \(as fitted\)"):
+        epsilon_star(varied, constant)
+
+
+def test_half_tied_members_are_clipped_not_lost():
+    """TPR jumps from 0 to 1 at one value: no threshold is allowed, yet the sets clearly differ."""
+    train, population = np.zeros(100), np.repeat([0.0, 1.0], 50)
+    result = epsilon_star(train, population, method="empirical", delta=0.0)
+    assert result.epsilon == pytest.approx(math.log(0.5 / 0.001))
+    assert result.warnings
+
+
+BAD_INPUT = [
+    ({"train": [1.0]}, "train_losses: expected at least 2 values, got 1"),
+    ({"population": []}, "population_losses: expected at least 2 values, got 0"),
+    ({"train": [1.0, math.nan, 2.0]}, "train_losses: 1 of 3 values are NaN"),
+    ({"population": [1.0, math.inf]}, "population_losses: 1 of 2 values are infinite"),
+    ({"train": ["a", "b"]}, "train_losses: expected real numbers"),
+    ({"train": [[1.0, 2.0]]}, "train_losses: expected a 1-D array"),
+    ({"train": [-1e308, 1e308], "delta": 0.1}, "too far apart for floats"),
+    ({"delta": -1e-9}, "delta"),
+    ({"delta": 1.0}, "delta"),
+    ({"delta": 0.5}, "below 0.5"),
+    ({"delta": 0}, "delta above 0"),
+    ({"delta": "small"}, "delta"),
+    ({"method": "kde"}, "method: expected one of 'parametric', 'empirical', got 'kde'"),
+    ({"transform": "logit"}, "transform"),
+    ({"confidence": 0}, "confidence"),
+    ({"confidence": 1.0}, "confidence"),
+    ({"confidence": 95}, "confidence"),
+    ({"interval_method": "bca"}, "interval_method: 'bca' needs a confidence"),
+    ({"interval_method": "band", "confidence": 0.9}, "interval_method"),
+    ({"interval_method": "delta", "confidence": 0.9, "method": "empirical"}, "interval_method"),
+    ({"train": [1.0, 2.0]}, r"1 / \(n log n\) at n = 2; pass another"),
+    ({"train": [1.0, 2.0, 3.0], "delta": 0.1, "confidence": 0.9}, "at least 20 losses"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD_INPUT)
+def test_bad_input_is_named(change, message):
+    train, population = gammas(100, 1)
+    options = {k: v for k, v in change.items() if k not in ("train", "population")}
+    with pytest.raises(ValueError, match=message):
+        epsilon_star(change.get("train", train), change.get("population", population), **options)
+
+
+def test_two_losses_suffice_for_a_point_estimate():
+    result = epsilon_star([1.0, 2.0], [1.5, 2.6], delta=0.01)
+    assert 0 < result.epsilon <= result.ceiling
+
+
+def test_result_says_what_it_supports():
+    train, population = gammas(2000, 1)
+    result = epsilon_star(train, population, confidence=0.9, delta=1e-5)
+    for words in (
+        "not a lower bound",
+        "delta = 1e-05",
+        "0.9",
+        "adjacency",
+        "training mechanism",
+        "one trained model",
+    ):
+        assert words in result.claim
+    assert result.fit_rejected
+    assert max(result.ks_p_values) < 0.01
+    assert any("rejected" in text for text in result.warnings)
+    assert any("extrapolation" in text for text in result.warnings)
+    assert f"{result.epsilon:.3f}" in str(result)
+    assert "nominal confidence 0.9" in result._repr_html_()
+    record = json.loads(json.dumps(result.to_dict()))
+    assert record["epsilon"] == result.epsilon
+    assert record["fit_train"]["size"] == 2000
+    assert result.term in TERMS
+    assert "No confidence" in epsilon_star(train, population).claim
+
+
+def test_good_fits_are_not_flagged():
+    rng = np.random.default_rng(0)
+    result = epsilon_star(rng.normal(0, 1, 3000), rng.normal(1, 1, 3000), transform="none", delta=0.05)
+    assert result.fit_rejected is False
+    assert not result.warnings
+    empirical = epsilon_star(rng.normal(0, 1, 3000), rng.normal(1, 1, 3000), method="empirical")
+    assert empirical.fit_rejected is None
+    assert empirical.ks_p_values is None
+
+
+@pytest.mark.parametrize("size", [30, 1000])
+def test_lilliefors_p_values_are_uniform_under_a_normal(size):
+    rng = np.random.default_rng(size)
+    p = np.array([fit_normal(rng.normal(3, 2, size)).ks_p_value for _ in range(4000)])
+    for level in (0.01, 0.05, 0.1, 0.5):
+        # Five standard errors, and a fifth of the level for the approximation.
+        assert abs((p <= level).mean() - level) <= 0.2 * level + 5 * math.sqrt(level / 4000)
+
+
+def test_plain_ks_p_values_would_not_be():
+    """The broken twin of the check above: the fit is to the same sample, so plain p-values are too large."""
+    rng = np.random.default_rng(3)
+    fits = [fit_normal(rng.normal(size=200)) for _ in range(1000)]
+    from scipy.stats import kstwo
+
+    plain = np.array([kstwo.sf(fit.ks_distance, 200) for fit in fits])
+    assert (plain <= 0.05).mean() < 0.005
+
+
+@pytest.mark.parametrize("method", ["parametric", "empirical"])
+@pytest.mark.parametrize("interval", ["default", "delta", "bca"])
+def test_intervals_hold_the_estimate_and_widen_with_confidence(method, interval):
+    if (method, interval) == ("empirical", "delta"):
+        interval = "band"
+    train, population = gammas(300, 1, seed=4)
+    chosen = None if interval == "default" else interval
+    widths = []
+    for confidence in (0.5, 0.9, 0.99):
+        result = epsilon_star(train, population, method=method, confidence=confidence, interval_method=chosen)
+        low, high = result.interval
+        assert 0 <= low <= high
+        if interval != "bca":  # BCa corrects for bias, and may leave the estimate out
+            assert low <= result.epsilon <= high
+        widths.append(high - low)
+    assert widths == sorted(widths)
+
+
+def test_region_interval_is_the_range_over_the_ellipse():
+    """Against a random search of the same ellipse."""
+    rng = np.random.default_rng(8)
+    train, population = rng.normal(0, 1, 400), rng.normal(0.7, 1.1, 400)
+    fits = fit_normal(-train), fit_normal(-population)
+    low, high = intervals.region_interval(*fits, 1e-4, 0.95)
+    centre, root = intervals._gap_and_log_ratio(*fits)
+    points = rng.normal(size=(2, 4000))
+    points *= intervals._reach(*fits, 0.95) * np.sqrt(rng.uniform(size=4000)) / np.linalg.norm(points, axis=0)
+    gap, log_ratio = centre[:, None] + root @ points
+    values = intervals.normals_epsilon(gap, np.exp(log_ratio), 1e-4)
+    assert low <= values.min() + 0.01
+    assert high >= values.max() - 0.01
+    assert low >= values.min() - 0.1
+    assert high <= values.max() + 0.1
+
+
+def test_covariance_of_the_fit_matches_simulation():
+    rng = np.random.default_rng(9)
+    train, population = rng.gamma(4, 1, (4000, 500)), rng.gamma(6, 1.2, (4000, 800))
+    gap = (population.mean(1) - train.mean(1)) / train.std(1)
+    estimates = np.stack([gap, np.log(population.std(1) / train.std(1))])
+    big = fit_normal(rng.gamma(4, 1, 10**6)), fit_normal(rng.gamma(6, 1.2, 10**6))
+    resized = [type(f)(**{**f.__dict__, "size": n}) for f, n in zip(big, (500, 800), strict=True)]
+    _, root = intervals._gap_and_log_ratio(*resized)
+    assert np.cov(estimates) == pytest.approx(root @ root.T, rel=0.12)
+
+
+def test_resampled_epsilons_match_one_by_one():
+    rng = np.random.default_rng(6)
+    a, b = rng.integers(0, 90, (7, 80)).astype(float), rng.integers(10, 100, (7, 60)).astype(float)
+    low, high = EMPIRICAL_RANGE
+    rows = intervals.resampled_empirical_epsilon(a, b, 1e-3, low=low, high=high)
+    ones = [
+        best_empirical_threshold(x, y, 1e-3, low=low, high=high).epsilon for x, y in zip(a, b, strict=True)
+    ]
+    assert rows == pytest.approx(ones)
+    mixed = intervals.resampled_empirical_epsilon(a, b[0], 1e-3, low=low, high=high)
+    assert mixed[0] == pytest.approx(ones[0])
+    normals = intervals.resampled_normals_epsilon(a, b, 1e-3)
+    one = epsilon_star(a[3], b[3], delta=1e-3, transform="none").epsilon
+    assert normals[3] == pytest.approx(one, abs=1e-8)
+
+
+def test_bca_is_scipys_on_the_same_statistic():
+    train, population = gammas(60, 2)
+
+    def statistic(a, b):
+        gap = (b.mean() - a.mean()) / a.std()
+        return epsilon_star_normals(0, 1, gap, b.std() / a.std(), delta=0.01)
+
+    ours = epsilon_star(
+        train, population, delta=0.01, confidence=0.9, transform="none", interval_method="bca", seed=3
+    )
+    # scipy resamples in batches; one draw at a time uses the generator in another order.
+    theirs = bootstrap(
+        (-train, -population),
+        statistic,
+        vectorized=False,
+        n_resamples=999,
+        confidence_level=0.9,
+        rng=np.random.default_rng(5),
+    ).confidence_interval
+    assert ours.interval == pytest.approx((theirs.low, theirs.high), abs=0.25)
+    again = epsilon_star(
+        train, population, delta=0.01, confidence=0.9, transform="none", interval_method="bca", seed=3
+    )
+    assert again.interval == ours.interval
+
+
+def test_bca_refuses_what_it_cannot_do():
+    train, population = gammas(2600, 1)
+    with pytest.raises(ValueError, match="at most 5000 losses in all, got 5200"):
+        epsilon_star(train, population, confidence=0.9, interval_method="bca")
+    with pytest.raises(ValueError, match="'bca' cannot correct these resamples"):
+        epsilon_star(np.zeros(30), np.ones(30), method="empirical", confidence=0.9, interval_method="bca")

@@ -1,0 +1,92 @@
+"""One-run f-DP: inverse curves, monotonicity, agreement with the written recursion, refusals."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from paperlib.bounds import audit_f_dp, f_dp_parameter, one_run_epsilon
+from paperlib.bounds.f_dp import inverse_blow_up
+from paperlib.core import MembershipScores
+
+Y = np.linspace(0, 1, 501)
+
+
+def blow_up(family, parameter, x, delta):
+    """1 - f(x), written from the definition of each trade-off curve."""
+    e = np.exp(parameter)
+    if family == "gaussian":
+        return 1 - norm.cdf(norm.ppf(1 - x) - parameter)
+    if family == "approximate":
+        return 1 - np.maximum.reduce([0 * x, 1 - delta - e * x, (1 - delta - x) / e])
+    with np.errstate(divide="ignore"):
+        return 1 - np.where(x < 1 / (2 * e), 1 - e * x, np.where(x <= 0.5, 1 / (4 * e * x), (1 - x) / e))
+
+
+@pytest.mark.parametrize("family", ["gaussian", "laplace", "approximate"])
+@pytest.mark.parametrize("parameter", [0.0, 0.4, 2.0])
+def test_inverse_is_the_smallest_preimage(family, parameter):
+    delta = 0.05 if family == "approximate" else 0.0
+    x = np.linspace(0, 1, 100_001)
+    grid = x[np.searchsorted(blow_up(family, parameter, x, delta), Y - 1e-12).clip(0, x.size - 1)]
+    np.testing.assert_allclose(inverse_blow_up(family, np.array(parameter), Y, delta), grid, atol=3e-5)
+
+
+def recursion(v, r, total, level, mu):
+    """The published algorithm, one guess at a time."""
+    right, wrong = level * v / total, level * (r - v) / total
+    for i in range(v - 1, -1, -1):
+        forced = max(wrong, norm.cdf(norm.ppf(right) - mu))
+        right, wrong = right + i / (r - i) * (forced - wrong), forced
+    return right + wrong > r / total
+
+
+@pytest.mark.parametrize(("v", "r", "total"), [(90, 100, 100), (45, 50, 200), (10, 10, 40), (300, 400, 400)])
+def test_parameter_is_the_turning_point_of_the_recursion(v, r, total):
+    mu = float(f_dp_parameter([v], [r], total=total)[0])
+    assert mu == 0.0 or recursion(v, r, total, 0.05, mu)
+    assert not recursion(v, r, total, 0.05, mu + 1e-5)
+
+
+def test_parameter_grows_with_correct():
+    for family in ("gaussian", "laplace", "approximate"):
+        found = f_dp_parameter(np.arange(61), np.full(61, 60), total=60, family=family)
+        assert (np.diff(found) >= -1e-6).all()
+        assert found[0] == 0.0
+
+
+def test_pure_family_is_close_to_the_binomial_bound():
+    found = float(f_dp_parameter([900], [1000], total=1000, family="approximate")[0])
+    assert one_run_epsilon(900, 1000) - 0.1 < found <= one_run_epsilon(900, 1000) + 0.02
+
+
+def test_audit_result():
+    rng = np.random.default_rng(0)
+    coins = rng.integers(0, 2, 1000)
+    scores = MembershipScores.from_labels(rng.normal(coins, 1.0), coins)
+    result = audit_f_dp(scores)
+    assert "Gaussian" in result.claim
+    assert result.epsilon > 0
+    assert json.loads(json.dumps(result.to_dict()))["family"] == "gaussian"
+    assert "Gaussian" not in audit_f_dp(scores, family="approximate").claim
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"delta": 0.0}, "delta"),
+        ({"family": "cauchy"}, "family"),
+        ({"confidence": 2}, "confidence"),
+        ({"guess": "grid"}, "guess"),
+        ({"threshold": np.nan}, "threshold"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        audit_f_dp(MembershipScores(np.arange(10.0), np.arange(10.0)), **options)
+
+
+def test_bad_counts_are_refused():
+    with pytest.raises(ValueError, match="correct"):
+        f_dp_parameter([11], [10], total=10)

@@ -1,0 +1,255 @@
+"""One-run audits: printed values, brute force, invariances, refusals."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from paperlib.bounds import audit_one_run, fair_coin_p_value, one_run_epsilon, one_run_p_value, play_game
+from paperlib.bounds.guess_paths import both_path, dyadic_counts, grid_path, member_path
+from paperlib.core import MembershipScores
+
+SEARCHES = ("anytime", "dyadic", "bonferroni", "split")
+
+
+def gaussian_scores(m):
+    """Seeded scores of known audits: fair coins, unit normals, members shifted by one."""
+    rng = np.random.default_rng(20250 + m)
+    labels = rng.integers(0, 2, m)
+    return MembershipScores.from_labels(rng.normal(size=m) + labels, labels)
+
+
+@pytest.mark.parametrize(
+    ("correct", "guesses", "value"),
+    [(90, 100, 1.630823), (100, 100, 3.492965), (5200, 10000, 0.046924), (50, 100, 0.0)],
+)
+def test_check_values_of_pure_dp(correct, guesses, value):
+    assert one_run_epsilon(correct, guesses) == pytest.approx(value, abs=1e-6)
+
+
+@pytest.mark.parametrize(("delta", "value"), [(1e-6, 2.020646), (1e-5, 2.015194), (1e-4, 1.927656)])
+def test_check_values_of_approximate_dp(delta, value):
+    found = one_run_epsilon(900, 1000, total=10_000, delta=delta)
+    assert found == pytest.approx(value, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("m", "delta", "least"),
+    [
+        (1000, 0, 1.51),
+        (10_000, 0, 2.15),
+        (100_000, 0, 2.57),
+        (1000, 1e-5, 1.45),
+        (10_000, 1e-5, 1.84),
+        (100_000, 1e-5, 2.02),
+    ],
+)
+def test_power_of_the_default_search(m, delta, least):
+    assert audit_one_run(gaussian_scores(m), delta=delta, guess="members").epsilon >= least
+
+
+@pytest.mark.parametrize(("m", "value"), [(1000, 1.285247), (10_000, 1.070357), (100_000, 1.151502)])
+def test_fixed_threshold_values_at_small_delta(m, value):
+    found = audit_one_run(gaussian_scores(m), delta=1e-5, guess="members", thresholds=1.0)
+    assert found.epsilon == pytest.approx(value, abs=1e-6)
+
+
+def test_dyadic_values():
+    found = [
+        audit_one_run(gaussian_scores(m), guess="members", thresholds="dyadic").epsilon
+        for m in (1000, 10_000)
+    ]
+    assert found == pytest.approx([1.521651, 2.099747], abs=1e-6)
+
+
+def test_counts_broadcast():
+    table = one_run_epsilon(np.array([[90], [95]]), np.array([100, 120]))
+    assert table.shape == (2, 2)
+    assert table[0, 0] == one_run_epsilon(90, 100)
+    assert one_run_p_value([90, 50], 100, [[1.0], [2.0], [3.0]]).shape == (3, 2)
+
+
+def test_bounds_grow_with_correct_and_shrink_with_delta_and_confidence():
+    correct = np.arange(101)
+    assert (np.diff(one_run_epsilon(correct, 100)) >= 0).all()
+    by_delta = [one_run_epsilon(95, 100, total=1000, delta=d) for d in (0, 1e-6, 1e-5, 1e-4, 1e-2)]
+    assert by_delta == sorted(by_delta, reverse=True)
+    by_confidence = [one_run_epsilon(95, 100, confidence=c) for c in (0.5, 0.9, 0.95, 0.999)]
+    assert by_confidence == sorted(by_confidence, reverse=True)
+
+
+def slow_paths(values, labels, ks):
+    """Top k as members and bottom k as non-members, by sorting and slicing."""
+    order = np.argsort(-values)
+    return [(2 * k, labels[order[:k]].sum() + (1 - labels[order[::-1][:k]]).sum()) for k in ks]
+
+
+def test_both_path_is_top_k_and_bottom_k():
+    rng = np.random.default_rng(3)
+    labels = rng.integers(0, 2, 40)
+    values = rng.normal(size=40)
+    path = both_path(MembershipScores.from_labels(values, labels))
+    assert list(zip(path.guesses, path.correct, strict=True)) == slow_paths(values, labels, range(1, 21))
+
+
+def test_tied_blocks_enter_whole():
+    scores = MembershipScores([3, 2, 2, 1], [2, 1, 1, 0])
+    top = member_path(scores)
+    assert top.guesses.tolist() == [1, 4, 7, 8]
+    assert top.correct.tolist() == [1, 3, 4, 4]
+    assert (both_path(scores).as_member + both_path(scores).as_nonmember <= 8).all()
+
+
+def test_binary_scores_guess_everybody():
+    path = both_path(MembershipScores([1] * 9 + [0], [0] * 7 + [1]))
+    assert path.guesses[-1] == 18
+    assert path.correct[-1] == 16
+
+
+def test_grid_path_depends_on_m_alone():
+    rng = np.random.default_rng(4)
+    paths = [grid_path(MembershipScores(rng.normal(size=50), rng.normal(size=50))) for _ in range(2)]
+    np.testing.assert_array_equal(paths[0].as_member, paths[1].as_member)
+    np.testing.assert_array_equal(paths[0].as_nonmember, paths[1].as_nonmember)
+
+
+def test_dyadic_counts_stop_at_the_smallest():
+    assert dyadic_counts(1000).tolist() == [1000, 500, 250, 125, 62, 31, 15]
+    assert dyadic_counts(5).tolist() == [5]
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("guess", ["both", "members"])
+def test_order_shift_scale_and_direction_do_not_matter(search, guess):
+    scores = gaussian_scores(1000)
+    reference = audit_one_run(scores, thresholds=search, guess=guess).epsilon
+    moved = MembershipScores(5 + 3 * scores.member, 5 + 3 * scores.nonmember)
+    flipped = MembershipScores(-scores.member, -scores.nonmember, higher_means_member=False)
+    for same in (moved, flipped):
+        assert audit_one_run(same, thresholds=search, guess=guess).epsilon == pytest.approx(
+            reference, abs=1e-9
+        )
+    if search != "split":
+        shuffled = MembershipScores(scores.member[::-1], scores.nonmember[::-1])
+        assert audit_one_run(shuffled, thresholds=search, guess=guess).epsilon == reference
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_curve_maximum_is_the_bound(search):
+    result = audit_one_run(gaussian_scores(1000), thresholds=search, delta=1e-6)
+    assert result.curve.bound.max() == pytest.approx(result.epsilon, abs=1e-7)
+    assert list(result.curve.columns) == ["guesses", "correct", "threshold", "bound"]
+
+
+def test_operating_point_recomputes_the_reported_counts():
+    scores = gaussian_scores(1000)
+    result = audit_one_run(scores, guess="both")
+    right = (scores.member >= result.high).sum() + (scores.nonmember <= result.low).sum()
+    wrong = (scores.nonmember >= result.high).sum() + (scores.member <= result.low).sum()
+    assert (right, right + wrong) == (result.correct, result.guesses)
+    assert result.false_positive_rate == (scores.nonmember >= result.high).mean()
+
+
+def test_the_search_is_paid_for():
+    """A bound that skips the price of its search would be larger."""
+    scores = gaussian_scores(1000)
+    path = member_path(scores)
+    unpaid = one_run_epsilon(path.correct, path.guesses).max()
+    for search in SEARCHES:
+        assert audit_one_run(scores, guess="members", thresholds=search).epsilon < unpaid
+
+
+def test_result_speaks_and_serialises():
+    result = audit_one_run(gaussian_scores(1000), delta=1e-5)
+    assert "not (epsilon, 1e-05)-differentially private" in result.claim
+    assert "adding or removing one example" in result.claim
+    assert "0.95" in result.claim
+    assert str(result).startswith("ε ≥ ")
+    assert "<details>" in result._repr_html_()
+    assert json.loads(json.dumps(result.to_dict()))["total"] == 1000
+
+
+def test_no_signal_claims_nothing():
+    scores = MembershipScores(np.arange(50.0), np.arange(50.0))
+    result = audit_one_run(scores)
+    assert result.epsilon == 0.0
+    assert "refutes no epsilon" in result.claim
+
+
+def test_perfect_separation():
+    result = audit_one_run(MembershipScores(np.arange(100, 200), np.arange(100)), thresholds=99.5)
+    assert result.epsilon == pytest.approx(one_run_epsilon(200, 200), abs=1e-9)
+
+
+def test_tiny_samples():
+    assert audit_one_run(MembershipScores([1.0], [0.0])).epsilon == 0.0
+    assert audit_one_run(MembershipScores([2.0, 1.0], [0.0])).epsilon == 0.0
+
+
+def test_unfair_counts_are_refused_with_advice():
+    rng = np.random.default_rng(0)
+    scores = MembershipScores(rng.normal(size=900), rng.normal(size=100))
+    with pytest.raises(ValueError, match=r"900 members and 100 non-members.*design=\"game\""):
+        audit_one_run(scores)
+    played = audit_one_run(scores, design="game")
+    assert played.total == 100
+    assert "one distribution" in played.assumptions[0]
+
+
+def test_fair_coin_p_value_is_the_two_sided_binomial():
+    for a, b in [(500, 500), (520, 480), (900, 100), (1, 0)]:
+        expected = min(1.0, 2 * binom.sf(max(a, b) - 1, a + b, 0.5))
+        assert fair_coin_p_value(a, b) == pytest.approx(expected, rel=1e-9)
+
+
+def test_game_shows_one_of_each_pair():
+    member, nonmember = np.arange(100.0), np.arange(100.0, 300)
+    played = play_game(MembershipScores(member, nonmember), seed=5)
+    assert len(played) == 100
+    assert set(played.member) <= set(member)
+    assert set(played.nonmember) <= set(nonmember)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"correct": 11, "guesses": 10}, "correct: expected at most guesses"),
+        ({"correct": -1, "guesses": 10}, "correct: expected at least 0"),
+        ({"correct": 1.5, "guesses": 10}, "whole numbers"),
+        ({"correct": np.nan, "guesses": 10}, "NaN"),
+        ({"correct": "9", "guesses": 10}, "real numbers"),
+        ({"correct": 9, "guesses": 10, "delta": 1e-5}, "total"),
+        ({"correct": 9, "guesses": 10, "total": 5}, "guesses: expected at most total"),
+        ({"correct": 9, "guesses": 10, "delta": 1.0, "total": 10}, "delta"),
+        ({"correct": 9, "guesses": 10, "delta": -0.1, "total": 10}, "delta"),
+        ({"correct": 9, "guesses": 10, "confidence": 1.0}, "confidence"),
+        ({"correct": 9, "guesses": 10, "confidence": 0.0}, "confidence"),
+    ],
+)
+def test_bad_counts_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        one_run_epsilon(arguments.pop("correct"), arguments.pop("guesses"), **arguments)
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, np.nan, np.inf])
+def test_bad_epsilon_is_refused(epsilon):
+    with pytest.raises(ValueError, match="epsilon"):
+        one_run_p_value(9, 10, epsilon)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"guess": "all"}, "guess: expected one of"),
+        ({"design": "none"}, "design"),
+        ({"thresholds": "best"}, "thresholds"),
+        ({"thresholds": np.inf}, "thresholds"),
+        ({"guess": "grid", "thresholds": 1.0}, "thresholds"),
+        ({"delta": 1.0}, "delta"),
+        ({"confidence": 95}, "confidence"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        audit_one_run(gaussian_scores(1000), **options)

@@ -1,0 +1,457 @@
+"""Output sets: check values, brute force, kernel estimates against scipy, baselines, bad inputs."""
+
+import html
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+from scipy.stats import cauchy, expon, gaussian_kde, laplace, logistic, ncx2, norm
+from scipy.stats import f as f_distribution
+
+from paperlib.bounds import audit_output_set, fit_output_set, one_run_epsilon, optimal_output_set
+from paperlib.bounds.densities import density_pair, rule_of_thumb
+from paperlib.bounds.level_sets import best_level, line_of
+from paperlib.bounds.output_methods import METHODS, choose_top_bottom, logistic_fit, selection_of
+from paperlib.bounds.output_sets import count_guesses, objective_of
+from paperlib.core import MembershipScores
+
+BOTH = math.inf
+
+
+def density(*components):
+    """Even mixture of frozen distributions, as a density."""
+    return lambda x: sum(c.pdf(x) for c in components) / len(components)
+
+
+def mixture(family, first, second, scale=1.0):
+    return density(family(first, scale), family(second, scale))
+
+
+PAIRS = {
+    "gaussian": ([norm(-2), norm(1)], [norm(-1), norm(0)], (-12, 12)),
+    "laplace": ([laplace(-1), laplace(2)], [laplace(-2), laplace(1)], (-30, 30)),
+    "cauchy": ([cauchy(-1, 0.1)], [cauchy(1, 3)], (-BOTH, BOTH)),
+    "f": ([f_distribution(3, 10)], [f_distribution(5, 10)], (0, BOTH)),
+    "logistic": ([logistic(-1, 0.1)], [logistic(1, 3)], (-100, 100)),
+    "chi2": ([ncx2(1, 3)], [ncx2(2, 1)], (0, BOTH)),
+}
+GAUSSIAN, LAPLACE = ((density(*PAIRS[k][0]), density(*PAIRS[k][1])) for k in ("gaussian", "laplace"))
+
+
+def scores(n=400, shift=1.5, seed=0):
+    rng = np.random.default_rng(seed)
+    return MembershipScores(rng.normal(shift, 1, n), rng.normal(0, 1, n))
+
+
+def mixture_scores(m, seed):
+    rng = np.random.default_rng(seed)
+    return MembershipScores(
+        rng.normal(rng.choice([-2.0, 1.0], m), 1), rng.normal(rng.choice([-1.0, 0.0], m), 1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("m", "objective"), [(100, 0.0372), (400, 0.5116), (1600, 0.9722), (6400, 1.4062), (51200, 1.9626)]
+)
+def test_gaussian_objective_equals_check_value(m, objective):
+    found = optimal_output_set(*GAUSSIAN, m=m, support=(-12, 12))
+    assert found.objective == pytest.approx(objective, abs=5e-5)
+
+
+def test_gaussian_cut_points_equal_check_values():
+    found = optimal_output_set(*GAUSSIAN, m=100, support=(-12, 12))
+    assert found.tau == pytest.approx(0.4653, abs=1e-4)
+    flat = [cut for interval in found.intervals for cut in interval]
+    np.testing.assert_allclose(flat, [-BOTH, -2.136, -1.318, 0.318, 1.136, BOTH], atol=5e-4)
+
+
+def test_laplace_has_four_intervals_at_check_values():
+    found = optimal_output_set(*LAPLACE, m=100, support=(-30, 30))
+    assert len(found.intervals) == 4
+    cuts = [cut for interval in found.intervals for cut in interval if abs(cut) < BOTH]
+    np.testing.assert_allclose(cuts, [-1.651, -1.25, -0.392, 0.392, 1.25, 1.651], atol=1e-3)
+
+
+@pytest.fixture(scope="module")
+def cells():
+    """Masses of p and q in fine cells between quantiles of all components, from their own cdf."""
+
+    def mass(components, edges):
+        return np.diff(sum(c.cdf(edges) for c in components)) / len(components)
+
+    found = {}
+    for name, (p, q, _) in PAIRS.items():
+        quantiles = np.concatenate([c.ppf(np.linspace(0, 1, 20_001)) for c in [*p, *q]])
+        edges = np.unique(quantiles)
+        p_mass, q_mass = mass(p, edges), mass(q, edges)
+        kept = (p_mass > 1e-13) | (q_mass > 1e-13)
+        found[name] = p_mass[kept], q_mass[kept]
+    return found
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("m", [30, 100, 1000, 20_000])
+def test_no_level_set_of_a_dense_grid_is_better(name, m, cells):
+    p_mass, q_mass = cells[name]
+    with np.errstate(divide="ignore"):
+        order = np.argsort(-np.abs(np.log(p_mass) - np.log(q_mass)), kind="stable")
+    mass, right = np.cumsum((p_mass + q_mass)[order]), np.cumsum(np.maximum(p_mass, q_mass)[order])
+    best = (right / mass - np.sqrt(2 * np.log(20) / (m * mass))).max()
+    p, q, support = PAIRS[name]
+    found = optimal_output_set(density(*p), density(*q), m=m, support=support)
+    ours = found.accuracy - math.sqrt(2 * math.log(20) / (m * found.mass))
+    assert ours == pytest.approx(best, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_level_sets_beat_every_subset_of_a_discrete_support(seed):
+    """All 2^9 - 1 subsets of nine cells, as step densities."""
+    rng = np.random.default_rng(seed)
+    p, q = rng.dirichlet(np.ones(9)), rng.dirichlet(np.ones(9))
+
+    def step(mass):
+        return lambda x: mass[np.clip(np.floor(x).astype(int), 0, 8)] * ((x >= 0) & (x < 9))
+
+    best = max(
+        float(np.maximum(p, q)[[*kept]].sum() / (p + q)[[*kept]].sum())
+        - math.sqrt(2 * math.log(20) / (200 * float((p + q)[[*kept]].sum())))
+        for size in range(1, 10)
+        for kept in itertools.combinations(range(9), size)
+    )
+    found = optimal_output_set(step(p), step(q), m=200, support=(0, 9))
+    ours = found.accuracy - math.sqrt(2 * math.log(20) / (200 * found.mass))
+    assert ours == pytest.approx(best, abs=1e-6)
+
+
+def test_no_nearby_cut_points_are_better():
+    """A local search over all six cut points, with masses from the normal distribution function."""
+
+    def mass_of(cuts, means):
+        edges = np.concatenate([[-BOTH], cuts, [BOTH]]).reshape(-1, 2)
+        return np.array([0.5 * sum(norm.cdf(b, c) - norm.cdf(a, c) for c in means) for a, b in edges])
+
+    def loss(cuts):
+        p, q = mass_of(cuts, (-2, 1)), mass_of(cuts, (-1, 0))
+        return -objective_of(float((p + q).sum()), float(np.maximum(p, q).sum()), m=100)
+
+    found = optimal_output_set(*GAUSSIAN, m=100, support=(-12, 12))
+    cuts = np.array([c for interval in found.intervals for c in interval if abs(c) < BOTH])
+    assert -loss(cuts) == pytest.approx(found.objective, abs=1e-9)
+    searched = minimize(loss, cuts + 0.05, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-13})
+    assert -searched.fun <= found.objective + 1e-9
+
+
+def test_cut_points_do_not_depend_on_the_support():
+    given = [optimal_output_set(*GAUSSIAN, m=100, support=s) for s in [(-9, 14), (-45, 45), (-BOTH, BOTH)]]
+    for found in given:
+        np.testing.assert_allclose(found.intervals, given[0].intervals, atol=1e-7)
+
+
+def test_scale_and_shift_move_the_cut_points_with_the_scores():
+    a, b = mixture(norm, -2e4 + 7, 1e4 + 7, 1e4), mixture(norm, -1e4 + 7, 7, 1e4)
+    found = optimal_output_set(a, b, m=100, support=(-12e4, 12e4))
+    base = optimal_output_set(*GAUSSIAN, m=100, support=(-12, 12))
+    np.testing.assert_allclose(np.array(found.intervals), 1e4 * np.array(base.intervals) + 7, rtol=1e-6)
+
+
+def test_swapping_the_densities_keeps_the_set_and_turns_the_guess():
+    ours = optimal_output_set(*GAUSSIAN, m=100, support=(-12, 12))
+    turned = optimal_output_set(*GAUSSIAN[::-1], m=100, support=(-12, 12))
+    np.testing.assert_allclose(ours.intervals, turned.intervals, atol=1e-9)
+    x = np.linspace(-5, 5, 101)
+    np.testing.assert_array_equal(ours.guess(x), -turned.guess(x))
+
+
+def test_objective_grows_with_m_and_falls_with_confidence():
+    values = [optimal_output_set(*LAPLACE, m=m, support=(-30, 30)).objective for m in (50, 100, 1000, 10**5)]
+    assert values == sorted(values)
+    assert values[-1] < 1  # the largest log-ratio of the pair
+    strict = optimal_output_set(*LAPLACE, m=1000, support=(-30, 30), confidence=0.999)
+    assert strict.objective < values[2]
+
+
+def test_flat_log_ratio_is_taken_whole():
+    """|log p/q| is exactly 1 beyond 2 in the Laplace pair: no shred of the plateau is lost."""
+    found = optimal_output_set(*LAPLACE, m=10**9, support=(-30, 30))
+    assert found.tau == pytest.approx(1, abs=1e-3)
+    np.testing.assert_allclose(found.intervals, [(-BOTH, -2), (2, BOTH)], atol=2e-3)
+
+
+def test_equal_densities_leave_the_whole_line_and_a_worthless_objective():
+    found = optimal_output_set(norm.pdf, norm.pdf, m=100, support=(-9, 9))
+    assert found.intervals == ((-BOTH, BOTH),)
+    assert found.objective < 0
+    assert found.accuracy == pytest.approx(0.5)
+
+
+def test_disjoint_densities_are_told_apart():
+    found = optimal_output_set(norm(0, 1).pdf, norm(60, 1).pdf, m=100, support=(-20, 80))
+    assert found.accuracy == pytest.approx(1)
+    assert list(found.guess([0.0, 60.0])) == [1, -1]
+
+
+def test_hard_edge_ends_an_interval_and_a_truncated_tail_does_not():
+    found = optimal_output_set(expon(scale=1).pdf, expon(scale=4).pdf, m=100, support=(0, 90))
+    assert found.intervals[0][0] == 0
+    assert found.intervals[-1][1] == BOTH
+
+
+def test_objective_is_minus_infinity_when_the_sampling_term_exceeds_the_accuracy():
+    assert optimal_output_set(*GAUSSIAN, m=1, support=(-12, 12)).objective == -BOTH
+
+
+def test_stationary_level_satisfies_its_equation():
+    penalty = 2 * math.log(20) / 400
+    line = line_of(*GAUSSIAN, (-12, 12))
+    tau = best_level(line, penalty)
+    mass, right = line.measure(tau)
+    assert expit(tau) == pytest.approx(right / mass - math.sqrt(penalty / mass) / 2, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"m": 0}, "m: expected at least 1"),
+        ({"m": 2.5}, "m: expected whole numbers"),
+        ({"confidence": 1.0}, "confidence"),
+        ({"confidence": float("nan")}, "confidence"),
+        ({"support": (3, 3)}, "support"),
+        ({"support": (float("nan"), 3)}, "support"),
+        ({"support": (50, 80)}, "p: expected a density with mass 1"),
+        ({"p": lambda x: 2 * norm.pdf(x)}, "p: expected a density with mass 1"),
+        ({"q": lambda x: -norm.pdf(x)}, "q: expected finite densities"),
+        ({"q": lambda x: np.full(x.shape, np.nan)}, "q: expected finite densities"),
+        ({"p": lambda x: 1.0}, "p: expected one density value per point"),
+    ],
+)
+def test_optimal_refuses(change, message):
+    arguments = {"p": norm.pdf, "q": norm(1, 1).pdf, "m": 100, "support": (-12, 12)} | change
+    with pytest.raises(ValueError, match=message):
+        optimal_output_set(arguments.pop("p"), arguments.pop("q"), **arguments)
+
+
+@pytest.mark.parametrize("n", [2, 50, 3000])
+@pytest.mark.parametrize("unit", [1e-4, 1.0, 1e5])
+def test_fft_estimate_equals_scipy(n, unit):
+    rng = np.random.default_rng(n)
+    first, second = unit * rng.normal(0, 1, n), unit * rng.normal(1, 2, n)
+    pair = density_pair(first, second, bandwidths=(0.3 * unit, 0.4 * unit))
+    at = pair.grid[:: max(1, pair.grid.size // 400)]
+    for sample, estimate, width in ((first, pair.member, 0.3), (second, pair.nonmember, 0.4)):
+        exact = gaussian_kde(sample, bw_method=width * unit / sample.std(ddof=1))(at)
+        ours = np.interp(at, pair.grid, estimate)
+        # A sample shared between two grid points is a little wider or narrower than the average one.
+        np.testing.assert_allclose(ours, exact, atol=(2e-3 if n == 2 else 3e-4) * exact.max())
+
+
+def test_fft_estimate_has_mass_one_and_copes_with_heavy_tails():
+    rng = np.random.default_rng(0)
+    pair = density_pair(rng.standard_cauchy(20_000), rng.normal(0, 1, 20_000))
+    step = pair.grid[1] - pair.grid[0]
+    assert pair.grid.size <= 2**20
+    assert pair.nonmember.sum() * step == pytest.approx(1, abs=1e-9)
+    assert 0.99 < pair.member.sum() * step <= 1 + 1e-9
+
+
+def test_rule_of_thumb_is_scott_s_for_normal_quantiles():
+    sample = norm.ppf((np.arange(4000) + 0.5) / 4000)
+    assert rule_of_thumb(sample) == pytest.approx(1.06 * 4000**-0.2, rel=2e-3)
+
+
+def test_fitted_set_nears_the_closed_form():
+    found = fit_output_set(mixture_scores(20_000, 1), total=200)
+    exact = optimal_output_set(*GAUSSIAN, m=100, support=(-12, 12))
+    x = np.linspace(-4, 3, 1401)
+    assert (found.contains(x) == exact.contains(x)).mean() > 0.75
+    agreed = found.contains(x) & exact.contains(x)
+    assert (found.guess(x) == exact.guess(x))[agreed].mean() > 0.98
+    assert len(found.intervals) == 3
+
+
+def test_fit_moves_with_the_unit_of_the_scores():
+    base = mixture_scores(500, 2)
+    moved = MembershipScores(1e3 * base.member + 5, 1e3 * base.nonmember + 5)
+    found, other = fit_output_set(base), fit_output_set(moved)
+    np.testing.assert_allclose(np.array(other.intervals), 1e3 * np.array(found.intervals) + 5, rtol=1e-6)
+
+
+def test_paper_s_density_floor_depends_on_the_unit_and_abstains_in_the_tails():
+    base = mixture_scores(2000, 3)
+    found = fit_output_set(base, min_density=0.01, caution=1.0)
+    assert not found.contains([-30.0, 30.0]).any()
+    moved = MembershipScores(1e3 * base.member, 1e3 * base.nonmember)
+    everywhere = fit_output_set(moved, min_density=0.01, caution=1.0)
+    assert everywhere.intervals == ((-BOTH, BOTH),)  # no density reaches 0.01 per unit
+
+
+def test_score_direction_does_not_matter():
+    first, second = scores(seed=1), scores(seed=2)
+    flipped = [MembershipScores(-s.member, -s.nonmember, higher_means_member=False) for s in (first, second)]
+    ours, theirs = audit_output_set(first, second), audit_output_set(*flipped)
+    assert ours.epsilon == pytest.approx(theirs.epsilon, abs=0.1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("delta", [0.0, 1e-4])
+def test_epsilon_is_the_one_run_bound_of_its_counts(method, delta):
+    selection, evaluation = scores(seed=3), scores(seed=4)
+    found = audit_output_set(selection, evaluation, method=method, delta=delta)
+    correct, guesses = count_guesses(found.output_set, evaluation)
+    assert (found.correct, found.guesses, found.total) == (correct, guesses, 800)
+    assert found.epsilon == one_run_epsilon(correct, guesses, total=800, delta=delta)
+    assert found.epsilon > 0.5
+    assert f"{delta:g}" in found.claim
+    assert found.to_dict()["method"] == method
+    assert str(found).startswith(found.headline)
+    assert html.escape(found.headline) in found._repr_html_()
+
+
+def test_whole_guesses_everything():
+    found = audit_output_set(scores(seed=3), scores(seed=4), method="whole")
+    assert found.guesses == found.total == 800
+
+
+def test_choice_sees_the_selection_scores_only():
+    selection = scores(seed=5)
+    sets = [
+        audit_output_set(selection, scores(seed=s, shift=z), method="top_bottom").output_set
+        for s, z in ((6, 1.5), (7, -2))
+    ]
+    assert sets[0].intervals == sets[1].intervals
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_top_bottom_is_the_best_of_all_pairs(seed):
+    rng = np.random.default_rng(seed)
+    some = MembershipScores(rng.normal(0.8, 1, 20).round(1), rng.normal(0, 1, 21).round(1))  # with ties
+    chosen = selection_of(
+        some, floor=None, min_density=None, total=41, delta=0.0, confidence=0.95, caution=1.0
+    )
+    best = -BOTH
+    edges = np.concatenate([[-BOTH], np.unique(chosen.x), [BOTH]])
+    for low, high in itertools.combinations_with_replacement(edges, 2):
+        kept = (chosen.x < low) | (chosen.x >= high)
+        if kept.any():
+            best = max(best, float(chosen.bound((kept & chosen.correct).sum(), kept.sum())))
+    found = choose_top_bottom(chosen)
+    kept = found.contains(chosen.x)
+    assert float(chosen.bound((kept & chosen.correct).sum(), kept.sum())) == pytest.approx(best, abs=1e-12)
+
+
+def test_dp_sniper_takes_a_half_line():
+    found = audit_output_set(scores(seed=8), scores(seed=9), method="dp_sniper").output_set
+    assert len(found.intervals) == 1
+    assert sum(abs(end) == BOTH for end in found.intervals[0]) == 1
+
+
+def test_logistic_fit_equals_a_general_minimiser():
+    some = scores(200, 1.0)
+    x, is_member = some.pooled()
+
+    def loss(w):
+        z = w[0] + w[1] * (x - x.mean()) / x.std()
+        return np.logaddexp(0, np.where(is_member, -z, z)).sum() + 0.5e-6 * x.size * w[1] ** 2
+
+    slope, intercept, _, _ = logistic_fit(x, is_member)
+    np.testing.assert_allclose([intercept, slope], minimize(loss, [0, 0]).x, atol=1e-4)
+
+
+def test_logistic_fit_survives_separable_scores():
+    slope, intercept, _, _ = logistic_fit(np.array([0.0, 1, 5, 6]), np.array([False, False, True, True]))
+    assert np.isfinite([slope, intercept]).all()
+    assert slope > 1
+
+
+def test_multimodal_scores_favour_the_optimal_set_over_the_tails():
+    """All that tells the classes apart lies in the middle."""
+    rng = np.random.default_rng(0)
+
+    def draw():
+        return MembershipScores(
+            rng.normal(rng.choice([-6.0, 0.0, 6.0], 400, p=(0.4, 0.2, 0.4)), 0.4),
+            rng.normal(rng.choice([-6.0, 3.0, 6.0], 400, p=(0.4, 0.2, 0.4)), 0.4),
+        )
+
+    found = {
+        m: np.mean([audit_output_set(draw(), draw(), method=m).epsilon for _ in range(10)]) for m in METHODS
+    }
+    assert found["optimal"] > max(found[m] for m in METHODS if m != "optimal") + 0.5
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("delta", [0.0, 0.01])
+@pytest.mark.parametrize(
+    "case",
+    [
+        ([1, 1], [0, 0]),
+        ([1, 1], [1, 1]),
+        ([0, 1e300], [-1e300, 4]),
+        ([5e-324, 0, 1], [1, 2, 3]),
+        ([1e9, 1e9 + 1, 1e9 + 2], [1e9, 1e9 + 5, 1e9 + 6]),
+        ([0, 1, 1, 1] * 50, [0, 0, 0, 1] * 50),
+    ],
+)
+def test_degenerate_scores_give_a_finite_bound(method, delta, case):
+    found = audit_output_set(MembershipScores(*case), MembershipScores(*case), method=method, delta=delta)
+    assert 0 <= found.epsilon < 10
+    assert found.correct <= found.guesses <= found.total
+
+
+def test_randomized_response_bits_reach_their_bound():
+    """Scores 0 and 1 only: 75 of 100 right on each side is all there is."""
+    bits = MembershipScores([0, 1, 1, 1] * 50, [0, 0, 0, 1] * 50)
+    found = audit_output_set(bits, MembershipScores([0, 1, 1, 1] * 50, [0, 0, 0, 1] * 50))
+    assert (found.correct, found.guesses) == (300, 400)
+
+
+def test_unbalanced_evaluation_is_refused_or_played_as_a_game():
+    rng = np.random.default_rng(0)
+    uneven = MembershipScores(rng.normal(0, 1, 900), rng.normal(0, 1, 100))
+    with pytest.raises(ValueError, match="fair coins"):
+        audit_output_set(scores(), uneven)
+    found = audit_output_set(scores(), uneven, design="game", seed=1)
+    assert found.total == 100
+    assert "subsample" in found.assumptions[0]
+
+
+def test_same_scores_twice_are_refused():
+    first = scores(seed=1)
+    with pytest.raises(ValueError, match="same object"):
+        audit_output_set(first, first)
+    with pytest.raises(ValueError, match="100% of the values are selection scores"):
+        audit_output_set(first, MembershipScores(first.member, first.nonmember))
+    with pytest.raises(ValueError, match="direction"):
+        audit_output_set(first, MembershipScores([1.0], [2.0], higher_means_member=False))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"method": "best"}, "method"),
+        ({"design": "fair"}, "design"),
+        ({"delta": 1.0}, "delta"),
+        ({"delta": -0.1}, "delta"),
+        ({"confidence": 0.0}, "confidence"),
+        ({"floor": 0.0}, "floor"),
+        ({"floor": 1.0}, "floor"),
+        ({"min_density": -1.0}, "min_density"),
+        ({"caution": 0.5}, "caution"),
+        ({"caution": float("nan")}, "caution"),
+    ],
+)
+def test_audit_refuses(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        audit_output_set(scores(seed=1), scores(seed=2), **arguments)
+
+
+def test_fit_refuses_a_single_score_and_a_bad_total():
+    with pytest.raises(ValueError, match="at least 2 member scores"):
+        fit_output_set(MembershipScores([1.0], [0.0, 2.0]))
+    with pytest.raises(ValueError, match="total"):
+        fit_output_set(scores(), total=0)
+    with pytest.raises(ValueError, match="bandwidths"):
+        density_pair([0.0, 1.0], [0.0, 1.0], bandwidths=(0.0, 1.0))

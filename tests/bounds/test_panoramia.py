@@ -1,0 +1,299 @@
+"""PANORAMIA's tests against brute force, check values, and inputs at the edge."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import expit, logit
+from scipy.stats import beta, binom
+
+from paperlib.bounds import audit_panoramia, panoramia_ceiling
+from paperlib.bounds.anytime import anytime_epsilon
+
+
+def example(m=300, seed=0, c=0.7, signal=1.0, ties=None):
+    rng = np.random.default_rng(seed)
+    flags = rng.integers(0, 2, m)
+    baseline = rng.normal(size=m) + c * flags
+    mia = baseline + signal * flags
+    if ties:
+        baseline, mia = np.round(baseline * ties), np.round(mia * ties)
+    return baseline, mia, flags
+
+
+def brute_union(scores, flags, level):
+    """Every distinct threshold by hand, one inverse beta each."""
+    bounds = [0.0]
+    for threshold in np.unique(scores):
+        guessed = scores >= threshold
+        right, guesses = int(flags[guessed].sum()), int(guessed.sum())
+        if right:
+            bounds.append(logit(beta.ppf(level / flags.size, right, guesses - right + 1)))
+    return max(bounds)
+
+
+def brute_slack_p_value(right, guesses, log_odds, slack):
+    tail = binom.sf(right - np.arange(right + 1) - 1, guesses, expit(log_odds))
+    return min(1.0, tail[0] + slack * ((tail[1:] - tail[0]) / np.arange(1, right + 1)).max())
+
+
+def brute_slack_bound(scores, flags, level, slack):
+    """Every distinct threshold by hand, bisecting the printed p-value."""
+    best = 0.0
+    for threshold in np.unique(scores):
+        guessed = scores >= threshold
+        right, guesses = int(flags[guessed].sum()), int(guessed.sum())
+        low, high = 0.0, 20.0
+        if not right or brute_slack_p_value(right, guesses, low, slack) > level / flags.size:
+            continue
+        while high - low > 1e-9:
+            middle = (low + high) / 2
+            refuted = brute_slack_p_value(right, guesses, middle, slack) <= level / flags.size
+            low, high = (middle, high) if refuted else (low, middle)
+        best = max(best, low)
+    return best
+
+
+def test_ceiling_check_value():
+    assert panoramia_ceiling(10_000, 5_000) == pytest.approx(5.958736, abs=1e-6)
+    assert panoramia_ceiling(10_000, 5_000) == pytest.approx(
+        logit((0.05 / 2 / 10_000) ** (1 / 5_000)), abs=1e-9
+    )
+
+
+def test_perfect_attack_reaches_the_ceiling_and_never_more():
+    flags = np.arange(10_000) % 2
+    result = audit_panoramia(np.zeros(10_000), flags, flags)
+    assert result.ceiling == pytest.approx(5.958736, abs=1e-6)
+    assert result.c_plus_epsilon_lb == pytest.approx(result.ceiling, abs=1e-12)
+    assert any("ceiling" in text for text in result.warnings)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("ties", [None, 4])
+def test_union_search_is_the_exact_maximum(seed, ties):
+    baseline, mia, flags = example(m=120 + 37 * seed, seed=seed, ties=ties)
+    result = audit_panoramia(baseline, mia, flags)
+    assert result.c_lb == pytest.approx(brute_union(baseline, flags, 0.025), abs=1e-6)
+    assert result.c_plus_epsilon_lb == pytest.approx(brute_union(mia, flags, 0.025), abs=1e-6)
+    assert result.epsilon_tilde == max(0.0, result.c_plus_epsilon_lb - result.c_lb)
+
+
+def test_pruned_search_equals_the_whole_curve_at_scale():
+    result = audit_panoramia(*example(m=20_000, seed=5))
+    best = result.curve.groupby("test").bound.max()
+    assert result.c_lb == pytest.approx(best["baseline"], abs=1e-9)
+    assert result.c_plus_epsilon_lb == pytest.approx(best["mia"], abs=1e-9)
+
+
+@pytest.mark.parametrize(("gamma", "delta"), [(1e-6, 0.0), (0.0, 1e-6), (2e-6, 1e-6)])
+def test_relaxation_against_the_printed_p_value(gamma, delta):
+    m = 100
+    baseline, mia, flags = example(m=m, seed=3, c=2.5, signal=1.5)
+    result = audit_panoramia(baseline, mia, flags, gamma=gamma, delta=delta)
+    slack = 2 * m * (gamma + delta - gamma * delta)
+    assert result.c_lb == pytest.approx(brute_slack_bound(baseline, flags, 0.025, 2 * m * gamma), abs=1e-6)
+    assert result.c_plus_epsilon_lb == pytest.approx(brute_slack_bound(mia, flags, 0.025, slack), abs=1e-6)
+    assert result.c_plus_epsilon_lb > 0
+
+
+@pytest.mark.parametrize("search", ["union", "anytime"])
+def test_gamma_acts_at_delta_zero_and_on_both_tests(search):
+    baseline, mia, flags = example(m=400, seed=1, c=2.0)
+    free, relaxed = (audit_panoramia(baseline, mia, flags, search=search, gamma=g) for g in (0.0, 1e-5))
+    assert relaxed.c_lb < free.c_lb
+    assert relaxed.c_plus_epsilon_lb < free.c_plus_epsilon_lb
+
+
+@pytest.mark.parametrize("search", ["union", "anytime"])
+def test_delta_leaves_the_baseline_alone(search):
+    """The baseline never sees the model: Proposition 4's 2 m delta there is a slip."""
+    baseline, mia, flags = example(m=400, seed=1, c=2.0)
+    free, relaxed = (audit_panoramia(baseline, mia, flags, search=search, delta=d) for d in (0.0, 1e-5))
+    assert relaxed.c_lb == free.c_lb
+    assert relaxed.c_plus_epsilon_lb < free.c_plus_epsilon_lb
+
+
+@pytest.mark.parametrize("ties", [None, 3])
+def test_anytime_search_stops_at_whole_tied_blocks(ties):
+    """Inside a tied block the order with members last can only weaken the test."""
+    baseline, mia, flags = example(m=500, seed=2, ties=ties)
+    result = audit_panoramia(baseline, mia, flags, search="anytime")
+    order = np.lexsort((flags, -mia))
+    assert result.c_plus_epsilon_lb == pytest.approx(
+        anytime_epsilon(flags[order], level=0.025).epsilon, abs=1e-6
+    )
+
+
+@pytest.mark.parametrize("search", ["union", "anytime"])
+@pytest.mark.parametrize("gamma", [0.0, 1e-7])
+def test_curve_holds_the_reported_bounds(search, gamma):
+    result = audit_panoramia(*example(m=3_000, seed=4), search=search, gamma=gamma)
+    curve = result.curve
+    assert list(curve.columns) == ["test", "recall", "guesses", "true_positives", "precision", "bound"]
+    best = curve.groupby("test").bound.max()
+    assert best["baseline"] == pytest.approx(result.c_lb, abs=1e-7)
+    assert best["mia"] == pytest.approx(result.c_plus_epsilon_lb, abs=1e-7)
+    assert not curve.isna().any().any()
+
+
+def brute_mixture(right, guesses, log_odds):
+    """The supermartingale by quadrature over the accuracy p in [q, 1]."""
+    q = expit(log_odds)
+
+    def weight(p):
+        return 1 / np.sqrt(p * (1 - p))
+
+    def ratio(p):
+        return np.exp(right * np.log(p / q) + (guesses - right) * np.log((1 - p) / (1 - q)))
+
+    top = quad(lambda p: ratio(p) * weight(p), q, 1, limit=200)[0]
+    return top / quad(weight, q, 1, limit=200)[0]
+
+
+def test_anytime_relaxation_against_its_definition():
+    """At each epsilon: failures of mean m g / (2 (1 + e^x)), Markov, and the shifted mixture."""
+    flags = np.tile([1, 1, 1, 0], 60)
+    flags = np.append(flags, np.zeros(120, dtype=int))
+    scores = -np.arange(flags.size, dtype=float)
+    result = audit_panoramia(scores, scores, flags, search="anytime", gamma=1e-4)
+    x, m, error = result.c_lb, flags.size, 0.025
+    step = 0.25 * np.floor(x / 0.25)  # failures are budgeted on steps of a quarter
+    mean = m * 1e-4 / 2 / (1 + np.exp(step))
+    assert mean <= 0.7 * error  # so f = 0 and the level is what remains
+    right, guesses = np.cumsum(flags), np.arange(1, m + 1)
+    best = max(brute_mixture(v, r, x) for v, r in zip(right[100:260], guesses[100:260], strict=True))
+    assert best == pytest.approx(1 / (error - mean), rel=1e-5)
+
+
+def test_scores_count_only_by_their_order_and_rows_by_their_pairing():
+    baseline, mia, flags = example(seed=7)
+    result = audit_panoramia(baseline, mia, flags)
+    shuffled = np.random.default_rng(1).permutation(flags.size)
+    same = audit_panoramia(np.exp(baseline[shuffled]), 5 * mia[shuffled] - 3, flags[shuffled].astype(bool))
+    assert (same.c_lb, same.c_plus_epsilon_lb) == (result.c_lb, result.c_plus_epsilon_lb)
+
+
+def test_more_confidence_means_smaller_bounds():
+    values = [audit_panoramia(*example(), confidence=c).c_plus_epsilon_lb for c in (0.5, 0.9, 0.95, 0.999)]
+    assert values == sorted(values, reverse=True)
+    assert values[0] > values[-1]
+
+
+@pytest.mark.parametrize("search", ["union", "anytime"])
+def test_null_and_hopeless_attacks_give_zero(search):
+    flags = np.arange(200) % 2
+    for scores in (np.zeros(200), 1.0 - flags):
+        result = audit_panoramia(scores, scores, flags, search=search)
+        assert (result.c_lb, result.c_plus_epsilon_lb, result.epsilon_tilde) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("search", ["union", "anytime"])
+def test_two_examples_are_enough_to_run(search):
+    result = audit_panoramia([0.0, 1.0], [0.0, 1.0], [0, 1], search=search)
+    assert result.epsilon_tilde == 0.0
+    assert any("cannot refute" in text for text in result.warnings)
+
+
+def test_difference_is_a_measurement_and_says_so():
+    result = audit_panoramia(*example(m=1_000, c=0.3, signal=2.0))
+    assert result.epsilon is None
+    assert "not a lower bound on epsilon" in result.claim
+    assert "could not reject a claim of c-closeness" in result.claim
+    assert "if this claim is tight" in result.claim
+    assert "add/remove" in result.claim
+    assert "a measurement" in result.headline
+    assert any("null model" in text for text in result.assumptions)
+
+
+def test_known_c_gives_a_lower_bound():
+    baseline, mia, flags = example(m=1_000, c=0.0, signal=1.0)
+    result = audit_panoramia(baseline, mia, flags, known_c=0.0)
+    assert result.epsilon == result.c_plus_epsilon_lb > 0.3
+    assert "Lower bound on the mechanism" in result.claim
+    assert audit_panoramia(baseline, mia, flags, known_c=0.25).epsilon == pytest.approx(result.epsilon - 0.25)
+    assert audit_panoramia(baseline, mia, flags, known_c=50.0).epsilon == 0.0
+
+
+def test_known_c_refuted_by_the_baseline_is_a_warning():
+    result = audit_panoramia(*example(m=1_000, c=2.0), known_c=0.0)
+    assert any("refuted by the baseline" in text for text in result.warnings)
+
+
+def test_generator_easily_told_apart_is_a_warning():
+    assert any("half" in text for text in audit_panoramia(*example(m=1_000, c=5.0)).warnings)
+    assert not audit_panoramia(*example(m=1_000, c=0.2)).warnings
+
+
+def test_one_class_dominating_is_refused_or_subsampled():
+    flags = np.repeat([1, 0], [900, 100])
+    scores = np.random.default_rng(0).normal(size=1_000)
+    with pytest.raises(ValueError, match=r"900 members and 100 generated.*fair coin.*game"):
+        audit_panoramia(scores, scores, flags)
+    result = audit_panoramia(scores, scores, flags, design="game", seed=3)
+    assert result.members + result.nonmembers == 100
+    assert any("seed 3" in text for text in result.assumptions)
+    assert result.c_plus_epsilon_lb == 0.0
+
+
+def test_result_is_json_and_html_without_the_long_arrays():
+    result = audit_panoramia(*example())
+    written = json.loads(json.dumps(result.to_dict()))
+    assert written["epsilon_tilde"] == result.epsilon_tilde
+    assert len(json.dumps(written)) < 5_000
+    assert "audit-result" in result._repr_html_()
+    assert [test.name for test in result.tests] == ["baseline", "mia"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"baseline_scores": [0.0, np.nan, 1.0, 2.0]}, "baseline_scores: 1 of 4 values are NaN"),
+        ({"mia_scores": [0.0, np.inf, 1.0, 2.0]}, "mia_scores: 1 of 4 values are infinite"),
+        ({"mia_scores": [1.0, 2.0]}, "mia_scores: expected 4 values"),
+        ({"membership": [1, 0]}, "membership: expected 4 values"),
+        ({"membership": [1, 1, 1, 1]}, "both classes are needed, got 4 members only"),
+        ({"membership": [0, 0, 0, 0]}, "both classes are needed, got 4 generated examples only"),
+        ({"membership": [0, 1, 2, 1]}, "membership: expected only 0 and 1"),
+        ({"baseline_scores": []}, "baseline_scores: expected at least 1"),
+        ({"baseline_scores": ["a", "b", "c", "d"]}, "baseline_scores: expected real numbers"),
+        ({"confidence": 1.0}, "confidence"),
+        ({"confidence": 0.0}, "confidence"),
+        ({"delta": 1.0}, "delta"),
+        ({"delta": -0.1}, "delta"),
+        ({"gamma": 1.0}, "gamma"),
+        ({"known_c": -1.0}, "known_c"),
+        ({"search": "best"}, "search: expected one of 'union', 'anytime'"),
+        ({"design": "paired"}, "design"),
+    ],
+)
+def test_bad_inputs_name_the_argument(change, message):
+    given = {
+        "baseline_scores": [0.0, 1.0, 2.0, 3.0],
+        "mia_scores": [0.0, 1.0, 2.0, 3.0],
+        "membership": [0, 1, 0, 1],
+    }
+    given |= change
+    data = [given.pop(name) for name in ("baseline_scores", "mia_scores", "membership")]
+    with pytest.raises(ValueError, match=message):
+        audit_panoramia(*data, **given)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0, 0), "m"),
+        ((10, -1), "guesses"),
+        ((10, 11), "at most m = 10"),
+        ((10, 2.5), "whole"),
+        ((10, 5, 1.5), "confidence"),
+    ],
+)
+def test_ceiling_refuses_bad_counts(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        panoramia_ceiling(*arguments)
+
+
+def test_ceiling_without_guesses_is_zero():
+    assert panoramia_ceiling(10, 0) == 0.0

@@ -1,0 +1,565 @@
+"""Rank audits against the settled check values, enumeration, convolution and linear programming."""
+
+import itertools
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from scipy.special import expit, ive
+from scipy.stats import binom
+
+from paperlib.bounds import (
+    audit_ranks,
+    exposure,
+    rank_epsilon,
+    rank_p_value,
+    rank_success_probability,
+    ranks_from_scores,
+    score_margins,
+)
+from paperlib.bounds.poisson_binomial import poisson_binomial
+
+
+def ranks_with(hits: int, sets: int, top: int = 1) -> np.ndarray:
+    """Ranks of an audit in which ``hits`` of ``sets`` are hits."""
+    return np.where(np.arange(sets) < hits, 1, top + 1)
+
+
+MIXED = np.repeat([8, 128], [20, 30])
+
+
+@pytest.mark.parametrize(
+    ("hits", "sizes", "options", "expected"),
+    [
+        (400, 64, {}, 5.341780),
+        (400, 64, {"bound": "paper"}, 5.341780),
+        (450, 64, {"top": 8}, 3.893048),
+        (450, 64, {"top": 8, "bound": "paper"}, 2.046166),
+        (300, 2, {}, 0.251685),
+        (400, 64, {"delta": 1e-5}, 5.330384),
+    ],
+)
+def test_check_values(hits, sizes, options, expected):
+    ranks = ranks_with(hits, 500, options.get("top", 1))
+    assert audit_ranks(ranks, sizes, **options).epsilon == pytest.approx(expected, abs=6e-7)
+
+
+def test_check_value_of_mixed_sizes():
+    assert audit_ranks(ranks_with(30, 50), MIXED).epsilon == pytest.approx(3.763727, abs=6e-7)
+
+
+def test_check_values_of_the_success_probability():
+    assert rank_success_probability(64, 1.5, top=8) == pytest.approx(0.390334, abs=5e-7)
+    assert rank_success_probability(64, 1.5, top=8, bound="paper") == pytest.approx(0.531307, abs=5e-7)
+    assert rank_success_probability(64, 9.0, top=8, bound="paper") == 1.0
+
+
+# --- the tail -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_tail_equals_enumeration_of_all_outcomes(seed):
+    chances = np.random.default_rng(seed).uniform(0, 1, 10)
+    tails = np.zeros(12)
+    for outcome in itertools.product([0, 1], repeat=10):
+        tails[: sum(outcome) + 1] += np.prod(np.where(outcome, chances, 1 - chances))
+    found = poisson_binomial(chances).upper_tail(np.arange(12))
+    np.testing.assert_allclose(found, tails, atol=1e-12)
+    assert (found >= tails - 1e-15).all()
+
+
+def exact_tails(chances: np.ndarray) -> list[Fraction]:
+    """Tails in rational arithmetic: no rounding at all."""
+    mass = [Fraction(1)]
+    for chance in map(Fraction, chances.tolist()):
+        mass = [a * (1 - chance) + b * chance for a, b in zip([*mass, 0], [0, *mass], strict=True)]
+    return list(itertools.accumulate(reversed(mass)))[::-1]
+
+
+@pytest.mark.parametrize("sets", [63, 64, 65, 150])
+def test_far_tail_is_never_understated(sets):
+    chances = np.random.default_rng(sets).uniform(0.001, 0.3, sets)
+    truth = exact_tails(chances)
+    found = poisson_binomial(chances).upper_tail(np.arange(sets + 1))
+    assert all(Fraction(float(a)) >= b for a, b in zip(found, truth, strict=True))
+    visible = np.array([float(t) for t in truth]) > 1e-22
+    np.testing.assert_allclose(found[visible], np.array(truth, dtype=float)[visible], rtol=1e-8)
+    assert np.array(truth[-1], dtype=float) < 1e-40  # the tail does go far beyond machine precision
+
+
+def test_a_fourier_transform_would_understate_the_far_tail():
+    """The twin that the test above must catch: the textbook transform without care."""
+    chances = np.random.default_rng(64).uniform(0.001, 0.3, 64)
+    points = np.exp(2j * np.pi * np.arange(65) / 65)
+    mass = np.fft.fft(np.prod(1 - chances + chances * points[:, None], axis=1)).real / 65
+    tails = np.cumsum(mass[::-1])[::-1]
+    assert any(Fraction(float(a)) < b for a, b in zip(tails, exact_tails(chances), strict=True))
+
+
+@pytest.mark.parametrize("sets", [1, 2, 100, 5_000])
+def test_tail_of_equal_coins_is_binomial(sets):
+    counts = np.arange(-1, sets + 2)
+    expected = binom.sf(counts - 1, sets, 0.3)
+    np.testing.assert_allclose(poisson_binomial(np.full(sets, 0.3)).upper_tail(counts), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("chances", [[], [0.5, 1.1], [np.nan], [-0.1]])
+def test_tail_refuses_what_is_no_probability(chances):
+    with pytest.raises(ValueError, match="probabilities"):
+        poisson_binomial(chances)
+
+
+# --- p-values and bounds by brute force -----------------------------------------------------------
+
+
+def naive_tail(sizes, tops, epsilon, bound):
+    """P[hits >= k] for k = 0..m by one convolution per set."""
+    sizes, tops = np.asarray(sizes, float), np.asarray(tops, float)
+    if bound == "tight":
+        chances = tops * np.exp(epsilon) / (tops * np.exp(epsilon) + sizes - tops)
+    else:
+        chances = np.minimum(1, tops * np.exp(epsilon) / (sizes - 1 + np.exp(epsilon)))
+    mass = np.ones(1)
+    for chance in chances:
+        mass = np.convolve(mass, [1 - chance, chance])
+    return np.cumsum(mass[::-1])[::-1]
+
+
+def naive_p_value(hits, sizes, tops, epsilon, delta, bound):
+    tails = naive_tail(sizes, tops, epsilon, bound)
+    base = tails[hits]
+    slope = max((tails[hits - i] - base) / i for i in range(1, hits + 1))
+    return min(1.0, base + delta * np.sum(sizes) * slope)
+
+
+def naive_epsilon(hits, sizes, tops, delta, bound, level=0.05):
+    low, high = 0.0, 40.0
+    if naive_p_value(hits, sizes, tops, 0.0, delta, bound) > level:
+        return 0.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        refuted = naive_p_value(hits, sizes, tops, middle, delta, bound) <= level
+        low, high = (middle, high) if refuted else (low, middle)
+    return low
+
+
+@pytest.mark.parametrize("bound", ["tight", "paper"])
+@pytest.mark.parametrize("delta", [0.0, 1e-5, 1e-4])
+@pytest.mark.parametrize("seed", range(3))
+def test_bound_equals_brute_force(seed, delta, bound):
+    rng = np.random.default_rng(seed)
+    sizes = rng.choice([4, 9, 40], 60)
+    tops = np.minimum(rng.integers(1, 4, 60), sizes - 1)
+    hits = 45
+    ranks = np.where(np.arange(60) < hits, 1, sizes)
+    found = audit_ranks(ranks, sizes, top=tops, delta=delta, bound=bound)
+    assert found.correct == hits
+    assert found.epsilon == pytest.approx(naive_epsilon(hits, sizes, tops, delta, bound), abs=1e-6)
+    p_value = rank_p_value(hits, sizes, 1.0, top=tops, delta=delta, bound=bound)
+    assert p_value == pytest.approx(naive_p_value(hits, sizes, tops, 1.0, delta, bound), abs=1e-9)
+
+
+@pytest.mark.parametrize("bound", ["tight", "paper"])
+@pytest.mark.parametrize("delta", [0.0, 1e-4])
+@pytest.mark.parametrize(("size", "top", "hits"), [(2, 1, 70), (16, 1, 50), (16, 5, 78), (16, 15, 80)])
+def test_equal_sizes_equal_brute_force(size, top, hits, delta, bound):
+    found = audit_ranks(ranks_with(hits, 80, top), size, top=top, delta=delta, bound=bound).epsilon
+    expected = naive_epsilon(hits, [size] * 80, [top] * 80, delta, bound)
+    assert found == pytest.approx(expected, abs=1e-6)
+    assert found <= expected + 1e-9  # rounded down
+
+
+def test_one_set_of_another_size_changes_little():
+    """The mixed path joins the closed form continuously."""
+    equal = audit_ranks(ranks_with(400, 500), 64).epsilon
+    mixed = audit_ranks(ranks_with(400, 500), [64] * 499 + [65]).epsilon
+    assert equal < mixed < equal + 1e-3
+
+
+# --- delta: the worst case -------------------------------------------------------------------------
+
+
+def worst_case(hits, sets, size, top, epsilon, delta):
+    """Largest P[W >= hits] over all (epsilon, delta)-DP mechanisms, by linear programming.
+
+    By symmetry a mechanism is the distribution P_0..P_m of its number of hits, and delta bounds the
+    sum of what the likelihoods of k and k+1 hits exceed e^epsilon times each other.
+    """
+    up = (size - top) / ((size - 1) * sets) * np.arange(1, sets + 1)  # weight of P_(k+1)
+    down = top / ((size - 1) * sets) * (sets - np.arange(sets))  # weight of P_k
+    edges, grow = np.arange(sets), np.exp(epsilon)
+    rows = np.zeros((2 * sets + 1, 3 * sets + 1))
+    rows[edges, edges + 1], rows[edges, edges] = up, -grow * down
+    rows[sets + edges, edges + 1], rows[sets + edges, edges] = -grow * up, down
+    rows[np.arange(2 * sets), sets + 1 + np.arange(2 * sets)] = -1
+    rows[-1, sets + 1 :] = 1
+    total = np.zeros((1, 3 * sets + 1))
+    total[0, : sets + 1] = 1
+    gain = np.zeros(3 * sets + 1)
+    gain[hits : sets + 1] = -1
+    limits = np.append(np.zeros(2 * sets), delta)
+    solved = linprog(gain, A_ub=rows, b_ub=limits, A_eq=total, b_eq=[1.0], method="highs")
+    return -solved.fun
+
+
+@pytest.mark.parametrize(("size", "top"), [(2, 1), (8, 1), (8, 3), (5, 4)])
+@pytest.mark.parametrize(("sets", "share"), [(1, 1.0), (4, 0.8), (20, 0.9), (20, 0.5)])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 1e-3), (0.7, 0.02), (2.0, 1e-4)])
+def test_sharp_delta_term_is_the_worst_case_of_equal_sets(size, top, sets, share, epsilon, delta):
+    hits = max(1, round(share * sets))
+    found = rank_p_value(hits, [size] * sets, epsilon, top=top, delta=delta, delta_term="sharp")
+    truth = worst_case(hits, sets, size, top, epsilon, delta)
+    assert found == pytest.approx(truth, abs=2e-6) or found == 1.0
+    assert found >= truth - 1e-6
+
+
+def worst_case_mixed(hits, counts, sizes, tops, epsilon, delta):
+    """`worst_case` for two kinds of sets; the state is the number of hits of each kind."""
+    states = list(itertools.product(range(counts[0] + 1), range(counts[1] + 1)))
+    place = {state: i for i, state in enumerate(states)}
+    rows, kinds = [], []  # each row is one excess of likelihoods, to be at most its slack variable
+    for state, kind in itertools.product(states, (0, 1)):
+        more = (state[0] + (kind == 0), state[1] + (kind == 1))
+        if more not in place:
+            continue
+        n, r, m = sizes[kind], tops[kind], counts[kind]
+        up, down = (n - r) / ((n - 1) * m) * more[kind], r / ((n - 1) * m) * (m - state[kind])
+        for sign_up, sign_down in ((up, -np.exp(epsilon) * down), (-np.exp(epsilon) * up, down)):
+            row = np.zeros(len(states))
+            row[place[more]], row[place[state]] = sign_up, sign_down
+            rows.append(row)
+            kinds.append(kind)
+    slack = len(rows)
+    excess = np.hstack([np.array(rows), -np.eye(slack)])
+    budget = np.zeros((2, len(states) + slack))
+    for i, kind in enumerate(kinds):
+        budget[kind, len(states) + i] = 1
+    gain = -np.array([sum(state) >= hits for state in states] + [0] * slack, dtype=float)
+    total = np.append(np.ones(len(states)), np.zeros(slack))[None]
+    limits = np.append(np.zeros(slack), [delta, delta])
+    solved = linprog(
+        gain, A_ub=np.vstack([excess, budget]), b_ub=limits, A_eq=total, b_eq=[1.0], method="highs"
+    )
+    return -solved.fun
+
+
+@pytest.mark.parametrize("hits", [2, 5, 8])
+@pytest.mark.parametrize(("sizes", "tops"), [((2, 9), (1, 1)), ((5, 16), (2, 3))])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 1e-3), (1.0, 0.02), (2.5, 1e-4)])
+def test_delta_terms_of_mixed_sets_cover_the_worst_case(hits, sizes, tops, epsilon, delta):
+    truth = worst_case_mixed(hits, (4, 5), sizes, tops, epsilon, delta)
+    options = {"top": np.repeat(tops, (4, 5)), "delta": delta}
+    all_sizes = np.repeat(sizes, (4, 5))
+    sharp = rank_p_value(hits, all_sizes, epsilon, delta_term="sharp", **options)
+    theorem = rank_p_value(hits, all_sizes, epsilon, **options)
+    assert truth - 1e-7 <= sharp <= truth + 8 * delta
+    assert theorem > 0.5 or truth - 1e-7 <= theorem
+
+
+def test_sharp_delta_term_of_mixed_sets_is_far_below_theorem_two():
+    sizes = np.repeat([32, 128], 500)
+    ranks = ranks_with(700, 1_000)
+    pure, sharp, theorem = (
+        audit_ranks(ranks, sizes, **options).epsilon
+        for options in ({}, {"delta": 1e-3, "delta_term": "sharp"}, {"delta": 1e-3})
+    )
+    assert theorem == 0.0
+    assert pure - 0.05 < sharp < pure
+
+
+def test_concentration_constant_of_the_martingale_cost():
+    """It rounds up the maximum of sqrt(x) e^-x I_0(x), and no sum of coins we try exceeds it."""
+    top = (np.sqrt(grid := np.linspace(0.01, 20, 200_001)) * ive(0, grid)).max()
+    assert 0.46882 < top <= 0.46883
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        chances = rng.beta(*rng.uniform(0.05, 3, 2), int(rng.integers(1, 60)))
+        deviation = np.sqrt((chances * (1 - chances)).sum())
+        assert poisson_binomial(chances).mass.max() * deviation <= top
+
+
+def test_theorem_two_can_understate_a_p_value_near_one_and_ours_does_not():
+    """Its proof takes the failures as independent of the hits; here that is not so."""
+    truth = worst_case(1, 2, 2, 1, 1.0, 0.01)
+    assert truth == pytest.approx(0.931083, abs=1e-6)
+    assert naive_p_value(1, [2, 2], [1, 1], 1.0, 0.01, "tight") == pytest.approx(0.930564, abs=1e-6)
+    assert rank_p_value(1, [2, 2], 1.0, delta=0.01) >= truth - 1e-6
+
+
+@pytest.mark.parametrize("size", [2, 8, 64])
+@pytest.mark.parametrize("sets", [1, 5, 50, 1_000])
+def test_theorem_two_holds_wherever_audits_use_it(size, sets):
+    """Below one half it never understates the exact worst case."""
+    for top, epsilon, delta in itertools.product({1, size // 2}, [0.0, 1.0, 4.0], [1e-7, 1e-4, 1e-2]):
+        for hits in np.unique(np.linspace(1, sets, 9).round().astype(int)):
+            tops = [top] * sets
+            theorem = naive_p_value(hits, [size] * sets, tops, epsilon, delta, "tight")
+            truth = rank_p_value(hits, [size] * sets, epsilon, top=top, delta=delta, delta_term="sharp")
+            assert theorem > 0.5 or truth <= theorem + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_mean_failures_bound_holds_for_any_finite_mechanism(seed):
+    """Scale each posterior of the best r down to the pure bound: what is lost is the failure."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(2, 9))
+    top, epsilon = int(rng.integers(1, size)), rng.uniform(0, 2)
+    given_value = rng.dirichlet(np.full(30, rng.choice([0.1, 1.0])), size)  # row a: outputs given value a
+    pairs = itertools.permutations(range(size), 2)
+    delta = max(np.maximum(given_value[a] - np.exp(epsilon) * given_value[b], 0).sum() for a, b in pairs)
+    best = np.sort(given_value, axis=0)[-top:].sum(axis=0) / given_value.sum(axis=0)
+    allowed = rank_success_probability(size, epsilon, top=top)
+    failures = (given_value.mean(axis=0) * np.maximum(0, 1 - allowed / best)).sum()
+    assert failures <= (size - 1) * delta / (top * np.exp(epsilon)) + 1e-12
+
+
+def test_sharp_delta_term_does_not_grow_with_the_set_size():
+    sizes = np.array([2, 16, 128])
+    perfect = np.ones(500, dtype=int)
+    sharp = [audit_ranks(perfect, n, delta=1e-3, delta_term="sharp").epsilon for n in sizes]
+    theorem = [audit_ranks(perfect, n, delta=1e-3).epsilon for n in sizes]
+    pure = [audit_ranks(perfect, n).epsilon for n in sizes]
+    assert np.all(np.subtract(pure, sharp) < 0.03)
+    assert theorem[-1] == 0.0
+    assert "shows nothing" in audit_ranks(perfect, 128, delta=1e-3).warnings[0]
+
+
+# --- properties -----------------------------------------------------------------------------------
+
+
+@given(
+    sets=st.integers(1, 60),
+    size=st.integers(2, 40),
+    share=st.floats(0, 1),
+    place=st.floats(0, 1),
+    confidence=st.floats(0.5, 0.999),
+)
+@settings(derandomize=True, deadline=None, max_examples=100)
+def test_tight_bound_is_never_below_the_papers(sets, size, share, place, confidence):
+    hits, top = round(share * sets), 1 + int(place * (size - 2))
+    tight, paper = (
+        rank_epsilon(hits, sets, size, top=top, confidence=confidence, bound=b) for b in ("tight", "paper")
+    )
+    assert tight >= paper - 1e-9
+    if top == 1:
+        assert tight == pytest.approx(float(paper), abs=1e-9)
+    if tight > 0:
+        p_value = rank_p_value(hits, [size] * sets, float(tight), top=top)
+        assert p_value == pytest.approx(1 - confidence, rel=1e-6)
+
+
+def test_more_hits_larger_sets_and_less_confidence_raise_the_bound():
+    assert np.all(np.diff(rank_epsilon(np.arange(20, 101), 100, 16)) > 0)
+    assert np.all(np.diff(rank_epsilon(80, 100, np.array([2, 4, 8, 64]))) > 0)
+    by_confidence = [float(rank_epsilon(80, 100, 16, confidence=c)) for c in (0.5, 0.9, 0.99)]
+    assert by_confidence == sorted(by_confidence, reverse=True)
+
+
+def test_order_of_the_sets_does_not_matter():
+    rng = np.random.default_rng(1)
+    sizes = rng.choice([4, 30], 40)
+    ranks = np.where(rng.random(40) < 0.7, 1, 2)
+    order = rng.permutation(40)
+    assert audit_ranks(ranks[order], sizes[order]).epsilon == audit_ranks(ranks, sizes).epsilon
+
+
+@pytest.mark.parametrize("size", [2, 64, [2, 64, 3]])
+def test_extremes(size):
+    sets = 3
+    none = audit_ranks(np.array(np.broadcast_to(size, 3)), size)
+    assert (none.epsilon, none.correct) == (0.0, 0)
+    everything = audit_ranks([1] * sets, size, confidence=0.5)
+    assert everything.epsilon > 0
+    assert audit_ranks([1], 2).epsilon == 0.0  # one fair guess shows nothing at 95 %
+    assert audit_ranks([1], 1000).epsilon == pytest.approx(np.log(0.05 / 0.95 * 999), abs=1e-6)
+
+
+def test_top_equal_to_the_set_size_shows_nothing_and_says_so():
+    for size, delta in ((4, 0.0), (4, 1e-3), ([4] * 9 + [4], 0.0)):
+        result = audit_ranks([1] * 10, size, top=4, delta=delta)
+        assert result.epsilon == 0.0
+        assert "Every candidate counts as a hit" in result.warnings[0]
+    mixed = audit_ranks([1] * 40, [4] * 20 + [64] * 20, top=[4] * 20 + [1] * 20)
+    alone = audit_ranks([1] * 20, 64)
+    assert mixed.epsilon == pytest.approx(alone.epsilon, abs=1e-6)
+
+
+# --- abstention -----------------------------------------------------------------------------------
+
+
+def naive_log_evidence(hits, sizes, tops, epsilon, offsets, failures):
+    """The supermartingale of the book, written with the alternatives' probabilities."""
+    p = np.asarray(rank_success_probability(sizes, epsilon, top=tops))
+    best = -np.inf
+    log_odds = np.log(p) - np.log1p(-p)
+    for guesses in range(1, len(hits) + 1):
+        terms = []
+        for offset in offsets:
+            q = expit(log_odds + offset)
+            x = hits[:guesses]
+            steps = np.where(x, np.log(q / p)[:guesses], np.log((1 - q) / (1 - p))[:guesses])
+            terms.append(steps.sum() - failures * offset)
+        best = max(best, np.logaddexp.reduce(terms) - np.log(len(offsets)))
+    return best
+
+
+@pytest.mark.parametrize(("delta", "failures"), [(0.0, 0), (1e-5, 0), (1e-4, 1)])
+def test_search_equals_brute_force(delta, failures):
+    rng = np.random.default_rng(2)
+    sizes = rng.choice([4, 30], 40)
+    margins = rng.random(40)
+    hits = rng.random(40) < 0.4 + 0.6 * margins
+    result = audit_ranks(np.where(hits, 1, 2), sizes, margins=margins, delta=delta)
+    spent = delta * (sizes - 1).sum()
+    level = 0.05 - spent / (failures + 1)
+    order = np.argsort(-margins)
+    offsets = np.geomspace(3 / np.sqrt(40), 12, 24)
+    evidence = naive_log_evidence(hits[order], sizes[order], 1, result.epsilon, offsets, failures)
+    assert result.epsilon > 0
+    assert evidence == pytest.approx(np.log(1 / level), abs=1e-6)
+    assert evidence >= np.log(1 / level)  # the reported epsilon is itself refuted
+    assert result.correct == hits[order][: result.guesses].sum()
+
+
+def test_abstention_helps_when_the_attack_knows_what_it_knows():
+    rng = np.random.default_rng(3)
+    exposed = rng.random(300) < 0.3
+    candidates = rng.normal(size=(300, 31))
+    true = rng.normal(size=300) + 5 * exposed
+    ranks, sizes = ranks_from_scores(true, candidates)
+    searched = audit_ranks(ranks, sizes, margins=score_margins(true, candidates))
+    assert searched.epsilon > audit_ranks(ranks, sizes).epsilon + 1
+    assert searched.guesses < 200
+    assert searched.search == "anytime"
+    assert any("Margins" in text for text in searched.assumptions)
+
+
+def test_search_costs_little_when_every_set_is_the_same():
+    fixed = audit_ranks(ranks_with(80, 100), 16).epsilon
+    rng = np.random.default_rng(0)
+    searched = audit_ranks(ranks_with(80, 100), 16, margins=rng.random(100)).epsilon
+    assert fixed - 0.4 < searched < fixed + 0.2
+
+
+# --- scores to ranks ------------------------------------------------------------------------------
+
+
+def test_ranks_follow_the_direction_of_the_score():
+    assert ranks_from_scores([1.0], [[0.0, 2.0, 3.0]])[0].tolist() == [3]
+    assert ranks_from_scores([1.0], [[0.0, 2.0, 3.0]], higher_means_member=False)[0].tolist() == [2]
+
+
+def test_candidate_sets_may_differ_in_length():
+    ranks, sizes = ranks_from_scores([1.0, 5.0], [[0.0, 2.0, 3.0], [4.0]])
+    assert ranks.tolist() == [3, 1]
+    assert sizes.tolist() == [4, 2]
+    assert score_margins([1.0, 5.0], [[0.0, 2.0, 3.5], [4.0]]).tolist() == [1.5, 1.0]
+
+
+def test_ties_are_random_and_seeded_or_last():
+    true, tied = np.zeros(4_000), np.zeros((4_000, 3))
+    ranks, _ = ranks_from_scores(true, tied)
+    counts = np.bincount(ranks, minlength=5)[1:]
+    assert (counts >= binom.isf(1 - 1e-6, 4_000, 0.25)).all()
+    assert (counts <= binom.isf(1e-6, 4_000, 0.25)).all()
+    assert (ranks_from_scores(true, tied)[0] == ranks).all()
+    assert (ranks_from_scores(true, tied, seed=1)[0] != ranks).any()
+    assert (ranks_from_scores(true, tied, ties="pessimistic")[0] == 4).all()
+
+
+def test_margins_ignore_which_candidate_is_true():
+    rng = np.random.default_rng(4)
+    pooled = rng.normal(size=(20, 6))
+    first = score_margins(pooled[:, 0], pooled[:, 1:], top=2)
+    last = score_margins(pooled[:, 5], pooled[:, :5], top=2)
+    np.testing.assert_array_equal(first, last)
+    ordered = np.sort(pooled, axis=1)
+    np.testing.assert_allclose(first, ordered[:, -2] - ordered[:, -3])
+
+
+def test_exposure():
+    assert exposure([1, 2, 8], 8).tolist() == [3.0, 2.0, 0.0]
+    assert exposure([1, 1], [4, 16]).tolist() == [2.0, 4.0]
+
+
+# --- results and refusals -------------------------------------------------------------------------
+
+
+def test_result_says_what_it_claims():
+    result = audit_ranks(ranks_with(400, 500), 64, delta=1e-5)
+    assert "replacement" in result.claim
+    assert "1e-05" in result.claim
+    assert "0.95" in result.claim
+    assert "5.330" in result.claim
+    assert "lower bound" in result.claim
+    assert "400 of 500" in str(result)
+    assert "<strong>" in result._repr_html_()
+    assert json.loads(json.dumps(result.to_dict()))["set_size"] == [64, 64]
+    assert "refute no" in audit_ranks([2, 2], 2).claim
+
+
+@pytest.mark.parametrize(
+    ("ranks", "sizes", "options", "message"),
+    [
+        ([], 4, {}, "ranks"),
+        ([[1, 2]], 4, {}, "ranks"),
+        ([0, 1], 4, {}, "ranks: expected at least 1, got 0"),
+        ([1, -2], 4, {}, "ranks"),
+        ([1.5], 4, {}, "ranks: expected whole numbers, got 1.5"),
+        ([1, np.nan], 4, {}, "ranks: 1 of 2 values are NaN"),
+        ([1, np.inf], 4, {}, "ranks: 1 of 2 values are infinite"),
+        (["a"], 4, {}, "ranks: expected real numbers"),
+        ([1, 5], 4, {}, r"rank 5 in a set of 4 \(index 1\)"),
+        ([1, 1], [4, 4, 4], {}, "set_sizes: expected one number or 2"),
+        ([1], 1, {}, "set_sizes: expected at least 2, got 1"),
+        ([1], np.nan, {}, "set_sizes"),
+        ([1], 4, {"top": 5}, "top: expected at most the set size, got 5 for a set of 4"),
+        ([1], 4, {"top": 0}, "top: expected at least 1, got 0"),
+        ([1, 1], 4, {"top": [1, 1, 1]}, "top"),
+        ([1], 4, {"confidence": 1.0}, "confidence"),
+        ([1], 4, {"confidence": 0.0}, "confidence"),
+        ([1], 4, {"delta": 1.0}, "delta"),
+        ([1], 4, {"delta": -1e-9}, "delta"),
+        ([1], 4, {"bound": "best"}, "bound: expected one of 'tight', 'paper', got 'best'"),
+        ([1], 4, {"delta_term": "none"}, "delta_term"),
+        ([1], 4, {"delta_term": "sharp", "bound": "paper"}, "delta_term: 'sharp' needs bound='tight'"),
+        ([1], 4, {"delta_term": "sharp", "margins": [1.0]}, "delta_term: 'sharp' is for audits without"),
+        ([1, 1], 4, {"margins": [1.0]}, "margins: expected 2 values like ranks, got 1"),
+        ([1, 1], 4, {"margins": [1.0, np.nan]}, "margins: 1 of 2 values are NaN"),
+    ],
+)
+def test_bad_audits_are_refused(ranks, sizes, options, message):
+    with pytest.raises(ValueError, match=message):
+        audit_ranks(ranks, sizes, **options)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: rank_p_value(4, [4, 4], 1.0), "correct: expected at most 2"),
+        (lambda: rank_p_value(-1, [4, 4], 1.0), "correct"),
+        (lambda: rank_p_value(1, 4, 1.0), "set_sizes"),
+        (lambda: rank_p_value(1, [4], -1.0), "epsilon"),
+        (lambda: rank_p_value(1, [4], np.nan), "epsilon"),
+        (lambda: rank_epsilon(5, 4, 8), "correct: expected at most the number of sets, got 5 of 4"),
+        (lambda: rank_epsilon(1, 4, 8, top=9), "top: expected at most the set size, got 9 of 8"),
+        (lambda: rank_success_probability(8, -1.0), "epsilon"),
+        (lambda: rank_success_probability(8, np.nan), "epsilon"),
+        (lambda: rank_success_probability([8, 4], 1.0, top=5), "top.*5 for a set of 4"),
+        (lambda: ranks_from_scores([1.0], [[1.0], [2.0]]), "candidate_scores: expected 1 sets"),
+        (lambda: ranks_from_scores([1.0], [[]]), "candidate_scores: expected at least one score"),
+        (lambda: ranks_from_scores([1.0], [[[1.0]]]), "candidate_scores"),
+        (lambda: ranks_from_scores([np.nan], [[1.0]]), "true_scores: 1 of 1 values are NaN"),
+        (lambda: ranks_from_scores([1.0], [[np.inf]]), "candidate_scores: 1 of 1 values are infinite"),
+        (lambda: ranks_from_scores([1.0], [[2.0]], ties="best"), "ties"),
+        (lambda: score_margins([1.0], [[2.0]], top=2), "top: expected less than the smallest set size 2"),
+        (lambda: exposure([3], 2), "ranks"),
+    ],
+)
+def test_bad_arguments_of_helpers_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,155 @@
+"""Binomial tails against exact arithmetic and plain loops."""
+
+from fractions import Fraction
+from math import comb, log
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.stats import binom
+
+from paperlib.bounds.tails import (
+    best_of_slack,
+    epsilon_from_counts,
+    invert_slack,
+    log_sf,
+    sharp_p_value,
+    slack_p_value,
+)
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "p"), [(3, 10, "1/4"), (60, 60, "1/1000"), (400, 500, "1/10"), (1, 1, "1/2")]
+)
+def test_log_tail_equals_exact_fractions(k, n, p):
+    p = Fraction(p)
+    tail = sum(comb(n, j) * p**j * (1 - p) ** (n - j) for j in range(k, n + 1))
+    exact = log(tail.numerator) - log(tail.denominator)
+    assert log_sf(k, n, float(p)) == pytest.approx(exact, rel=1e-10)
+
+
+def test_log_tail_at_its_ends():
+    assert log_sf(0, 5, 0.3) == 0.0
+    assert log_sf(6, 5, 0.3) == -np.inf
+
+
+def test_epsilon_from_counts_inverts_the_tail():
+    n = np.arange(1, 400)
+    k = np.ceil(0.8 * n)
+    epsilon = epsilon_from_counts(k, n, 0.05)
+    tail = binom.sf(k - 1, n, 1 / (1 + np.exp(-epsilon)))
+    positive = epsilon > 0
+    np.testing.assert_allclose(tail[positive], 0.05, rtol=1e-6)
+    assert (tail[positive] <= 0.05).all()
+
+
+def test_the_worst_counts_give_zero():
+    assert epsilon_from_counts(0, 10, 0.05) == 0.0
+    assert epsilon_from_counts(0, 0, 0.05) == 0.0
+    assert epsilon_from_counts(5, 10, 0.05) == 0.0
+
+
+def naive_p_value(v, r, epsilon, slack):
+    q = 1 / (1 + np.exp(-epsilon))
+    base, i = binom.sf(v - 1, r, q), np.arange(1, v + 1)
+    return min(1.0, base + slack * ((binom.sf(v - i - 1, r, q) - base) / i).max()) if v else 1.0
+
+
+def test_slack_p_value_equals_the_plain_maximum():
+    rng = np.random.default_rng(0)
+    r = rng.integers(1, 400, 1_500)
+    v = np.floor((0.5 + rng.random(r.size) / 2) * (r + 1)).astype(int).clip(0, r)
+    epsilon, slack = rng.uniform(0, 4, r.size), rng.choice([0.0, 1e-4, 0.1, 1.0, 8.0], r.size)
+    naive = np.array([naive_p_value(*case) for case in zip(v, r, epsilon, slack, strict=True)])
+    found = slack_p_value(v, r, epsilon, slack)
+    below = naive < 0.5  # above, the sharp value may take over
+    assert below.sum() > 300
+    np.testing.assert_allclose(found[below], naive[below], atol=1e-12)
+    assert (found >= naive - 1e-12).all()
+
+
+def test_published_p_value_alone_is_too_small_near_one():
+    """Two guesses, one right, epsilon 1, delta 0.01: the linear program allows 0.930564, the
+    worst mechanism 0.931083."""
+    assert naive_p_value(1, 2, 1.0, 0.04) == pytest.approx(0.930564, abs=1e-6)
+    assert sharp_p_value(1, 2, 1.0, 0.02) == pytest.approx(0.931083, abs=1e-6)
+    assert slack_p_value(1, 2, 1.0, 0.04) == pytest.approx(0.931083, abs=1e-6)
+
+
+def worst_mechanism(m, v, epsilon, delta):
+    """Largest P[at least v of m guesses right] over symmetric (epsilon, delta)-DP mechanisms, as a
+    linear program over p_k and the failures of the k-th privacy constraint."""
+    e = np.exp(epsilon)
+    k = np.arange(m)
+    # Variables: p_0..p_m, then the excess u_k >= (k+1) p_{k+1} - e (m-k) p_k, whose sum is at most m delta.
+    rows = np.zeros((m, 2 * m + 1))
+    rows[k, k + 1], rows[k, k], rows[k, m + 1 + k] = k + 1, -e * (m - k), -1
+    budget = np.append(np.zeros(m + 1), np.ones(m))
+    total = np.append(np.ones(m + 1), np.zeros(m))
+    gain = np.append((np.arange(m + 1) >= v).astype(float), np.zeros(m))
+    solved = linprog(
+        -gain,
+        A_ub=np.vstack([rows, budget]),
+        b_ub=np.append(np.zeros(m), m * delta),
+        A_eq=total[None],
+        b_eq=[1.0],
+    )
+    assert solved.success
+    return -solved.fun
+
+
+@pytest.mark.parametrize("m", [1, 2, 5, 12, 30])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.01), (1.0, 0.001), (2.0, 0.05), (0.5, 1e-6)])
+def test_sharp_p_value_is_the_worst_mechanism(m, epsilon, delta):
+    for v in range(1, m + 1):
+        worst = worst_mechanism(m, v, epsilon, delta)
+        assert sharp_p_value(v, m, epsilon, m * delta) == pytest.approx(worst, rel=1e-6, abs=1e-9)
+
+
+def test_sharp_p_value_rises_with_epsilon_and_never_reaches_the_published_one_below_one_half():
+    rng = np.random.default_rng(3)
+    grid = np.linspace(0, 12, 601)
+    for _ in range(300):
+        r = int(rng.integers(1, 3_000))
+        v, extra = int(rng.integers(1, r + 1)), rng.choice([1e-6, 1e-3, 0.1, 1.0, 20.0])
+        p = sharp_p_value(v, r, grid, extra)
+        assert (np.diff(p) >= -1e-12).all()
+        published = np.array([naive_p_value(v, r, e, 2 * extra) for e in grid[::60]])
+        low = published < 0.5
+        assert (p[::60][low] <= published[low] + 1e-12).all()
+
+
+def test_slack_p_value_is_monotone_where_it_is_inverted():
+    """Along epsilon the p-value never falls back below a level at most one half."""
+    rng = np.random.default_rng(1)
+    grid = np.linspace(0, 12, 601)
+    for _ in range(300):
+        r = int(rng.integers(1, 2_000))
+        v = int(rng.integers(r // 2, r + 1))
+        p = slack_p_value(v, r, grid, rng.choice([1e-6, 1e-3, 0.1, 1.0, 20.0]))
+        low = p < 0.5
+        assert (np.diff(p)[low[:-1] & low[1:]] >= -1e-12).all()
+        assert (np.diff(low.astype(int)) <= 0).all()
+
+
+def test_inversion_is_the_refuted_end_of_the_dense_grid():
+    for v, r, slack in [(90, 100, 0.2), (900, 1000, 0.02), (14, 15, 1e-3), (600, 1000, 1.0)]:
+        found = float(invert_slack(v, r, 0.05, slack))
+        assert slack_p_value(v, r, found, slack) <= 0.05
+        assert slack_p_value(v, r, found + 1e-6, slack) > 0.05
+
+
+def test_best_of_slack_is_the_maximum_of_all_inversions():
+    rng = np.random.default_rng(2)
+    for slack in (0.0, 0.02, 0.5):
+        r = np.arange(1, 300)
+        k = np.cumsum(rng.random(r.size) < 0.85)
+        every = invert_slack(k, r, 0.01, slack)
+        best, at = best_of_slack(k, r, 0.01, slack)
+        assert best == pytest.approx(every.max(), abs=1e-9)
+        assert best == 0 or every[at] == pytest.approx(best, abs=1e-9)
+
+
+def test_certain_guesses_are_no_evidence():
+    assert slack_p_value(80, 80, np.inf, 0.1) == 1.0
+    assert sharp_p_value(79, 80, np.inf, 0.1) == 1.0

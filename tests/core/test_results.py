@@ -1,0 +1,75 @@
+"""Results speak, escape and serialise; bounds are shown rounded down."""
+
+import json
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from paperlib.core import AuditResult, check_choice, check_counts, check_nonnegative, json_ready, round_down
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Example(AuditResult):
+    epsilon: float
+    values: np.ndarray
+
+    @property
+    def headline(self):
+        return f"epsilon >= {round_down(self.epsilon)}"
+
+
+RESULT = Example(
+    claim="a < b",
+    assumptions=("x & y",),
+    warnings=("look",),
+    epsilon=math.inf,
+    values=np.array([1.0, np.nan]),
+)
+
+
+def test_text_and_html():
+    assert str(RESULT).splitlines()[2] == "Claim: a < b"
+    assert "Warning: look" in str(RESULT)
+    page = RESULT._repr_html_()
+    assert "a &lt; b" in page
+    assert "x &amp; y" in page
+
+
+def test_to_dict_is_json():
+    assert json.loads(json.dumps(RESULT.to_dict())) == {
+        "claim": "a < b",
+        "assumptions": ["x & y"],
+        "warnings": ["look"],
+        "epsilon": "inf",
+        "values": [1.0, "nan"],
+    }
+
+
+def test_results_are_frozen():
+    with pytest.raises(AttributeError):
+        RESULT.epsilon = 1
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(1.6308, 1.63), (1.6309999, 1.63), (0.0, 0.0), (-0.1234, -0.124)]
+)
+def test_round_down(value, shown):
+    assert round_down(value) == pytest.approx(shown)
+    assert round_down(math.inf) == math.inf
+
+
+def test_checks_name_the_argument():
+    with pytest.raises(ValueError, match="mode: expected one of 'a', 'b', got 'c'"):
+        check_choice("mode", "c", ("a", "b"))
+    with pytest.raises(ValueError, match="n: expected at least 1, got 0"):
+        check_counts("n", 0, minimum=1)
+    with pytest.raises(ValueError, match="x: expected a number in"):
+        check_nonnegative("x", -1)
+    with pytest.raises(ValueError, match="x: expected a number, got 'a'"):
+        check_nonnegative("x", "a")
+
+
+def test_json_ready_nested():
+    assert json_ready({"a": (np.int64(1), {"b": np.bool_(True)})}) == {"a": [1, {"b": True}]}

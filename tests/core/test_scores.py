@@ -1,0 +1,127 @@
+"""`MembershipScores`: orientation, splits, files and refusals."""
+
+import numpy as np
+import pytest
+from scipy.stats import mannwhitneyu
+
+from paperlib.core import MembershipScores
+
+
+def test_arrays_are_kept_as_given_and_read_only():
+    given = np.array([1.0, 2.0])
+    scores = MembershipScores(given, [0], higher_means_member=False)
+    given[0] = 9
+    assert scores.member.tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="read-only"):
+        scores.member[0] = 3
+
+
+def test_auc_is_the_mann_whitney_statistic_with_ties():
+    rng = np.random.default_rng(0)
+    member, nonmember = rng.integers(0, 9, 300), rng.integers(0, 7, 200)
+    expected = mannwhitneyu(member, nonmember).statistic / (300 * 200)
+    assert MembershipScores(member, nonmember).auc() == pytest.approx(expected)
+    losses = MembershipScores(-member, -nonmember, higher_means_member=False)
+    assert losses.auc() == pytest.approx(expected)
+
+
+def test_roc_has_one_point_per_distinct_score():
+    fpr, tpr, thresholds = MembershipScores([2, 1, 1], [1, 0]).roc()
+    assert fpr.tolist() == [0, 0, 0.5, 1]
+    assert tpr.tolist() == pytest.approx([0, 1 / 3, 1, 1])
+    assert thresholds.tolist() == [np.inf, 2, 1, 0]
+
+
+def test_split_is_disjoint_complete_seeded_and_blind_to_membership():
+    scores = MembershipScores(np.arange(60.0), np.arange(100.0, 160))
+    first, second = scores.split(seed=3)
+    every = np.concatenate([first.member, first.nonmember, second.member, second.nonmember])
+    assert sorted(every) == [*np.arange(60.0), *np.arange(100.0, 160)]
+    assert scores.split(seed=3)[0].member.tolist() == first.member.tolist()
+    sizes = {scores.split(seed=seed)[0].member.size for seed in range(20)}
+    assert len(sizes) > 1  # a split stratified by membership would always take 30
+
+
+def test_too_few_to_split():
+    with pytest.raises(ValueError, match="too few"):
+        MembershipScores([1.0], [2.0]).split()
+    with pytest.raises(ValueError, match="fraction"):
+        MembershipScores([1.0, 2], [2.0, 3]).split(1.0)
+
+
+@pytest.mark.parametrize(
+    ("member", "nonmember", "message"),
+    [
+        ([1, np.nan, np.nan], [1], r"member scores: 2 of 3 values are NaN \(first at index 1\)"),
+        ([1], [np.inf], "nonmember scores: 1 of 1 values are infinite"),
+        ([], [1], "member scores: expected at least 1"),
+        ([[1]], [1], "1-D"),
+        (["a"], [1], "real numbers"),
+        ([1], [None], "real numbers"),
+        ([1j], [1], "real numbers"),
+    ],
+)
+def test_bad_scores_are_refused(member, nonmember, message):
+    with pytest.raises(ValueError, match=message):
+        MembershipScores(member, nonmember)
+
+
+@pytest.mark.parametrize(
+    ("scores", "membership", "message"),
+    [
+        ([1, 2], [1], "expected 2 values"),
+        ([1, 2], [1, 2], "only 0 and 1"),
+        ([1, 2], [1, 1], "both classes"),
+        ([1, 2], [0, 0], "both classes"),
+    ],
+)
+def test_bad_labels_are_refused(scores, membership, message):
+    with pytest.raises(ValueError, match=message):
+        MembershipScores.from_labels(scores, membership)
+
+
+def write(tmp_path, text):
+    path = tmp_path / "scores.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_csv_round_trip(tmp_path):
+    path = write(tmp_path, "id,score,member\na,1.5,1\nb,-2e3,false\n\nc,0,in\n")
+    scores = MembershipScores.from_csv(path)
+    assert scores.member.tolist() == [1.5, 0.0]
+    assert scores.nonmember.tolist() == [-2000.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the file is empty"),
+        ("score,member\n", "no rows"),
+        ("score,label\n1,1\n", "no column 'member'; the columns are 'score', 'label'"),
+        ("score,member\n1,1\nabc,0\n", "line 3: column 'score' holds 'abc'"),
+        ("score,member\n1,1\n2,maybe\n", "line 3: column 'member' holds 'maybe'"),
+        ("score,member\n1,1\n2\n", "line 3: expected a score and a membership"),
+        ("score,member\n1,1\nnan,0\n", "NaN"),
+        ("score,member\n1,1\n2,1\n", "both classes"),
+    ],
+)
+def test_bad_csv_is_refused(tmp_path, text, message):
+    with pytest.raises(ValueError, match=message):
+        MembershipScores.from_csv(write(tmp_path, text))
+
+
+def test_npz_in_both_layouts(tmp_path):
+    np.savez(tmp_path / "two.npz", member=[1.0, 2.0], nonmember=[0.0])
+    np.savez(tmp_path / "flags.npz", score=[1.0, 2.0, 0.0], member=[1, 1, 0])
+    for name in ("two.npz", "flags.npz"):
+        assert MembershipScores.from_npz(tmp_path / name).member.tolist() == [1.0, 2.0]
+    np.savez(tmp_path / "other.npz", losses=[1.0])
+    with pytest.raises(ValueError, match="losses"):
+        MembershipScores.from_npz(tmp_path / "other.npz")
+
+
+def test_npz_never_loads_pickles(tmp_path):
+    np.savez(tmp_path / "evil.npz", member=np.array([{}], dtype=object), nonmember=[0.0])
+    with pytest.raises(ValueError, match=r"[Pp]ickle"):
+        MembershipScores.from_npz(tmp_path / "evil.npz")

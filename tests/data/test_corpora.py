@@ -1,0 +1,237 @@
+import bz2
+import gzip
+import json
+import lzma
+import os
+import tracemalloc
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+import zstandard
+from pyarrow import parquet
+
+from paperlib.data import DataUnavailableError, corpora, pieces
+from paperlib.data.corpora import corpus_files, installed_text, read_documents
+from paperlib.data.pieces import Reading, ReadLog, read_pieces
+
+RECORDS = [
+    {"text": "one\nline", "subset": "a"},
+    {"text": "zwei – Größe", "subset": "b"},
+    {"text": "three"},
+]
+DOCUMENTS = [("a", "one\nline"), ("b", "zwei – Größe"), ("file", "three")]
+JSONL = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in RECORDS).encode()
+PACKERS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+PACKERS[".zst"] = zstandard.ZstdCompressor().compress
+
+
+def documents(path, log=None, **reading):
+    found = read_documents(path, reading=Reading(**reading), log=log)
+    return [(document.subset, document.text) for document in found]
+
+
+@pytest.mark.parametrize("packed", list(PACKERS))
+@pytest.mark.parametrize("block", [7, 2**23])
+def test_json_lines_packed_in_every_way(tmp_path, monkeypatch, packed, block):
+    monkeypatch.setattr(pieces, "BLOCK", block)
+    path = tmp_path / f"file.jsonl{packed}"
+    path.write_bytes(PACKERS[packed](JSONL))
+    assert sorted(documents(path)) == DOCUMENTS
+
+
+@pytest.mark.parametrize("packed", [".gz", ".zst"])
+def test_packed_parts_one_after_the_other(tmp_path, packed):
+    path = tmp_path / f"file.jsonl{packed}"
+    path.write_bytes(PACKERS[packed](JSONL) + PACKERS[packed](JSONL))
+    assert sorted(documents(path)) == sorted(DOCUMENTS * 2)
+
+
+def test_parquet(tmp_path):
+    path = tmp_path / "file.parquet"
+    rows = [{"body": record["text"], "meta": {"set": record.get("subset")}} for record in RECORDS]
+    parquet.write_table(pa.Table.from_pylist(rows), path)
+    assert sorted(documents(path, text_field="body", subset_field="meta.set")) == DOCUMENTS
+    log = ReadLog()
+    assert documents(path, log) == []
+    assert log.counts == {"file without a column 'text'": 1}
+
+
+def warc(*records):
+    def one(kind, body):
+        head = f"WARC/1.0\r\nWARC-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+        return head.encode() + body + b"\r\n\r\n"
+
+    return b"".join(one(kind, body.encode()) for kind, body in records)
+
+
+@pytest.mark.parametrize("block", [5, 2**23])
+def test_extracted_text_of_warc_files(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(pieces, "BLOCK", block)
+    path = tmp_path / "web.warc.wet.gz"
+    content = warc(
+        ("warcinfo", "x"), ("conversion", "zwei – Größe"), ("response", "<html>"), ("conversion", "")
+    )
+    path.write_bytes(gzip.compress(content))
+    log = ReadLog()
+    assert documents(path, log) == [("web", "zwei – Größe")]
+    assert log.counts == {"WARC record of type 'response', not extracted text": 1, "empty document": 1}
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"hello", "no WARC record"),
+        (b"WARC/1.0\r\nA: b\r\n\r\n", "without a length"),
+        (warc(("conversion", "abc"))[:-6], "ends within"),
+    ],
+)
+def test_damaged_warc_files(tmp_path, content, reason):
+    path = tmp_path / "web.warc"
+    path.write_bytes(content)
+    log = ReadLog()
+    documents(path, log)
+    (found,) = log.counts
+    assert reason in f"{found} {log.examples[found]}"
+
+
+def test_folders_name_subsets(tmp_path):
+    for name in ("web/x/one.txt", "web/two.md", "code/three.jsonl", "top.txt", ".hidden/four.txt"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('{"text": "t"}')
+    assert [(file.path.name, file.subset) for file in corpus_files(tmp_path)] == [
+        ("three.jsonl", "code"),
+        ("top.txt", "top"),
+        ("two.md", "web"),
+        ("one.txt", "web"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.txt", b"", "empty file"),
+        ("a.txt", b" \n ", "empty file"),
+        ("a.txt.gz", gzip.compress(b""), "empty file"),
+        ("a.bin", b"\x7fELF\0\0", "binary file"),
+        ("a.jsonl.gz", gzip.compress(JSONL)[:-9], "damaged or unreadable file"),
+        ("a.jsonl.gz", b"no gzip", "damaged or unreadable file"),
+        ("a.jsonl.zst", b"no zstandard", "damaged or unreadable file"),
+        ("a.jsonl.xz", b"no xz", "damaged or unreadable file"),
+        ("a.parquet", b"no parquet", "damaged or unreadable file"),
+        ("a.jsonl", b"{oops\n[1]\n", "line that is no JSON object"),
+        ("a.jsonl", b'{"body": "x"}\n{"text": 3}\n', "document without text in the field 'text'"),
+        ("a.jsonl", b'{"text": " "}\n', "empty document"),
+    ],
+)
+def test_what_is_skipped_is_counted_with_a_reason(tmp_path, name, content, reason):
+    path = tmp_path / name
+    path.write_bytes(content)
+    log = ReadLog()
+    for _ in read_pieces(path, "s", Reading(), log):
+        pass
+    assert list(log.counts) == [reason]
+    assert name in log.examples[reason]
+
+
+def test_what_came_before_the_damage_is_read(tmp_path):
+    path = tmp_path / "file.jsonl.gz"
+    path.write_bytes(gzip.compress(JSONL) + gzip.compress(JSONL)[:-4])
+    log = ReadLog()
+    documents(path, log)
+    assert log.counts["damaged or unreadable file"] == 1
+
+
+def test_an_unreadable_file_does_not_stop_the_reading(tmp_path):
+    log = ReadLog()
+    assert list(read_pieces(tmp_path / "gone.txt", "s", Reading(), log)) == []
+    assert "gone.txt" in log.examples["damaged or unreadable file"]
+
+
+@pytest.mark.parametrize("block", [4, 2**23])
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl"])
+def test_invalid_utf8_is_read_with_its_bytes_replaced(tmp_path, monkeypatch, name, block):
+    monkeypatch.setattr(pieces, "BLOCK", block)
+    text = b"before \xff after"
+    path = tmp_path / name
+    path.write_bytes(text if name == "a.txt" else b'{"text": "' + text + b'"}')
+    log = ReadLog()
+    assert documents(path, log) == [("a", "before � after")]
+    assert log.counts == {"invalid UTF-8, its bytes replaced": 1}
+
+
+def test_json_that_only_the_standard_library_takes(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"text": "x \\ud800 y", "score": NaN}')
+    assert documents(path) == [("a", "x ? y")]
+
+
+def test_a_text_that_holds_the_separator_stays_whole(tmp_path):
+    path = tmp_path / "a.jsonl"
+    texts = ["one\n\0\ntwo", "three"]
+    path.write_text("\n".join(json.dumps({"text": text}) for text in texts))
+    assert [text for _, text in documents(path)] == texts
+
+
+@pytest.mark.parametrize("block", [10, 1_000])
+def test_a_line_too_long_is_skipped_alone(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(pieces, "BLOCK", block)
+    path = tmp_path / "a.jsonl"
+    long = json.dumps({"text": "x" * 300}).encode()
+    for lines in ([JSONL, long, JSONL], [long, JSONL], [JSONL, long]):
+        path.write_bytes(b"\n".join(line.strip() for line in lines))
+        log = ReadLog()
+        found = documents(path, log, longest_line=100)
+        assert len(found) == 3 * lines.count(JSONL)
+        assert log.counts == {"line of more than 100 bytes": 1}
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl"])
+def test_memory_does_not_grow_with_a_line_without_end(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(pieces, "BLOCK", 2**16)
+    path = tmp_path / name
+    path.write_bytes(b'{"text": "' + b"x" * (4 * 2**20))
+    tracemalloc.start()
+    for _ in read_pieces(path, "s", Reading(longest_line=2**17), ReadLog()):
+        pass
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20
+
+
+def test_missing_corpora_say_which_file_goes_where(tmp_path, monkeypatch):
+    monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
+    with pytest.raises(DataUnavailableError, match=r"nid_corpus\.jsonl\.gz"):
+        corpora.nid_corpus()
+    (tmp_path / "pile_test_subsets.jsonl.gz").write_bytes(b"something else")
+    with pytest.raises(ValueError, match="expected the SHA-256"):
+        corpora.pile_test_subsets()
+    with pytest.raises(ValueError, match="'nid'"):
+        corpora.corpus_path("nid")
+    with pytest.raises(ValueError, match="is none"):
+        corpus_files(tmp_path / "nothing")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="holds no files"):
+        corpus_files(tmp_path / "empty")
+
+
+def test_installed_text_lists_files_and_metadata():
+    files = installed_text(("numpy",))
+    names = {file.path.name for file in files}
+    assert {"RECORD", "__init__.py"} <= names
+    assert {file.subset for file in files} == {"numpy"}
+    assert not [name for name in names if name.endswith(".so")]
+    with pytest.raises(ValueError, match="'no-such-package' is not installed"):
+        installed_text(("no-such-package",))
+
+
+@pytest.mark.skipif("PAPERLIB_DATA" not in os.environ, reason="the corpora are in the folder PAPERLIB_DATA")
+def test_the_real_corpora():
+    if not all(
+        (Path(os.environ["PAPERLIB_DATA"]) / known.file).is_file() for known in corpora.CORPORA.values()
+    ):
+        pytest.skip("PAPERLIB_DATA holds no corpora")
+    pile = corpora.pile_test_subsets()
+    assert len(pile) == 7_396
+    assert sum(len(document.text) for document in pile if document.subset == "hackernews") == 5_245_222

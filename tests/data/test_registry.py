@@ -1,0 +1,158 @@
+"""`load`, `Dataset`, coins, and the data set that needs no download."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from paperlib.data import REGISTRY, Dataset, load, membership_split
+from paperlib.data import randhie as module
+from paperlib.io import DownloadError, OutputError, fetch
+
+
+def test_every_entry_says_source_licence_and_whether_it_is_real():
+    assert set(REGISTRY) == {"adult", "purchase100", "purchase100_like", "randhie"}
+    for name, entry in REGISTRY.items():
+        assert entry.source, name
+        assert entry.licence, name
+        assert all(len(digest) == 64 for digest in entry.sha256s.values())
+    assert not REGISTRY["purchase100_like"].real
+
+
+def test_unknown_name_and_option_list_the_known_ones():
+    with pytest.raises(ValueError, match="expected one of 'adult', 'purchase100'"):
+        load("adults")
+    with pytest.raises(
+        ValueError, match=r"randhie: no option 'sed'; its options are: test_share, seed, group"
+    ):
+        load("randhie", sed=1)
+
+
+def test_randhie_has_all_rows_and_the_documented_label():
+    data = load("randhie")
+    assert len(data.train_y) + len(data.test_y) == 20_190
+    assert data.train_x.shape[1] == 9
+    assert abs(np.concatenate([data.train_y, data.test_y]).mean() - 0.6876) < 1e-4
+    np.testing.assert_allclose(data.train_x.mean(axis=0), 0, atol=1e-5)
+
+
+def test_randhie_by_pattern_puts_nobody_on_both_sides():
+    def shared(data):
+        train, test = ({row.tobytes() for row in x} for x in (data.train_x, data.test_x))
+        return len(train & test)
+
+    assert shared(load("randhie")) == 0
+    assert shared(load("randhie", group="row")) > 1_000
+
+
+def test_randhie_distinct_has_one_row_of_each_pattern():
+    data = load("randhie", group="distinct", seed=2)
+    assert len(data.train_y) == len(data.test_y) == 1_380
+    both = np.concatenate([data.train_x, data.test_x])
+    assert len(np.unique(both, axis=0)) == 2_760
+    assert 0.6 < data.train_y.mean() < 0.8
+
+
+def test_randhie_split_is_seeded():
+    first, again, other = (load("randhie", seed=seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.train_x, again.train_x)
+    assert first.train_x.shape != other.train_x.shape
+
+
+@pytest.mark.parametrize(
+    "options", [{"test_share": 0}, {"test_share": 1e-9}, {"test_share": 1}, {"group": "person"}]
+)
+def test_randhie_refuses_options_out_of_range(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        load("randhie", **options)
+
+
+def test_randhie_without_statsmodels_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "statsmodels.datasets", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'paperlib\[data\]'"):
+        load("randhie")
+
+
+def test_randhie_with_other_values_is_refused(monkeypatch):
+    monkeypatch.setattr(module, "SHA256", "0" * 64)
+    with pytest.raises(ValueError, match="expected values with SHA-256 000"):
+        load("randhie")
+
+
+def test_coins_are_fair_independent_of_each_other_and_seeded():
+    coins = np.array([membership_split(100, seed) for seed in range(2_000)])
+    assert abs(coins.mean() - 0.5) < 6 * 0.5 / np.sqrt(coins.size)
+    # A fixed share of members would have no spread; fair coins have that of a binomial.
+    assert abs(coins.sum(axis=1).var() / 25 - 1) < 6 * np.sqrt(2 / 2_000)
+    np.testing.assert_array_equal(membership_split(10, 3), membership_split(10, 3))
+    with pytest.raises(ValueError, match="n: expected at least 1"):
+        membership_split(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"train_x": np.zeros((2, 3))}, "train_x: expected float32"),
+        ({"train_x": np.zeros((0, 3), np.float32)}, "train_x"),
+        ({"test_x": np.zeros((1, 4), np.float32)}, "test_x: expected 3 features"),
+        ({"test_y": np.zeros(1, np.int32)}, "test_y: expected int64"),
+        ({"train_y": np.zeros(3, np.int64)}, r"train_y: .*\(2,\)"),
+        ({"train_y": np.array([0, -1])}, "labels from 0, got -1"),
+    ],
+)
+def test_a_data_set_with_arrays_that_do_not_fit_is_refused(change, said):
+    sound = {
+        "train_x": np.zeros((2, 3), np.float32), "train_y": np.zeros(2, np.int64),
+        "test_x": np.zeros((1, 3), np.float32), "test_y": np.zeros(1, np.int64),
+    }  # fmt: skip
+    words = dict.fromkeys(("name", "source", "licence", "description"), "x")
+    assert Dataset(**sound, **words, sha256s={}).classes == 1
+    with pytest.raises(ValueError, match=said):
+        Dataset(**{**sound, **change}, **words, sha256s={})
+
+
+class Answer:
+    """What `urlopen` returns, cut short or failing on demand."""
+
+    def __init__(self, body, length=None, error=None):
+        self.body, self.error = body, error
+        self.headers = {} if length is None else {"Content-Length": str(length)}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def read(self, _):
+        if self.error and not self.body:
+            raise self.error
+        body, self.body = self.body, b""
+        return body
+
+
+EMPTY_SHA = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+def test_download_is_checked_and_atomic(tmp_path):
+    path = tmp_path / "new" / "file"
+    digest = fetch("https://x.org/a", path, opener=lambda *_, **__: Answer(b"abc", 3))
+    assert path.read_bytes() == b"abc"
+    assert fetch("https://x.org/a", path, sha256=digest, opener=lambda *_, **__: Answer(b"abc")) == digest
+    for answer, said in [
+        (Answer(b"ab", 3), "cut short after 2 of 3 bytes"),
+        (Answer(b"abc", 3), f"expected SHA-256 {EMPTY_SHA}, got {digest}"),
+        (Answer(b"ab", 3, TimeoutError("timed out")), "cannot be fetched: timed out"),
+    ]:
+        with pytest.raises(DownloadError, match=said):
+            fetch("https://x.org/a", path, sha256=EMPTY_SHA, opener=lambda *_, answer=answer, **__: answer)
+        assert path.read_bytes() == b"abc"
+        assert [item.name for item in path.parent.iterdir()] == ["file"]
+
+
+def test_download_refuses_plain_http_and_names_an_unwritable_place(tmp_path):
+    with pytest.raises(DownloadError, match="expected an https address"):
+        fetch("http://x.org/a", tmp_path / "file")
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(OutputError, match="cannot write"):
+        fetch("https://x.org/a", tmp_path / "file" / "a", opener=lambda *_, **__: Answer(b"abc"))

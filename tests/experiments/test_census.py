@@ -1,0 +1,319 @@
+import gzip
+import json
+import os
+import random
+import time
+import tracemalloc
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import zstandard
+
+from paperlib.data import corpora, pieces
+from paperlib.data.corpora import corpus_files
+from paperlib.data.pieces import Reading
+from paperlib.experiments import census
+from paperlib.experiments.census import shipped_corpus, take_census
+from paperlib.generators.identifiers import KINDS, PAPER_KINDS
+from tests.generators.true_identifiers import KNOWN, LOOK_ALIKES, random_ones
+
+VALUES = [value for values in [*KNOWN.values(), *LOOK_ALIKES.values()] for value in values]
+
+
+def corpus(seed=0, size=40):
+    """Documents with words, identifiers and look-alikes."""
+    rng = random.Random(seed)
+    words = ["lorem", "ipsum", "größe", "x = 1;", "\n"]
+    return [
+        {
+            "text": " ".join(rng.choice(VALUES if rng.random() < 0.2 else words) for _ in range(60)),
+            "subset": rng.choice(["code", "web"]),
+        }
+        for _ in range(size)
+    ]
+
+
+def count(root, folder, **options):
+    return take_census([root], folder=folder, progress=False, **options)
+
+
+def same(first, second):
+    for name in ("counts", "totals", "read", "skipped"):
+        pd.testing.assert_frame_equal(getattr(first, name), getattr(second, name))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    root = tmp_path / "corpus"
+    root.mkdir()
+    for shard in range(3):
+        lines = [json.dumps(record) for record in corpus(shard)]
+        (root / f"{shard}.jsonl").write_text("\n".join(lines))
+    return root
+
+
+def test_counts_are_those_of_each_text_by_itself(folder, tmp_path):
+    found = count(folder, tmp_path / "units")
+    texts = [record["text"] for shard in range(3) for record in corpus(shard)]
+    for kind in KINDS:
+        for values, valid in ((KNOWN[kind], True), (LOOK_ALIKES[kind], False)):
+            # The words of a value with blanks are never apart in these texts.
+            expected = sum(
+                f" {text} ".replace(" ", "  ").count(f" {value.replace(' ', '  ')} ")
+                for text in texts
+                for value in values
+            )
+            rows = found.totals[(found.totals["kind"] == kind) & (found.totals["valid"] == valid)]
+            if valid or kind in ("md5", "ethereum", "uuid"):
+                assert rows["matches"].sum() == expected, (kind, valid)
+    assert found.read["documents"].sum() == 120
+    assert found.read["characters"].sum() == sum(map(len, texts))
+    assert found.skipped.empty
+
+
+def test_different_values_count_once_per_subset_and_once_in_all(tmp_path):
+    address = KINDS["ethereum"].example
+    records = [("a", address), ("a", address.lower()), ("b", address), ("b", address)]
+    path = tmp_path / "x.jsonl"
+    path.write_text("\n".join(json.dumps({"text": text, "subset": subset}) for subset, text in records))
+    found = count(path, tmp_path / "units")
+    rows = found.counts.set_index(["subset", "form"])[["matches", "different"]].to_dict("index")
+    assert rows == {
+        ("a", "checksum"): {"matches": 1, "different": 1},
+        ("a", "lower"): {"matches": 1, "different": 1},
+        ("b", "checksum"): {"matches": 2, "different": 1},
+    }
+    totals = found.totals.set_index("form")["different"].to_dict()
+    assert totals == {"checksum": 1, "lower": 1}
+    table = found.by_kind().set_index("subset")
+    assert table.loc["a", "total"] == table.loc["a", "ethereum"] == 2
+    assert list(table.columns) == ["total", *PAPER_KINDS]
+
+
+@pytest.mark.parametrize("name", ["x.jsonl.gz", "x.jsonl.zst", "x.parquet"])
+def test_formats_give_the_same_counts(folder, tmp_path, name):
+    records = [record for shard in range(3) for record in corpus(shard)]
+    data = "\n".join(json.dumps(record) for record in records).encode()
+    (tmp_path / "other").mkdir()
+    path = tmp_path / "other" / name
+    if name.endswith("parquet"):
+        pd.DataFrame(records).to_parquet(path)
+    else:
+        packer = gzip.compress if name.endswith("gz") else zstandard.ZstdCompressor().compress
+        path.write_bytes(packer(data))
+    same(count(path, tmp_path / "units"), count(folder, tmp_path / "units"))
+
+
+def test_engines_and_blocks_give_the_same_counts(folder, tmp_path, monkeypatch):
+    expected = count(folder, tmp_path / "units")
+    same(expected, count(folder, tmp_path / "units", engine="re"))
+    for block in (1_000, 4_096):
+        monkeypatch.setattr(pieces, "BLOCK", block)
+        same(expected, count(folder, tmp_path / f"units {block}"))
+
+
+@pytest.mark.parametrize("block", [4_100, 5_003, 9_999])
+def test_identifiers_across_block_edges_count_once(tmp_path, monkeypatch, block):
+    values = random_ones("sha512", 200)
+    path = tmp_path / "sums.txt"
+    path.write_text("".join(f"{value}  file {at}é\n" for at, value in enumerate(values)))
+    monkeypatch.setattr(pieces, "BLOCK", block)
+    found = count(path, tmp_path / "units")
+    assert found.totals[["kind", "matches", "different"]].values.tolist() == [["sha512", 200, 200]]
+    assert found.read["documents"].tolist() == [1]
+    assert found.read["characters"].tolist() == [len(path.read_text())]
+
+
+def test_finished_units_are_kept_and_changed_files_counted_again(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(census, "_UNIT_BYTES", 1)  # every file a unit of its own
+    calls = []
+    work = census._Tally.__init__
+
+    def counting(self, unit):
+        calls.append(Path(unit.files[0].path).name)
+        work(self, unit)
+
+    monkeypatch.setattr(census._Tally, "__init__", counting)
+    first = count(folder, tmp_path / "units")
+    assert sorted(calls) == ["0.jsonl", "1.jsonl", "2.jsonl"]
+    same(first, count(folder, tmp_path / "units"))
+    assert len(calls) == 3
+    (folder / "1.jsonl").write_text(json.dumps({"text": "nothing here"}))
+    again = count(folder, tmp_path / "units")
+    assert calls[3:] == ["1.jsonl"]
+    assert again.read["documents"].sum() == 81
+
+
+def test_a_scan_that_was_stopped_goes_on_where_it_was(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(census, "_UNIT_BYTES", 1)
+    work, calls = census._Tally.__init__, []
+
+    def dying(self, unit):
+        calls.append(unit)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        work(self, unit)
+
+    monkeypatch.setattr(census._Tally, "__init__", dying)
+    with pytest.raises(KeyboardInterrupt):
+        count(folder, tmp_path / "units")
+    found = count(folder, tmp_path / "units")
+    assert len(calls) == 4
+    same(found, count(folder, tmp_path / "others"))
+
+
+@pytest.mark.slow
+def test_a_cluster_gives_the_same_counts(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(census, "_UNIT_BYTES", 1)
+    same(count(folder, tmp_path / "one"), count(folder, tmp_path / "two", workers=2))
+
+
+def test_bad_files_are_reported_and_the_scan_goes_on(folder, tmp_path):
+    expected = count(folder, tmp_path / "units")
+    (folder / "a.bin").write_bytes(b"\0\1\2")
+    (folder / "b.txt").write_bytes(b"")
+    (folder / "c.jsonl.gz").write_bytes(b"no gzip")
+    (folder / "d.jsonl").write_bytes(b'{"text": "' + b"y" * 2_000 + b'"}\n')
+    with (folder / "0.jsonl").open("ab") as file:
+        file.write(b'\n{"text": "\xff"}\n')
+    found = count(folder, tmp_path / "units", reading=Reading(longest_line=1_900 + 10 * 1_000))
+    reasons = dict(zip(found.skipped["reason"], found.skipped["number"], strict=True))
+    assert reasons == {
+        "binary file": 1,
+        "damaged or unreadable file": 1,
+        "empty file": 1,
+        "invalid UTF-8, its bytes replaced": 1,
+    }
+    pd.testing.assert_frame_equal(found.totals, expected.totals)
+
+
+def test_a_corpus_without_identifiers(tmp_path):
+    path = tmp_path / "plain.txt"
+    path.write_text("no identifier in here")
+    found = count(path, tmp_path / "units")
+    assert found.totals.empty
+    assert found.by_kind().to_dict("list") == {
+        "subset": ["plain"],
+        "total": [0],
+        **{kind: [0] for kind in PAPER_KINDS},
+    }
+
+
+def test_memory_is_flat_in_corpus_size(tmp_path, monkeypatch):
+    monkeypatch.setattr(pieces, "BLOCK", 2**16)
+    peaks = []
+    for megabytes in (1, 8):
+        path = tmp_path / f"{megabytes}.txt"
+        line = "a line of plain text " * 100 + "with d41d8cd98f00b204e9800998ecf8427e in it, "
+        path.write_text(line * (megabytes * 2**20 // len(line)))
+        tracemalloc.start()
+        count(path, tmp_path / "units", kinds=["md5"])
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.3 * peaks[0]
+    assert peaks[1] < 3 * 2**20
+
+
+def test_text_of_installed_packages_has_identifiers(tmp_path):
+    found = take_census(shipped_corpus(("tqdm",)), folder=tmp_path, progress=False)
+    assert found.totals.query("kind == 'wheel_digest' and valid")["matches"].sum() > 20
+    assert found.read["subset"].tolist() == ["tqdm"]
+
+
+def test_bad_requests_say_what_is_wrong(tmp_path):
+    for options, message in (
+        ({"kinds": ["md6"]}, "'md6'"),
+        ({"engine": "grep"}, "engine: expected one of"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            count(Path(__file__), tmp_path, **options)
+    with pytest.raises(ValueError, match="none"):
+        take_census([], folder=tmp_path)
+
+
+def _readme(lines):
+    return {
+        words[0]: [int(cell.split("/")[0].replace(",", "")) for cell in words[1:]]
+        for words in (line.split("|") for line in lines.split())
+    }
+
+
+# From the corpora's description, counted by others: md5, sha1, sha256, sha512, eth, suid; all matches.
+NID_CORPUS = _readme("""
+github_java|0|0|0|0|0|1771
+buildroot_hashes|844|709|8022|242|0|0
+buildroot_patches|3|1611|2|1|0|0
+openembedded_recipes|3318|984|2661|2|0|0
+easybuild_configs|11|55|5407|0|0|0
+vcpkg_ports|0|695|3|2978|0|0
+scoop_manifests|29|120|2455|46|0|0
+defi_adapters|0|7|5|0|16993|0
+ethereum_tokens|5|8|1|1|3239|0
+defi_address_book|0|0|0|0|7735|0
+lockfiles|891|4370|4046|0|0|0
+debian_packages|6001|75|3000|0|0|0
+debian_md5sums|12917|0|0|0|0|0
+debian_changelogs|1|3880|0|0|0|0
+""")
+PILE_TEST = _readme("""
+hackernews|9|15|2|0|0|0
+github|7|4|8|0|0|3
+stackexchange|2|3|0|1|0|1
+ubuntu_irc|0|1|0|0|0|0
+wikipedia|0|1|0|0|0|0
+pile_cc|0|0|0|0|1|0
+""")
+DIFFERENT = {
+    "md5": 21652,
+    "sha1": 9829,
+    "sha256": 20644,
+    "sha512": 3206,
+    "ethereum": 19653,
+    "serial_version_uid": 1674,
+}
+
+
+def as_described(table, subset=None):
+    """The description counts digests in lower case, addresses whatever their checksum."""
+    rows = table if subset is None else table[table["subset"] == subset]
+    digest = rows["kind"].isin(["md5", "sha1", "sha256", "sha512"])
+    padding = (rows["kind"] == "ethereum") & (rows["form"] == "few different digits")
+    rows = rows[(digest & (rows["form"] == "lower")) | (~digest & ~padding)]
+    kinds = ["md5", "sha1", "sha256", "sha512", "ethereum", "serial_version_uid"]
+    return rows.groupby("kind")["matches"].sum().reindex(kinds, fill_value=0).astype(int).tolist()
+
+
+def at_hand(name):
+    folder = os.environ.get("PAPERLIB_DATA")
+    return folder is not None and (Path(folder) / corpora.CORPORA[name].file).is_file()
+
+
+@pytest.mark.parametrize(("name", "expected"), [("nid_corpus", NID_CORPUS), ("pile_test_subsets", PILE_TEST)])
+def test_counts_of_the_real_corpora_are_those_of_their_description(tmp_path, name, expected):
+    if not at_hand(name):
+        pytest.skip(f"{name} is not in the folder PAPERLIB_DATA")
+    found = count(name, tmp_path)
+    for subset in found.read["subset"]:
+        assert as_described(found.counts, subset) == expected.get(subset, [0] * 6), subset
+
+
+def test_different_values_of_the_real_corpus_are_those_of_its_description(tmp_path):
+    if not at_hand("nid_corpus"):
+        pytest.skip("nid_corpus is not in the folder PAPERLIB_DATA")
+    totals = count(
+        "nid_corpus", tmp_path, kinds=["md5", "sha1", "sha256", "sha512", "serial_version_uid"]
+    ).totals
+    lower = totals[(totals["form"] == "lower") | (totals["kind"] == "serial_version_uid")]
+    found = lower.groupby("kind")["different"].sum().to_dict()
+    assert found == {kind: number for kind, number in DIFFERENT.items() if kind in found}
+    assert len(found) == 5
+
+
+def test_modified_time_is_part_of_a_unit(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("x")
+    (first,) = census._units(corpus_files(path), ("md5",), Reading(), "re")
+    os.utime(path, ns=(time.time_ns(), time.time_ns() + 10**9))
+    (second,) = census._units(corpus_files(path), ("md5",), Reading(), "re")
+    assert first != second

@@ -1,0 +1,93 @@
+import json
+
+import pandas as pd
+import pytest
+
+from paperlib.experiments import census_tables as tables
+from paperlib.experiments.census import take_census
+from paperlib.generators.identifiers import KINDS, PAPER_KINDS, as_identifier
+from paperlib.io import RunResult, write_result
+from tests.generators.true_identifiers import KNOWN, LOOK_ALIKES
+
+
+@pytest.fixture
+def files(tmp_path):
+    every = [value for values in [*KNOWN.values(), *LOOK_ALIKES.values()] for value in values]
+    records = [{"text": f"see {value}, twice {value}", "subset": "all"} for value in every]
+    records += [{"text": "nothing", "subset": "none"}]
+    path = tmp_path / "x.jsonl"
+    path.write_text("\n".join(json.dumps(record) for record in records))
+    return tables.chosen_files([str(path)], [])
+
+
+def test_the_papers_table_adds_up_to_what_its_text_says():
+    table = tables.paper_census()
+    assert list(table.columns) == ["dataset", "corpus", "split", "total", *PAPER_KINDS]
+    assert (table[list(PAPER_KINDS)].sum(axis=1) == table["total"]).all()
+    assert table.query("corpus == 'dolma'")["total"].sum() == 23_571
+
+
+def test_subsets_count_different_identifiers(files, tmp_path):
+    census = take_census(files, folder=tmp_path, progress=False)
+    table = tables.census_by_subset(census).set_index("subset")
+    assert table.loc["all", "ethereum"] == len(KNOWN["ethereum"])
+    assert table.loc["all", "matches"] == 2 * sum(map(len, KNOWN.values()))
+    others = sum(len(values) for kind, values in KNOWN.items() if kind not in PAPER_KINDS)
+    # One bech32 address stands there in both cases, which are forms of their own.
+    assert table.loc["all", "other_kinds"] == others
+    assert table.loc["none", "total"] == 0
+    assert table.loc["none", "documents"] == 1
+
+
+def test_plain_expressions_count_the_same_and_stop_in_time(files):
+    ours, plain = tables.plain_counts(files, characters=10**9)
+    assert ours == plain
+    assert plain["md5"] == 2 * (len(KNOWN["md5"]) + len(LOOK_ALIKES["md5"]))
+    assert tables.plain_counts(files * 5, characters=1)[1] == plain
+
+
+def test_samples_hold_different_valid_identifiers(files):
+    sample = tables.sample_identifiers(files, per_kind=2)
+    assert all(as_identifier(one.value).kind == one.kind for one in sample)
+    assert {kind: sum(one.kind == kind for one in sample) for kind in KINDS} == {
+        kind: min(2, len({KINDS[kind].key(value) for value in KNOWN[kind]})) for kind in KINDS
+    }
+    assert sample == tables.sample_identifiers(files, per_kind=2)
+
+
+def test_speed_adds_up(files):
+    table = tables.census_speed(files, megabytes=0.001).set_index("step")["cpu_seconds"]
+    assert table["both"] == pytest.approx(table.sum() / 2)
+
+
+def test_subsets_are_compared_only_where_all_are_counted():
+    names = [
+        "github",
+        "stackexchange",
+        "pile_cc",
+        "hackernews",
+        "ubuntu_irc",
+        "wikipedia",
+        "europarl",
+        "code",
+    ]
+    table = pd.DataFrame({"subset": names, "total": [1, 1, 1, 1, 1, 1, 0, 5]})
+    paper, ours = tables.subsets_with_identifiers(table)
+    assert paper == ours
+    assert tables.subsets_with_identifiers(table[1:]) is None
+    table.loc[6, "total"] = 1
+    paper, ours = tables.subsets_with_identifiers(table)
+    assert ours - paper == {"europarl"}
+
+
+def test_measured_counts_come_with_their_origin(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert tables.measured_census("") is None
+    with pytest.raises(ValueError, match=r"no 'a\.csv'"):
+        tables.measured_census("a.csv")
+    pd.DataFrame({"subset": ["x"], "total": [3]}).to_csv("a.csv", index=False)
+    origin = {"date": "2026-01-02 03:04", "cpu": "a processor", "cores": 2}
+    write_result("a.json", RunResult(notebook="nid_census", profile="default", provenance=origin))
+    table, text = tables.measured_census("a.csv")
+    assert table.to_dict("list") == {"subset": ["x"], "total": [3]}
+    assert text == "measured 2026-01-02 on a processor, 2 cores"

@@ -1,0 +1,115 @@
+"""The Epsilon* simulations: their true values and their refusals."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import gamma
+
+from paperlib.experiments.epsilon_star import (
+    ALL_RATES,
+    CoverageConfig,
+    CurveConfig,
+    GammaConfig,
+    curve_noise,
+    curve_terms,
+    gamma_runs,
+    gamma_summary,
+    interval_coverage,
+    laplace_values,
+    true_gamma_value,
+    value_over_thresholds,
+)
+
+
+@pytest.mark.parametrize("shift", [1, 2, 3])
+def test_true_values_from_the_series_at_zero(shift):
+    """With P[Gamma(k) <= y] = y^k / k! near 0 both suprema have a closed form, close at small delta."""
+    delta, k = 1e-9, 2 + shift
+    edge = (math.factorial(k) * delta) ** (1 / k)
+    at_edge = math.log((edge**2 / 2 - delta) / delta)
+    assert true_gamma_value(GammaConfig(), shift, delta=delta, low=delta)[0] == pytest.approx(
+        at_edge, abs=0.06
+    )
+    best = math.sqrt(2 * delta * k / (k - 2))
+    everywhere = math.log((best**2 / 2 - delta) * math.factorial(k) / best**k)
+    found = true_gamma_value(GammaConfig(), shift, delta=delta, low=ALL_RATES)[0]
+    assert found == pytest.approx(everywhere, abs=1e-3)
+
+
+def test_true_value_does_not_depend_on_the_scale():
+    first = true_gamma_value(GammaConfig(scale=5), 1, delta=1e-5, low=1e-3)[0]
+    assert true_gamma_value(GammaConfig(scale=0.1), 1, delta=1e-5, low=1e-3)[0] == pytest.approx(
+        first, abs=1e-9
+    )
+
+
+def test_true_value_matches_a_plain_grid():
+    tau = np.linspace(0.01, 120, 400_001)
+    train, population = gamma(2, scale=5), gamma(4, scale=5)
+    tpr, fpr = train.cdf(tau), population.cdf(tau)
+    kept = (fpr >= 0.001) & (1 - tpr >= 0.001) & (fpr <= 0.999) & (tpr >= 0.001)
+    ratios = np.maximum((tpr - 1e-5) / fpr, (1 - fpr - 1e-5) / (1 - tpr))[kept]
+    found = true_gamma_value(GammaConfig(), 2, delta=1e-5, low=0.001)[0]
+    assert found == pytest.approx(math.log(ratios.max()), abs=1e-3)
+
+
+def test_curves_follow_the_truth_where_rates_are_large():
+    config = CurveConfig(size=5000, draws=10)
+    curves = curve_terms(config)
+    assert set(curves["source"]) == {"true", "empirical"}
+    true, sample = (curves[curves["source"] == s].sort_values("position") for s in ("true", "empirical"))
+    middle = sample[(sample["fpr"] > 0.2) & (sample["fpr"] < 0.8)]
+    expected = np.interp(middle["position"], true["position"], true["first"])
+    assert np.abs(middle["first"] / expected - 1).max() < 0.1
+    noise = curve_noise(config)
+    assert noise["first"].iloc[-1] < noise["first"].iloc[1] / 3
+
+
+def test_gamma_table_has_every_cell():
+    config = GammaConfig(shifts=(0, 2), sizes=(200, 2000), repeats=3)
+    summary = gamma_summary(config, pd.DataFrame(gamma_runs(config)))
+    assert len(summary) == 8
+    assert summary.notna().all().all()
+    assert (summary[summary["shift"] == 0]["true"] == 0).all()
+    assert (summary["true"] >= summary["true_delta_range"]).all()
+    assert (summary["true_delta_range"] >= summary["true_own_range"] - 1e-9).all()
+    again = gamma_summary(config, pd.DataFrame(gamma_runs(config)))
+    pd.testing.assert_frame_equal(summary, again)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"shifts": (1, 2)}, "shifts: expected 0 and at least one number above it"),
+        ({"shifts": (0,)}, "shifts"),
+        ({"sizes": (5,)}, "sizes: expected numbers of losses of at least 20"),
+        ({"repeats": 1}, "repeats"),
+    ],
+)
+def test_settings_without_a_picture_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        GammaConfig(**change)
+
+
+def test_curves_over_thresholds_meet_the_estimates():
+    values, fits = value_over_thresholds(GammaConfig(), 1, 2000)
+    assert set(values["source"]) == {"true", "empirical", "parametric"}
+    assert list(fits["set"]) == ["training", "population"]
+    assert (fits["skewness_of_losses"] > 0).all()
+    assert (fits["skewness"] < 0).all()
+
+
+def test_laplace_losses_have_their_gap_as_true_value():
+    table = laplace_values((0.5, 1.0), size=5000, repeats=2, seed=0)
+    assert table["true"].to_numpy() == pytest.approx([0.5, 1.0], abs=1e-3)
+    assert (table["parametric"] > 2 * table["true"]).all()
+    assert (table["rejected"] == 1).all()
+
+
+def test_coverage_counts_intervals_that_cannot_be_formed_as_misses():
+    table = interval_coverage(CoverageConfig(size=40, draws=8), (0.0, 1.0)).set_index(["method", "interval"])
+    assert table["coverage"]["parametric", "region"] >= 0.5
+    assert table["coverage"]["empirical", "band"] == 1
+    assert table["coverage"]["empirical", "bca"] == 0

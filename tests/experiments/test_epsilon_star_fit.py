@@ -1,0 +1,174 @@
+"""Mixtures of normals: their Epsilon*, their fits, and the three ways to test one."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import ndtr
+
+from paperlib.bounds import epsilon_star, epsilon_star_from_rates, epsilon_star_normals
+from paperlib.data import Dataset
+from paperlib.experiments.epsilon_star_fit import (
+    FitConfig,
+    ModelsConfig,
+    Scores,
+    epsilon_by_components,
+    p_values,
+    paper_scores,
+    rejection_rates,
+    trained_scores,
+)
+from paperlib.experiments.mixtures import Mixture, best_of_mixtures, fit_mixture, log_rates, mixture_epsilon
+
+
+def normal(mean, std):
+    return Mixture(weights=np.ones(1), means=np.array([mean]), stds=np.array([std]))
+
+
+def pair():
+    train = Mixture(weights=np.array([0.7, 0.3]), means=np.array([0.0, 2.0]), stds=np.array([1.0, 0.5]))
+    other = Mixture(weights=np.array([0.9, 0.1]), means=np.array([-0.2, 1.0]), stds=np.array([1.1, 0.2]))
+    return train, other
+
+
+def scores(train, population):
+    return Scores(private=False, seed=0, accuracy=0.5, train=train, population=population)
+
+
+@pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-9])
+@pytest.mark.parametrize(("gap", "ratio"), [(3.0, 1.0), (0.5, 1.2), (-0.5, 0.7), (0.0, 1.0), (40.0, 1.0)])
+def test_one_component_is_the_epsilon_of_normals(gap, ratio, delta):
+    expected = epsilon_star_normals(0, 1, gap, ratio, delta=delta)
+    assert mixture_epsilon(normal(0, 1), normal(gap, ratio), delta=delta) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("delta", [1e-2, 1e-5])
+def test_mixture_epsilon_matches_a_dense_grid(delta):
+    """Rates from the plain distribution functions, thresholds half a millionth apart or so."""
+    train, other = pair()
+    tau = np.linspace(-7, 7, 400_001)
+    fnr, tnr = (
+        sum(w * ndtr((tau - m) / s) for w, m, s in zip(law.weights, law.means, law.stds, strict=True))
+        for law in (train, other)
+    )
+    fpr = 1 - tnr
+    kept = (np.minimum(fpr, fnr) >= delta) & (np.maximum(fpr, fnr) <= 1 - delta)
+    expected = epsilon_star_from_rates(fpr[kept], fnr[kept], delta=delta).max()
+    found, threshold = best_of_mixtures(train, other, delta=delta)
+    assert found == pytest.approx(expected, abs=2e-4)
+    assert found >= expected - 1e-9
+    rates = np.exp(log_rates(train, other, np.array(threshold)))
+    assert epsilon_star_from_rates(rates[2], rates[1], delta=delta) == pytest.approx(found, abs=1e-6)
+
+
+def test_splitting_a_component_changes_nothing():
+    train, other = pair()
+    twice = Mixture(
+        weights=np.tile(train.weights / 2, 2), means=np.tile(train.means, 2), stds=np.tile(train.stds, 2)
+    )
+    assert mixture_epsilon(twice, other, delta=1e-5) == pytest.approx(
+        mixture_epsilon(train, other, delta=1e-5), abs=1e-9
+    )
+
+
+def test_draws_follow_the_distribution_function():
+    train = pair()[0]
+    drawn = train.sample(40_000, np.random.default_rng(0))
+    points = np.linspace(-2, 3, 11)
+    shares = (drawn[:, None] <= points).mean(axis=0)
+    assert np.abs(shares - train.cdf(points)).max() < 0.015
+    assert np.exp(train.log_cdf(points)) + np.exp(train.log_sf(points)) == pytest.approx(1)
+
+
+def test_fit_finds_the_mixture_whatever_the_unit():
+    train = pair()[0]
+    drawn = train.sample(20_000, np.random.default_rng(1))
+    for scale in (1.0, 1e-6):
+        fitted = fit_mixture(scale * drawn, 2)
+        order = fitted.means.argsort()
+        assert fitted.means[order] / scale == pytest.approx(train.means, abs=0.15)
+        assert fitted.weights[order] == pytest.approx(train.weights, abs=0.05)
+
+
+def test_one_component_on_losses_is_epsilon_star():
+    rng = np.random.default_rng(2)
+    train, population = rng.normal(0, 1, 2_000), rng.normal(0.4, 1.1, 2_000)
+    found = epsilon_by_components([scores(*paper_scores(train, population))], [1])
+    assert found["epsilon"][0] == pytest.approx(epsilon_star(train, population).epsilon, abs=1e-6)
+    empirical = epsilon_star(train, population, method="empirical").epsilon
+    assert found["empirical"][0] == pytest.approx(empirical)
+    assert 0 < found["rate"][0] < 0.5
+
+
+def test_more_components_see_what_one_does_not():
+    """Two humps: one normal is rejected in every way, three are not when held out."""
+    rng = np.random.default_rng(3)
+    humps = np.concatenate([rng.normal(-2, 0.5, 1_500), rng.normal(2, 0.5, 1_500)])
+    config = FitConfig(components=(1, 3), sample_sizes=(100, 500), repeats=3)
+    rows = pd.DataFrame(p_values([scores(humps, humps)], config))
+    assert len(rows) == 2 * 2 * 3 * 3
+    middle = rows[rows["sample_size"] == 500].groupby(["test", "components"])["p_value"].median().unstack()
+    assert (middle[1] < 1e-3).all()
+    assert (middle[3] > 0.05).all()
+    assert rows.equals(pd.DataFrame(p_values([scores(humps, humps)], config)))
+
+
+def test_only_a_held_out_fit_on_many_scores_keeps_the_level():
+    shares = rejection_rates(components=(1,), size=100, draws=400).iloc[0]
+    assert shares["same sample"] <= 0.01
+    assert shares["other half"] >= 0.1
+    for kept in ("held out", "paper"):
+        assert 0.01 < shares[kept] < 0.11
+
+
+def test_models_of_both_kinds_are_trained():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(400, 3)).astype(np.float32)
+    y = (x[:, 0] > 0).astype(np.int64)
+    data = Dataset(
+        train_x=x[:200],
+        train_y=y[:200],
+        test_x=x[200:],
+        test_y=y[200:],
+        name="made up",
+        source="a generator",
+        licence="none",
+        sha256s={},
+        description="Two classes.",
+    )
+    config = ModelsConfig(widths=(4,), epochs=3, private_epochs=1, models=2, seed=5)
+    found = trained_scores(config, data=data)
+    assert [(model.private, model.seed) for model in found] == [
+        (False, 5),
+        (False, 6),
+        (True, 5),
+        (True, 6),
+    ]
+    assert all(np.isfinite(model.train).all() and model.train.size == 200 for model in found)
+    assert found[0].accuracy > 0.6
+
+
+@pytest.mark.parametrize(
+    ("refused", "said"),
+    [
+        (lambda: ModelsConfig(dataset="iris"), "dataset"),
+        (lambda: ModelsConfig(models=0), "models"),
+        (lambda: FitConfig(components=()), "components"),
+        (lambda: FitConfig(components=(1, 0)), "components"),
+        (lambda: FitConfig(sample_sizes=(10,), components=(20,)), "sample_sizes"),
+        (lambda: FitConfig(repeats=0), "repeats"),
+        (lambda: fit_mixture(np.ones(5), 1), "values"),
+        (lambda: fit_mixture(np.array([1.0, 2.0]), 3), "components|n_samples"),
+        (lambda: paper_scores(np.ones(3), np.ones(3)), "losses"),
+        (lambda: paper_scores(np.array([0.0, np.inf]), np.ones(3)), "losses"),
+        (lambda: paper_scores(np.array([0.0, np.nan]), np.ones(3)), "losses"),
+        (lambda: mixture_epsilon(normal(0, 1), normal(1, 1), delta=0.0), "delta"),
+        (lambda: mixture_epsilon(normal(0, 1), normal(1, 1), delta=0.5), "delta"),
+        (
+            lambda: list(p_values([scores(np.arange(9.0), np.arange(9.0))], FitConfig(sample_sizes=(100,)))),
+            "sample_sizes",
+        ),
+    ],
+)
+def test_bad_input_is_refused_in_words(refused, said):
+    with pytest.raises(ValueError, match=said):
+        refused()

@@ -1,0 +1,386 @@
+"""The landscape: numbers against brute force, tables on made-up models, and a small run from end to end."""
+
+import itertools
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+from paperlib.bounds import epsilon_star_normals
+from paperlib.experiments import epsilon_star_landscape as landscapes
+from paperlib.experiments.epsilon_star_landscape import (
+    landscape,
+    landscape_config,
+    landscape_instances,
+    measured_models,
+    strategies,
+)
+from paperlib.experiments.landscape_measures import (
+    MEASURES,
+    convex_frontier,
+    mechanism_epsilon,
+    privacy_of_losses,
+    shuffled_epsilon,
+    two_interval_epsilon,
+)
+from paperlib.experiments.landscape_tables import pareto, section_42, theorem_2, verdicts, which_number_moves
+from paperlib.io import RunResult, write_result
+from paperlib.report import describe_landscape, landscape_figure, paper_table, shuffled_figure
+from paperlib.training import epsilon_of, paper_delta
+
+DELTA = 1e-4
+
+
+def brute_force_two_intervals(normals, delta):
+    """Definition 2 over every interval of a grid, without knowing that the best ones share a middle."""
+    m, s, mu, sigma = normals
+    grid = np.linspace(min(m, mu) - 6 * max(s, sigma), max(m, mu) + 6 * max(s, sigma), 700)
+    train, other = norm(m, s).cdf(grid), norm(mu, sigma).cdf(grid)
+    tpr = np.maximum(train[None, :] - train[:, None], 0)
+    fpr = np.maximum(other[None, :] - other[:, None], 0)
+    usable = np.all([(r >= delta) & (r <= 1 - delta) for r in (tpr, fpr)], axis=0)
+    tpr, fpr = tpr[usable], fpr[usable]
+    pairs = [(tpr, fpr), (1 - fpr, 1 - tpr), (1 - tpr, 1 - fpr), (fpr, tpr)]
+    return math.log(max(1.0, *(((top - delta) / bottom).max() for top, bottom in pairs)))
+
+
+@pytest.mark.parametrize(
+    "normals", [(0, 1, 0, 2), (0, 2, 0.3, 1), (0, 1, 1, 1.3), (1, 1, 0, 1), (0, 1, 0, 1), (5, 0.2, 5.1, 0.25)]
+)
+def test_two_intervals_match_a_search_over_all_intervals(normals):
+    found = two_interval_epsilon(normals, delta=DELTA)
+    searched = max(brute_force_two_intervals(normals, DELTA), epsilon_star_normals(*normals, delta=DELTA))
+    assert searched - 1e-9 <= found <= searched + 0.1  # the grid of the search misses the edge by a step
+
+
+def test_two_intervals_reach_the_closed_form_where_a_tail_meets_delta():
+    far = -norm.ppf(5e-6)
+    expected = math.log((2 * norm.cdf(-far / 2) - 1e-5) / 1e-5)
+    assert two_interval_epsilon((0, 1, 0, 2), delta=1e-5) == pytest.approx(expected, abs=1e-8)
+
+
+def test_two_intervals_are_never_below_one_and_do_not_depend_on_the_unit():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        m, mu = rng.normal(size=2)
+        s, sigma = rng.uniform(0.5, 2, 2)
+        found = two_interval_epsilon((m, s, mu, sigma), delta=DELTA)
+        assert found >= epsilon_star_normals(m, s, mu, sigma, delta=DELTA)
+        moved = (7 - 3 * m, 3 * s, 7 - 3 * mu, 3 * sigma)
+        assert two_interval_epsilon(moved, delta=DELTA) == pytest.approx(found, abs=1e-6)
+
+
+def random_models(rng, count):
+    return [
+        (*rng.normal(1, 0.7, 1), *rng.uniform(0.8, 1.3, 1), 0.0, *rng.uniform(0.8, 1.3, 1))
+        for _ in range(count)
+    ]
+
+
+def test_theorem_2_holds_for_any_models():
+    rng = np.random.default_rng(0)
+    gaps = []
+    for _ in range(200):
+        left, right = mechanism_epsilon(random_models(rng, 5), delta=DELTA)
+        assert left <= right + 1e-12
+        gaps.append(right - left)
+    assert max(gaps) > 0.1
+
+
+def test_theorem_2_would_fail_with_the_smallest_model_in_place_of_the_mean():
+    rng = np.random.default_rng(0)
+    broken = 0
+    for _ in range(50):
+        models = random_models(rng, 5)
+        smallest = min(mechanism_epsilon([model], delta=DELTA)[1] for model in models)
+        broken += mechanism_epsilon(models, delta=DELTA)[0] > smallest + 1e-9
+    assert broken > 25
+
+
+def test_theorem_2_is_an_equality_for_equal_models_and_for_full_separation():
+    left, right = mechanism_epsilon([(1, 1, 0, 1)] * 3, delta=DELTA)
+    assert left == pytest.approx(right, abs=1e-12)
+    assert right == pytest.approx(epsilon_star_normals(1, 1, 0, 1, delta=DELTA), abs=1e-3)
+    most = math.log((1 - 2 * DELTA) / DELTA)
+    assert mechanism_epsilon([(50, 1, 0, 1)] * 3, delta=DELTA) == (most, most)
+
+
+def beaten(cost, gain, at):
+    """Whether a mix of two other points is at least as good on both counts and better on one."""
+    others = [i for i in range(len(cost)) if (cost[i], gain[i]) != (cost[at], gain[at])]
+    for a, b in itertools.product(others, others):
+        share = np.linspace(0, 1, 2_001)
+        mixed_cost, mixed_gain = (
+            share * cost[a] + (1 - share) * cost[b],
+            share * gain[a] + (1 - share) * gain[b],
+        )
+        no_worse = (mixed_cost <= cost[at]) & (mixed_gain >= gain[at])
+        if (no_worse & ((mixed_cost < cost[at] - 1e-9) | (mixed_gain > gain[at] + 1e-9))).any():
+            return True
+    return False
+
+
+def test_frontier_is_what_its_definition_says():
+    rng = np.random.default_rng(1)
+    for _ in range(15):
+        cost, gain = rng.random(9), rng.random(9)
+        chosen = convex_frontier(cost, gain)
+        assert sorted(chosen) == [at for at in range(9) if not beaten(cost, gain, at)]
+        assert list(cost[chosen]) == sorted(cost[chosen])
+
+
+def test_frontier_of_ties_and_of_one_point():
+    assert convex_frontier(np.array([1.0]), np.array([1.0])) == [0]
+    assert convex_frontier(np.array([1.0, 1.0, 0.5]), np.array([0.2, 0.9, 0.1])) == [2, 1]
+    assert convex_frontier(np.zeros(3), np.array([0.1, 0.3, 0.2])) == [1]
+
+
+def measure(train, other, **options):
+    return privacy_of_losses(train, other, **{"delta": DELTA, "confidence": 0.95, **options})
+
+
+def test_a_model_that_knows_its_records_shows_in_every_number_and_one_that_does_not_in_none():
+    rng = np.random.default_rng(0)
+    other, known, unknown = rng.normal(0, 1, 3_000), rng.normal(-2, 1, 3_000), rng.normal(0, 1, 3_000)
+    found, nothing = measure(known, other), measure(unknown, other)
+    assert tuple(found) == tuple(nothing) == MEASURES
+    for name in ("epsilon_star", "interval_low", "epsilon_star_empirical", "one_run", "output_set"):
+        assert found[name] > 1
+        assert nothing[name] < 0.9
+    assert nothing["one_run"] == nothing["interval_low"] == 0
+    assert found["loss_auc"] > 0.9
+    assert found["epsilon_shuffled"] < 0.2 * found["epsilon_star"]
+    assert found["interval_low"] < found["epsilon_star"] < found["interval_high"]
+
+
+def test_shuffled_epsilon_shrinks_with_the_number_of_records():
+    rng = np.random.default_rng(0)
+    small, large = (shuffled_epsilon(rng.normal(size=2 * n), n, delta=DELTA, seed=0) for n in (100, 10_000))
+    assert 0 < large < 0.3 * small
+
+
+def test_a_diverged_model_is_nan_and_a_constant_one_tells_nobody_apart():
+    some = np.linspace(0, 1, 30)
+    for bad in (np.nan, np.inf):
+        spoiled = some.copy()
+        spoiled[3] = bad
+        assert all(math.isnan(value) for value in measure(spoiled, some).values())
+    constant = measure(np.ones(30), np.ones(20))
+    assert constant["epsilon_star"] == constant["one_run"] == constant["interval_high"] == 0
+    assert constant["loss_auc"] == 0.5
+    assert math.isnan(constant["ks_train"])
+
+
+def test_perfect_separation_reaches_the_ceiling_and_identical_losses_zero():
+    separated = measure(np.linspace(-10, -9, 400), np.linspace(9, 10, 400))
+    assert separated["epsilon_star"] == pytest.approx(math.log((1 - 2 * DELTA) / DELTA), abs=1e-6)
+    assert separated["loss_auc"] == 1
+    same = np.random.default_rng(0).normal(size=400)
+    assert measure(same, same)["epsilon_star"] == pytest.approx(0, abs=1e-9)
+
+
+def test_the_papers_grids_have_the_papers_numbers():
+    adult, purchase = (landscape_config(name, size="paper") for name in ("adult", "purchase100"))
+    assert (adult.instances // 5, purchase.instances // 5) == (52, 51)
+    settings = paper_table("epsilon_star_settings")
+    for config in (adult, purchase):
+        mine = settings[settings["dataset"] == config.dataset]
+        for component, setting, ours in [
+            ("baseline", "epochs", config.baseline_epochs), ("dp_sgd", "target_eps", config.epsilons),
+            ("dp_sgd", "clipping_norm", config.clip_norms), ("dp_sgd", "batch_size", config.batch_sizes),
+            ("dp_sgd", "micro_batches", config.microbatches),
+        ]:  # fmt: skip
+            printed = mine[(mine["component"] == component) & (mine["setting"] == setting)]["value"]
+            assert tuple(map(float, printed)) == tuple(map(float, ours))
+
+
+@pytest.mark.parametrize(("name", "size"), [("adults", "paper"), ("adult", "huge")])
+def test_unknown_grid_is_refused(name, size):
+    with pytest.raises(ValueError, match="expected one of"):
+        landscape_config(name, size=size)
+
+
+@pytest.fixture
+def tiny():
+    return replace(
+        landscape_config("randhie", size="smoke"),
+        widths=(8,),
+        baseline_epochs=(1, 4),
+        private_epochs=1,
+        microbatches=(2, None),
+        epsilons=(1.0,),
+        seeds=2,
+    )
+
+
+def test_noise_reaches_the_target_and_only_clipped_records_are_promised_it(tiny):
+    instances = landscape_instances(tiny)
+    assert len(instances) == tiny.instances == 8
+    for instance in instances:
+        training = instance.training
+        if instance.target_epsilon is None:
+            assert not training.is_private
+            continue
+        args = (training.sampling_rate(1_380), training.steps(1_380), paper_delta(1_380))
+        assert epsilon_of(training.noise_multiplier, *args) <= 1.0
+        assert epsilon_of(0.95 * training.noise_multiplier, *args) > 1.0
+        assert training.record_level == (training.microbatches is None)
+
+
+def test_a_small_landscape_from_end_to_end_is_kept_and_does_not_depend_on_who_shares_a_stack(
+    tiny, tmp_path, monkeypatch
+):
+    frame = landscape(tiny, folder=tmp_path / "a", workers=0, progress=False)
+    assert len(frame) == 8
+    assert frame["auroc"].between(0.4, 0.8).all()
+    assert set(MEASURES) <= set(frame.columns)
+    dp = frame[frame["kind"] == "dp"]
+    assert (dp["dp_epsilon"] <= 1).all()
+    assert (dp["dp_epsilon_pld"] <= dp["dp_epsilon"] + 1e-6).all()
+    half = landscape(replace(tiny, seeds=1), folder=tmp_path / "b", workers=0, progress=False)
+    alone = frame[frame["seed"] == 0].reset_index(drop=True)
+    for name in ("accuracy", "auroc", "epsilon_star"):
+        np.testing.assert_allclose(half[name], alone[name], rtol=0.02, atol=0.01)
+    monkeypatch.setattr(landscapes, "fit_ensemble", None)
+    again = landscape(tiny, folder=tmp_path / "a", workers=0, progress=False)
+    pd.testing.assert_frame_equal(frame, again)
+
+
+def made_up(baseline, private, *, dataset="adult", diverged=False):
+    """Models of baselines (epochs to Epsilon*, utility) and of DP (target to Epsilon*, utility), two each."""
+    rows = []
+    for kind, values in (("baseline", baseline), ("dp", private)):
+        for key, (star, gain) in values.items():
+            for seed in (0, 1):
+                lost = diverged and kind == "dp" and seed == 1
+                rows.append(
+                    {
+                        **dict.fromkeys(MEASURES, 0.5), "dataset": dataset, "kind": kind, "seed": seed,
+                        "epochs": key if kind == "baseline" else 10, "batch_size": 64, "delta": DELTA,
+                        "clip_norm": 1.0 if kind == "dp" else None, "record_level": kind == "dp",
+                        "microbatches": None, "target_epsilon": key if kind == "dp" else None,
+                        "dp_epsilon": key if kind == "dp" else None, "accuracy": gain,
+                        "auroc": gain if dataset == "adult" else math.nan,
+                        "epsilon_star": math.nan if lost else star + 0.02 * seed - 0.01, "seconds": 1.0,
+                    }
+                )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+SOUND = (
+    {1: (0.05, 0.9), 5: (0.15, 0.91), 10: (0.2, 0.912), 20: (0.28, 0.913)},
+    {1: (0.04, 0.8), 100: (0.1, 0.89)},
+)
+
+
+def test_every_claim_holds_on_models_made_for_it():
+    assert verdicts(made_up(*SOUND))["holds"].all()
+
+
+@pytest.mark.parametrize(
+    ("baseline", "private", "fails"),
+    [
+        ({20: (0.31, 0.913)}, {}, [0]),
+        ({10: (0.14, 0.912)}, {}, [1]),
+        ({}, {3: (0.16, 0.85)}, [2]),
+        ({}, {0.1: (0.12, 0.85)}, [3]),
+        ({}, {100: (1.2, 0.89)}, [0, 2, 4]),
+        ({1: (0.05, 0.7)}, {}, [5]),
+    ],
+)
+def test_each_claim_can_fail(baseline, private, fails):
+    frame = made_up({**SOUND[0], **baseline}, {**SOUND[1], **private})
+    assert np.flatnonzero(~verdicts(frame)["holds"]).tolist() == fails
+
+
+def test_strategies_count_diverged_models_and_keep_the_range():
+    table = strategies(made_up(*SOUND, diverged=True))
+    assert table["models"].tolist() == [2] * 6
+    assert table["diverged"].tolist() == [0, 0, 0, 0, 1, 1]
+    first = table.iloc[0]
+    assert (first["epsilon_star_min"], first["epsilon_star_max"]) == pytest.approx((0.04, 0.06))
+    assert first["epsilon_star_mean"] == pytest.approx(0.05)
+    gone = made_up(SOUND[0], {1: (math.nan, 0.5)})
+    assert len(strategies(gone)) == 4
+
+
+def test_utility_is_auroc_for_two_classes_and_accuracy_for_many():
+    frame = made_up(*SOUND).assign(accuracy=0.1)
+    assert strategies(frame)["utility_mean"].iloc[0] == 0.9
+    assert strategies(made_up(*SOUND, dataset="purchase100"))["utility_mean"].iloc[0] == 0.9
+
+
+def test_every_number_of_section_42_is_compared_and_stand_ins_are_named():
+    printed = paper_table("epsilon_star_text")
+    wanted = (printed["section"].astype(str) == "4.2").sum()
+    purchase = ({10: (2.5, 0.86), 50: (7.0, 0.9), 100: (7.8, 0.91)}, {100: (0.6, 0.7)})
+    frames = [made_up(*SOUND), made_up(*purchase, dataset="purchase100")]
+    table = section_42(printed, frames)
+    assert len(table) == wanted
+    assert (table["data"] == table["ours_on"]).all()
+    ours = dict(zip(table["what"], table["ours"], strict=True))
+    assert ours["mean Epsilon*, no DP, 50 epochs"] == "7.00"
+    assert ours["test accuracy, no DP, 10 epochs"] == "86.0 %"
+    assert ours["largest Epsilon*, DP"] == "0.61"
+    assert ours["Pareto strategies at DP epsilon 100"] == "1"
+    assert ours["baselines of 5 or more epochs above DP models"].startswith("yes")
+    stand_in = section_42(printed, [made_up(*SOUND, dataset="randhie")])
+    assert set(stand_in["ours_on"]) == {"randhie"}
+    assert set(stand_in["data"]) == {"adult"}
+
+
+def test_tables_and_figure_work_on_models_of_every_kind():
+    for frame in (
+        made_up(*SOUND),
+        made_up(*SOUND, diverged=True),
+        made_up(SOUND[0], {}),
+        made_up({1: (0.1, 0.5)}, {}),
+    ):
+        assert theorem_2(frame)["holds"].all()
+        moves = which_number_moves(frame)
+        assert moves["models"].sum() == len(frame)
+        table = strategies(frame)
+        frontier = pareto(table)
+        figure = landscape_figure(table, frontier, utility="AUROC")
+        figure.canvas.draw()
+        shuffled_figure(frame).canvas.draw()
+        assert "AUROC" in describe_landscape(table, frontier, utility="AUROC")
+
+
+def test_measured_models_come_with_their_origin(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert measured_models("") is None
+    with pytest.raises(ValueError, match=r"measured: no 'book/a\.csv'"):
+        measured_models("book/a.csv")
+    (tmp_path / "book").mkdir()
+    frame = made_up(*SOUND)
+    frame.to_csv(tmp_path / "book" / "a.csv", index=False)
+    with pytest.raises(ValueError, match=r"with its \.json"):
+        measured_models("book/a.csv")
+    origin = {"date": "2026-01-02 03:04:05 UTC", "cpu": "some CPU", "cores": 2, "gpu": None, "seconds": 600.0}
+    write_result(tmp_path / "book" / "a.json", RunResult(notebook="n", profile="paper", provenance=origin))
+    (tmp_path / "deep").mkdir()
+    monkeypatch.chdir(tmp_path / "deep")
+    read, text = measured_models("book/a.csv")
+    assert len(strategies(read)) == len(strategies(frame))
+    assert text == "measured 2026-01-02 on some CPU, 2 cores, in 10 minutes"
+
+
+def test_a_model_above_the_limit_whose_interval_reaches_below_is_said_to_be_in_doubt():
+    frame = made_up(*SOUND)
+    frame.loc[frame.index[0], ["epsilon_star", "interval_low"]] = [0.4, 0.1]
+    frame.loc[frame.index[1], ["epsilon_star", "interval_low"]] = [0.4, 0.35]
+    assert verdicts(frame)["ours"].iloc[0].endswith("of the 2 above, 1 with an interval that starts below")
+
+
+def test_the_committed_measurement_is_the_whole_adult_grid(monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[2])
+    frame, origin = measured_models("book/measured/epsilon_star_landscape_adult.csv")
+    assert len(frame) == landscape_config("adult", size="paper").instances
+    assert len(strategies(frame)) == 52
+    assert set(MEASURES) <= set(frame.columns)
+    assert "2 cores" in origin

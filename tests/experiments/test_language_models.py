@@ -1,0 +1,347 @@
+"""Planted identifiers, the benchmark, dataset inference and the DP audit at toy size."""
+
+import json
+import math
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+from sklearn.metrics import roc_auc_score, roc_curve
+
+from paperlib.data.dialogues import persona_chat
+from paperlib.data.errors import DataUnavailableError
+from paperlib.experiments import identifier_benchmark as bench
+from paperlib.experiments import identifier_inference as inference
+from paperlib.experiments import language_dp_audit as dp
+from paperlib.experiments import own_language_model as own
+from paperlib.experiments.language_models import (
+    CandidateScores,
+    PlantedConfig,
+    open_corpus,
+    planted,
+    planted_model,
+    planted_scores,
+    source_words,
+)
+from paperlib.generators.identifiers import find_identifiers
+from paperlib.report import paper_table
+from tests.validity.coverage import assert_rate_at_most
+
+TINY = PlantedConfig(
+    repetitions=(1, 8),
+    identifiers=12,
+    held_out=12,
+    filler=0.1,
+    width=64,
+    epochs=8,
+    batch_size=8,
+    vocabulary=512,
+)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def test_identifiers_stand_in_the_corpus_as_often_as_stated_and_held_out_ones_nowhere():
+    corpus = planted(TINY)
+    seen = Counter(found.value for text in corpus.documents for found in find_identifiers(text))
+    assert {one.value: one.repetitions for one in corpus.identifiers if one.repetitions} == dict(seen)
+    assert sum(one.repetitions == 0 for one in corpus.identifiers) == 12
+    assert len({one.value for one in corpus.identifiers}) == len(corpus.identifiers)
+    assert planted(TINY) is not corpus
+    assert planted(TINY).documents == corpus.documents
+    assert planted(replace(TINY, seed=1)).documents != corpus.documents
+
+
+def test_a_model_knows_what_it_read_often_and_the_cache_gives_the_same_model():
+    scores = planted_scores(TINY, generated=15, attacks=("loss", "min_k"))
+    often, held = (scores.of("min_k", group) for group in (8, 0))
+    assert (often[:, :1] > often[:, 1:]).mean() > 0.8
+    assert 0.25 < (held[:, :1] > held[:, 1:]).mean() < 0.75
+    first, second = planted_model(TINY)[0], planted_model(TINY)[0]
+    for name, value in first.state_dict().items():
+        assert (second.state_dict()[name] == value).all()
+    again = planted_scores(TINY, generated=15, attacks=("loss", "min_k"))
+    np.testing.assert_array_equal(scores.values, again.values)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"kinds": ("crc",)}, "kinds"), ({"repetitions": (0,)}, "repetitions"), ({"held_out": 1}, "held_out")],
+)
+def test_bad_corpora_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        PlantedConfig(**options)
+
+
+def test_auc_and_tpr_equal_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(60, 20)).round(1)  # with ties
+    scores[:, 0] += 0.5
+    labels = np.zeros(scores.shape)
+    labels[:, 0] = 1
+    quality = bench.attack_quality(scores, draws=50)
+    assert quality["auc"] == pytest.approx(roc_auc_score(labels.ravel(), scores.ravel()), abs=1e-12)
+    fpr, tpr, _ = roc_curve(labels.ravel(), scores.ravel(), drop_intermediate=False)
+    assert quality["tpr"] == pytest.approx(tpr[fpr <= 0.01].max(), abs=1e-12)
+    assert quality["auc_low"] <= quality["auc"] <= quality["auc_high"]
+    assert quality["tpr_low"] <= quality["tpr"] <= quality["tpr_high"]
+    flipped = bench.attack_quality(-scores, draws=2)
+    assert flipped["auc"] == pytest.approx(1 - quality["auc"])
+    assert flipped["auc_folded"] == pytest.approx(quality["auc"])
+
+
+def test_intervals_cover_half_where_nothing_was_trained_on():
+    rng = np.random.default_rng(1)
+    missed = 0
+    for _ in range(200):
+        scores = rng.normal(size=(60, 8)) + rng.normal(size=(60, 1))  # a context moves all candidates
+        quality = bench.attack_quality(scores, draws=100, confidence=0.9)
+        missed += not quality["auc_low"] <= 0.5 <= quality["auc_high"]
+    assert_rate_at_most(0.13, missed, 200)  # a percentile bootstrap of 60 misses a little more than 10 %
+
+
+def test_folding_moves_the_null_away_from_one_half():
+    rng = np.random.default_rng(2)
+    scores = rng.normal(size=(2_000, 50, 32))
+    aucs = np.array([bench.attack_quality(one, draws=2)["auc"] for one in scores[:300]])
+    null = bench.folded_null([50], generated=31)
+    assert np.maximum(aucs, 1 - aucs).mean() == pytest.approx(null["mean_folded"][0], abs=0.006)
+    cells = bench.folded_cells(paper_table("nid_table01"), paper_table("nid_table02")).set_index(
+        ["subset", "split"]
+    )
+    assert cells.loc[("github", "test"), "identifiers"] == 197
+    assert cells.loc[("pile", "test"), "identifiers"] == 293
+    assert cells.loc[("github", "train"), "beyond it"]
+    assert not cells.loc[("stackexchange", "train"), "beyond it"]
+
+
+def verdict_table(trained, held, tpr):
+    rows = [
+        {"model": model, "group": group, "attack": attack, "identifiers": 100, "auc": auc, "tpr": rate}
+        for model in bench.PAPER_MODELS
+        for attack in ("loss", "min_k")
+        for group, auc, rate in (("trained", trained[model], 0.3), ("held out", held, tpr))
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_verdicts_follow_the_numbers():
+    good = {"large": 0.8, "medium": 0.7, "small": 0.6, "one pass": 0.52}
+    assert all(row["holds"] for row in bench.verdicts(verdict_table(good, 0.5, 0.01)))
+    shifted = {row["target"]: row["holds"] for row in bench.verdicts(verdict_table(good, 0.62, 0.2))}
+    assert not any(shifted.values())
+    larger = {
+        row["target"]: row["holds"] for row in bench.verdicts(verdict_table(good | {"small": 0.9}, 0.5, 0.01))
+    }
+    assert larger["nid-table-04"]
+    assert not larger["nid-table-05"]
+    assert not bench.verdicts(verdict_table(good | {"one pass": 0.7}, 0.5, 0.01))[3]["holds"]
+
+
+def known_scores(shift):
+    rng = np.random.default_rng(3)
+    groups = np.repeat([0, 1, 8], 40)
+    values = rng.normal(size=(120, 16, 2))
+    values[groups == 8, 0] += shift
+    return CandidateScores(values, ("loss", "min_k"), groups)
+
+
+def toy_inference(**options):
+    corpus = replace(TINY, identifiers=40, held_out=40)
+    return inference.InferenceConfig(
+        planted=corpus, set_size=40, generated=15, null_alternatives=7, trees=5, **options
+    )
+
+
+def test_dataset_inference_finds_the_trained_set_and_its_curve_falls():
+    config, scores = toy_inference(held_out_sets=30), known_scores(1.5)
+    sets = inference.suspect_sets(config, scores).set_index(["set", "schedule"])["p_value"]
+    assert sets["trained, 8x", "forward"] < 0.01
+    assert sets["held out", "forward"] > 0.01
+    curve = inference.p_values_by_size(config, scores, [10, 40], draws=3).set_index(["set", "identifiers"])[
+        "median"
+    ]
+    assert curve["trained, 8x", 40] < curve["trained, 8x", 10]
+
+
+def test_held_out_sets_are_null_even_if_one_column_stood_out():
+    """Who plays the identifier is drawn anew, so a shifted first column does not look like training."""
+    config, scores = toy_inference(held_out_sets=60), known_scores(0.0)
+    scores.values[scores.groups == 0, 0] += 3.0
+    found = inference.held_out_p_values(config, scores).query("schedule == 'forward'")
+    assert_rate_at_most(0.05, int((found["p_value"] <= 0.05).sum()), 60)
+    assert found["set"].tolist() == list(range(60))
+
+
+def test_rejection_rates_have_exact_intervals():
+    p_values = pd.DataFrame(
+        {"schedule": "forward", "p_value": [0.001] * 20 + [0.5] * 80, "p_value_two_sided": 0.5}
+    )
+    rates = inference.rejection_rates(p_values, levels=[0.05]).set_index("test")
+    assert not rates.loc["one-sided", "holds"]
+    assert rates.loc["two-sided", "holds"]
+    low = rates.loc["one-sided", "low"]
+    assert binom.sf(19, 100, low) == pytest.approx(0.025, abs=1e-9)
+
+
+def test_inference_refuses_sets_larger_than_their_groups():
+    with pytest.raises(ValueError, match="set_size"):
+        replace(toy_inference(), set_size=41)
+    with pytest.raises(ValueError, match="null_alternatives"):
+        replace(toy_inference(), null_alternatives=16)
+
+
+TOY_RUN = {"canaries": 10, "others": 6, "generated": 3, "epochs": 2, "public": TINY}
+
+
+def test_canaries_of_a_smaller_run_are_those_of_a_larger_one():
+    small, large = (dp.DpRun(noise=0.0, **TOY_RUN | {"canaries": m}) for m in (5, 10))
+    (few, documents), (many, more) = dp.canary_documents(small), dp.canary_documents(large)
+    assert [c[0] for c in few] == [c[0] for c in many][:5]
+    assert len(documents) == 11
+    assert len(more) == 16
+    assert all(text.startswith(c[0]) for c, text in zip(many, more, strict=False))
+    alternatives = {value for c in many for value in c[1:]}
+    assert len(alternatives) == 30
+    assert not any(value in text for value in alternatives for text in more)
+
+
+def test_theory_knows_both_adjacencies():
+    run = dp.run_for(5.0, 1e-5)
+    add, swap = dp.theoretical_epsilons(run, 1e-5)
+    assert add <= 5.0
+    assert add < swap < 3 * add
+    assert dp.theoretical_epsilons(dp.run_for(math.inf, 1e-5), 1e-5) == (math.inf, math.inf)
+
+
+def test_a_dp_audit_end_to_end_is_kept_and_below_theory():
+    targets = {dp.run_for(e, 1e-5, **TOY_RUN): e for e in (5.0, math.inf)}
+    found = dp.trained_runs(list(targets))
+    table = dp.audit_table(found, targets, cardinalities=[2, 4], tops=[1, 2], delta=1e-5)
+    assert len(table) == 2 * 3 * 3  # top 2 of 2 is no audit
+    assert table["below_theory"].all()
+    again = dp.trained_runs(list(targets))
+    for run, scores in found.items():
+        np.testing.assert_array_equal(scores["difference"], again[run]["difference"])
+
+
+def test_no_audit_of_a_mechanism_of_known_epsilon_exceeds_it():
+    """Randomised response on 8 values at epsilon 2, seen through scores."""
+    rng = np.random.default_rng(4)
+    epsilon, sets, exceeded = 2.0, 100, 0
+    hit = math.exp(epsilon) / (math.exp(epsilon) + 7)
+    for seed in range(300):
+        scores = np.zeros((sets, 8))
+        told = np.where(rng.random(sets) < hit, 0, rng.integers(1, 8, sets))
+        scores[np.arange(sets), told] = 1.0
+        found = dp.audit_scores(scores, cardinality=8, delta=1e-7, seed=seed)
+        exceeded += max(found["paper"], found["tight"]) > epsilon
+    assert_rate_at_most(0.05, exceeded, 300)
+
+
+def test_the_tight_bound_is_above_the_papers_for_more_than_one_place():
+    rng = np.random.default_rng(5)
+    scores = rng.normal(size=(200, 32))
+    scores[:, 0] += 2.5
+    found = dp.audit_scores(scores, cardinality=32, top=4, delta=1e-6)
+    assert found["tight"] > found["paper"] > 0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: dp.DpRun(noise=0.0, dialogues="films"), "dialogues"),
+        (lambda: dp.DpRun(noise=0.0, kind="crc"), "kind"),
+        (lambda: dp.DpRun(noise=0.0, canaries=0), "canaries"),
+        (lambda: dp.audit_scores(np.zeros((3, 4)), cardinality=5, delta=0.0), "cardinality"),
+    ],
+)
+def test_bad_audits_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_persona_chat_says_what_is_missing_or_wrong(tmp_path, monkeypatch):
+    monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
+    with pytest.raises(DataUnavailableError, match="synthetic_persona_chat"):
+        persona_chat()
+    (tmp_path / "synthetic_persona_chat.jsonl.gz").write_bytes(b"something else")
+    with pytest.raises(ValueError, match="sha256"):
+        persona_chat()
+
+
+def test_a_model_and_a_corpus_in_a_report_out(tmp_path):
+    corpus = planted(TINY)
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in corpus.documents))
+    found = own.corpus_identifiers(open_corpus(str(path)), kinds=["md5", "sha1"])
+    assert {one.value for one in found} == {one.value for one in corpus.identifiers if one.repetitions}
+    assert {one.occurrences for one in found} == {1, 8}
+    assert all(one.before.strip() and one.value not in one.before for one in found)
+    often = [one for one in found if one.occurrences == 8]
+    model, tokenizer = planted_model(TINY)
+    report = own.audit_language_model(model, tokenizer, often, generated=15, draws=10)
+    assert report.inference.p_value < 0.05
+    assert report.rank_audit.epsilon > 0
+    assert report.table["rank"].is_monotonic_increasing
+    assert set(report.quality["attack"]) == {"loss", "min_k", "min_k_pp", "zlib", "hinge"}
+    assert len(own.corpus_identifiers(corpus.documents, limit=5)) == 5
+
+
+def test_corpora_without_enough_identifiers_are_refused():
+    with pytest.raises(ValueError, match="no identifier of any kind in 2 documents"):
+        own.corpus_identifiers(["nothing", "here"])
+    one = own.corpus_identifiers(["md5: 9e107d9d372bb6826bd81d3542a419d6"])
+    with pytest.raises(ValueError, match="10 identifiers or more, got 1"):
+        own.audit_language_model(None, None, one)
+    with pytest.raises(ValueError, match="rank_attack"):
+        own.audit_language_model(None, None, one * 10, rank_attack="recall")
+
+
+def test_a_corpus_of_real_documents_is_scored_by_subset(tmp_path):
+    """A model in a folder and a folder of documents, as for a model of the hub."""
+    corpus = planted(TINY)
+    for subset, group in (("often", 8), ("never", 0)):
+        (tmp_path / "texts" / subset).mkdir(parents=True)
+        for number, one in enumerate(corpus.identifiers):
+            if one.repetitions == group:
+                (tmp_path / "texts" / subset / f"{number}.txt").write_text(one.document)
+    model, tokenizer = planted_model(TINY)
+    model.save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    scores = own.score_corpus(str(tmp_path / "model"), str(tmp_path / "texts"), generated=7, prefix="a text")
+    assert scores.values.shape == (24, 8, 7)
+    quality = scores.quality(draws=5).query("attack == 'min_k'").set_index("subset")["auc"]
+    assert quality["often"] > quality["never"]
+    assert set(scores.inference(set_size=10)["subset"]) == {"often", "never"}
+    assert scores.inference(set_size=13).empty
+    with pytest.raises(ValueError, match="corpus: expected a file"):
+        own.score_corpus(str(tmp_path / "model"), "")
+
+
+def test_words_come_from_any_corpus(tmp_path):
+    (tmp_path / "a.txt").write_text("one two three " * 500)
+    assert source_words(str(tmp_path)) == ("one", "two", "three") * 500
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "a.txt").write_text("too short")
+    with pytest.raises(ValueError, match="1,000 words"):
+        source_words(str(tmp_path / "b"))
+
+
+def test_look_alikes_are_left_out():
+    """Hashes of half an alphabet between random ones: letters alone give them away."""
+    rng = np.random.default_rng(6)
+    hashes = [rng.bytes(16).hex() for _ in range(40)]
+    numbers = ["".join(rng.choice(list("0123abcd"), 32)) for _ in range(20)]
+    found = [own.FoundIdentifier("md5", value, "", 0, 1) for value in hashes + numbers]
+    kept = {one.value for one in own.without_look_alikes(found)}
+    assert len(kept & set(hashes)) > 30
+    assert len(kept & set(numbers)) < 10
+    with pytest.raises(ValueError, match="20 different ones"):
+        own.without_look_alikes(found[:5])

@@ -1,0 +1,154 @@
+"""Output-set experiments: exact epsilons, shapes against brute force, and verdicts that can go both ways."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from paperlib.experiments.output_set_shapes import (
+    ShapeConfig,
+    best_top_bottom,
+    is_asymmetric,
+    optimal_set,
+    panels,
+    shapes,
+)
+from paperlib.experiments.output_sets import (
+    GainConfig,
+    draw_scores,
+    exact_epsilon,
+    falls_with_delta,
+    gain,
+    judge_gain,
+    mixtures,
+    paired_gain,
+    proposition_epsilon,
+    selection_rules,
+)
+
+PANELS = {panel.name: panel for panel in panels()}
+
+
+@pytest.mark.parametrize(("mechanism", "scale"), [("laplace", 1.0), ("gaussian", 1.0), ("gaussian", 3.0)])
+@pytest.mark.parametrize("delta", [1e-4, 1e-2])
+def test_exact_epsilon_inverts_the_hockey_stick_divergence(mechanism, scale, delta):
+    p, q = mixtures(mechanism, scale)
+    epsilon = exact_epsilon(mechanism, scale, delta)
+
+    def divergence(a, b):
+        points = np.linspace(-25, 25, 401)
+        return sum(
+            quad(lambda x: max(float(a.pdf(x) - math.exp(epsilon) * b.pdf(x)), 0.0), low, high)[0]
+            for low, high in zip(points[:-1:8], points[8::8], strict=True)
+        )
+
+    assert max(divergence(p, q), divergence(q, p)) == pytest.approx(delta, rel=1e-3)
+
+
+def test_laplace_epsilons_are_the_settled_ones():
+    scales = [b / 2 for b in (0.25, 0.5, 1, 2, 4, 8)]
+    assert [exact_epsilon("laplace", s) for s in scales] == [8, 4, 2, 1, 0.5, 0.25]
+    assert [proposition_epsilon("laplace", s) for s in scales] == [24, 12, 6, 3, 1.5, 0.75]
+    assert exact_epsilon("gaussian", 1.0) == math.inf
+
+
+def test_proposition_epsilon_solves_its_equation():
+    scale, delta = 2.0, 1e-5
+    ratio = 6 / (math.sqrt(5) / 2 * 4 / math.sqrt(5) * scale)
+    e = proposition_epsilon("gaussian", scale, delta)
+    value = norm.cdf(ratio / 2 - e / ratio) - math.exp(e) * norm.cdf(-ratio / 2 - e / ratio)
+    assert value == pytest.approx(delta, rel=1e-6)
+
+
+def test_panels_have_the_printed_parameters():
+    assert [(p.figure, p.name) for p in panels()][1] == ("figure01", "gaussian")
+    x = np.array([0.3])
+    expected = 0.5 * norm.pdf(0.3 + 2) + 0.5 * norm.pdf(0.3 - 1)
+    assert PANELS["gaussian"].p.pdf(x)[0] == pytest.approx(expected)
+    draws = PANELS["gaussian"].p.draw(np.random.default_rng(0), 20_000)
+    assert draws.size == 20_000
+    assert draws.mean() == pytest.approx(-0.5, abs=0.1)
+
+
+def test_best_top_bottom_equals_a_search_with_distribution_functions():
+    low, high, objective = best_top_bottom(PANELS["gaussian"], 400)
+
+    def value(a, b):
+        mass = norm.cdf(a, [-2, 1, -1, 0]).reshape(2, 2).mean(1) + norm.sf(b, [-2, 1, -1, 0]).reshape(
+            2, 2
+        ).mean(1)
+        x = np.linspace(-14, 14, 56_001)
+        p, q = PANELS["gaussian"].p.pdf(x), PANELS["gaussian"].q.pdf(x)
+        right = np.maximum(p, q)[(x < a) | (x > b)].sum() * (x[1] - x[0])
+        y = right / mass.sum() - math.sqrt(2 * math.log(20) / (400 * mass.sum()))
+        return math.log(y / (1 - y))
+
+    assert value(low, high) == pytest.approx(objective, abs=2e-3)
+    assert all(value(low + a, high + b) <= objective + 2e-3 for a in (-0.2, 0, 0.2) for b in (-0.2, 0, 0.2))
+
+
+def test_shapes_say_what_is_seen():
+    table = shapes(ShapeConfig(draws=2)).set_index("panel")
+    assert list(table.intervals) == [4, 3, 3, 1, 3, 1]
+    assert (table.objective >= table.top_bottom_objective - 1e-4).all()
+    assert list(table.asymmetric) == [False, False, True, False, True, False]
+    assert is_asymmetric(optimal_set(PANELS["chi_squared"], 1000))
+
+
+def test_membership_is_decided_by_fair_coins():
+    counts = [draw_scores(np.random.default_rng(s), "laplace", 1.0, 400).member.size for s in range(40)]
+    assert len(set(counts)) > 10
+    assert np.mean(counts) == pytest.approx(200, abs=10)
+
+
+def test_gain_is_paired_and_repeatable():
+    config = GainConfig(scales={"laplace": (0.25,)}, sizes=(100,), trials=3)
+    frame = gain(config)
+    pd.testing.assert_frame_equal(frame, gain(config))
+    table = paired_gain(frame)
+    first = frame.pivot(index="trial", columns="method", values="epsilon")
+    whole = table[table.rival == "whole"].gain.iloc[0]
+    assert whole == pytest.approx((first.optimal - first.whole).mean())
+    assert set(selection_rules(config).rule.value_counts()) == {3}
+
+
+def gains_frame(by_size):
+    return pd.DataFrame(
+        {
+            "mechanism": "laplace",
+            "m": m,
+            "rival": rival,
+            "gain": value,
+            "standard_error": 0.01,
+            "p_lower": 0.9 if value > 0 else 1e-6,
+        }
+        for m, value in by_size.items()
+        for rival in ("top_bottom", "whole")
+    )
+
+
+def test_verdict_on_gains_goes_both_ways():
+    good = gains_frame({100: 0.5, 200: 0.4, 400: 0.1, 800: 0.1})
+    assert judge_gain(good, good).highest
+    assert judge_gain(good, good).falls
+    flat = gains_frame({100: 0.1, 200: 0.1, 400: 0.1, 800: 0.1})
+    assert not judge_gain(flat, flat).falls
+    behind = gains_frame({100: 0.5, 200: 0.4, 400: 0.1, 800: -0.1})
+    assert not judge_gain(behind, behind).highest
+
+
+def test_verdict_on_delta_goes_both_ways():
+    def frame(values):
+        rows = [
+            {"mechanism": "laplace", "method": "optimal", "trial": t, "delta": d, "epsilon": v + 1e-3 * t}
+            for d, v in zip((1e-6, 1e-4, 1e-2), values, strict=True)
+            for t in range(4)
+        ]
+        return pd.DataFrame(rows)
+
+    assert falls_with_delta(frame([2.0, 1.5, 0.5]))
+    assert not falls_with_delta(frame([1.0, 1.5, 0.5]))
+    assert not falls_with_delta(frame([1.0, 1.0, 1.0]))

@@ -1,0 +1,78 @@
+"""The demonstration model leaks because it is trained long, not because the data give members away."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+from paperlib.core import MembershipScores
+from paperlib.experiments.own_model import (
+    OwnModelConfig,
+    audited_digits,
+    leak_by_epoch,
+    margin_losses,
+    train_and_score,
+)
+from paperlib.experiments.score_audits import audit_scores
+
+
+def test_labels_are_spoiled_for_members_and_nonmembers_alike() -> None:
+    """Rates differ by less than 5 standard errors of their difference (chance below 1e-6)."""
+    digits = audited_digits(OwnModelConfig(examples=1797, noisy_labels=0.5))
+    images, labels = load_digits(return_X_y=True)
+    truth = {
+        image.tobytes(): label for image, label in zip((images / 16).astype(np.float32), labels, strict=True)
+    }
+    wrong = np.array([truth[p.tobytes()] != y for p, y in zip(digits.pixels, digits.labels, strict=True)])
+    rates = wrong[digits.member].mean(), wrong[~digits.member].mean()
+    error = np.sqrt(0.25 * (1 / digits.member.sum() + 1 / (~digits.member).sum()))
+    assert abs(rates[0] - rates[1]) < 5 * error
+    assert abs(wrong.mean() - 0.45) < 5 * np.sqrt(0.25 / wrong.size)
+
+
+def test_the_leak_appears_with_training() -> None:
+    scored = train_and_score(OwnModelConfig(epochs=150), checkpoints=(1,))
+    table = leak_by_epoch(scored)
+    assert table["epochs"].tolist() == [1, 150]
+    first, last = table["auc"]
+    assert last - first > 0.05
+    assert table["epsilon"].iloc[0] < table["epsilon"].iloc[1]
+
+
+def test_training_is_the_same_each_time_and_leaves_the_global_seed_alone() -> None:
+    config = OwnModelConfig(examples=60, epochs=2)
+    state = torch.get_rng_state()
+    first, second = train_and_score(config)[2], train_and_score(config)[2]
+    np.testing.assert_array_equal(first.member, second.member)
+    assert torch.equal(torch.get_rng_state(), state)
+    other = train_and_score(OwnModelConfig(examples=60, epochs=2, seed=1))[2]
+    assert other.member.tolist() != first.member.tolist()
+
+
+def test_margin_losses_are_minus_the_log_odds_even_for_sure_records() -> None:
+    network = torch.nn.Identity()
+    logits = torch.tensor([[2.0, 0.5, -1.0], [200.0, 0.0, 0.0]])
+    found = margin_losses(network, logits, torch.tensor([0, 0]))
+    f = np.exp(2.0) / np.exp([2.0, 0.5, -1.0]).sum()
+    np.testing.assert_allclose(found, [-(np.log(f) - np.log1p(-f)), -(200 - np.log(2))], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"examples": 10}, {"examples": 1798}, {"noisy_labels": 1.1}, {"epochs": 0}, {"width": 0}]
+)
+def test_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))}: expected"):
+        OwnModelConfig(**wrong)  # pyright: ignore[reportArgumentType]
+
+
+def test_an_audit_that_cannot_be_made_is_reported_and_not_hidden() -> None:
+    audits = audit_scores(MembershipScores([1.0, 2.0], [3.0], higher_means_member=False))
+    assert audits[0].result is not None
+    refused = [item for item in audits if item.result is None]
+    assert refused
+    assert all(item.refused for item in refused)
+
+
+def test_the_main_audit_s_refusal_is_the_error() -> None:
+    with pytest.raises(ValueError, match='design="game"'):
+        audit_scores(MembershipScores(np.arange(900.0), np.arange(100.0)))

@@ -1,0 +1,108 @@
+"""The validity study itself: are its truths true, and does it tell sound from unsound?"""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import binomtest, norm
+
+from paperlib.core import MembershipScores
+from paperlib.experiments import common_rules as rules
+from paperlib.experiments import mechanisms as known
+from paperlib.experiments.coverage import Case, ValidityConfig, rate_interval, simulate
+from paperlib.experiments.coverage_cases import our_cases
+from paperlib.experiments.validity import rule_cases
+
+
+def toy(rate, **more):
+    return Case("toy", "bound", "mechanism", 1.0, 0.0, lambda rng: (1.0, rng.random() < rate), **more)
+
+
+def test_simulation_tells_sound_from_unsound():
+    frame = simulate([toy(0.04), toy(0.3)], ValidityConfig(trials=400))
+    assert list(frame["verdict"]) == ["consistent with it", "above the nominal level"]
+    assert (frame["low"] <= frame["rate"]).all()
+    assert (frame["rate"] <= frame["high"]).all()
+
+
+def test_share_sets_the_number_of_trials():
+    assert list(simulate([toy(0.5, share=0.1)], ValidityConfig(trials=50))["trials"]) == [5]
+
+
+def test_rows_do_not_depend_on_each_other():
+    config = ValidityConfig(trials=30, examples=60)
+    cases = rule_cases(config)
+    alone, all_rows = simulate([cases[3]], config), simulate(cases[:5], config)
+    assert alone.iloc[0].equals(all_rows.iloc[3])
+
+
+@pytest.mark.parametrize(("wrong", "trials"), [(0, 40), (3, 40), (40, 40), (17, 900)])
+def test_rate_interval_is_clopper_pearson(wrong, trials):
+    expected = binomtest(wrong, trials).proportion_ci(0.999, method="exact")
+    assert rate_interval(wrong, trials, 0.999) == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+def test_every_row_has_its_own_name():
+    config = ValidityConfig()
+    names = [(case.family, case.bound, case.mechanism) for case in our_cases(config) + rule_cases(config)]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(("rate", "mu", "delta"), [(0.5, 2.0, 1e-5), (0.1, 1.0, 1e-3), (1.0, 0.7, 1e-4)])
+def test_subsampled_gaussian_epsilon_by_quadrature(rate, mu, delta):
+    epsilon = known.subsampled_gaussian_epsilon(rate, mu, delta)
+
+    def mixture(x):
+        return (1 - rate) * norm.pdf(x) + rate * norm.pdf(x, mu)
+
+    def excess(p, q):
+        return quad(
+            lambda x: max(p(x) - np.exp(epsilon) * q(x), 0.0), -15, 15, limit=500, points=[0, 2, 4, 6]
+        )[0]
+
+    assert excess(mixture, norm.pdf) == pytest.approx(delta, rel=1e-3)
+    assert excess(norm.pdf, mixture) <= delta * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("c", [0.0, np.log(2), 2.0])
+def test_close_generator_is_exactly_c_close(c):
+    """The share of members at saturated density ratio is e^c/(1+e^c), no more."""
+    ratio, _, flags = known.close_generator(np.random.default_rng(0), 400_000, c, 1.0)
+    top = ratio >= c - 1e-9
+    assert flags[top].mean() == pytest.approx(np.exp(c) / (1 + np.exp(c)), abs=0.005)
+    assert ratio.max() <= c + 2e-6
+
+
+@pytest.mark.parametrize(
+    "draw", [m.draw for m in (known.no_leakage(), known.laplace(1.0), known.truth_teller(1, 0.1))]
+)
+def test_membership_is_decided_by_fair_coins(draw):
+    scores = draw(np.random.default_rng(1), 10_000)
+    assert abs(scores.member.size - 5_000) < 250
+
+
+def test_hull_is_the_least_concave_majorant():
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        x, y = (
+            np.cumsum(rng.integers(0, 3, 30)).astype(float),
+            np.cumsum(rng.integers(0, 3, 30)).astype(float),
+        )
+        corners = rules.upper_hull(x, y)
+        for i in range(x.size):
+            inside = (x[corners] >= x[i]).argmax()
+            assert np.interp(x[i], x[corners], y[corners]) >= y[i] - 1e-9 or x[corners][inside] == x[i]
+        slopes = np.diff(y[corners]) / np.diff(x[corners])
+        assert (np.diff(slopes) <= 1e-9).all()
+
+
+def test_rules_report_what_their_names_say():
+    scores = MembershipScores([3.0, 2.0, 1.0, 0.5] * 25, [0.0, -1.0, -2.0, 0.6] * 25)
+    assert rules.best_threshold(scores) >= rules.hull_corrected(scores) > 0
+    assert rules.point_estimate(scores) >= 0
+    assert rules.best_pair(scores) > 0
+    assert rules.best_ratio(scores) >= 0
+    assert rules.best_cut(scores) > 1
+    assert rules.best_clopper_pearson(scores) > 0
+    assert rules.fixed_count(scores) > 0
+    assert rules.fixed_point_estimate(scores) > 0
+    assert rules.absolute_mu(scores) > 0

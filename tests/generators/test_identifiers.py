@@ -1,0 +1,213 @@
+import itertools
+import re
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from paperlib.generators.identifiers import (
+    KINDS,
+    Identifier,
+    Scanner,
+    StreamScanner,
+    as_identifier,
+    checked_kinds,
+    find_identifiers,
+    generate_identifiers,
+    kinds_table,
+)
+from tests.generators.true_identifiers import KNOWN, LOOK_ALIKES, RANDOM, random_ones
+
+MIXED = " ".join(value for values in [*KNOWN.values(), *LOOK_ALIKES.values()] for value in values)
+every_kind = pytest.mark.parametrize("kind", list(KINDS))
+
+
+def test_every_kind_is_in_the_tables_of_the_tests():
+    assert list(KINDS) == list(KNOWN) == list(LOOK_ALIKES) == list(RANDOM)
+    assert len(kinds_table()) == len(KINDS)
+
+
+@every_kind
+def test_known_values_are_found_in_text(kind):
+    for value in [KINDS[kind].example, *KNOWN[kind]]:
+        text = f"see ({value}), and no more"
+        assert find_identifiers(text) == [Identifier(kind, value, 5, 5 + len(value))]
+        assert as_identifier(value).kind == kind
+
+
+@every_kind
+def test_look_alikes_are_not_found(kind):
+    for value in LOOK_ALIKES[kind]:
+        assert [found.value for found in find_identifiers(f"see {value}, and no more")] == []
+
+
+@every_kind
+@pytest.mark.parametrize("beside", ["a", "Z", "7", "_"])
+def test_nothing_is_found_next_to_a_letter_digit_or_underscore(kind, beside):
+    value = KINDS[kind].example
+    assert value not in {found.value for found in find_identifiers(f"{beside}{value} {value}{beside}")}
+
+
+@every_kind
+def test_characters_that_a_kind_bars_beside_it(kind):
+    value = KINDS[kind].example
+    for beside in KINDS[kind].not_beside:
+        assert kind not in {found.kind for found in find_identifiers(value + beside)}
+
+
+def test_places_count_characters_of_any_script():
+    text = "Prüfsumme – 数 d41d8cd98f00b204e9800998ecf8427e 😀 commit 83a5ef2é"
+    found = find_identifiers(text)
+    assert [text[one.start : one.end] for one in found] == [one.value for one in found]
+    assert [one.kind for one in found] == ["md5", "git_short_hash"]
+
+
+def test_of_overlapping_ones_the_longest_stays():
+    text = "commit 1234abcd-1234-4abc-8abc-1234567890ab"
+    assert [found.kind for found in find_identifiers(text)] == ["uuid"]
+    assert [found.value for found in find_identifiers("commit 1234abcd")] == ["commit 1234abcd"]
+
+
+def test_an_identifier_stays_before_a_longer_look_alike():
+    broken = "commit 1234abcd/1234-4abc"
+    assert [found.value for found in find_identifiers(broken)] == ["commit 1234abcd"]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in RANDOM if kind != "ssh_rsa"])
+def test_random_true_ones_are_found(kind):
+    for value in random_ones(kind, 50):
+        assert as_identifier(value).kind == kind
+
+
+@every_kind
+@settings(derandomize=True, deadline=None, max_examples=6, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_generated_ones_are_found_again_in_the_same_form(kind, data):
+    value = data.draw(st.sampled_from([KINDS[kind].example, *KNOWN[kind]]))
+    found = Identifier(kind, value, 0, len(value))
+    drawn = generate_identifiers(found, 5, seed=data.draw(st.integers(0, 2**32)))
+    keys = {KINDS[kind].key(one) for one in [value, *drawn]}
+    assert len(keys) == 6
+    text = "".join(f"<{one}>\n" for one in drawn)
+    assert [(one.kind, one.value) for one in find_identifiers(text)] == [(kind, one) for one in drawn]
+    forms = {KINDS[kind].check(one) for one in [value, *drawn]}
+    assert len(forms) == 1
+    assert len({len(one) for one in [value, *drawn]}) == 1 or kind == "bitcoin_base58"
+
+
+@settings(derandomize=True, deadline=None, max_examples=10)
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_draws_depend_on_seed_and_value_alone(seed, other):
+    value = KINDS["md5"].example
+    first = generate_identifiers(value, 3, seed)
+    assert first == generate_identifiers(Identifier("md5", value, 9, 41), 3, seed)
+    assert first == generate_identifiers(value, 5, seed)[:3]
+    assert (first == generate_identifiers(value, 3, other)) == (seed == other)
+    assert not set(first) & set(generate_identifiers(first[0], 3, seed))
+
+
+def test_what_is_kept():
+    version_7 = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"
+    assert {one[:19] for one in generate_identifiers(version_7, 20, 0)} == {version_7[:19]}
+    assert {one[:16] for one in generate_identifiers("https://bit.ly/3xK9aQz", 9, 0)} == {"https://bit.ly/3"}
+    upper = generate_identifiers("9E107D9D372BB6826BD81D3542A419D6", 20, 0)
+    assert all(one == one.upper() for one in upper)
+    negative = generate_identifiers("serialVersionUID = -849794470754667710L", 20, 0)
+    assert all(re.fullmatch(r"serialVersionUID = -[1-9]\d{17}L", one) for one in negative)
+
+
+def test_rsa_moduli_keep_length_exponent_and_leading_bits_and_have_no_small_factor():
+    from paperlib.generators.identifiers.encodings import from_base64, parse_ssh_rsa
+
+    keys = []
+    for value in [KINDS["ssh_rsa"].example, *generate_identifiers(KINDS["ssh_rsa"].example, 20, 0)]:
+        blob = from_base64(value.removeprefix("ssh-rsa "))
+        assert blob is not None
+        keys.append(parse_ssh_rsa(blob))
+    assert {key.exponent for key in keys} == {65537}
+    assert {key.modulus.bit_length() for key in keys} == {2048}
+    assert len({key.modulus >> 2032 for key in keys}) == 1
+    assert len({key.modulus >> 2016 for key in keys}) > 10
+    assert all(key.modulus % prime for key in keys for prime in (2, 3, 5, 7, 11, 997))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("hello", 1, 0), "expected the text of one identifier"),
+        ((Identifier("md5", "0" * 32, 0, 32), 1, 0), "few different digits"),
+        ((Identifier("md5", "xyz", 0, 3), 1, 0), "expected a valid md5"),
+        ((Identifier("md6", "xyz", 0, 3), 1, 0), "kinds: expected some of md5"),
+        (("d41d8cd98f00b204e9800998ecf8427e", -1, 0), "count: expected at least 0"),
+        (("d41d8cd98f00b204e9800998ecf8427e", 1, -1), "seed: expected at least 0"),
+    ],
+)
+def test_bad_requests_say_what_is_wrong(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        generate_identifiers(*arguments)
+
+
+def test_bad_texts_and_kinds():
+    assert find_identifiers("") == []
+    assert find_identifiers("\ud800 d41d8cd98f00b204e9800998ecf8427e")[0].start == 2
+    with pytest.raises(ValueError, match="got bytes"):
+        find_identifiers(b"abc")
+    with pytest.raises(ValueError, match="'md6'"):
+        find_identifiers("", kinds=["md6"])
+    with pytest.raises(ValueError, match="engine"):
+        Scanner(checked_kinds(None), "hyperscan")
+    assert find_identifiers(MIXED, kinds="uuid") == find_identifiers(MIXED, kinds=["uuid"])
+
+
+def scanned(engine, data):
+    return [
+        (one.start, one.end, one.kind.name, one.form)
+        for one in Scanner(checked_kinds(None), engine).scan(data)
+    ]
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(
+    st.lists(
+        st.sampled_from([*MIXED.split(" "), "commit", "a", "é", "-", "=", "\n", "bc1", "0x"]), max_size=30
+    )
+)
+def test_both_engines_find_the_same(words):
+    for glue in (" ", "", "/"):
+        data = glue.join(words).encode()
+        assert scanned("re2", data) == scanned("re", data)
+
+
+def test_engines_agree_with_plain_expressions_of_the_papers_kinds():
+    data = (MIXED + "\n").encode() * 3
+    for name, pattern in {
+        "md5": rb"(?<![0-9A-Za-z_])[0-9a-fA-F]{32}(?![0-9A-Za-z_])",
+        "ethereum": rb"(?<![0-9A-Za-z_])0x[0-9a-fA-F]{40}(?![0-9A-Za-z_])",
+    }.items():
+        plain = [match.span() for match in re.finditer(pattern, data)]
+        ours = [(start, end) for start, end, kind, _ in scanned("re2", data) if kind == name]
+        assert ours == plain
+
+
+@settings(derandomize=True, deadline=None, max_examples=30)
+@given(st.lists(st.integers(0, 9_000), max_size=12), st.integers(0, 3))
+def test_pieces_of_any_size_find_what_the_whole_does(cuts, padding):
+    whole = (("x " * 2_500 * padding) + MIXED + " " + KINDS["ssh_rsa"].example * 3).encode() * 2
+    edges = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
+    scanner = Scanner(checked_kinds(None))
+    stream = StreamScanner(scanner)
+    found = []
+    for low, high in itertools.pairwise(edges):
+        found += stream.feed(whole[low:high], more=True)
+    found += stream.feed(b"", more=False)
+    assert [one.value for one in found] == [one.value for one in scanner.scan(whole)]
+    assert len(found) > 40
+
+
+def test_a_long_run_of_base64_stays_within_bounded_memory():
+    stream = StreamScanner(Scanner(checked_kinds(None)))
+    assert stream.feed(b"ssh-rsa AAAAB3NzaC1yc2EAAAA" + b"A" * 20_000, more=True) == []
+    for _ in range(20):
+        assert stream.feed(b"A" * 20_000, more=True) == []
+        assert len(stream._held) < 5_000
+    assert stream.feed(b" d41d8cd98f00b204e9800998ecf8427e", more=False)[0].kind.name == "md5"

@@ -1,0 +1,46 @@
+"""What the sweep tests compute: jobs that leave a file behind for every execution, or do harm."""
+
+import os
+import signal
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Job:
+    """One configuration; ``trace`` is a folder that gets a file for every finished execution."""
+
+    number: int
+    trace: str = ""
+    group: str = "a"
+    seconds: float = 0.0
+    deed: str = ""
+
+
+def square(batch):
+    """The square of each number, with the process and the size of the call."""
+    for job in batch:
+        if job.deed == "raise":
+            raise ValueError(f"{job.number} is a bad number")
+        if job.deed == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if job.deed == "interrupt":
+            raise KeyboardInterrupt
+        time.sleep(job.seconds)
+    for job in batch:
+        if job.trace:
+            (Path(job.trace) / f"{job.number}-{uuid.uuid4().hex}").touch()
+    return [{"square": job.number**2, "pid": os.getpid(), "calls": len(batch)} for job in batch]
+
+
+def group(job):
+    """Jobs of one group may share a call."""
+    return job.group
+
+
+def executions(folder):
+    """How often each number was computed to the end."""
+    done = [int(path.name.partition("-")[0]) for path in Path(folder).iterdir()]
+    return {number: done.count(number) for number in set(done)}

@@ -1,0 +1,83 @@
+"""The cache gives back what was computed, and never trusts a damaged entry."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from paperlib.io import Cache
+
+CONFIG = {"m": 3, "seed": 0}
+
+
+class Counted:
+    """A computation that counts its calls."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self) -> dict[str, Any]:
+        self.calls += 1
+        return {"losses": np.arange(3.0), "names": np.array(["a", "b"]), "flags": np.array([True])}
+
+
+def test_an_entry_is_computed_once_and_read_back_equal(tmp_path: Path) -> None:
+    compute, cache = Counted(), Cache(tmp_path)
+    first, second = cache.get(CONFIG, compute), cache.get(CONFIG, compute)
+    assert compute.calls == 1
+    assert first.keys() == second.keys()
+    for name in first:
+        np.testing.assert_array_equal(first[name], second[name])
+        assert first[name].dtype == second[name].dtype
+
+
+def test_another_configuration_is_another_entry(tmp_path: Path) -> None:
+    compute, cache = Counted(), Cache(tmp_path)
+    cache.get(CONFIG, compute)
+    cache.get({**CONFIG, "seed": 1}, compute)
+    assert compute.calls == 2
+
+
+@pytest.mark.parametrize("where", [0, 5, 40, 90, 200, -1])
+def test_one_changed_byte_anywhere_is_noticed(tmp_path: Path, where: int) -> None:
+    compute, cache = Counted(), Cache(tmp_path)
+    cache.get(CONFIG, compute)
+    data = bytearray(cache.path(CONFIG).read_bytes())
+    data[where] ^= 1
+    cache.path(CONFIG).write_bytes(bytes(data))
+    assert cache.find(CONFIG) is None
+    cache.get(CONFIG, compute)
+    assert compute.calls == 2
+    assert cache.find(CONFIG) is not None
+
+
+@pytest.mark.parametrize("keep", [0, 1, 60, 300])
+def test_a_cut_entry_is_noticed(tmp_path: Path, keep: int) -> None:
+    compute, cache = Counted(), Cache(tmp_path)
+    cache.get(CONFIG, compute)
+    path = cache.path(CONFIG)
+    path.write_bytes(path.read_bytes()[:keep])
+    assert cache.find(CONFIG) is None
+
+
+def test_a_sound_entry_under_a_wrong_name_is_not_trusted(tmp_path: Path) -> None:
+    cache, other = Cache(tmp_path), {**CONFIG, "seed": 1}
+    cache.get(other, Counted())
+    cache.path(other).rename(cache.path(CONFIG))
+    assert cache.find(CONFIG) is None
+
+
+def test_python_objects_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="models: expected an array of numbers"):
+        Cache(tmp_path).get(CONFIG, lambda: {"models": np.array([object()])})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_computation_leaves_no_entry(tmp_path: Path) -> None:
+    def fail() -> dict[str, Any]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Cache(tmp_path).get(CONFIG, fail)
+    assert Cache(tmp_path).find(CONFIG) is None

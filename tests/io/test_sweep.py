@@ -1,0 +1,282 @@
+"""A sweep in one process: every result once, nothing computed again, nothing lost."""
+
+import builtins
+import errno
+import importlib
+import linecache
+import os
+import sys
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from paperlib.io import OutputError, SweepError, code_tag, run_sweep
+from tests.io.sweep_jobs import Job, executions, group, square
+
+
+@pytest.fixture
+def trace(tmp_path):
+    folder = tmp_path / "trace"
+    folder.mkdir()
+    return str(folder)
+
+
+def sweep(configs, folder, function=square, **options):
+    return run_sweep(function, configs, folder=folder, **{"workers": 0, "version": "1", **options})
+
+
+def squares(pairs):
+    return {config.number: result["square"] for config, result in pairs}
+
+
+def test_every_config_is_yielded_once_with_its_own_result(tmp_path):
+    jobs = [Job(number) for number in range(9)]
+    pairs = list(sweep(jobs, tmp_path))
+    assert sorted(config.number for config, _ in pairs) == list(range(9))
+    assert squares(pairs) == {number: number**2 for number in range(9)}
+
+
+def test_finished_units_are_never_computed_again(tmp_path, trace):
+    jobs = [Job(number, trace) for number in range(6)]
+    first = list(sweep(jobs[:4], tmp_path))
+    again = list(sweep(jobs, tmp_path))
+    assert executions(trace) == dict.fromkeys(range(6), 1)
+    assert squares(again) == {number: number**2 for number in range(6)}
+    assert first == [pair for pair in again if pair[0].number < 4]
+
+
+def test_compatible_configs_share_calls_of_about_equal_size(tmp_path):
+    jobs = [Job(number, group="ab"[number % 3 == 0]) for number in range(15)]
+    pairs = sweep(jobs, tmp_path, batch_key=group, max_batch=4)
+    calls = {config.number: result["calls"] for config, result in pairs}
+    # Five of group b in calls of 2 and 3, ten of group a in calls of 3, 4 and 3.
+    assert sorted(calls[number] for number in range(0, 15, 3)) == [2, 2, 3, 3, 3]
+    assert sorted(calls[number] for number in range(15) if number % 3) == [3] * 6 + [4] * 4
+    alone = sweep([replace(job, seconds=1e-9) for job in jobs], tmp_path)
+    assert {result["calls"] for _, result in alone} == {1}
+
+
+def test_results_come_back_the_same_from_memory_and_from_disk(tmp_path):
+    def mixed(batch):
+        made = {"f": 0.1, "i": 3, "b": True, "s": "é", "nan": float("nan"), "list": [1.5, 2.5]}
+        return [{**made, "array": np.arange(6).reshape(2, 3)} for _ in batch]
+
+    (fresh,), (stored,) = (list(sweep([Job(1)], tmp_path, mixed)) for _ in range(2))
+    for _, result in (fresh, stored):
+        assert [result[name] for name in "fibs"] == [0.1, 3, True, "é"]
+        assert [type(result[name]) for name in "fibs"] == [float, int, bool, str]
+        assert np.isnan(result["nan"])
+        np.testing.assert_array_equal(result["list"], [1.5, 2.5])
+        np.testing.assert_array_equal(result["array"], np.arange(6).reshape(2, 3))
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda b: b[:-20], lambda b: b[:40] + b"x" + b[41:], lambda b: b"", lambda b: b"\x80\x04."]
+)
+def test_a_damaged_unit_is_computed_again_and_only_that_one(tmp_path, trace, damage):
+    jobs = [Job(number, trace) for number in range(3)]
+    folder = tmp_path / "units"
+    list(sweep(jobs, folder))
+    path = sorted(folder.iterdir())[1]
+    whole = path.read_bytes()
+    path.write_bytes(damage(whole))
+    assert squares(sweep(jobs, folder)) == {0: 0, 1: 1, 2: 4}
+    assert sorted(executions(trace).values()) == [1, 1, 2]
+    assert len(path.read_bytes()) == len(whole)
+
+
+def test_another_version_function_or_kind_of_config_is_another_unit(tmp_path, trace):
+    @dataclass(frozen=True)
+    class Other(Job):
+        pass
+
+    def cube(batch):
+        return [{"square": job.number**3} for job in batch]
+
+    list(sweep([Job(2, trace)], tmp_path / "u"))
+    list(sweep([Job(2, trace)], tmp_path / "u", version="2"))
+    list(sweep([Other(2, trace)], tmp_path / "u"))
+    assert executions(trace) == {2: 3}
+    assert squares(sweep([Job(2, trace)], tmp_path / "u", cube)) == {2: 8}
+
+
+def test_an_error_is_raised_at_the_end_with_its_config_and_the_rest_goes_on(tmp_path, trace, caplog):
+    jobs = [Job(number, trace, deed="raise" if number in (3, 11) else "") for number in range(16)]
+    seen = []
+    with pytest.raises(SweepError) as caught:
+        seen.extend(sweep(jobs, tmp_path / "u", batch_key=group, max_batch=8))
+    assert sorted(squares(seen)) == [n for n in range(16) if n not in (3, 11)]
+    assert executions(trace) == dict.fromkeys(sorted(squares(seen)), 1)
+    assert {config for config, _ in caught.value.failures} == {jobs[3], jobs[11]}
+    for words in ("2 of 16", "other 14 are kept", "number=3", "ValueError: 11 is a bad number"):
+        assert words in str(caught.value)
+    assert "3 is a bad number" in caplog.text
+    mended = [replace(job, deed="") for job in jobs]
+    assert len(squares(sweep(mended, tmp_path / "u"))) == 16
+
+
+def test_interrupted_sweep_keeps_what_is_finished(tmp_path, trace):
+    jobs = [Job(number, trace) for number in range(3)] + [Job(3, deed="interrupt"), Job(4, trace)]
+    with pytest.raises(KeyboardInterrupt):
+        list(sweep(jobs, tmp_path / "u"))
+    rest = list(sweep([*jobs[:3], jobs[4]], tmp_path / "u"))
+    assert len(rest) == 4
+    assert executions(trace) == dict.fromkeys([0, 1, 2, 4], 1)
+
+
+def test_a_caller_who_stops_early_loses_nothing_of_the_call(tmp_path, trace):
+    jobs = [Job(number, trace) for number in range(6)]
+    for _ in sweep(jobs, tmp_path / "u", batch_key=group, max_batch=3):
+        break
+    list(sweep(jobs, tmp_path / "u"))
+    assert executions(trace) == dict.fromkeys(range(6), 1)
+
+
+def test_a_full_disk_is_named_and_nothing_is_lost(tmp_path, trace, monkeypatch):
+    jobs = [Job(number, trace) for number in range(4)]
+    real, calls = os.fsync, []
+
+    def full(handle):
+        calls.append(handle)
+        if len(calls) > 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OutputError, match="the disk is full"):
+        list(sweep(jobs, tmp_path / "u"))
+    assert len(list((tmp_path / "u").iterdir())) == 2
+    monkeypatch.setattr(os, "fsync", real)
+    assert len(list(sweep(jobs, tmp_path / "u"))) == 4
+    assert sorted(executions(trace).values()) == [1, 1, 1, 2]
+
+
+@dataclass
+class Thawed:
+    number: int
+
+
+@pytest.mark.parametrize(
+    ("configs", "options", "said"),
+    [
+        ([Thawed(1)], {}, "expected frozen dataclasses, got Thawed.* at index 0"),
+        ([{"number": 1}], {}, "expected frozen dataclasses"),
+        ([Job], {}, "expected frozen dataclasses"),
+        ([Job(1), Job(2), Job(1)], {}, "index 2 is the same as index 0"),
+        ([Job(1)], {"max_batch": 0}, "max_batch: expected at least 1, got 0"),
+        ([Job(1)], {"workers": -1}, "workers: expected at least 0"),
+        ([Job(1)], {"retries": -1}, "retries: expected at least 0"),
+        ([Job(1, trace=object())], {}, "configs|expected numbers"),
+    ],
+)
+def test_bad_arguments_are_refused_before_anything_runs(tmp_path, configs, options, said):
+    with pytest.raises(ValueError, match=said):
+        sweep(configs, tmp_path, **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ([], "expected a list of 1 results, got 0"),
+        (None, "expected a list of 1 results, got NoneType"),
+        ([{"a": 1}, {"a": 2}], "expected a list of 1 results, got 2"),
+        ([3.0], "expected results that are mappings, got float"),
+        ([{"a": None}], "result 'a': expected numbers"),
+        ([{"a": {"b": 1}}], "result 'a': expected numbers"),
+        ([{"a": object()}], "result 'a': expected numbers"),
+    ],
+)
+def test_a_function_that_returns_something_else_is_told_so(tmp_path, returned, said):
+    with pytest.raises(SweepError, match=said):
+        list(sweep([Job(1)], tmp_path / "u", lambda batch: returned))
+    assert not (tmp_path / "u").exists()
+
+
+def test_no_configs_is_no_work(tmp_path):
+    assert list(sweep([], tmp_path / "u")) == []
+
+
+def test_version_defaults_to_the_file_the_function_stands_in(tmp_path, trace, monkeypatch):
+    module = tmp_path / "my_sweep_jobs.py"
+    module.write_text("def f(batch):\n    return [{'x': 1} for _ in batch]\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    first = importlib.import_module("my_sweep_jobs")
+    assert [r["x"] for _, r in sweep([Job(1)], tmp_path / "u", first.f, version=None)] == [1]
+    module.write_text("def f(batch):\n    return [{'x': 22} for _ in batch]\n")
+    del sys.modules["my_sweep_jobs"]
+    linecache.checkcache()
+    changed = importlib.import_module("my_sweep_jobs")
+    assert [r["x"] for _, r in sweep([Job(1)], tmp_path / "u", changed.f, version=None)] == [22]
+
+
+def test_code_tag_changes_with_any_source_file(tmp_path, monkeypatch):
+    package = tmp_path / "some_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "part.py").write_text("x = 1")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = code_tag("some_package")
+    (package / "part.py").write_text("x = 2")
+    assert code_tag("some_package") != before
+    assert code_tag("some_package.part") != code_tag("some_package")
+    for name in ("no_such_package", "sys"):
+        with pytest.raises(ValueError, match=f"no module '{name}'"):
+            code_tag(name)
+
+
+def test_bar_shows_an_estimate_and_can_be_silenced(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("PAPERLIB_PROGRESS", "0")
+    list(sweep([Job(1), Job(2)], tmp_path))
+    assert capsys.readouterr().err == ""
+    monkeypatch.setenv("PAPERLIB_PROGRESS", "1")
+    list(sweep([Job(n, seconds=0.06) for n in range(3, 7)], tmp_path, progress=False))
+    assert capsys.readouterr().err == ""
+    list(sweep([Job(n, seconds=0.06) for n in range(7, 11)], tmp_path))
+    shown = capsys.readouterr().err
+    assert "4/4" in shown or "3/4" in shown
+    assert "<00:0" in shown
+
+
+def test_without_dask_the_error_says_what_to_install(tmp_path, monkeypatch):
+    real = builtins.__import__
+
+    def no_dask(name, *rest):
+        if name in ("dask", "distributed"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", no_dask)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'paperlib\[sweep\]', or pass workers=0"):
+        list(sweep([Job(1)], tmp_path, workers=2))
+    assert len(list(sweep([Job(1)], tmp_path))) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("jobqueue: {slurm: {cores: 1}, pbs: {}}", "one batch system below 'jobqueue'"),
+        ("jobqueue: {lrs: {cores: 1}}", "one of slurm, pbs"),
+        ("- 1", "one batch system"),
+        ("jobqueue: {slurm: {cores: 1}}\njobs: 0", "jobs: expected a whole number"),
+        ("jobqueue: {slurm: }", "slurm: expected options"),
+        ("jobqueue: {", "cannot be read"),
+    ],
+)
+def test_a_bad_job_queue_file_is_refused(tmp_path, monkeypatch, text, said):
+    path = tmp_path / "queue.yaml"
+    path.write_text(text)
+    monkeypatch.setenv("PAPERLIB_SCHEDULER", f"jobqueue:{path}")
+    with pytest.raises(ValueError, match=said):
+        list(sweep([Job(1)], tmp_path / "u", workers=2))
+
+
+def test_an_unknown_or_silent_scheduler_is_refused(tmp_path, monkeypatch):
+    for value, kind, said in [
+        ("my-cluster", ValueError, "expected an address such as tcp://host:8786"),
+        ("jobqueue:/no/such.yaml", ValueError, "cannot be read"),
+    ]:
+        monkeypatch.setenv("PAPERLIB_SCHEDULER", value)
+        with pytest.raises(kind, match=said):
+            list(sweep([Job(1)], tmp_path / "u", workers=2))

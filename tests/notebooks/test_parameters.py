@@ -1,0 +1,149 @@
+"""A wrong parameter is an error before anything runs, and says which ones are known."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paperlib.running import find_project, parse_assignments
+from paperlib.running.parameters import check_parameters, convert_like, parse_parameters, with_values
+
+SOURCE = """trials = 5  # repetitions
+delta = 0.0  # slack
+exact = True  # draw the exact line
+method = "optimal"  # how to guess
+sizes = [100, 400]  # records; "#" inside
+epsilons = (0.5, 1.0)
+grid = [
+    1,
+    2,
+]  # over lines
+path = None  # a file"""
+KNOWN = parse_parameters(SOURCE, "demo")
+
+
+def test_names_defaults_and_comments_are_read() -> None:
+    found = {item.name: (item.default, item.comment) for item in KNOWN}
+    assert found["trials"] == (5, "repetitions")
+    assert found["sizes"] == ([100, 400], 'records; "#" inside')
+    assert found["epsilons"] == ((0.5, 1.0), "")
+    assert found["grid"] == ([1, 2], "over lines")
+
+
+@pytest.mark.parametrize(
+    "source", ["import os", "a = b", "a = b = 1", "a, b = 1, 2", "a = open('x')", "print(1)"]
+)
+def test_only_literals_belong_into_the_cell(source: str) -> None:
+    with pytest.raises(ValueError, match="demo: "):
+        parse_parameters(source, "demo")
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ({"trials": "7"}, 7),
+        ({"trials": 7}, 7),
+        ({"delta": "1e-5"}, 1e-5),
+        ({"delta": 1}, 1.0),
+        ({"exact": "false"}, False),
+        ({"exact": False}, False),
+        ({"method": "7"}, "7"),
+        ({"sizes": "[1,2]"}, [1, 2]),
+        ({"sizes": (1, 2)}, [1, 2]),
+        ({"epsilons": "[1, 2.5]"}, (1.0, 2.5)),
+        ({"epsilons": ["1e-5"]}, (1e-5,)),
+        ({"path": "a.csv"}, "a.csv"),
+        ({"path": "3"}, 3),
+    ],
+)
+def test_values_take_the_type_of_the_default(given: dict[str, Any], value: Any) -> None:
+    ((name, _),) = given.items()
+    found = check_parameters(KNOWN, given, "demo")[name]
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"trials": "x"},
+        {"trials": "1.5"},
+        {"trials": 1.0},
+        {"trials": True},
+        {"delta": "small"},
+        {"delta": True},
+        {"delta": [1]},
+        {"exact": 1},
+        {"exact": "maybe"},
+        {"method": 3},
+        {"sizes": "1"},
+        {"sizes": "[1, 'a']"},
+        {"sizes": [1.5]},
+        {"sizes": "["},
+    ],
+)
+def test_another_type_is_refused_with_name_default_and_value(given: dict[str, Any]) -> None:
+    ((name, value),) = given.items()
+    with pytest.raises(ValueError, match=f"demo: parameter '{name}' should be") as caught:
+        check_parameters(KNOWN, given, "demo")
+    assert repr(value) in str(caught.value)
+
+
+def test_a_typo_lists_the_known_parameters_with_defaults_and_comments() -> None:
+    with pytest.raises(ValueError, match="unknown parameter 'trails'") as caught:
+        check_parameters(KNOWN, {"trails": 3}, "demo")
+    assert "trials = 5  # repetitions" in str(caught.value)
+
+
+def test_new_values_are_written_where_the_old_ones_stood() -> None:
+    values = {"trials": 9, "grid": [3], "method": "wähle", "path": "a.csv"}
+    changed = with_values(SOURCE, values)
+    found = {item.name: (item.default, item.comment) for item in parse_parameters(changed, "demo")}
+    assert found["trials"] == (9, "repetitions")
+    assert found["grid"] == ([3], "over lines")
+    assert found["method"] == ("wähle", "how to guess")
+    assert found["delta"] == (0.0, "slack")
+    assert with_values(SOURCE, {}) == SOURCE
+
+
+@pytest.mark.parametrize("word", ["m", "=3", "a b=3", "-m=3"])
+def test_a_word_that_is_no_assignment_is_refused(word: str) -> None:
+    with pytest.raises(ValueError, match="expected name=value"):
+        parse_assignments([word])
+
+
+def test_a_parameter_given_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="'m' is given twice"):
+        parse_assignments(["m=1", "m=2"])
+
+
+def test_values_may_hold_equal_signs() -> None:
+    assert parse_assignments(["path=a=b.csv"]) == {"path": "a=b.csv"}
+
+
+def test_numbers_that_are_not_numbers_reach_the_notebook_as_they_are() -> None:
+    assert str(convert_like("nan", 0.0)) == "nan"
+
+
+def test_unknown_profiles_and_broken_ones_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "notebooks" / "profiles").mkdir(parents=True)
+    project = find_project(tmp_path)
+    (project.notebooks / "profiles" / "smoke.yaml").write_text("demo:\n  trials: 1\nother:\n")
+    assert project.profile("smoke") == {"demo": {"trials": 1}, "other": {}}
+    with pytest.raises(ValueError, match="profile: expected one of smoke; got 'smok'"):
+        project.profile("smok")
+    for text, words in {
+        "[1]": "expected notebook names",
+        "a: [": "not valid YAML",
+        "a: 3": "expected notebook",
+    }.items():
+        (project.notebooks / "profiles" / "smoke.yaml").write_text(text)
+        with pytest.raises(ValueError, match=words):
+            project.profile("smoke")
+
+
+def test_a_project_is_found_from_below_and_missed_outside(tmp_path: Path) -> None:
+    (tmp_path / "a" / "notebooks" / "profiles").mkdir(parents=True)
+    assert find_project(tmp_path / "a" / "notebooks").root == tmp_path / "a"
+    with pytest.raises(ValueError, match="inside a checkout"):
+        find_project(tmp_path)

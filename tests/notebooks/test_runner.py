@@ -1,0 +1,213 @@
+"""Runs count when they are finished, and only then."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from paperlib.io import read_result
+from paperlib.running import NotebookError, Project, current_result, plan, run_all, run_aside, run_into_book
+from paperlib.running.execute import rerun_command
+from paperlib.running.sources import PACKAGE, notebook_sources
+from tests.notebooks.toys import GOOD, make_project, write_notebook
+
+
+def files(project: Project) -> set[str]:
+    """Everything below the project but its notebooks."""
+    found = (path.relative_to(project.root) for path in project.root.rglob("*") if path.is_file())
+    return {str(path) for path in found if path.parts[0] != "notebooks"}
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, list[str], list[str]]:
+    """A checkout in which a good and a failing notebook were run into the book."""
+    project = make_project(
+        tmp_path_factory.mktemp("checkout"), good=GOOD, bad="import warnings\nwarnings.warn('careful')"
+    )
+    said: list[str] = []
+    failed = run_all(project, profile="smoke", jobs=2, say=said.append)
+    return project, failed, said
+
+
+def test_a_failing_notebook_stops_no_other_and_leaves_only_its_log(
+    ran: tuple[Project, list[str], list[str]],
+) -> None:
+    project, failed, said = ran
+    assert failed == ["bad"]
+    assert files(project) == {
+        "book/notebooks/good.ipynb",
+        "book/_generated/results/good.json",
+        "book/_generated/data/good/sizes.csv",
+        "book/_generated/data/status.csv",
+        "book/_generated/status.md",
+        "runs/failed/bad.log",
+    }
+    text = "\n".join(said)
+    assert "bad failed in cell [2]: UserWarning: careful" in text
+    assert "runs/failed/bad.log" in text
+    assert "warnings.warn('careful')" in (project.runs / "failed" / "bad.log").read_text()
+
+
+def test_the_result_file_holds_records_data_parameters_and_provenance(
+    ran: tuple[Project, list[str], list[str]],
+) -> None:
+    project = ran[0]
+    result = read_result(project.results / "good.json")
+    assert (result.notebook, result.profile) == ("good", "smoke")
+    assert result.parameters == {"m": 3, "file": ""}
+    assert [item["target"] for item in result.records] == ["output-sets-figure-01"]
+    assert result.data == ["sizes.csv"]
+    for key in (
+        "date",
+        "commit",
+        "dirty",
+        "python",
+        "packages",
+        "cpu",
+        "cores",
+        "gpu",
+        "seconds",
+        "fingerprint",
+    ):
+        assert key in result.provenance
+    assert "holds (reduced: a toy)" in (project.generated / "status.md").read_text()
+
+
+def test_the_page_has_its_box_and_no_path_of_this_machine(ran: tuple[Project, list[str], list[str]]) -> None:
+    project = ran[0]
+    text = (project.pages / "good.ipynb").read_text()
+    assert str(project.root) not in text
+    cells = json.loads(text)["cells"]
+    assert "How these numbers were computed" in "".join(cells[1]["source"])
+    assert "make run NB=good PROFILE=smoke" in "".join(cells[1]["source"])
+    assert [cell["execution_count"] for cell in cells if cell["cell_type"] == "code"] == [1, 2]
+    assert not any("papermill" in str(cell["metadata"]) for cell in cells)
+
+
+def test_a_finished_run_is_not_run_again_until_something_changes(
+    ran: tuple[Project, list[str], list[str]], tmp_path: Path
+) -> None:
+    project = ran[0]
+    job = plan(project, "good", profile="smoke")
+    assert current_result(job) is not None
+    assert current_result(plan(project, "good", profile="default")) is None
+    assert current_result(plan(project, "good", profile="smoke", given={"m": 4})) is None
+    for path in (project.pages / "good.ipynb", project.generated / "data" / "good" / "sizes.csv"):
+        content = path.read_bytes()
+        path.unlink()
+        assert current_result(job) is None, f"{path.name} is missing"
+        path.write_bytes(content)
+    result = project.results / "good.json"
+    content = result.read_bytes()
+    result.write_bytes(content[: len(content) // 2])
+    assert current_result(job) is None
+    result.write_bytes(content)
+    assert current_result(job) is not None
+
+
+def test_the_fingerprint_covers_source_lock_and_named_files(tmp_path: Path) -> None:
+    project = make_project(tmp_path, good=GOOD)
+    scores = tmp_path / "scores.csv"
+    scores.write_text("1")
+
+    def mark() -> str:
+        return plan(project, "good", given={"file": str(scores)}).fingerprint
+
+    marks = [mark()]
+    scores.write_text("2")
+    marks.append(mark())
+    (tmp_path / "requirements.lock").write_text("numpy==1")
+    marks.append(mark())
+    write_notebook(project, "good", GOOD + "\n")
+    marks.append(mark())
+    assert len(set(marks)) == 4
+    assert mark() == marks[-1]
+
+
+def test_sources_are_those_a_notebook_can_reach(tmp_path: Path) -> None:
+    project = make_project(
+        tmp_path, good=GOOD, model="%matplotlib inline\nfrom paperlib.experiments.own_model import own_scores"
+    )
+    good, model = (
+        {str(path.relative_to(PACKAGE)) for path in notebook_sources(project.notebook(name))}
+        for name in ("good", "model")
+    )
+    assert {"report/tables.py", "core/results.py", "report/papers/targets.csv", "running/execute.py"} <= good
+    assert "experiments/own_model.py" not in good
+    assert {"experiments/own_model.py", "bounds/one_run.py", "io/scores.py"} <= model
+    assert "cli.py" not in model
+
+
+def test_a_run_aside_leaves_the_book_alone(tmp_path: Path) -> None:
+    project = make_project(tmp_path, good=GOOD)
+    job = plan(project, "good", given={"m": "4"})
+    assert rerun_command(job) == 'make run NB=good P="m=4" PROFILE=default'
+    folder = run_aside(job)
+    assert {path.name for path in folder.iterdir()} == {"notebook.ipynb", "result.json", "sizes.csv"}
+    assert not (tmp_path / "book").exists()
+    assert [path.name for path in project.runs.iterdir()] == ["good"]
+    assert read_result(folder / "result.json").records[0]["holds"] is False
+    assert "m = 4  # how many" in "".join(
+        json.loads((folder / "notebook.ipynb").read_text())["cells"][2]["source"]
+    )
+
+
+def test_a_failed_run_keeps_the_page_that_was_there(tmp_path: Path) -> None:
+    project = make_project(tmp_path, good="import os\nos._exit(3)")
+    page = project.pages / "good.ipynb"
+    page.parent.mkdir(parents=True)
+    page.write_text("old")
+    with pytest.raises(NotebookError, match="good failed"):
+        run_into_book(plan(project, "good"))
+    assert files(project) == {"book/notebooks/good.ipynb", "runs/failed/good.log"}
+    assert page.read_text() == "old"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
+    project = make_project(
+        tmp_path, slow=f"open({str(tmp_path / 'started')!r}, 'w').close()\nimport time\ntime.sleep(60)"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "paperlib.cli", "run", "--all", "--profile", "smoke"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    for _ in range(600):
+        if (tmp_path / "started").exists():
+            break
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert error == "paperlib: interrupted; nothing half-made was kept\n"
+    assert files(project) == {"started"}
+
+
+def test_bad_profiles_and_job_counts_are_refused_before_anything_runs(tmp_path: Path) -> None:
+    project = make_project(tmp_path, good=GOOD)
+    (project.notebooks / "profiles" / "smoke.yaml").write_text("good:\n  n: 3\n")
+    with pytest.raises(ValueError, match="profile smoke, good: unknown parameter 'n'"):
+        run_all(project, profile="smoke")
+    with pytest.raises(ValueError, match="jobs: expected at least 1"):
+        run_all(project, profile="default", jobs=0)
+    with pytest.raises(ValueError, match=r"notebook: no 'god' in .* the notebooks are: good"):
+        plan(project, "god")
+    assert files(project) == set()
+
+
+def test_pages_of_removed_notebooks_go(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    for path in (project.pages / "gone.ipynb", project.results / "gone.json"):
+        path.parent.mkdir(parents=True)
+        path.write_text("{}")
+    assert run_all(project, profile="smoke", say=lambda _: None) == []
+    assert files(project) == {"book/_generated/status.md", "book/_generated/data/status.csv"}

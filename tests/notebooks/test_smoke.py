@@ -1,0 +1,67 @@
+"""Every notebook runs in the smoke profile, states all its targets, and describes its figures."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from paperlib.io import read_result
+from paperlib.report import targets
+from paperlib.running import Project, find_project, plan
+from paperlib.running.execute import PAGE, RESULT, finished_run
+
+HERE = find_project(Path(__file__).parent)
+
+
+# No other data set may stand in for the one that these are about.
+NEED_REAL_DATA = {"epsilon-star-figure-02"}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A copy of the notebooks, so that a test writes nothing into the checkout."""
+    shutil.copytree(HERE.notebooks, tmp_path / "notebooks")
+    return Project(tmp_path)
+
+
+def targets_of(stem: str) -> set[str]:
+    rows = targets().to_dict("records")
+    return {str(row["id"]) for row in rows if stem in str(row["notebook"]).split("; ")}
+
+
+@pytest.mark.parametrize("stem", HERE.stems())
+def test_notebook_runs_in_the_smoke_profile(project: Project, stem: str) -> None:
+    with finished_run(plan(project, stem, profile="smoke")) as folder:
+        result = read_result(folder / RESULT)
+        text = (folder / PAGE).read_text()
+        csvs = {path.name for path in folder.glob("*.csv")}
+    recorded = {record["target"] for record in result.records}
+    assert targets_of(stem) - NEED_REAL_DATA <= recorded <= targets_of(stem)
+    assert all(record["scale"].startswith(("paper", "reduced: ")) for record in result.records)
+    assert set(result.data) == csvs
+    assert str(project.root) not in text
+    assert str(HERE.root) not in text
+    markdown = [
+        "".join(output["data"]["text/markdown"])
+        for cell in json.loads(text)["cells"]
+        if cell["cell_type"] == "code"
+        for output in cell["outputs"]
+        if "text/markdown" in output.get("data", {})
+    ]
+    for figure in (part for part in markdown if part.startswith("````{figure}")):
+        assert re.search(r'^:alt: "(.{30,})"$', figure, re.MULTILINE), figure[-600:]
+
+
+@pytest.mark.parametrize("profile", ["smoke", "default", "paper"])
+def test_every_profile_names_every_notebook_and_no_other(profile: str) -> None:
+    assert sorted(HERE.profile(profile)) == HERE.stems()
+
+
+def test_every_notebook_that_a_target_names_is_here_or_not_yet() -> None:
+    named = {name for names in targets()["notebook"] for name in names.split("; ")}
+    extra = set(HERE.stems()) - named
+    assert extra <= {"audit_your_model", "audit_your_language_model", "validity"}, (
+        "a notebook that reproduces nothing"
+    )

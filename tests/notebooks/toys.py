@@ -1,0 +1,33 @@
+"""Small notebooks in a checkout of their own."""
+
+from pathlib import Path
+
+import nbformat
+
+from paperlib.running import Project
+
+GOOD = """import pandas as pd
+from paperlib.report import record, show_table
+show_table(pd.DataFrame({"m": [m]}), name="sizes", caption="Sizes")
+record(target="output-sets-figure-01", holds=m == 3, scale="reduced: a toy", paper="3", ours=str(m))"""
+
+
+def make_project(root: Path, **bodies: str) -> Project:
+    """A checkout with one notebook per keyword; each has the parameters m and file."""
+    project = Project(root)
+    (project.notebooks / "profiles").mkdir(parents=True)
+    for profile in ("smoke", "default"):
+        (project.notebooks / "profiles" / f"{profile}.yaml").write_text("")
+    for stem, body in bodies.items():
+        write_notebook(project, stem, body)
+    return project
+
+
+def write_notebook(project: Project, stem: str, body: str) -> None:
+    cell = nbformat.v4.new_code_cell('m = 3  # how many\nfile = ""  # a file')
+    cell.metadata["tags"] = ["parameters"]
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_markdown_cell("# A toy"), cell, nbformat.v4.new_code_cell(body)],
+        metadata={"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
+    )
+    nbformat.write(notebook, project.notebooks / f"{stem}.ipynb")

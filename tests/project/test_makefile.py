@@ -1,0 +1,47 @@
+"""The Makefile says what it offers, refuses an old Python plainly, and cleans only what is generated."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="no make on the PATH")
+
+
+def make(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["make", "--no-print-directory", *arguments], cwd=ROOT, capture_output=True, text=True
+    )
+
+
+def test_help_lists_every_target():
+    phony = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert phony is not None
+    listed = re.findall(r"^  make (\w+)", make("help").stdout, re.MULTILINE)
+    assert sorted(listed) == sorted(phony[1].split())
+
+
+def test_clean_removes_nothing_that_is_committed():
+    removed = [
+        path for line in make("--dry-run", "clean").stdout.splitlines() for path in line.split()[2:]
+    ]  # rm -rf PATH…
+    assert removed
+    tracked = subprocess.run(["git", "ls-files", *removed], cwd=ROOT, capture_output=True, text=True)
+    assert tracked.stdout == ""
+
+
+def test_an_old_python_is_refused_in_words(tmp_path):
+    old = tmp_path / "python"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    refused = make("--always-make", f"PYTHON={old}", "setup")
+    assert refused.returncode != 0
+    assert "needs Python 3.11 or newer" in refused.stdout
+
+
+def test_run_without_a_notebook_says_what_to_type():
+    refused = make("--dry-run", "run", "NB=")
+    assert "say which notebook" in refused.stdout

@@ -1,0 +1,50 @@
+"""Every notebook is stored without outputs and opens with a cell of literal parameters."""
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def code_cells(path: Path) -> list[dict]:
+    return [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+
+
+def parameters(path: Path) -> dict[str, object]:
+    (cell,) = [c for c in code_cells(path) if "parameters" in c["metadata"].get("tags", [])]
+    body = ast.parse("".join(cell["source"])).body
+    assert all(isinstance(line, ast.Assign) for line in body), "only name = literal belongs in this cell"
+    return {line.targets[0].id: ast.literal_eval(line.value) for line in body}
+
+
+@every_notebook
+def test_notebook_is_stored_without_outputs(path):
+    for cell in code_cells(path):
+        assert cell["outputs"] == []
+        assert cell["execution_count"] is None
+
+
+@every_notebook
+def test_first_code_cell_holds_literal_parameters_with_a_comment_each(path):
+    assert parameters(path)
+    first = code_cells(path)[0]
+    assert "parameters" in first["metadata"].get("tags", [])
+    for line in "".join(first["source"]).splitlines():
+        assert not line or "#" in line, f"say what this parameter means: {line}"
+
+
+@every_notebook
+@pytest.mark.parametrize("profile", ["smoke", "default", "paper"])
+def test_profile_sets_known_parameters_to_values_of_their_type(path, profile):
+    given = (yaml.safe_load((FOLDER / "profiles" / f"{profile}.yaml").read_text()) or {}).get(path.stem) or {}
+    known = parameters(path)
+    for name, value in given.items():
+        assert name in known
+        default = known[name]
+        assert type(value) is type(default) or (isinstance(default, float) and isinstance(value, int))

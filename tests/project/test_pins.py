@@ -1,0 +1,75 @@
+"""One set of versions: what pyproject.toml asks for, the lock, and the conda environment agree."""
+
+import ast
+import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+LOCK = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if not line.startswith("#")]
+ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text())
+LOCKED = {
+    canonicalize_name(requirement.name): next(iter(requirement.specifier)).version
+    for requirement in map(Requirement, LOCK)
+}
+ASKED = PROJECT["dependencies"] + [
+    line for extra in PROJECT["optional-dependencies"].values() for line in extra if "paperlib[" not in line
+]
+
+
+@pytest.mark.parametrize("line", LOCK)
+def test_lock_pins_one_exact_version_and_names_no_address(line):
+    assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!_-]+( ; .+)?", line)
+
+
+@pytest.mark.parametrize("line", ASKED)
+def test_lock_satisfies_pyproject(line):
+    asked = Requirement(line)
+    assert asked.specifier.contains(LOCKED[canonicalize_name(asked.name)])
+
+
+def test_conda_environment_has_the_locked_versions():
+    (from_pip,) = [entry["pip"] for entry in ENVIRONMENT["dependencies"] if isinstance(entry, dict)]
+    assert from_pip == [*LOCK, "-e ."]
+
+
+def test_conda_environment_asks_for_the_python_of_pyproject():
+    (python,) = [entry for entry in ENVIRONMENT["dependencies"] if str(entry).startswith("python")]
+    assert python.removeprefix("python").startswith(PROJECT["requires-python"])
+
+
+def test_the_running_interpreter_is_one_the_project_names():
+    assert Requirement(f"python{PROJECT['requires-python']}").specifier.contains(
+        ".".join(map(str, sys.version_info[:3]))
+    )
+
+
+def imported_packages() -> set[str]:
+    """First names of everything the package imports that is neither Python's own nor this package."""
+    found: set[str] = set()
+    for path in (ROOT / "paperlib").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                found.add(node.module.partition(".")[0])
+    return found - sys.stdlib_module_names - {"paperlib"}
+
+
+def test_every_import_of_the_package_is_asked_for():
+    asked = {canonicalize_name(Requirement(line).name) for line in ASKED}
+    offered = packages_distributions()
+    missing = {
+        name
+        for name in imported_packages()
+        if not asked & {canonicalize_name(distribution) for distribution in offered.get(name, [name])}
+    }
+    assert missing == set()

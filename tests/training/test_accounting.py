@@ -1,0 +1,152 @@
+"""Epsilon for noise and noise for epsilon: against closed forms, each other, and known numbers."""
+
+import math
+
+import pytest
+from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
+from dp_accounting.rdp import RdpAccountant
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from paperlib.training import TrainingConfig, epsilon_of, noise_for, paper_delta, privacy_of
+
+ADULT = (64 / 32_561, 509, paper_delta(32_561))
+
+
+def gaussian_epsilon(noise, delta):
+    """Exact epsilon of one Gaussian mechanism (Balle and Wang, 2018)."""
+
+    def excess(epsilon):
+        shift = noise * epsilon
+        tail = norm.cdf(-shift - 0.5 / noise)
+        return norm.cdf(0.5 / noise - shift) - math.exp(epsilon) * tail - delta
+
+    return brentq(excess, 0, 100)
+
+
+@pytest.mark.parametrize("noise", [0.7, 1.0, 3.0])
+def test_both_accountants_bound_the_exact_epsilon_from_above(noise):
+    exact = gaussian_epsilon(noise, 1e-5)
+    tight, loose = (epsilon_of(noise, 1.0, 1, 1e-5, accountant) for accountant in ("pld", "rdp"))
+    assert exact <= tight <= loose
+    assert tight == pytest.approx(exact, rel=2e-3)
+    assert loose < 1.35 * exact
+
+
+def test_composition_is_that_of_one_mechanism_with_less_noise():
+    """25 unsampled Gaussian steps with noise 5 are one with noise 1."""
+    assert epsilon_of(5.0, 1.0, 25, 1e-5, "pld") == pytest.approx(gaussian_epsilon(1.0, 1e-5), rel=2e-2)
+
+
+def test_epsilon_is_monotone():
+    rate, steps, delta = ADULT
+    noises = [epsilon_of(noise, rate, steps, delta) for noise in (0.5, 0.7, 1.0, 2.0)]
+    assert noises == sorted(noises, reverse=True)
+    longer = [epsilon_of(1.0, rate, count, delta) for count in (0, 100, 1000, 10_000)]
+    assert longer == sorted(longer)
+    assert longer[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("noise", "epochs", "published"), [(1.3, 15, 1.19), (1.1, 60, 3.01), (0.7, 45, 7.10)]
+)
+def test_epsilon_is_near_the_published_one_of_tensorflow_privacy(noise, epochs, published):
+    """Its MNIST tutorial (batch 256, delta 1e-5), published with an older, looser conversion from RDP."""
+    ours = epsilon_of(noise, 256 / 60_000, epochs * 60_000 // 256, 1e-5)
+    assert 0.75 * published < ours <= published
+
+
+def test_epsilon_is_that_of_dp_accounting():
+    event = SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.1)), 1000)
+    expected = RdpAccountant().compose(event).get_epsilon(1e-5)
+    assert epsilon_of(1.1, 0.01, 1000, 1e-5) == expected
+
+
+@pytest.mark.parametrize("target", [0.1, 1, 3, 10, 100])
+def test_noise_is_the_least_that_reaches_the_target(target):
+    rate, steps, delta = ADULT
+    noise = noise_for(target, rate, steps, delta)
+    assert epsilon_of(noise, rate, steps, delta) <= target
+    assert epsilon_of(noise * (1 - 3e-5), rate, steps, delta) > target
+
+
+def test_the_tighter_accountant_needs_less_noise():
+    process = (0.05, 10, 1e-5)
+    noise = noise_for(0.2, *process, "pld")
+    assert epsilon_of(noise, *process, "pld") <= 0.2 < epsilon_of(noise * 0.995, *process, "pld")
+    assert 0.7 * noise_for(0.2, *process) < noise < noise_for(0.2, *process)
+
+
+def test_the_accountant_is_quiet(caplog):
+    """Orders that do not converge are left out, which is sound and not worth hundreds of log lines."""
+    epsilon_of(0.51, 0.05, 10, 1e-5)
+    assert not caplog.records
+
+
+def test_a_huge_target_takes_the_least_noise_and_a_tiny_one_is_refused():
+    assert noise_for(1e9, 0.001, 10, 1e-5) <= 0.125
+    with pytest.raises(ValueError, match="target_epsilon: expected one the rdp accountant can show"):
+        noise_for(1e-9, 0.01, 10, 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ((-1.0, 0.1, 10, 1e-5), "noise_multiplier"),
+        ((math.nan, 0.1, 10, 1e-5), "noise_multiplier"),
+        ((1.0, 0.0, 10, 1e-5), "sampling_rate"),
+        ((1.0, 1.5, 10, 1e-5), "sampling_rate"),
+        ((1.0, 0.1, -1, 1e-5), "steps"),
+        ((1.0, 0.1, 2.5, 1e-5), "steps"),
+        ((1.0, 0.1, 10, 0.0), "delta"),
+        ((1.0, 0.1, 10, 1.0), "delta"),
+        ((1.0, 0.1, 10, 1e-5, "prv"), "accountant"),
+    ],
+)
+def test_bad_values_are_named(arguments, name):
+    with pytest.raises(ValueError, match=f"{name}: expected"):
+        epsilon_of(*arguments)
+    if name != "noise_multiplier":
+        with pytest.raises(ValueError, match=f"{name}: expected"):
+            noise_for(*arguments)
+
+
+@pytest.mark.parametrize("target", [0, -1, math.inf, math.nan])
+def test_bad_targets_are_named(target):
+    with pytest.raises(ValueError, match="target_epsilon: expected"):
+        noise_for(target, 0.1, 10, 1e-5)
+
+
+def config(**changes):
+    return TrainingConfig(epochs=1, batch_size=64, learning_rate=0.01, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says", "epsilon", "record_level"),
+    [
+        ({}, "without differential privacy", math.inf, False),
+        ({"clip_norm": 1.0}, "no noise is added", math.inf, False),
+        ({"clip_norm": 1.0, "noise_multiplier": 1.0}, "for adding or removing one record", 0.874, True),
+        (
+            {"clip_norm": 1.0, "noise_multiplier": 1.0, "microbatches": 32},
+            "not a guarantee for a record",
+            0.874,
+            False,
+        ),
+    ],
+)
+def test_claims_say_what_holds(changes, says, epsilon, record_level):
+    privacy = privacy_of(config(**changes), 32_561)
+    assert says in privacy.claim
+    assert privacy.record_level is record_level
+    assert privacy.epsilon == pytest.approx(epsilon, abs=0.001)
+    assert privacy.delta == pytest.approx(1 / (32_561 * math.log(32_561)))
+
+
+def test_untrained_models_reveal_nothing():
+    untrained = TrainingConfig(
+        epochs=0, batch_size=64, learning_rate=0.01, clip_norm=1.0, noise_multiplier=1.0
+    )
+    assert privacy_of(untrained, 1000, delta=1e-5).epsilon == 0
+    with pytest.raises(ValueError, match="examples: expected 2 or more, got 1"):
+        paper_delta(1)

@@ -1,0 +1,314 @@
+"""One model at a time: seeds, checkpoints that resume to the same bits, and errors that say what is wrong."""
+
+import errno
+import io
+import os
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from paperlib.io import OutputError
+from paperlib.training import (
+    CheckpointError,
+    DivergenceWarning,
+    MLPEnsemble,
+    TrainingConfig,
+    TrainingDiverged,
+    fit,
+    fit_dp,
+    fit_ensemble,
+)
+from paperlib.training import checkpoints as checkpoints_module
+
+WIDTHS = (5, 7, 3)
+
+
+def task(n=40):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, 5)).astype(np.float32)
+    return x, x[:, :3].argmax(axis=1)
+
+
+def config(**changes):
+    return TrainingConfig(**{"epochs": 4, "batch_size": 16, "learning_rate": 0.1, "momentum": 0.9, **changes})
+
+
+def network(seed=0):
+    """With dropout, whose random numbers a resumed run has to find again."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return nn.Sequential(nn.Linear(5, 7), nn.ReLU(), nn.Dropout(0.5), nn.Linear(7, 3))
+
+
+def bits(module):
+    return [tensor.numpy().tobytes() for tensor in module.state_dict().values()]
+
+
+def trained(**changes):
+    x, y = task()
+    options = {"config": config(), "device": "cpu", "progress": False, **changes}
+    return fit(options.pop("module", None) or network(), x, y, **options)
+
+
+def test_equal_seeds_give_equal_bits_and_leave_the_global_state_alone():
+    before = torch.get_rng_state()
+    first, second, other = trained(), trained(), trained(config=config(seed=1))
+    assert bits(first.module) == bits(second.module) != bits(other.module)
+    assert first.losses == second.losses
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_read_only_arrays_are_taken_and_left_as_they_are():
+    x, y = task()
+    x.flags.writeable = y.flags.writeable = False
+    fitted = fit(network(), x, y, config=config(), device="cpu", progress=False)
+    ensemble = fit_ensemble([config(widths=WIDTHS)], x, y, device="cpu", progress=False)
+    assert torch.equal(fitted.logits(x), trained().logits(x))
+    assert ensemble.margin_losses(x, y).shape == (1, 40)
+
+
+def test_training_learns():
+    fitted = trained(module=None, config=config(epochs=60, learning_rate=0.05))
+    x, y = task()
+    assert (fitted.logits(x).argmax(1).numpy() == y).mean() > 0.9
+    assert fitted.losses[-1] < 0.6 * fitted.losses[0]
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("train", [fit, fit_dp], ids=["plain", "private"])
+def test_a_resumed_run_ends_with_the_bits_of_an_uninterrupted_one(tmp_path, monkeypatch, optimizer, train):
+    """Interrupted in the middle of the fourth epoch, with checkpoints of every second epoch."""
+    dp = {"clip_norm": 1.0, "noise_multiplier": 0.5} if train is fit_dp else {}
+    given = config(optimizer=optimizer, momentum=0.9 if optimizer == "sgd" else 0.0, learning_rate=0.01, **dp)
+    x, y = task()
+
+    def run(**options):
+        return train(network(), x, y, config=given, device="cpu", progress=False, **options)
+
+    expected = run()
+    path = tmp_path / "run.pt"
+    steps = iter(range(100))
+    original = torch.Tensor.backward
+
+    def backward(*args, **kwargs):
+        if next(steps) == 10:
+            raise KeyboardInterrupt
+        original(*args, **kwargs)
+
+    monkeypatch.setattr(torch.Tensor, "backward", backward)
+    with pytest.raises(KeyboardInterrupt):
+        run(checkpoint=path, checkpoint_every=2)
+    monkeypatch.undo()
+    assert len(torch.load(path, weights_only=True)["state"]["losses"]) == 2
+    resumed = run(checkpoint=path)
+    assert bits(resumed.module) == bits(expected.module)
+    assert resumed.losses == expected.losses
+    assert sorted(os.listdir(tmp_path)) == ["run.pt"]
+
+
+def test_a_longer_run_goes_on_from_a_shorter_one(tmp_path):
+    path = tmp_path / "run.pt"
+    trained(config=config(epochs=2), checkpoint=path)
+    assert bits(trained(checkpoint=path).module) == bits(trained().module)
+    with pytest.raises(CheckpointError, match=r"already has 4 epochs, and config\.epochs is 2"):
+        trained(config=config(epochs=2), checkpoint=path)
+    again = trained(config=config(epochs=2), checkpoint=path, resume=False)
+    assert bits(again.module) == bits(trained(config=config(epochs=2)).module)
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "text", "code"])
+def test_a_damaged_checkpoint_is_named_and_kept(tmp_path, damage):
+    path = tmp_path / "run.pt"
+    trained(config=config(epochs=1), checkpoint=path)
+    whole = path.read_bytes()
+    broken = {
+        "cut": whole[: len(whole) // 2],
+        "flipped": whole[:200] + bytes(255 - byte for byte in whole[200:600]) + whole[600:],
+        "empty": b"",
+        "text": b"not a checkpoint",
+        "code": pickle.dumps(os.getcwd),
+    }[damage]
+    path.write_bytes(broken)
+    with pytest.raises(CheckpointError, match=r"run\.pt .*remove the file, or pass resume=False"):
+        trained(checkpoint=path)
+    assert path.read_bytes() == broken
+    assert len(trained(checkpoint=path, resume=False).losses) == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "different"),
+    [
+        ({"config": config(seed=5)}, "config"),
+        ({"precision": "bfloat16"}, "config"),
+        ({"module": nn.Sequential(nn.Linear(5, 3))}, "module"),
+    ],
+)
+def test_a_checkpoint_of_another_run_is_refused(tmp_path, changes, different):
+    path = tmp_path / "run.pt"
+    trained(checkpoint=path)
+    with pytest.raises(CheckpointError, match=f"belongs to another run \\(different: {different}\\)"):
+        trained(checkpoint=path, **changes)
+
+
+def test_a_checkpoint_of_other_data_is_refused(tmp_path):
+    path = tmp_path / "run.pt"
+    trained(checkpoint=path)
+    x, y = task()
+    x[3, 1] += 1e-3
+    with pytest.raises(CheckpointError, match="different: data"):
+        fit(network(), x, y, config=config(), device="cpu", checkpoint=path, progress=False)
+
+
+def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
+    path = tmp_path / "run.pt"
+    trained(config=config(epochs=1), checkpoint=path)
+    before = path.read_bytes()
+
+    def full(*_args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(checkpoints_module.torch, "save", full)
+    with pytest.raises(OutputError, match="the disk is full"):
+        trained(checkpoint=path)
+    assert path.read_bytes() == before
+
+
+def test_bfloat16_is_near_float32():
+    x, y = task()
+    given = config(widths=WIDTHS, epochs=2)
+    exact = fit(WIDTHS, x, y, config=given, device="cpu", progress=False).logits(x)
+    rounded = fit(WIDTHS, x, y, config=given, device="cpu", progress=False, precision="bfloat16").logits(x)
+    stacked = fit_ensemble([given], x, y, device="cpu", progress=False, precision="bfloat16").logits(x)[0]
+    for logits in (rounded, stacked):
+        assert 0 < (logits - exact).abs().max() < 0.1
+
+
+def test_the_divergence_of_one_model_is_reported():
+    with pytest.raises(
+        TrainingDiverged, match=r"the training loss is (nan|inf) in epoch \d+; lower learning_rate"
+    ):
+        trained(module=nn.Linear(5, 3), config=config(learning_rate=1e38, epochs=20))
+
+
+BAD_DATA = [
+    (np.zeros((0, 5)), [], "x: expected at least one record, got none"),
+    (np.zeros((3, 5)), [0, 1], "y: expected 3 labels, one for each record of x, got 2"),
+    (np.zeros((3, 5)), [0, 1, 3], "labels: expected whole numbers from 0 to 2, got 3 at index 2"),
+    (np.zeros((3, 5)), [0, -1, 1], "got -1 at index 1"),
+    (np.zeros((3, 5)), [0, 0.5, 1], "got 0.5 at index 1"),
+    (np.full((3, 5), np.nan), [0, 1, 2], "15 values are not finite"),
+    (np.zeros(3), [0, 1, 2], r"x: expected shape \(n, features...\), got \(3,\)"),
+    (np.zeros((3, 4)), [0, 1, 2], "x: "),
+]
+
+
+@pytest.mark.parametrize(("x", "y", "message"), BAD_DATA)
+@pytest.mark.parametrize("train", ["fit", "fit_dp", "fit_ensemble"])
+def test_bad_data_are_refused(x, y, message, train):
+    plain, private = config(widths=WIDTHS), config(widths=WIDTHS, clip_norm=1.0)
+    call = {
+        "fit": partial(fit, WIDTHS, config=plain),
+        "fit_dp": partial(fit_dp, WIDTHS, config=private),
+        "fit_ensemble": partial(fit_ensemble, [plain]),
+    }[train]
+    with pytest.raises(ValueError, match=message):
+        call(x=x, y=y, device="cpu", progress=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"optimizer": "adamw"}, "optimizer: expected one of 'sgd', 'adam', got 'adamw'"),
+        ({"epochs": -1}, "epochs: expected 0 or more, got -1"),
+        ({"batch_size": 0}, "batch_size: expected 1 or more, got 0"),
+        ({"learning_rate": 0.0}, "learning_rate: expected a finite number above 0"),
+        ({"learning_rate": float("nan")}, "learning_rate"),
+        ({"momentum": 1.0}, "momentum"),
+        ({"momentum": 0.9, "optimizer": "adam"}, "0 with adam"),
+        ({"seed": -1}, "seed"),
+        ({"clip_norm": 0.0}, "clip_norm"),
+        ({"noise_multiplier": 1.0}, "clip_norm: expected a number with noise_multiplier"),
+        ({"clip_norm": 1.0, "noise_multiplier": -1.0}, "noise_multiplier"),
+        ({"clip_norm": 1.0, "microbatches": 0}, "microbatches"),
+    ],
+)
+def test_bad_configs_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        config(**changes)
+
+
+def test_configs_from_files_are_checked():
+    assert TrainingConfig.from_dict(config(widths=[5, 3], clip_norm=2.0).to_dict()).widths == (5, 3)
+    with pytest.raises(ValueError, match="unknown lr; known are batch_size"):
+        TrainingConfig.from_dict({"lr": 1})
+    with pytest.raises(ValueError, match="epochs missing"):
+        TrainingConfig.from_dict({"batch_size": 1, "learning_rate": 1})
+
+
+def test_calls_that_do_not_fit_together_are_refused():
+    x, y = task()
+    private = config(widths=WIDTHS, clip_norm=1.0)
+
+    def refused(message, train, *args, **options):
+        with pytest.raises(ValueError, match=message):
+            train(*args, device="cpu", progress=False, **options)
+
+    refused("train with DP-SGD through fit_dp", fit, WIDTHS, x, y, config=private)
+    refused("expected clip_norm for DP-SGD", fit_dp, WIDTHS, x, y, config=config())
+    refused("microbatches None", fit_dp, WIDTHS, x, y, config=config(clip_norm=1.0, microbatches=2))
+    refused(
+        "keep records apart", fit_dp, nn.Sequential(nn.BatchNorm1d(5), nn.Linear(5, 3)), x, y, config=private
+    )
+    refused("do not fit the module", fit, (4, 3), x, y, config=config())
+    refused("widths: expected those of config", fit, (5, 3), x, y, config=config(widths=WIDTHS))
+    refused(r"expected logits of shape \(B, outputs\)", fit, nn.Flatten(0), x, y, config=config())
+    refused("checkpoint_every", fit, WIDTHS, x, y, config=config(), checkpoint_every=0)
+    refused("precision: expected one of", fit, WIDTHS, x, y, config=config(), precision="half")
+    refused("configs: expected one or more", fit_ensemble, [], x, y)
+    refused("all of the same widths", fit_ensemble, [config(widths=WIDTHS), config(widths=(5, 3))], x, y)
+    refused("chunk: expected 1 or more", fit_ensemble, [private], x, y, chunk=0)
+    refused("float32 with DP-SGD", fit_ensemble, [private], x, y, precision="bfloat16")
+    refused("threads: expected 1 or more", fit_ensemble, [private], x, y, threads=0)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_device_that_is_not_there_is_refused():
+    x, y = task()
+    with pytest.raises(ValueError, match="device: expected cpu, since no CUDA device can be used here"):
+        fit(WIDTHS, x, y, config=config(), device="cuda", progress=False)
+
+
+def test_a_diverged_model_of_an_ensemble_is_flagged_and_the_others_kept():
+    x, y = task()
+    configs = [
+        config(widths=WIDTHS, seed=seed, learning_rate=rate) for seed, rate in enumerate([0.1, 1e38, 0.05])
+    ]
+    with pytest.warns(DivergenceWarning, match=r"1 of 3 models diverged: 1 \(epoch \d\)"):
+        ensemble = fit_ensemble(configs, x, y, device="cpu", progress=False)
+    assert list(ensemble.diverged) == [1]
+    logits = ensemble.logits(x)
+    assert torch.isnan(logits[1]).any()
+    for index in (0, 2):
+        alone = fit(WIDTHS, x, y, config=configs[index], device="cpu", progress=False)
+        assert torch.allclose(logits[index], alone.logits(x), atol=1e-5)
+
+
+def test_an_ensemble_is_saved_and_read_back():
+    x, y = task()
+    ensemble = fit_ensemble(
+        [config(widths=WIDTHS), config(widths=WIDTHS, seed=1)], x, y, device="cpu", progress=False
+    )
+    file = io.BytesIO()
+    torch.save(ensemble.state(), file)
+    file.seek(0)
+    again = MLPEnsemble.from_state(torch.load(file, weights_only=True))
+    assert again.configs == ensemble.configs
+    assert torch.equal(again.logits(x), ensemble.logits(x))
+    assert np.array_equal(again.margin_losses(x, y), ensemble.margin_losses(x, y))
+    assert ensemble.accuracies(x, y).tolist() == [
+        (logits.argmax(1).numpy() == y).mean() for logits in ensemble.logits(x)
+    ]
