@@ -1,0 +1,8 @@
+"""Attacks that are trained: what tells members from generated points, with and without the target's help."""
+
+from paperlib.attacks.learned.boosting import BoostedTrees as BoostedTrees
+from paperlib.attacks.learned.choice import fit_best as fit_best
+from paperlib.attacks.learned.views import Attack as Attack
+from paperlib.attacks.learned.views import FittedAttack as FittedAttack
+from paperlib.attacks.learned.views import LossScore as LossScore
+from paperlib.attacks.learned.views import Views as Views

@@ -1,0 +1,73 @@
+"""Which attack to use: several settings and seeds, judged on the validation part alone."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperlib.attacks.learned.views import Attack, FittedAttack, Views
+from paperlib.core import FloatArray
+
+Criterion = Callable[[FloatArray, NDArray[np.bool_]], float]
+
+
+def fit_best(
+    attacks: Sequence[Attack],
+    train: Views,
+    membership: NDArray[np.bool_],
+    *,
+    validation: Views,
+    validation_membership: NDArray[np.bool_],
+    criterion: Criterion,
+    tries: int = 5,
+    seed: int = 0,
+) -> FittedAttack:
+    """Train attacks, and keep the one that does best on the validation part.
+
+    Every setting is trained once; the best of them is trained anew from other seeds until it has been
+    trained ``tries`` times, and the best of these is kept. The first of equals wins.
+
+    Args:
+        attacks: Settings to choose from, at least one.
+        train: What is trained on.
+        membership: Who of it is a member, shape (n,).
+        validation: What settings and seeds are chosen on.
+        validation_membership: Who of it is a member.
+        criterion: From scores and membership to a number, higher is better, such as the bound itself.
+        tries: Trainings of the best setting, 1 or more.
+        seed: Of the first training.
+
+    Raises:
+        ValueError: No attack, no try, one kind of example only, or scores that are not finite.
+
+    Source:
+        PANORAMIA, appendix C.2: the best of 5 initialisations on the validation part.
+    """
+    if not attacks:
+        raise ValueError("attacks: expected at least one, got none")
+    if tries < 1:
+        raise ValueError(f"tries: expected 1 or more, got {tries}")
+    for name, flags in (("membership", membership), ("validation_membership", validation_membership)):
+        if flags.all() or not flags.any():
+            raise ValueError(f"{name}: both kinds are needed, got {flags.size} of one kind")
+
+    def trained(attack: Attack, at: int) -> tuple[float, FittedAttack]:
+        fitted = attack.fit(
+            train,
+            membership,
+            validation=validation,
+            validation_membership=validation_membership,
+            seed=at,
+        )
+        return criterion(_finite(attack, fitted.scores(validation)), validation_membership), fitted
+
+    first = [trained(attack, seed) for attack in attacks]
+    best = int(np.argmax([value for value, _ in first]))
+    found = [first[best], *(trained(attacks[best], seed + at) for at in range(1, tries))]
+    return max(found, key=lambda pair: pair[0])[1]
+
+
+def _finite(attack: Attack, scores: FloatArray) -> FloatArray:
+    if not np.isfinite(scores).all():
+        raise ValueError(f"attacks: {attack.name} gave scores that are NaN or infinite; change its settings")
+    return scores

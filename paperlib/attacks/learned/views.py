@@ -1,0 +1,131 @@
+"""What an attack may see of each example, and what an attack is."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from paperlib.core import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Views:
+    """What an attack may see of n examples.
+
+    Args:
+        examples: The examples themselves: features, pixels or tokens, shape (n, ...).
+        losses: Losses and other numbers that models give for them, shape (n, k); k may be 0.
+
+    Raises:
+        ValueError: The lengths differ, ``losses`` is not a table, or a number is NaN or infinite.
+
+    >>> Views([[1, 2], [3, 4]], [[0.1], [0.2]]).take([1]).losses
+    array([[0.2]])
+    """
+
+    examples: NDArray[Any]
+    losses: FloatArray
+
+    def __init__(self, examples: ArrayLike, losses: ArrayLike) -> None:
+        object.__setattr__(self, "examples", np.asarray(examples))
+        object.__setattr__(self, "losses", np.asarray(losses, dtype=np.float64))
+        if self.losses.ndim != 2 or self.examples.ndim < 1 or len(self.losses) != len(self.examples):
+            raise ValueError(
+                f"losses: expected shape (n, k) with n = {len(np.atleast_1d(self.examples))} as in examples, "
+                f"got {self.losses.shape}"
+            )
+        for name, values in (("examples", self.examples), ("losses", self.losses)):
+            _check_finite(name, values)
+
+    def __len__(self) -> int:
+        return len(self.losses)
+
+    def take(self, index: ArrayLike) -> "Views":
+        """The examples at ``index``, in this order."""
+        rows = np.asarray(index)
+        return Views(self.examples[rows], self.losses[rows])
+
+    def flat(self) -> NDArray[Any]:
+        """Examples and losses as one table, shape (n, features)."""
+        examples = self.examples.reshape(len(self), -1)
+        return np.concatenate([examples.astype(np.float64, copy=False), self.losses], axis=1)
+
+
+def joined(first: Views, second: Views) -> Views:
+    """The examples of two, one after the other."""
+    return Views(
+        np.concatenate([first.examples, second.examples]), np.concatenate([first.losses, second.losses])
+    )
+
+
+class FittedAttack(Protocol):
+    """An attack that has been trained."""
+
+    def scores(self, views: Views) -> FloatArray:
+        """One score per example, higher means member, shape (n,)."""
+        ...
+
+
+class Attack(Protocol):
+    """Settings of an attack: a frozen dataclass that knows how to train itself."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in tables."""
+        ...
+
+    def fit(
+        self,
+        train: Views,
+        membership: NDArray[np.bool_],
+        *,
+        validation: Views,
+        validation_membership: NDArray[np.bool_],
+        seed: int,
+    ) -> FittedAttack:
+        """Train on one part; the validation part may decide when to stop, and nothing else is seen."""
+        ...
+
+
+@dataclass(frozen=True)
+class LossScore:
+    """The attack that needs no training: minus the first column of the losses.
+
+    Source:
+        PANORAMIA, section 5.2, O(1): a threshold on the loss of the target.
+
+    >>> LossScore().scores(Views([[0], [0]], [[2.0, 9.0], [1.0, 9.0]]))
+    array([-2., -1.])
+    """
+
+    name: str = "loss"
+
+    def fit(
+        self,
+        train: Views,
+        membership: NDArray[np.bool_],
+        *,
+        validation: Views,
+        validation_membership: NDArray[np.bool_],
+        seed: int,
+    ) -> "LossScore":
+        """Itself."""
+        return self
+
+    def scores(self, views: Views) -> FloatArray:
+        """Minus the loss."""
+        if not views.losses.shape[1]:
+            raise ValueError("losses: expected at least one column, the target's loss, got none")
+        return -views.losses[:, 0]
+
+
+def _check_finite(name: str, values: NDArray[Any]) -> None:
+    if values.dtype.kind not in "fc":
+        return
+    bad = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
+    if bad.any():
+        raise ValueError(
+            f"{name}: {int(bad.sum())} of {len(values)} rows hold NaN or infinite values "
+            f"(first at row {int(bad.argmax())}); mend the model or drop these examples before auditing"
+        )

@@ -1,0 +1,165 @@
+"""The privacy game: who is shown, and a test part that is judged once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperlib.attacks.learned import FittedAttack, Views
+from paperlib.attacks.learned.views import joined
+from paperlib.core import FloatArray, IntArray
+
+Flags = NDArray[np.bool_]
+
+
+class TestPartError(RuntimeError):
+    """Training after the test part was judged, or judging it twice."""
+
+    __test__ = False  # not a test case, whatever pytest thinks of the name
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Scores of the test part.
+
+    Attributes:
+        scores: Attack's name to the score of each example, higher means member, shape (test,).
+        membership: True for a member, shape (test,). The order of the examples is random.
+    """
+
+    scores: Mapping[str, FloatArray]
+    membership: Flags
+
+
+class GameSplit:
+    """A game on members and others, split into training, validation and test part.
+
+    In the training and validation parts half are members. In the test part each place is filled by a fair
+    coin, by a member or by another example, never shown twice; which is the game of the paper, whose pairs
+    (member, other) the coin chooses from. The test part never leaves this object: `judge` hands it to trained
+    attacks, once, and after that nothing can be trained.
+
+    Args:
+        views: Attack's name to what it sees of all members, and of all others. Equal lengths for all attacks.
+        train: Examples to train on, even.
+        validation: Examples to choose on, even.
+        test: Examples to judge on.
+        seed: Of the split and the coins.
+
+    Raises:
+        ValueError: Lengths that differ between attacks, sizes below 2, or too few examples for them.
+
+    Source:
+        PANORAMIA, Definition 2 and section 3.
+
+    >>> members = others = Views(np.zeros((40, 1)), np.ones((40, 1)))
+    >>> game = GameSplit({"loss": (members, others)}, train=10, validation=10, test=20, seed=0)
+    >>> shown, membership = game.train("loss")
+    >>> len(shown), int(membership.sum())
+    (10, 5)
+    """
+
+    def __init__(
+        self, views: Mapping[str, tuple[Views, Views]], *, train: int, validation: int, test: int, seed: int
+    ) -> None:
+        members, others = _lengths(views)
+        for name, size in (("train", train), ("validation", validation)):
+            if size < 2 or size % 2:
+                raise ValueError(f"{name}: expected an even number of examples, 2 or more, got {size}")
+        if test < 2:
+            raise ValueError(f"test: expected 2 examples or more, got {test}")
+        rng = np.random.default_rng(seed)
+        coins = rng.random(test) < 0.5
+        fixed = (train + validation) // 2
+        _check_enough("members", members, fixed + int(coins.sum()), train, validation, test)
+        _check_enough("others", others, fixed + int((~coins).sum()), train, validation, test)
+        self._views = dict(views)
+        self._members, self._others = rng.permutation(members), rng.permutation(others)
+        self._train, self._validation, self._coins = train, validation, coins
+        self._judged = False
+
+    def train(self, name: str) -> tuple[Views, Flags]:
+        """What attack ``name`` is trained on, and who of it is a member.
+
+        Raises:
+            TestPartError: The test part was judged already.
+        """
+        return self._open_part(name, 0, self._train // 2)
+
+    def validation(self, name: str) -> tuple[Views, Flags]:
+        """What settings of attack ``name`` are chosen on, and who of it is a member.
+
+        Raises:
+            TestPartError: The test part was judged already.
+        """
+        return self._open_part(name, self._train // 2, self._validation // 2)
+
+    def judge(self, fitted: Mapping[str, FittedAttack]) -> Judged:
+        """Scores of all attacks on the test part, once.
+
+        Raises:
+            TestPartError: It was judged before.
+            ValueError: An attack that the game does not know, or scores that are not one finite number each.
+        """
+        if self._judged:
+            raise TestPartError("the test part has been judged; draw another game from other examples")
+        if unknown := sorted(set(fitted) - set(self._views)):
+            raise ValueError(f"fitted: expected attacks of {sorted(self._views)}, got {unknown}")
+        self._judged = True
+        return Judged(
+            {name: self._scores(name, attack) for name, attack in fitted.items()}, self._coins.copy()
+        )
+
+    def _scores(self, name: str, attack: FittedAttack) -> FloatArray:
+        start, coins = (self._train + self._validation) // 2, self._coins
+        count = int(coins.sum())
+        members, others = self._views[name]
+        scores = np.empty(coins.size)
+        for flag, views, index in (
+            (True, members, self._members[start : start + count]),
+            (False, others, self._others[start : start + coins.size - count]),
+        ):
+            found = np.asarray(attack.scores(views.take(index)), dtype=np.float64)
+            if found.shape != index.shape or not np.isfinite(found).all():
+                raise ValueError(f"{name}: expected one finite score for each of {index.size} examples")
+            scores[coins == flag] = found
+        return scores
+
+    def _open_part(self, name: str, start: int, half: int) -> tuple[Views, Flags]:
+        if self._judged:
+            raise TestPartError("the test part has been judged; nothing may be trained on this game any more")
+        members, others = self._views[name]
+        rows: tuple[IntArray, IntArray] = (
+            self._members[start : start + half],
+            self._others[start : start + half],
+        )
+        shown = joined(members.take(rows[0]), others.take(rows[1]))
+        return shown, np.arange(2 * half) < half
+
+
+def smallest_pool(train: int, validation: int, test: int) -> int:
+    """Members (and others) that a game of this size needs, whatever its coins: all but once in a million.
+
+    >>> smallest_pool(100, 100, 400)
+    350
+    """
+    return (train + validation + test) // 2 + round(2.5 * test**0.5)
+
+
+def _lengths(views: Mapping[str, tuple[Views, Views]]) -> tuple[int, int]:
+    if not views:
+        raise ValueError("views: expected at least one attack, got none")
+    sizes = {name: (len(members), len(others)) for name, (members, others) in views.items()}
+    if len(set(sizes.values())) > 1:
+        raise ValueError(f"views: expected as many members and others for every attack, got {sizes}")
+    return next(iter(sizes.values()))
+
+
+def _check_enough(name: str, there: int, wanted: int, train: int, validation: int, test: int) -> None:
+    if there < wanted:
+        raise ValueError(
+            f"{name}: {there} are too few for train={train}, validation={validation}, test={test}, which "
+            f"need {wanted} of them (half of each, the test part by fair coins); ask for smaller parts, or "
+            "bring more"
+        )

@@ -1,0 +1,243 @@
+"""The game and its audits, on pools of numbers whose truth is known."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from paperlib.attacks.learned import BoostedTrees, LossScore, Views
+from paperlib.experiments.panoramia import pools as pools_module
+from paperlib.experiments.panoramia.audits import (
+    AuditConfig,
+    audit_pools,
+    baseline_by_helper,
+    over_training_size,
+)
+from paperlib.experiments.panoramia.game import GameSplit, TestPartError, smallest_pool
+from paperlib.experiments.panoramia.pools import Pool, Pools, cached_pools
+
+TREES = (BoostedTrees(rounds=20, smallest_leaf=10),)
+SMALL = AuditConfig(train=200, validation=100, test=400, attacks=TREES, tries=2, repeats=2)
+
+
+def gaussian_pools(size=700, *, leak=2.0, shift=0.0, seed=0, helper=True):
+    """Real examples N(0, 1), generated N(shift, 1); the leaky target's loss is lower on members."""
+    rng = np.random.default_rng(seed)
+
+    def pool(mean, lower):
+        x = rng.normal(mean, 1, (size, 1))
+        noise = rng.normal(size=(2, size, 1))
+        targets = {"leaky": noise[0] - lower, "null": noise[1]}
+        return Pool(x, {"synthetic": x**2} if helper else {}, targets)
+
+    table = pd.DataFrame(
+        {"target": ["leaky", "null"], "null": [False, True], "epochs": [9, 9], "dp_epsilon": np.nan}
+    )
+    return Pools(pool(0, leak), pool(shift, 0), pool(0, 0), table)
+
+
+@pytest.fixture(scope="module")
+def audits():
+    return audit_pools(gaussian_pools(), SMALL)
+
+
+def values(audits, audit, target, search="union"):
+    summary = audits.summary().set_index(["audit", "target", "search"])
+    return summary.loc[(audit, target, search)]
+
+
+def test_a_leak_is_seen_by_all_three_audits_and_the_null_shows_none(audits):
+    for audit in ("panoramia", "rm_rn", "o1"):
+        assert values(audits, audit, "leaky")["value"] > 1
+        assert values(audits, audit, "null")["value"] == 0
+    assert values(audits, "panoramia", "leaky")["c_lb"] < 0.2
+
+
+def test_every_row_carries_the_ceiling_and_what_is_known_of_its_target(audits):
+    table = audits.table
+    assert (table[["c_plus_eps_lb", "eps"]].max(axis=1) <= table["ceiling"] + 1e-9).all()
+    assert set(table.loc[table["target"] == "null", "null"]) == {True}
+    assert len(table) == 2 * 2 * 3 * 2  # targets, games, audits, searches
+
+
+def test_a_poor_generator_shows_as_c_and_not_as_leak():
+    found = audit_pools(gaussian_pools(shift=3.0), SMALL, audits=["panoramia"])
+    null = values(found, "panoramia", "null")
+    assert null["c_lb"] > 1
+    assert null["value"] < 0.3
+
+
+def test_without_nonmembers_there_is_only_panoramia():
+    pools = replace(gaussian_pools(), nonmembers=None)
+    assert set(audit_pools(pools, replace(SMALL, repeats=1)).table["audit"]) == {"panoramia"}
+
+
+def test_the_paper_form_keeps_helpers_from_the_attack():
+    """The helper's column alone tells members; only the form that shows it to the attack sees it."""
+    pools = gaussian_pools(leak=0.0)
+    telling = replace(pools.members, helpers={"synthetic": pools.members.helpers["synthetic"] + 100.0})
+    pools = replace(pools, members=telling)
+    once = replace(SMALL, repeats=1, searches=("union",))
+    paper = audit_pools(pools, replace(once, form="paper"), targets=["null"], audits=["panoramia"])
+    both = audit_pools(pools, once, targets=["null"], audits=["panoramia"])
+    assert paper.table["c_lb"].item() == both.table["c_lb"].item() > 2
+    assert paper.table["c_plus_eps_lb"].item() < 0.5 < 2 < both.table["c_plus_eps_lb"].item()
+
+
+def test_bounds_grow_with_the_test_part(audits):
+    sizes = audits.over_test_size([50, 400])
+    grown = sizes[(sizes["audit"] == "rm_rn") & (sizes["target"] == "leaky")].groupby("m")["eps"].mean()
+    assert grown[400] > grown[50]
+    assert (
+        audits.over_test_size([400])["eps_tilde"].max()
+        == audits.table.query("search == 'union'")["eps_tilde"].max()
+    )
+    with pytest.raises(ValueError, match="size: expected 2 to 400"):
+        audits.over_test_size([401])
+
+
+def test_curves_name_their_game_and_reach_the_bound(audits):
+    curve = audits.curves(target="leaky", seed=1)
+    bound = audits.table.query(
+        "target == 'leaky' and seed == 1 and audit == 'panoramia' and search == 'union'"
+    )
+    assert curve.query("test == 'mia'")["bound"].max() == pytest.approx(bound["c_plus_eps_lb"].item())
+    with pytest.raises(ValueError, match="no game"):
+        audits.curves(target="nobody")
+
+
+def test_a_helper_shows_the_baseline_what_the_example_does_not():
+    pools = gaussian_pools(leak=0.0)
+    pools = replace(
+        pools,
+        generated=replace(pools.generated, helpers={"synthetic": pools.generated.helpers["synthetic"] + 9}),
+    )
+    found = baseline_by_helper(pools, replace(SMALL, searches=("union",), repeats=1)).set_index("helper")
+    assert found.loc["synthetic", "c_lb"] > 2 > found.loc["none", "c_lb"]
+
+
+def test_training_on_more_examples_is_one_row_set_for_each_size():
+    found = over_training_size(gaussian_pools(), replace(SMALL, repeats=1), [40, 200], targets=["leaky"])
+    assert sorted(found["train"].unique()) == [40, 200]
+
+
+def views_of(count=300):
+    return Views(np.arange(count)[:, None], np.zeros((count, 1))), Views(
+        -1 - np.arange(count)[:, None], np.zeros((count, 1))
+    )
+
+
+class Spy:
+    """An attack that keeps everything it was shown."""
+
+    def __init__(self):
+        self.seen = []
+
+    def scores(self, views):
+        self.seen.append(views.examples[:, 0])
+        return np.zeros(len(views))
+
+
+def test_no_test_example_is_ever_handed_out_for_training():
+    game = GameSplit({"spy": views_of()}, train=100, validation=60, test=200, seed=3)
+    train, validation = (set(part("spy")[0].examples[:, 0]) for part in (game.train, game.validation))
+    spy = Spy()
+    judged = game.judge({"spy": spy})
+    test = set(np.concatenate(spy.seen))
+    assert len(train) == 100
+    assert len(validation) == 60
+    assert len(test) == judged.membership.size == 200
+    assert not train & validation
+    assert not test & (train | validation)
+
+
+def test_after_judging_nothing_can_be_trained_or_judged_again():
+    game = GameSplit({"a": views_of()}, train=20, validation=20, test=40, seed=0)
+    game.judge({"a": LossScore()})
+    for forbidden in (
+        lambda: game.train("a"),
+        lambda: game.validation("a"),
+        lambda: game.judge({"a": LossScore()}),
+    ):
+        with pytest.raises(TestPartError):
+            forbidden()
+
+
+def test_each_place_of_the_test_part_is_filled_by_its_own_fair_coin():
+    """Mean and variance of the number of members over seeds; a balanced split would have no variance."""
+    counts = [
+        GameSplit({"a": views_of()}, train=2, validation=2, test=100, seed=seed)
+        .judge({"a": LossScore()})
+        .membership.sum()
+        for seed in range(400)
+    ]
+    assert abs(np.mean(counts) - 50) < 5 * 5 / 20
+    assert 0.6 < np.var(counts) / 25 < 1.5
+
+
+def test_scores_stand_beside_their_own_example():
+    class Sign:
+        def scores(self, views):
+            return np.sign(views.examples[:, 0] + 0.5)
+
+    judged = GameSplit({"a": views_of()}, train=2, validation=2, test=100, seed=1).judge({"a": Sign()})
+    np.testing.assert_array_equal(judged.scores["a"] > 0, judged.membership)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ({"train": 400, "validation": 100, "test": 200}, "too few for train=400"),
+        ({"train": 3, "validation": 2, "test": 2}, "train: expected an even number"),
+        ({"train": 2, "validation": 0, "test": 2}, "validation: expected an even number"),
+        ({"train": 2, "validation": 2, "test": 1}, "test: expected 2"),
+    ],
+)
+def test_sizes_that_cannot_be_had_are_refused(sizes, words):
+    with pytest.raises(ValueError, match=words):
+        GameSplit({"a": views_of()}, **sizes, seed=0)
+
+
+def test_a_pool_of_the_smallest_size_serves_every_game():
+    for seed in range(50):
+        size = smallest_pool(10, 10, 60)
+        GameSplit({"a": views_of(size)}, train=10, validation=10, test=60, seed=seed)
+
+
+def test_a_target_that_returns_nan_is_named():
+    with pytest.raises(ValueError, match=r"target 'f': losses: 1 of 3 rows hold NaN .*first at row 2"):
+        Pool(np.zeros((3, 1)), {}, {"f": np.array([[0.0], [1.0], [np.nan]])})
+
+
+def test_kept_pools_are_read_back_and_not_made_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(pools_module, "user_cache_folder", lambda: tmp_path)
+    made = []
+
+    def build():
+        made.append(1)
+        return replace(gaussian_pools(20), warnings=("beware",))
+
+    first, again = (cached_pools({"n": 20}, build, code=("paperlib.core",)) for _ in range(2))
+    assert len(made) == 1
+    assert again.key == first.key != ""
+    assert again.warnings == ("beware",)
+    pd.testing.assert_frame_equal(again.table, gaussian_pools(20).table, check_dtype=False)
+    np.testing.assert_array_equal(again.members.targets["leaky"], gaussian_pools(20).members.targets["leaky"])
+
+
+def test_games_on_kept_pools_are_kept_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(pools_module, "user_cache_folder", lambda: tmp_path)
+    pools = cached_pools({"n": 1}, gaussian_pools, code=("paperlib.core",))
+    config = replace(SMALL, repeats=1)
+    first = audit_pools(pools, config)
+    files = sorted(tmp_path.rglob("*.cache"))
+    again = audit_pools(pools, replace(config, repeats=1))
+    assert sorted(tmp_path.rglob("*.cache")) == files
+    pd.testing.assert_frame_equal(first.table, again.table)
+
+
+def test_pools_must_name_the_same_models():
+    pools = gaussian_pools(20)
+    with pytest.raises(ValueError, match="nonmembers: expected the targets"):
+        replace(pools, nonmembers=replace(pools.nonmembers, targets={}))
