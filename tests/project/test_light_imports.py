@@ -26,8 +26,10 @@ assert str(result) and result.to_dict() and result.epsilon >= 0
 TIMED = """
 import time
 start = time.process_time()
+import numpy, scipy.optimize, scipy.special, scipy.stats
+below = time.process_time()
 import paperlib.core, paperlib.bounds
-print(time.process_time() - start)
+print((time.process_time() - below) / (below - start))
 """
 
 
@@ -45,11 +47,8 @@ def test_the_block_blocks():
     assert "pandas is blocked" in done.stderr
 
 
-def test_core_and_bounds_load_in_under_a_second():
-    """The quickest of up to five: other work on the machine can only make them slower."""
-    seconds = []
-    while len(seconds) < 5 and min(seconds, default=1) >= 1:
-        done = run(TIMED)
-        assert done.returncode == 0, done.stderr
-        seconds.append(float(done.stdout))
-    assert min(seconds) < 1
+def test_core_and_bounds_add_little_to_the_time_numpy_and_scipy_take_to_load():
+    """A share, since a busy machine slows both alike; pandas alone would add about a half."""
+    done = run(TIMED)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 0.3
