@@ -11,6 +11,11 @@ from paperlib.report.figures import show_figure as show_figure
 from paperlib.report.landscape_figures import describe_landscape as describe_landscape
 from paperlib.report.landscape_figures import landscape_figure as landscape_figure
 from paperlib.report.landscape_figures import shuffled_figure as shuffled_figure
+from paperlib.report.panoramia_figures import bounds_figure as bounds_figure
+from paperlib.report.panoramia_figures import guesses_figure as guesses_figure
+from paperlib.report.panoramia_figures import loss_figure as loss_figure
+from paperlib.report.panoramia_figures import precision_figure as precision_figure
+from paperlib.report.panoramia_figures import size_figure as size_figure
 from paperlib.report.papers import paper_notes as paper_notes
 from paperlib.report.papers import paper_table as paper_table
 from paperlib.report.papers import paper_tables as paper_tables
