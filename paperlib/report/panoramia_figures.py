@@ -1,6 +1,6 @@
 """Pictures of PANORAMIA's tests: precision, bounds and guesses over recall, and bounds over sizes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -152,7 +152,7 @@ def _line(axes: Axes, rows: pd.DataFrame, x: str, y: str, test: str) -> None:
     axes.plot(kept[x], kept[y], linestyle=style, color=color, linewidth=1.1, label=label)
 
 
-def _spread(count: int) -> Sequence[int]:
+def _spread(count: int) -> list[int]:
     """Rows to draw: all, or some whose ranks are even on a log axis, since low recall is where it happens."""
     if count <= _POINTS:
         return list(range(count))

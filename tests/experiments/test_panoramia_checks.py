@@ -1,0 +1,51 @@
+"""A generator that copies is caught, one that does not is not."""
+
+import numpy as np
+import pytest
+
+from paperlib.experiments.panoramia.checks import copies
+
+
+def real(seed, size=400):
+    return np.random.default_rng(seed).normal(size=(size, 4))
+
+
+def test_fresh_draws_give_no_warning_in_all_but_few_of_many_runs():
+    warned = sum(bool(copies(real(3 * at), real(3 * at + 1), real(3 * at + 2)).warnings) for at in range(40))
+    assert warned <= 1
+
+
+def test_copies_of_training_data_are_caught():
+    trained = real(1)
+    found = copies(np.concatenate([real(0), trained[:40]]), trained, real(2))
+    assert found.copied == pytest.approx(40 / 440)
+    assert "memorises" in found.warnings[0]
+
+
+def test_near_copies_are_caught_too():
+    trained = real(1)
+    found = copies(trained + 1e-3, trained, real(2))
+    assert found.copied == 0
+    assert found.nearer > 0.95
+    assert "memorises" in found.warnings[0]
+
+
+def test_a_generator_that_says_the_same_again_is_caught():
+    found = copies(np.repeat(real(0)[:100], 4, axis=0), real(1), real(2))
+    assert found.repeated == 0.75
+    assert "repeats itself" in found.warnings[0]
+
+
+def test_repeats_that_are_as_common_in_real_data_are_no_copies():
+    """Few values: everything equals something, in held-out data as in training data."""
+    coins = [np.random.default_rng(seed).integers(0, 2, (300, 3)).astype(float) for seed in range(3)]
+    found = copies(*coins)
+    assert found.copied == found.copied_others == 1
+    assert found.warnings == ()
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="equal shapes"):
+        copies(real(0), real(1), real(2)[:, :2])
+    with pytest.raises(ValueError, match="trained_on: expected shape"):
+        copies(real(0), np.empty((0, 4)), real(2))
