@@ -109,6 +109,8 @@ def corpus_files(root: str | Path) -> list[CorpusFile]:
     """
     if isinstance(root, str) and root in CORPORA:
         return [CorpusFile(corpus_path(root), root)]
+    if not str(root):
+        raise ValueError("corpus: expected a file, a folder or a known corpus, got an empty text")
     top = Path(root).expanduser()
     if top.is_file():
         return [CorpusFile(top, plain_stem(top))]

@@ -14,6 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from paperlib.data.zstandard_frames import ends_within_frame
+
 BLOCK = 2**20
 """Bytes read at one time."""
 
@@ -80,6 +82,11 @@ class ReadLog:
         self.counts[reason] += count
         self.examples.setdefault(reason, where)
 
+    @property
+    def rows(self) -> list[tuple[str, int, str]]:
+        """Reason, number and example of each, sorted."""
+        return [(reason, self.counts[reason], self.examples[reason]) for reason in sorted(self.counts)]
+
 
 def format_of(path: Path) -> tuple[str, str]:
     """Format and compression by the name: unknown formats are read as text.
@@ -107,7 +114,7 @@ def read_pieces(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iter
         log: Where skipped things are counted.
     """
     kind, packed = format_of(path)
-    where = path.name
+    where, unfinished = path.name, False
     try:
         if path.stat().st_size == 0:
             log.add("empty file", where)
@@ -115,8 +122,14 @@ def read_pieces(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iter
             yield from _parquet(path, subset, reading, log)
         else:
             with open_packed(path, packed) as stream:
-                yield from _READERS[kind](stream, subset, reading, log, where)
+                for piece in _READERS[kind](stream, subset, reading, log, where):
+                    yield piece
+                    unfinished = piece.more
+            if packed == ".zst" and ends_within_frame(path, _optional("zstandard")):
+                raise EOFError("the file ends within a frame")
     except _damages() as error:
+        if unfinished:
+            yield Piece(subset, b"", 1, 0)  # what came before the damage is a document
         said = " ".join(str(error).split()) or type(error).__name__
         log.add("damaged or unreadable file", f"{where}: {said}")
 
@@ -147,9 +160,22 @@ def _damages() -> tuple[type[BaseException], ...]:
     return tuple(found)
 
 
-def _blocks(stream: BinaryIO) -> Iterator[bytes]:
-    while block := stream.read(BLOCK):
-        yield block
+def _blocks(stream: Any) -> Iterator[bytes]:
+    """Blocks of ``BLOCK`` bytes; where the stream is damaged, first what it gave before."""
+    read, held, size = getattr(stream, "read1", stream.read), list[bytes](), 0
+    try:
+        while part := read(BLOCK - size):
+            held.append(part)
+            size += len(part)
+            if size == BLOCK:
+                yield b"".join(held)
+                held, size = list[bytes](), 0
+    except _damages():
+        if held:
+            yield b"".join(held)
+        raise
+    if held:
+        yield b"".join(held)
 
 
 class _Decoder:
@@ -171,18 +197,27 @@ class _Decoder:
             return text.encode(), len(text)
 
 
+def _part(subset: str, decoder: _Decoder, data: bytes) -> Piece:
+    valid, characters = decoder.feed(data, final=False)
+    return Piece(subset, valid, 0, characters, more=True)
+
+
 def _text(stream: BinaryIO, subset: str, _: Reading, log: ReadLog, where: str) -> Iterator[Piece]:
     """A file is one document."""
     decoder, last, blank = _Decoder(), b"", True
-    for number, block in enumerate(_blocks(stream)):
-        if number == 0 and b"\0" in block[: 2**16]:
-            log.add("binary file", where)
-            return
+    try:
+        for number, block in enumerate(_blocks(stream)):
+            if number == 0 and b"\0" in block[: 2**16]:
+                log.add("binary file", where)
+                return
+            if last:
+                yield _part(subset, decoder, last)
+            last = block
+            blank = number == 0 and not block.strip()
+    except _damages():
         if last:
-            data, characters = decoder.feed(last, final=False)
-            yield Piece(subset, data, 0, characters, more=True)
-        last = block
-        blank = number == 0 and not block.strip()
+            yield _part(subset, decoder, last)
+        raise
     if blank:
         log.add("empty file", where)
         return
@@ -226,6 +261,8 @@ def _jsonl(stream: BinaryIO, subset: str, reading: Reading, log: ReadLog, where:
         texts: dict[str, list[str]] = {}
         for line in lines:
             number += 1
+            if number == 1:
+                line = line.removeprefix(codecs.BOM_UTF8)
             if line.strip():
                 record = _parsed(line, parse, log, f"{where}, line {number}")
                 _collect(record, texts, subset, reading, log, f"{where}, line {number}")
@@ -295,7 +332,7 @@ def _parquet(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iterato
             return
         top = reading.subset_field.split(".")[0]
         columns = [reading.text_field, *([top] if top in names and top != reading.text_field else [])]
-        for batch in file.iter_batches(batch_size=1_000, columns=columns):
+        for batch in file.iter_batches(batch_size=64, columns=columns):  # texts may be long
             texts: dict[str, list[str]] = {}
             for row in batch.to_pylist():
                 _collect(row, texts, subset, reading, log, path.name)

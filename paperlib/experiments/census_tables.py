@@ -78,7 +78,14 @@ def census_by_subset(census: Census) -> pd.DataFrame:
     Returns:
         Columns subset, documents, characters, matches (of all kinds), total, the paper's kinds, other_kinds;
         most identifiers first.
+
+    Raises:
+        ValueError: No document could be read.
     """
+    if census.read.empty:
+        rows = census.skipped.itertuples(index=False)
+        reasons = "; ".join(f"{row.reason}: {row.number}, such as {row.example}" for row in rows)
+        raise ValueError(f"census: no document could be read ({reasons})")
     others = [kind for kind in KINDS if kind not in PAPER_KINDS]
     table = census.by_kind("different").set_index("subset")
     table["other_kinds"] = census.by_kind("different", kinds=others).set_index("subset")["total"]

@@ -7,11 +7,13 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 
 from paperlib.attacks.language import score_candidates
 from paperlib.core import FloatArray, IntArray
 from paperlib.data.corpora import CORPORA, Document, corpus_path, read_documents
+from paperlib.data.pieces import ReadLog
 from paperlib.generators.identifiers import KINDS, checked_kinds, generate_identifiers
 from paperlib.io import Cache, code_tag, user_cache_folder
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer, wrap_tokenizer
@@ -131,13 +133,29 @@ class CandidateScores:
         return self.values[rows, :, self.attacks.index(attack)]
 
 
-def open_corpus(corpus: str) -> Iterator[Document]:
+def open_corpus(corpus: str, *, log: ReadLog | None = None) -> Iterator[Document]:
     """Documents of a known corpus by name ("nid_corpus"), or of a file or folder.
 
+    Args:
+        corpus: Name, file or folder.
+        log: Counts what was skipped and why.
+
     Raises:
+        ValueError: Nothing of that name.
         DataUnavailableError: A known corpus that is not in the data folder.
     """
-    yield from read_documents(corpus_path(corpus) if corpus in CORPORA else corpus)
+    yield from read_documents(corpus_path(corpus) if corpus in CORPORA else corpus, log=log)
+
+
+def skipped_table(log: ReadLog) -> pd.DataFrame:
+    """What was not read, or with a loss: columns reason, number, example.
+
+    >>> log = ReadLog()
+    >>> log.add("binary file", "a.bin")
+    >>> skipped_table(log).values.tolist()
+    [['binary file', 1, 'a.bin']]
+    """
+    return pd.DataFrame(log.rows, columns=["reason", "number", "example"])
 
 
 @lru_cache(maxsize=2)

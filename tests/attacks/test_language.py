@@ -254,6 +254,10 @@ def test_a_model_that_returns_nan_is_refused_with_the_text(tokenizer):
     model.model.embed_tokens.weight.data[tokenizer("zz")["input_ids"][0]] = torch.nan
     with pytest.raises(ValueError, match=r"NaN or infinity.*texts\[1\]"):
         score_texts(model, tokenizer, ["aabb", "zzzz", "ccdd"], batch_size=1, attacks=["loss"])
+    with pytest.raises(ValueError, match=r"^reference: returned NaN.*texts\[0\]"):
+        score_texts(tiny("llama"), tokenizer, ["zzzz"], reference=model)
+    with pytest.raises(ValueError, match=r"neighbours, all in one list: \[1\]"):
+        score_texts(model, tokenizer, ["aabb"], neighbours=[["aa", "zz"]])
 
 
 def test_an_unknown_model_is_named(tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ from pyarrow import parquet
 from paperlib.data import DataUnavailableError, corpora, pieces
 from paperlib.data.corpora import corpus_files, installed_text, read_documents
 from paperlib.data.pieces import Reading, ReadLog, read_pieces
+from paperlib.data.zstandard_frames import ends_within_frame
 
 RECORDS = [
     {"text": "one\nline", "subset": "a"},
@@ -38,6 +39,25 @@ def test_json_lines_packed_in_every_way(tmp_path, monkeypatch, packed, block):
     path = tmp_path / f"file.jsonl{packed}"
     path.write_bytes(PACKERS[packed](JSONL))
     assert sorted(documents(path)) == DOCUMENTS
+
+
+def test_a_zstandard_file_cut_off_anywhere_is_seen_as_such(tmp_path):
+    """The library itself reads up to the cut and says nothing."""
+    path = tmp_path / "a.zst"
+    for options in ({}, {"write_checksum": True}, {"write_content_size": False}):
+        packer = zstandard.ZstdCompressor(**options)
+        flushed = packer.compressobj()
+        last = b"".join([flushed.compress(b"x" * 300_000), flushed.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)])
+        last += flushed.flush()
+        whole = packer.compress(JSONL) + b"\x50\x2a\x4d\x18\x02\0\0\0ab" + last
+        path.write_bytes(whole)
+        assert not ends_within_frame(path, zstandard)
+        for cut in range(1, len(last)):
+            path.write_bytes(whole[:-cut])
+            log = ReadLog()
+            for _ in read_pieces(path, "s", Reading(), log):
+                pass
+            assert log.counts["damaged or unreadable file"] == 1, cut
 
 
 @pytest.mark.parametrize("packed", [".gz", ".zst"])
@@ -135,12 +155,39 @@ def test_what_is_skipped_is_counted_with_a_reason(tmp_path, name, content, reaso
     assert name in log.examples[reason]
 
 
-def test_what_came_before_the_damage_is_read(tmp_path):
-    path = tmp_path / "file.jsonl.gz"
-    path.write_bytes(gzip.compress(JSONL) + gzip.compress(JSONL)[:-4])
+@pytest.mark.parametrize("packed", [".gz", ".bz2", ".xz", ".zst"])
+def test_what_came_before_the_damage_is_read(tmp_path, packed):
+    path = tmp_path / f"file.jsonl{packed}"
+    path.write_bytes(PACKERS[packed](JSONL) + PACKERS[packed](JSONL * 2)[:-4])
     log = ReadLog()
-    documents(path, log)
+    found = documents(path, log)
+    assert set(DOCUMENTS) <= set(found) | {("file", "three")}  # the second part may give some again
     assert log.counts["damaged or unreadable file"] == 1
+
+
+def test_text_before_the_damage_is_a_document(tmp_path, monkeypatch):
+    monkeypatch.setattr(pieces, "BLOCK", 1_000)
+    path = tmp_path / "sums.txt.gz"
+    text = "".join(f"{value}\n" for value in range(2_000))
+    path.write_bytes(gzip.compress(text.encode())[:-8])  # without checksum and length
+    log = ReadLog()
+    assert documents(path, log) == [("sums", text)]
+    assert log.rows[0][:2] == ("damaged or unreadable file", 1)
+    assert "sums.txt.gz" in log.rows[0][2]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + b'{"text": "x"}\r\n{"text": "y"}\r\n')
+    log = ReadLog()
+    assert documents(path, log) == [("a", "x"), ("a", "y")]
+    assert not log.counts
+
+
+def test_no_name_is_no_corpus():
+    """An empty text is a path, too: that of the current folder."""
+    with pytest.raises(ValueError, match="got an empty text"):
+        corpus_files("")
 
 
 def test_an_unreadable_file_does_not_stop_the_reading(tmp_path):

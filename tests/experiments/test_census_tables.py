@@ -91,3 +91,11 @@ def test_measured_counts_come_with_their_origin(tmp_path, monkeypatch):
     table, text = tables.measured_census("a.csv")
     assert table.to_dict("list") == {"subset": ["x"], "total": [3]}
     assert text == "measured 2026-01-02 on a processor, 2 cores"
+
+
+def test_a_corpus_of_which_nothing_can_be_read_says_why(tmp_path):
+    for name, content in (("a.txt", b""), ("b.bin", b"\0\1")):
+        (tmp_path / name).write_bytes(content)
+    census = take_census([tmp_path], folder=tmp_path / "units", progress=False)
+    with pytest.raises(ValueError, match=r"binary file: 1, such as b\.bin; empty file: 1, such as a\.txt"):
+        tables.census_by_subset(census)

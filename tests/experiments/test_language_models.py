@@ -13,6 +13,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 from paperlib.data.dialogues import persona_chat
 from paperlib.data.errors import DataUnavailableError
+from paperlib.data.pieces import ReadLog
 from paperlib.experiments import identifier_benchmark as bench
 from paperlib.experiments import identifier_inference as inference
 from paperlib.experiments import language_dp_audit as dp
@@ -24,6 +25,7 @@ from paperlib.experiments.language_models import (
     planted,
     planted_model,
     planted_scores,
+    skipped_table,
     source_words,
 )
 from paperlib.generators.identifiers import find_identifiers
@@ -292,6 +294,27 @@ def test_a_model_and_a_corpus_in_a_report_out(tmp_path):
     assert report.table["rank"].is_monotonic_increasing
     assert set(report.quality["attack"]) == {"loss", "min_k", "min_k_pp", "zlib", "hinge"}
     assert len(own.corpus_identifiers(corpus.documents, limit=5)) == 5
+
+
+def test_what_a_corpus_skips_is_counted(tmp_path):
+    (tmp_path / "a.bin").write_bytes(b"\0\1")
+    (tmp_path / "b.jsonl").write_text('{"text": "md5: 9e107d9d372bb6826bd81d3542a419d6"}\n{"body": "x"}\n')
+    log = ReadLog()
+    assert len(own.corpus_identifiers(open_corpus(str(tmp_path), log=log))) == 1
+    table = skipped_table(log).set_index("reason")["number"].to_dict()
+    assert table == {"binary file": 1, "document without text in the field 'text'": 1}
+
+
+def test_contexts_longer_than_the_model_takes_are_scored_from_their_end():
+    config = replace(TINY, identifiers=12)
+    model, tokenizer = planted_model(config)
+    texts = ["a long story " * 500 + one.document for one in planted(config).identifiers[:12]]
+    found = own.corpus_identifiers(texts, before=6_000)
+    assert min(len(one.before) for one in found) > 5_000
+    report = own.audit_language_model(
+        model, tokenizer, found, generated=3, draws=5, attacks=["loss", "min_k"]
+    )
+    assert np.isfinite(report.scores.values).all()
 
 
 def test_corpora_without_enough_identifiers_are_refused():

@@ -101,7 +101,8 @@ def score_texts(
     if reference is not None and set(wanted) & set(REFERENCE):
         same = reference_tokenizer is None
         theirs = encoded if same else encode(reference_tokenizer, found, contexts)
-        other = scorer.tokens(reference, tokenizer if same else reference_tokenizer, theirs)
+        with_theirs = tokenizer if same else reference_tokenizer
+        other = scorer.tokens(reference, with_theirs, theirs, names=("reference", "texts"))
         columns["ratio"] = lambda i: -ratio(mean_log_prob(own[i]), mean_log_prob(other[i]))
         columns["difference"] = lambda i: mean_log_prob(own[i]) - mean_log_prob(other[i])
     if prefix is not None and set(wanted) & set(PREFIX):
@@ -129,6 +130,7 @@ class _Scorer:
         prefix: str | None = None,
         standardize: bool = False,
         margins: bool = False,
+        names: tuple[str, str] = ("model", "texts"),
     ) -> list[TokenStatistics]:
         limit = context_length(model, tokenizer, self._max_length)
         before = () if prefix is None else prefix_tokens(tokenizer, prefix, limit)
@@ -141,6 +143,7 @@ class _Scorer:
             share=self._share,
             standardize=standardize,
             margins=margins,
+            names=names,
         )
 
     def neighbour_means(
@@ -159,9 +162,9 @@ class _Scorer:
         around = None
         if contexts is not None:
             around = [context for context, size in zip(contexts, sizes, strict=True) for _ in range(size)]
-        values = [
-            mean_log_prob(one) for one in self.tokens(model, tokenizer, encode(tokenizer, flat, around))
-        ]
+        encoded = encode(tokenizer, flat, around)
+        found = self.tokens(model, tokenizer, encoded, names=("model", "neighbours, all in one list: "))
+        values = [mean_log_prob(one) for one in found]
         ends = pd.Series(sizes).cumsum().tolist()
         return [sum(values[end - size : end]) / size for end, size in zip(ends, sizes, strict=True)]
 

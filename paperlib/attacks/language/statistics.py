@@ -64,6 +64,7 @@ def token_statistics(
     share: bool,
     standardize: bool = True,
     margins: bool = True,
+    names: tuple[str, str] = ("model", "texts"),
 ) -> list[TokenStatistics]:
     """Run the model over all windows.
 
@@ -82,6 +83,7 @@ def token_statistics(
         share: Whether to compute common beginnings once.
         standardize: Whether ``standardized`` is needed; else it is 0.
         margins: Whether ``margin`` is needed; else it is 0.
+        names: Of the model and of the texts, for messages.
 
     Returns:
         One entry per text.
@@ -103,7 +105,7 @@ def token_statistics(
                     _rows(part, chosen, standardize, margins)
                     for part, chosen in zip(logits.split(step), targets.split(step), strict=True)
                 ]
-                found.add(batch, _finite(torch.cat(parts), batch).double().cpu().numpy())
+                found.add(batch, _finite(torch.cat(parts), batch, names).double().cpu().numpy())
     return _gathered(found).joined(texts)
 
 
@@ -218,15 +220,16 @@ def _margins(logits: Tensor, targets: Tensor) -> Tensor:
     return logits.gather(-1, targets[:, None])[:, 0] - largest
 
 
-def _finite(rows: Tensor, batch: Sequence[tuple[int, Window]]) -> Tensor:
+def _finite(rows: Tensor, batch: Sequence[tuple[int, Window]], names: tuple[str, str]) -> Tensor:
     if not torch.isfinite(rows).all():
         bad = (~torch.isfinite(rows)).any(-1)
         counts = [len(window.tokens) - window.first for _, window in batch]
         owner = np.repeat([window.text for _, window in batch], counts)
         first = int(owner[int(bad.nonzero()[0])])
         raise ValueError(
-            f"model: returned NaN or infinity for {int(bad.sum())} of {len(bad)} tokens of a batch, first in "
-            f"texts[{first}]; load it in a wider number format (bfloat16 or float32), or mend its weights"
+            f"{names[0]}: returned NaN or infinity for {int(bad.sum())} of {len(bad)} tokens of a batch, "
+            f"first in {names[1]}[{first}]; load it in a wider number format (bfloat16 or float32), or mend "
+            "its weights"
         )
     return rows
 
