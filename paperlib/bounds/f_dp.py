@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from paperlib.bounds.classical import gaussian_dp_epsilon
 from paperlib.bounds.fair_coins import play_game, require_fair_coins
-from paperlib.bounds.one_run import lower_bound_claim
+from paperlib.bounds.one_run import ADJACENCY, lower_bound_claim
 from paperlib.bounds.threshold_search import dyadic_path, fixed_path, guess_path
 from paperlib.core import (
     AuditResult,
@@ -267,7 +267,7 @@ def audit_f_dp(
         "by its own fair coin before training" if design == "randomized" else "by the fair coins of a game"
     )
     return FdpResult(
-        claim=lower_bound_claim(epsilon, shown_delta, confidence) + restriction,
+        claim=lower_bound_claim(epsilon, shown_delta, confidence, ADJACENCY[design]) + restriction,
         assumptions=(
             f"every audit example was included {coins}",
             curves[family],

@@ -130,6 +130,10 @@ def _checked(
     return v, r, np.asarray(delta * m, float)
 
 
+ADJACENCY = {"randomized": "adding or removing one example", "game": "replacing one example by another"}
+"""What two neighbouring training sets differ in, by how the audit was designed."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OneRunResult(AuditResult):
     """Lower bound on epsilon from one training run.
@@ -206,7 +210,8 @@ def audit_one_run(
 
     Guarantee:
         Exceeds the epsilon of (epsilon, delta)-DP training with probability at most
-        ``1 - confidence``, search included. Add/remove adjacency.
+        ``1 - confidence``, search included. Add/remove adjacency; with ``design="game"`` replacement of
+        one example, since who is shown as non-member then stands beside a hidden member that was trained on.
 
     Args:
         scores: Scores of members and non-members whose inclusion was decided by fair coins.
@@ -258,7 +263,7 @@ def _result(
     false_members = path.as_member[at] - path.true_members[at]
     members, nonmembers = scores.member.size, scores.nonmember.size
     return OneRunResult(
-        claim=lower_bound_claim(found.epsilon, delta, confidence),
+        claim=lower_bound_claim(found.epsilon, delta, confidence, ADJACENCY[design]),
         assumptions=_assumptions(found.words, guess, design),
         epsilon=found.epsilon,
         delta=delta,
@@ -281,7 +286,7 @@ def _result(
 
 
 def lower_bound_claim(
-    epsilon: float, delta: float, confidence: float, adjacency: str = "adding or removing one example"
+    epsilon: float, delta: float, confidence: float, adjacency: str = ADJACENCY["randomized"]
 ) -> str:
     """The sentence a valid lower bound on a mechanism's epsilon supports."""
     if epsilon <= 0:

@@ -7,7 +7,7 @@ import numpy as np
 
 from paperlib.bounds.fair_coins import play_game, require_fair_coins
 from paperlib.bounds.level_sets import Density, best_level, line_of
-from paperlib.bounds.one_run import lower_bound_claim, one_run_epsilon
+from paperlib.bounds.one_run import ADJACENCY, lower_bound_claim, one_run_epsilon
 from paperlib.bounds.output_methods import CHOICES, METHODS, OutputSet, Selection, selection_of
 from paperlib.core import (
     AuditResult,
@@ -337,7 +337,7 @@ def audit_output_set(
         method=method,
         output_set=chosen,
         selection_epsilon=max(chosen.objective, 0.0),
-        claim=lower_bound_claim(epsilon, delta, confidence),
+        claim=lower_bound_claim(epsilon, delta, confidence, ADJACENCY[design]),
         assumptions=_assumptions(design, delta),
     )
 

@@ -148,9 +148,11 @@ def audit_panoramia(
     """Measure leakage with generated non-members.
 
     Guarantee:
-        If training is (epsilon, delta)-DP and the generator (c, gamma)-close, then c_lb <= c and
-        c_plus_epsilon_lb <= c + epsilon together with probability at least ``confidence``. The
-        difference epsilon_tilde carries no such guarantee; with ``known_c`` = c, ``epsilon`` does.
+        If training is (epsilon, delta)-DP for replacing one record and the generator (c, gamma)-close,
+        then c_lb <= c and c_plus_epsilon_lb <= c + epsilon together with probability at least
+        ``confidence``. The difference epsilon_tilde carries no such guarantee; with ``known_c`` = c,
+        ``epsilon`` does. Under adding or removing a record it may be exceeded, up to c + 2 epsilon: when
+        a generated point is shown, the model was trained on the hidden member of its pair.
 
     Args:
         baseline_scores: Score of each example from the example alone, higher means real, shape (m,).
@@ -174,8 +176,9 @@ def audit_panoramia(
     Source:
         PANORAMIA, Propositions 1 and 2, Corollary 1, section 4.2; with gamma and delta
         Propositions 3 and 4, where the baseline's failures have mean 2 m gamma (Proposition 4
-        prints 2 m delta; the baseline never sees the model). The anytime search and its smaller
-        price for gamma and delta are this project's.
+        prints 2 m delta; the baseline never sees the model). The paper states add/remove adjacency,
+        which its game does not support. The anytime search and its smaller price for gamma and delta
+        are this project's.
 
     >>> flags = [1, 0] * 50
     >>> result = audit_panoramia([0.0] * 100, flags, flags)
@@ -274,7 +277,7 @@ def _result(
 
 
 def _claim(result: PanoramiaResult) -> str:
-    terms = f"add/remove adjacency, delta = {result.delta:g}, gamma = {result.gamma:g}"
+    terms = f"replacement adjacency, delta = {result.delta:g}, gamma = {result.gamma:g}"
     lower = (
         f"With confidence {result.confidence:g}, c is at least {round_down(result.c_lb):.3f} and c + epsilon "
         f"at least {round_down(result.c_plus_epsilon_lb):.3f}, both together ({terms})."

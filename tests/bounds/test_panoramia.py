@@ -202,7 +202,7 @@ def test_difference_is_a_measurement_and_says_so():
     assert "not a lower bound on epsilon" in result.claim
     assert "could not reject a claim of c-closeness" in result.claim
     assert "if this claim is tight" in result.claim
-    assert "add/remove" in result.claim
+    assert "replacement adjacency" in result.claim
     assert "a measurement" in result.headline
     assert any("null model" in text for text in result.assumptions)
 

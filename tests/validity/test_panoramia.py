@@ -167,3 +167,31 @@ def test_epsilon_tilde_is_not_a_lower_bound():
         ratio, _, flags = laplace_game(rng, 2_000, 2.0, 0.0)
         positive += audit_panoramia(rng.random(2_000), ratio, flags).epsilon_tilde > 0.5
     assert positive == 20
+
+
+def rare_record_game(rng, m, epsilon, rare=0.02, base=0.05):
+    """epsilon-DP for adding or removing a record: "yes" with chance q e^eps on a rare record, q on
+    none, q e^-eps on any other. One such mechanism per pair; the generator is the true distribution.
+
+    Where a generated point is shown, the model has answered on the hidden member of its pair.
+    """
+    flags = rng.integers(0, 2, m)
+    shown, hidden = rng.random((2, m)) < rare
+    trained = np.where(flags == 1, shown, hidden)
+    yes = rng.random(m) < base * np.exp(np.where(trained, epsilon, -epsilon))
+    return rng.random(m), 1.0 * (shown & yes), flags
+
+
+def test_the_game_bounds_replacement_and_not_add_remove():
+    """Exact odds of the guess "member" after a yes on a rare record, then the audit itself."""
+    epsilon, rare, base = 1.2, 0.02, 0.05
+    chance = {True: base * np.exp(epsilon), False: base * np.exp(-epsilon)}
+    odds = chance[True] / (rare * chance[True] + (1 - rare) * chance[False])
+    assert epsilon < np.log(odds) < 2 * epsilon
+    rng, above_add_remove, above_replacement = np.random.default_rng(8), 0, 0
+    for _ in range(40):
+        bound = audit_panoramia(*rare_record_game(rng, 60_000, epsilon), search="anytime").c_plus_epsilon_lb
+        above_add_remove += bound > epsilon
+        above_replacement += bound > 2 * epsilon
+    assert above_add_remove > 20
+    assert above_replacement == 0
