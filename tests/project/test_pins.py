@@ -20,9 +20,9 @@ LOCKED = {
     canonicalize_name(requirement.name): next(iter(requirement.specifier)).version
     for requirement in map(Requirement, LOCK)
 }
-ASKED = PROJECT["dependencies"] + [
-    line for extra in PROJECT["optional-dependencies"].values() for line in extra if "paperlib[" not in line
-]
+EXTRAS = PROJECT["optional-dependencies"]
+INSTALLED = EXTRAS["all"][0].removeprefix("paperlib[").removesuffix("]").split(",")
+ASKED = PROJECT["dependencies"] + [line for name in INSTALLED for line in EXTRAS[name]]
 
 
 @pytest.mark.parametrize("line", LOCK)
@@ -65,7 +65,8 @@ def imported_packages() -> set[str]:
 
 
 def test_every_import_of_the_package_is_asked_for():
-    asked = {canonicalize_name(Requirement(line).name) for line in ASKED}
+    optional = [line for lines in EXTRAS.values() for line in lines]
+    asked = {canonicalize_name(Requirement(line).name) for line in [*ASKED, *optional]}
     offered = packages_distributions()
     missing = {
         name
