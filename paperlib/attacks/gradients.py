@@ -1,0 +1,64 @@
+"""The norm of the loss gradient on each example: small for examples that a model has learned."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad, vmap
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+
+from paperlib.core import FloatArray
+
+
+def gradient_norms(module: nn.Module, x: Any, y: Any, *, batch_size: int = 256) -> FloatArray:
+    """Euclidean norm over all parameters of the gradient of each example's cross-entropy.
+
+    Args:
+        module: A classifier that keeps examples apart (no batch norm in training mode); one output is the log
+            odds of label 1.
+        x: Examples, shape (n, ...).
+        y: Class numbers, shape (n,).
+        batch_size: Examples whose gradients are held at once.
+
+    Returns:
+        Norms, float64, shape (n,).
+
+    Raises:
+        ValueError: Lengths that differ, or a batch size below 1.
+
+    Source:
+        Nasr, Shokri and Houmansadr (2019), section III (gradient norms as white-box features).
+
+    >>> layer = nn.Linear(1, 1, bias=False)
+    >>> _ = nn.init.zeros_(layer.weight)
+    >>> gradient_norms(layer, [[2.0], [4.0]], [1, 0]).tolist()
+    [1.0, 2.0]
+    """
+    examples, labels = torch.as_tensor(np.asarray(x)).float(), torch.as_tensor(np.asarray(y)).long()
+    if len(examples) != len(labels) or labels.ndim != 1:
+        raise ValueError(f"y: expected {len(examples)} labels, one for each of x, got {tuple(labels.shape)}")
+    if batch_size < 1:
+        raise ValueError(f"batch_size: expected 1 or more, got {batch_size}")
+    parameters = {name: value.detach() for name, value in module.named_parameters()}
+    buffers = dict(module.named_buffers())
+
+    def loss(values: dict[str, Tensor], example: Tensor, label: Tensor) -> Tensor:
+        logits = functional_call(module, (values, buffers), (example[None],))
+        if logits.shape[-1] == 1:
+            return binary_cross_entropy_with_logits(logits.reshape(1), label[None].to(logits.dtype))
+        return cross_entropy(logits, label[None])
+
+    each = vmap(grad(loss), in_dims=(None, 0, 0))
+    found = []
+    device = next(iter(parameters.values())).device
+    was_training = module.training
+    module.eval()
+    try:
+        for part_x, part_y in zip(examples.split(batch_size), labels.split(batch_size), strict=True):
+            gradients = each(parameters, part_x.to(device), part_y.to(device))
+            squares = [value.double().square().flatten(1).sum(1) for value in gradients.values()]
+            found.append(torch.stack(squares).sum(0).sqrt().cpu())
+    finally:
+        module.train(was_training)
+    return torch.cat(found).numpy()

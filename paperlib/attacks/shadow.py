@@ -1,0 +1,217 @@
+"""LiRA and RMIA: membership from how a target differs from shadow models, which were trained without it.
+
+Functions on arrays. Shadow models come first: shape (K, n) for K of them on n examples. All scores are
+higher for members. Variances are divided by one less than the number of models.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_ndtr
+
+from paperlib.core import FloatArray, check_finite
+
+_LEAST_VARIANCE = 1e-12
+
+
+def lira_online(
+    target: ArrayLike, shadows: ArrayLike, included: ArrayLike, *, fixed_variance: bool = False
+) -> FloatArray:
+    """Log-likelihood ratio of "trained on" against "not trained on", each a normal fitted to shadow models.
+
+    Args:
+        target: Logit-scaled confidence log(p / (1 - p)) of the target on each example: minus the margin loss,
+            shape (n,).
+        shadows: The same of the shadow models, shape (K, n).
+        included: Which shadow model was trained on which example, shape (K, n).
+        fixed_variance: One variance for all examples, pooled over them, instead of one for each: better with
+            few shadow models.
+
+    Returns:
+        Shape (n,), nats.
+
+    Raises:
+        ValueError: Shapes that do not fit, NaN or infinite values, or an example that fewer than two shadow
+            models were trained on (or on which fewer than two were not).
+
+    Source:
+        Carlini et al. (2022), Membership Inference Attacks From First Principles, Algorithm 1.
+
+    >>> shadows = [[0.0, 5.0], [2.0, 7.0], [4.0, 1.0], [6.0, 3.0]]
+    >>> included = [[0, 1], [0, 1], [1, 0], [1, 0]]
+    >>> lira_online([6.0, 6.0], shadows, included).round(1).tolist()
+    [6.0, 4.0]
+    """
+    scores, models = _checked(target, shadows)
+    inside = _flags("included", included, models.shape)
+    parts = []
+    for name, flags in (("in", inside), ("out", ~inside)):
+        mean, variance = _normals(name, models, flags, fixed_variance)
+        parts.append(-0.5 * (np.log(variance) + (scores - mean) ** 2 / variance))
+    return parts[0] - parts[1]
+
+
+def lira_offline(
+    target: ArrayLike,
+    shadows: ArrayLike,
+    included: ArrayLike | None = None,
+    *,
+    fixed_variance: bool = False,
+) -> FloatArray:
+    """How surely the target's confidence lies above that of models which were not trained on the example.
+
+    Guarantee:
+        The normal distribution function of the returned number is the paper's score 1 - Pr[Z > confidence];
+        the number itself orders examples alike and does not round to 1.
+
+    Args:
+        target: As in `lira_online`, shape (n,).
+        shadows: Shape (K, n).
+        included: Shadow models to leave out for an example because they were trained on it; None leaves out
+            none.
+        fixed_variance: As in `lira_online`.
+
+    Returns:
+        Standard deviations above the mean, shape (n,).
+
+    Raises:
+        ValueError: As `lira_online`.
+
+    Source:
+        Carlini et al. (2022), equation 4 (offline attack).
+
+    >>> lira_offline([3.0], [[0.0], [2.0]]).round(6).tolist()
+    [1.414214]
+    """
+    scores, models = _checked(target, shadows)
+    inside = np.zeros(models.shape, bool) if included is None else _flags("included", included, models.shape)
+    mean, variance = _normals("out", models, ~inside, fixed_variance)
+    return (scores - mean) / np.sqrt(variance)
+
+
+def lira_offline_p_values(scores: ArrayLike) -> FloatArray:
+    """Natural logarithm of the chance of such a confidence without training on the example.
+
+    Args:
+        scores: From `lira_offline`.
+
+    >>> lira_offline_p_values([0.0]).round(4).tolist()
+    [-0.6931]
+    """
+    return np.asarray(log_ndtr(-np.asarray(scores, dtype=np.float64)))
+
+
+def rmia(
+    target: ArrayLike,
+    shadows: ArrayLike,
+    population_target: ArrayLike,
+    population_shadows: ArrayLike,
+    *,
+    included: ArrayLike | None = None,
+    gamma: float = 1.0,
+    offline_slope: float = 0.3,
+) -> FloatArray:
+    """Share of population points z that the example x beats in a pairwise likelihood ratio.
+
+    The ratio is Pr(x|target)/Pr(x) over Pr(z|target)/Pr(z), where Pr(.) is the mean over shadow models. Where
+    no shadow model was trained on x, its probability with training is put at 1 + a(p - 1) for the mean p
+    without.
+
+    Args:
+        target: Probability that the target gives the label of x, in [0, 1], shape (n,).
+        shadows: The same of shadow models, shape (K, n).
+        population_target: That the target gives the label of z, shape (m,).
+        population_shadows: Shape (K, m). Their plain mean is taken, which is right where about half of the
+            models were trained on each z, or where one z more or less changes little.
+        included: Which shadow model was trained on which x, shape (K, n); None for none (offline).
+        gamma: x beats z if the ratio is at least this, above 0.
+        offline_slope: The a, in [0, 1]; used offline only.
+
+    Returns:
+        Shares, shape (n,).
+
+    Raises:
+        ValueError: Values outside [0, 1], shapes that do not fit, or an example that all (or no) shadow
+            models were trained on.
+
+    Source:
+        Zarifzadeh, Liu and Shokri (2024), Low-Cost High-Power Membership Inference Attacks, equations 2, 3, 9
+        and 10.
+
+    >>> rmia([0.9, 0.2], [[0.3, 0.3]], [0.5, 0.5], [[0.5, 0.25]], offline_slope=1.0).tolist()
+    [1.0, 0.0]
+    """
+    if not 0 <= offline_slope <= 1:
+        raise ValueError(f"offline_slope: expected a number in [0, 1], got {offline_slope}")
+    if not gamma > 0:
+        raise ValueError(f"gamma: expected a number above 0, got {gamma}")
+    x, x_models = _probabilities("target", target, "shadows", shadows)
+    z, z_models = _probabilities(
+        "population_target", population_target, "population_shadows", population_shadows
+    )
+    if included is None:
+        x_mean = 0.5 * ((1 + offline_slope) * x_models.mean(axis=0) + 1 - offline_slope)
+    else:
+        x_mean = _balanced_mean(x_models, _flags("included", included, x_models.shape))
+    ratio = _ratios("target", x, x_mean)
+    others = np.sort(_ratios("population_target", z, z_models.mean(axis=0)))
+    return np.searchsorted(others, ratio / gamma, side="right") / others.size
+
+
+def _balanced_mean(models: FloatArray, inside: NDArray[np.bool_]) -> FloatArray:
+    """Mean of the means with and without training, shape (n,)."""
+    with_it, without = inside.sum(axis=0), (~inside).sum(axis=0)
+    if not with_it.all() or not without.all():
+        bad = int(np.flatnonzero((with_it == 0) | (without == 0))[0])
+        raise ValueError(f"included: expected shadow models with and without each example; not so at {bad}")
+    return 0.5 * ((models * inside).sum(axis=0) / with_it + (models * ~inside).sum(axis=0) / without)
+
+
+def _ratios(name: str, target: FloatArray, mean: FloatArray) -> FloatArray:
+    if not (mean > 0).all():
+        raise ValueError(f"{name}: all shadow models give probability 0 at index {int(np.argmin(mean > 0))}")
+    return target / mean
+
+
+def _normals(
+    name: str, models: FloatArray, chosen: NDArray[np.bool_], fixed: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance over the chosen models, of each example."""
+    counts = chosen.sum(axis=0)
+    if (counts < 2).any():
+        bad = int(np.argmin(counts))
+        raise ValueError(
+            f"shadows: expected two shadow models or more that are {name!r} for each example, "
+            f"got {int(counts[bad])} for example {bad}"
+        )
+    mean = np.where(chosen, models, 0).sum(axis=0) / counts
+    squares = np.where(chosen, (models - mean) ** 2, 0).sum(axis=0)
+    variance = squares.sum() / (counts - 1).sum() if fixed else squares / (counts - 1)
+    return mean, np.maximum(variance, _LEAST_VARIANCE) * np.ones_like(mean)
+
+
+def _checked(target: ArrayLike, shadows: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    scores, models = np.asarray(target, dtype=np.float64), np.asarray(shadows, dtype=np.float64)
+    if scores.ndim != 1 or models.ndim != 2 or models.shape[1] != scores.size or not models.size:
+        raise ValueError(f"shadows: expected shape (K, {scores.size}) like the target, got {models.shape}")
+    check_finite("target", scores)
+    check_finite("shadows", models.ravel())
+    return scores, models
+
+
+def _probabilities(
+    name: str, target: ArrayLike, shadows_name: str, shadows: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    scores, models = _checked(target, shadows)
+    for what, values in ((name, scores), (shadows_name, models)):
+        if values.min() < 0 or values.max() > 1:
+            raise ValueError(
+                f"{what}: expected probabilities in [0, 1], got {values.min()} to {values.max()}"
+            )
+    return scores, models
+
+
+def _flags(name: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    flags = np.asarray(values)
+    if flags.shape != shape or not np.isin(flags, (0, 1)).all():
+        raise ValueError(f"{name}: expected truth values of shape {shape}, got shape {flags.shape}")
+    return flags.astype(bool)

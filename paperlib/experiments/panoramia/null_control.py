@@ -1,0 +1,171 @@
+"""The null control: how often PANORAMIA reports leakage for a target that never saw the members."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from scipy.stats import binomtest
+
+from paperlib.attacks.learned import BoostedTrees
+from paperlib.core import check_confidence
+from paperlib.experiments.panoramia.audits import FORMS, AuditConfig, audit_pools
+from paperlib.experiments.panoramia.pools import Pool, Pools
+from paperlib.experiments.panoramia.tabular import TabularConfig, build_pools
+from paperlib.experiments.panoramia.tabular_data import PartSizes
+from paperlib.experiments.panoramia.tabular_models import Learning
+from paperlib.report import progress
+
+NOTABLE = 0.1
+"""An eps-tilde above this is counted on its own, nats."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NullControl:
+    """How the control is run.
+
+    Attributes:
+        repetitions: Worlds of each kind: each has its own split, generator, models and game.
+        members: Members (and generated examples) of each world.
+        epochs: Of target and helpers, on tables.
+        confidence: Of each audit, in (0, 1).
+        seed: Of the first world.
+
+    Raises:
+        ValueError: A value is out of range.
+    """
+
+    repetitions: int = 50
+    members: int = 400
+    epochs: int = 40
+    confidence: float = 0.95
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_confidence(self.confidence)
+        if self.repetitions < 1:
+            raise ValueError(f"repetitions: expected 1 or more, got {self.repetitions}")
+        if self.members < 100:
+            raise ValueError(f"members: expected 100 or more, got {self.members}")
+
+    def audit(self) -> AuditConfig:
+        """One game that fits these members."""
+        return AuditConfig(
+            train=2 * (self.members // 4),
+            validation=2 * (self.members // 10),
+            test=int(0.95 * self.members),
+            attacks=(BoostedTrees(leaves=4, learning_rate=0.15, rounds=30, smallest_leaf=10),),
+            tries=1,
+            repeats=1,
+            confidence=self.confidence,
+        )
+
+    def worlds(self) -> Mapping[str, Callable[[int], Pools]]:
+        """Kinds of worlds, each from a seed to pools with a null target."""
+        return {
+            "table, tree with rejection": lambda seed: self._table("tree", "rejection", seed),
+            "table, columns apart": lambda seed: self._table("columns", "none", seed),
+            "toy, helper knows what the target knows": lambda seed: toy_pools(self.members, 1.0, seed=seed),
+            "toy, target knows more than the helper": lambda seed: toy_pools(self.members, 0.0, seed=seed),
+        }
+
+    def _table(self, generator: str, rows_filter: str, seed: int) -> Pools:
+        sizes = PartSizes(generator=400, members=self.members, null=self.members, nonmembers=50)
+        return build_pools(
+            TabularConfig(
+                sizes=sizes,
+                generator=generator,
+                filter=rows_filter,
+                epochs=(self.epochs,),
+                dp_epsilons=(),
+                learning=Learning(hidden=(32,), batch_size=100),
+                helper_rows=self.members,
+                seed=seed,
+            ),
+            only_null=True,
+        )
+
+
+def toy_pools(members: int, helper_knows: float, *, shift: float = 0.4, seed: int = 0) -> Pools:
+    """Normal examples, generated ones a little off, and a null target that sees the difference.
+
+    Examples show x with noise. The target's loss is the exact log density ratio of x, though it never saw a
+    member. The helper's is the same to the part ``helper_knows``, the rest noise.
+
+    Args:
+        members: Members, and as many generated examples.
+        helper_knows: 1 for a helper as good as the target, 0 for one that knows nothing, in [0, 1].
+        shift: Distance of the two means in standard deviations; the ratio's size.
+        seed: Of everything.
+    """
+    if not 0 <= helper_knows <= 1:
+        raise ValueError(f"helper_knows: expected a number in [0, 1], got {helper_knows}")
+    rng = np.random.default_rng(seed)
+
+    def pool(mean: float) -> Pool:
+        x = mean + rng.standard_normal((members, 1))
+        seen, loss = x + 2 * rng.standard_normal(x.shape), shift * (x - shift / 2)
+        helper = helper_knows * loss + (1 - helper_knows) * rng.standard_normal(x.shape)
+        return Pool(seen, {"synthetic": helper}, {"null": loss})
+
+    table = pd.DataFrame([{"target": "null", "null": True, "epochs": 0, "dp_epsilon": np.nan}])
+    return Pools(pool(0.0), pool(shift), None, table)
+
+
+def run_null_control(
+    control: NullControl, worlds: Mapping[str, Callable[[int], Pools]] | None = None
+) -> pd.DataFrame:
+    """Audit the null targets of many worlds, in both forms.
+
+    Args:
+        control: How.
+        worlds: Kinds by name, from a seed to pools; None takes `NullControl.worlds`.
+
+    Returns:
+        One row per world, form and search: world, seed, form, search, c_lb, c_plus_eps_lb, eps_tilde.
+    """
+    found = []
+    for name, build in (control.worlds() if worlds is None else worlds).items():
+        for seed in progress(range(control.seed, control.seed + control.repetitions), label=name):
+            pools = build(seed)
+            nulls = [str(one) for one in pools.table.loc[pools.table["null"], "target"]]
+            for form in FORMS:
+                audit = replace(control.audit(), form=form, seed=seed)
+                table = audit_pools(pools, audit, targets=nulls, audits=["panoramia"]).table
+                found.append(table.assign(world=name, seed=seed))
+    columns = ["world", "seed", "form", "search", "c_lb", "c_plus_eps_lb", "eps_tilde"]
+    return pd.concat(found, ignore_index=True)[columns]
+
+
+def false_positives(
+    rows: pd.DataFrame, *, limits: Sequence[float] = (0.0, NOTABLE), confidence: float = 0.95
+) -> pd.DataFrame:
+    """Share of null targets that are given an eps-tilde above each limit, with Clopper-Pearson intervals.
+
+    Args:
+        rows: From `run_null_control`.
+        limits: In nats.
+        confidence: Of the intervals, in (0, 1).
+
+    Returns:
+        One row per world, form and search: world, form, search, repetitions, c_lb (mean), and for each limit the
+        share above it with low and high, then largest (eps-tilde).
+
+    >>> rows = pd.DataFrame({"world": "toy", "form": "paper", "search": "union", "c_lb": 0.0,
+    ...                      "eps_tilde": [0.0, 0.0, 0.0, 0.5]})
+    >>> table = false_positives(rows)
+    >>> float(table["above 0"][0]), float(table["above 0, high"][0].round(3))
+    (0.25, 0.806)
+    """
+    check_confidence(confidence)
+    found = []
+    for (world, form, search), group in rows.groupby(["world", "form", "search"], sort=False):
+        row: dict[str, object] = {"world": world, "form": form, "search": search, "repetitions": len(group)}
+        row["c_lb"] = group["c_lb"].mean()
+        for limit in limits:
+            hits = int((group["eps_tilde"] > limit).sum())
+            interval = binomtest(hits, len(group)).proportion_ci(confidence, method="exact")
+            row[f"above {limit:g}"] = hits / len(group)
+            row[f"above {limit:g}, low"], row[f"above {limit:g}, high"] = interval.low, interval.high
+        found.append({**row, "largest": group["eps_tilde"].max()})
+    return pd.DataFrame(found)

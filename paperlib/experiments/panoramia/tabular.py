@@ -1,0 +1,377 @@
+"""PANORAMIA on tables: rows from a tree of column pairs, MLPs as targets, boosted trees as attacks."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from paperlib.attacks.learned import BoostedTrees
+from paperlib.core import FloatArray, check_choice
+from paperlib.experiments.panoramia.audits import AuditConfig
+from paperlib.experiments.panoramia.checks import Copies, copies
+from paperlib.experiments.panoramia.pools import Pool, Pools, cached_pools, pools_cache
+from paperlib.experiments.panoramia.tabular_data import (
+    LabelledTable,
+    PartSizes,
+    RowEncoder,
+    load_table,
+    split_table,
+)
+from paperlib.experiments.panoramia.tabular_models import Learning, Shadows, losses, train
+from paperlib.generators.mst import NoisyTree
+from paperlib.generators.table_filter import (
+    ConfidentlySynthetic,
+    FilteredGenerator,
+    RejectionByOdds,
+    RowCoder,
+)
+from paperlib.generators.tabular import ChowLiuTree, IndependentColumns, TableGenerator, check_table
+from paperlib.io import code_tag
+from paperlib.training import Ensemble
+
+GENERATORS = ("tree", "mst", "columns")
+FILTERS = ("rejection", "confident", "none")
+SIZES = ("smoke", "default", "paper")
+_GENERATING = (
+    "paperlib.generators.tabular",
+    "paperlib.generators.table_filter",
+    "paperlib.generators.mst",
+    "paperlib.experiments.panoramia.tabular_data",
+)
+_MODELS = (
+    *_GENERATING,
+    "paperlib.training",
+    "paperlib.models",
+    "paperlib.attacks.shadow",
+    "paperlib.attacks.gradients",
+    "paperlib.experiments.panoramia.tabular_models",
+    __name__,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TabularConfig:
+    """A table, its generator, and the models trained on it.
+
+    Attributes:
+        dataset: "randhie" (ships with statsmodels) or "adult".
+        label: What targets predict: "visits"; "occupation" or "income".
+        sizes: Rows of each part.
+        generator: "tree" (Chow-Liu), "mst" (the extra ``mst``) or "columns" (each by itself: weak).
+        filter: "rejection" (by odds), "confident" (the paper's) or "none".
+        bins: Quantiles of a column of numbers.
+        mst_epsilon: Privacy budget of MST; the paper's is 1000.
+        epochs: Of the targets without DP, one each, ascending.
+        dp_epsilons: Of the targets with DP-SGD, at delta 1 / members.
+        learning: How models learn.
+        helper_rows: Generated rows that the synthetic helper learns from.
+        shadows: Shadow models; 0 leaves LiRA, RMIA and gradient norms out.
+        seed: Of the split, the generator and the models.
+
+    Raises:
+        ValueError: A value is out of range.
+    """
+
+    dataset: str = "randhie"
+    label: str = "visits"
+    sizes: PartSizes = field(
+        default_factory=lambda: PartSizes(generator=600, members=780, null=600, nonmembers=780)
+    )
+    generator: str = "tree"
+    filter: str = "rejection"
+    bins: int = 20
+    mst_epsilon: float = 1000.0
+    epochs: tuple[int, ...] = (5, 50, 200)
+    dp_epsilons: tuple[float, ...] = (2.0,)
+    learning: Learning = field(default_factory=Learning)
+    helper_rows: int = 780
+    shadows: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice("generator", self.generator, GENERATORS)
+        check_choice("filter", self.filter, FILTERS)
+        if not self.epochs or min(self.epochs) < 1 or list(self.epochs) != sorted(set(self.epochs)):
+            raise ValueError(f"epochs: expected different numbers of 1 or more, ascending, got {self.epochs}")
+        if self.shadows == 1 or self.shadows < 0:
+            raise ValueError(f"shadows: expected 0, or 2 or more, got {self.shadows}")
+        if self.helper_rows < 10:
+            raise ValueError(f"helper_rows: expected 10 or more, got {self.helper_rows}")
+
+    def table_generator(self) -> TableGenerator:
+        """The generator, before it has seen rows."""
+        made: TableGenerator = ChowLiuTree(bins=self.bins)
+        if self.generator == "mst":
+            made = NoisyTree(epsilon=self.mst_epsilon, bins=self.bins, seed=self.seed)
+        if self.generator == "columns":
+            made = IndependentColumns()
+        if self.filter == "none":
+            return made
+        rule = RejectionByOdds() if self.filter == "rejection" else ConfidentlySynthetic()
+        return FilteredGenerator(generator=made, rule=rule, seed=self.seed)
+
+
+def tabular_config(size: str, *, seed: int = 0, **changes: Any) -> TabularConfig:
+    """Settings of a size: "smoke" (seconds), "default" (randhie) or "paper" (Adult, appendix C.3).
+
+    Args:
+        size: One of the three.
+        seed: Of everything.
+        changes: Attributes of `TabularConfig` to set instead.
+
+    Raises:
+        ValueError: An unknown size, or a value out of range.
+    """
+    check_choice("size", size, SIZES)
+    found = TabularConfig(seed=seed)
+    if size == "smoke":
+        found = replace(found, epochs=(2, 40), learning=Learning(hidden=(32,), batch_size=128))
+    if size == "paper":
+        found = TabularConfig(
+            dataset="adult",
+            label="income",
+            sizes=PartSizes(generator=12_000, members=13_000, null=10_000, nonmembers=13_000),
+            epochs=(10, 100),
+            learning=Learning(hidden=(150, 100, 50, 10), batch_size=128, learning_rate=5e-4),
+            helper_rows=13_000,
+            seed=seed,
+        )
+    return replace(found, **changes)
+
+
+def tabular_audit(size: str, seed: int = 0, **changes: Any) -> AuditConfig:
+    """How these pools are audited.
+
+    Args:
+        size: "smoke", "default" or "paper".
+        seed: Of the first game.
+        changes: Attributes of `AuditConfig` to set instead.
+    """
+    check_choice("size", size, SIZES)
+    small = BoostedTrees(leaves=8, learning_rate=0.08, rounds=60, smallest_leaf=10)
+    stumps = BoostedTrees(leaves=3, learning_rate=0.15, rounds=60, smallest_leaf=10)
+    found = AuditConfig(
+        train=400, validation=160, test=840, attacks=(small, stumps), tries=3, repeats=3, seed=seed
+    )
+    if size == "smoke":
+        found = replace(found, attacks=(stumps,), tries=1, repeats=1)
+    if size == "paper":
+        grid = tuple(
+            BoostedTrees(leaves=leaves, learning_rate=rate, rounds=300)
+            for leaves in (4, 15, 31)
+            for rate in (0.05, 0.2)
+        )
+        found = AuditConfig(
+            train=8000, validation=2000, test=15_000, attacks=grid, tries=5, repeats=5, seed=seed
+        )
+    return replace(found, **changes)
+
+
+@dataclass(frozen=True, eq=False)
+class TabularRows:
+    """Real and generated rows, all disjoint draws.
+
+    Attributes:
+        parts: Real rows by the names of `PartSizes`.
+        generated: D_out, as many as members.
+        helper: Generated rows that the synthetic helper learns from.
+        spare: Generated rows for shadow models, half of them kept for RMIA's population.
+        table: The whole table's label and classes.
+        copies: How near the generated rows come to D_G.
+    """
+
+    parts: Mapping[str, pd.DataFrame]
+    generated: pd.DataFrame
+    helper: pd.DataFrame
+    spare: pd.DataFrame
+    table: LabelledTable
+    copies: Copies
+
+
+def tabular_rows(config: TabularConfig) -> TabularRows:
+    """Split the table, fit the generator on D_G, and draw; generated rows are kept by configuration."""
+    key = {
+        **{name: getattr(config, name) for name in ("generator", "filter", "bins", "mst_epsilon", "seed")},
+        "sizes": asdict(config.sizes),
+        "helper_rows": config.helper_rows,
+        "shadows": config.shadows > 0,
+        "rows": load_table(config.dataset, config.label).sha256,
+        "code": code_tag(*_GENERATING, __name__),
+    }
+    return draw_rows(config, lambda make: pd.DataFrame(pools_cache().get(key, lambda: _storable(make()))))
+
+
+def draw_rows(
+    config: TabularConfig,
+    kept: Callable[[Callable[[], pd.DataFrame]], pd.DataFrame] = lambda make: make(),
+) -> TabularRows:
+    """Split the table, fit the generator on D_G, and draw.
+
+    Args:
+        config: The settings.
+        kept: Wraps the call that makes generated rows, to keep them.
+    """
+    table = load_table(config.dataset, config.label)
+    parts = split_table(table.rows, config.sizes, config.seed)
+    counts = (config.sizes.members, config.helper_rows, 2 * config.sizes.members if config.shadows else 0)
+
+    def make() -> pd.DataFrame:
+        fitted = config.table_generator().fit(parts["generator"])
+        return fitted.sample(sum(counts), config.seed + 1)
+
+    made = kept(make)[list(table.rows)]
+    pieces = np.split(np.arange(sum(counts)), np.cumsum(counts)[:-1])
+    generated, helper, spare = (made.iloc[piece].reset_index(drop=True) for piece in pieces)
+    coder = RowCoder.fit(table.rows)
+    real = [coder.numbers(parts[name]) for name in ("generator", "nonmembers")]
+    return TabularRows(
+        parts=parts,
+        generated=generated,
+        helper=helper,
+        spare=spare,
+        table=table,
+        copies=copies(coder.numbers(generated), *real, seed=config.seed),
+    )
+
+
+def _storable(rows: pd.DataFrame) -> dict[str, NDArray[Any]]:
+    """Columns as arrays of numbers or text, which can be kept."""
+    return check_table("rows", rows)
+
+
+def tabular_pools(config: TabularConfig) -> Pools:
+    """Targets with and without DP, a null target, two helpers, and their losses on all rows.
+
+    Helpers: "synthetic", trained on generated rows, and "real", trained on D_G, each at the epochs of the
+    targets but the first. With shadow models each model gives the columns of `STRONG`, and helpers are at the
+    targets' last epochs only.
+    """
+    rows = tabular_rows(config)
+    whole = {**asdict(config), "rows": rows.table.sha256}
+    return cached_pools(whole, lambda: build_pools(config, rows=rows), code=_MODELS)
+
+
+def build_pools(config: TabularConfig, *, rows: TabularRows | None = None, only_null: bool = False) -> Pools:
+    """As `tabular_pools`, from nothing and kept nowhere.
+
+    Args:
+        config: The settings.
+        rows: From `tabular_rows`; None draws them.
+        only_null: Leave out the targets that were trained on members.
+    """
+    rows = draw_rows(config) if rows is None else rows
+    encoder = RowEncoder.fit(rows.parts["generator"], rows.table.label, rows.table.classes)
+    models = _Models.train(config, rows, encoder, only_null)
+    coder = RowCoder.fit(rows.table.rows)
+    pools = {
+        "members": rows.parts["members"],
+        "generated": rows.generated,
+        "nonmembers": rows.parts["nonmembers"],
+    }
+    found = {kind: models.pool(part, coder.numbers(part)) for kind, part in pools.items()}
+    return Pools(
+        **found,
+        table=models.table(rows),
+        warnings=rows.copies.warnings,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Models:
+    config: TabularConfig
+    encoder: RowEncoder
+    targets: Ensemble | None
+    null: Ensemble
+    helpers: Mapping[str, Ensemble]
+    shadows: Shadows | None
+
+    @classmethod
+    def train(
+        cls, config: TabularConfig, rows: TabularRows, encoder: RowEncoder, only_null: bool
+    ) -> "_Models":
+        members, learning, seed = rows.parts["members"], config.learning, 1000 * config.seed
+        plain = [learning.plain(encoder, epochs, seed + 1) for epochs in config.epochs]
+        private = [
+            learning.private(encoder, len(members), epsilon, 1 / len(members), seed + 2)
+            for epsilon in config.dp_epsilons
+        ]
+        last = learning.plain(encoder, config.epochs[-1], seed + 3)
+        ages = config.epochs[1:] or config.epochs
+        if config.shadows:
+            ages = ages[-1:]
+        learned = {"synthetic": rows.helper, "real": rows.parts["generator"]}
+        helpers = {
+            name: train(encoder, part, [learning.plain(encoder, age, seed + 4 + at) for age in ages])
+            for at, (name, part) in enumerate(learned.items())
+        }
+        return cls(
+            config=config,
+            encoder=encoder,
+            targets=None if only_null else train(encoder, members, [*plain, *private]),
+            null=train(encoder, rows.parts["null"], [last]),
+            helpers=helpers,
+            shadows=_shadows(config, rows, encoder) if config.shadows else None,
+        )
+
+    def named(self) -> dict[str, tuple[Ensemble, int]]:
+        """Each target's ensemble and place in it."""
+        found: dict[str, tuple[Ensemble, int]] = {}
+        if self.targets is not None:
+            names = [f"MLP, {epochs} epochs" for epochs in self.config.epochs]
+            names += [f"MLP, DP epsilon {epsilon:g}" for epsilon in self.config.dp_epsilons]
+            found = {name: (self.targets, at) for at, name in enumerate(names)}
+        return {**found, "null": (self.null, 0)}
+
+    def pool(self, rows: pd.DataFrame, examples: FloatArray) -> Pool:
+        helpers = {
+            name: np.concatenate([self._numbers(found, at, rows) for at in range(len(found))], axis=1)
+            for name, found in self.helpers.items()
+        }
+        targets = {name: self._numbers(*place, rows) for name, place in self.named().items()}
+        return Pool(examples, helpers, targets)
+
+    def _numbers(self, models: Ensemble, index: int, rows: pd.DataFrame) -> FloatArray:
+        if self.shadows is None:
+            return losses(self.encoder, models, rows)[:, index : index + 1]
+        return self.shadows.columns(models, index, rows)
+
+    def table(self, rows: TabularRows) -> pd.DataFrame:
+        found = []
+        for name, (models, at) in self.named().items():
+            config = models.configs[at]
+            epsilon = np.nan
+            if config.is_private:
+                epsilon = self.config.dp_epsilons[at - len(self.config.epochs)]
+            learned = rows.parts["null" if name == "null" else "members"]
+            parts = {"train": learned, "test": rows.parts["nonmembers"]}
+            found.append(
+                {
+                    "target": name,
+                    "null": name == "null",
+                    "epochs": config.epochs,
+                    "dp_epsilon": epsilon,
+                    **{
+                        f"{part}_accuracy": float(models.accuracies(*self.encoder(data))[at])
+                        for part, data in parts.items()
+                    },
+                }
+            )
+        return pd.DataFrame(found)
+
+
+def _shadows(config: TabularConfig, rows: TabularRows, encoder: RowEncoder) -> Shadows:
+    half = len(rows.spare) // 2
+    known = pd.concat([rows.parts["generator"], rows.spare[:half]], ignore_index=True)
+    return Shadows.train(
+        encoder,
+        known,
+        rows.spare[half:],
+        config.learning,
+        count=config.shadows,
+        epochs=config.epochs[-1],
+        size=min(config.sizes.members, len(known) // 2),
+        seed=1000 * config.seed + 100,
+    )

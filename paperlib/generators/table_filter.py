@@ -1,0 +1,200 @@
+"""Which generated rows to keep: a discriminator trained on the generator's own data and rows it made."""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from paperlib.core import FloatArray
+from paperlib.generators.tabular import ChowLiuTree, FittedTable, TableGenerator, check_table
+
+_BATCHES = 100
+
+
+class Rule(Protocol):
+    """How likely a row is kept, given its odds of being real."""
+
+    def limit(self, odds: FloatArray) -> float:
+        """What is learned from the odds of generated rows, shape (n,)."""
+        ...
+
+    def chance(self, odds: FloatArray, limit: float) -> FloatArray:
+        """Chance of each row to be kept, shape (n,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class RejectionByOdds:
+    """Keep a row with a chance in proportion to its odds of being real.
+
+    With a perfect discriminator and no cap this is rejection sampling: what is kept is distributed as the
+    real rows are.
+
+    Attributes:
+        cap: Quantile of the odds from which on a row is always kept, in (0, 1).
+    """
+
+    cap: float = 0.95
+
+    def __post_init__(self) -> None:
+        if not 0 < self.cap < 1:
+            raise ValueError(f"cap: expected a quantile in (0, 1), got {self.cap}")
+
+    def limit(self, odds: FloatArray) -> float:
+        return float(np.quantile(odds, self.cap))
+
+    def chance(self, odds: FloatArray, limit: float) -> FloatArray:
+        return np.minimum(1.0, odds / limit)
+
+
+@dataclass(frozen=True)
+class ConfidentlySynthetic:
+    """Remove the rows that the discriminator takes for generated with high confidence.
+
+    Attributes:
+        confidence: Probability of being generated above which a row goes, in (0, 1).
+
+    Source:
+        PANORAMIA, appendix C.3 (the threshold is not printed).
+    """
+
+    confidence: float = 0.8
+
+    def __post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"confidence: expected a probability in (0, 1), got {self.confidence}")
+
+    def limit(self, odds: FloatArray) -> float:
+        return (1 - self.confidence) / self.confidence
+
+    def chance(self, odds: FloatArray, limit: float) -> FloatArray:
+        return (odds >= limit).astype(np.float64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilteredGenerator:
+    """A generator with a discriminator behind it.
+
+    Attributes:
+        generator: What makes the rows.
+        rule: Which of them are kept.
+        rounds: Boosting rounds of the discriminator.
+        leaves: Most leaves of its trees.
+        learning_rate: Of its boosting.
+        seed: Of the rows it is trained on; they are used for nothing else.
+
+    >>> table = pd.DataFrame({"a": [0.0, 1.0] * 40, "b": [0.0, 1.0] * 40})
+    >>> FilteredGenerator(rounds=5).fit(table).sample(3, seed=0).shape
+    (3, 2)
+    """
+
+    generator: TableGenerator = field(default_factory=ChowLiuTree)
+    rule: Rule = field(default_factory=RejectionByOdds)
+    rounds: int = 50
+    leaves: int = 8
+    learning_rate: float = 0.1
+    seed: int = 0
+
+    def fit(self, table: pd.DataFrame) -> "FilteredTable":
+        """Fit the generator, and train the discriminator on ``table`` and as many generated rows.
+
+        Raises:
+            ValueError: A table that the generator refuses.
+        """
+        fitted = self.generator.fit(table)
+        coder = RowCoder.fit(table)
+        made = fitted.sample(2 * len(table), self.seed)
+        train, fresh = made[: len(table)], made[len(table) :]
+        model = HistGradientBoostingClassifier(
+            max_iter=self.rounds,
+            max_leaf_nodes=self.leaves,
+            learning_rate=self.learning_rate,
+            early_stopping=False,
+            random_state=self.seed,
+        )
+        x = np.concatenate([coder.numbers(table), coder.numbers(train)])
+        model.fit(x, np.arange(2 * len(table)) < len(table))
+        found = FilteredTable(generator=fitted, coder=coder, model=model, rule=self.rule, limit=0.0)
+        return FilteredTable(
+            generator=fitted,
+            coder=coder,
+            model=model,
+            rule=self.rule,
+            limit=self.rule.limit(found.odds(fresh)),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FilteredTable:
+    """A fitted generator and its discriminator.
+
+    Attributes:
+        generator: What makes the rows.
+        coder: How the discriminator reads them.
+        model: The discriminator.
+        rule: Which rows are kept.
+        limit: What the rule learned.
+    """
+
+    generator: FittedTable
+    coder: "RowCoder"
+    model: Any
+    rule: Rule
+    limit: float
+
+    def odds(self, rows: pd.DataFrame) -> FloatArray:
+        """Odds of each row to be real, shape (n,)."""
+        return np.exp(np.asarray(self.model.decision_function(self.coder.numbers(rows)), dtype=np.float64))
+
+    def sample(self, n: int, seed: int) -> pd.DataFrame:
+        """``n`` rows that were kept.
+
+        Raises:
+            ValueError: n below 1.
+            RuntimeError: Hardly any row is kept.
+        """
+        rng = np.random.default_rng([seed, 1])
+        kept: list[pd.DataFrame] = []
+        for _ in range(_BATCHES):
+            rows = self.generator.sample(max(n, 1000) if n > 0 else n, int(rng.integers(2**31)))
+            kept.append(rows[rng.random(len(rows)) < self.rule.chance(self.odds(rows), self.limit)])
+            if sum(map(len, kept)) >= n:
+                return pd.concat(kept, ignore_index=True)[:n]
+        found = sum(map(len, kept))
+        raise RuntimeError(f"the discriminator kept {found} rows of {_BATCHES} batches, {n} were asked for")
+
+
+@dataclass(frozen=True, eq=False)
+class RowCoder:
+    """Rows as numbers for trees: numbers as they are, words by their place among the fitted words.
+
+    Attributes:
+        words: The fitted words of each column of words, sorted.
+    """
+
+    words: dict[str, NDArray[np.str_]]
+
+    @classmethod
+    def fit(cls, table: pd.DataFrame) -> "RowCoder":
+        """Learn which words there are."""
+        columns = check_table("table", table)
+        return cls({name: np.unique(values) for name, values in columns.items() if values.dtype.kind == "U"})
+
+    def numbers(self, table: pd.DataFrame) -> FloatArray:
+        """Shape (n, columns); a word not seen while fitting is -1.
+
+        >>> RowCoder.fit(pd.DataFrame({"w": ["b", "a"]})).numbers(pd.DataFrame({"w": ["c", "b"]})).tolist()
+        [[-1.0], [1.0]]
+        """
+        columns = []
+        for name, values in check_table("table", table).items():
+            known = self.words.get(name)
+            if known is None:
+                columns.append(values.astype(np.float64))
+                continue
+            at = np.minimum(np.searchsorted(known, values), known.size - 1)
+            columns.append(np.where(known[at] == values, at, -1).astype(np.float64))
+        return np.stack(columns, axis=1)
