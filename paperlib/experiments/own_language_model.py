@@ -13,7 +13,7 @@ from paperlib.attacks.dataset_inference import (
     infer_dataset,
     ranks_and_positions,
 )
-from paperlib.attacks.language import score_candidates
+from paperlib.attacks.language import causal_neighbours, score_candidates
 from paperlib.bounds import audit_ranks, exposure
 from paperlib.bounds.ranks import RankAuditResult
 from paperlib.core import FloatArray
@@ -145,6 +145,7 @@ def audit_language_model(
     delta: float = 0.0,
     draws: int = 200,
     batch_size: int = 64,
+    neighbours: int = 0,
     seed: int = 0,
     **options: Any,
 ) -> LanguageModelAudit:
@@ -161,6 +162,8 @@ def audit_language_model(
         delta: Of the (epsilon, delta)-DP that the lower bound tests.
         draws: Of the bootstrap.
         batch_size: Texts per batch.
+        neighbours: Neighbours of each text by the model's own predictions, each scored too; with 1 or more
+            the neighbourhood attack is added.
         seed: Of alternatives, ties, folds and draws.
         options: Of `score_texts`.
 
@@ -172,10 +175,21 @@ def audit_language_model(
         raise ValueError(f"found: expected 10 identifiers or more, got {len(found)}")
     if rank_attack not in attacks:
         raise ValueError(f"rank_attack: expected one of {', '.join(attacks)}, got {rank_attack!r}")
+    candidates = [[one.value, *generate_identifiers(one.value, generated, seed)] for one in found]
+    if neighbours:
+        options["neighbours"] = causal_neighbours(
+            model,
+            tokenizer,
+            [text for some in candidates for text in some],
+            count=neighbours,
+            contexts=[one.before for one in found for _ in range(1 + generated)],
+            batch_size=batch_size,
+        )
+        attacks = [*attacks, "neighbourhood"]
     values, names = score_candidates(
         model,
         tokenizer,
-        [[one.value, *generate_identifiers(one.value, generated, seed)] for one in found],
+        candidates,
         contexts=[one.before for one in found],
         attacks=list(attacks),
         batch_size=batch_size,

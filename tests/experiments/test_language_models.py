@@ -288,11 +288,11 @@ def test_a_model_and_a_corpus_in_a_report_out(tmp_path):
     assert all(one.before.strip() and one.value not in one.before for one in found)
     often = [one for one in found if one.occurrences == 8]
     model, tokenizer = planted_model(TINY)
-    report = own.audit_language_model(model, tokenizer, often, generated=15, draws=10)
+    report = own.audit_language_model(model, tokenizer, often, generated=15, draws=10, neighbours=4)
     assert report.inference.p_value < 0.05
     assert report.rank_audit.epsilon > 0
     assert report.table["rank"].is_monotonic_increasing
-    assert set(report.quality["attack"]) == {"loss", "min_k", "min_k_pp", "zlib", "hinge"}
+    assert set(report.quality["attack"]) == {"loss", "min_k", "min_k_pp", "zlib", "hinge", "neighbourhood"}
     assert len(own.corpus_identifiers(corpus.documents, limit=5)) == 5
 
 

@@ -74,7 +74,8 @@ def score_texts(
         reference: Another causal language model.
         reference_tokenizer: Its tokenizer; None takes ``tokenizer``.
         prefix: Text of non-members to put before everything, at most half the context.
-        neighbours: For each text its neighbours, at least one; they get its context.
+        neighbours: For each text its neighbours, at least one; they get its context. `causal_neighbours`,
+            `masked_neighbours` and `random_neighbours` give some.
         share_context: Compute a context that several texts have in common once.
 
     Returns:

@@ -1,6 +1,6 @@
 """One forward pass per text: what the model says of each token."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ class TokenStatistics:
 
 @dataclass
 class _Collected:
-    """Rows of statistics by text; windows of one text may come in any order."""
+    """Rows of numbers by text; windows of one text may come in any order."""
 
     parts: dict[int, dict[int, np.ndarray]] = field(default_factory=dict)
 
@@ -48,10 +48,9 @@ class _Collected:
             self.parts.setdefault(window.text, {})[order] = rows[start : start + count]
             start += count
 
-    def joined(self, texts: int) -> list[TokenStatistics]:
+    def joined(self, texts: int) -> list[np.ndarray]:
         return [
-            TokenStatistics(*np.concatenate([part for _, part in sorted(self.parts[text].items())]).T)
-            for text in range(texts)
+            np.concatenate([part for _, part in sorted(self.parts[text].items())]) for text in range(texts)
         ]
 
 
@@ -91,6 +90,46 @@ def token_statistics(
     Raises:
         ValueError: The model returns NaN or infinity where a token's probability should be.
     """
+    rows = token_rows(
+        model,
+        windows,
+        texts,
+        lambda logits, targets: _rows(logits, targets, standardize, margins),
+        batch_size=batch_size,
+        share=share,
+        names=names,
+    )
+    return [TokenStatistics(*table.T) for table in rows]
+
+
+def token_rows(
+    model: Any,
+    windows: Sequence[Window],
+    texts: int,
+    rows: Callable[[Tensor, Tensor], Tensor],
+    *,
+    batch_size: int,
+    share: bool,
+    names: tuple[str, str] = ("model", "texts"),
+) -> list[FloatArray]:
+    """Some numbers for each scored token, from one pass over all windows as `token_statistics` makes it.
+
+    Args:
+        model: A causal language model.
+        windows: Of all texts.
+        texts: Number of texts.
+        rows: From logits, shape (n, vocabulary), and the tokens that followed, shape (n,), the numbers,
+            shape (n, k). They must be finite.
+        batch_size: Windows per batch, 1 or more.
+        share: Whether to compute common beginnings once.
+        names: Of the model and of the texts, for messages.
+
+    Returns:
+        For each text an array of shape (scored tokens, k).
+
+    Raises:
+        ValueError: Numbers that are not finite.
+    """
     if batch_size < 1:
         raise ValueError(f"batch_size: expected 1 or more, got {batch_size}")
     found = _Collected()
@@ -100,13 +139,19 @@ def token_statistics(
         for number, (common, batch) in enumerate(_batches(numbered, batch_size, share)):
             if number % _processes() == _process():
                 logits, targets = _scored_logits(model, [window for _, window in batch], common)
-                step = max(1, _AT_ONCE.get(logits.device.type, _AT_ONCE_ELSEWHERE) // logits.shape[-1])
                 parts = [
-                    _rows(part, chosen, standardize, margins)
-                    for part, chosen in zip(logits.split(step), targets.split(step), strict=True)
+                    rows(part, chosen)
+                    for part, chosen in zip(
+                        *(x.split(at_once(logits)) for x in (logits, targets)), strict=True
+                    )
                 ]
                 found.add(batch, _finite(torch.cat(parts), batch, names).double().cpu().numpy())
     return _gathered(found).joined(texts)
+
+
+def at_once(logits: Tensor) -> int:
+    """How many rows of logits to handle at one time."""
+    return max(1, _AT_ONCE.get(logits.device.type, _AT_ONCE_ELSEWHERE) // logits.shape[-1])
 
 
 @contextmanager

@@ -1,0 +1,182 @@
+"""Neighbours are those of a slow reference, token by token, and differ where they should."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import chisquare
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+from transformers import (
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+    RobertaForMaskedLM,
+)
+
+from paperlib.attacks.language import causal_neighbours, masked_neighbours, random_neighbours, score_texts
+from paperlib.models.language import train_tokenizer
+
+CONTEXT = 48
+TEXTS = ["b7a1f3c2", "the cat sat on the mat", "größe 5"]
+CONTEXTS = ["the hash is ", "", "md5: "]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    found = train_tokenizer([*TEXTS, *CONTEXTS], 270, context=CONTEXT)
+    found.add_special_tokens({"mask_token": "<mask>"})
+    return found
+
+
+def strengthened(model):
+    for parameter in model.parameters():
+        parameter.data.mul_(4.0)
+    return model.eval()
+
+
+@pytest.fixture(scope="module")
+def causal():
+    torch.manual_seed(0)
+    shape = GPT2Config(vocab_size=300, n_embd=32, n_layer=1, n_head=2, n_positions=CONTEXT)
+    return strengthened(GPT2LMHeadModel(shape))  # its vocabulary is larger than the tokenizer's
+
+
+@pytest.fixture(scope="module")
+def masked():
+    torch.manual_seed(1)
+    shape = RobertaConfig(
+        vocab_size=300,
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=CONTEXT + 2,
+    )
+    return strengthened(RobertaForMaskedLM(shape))
+
+
+def slow_neighbours(predict, tokenizer, text, context, count):
+    """Every place, every token of the vocabulary; ``predict`` gives the logits at one place."""
+    output = tokenizer(context + text, return_offsets_mapping=True)
+    ids, offsets = output["input_ids"], output["offset_mapping"]
+    first = next(i for i, (_, end) in enumerate(offsets) if end > len(context)) if context else 1
+    found = []
+    for place in range(max(1, first), len(ids)):
+        p = predict(ids, place)[: len(tokenizer)].double().softmax(-1).numpy()
+        for token in range(len(tokenizer)):
+            if token != ids[place] and token not in tokenizer.all_special_ids:
+                whole = tokenizer.decode([*ids[:place], token, *ids[place + 1 :]])
+                found.append((p[token] / (1 - p[ids[place]]), whole))
+    found.sort(key=lambda pair: -pair[0])
+    best = dict.fromkeys(
+        whole[len(context) :]
+        for _, whole in found
+        if whole.startswith(context) and whole != context + text and "\ufffd" not in whole
+    )
+    return list(best)[:count]
+
+
+@pytest.mark.parametrize("contexts", [None, CONTEXTS], ids=["alone", "in context"])
+@pytest.mark.parametrize("batch_size", [1, 8])
+def test_causal_neighbours_are_the_slow_reference(causal, tokenizer, contexts, batch_size):
+    def predict(ids, place):
+        with torch.no_grad():
+            return causal(torch.tensor([ids[:place]])).logits[0, -1]
+
+    fast = causal_neighbours(causal, tokenizer, TEXTS, count=12, contexts=contexts, batch_size=batch_size)
+    for index, text in enumerate(TEXTS):
+        around = contexts[index] if contexts else ""
+        assert fast[index] == slow_neighbours(predict, tokenizer, text, around, 12)
+
+
+@pytest.mark.parametrize("contexts", [None, CONTEXTS], ids=["alone", "in context"])
+def test_masked_neighbours_are_the_slow_reference(masked, tokenizer, contexts):
+    def predict(ids, place):
+        hidden = [*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :]]
+        with torch.no_grad():
+            return masked(torch.tensor([hidden])).logits[0, place]
+
+    fast = masked_neighbours(masked, tokenizer, TEXTS, count=12, contexts=contexts, batch_size=5)
+    for index, text in enumerate(TEXTS):
+        around = contexts[index] if contexts else ""
+        assert fast[index] == slow_neighbours(predict, tokenizer, text, around, 12)
+
+
+def test_texts_longer_than_the_context_have_neighbours(causal, masked, tokenizer):
+    text = "the cat sat on the mat 01 " * 10
+    for found in (
+        causal_neighbours(causal, tokenizer, [text], count=3),
+        masked_neighbours(masked, tokenizer, [text], count=3),
+    ):
+        assert len(set(found[0])) == 3
+        assert all(abs(len(new) - len(text)) < 20 and new != text for new in found[0])
+
+
+def test_random_neighbours_differ_in_as_many_tokens_as_asked(tokenizer):
+    numbers = [f"{n:03x}" for n in range(0, 4096, 7)]
+    (found,) = random_neighbours(tokenizer, ["b7a1f3c2"], corpus=numbers, count=40, replaced=2, seed=3)
+    assert (
+        found == random_neighbours(tokenizer, ["b7a1f3c2"], corpus=numbers, count=40, replaced=2, seed=3)[0]
+    )
+    assert len(set(found)) == 40
+    (more,) = random_neighbours(tokenizer, ["zzzzzzzz"], corpus=numbers, count=100, replaced=1)
+    assert {sum(letter != "z" for letter in new) for new in more} == {1}  # its tokens are letters
+
+
+def test_random_tokens_are_as_frequent_as_in_the_corpus_without_the_own(tokenizer):
+    """The first token stays (nothing precedes it), the second is drawn."""
+    from paperlib.attacks.language import neighbours
+
+    frequencies = np.zeros(300)
+    frequencies[[10, 40, 77, 299]] = [0.1, 0.2, 0.3, 0.4]
+    one = neighbours.Encoded((5, 40), 1, 0)
+    drawn = neighbours._draws(one, np.array([1]), frequencies, 20_000, 1, np.random.default_rng(0))
+    table = next(drawn)
+    assert (table[:, 0] == 5).all()
+    values, counts = np.unique(table[:, 1], return_counts=True)
+    assert values.tolist() == [10, 77, 299]
+    assert chisquare(counts, 20_000 * np.array([0.1, 0.3, 0.4]) / 0.8).pvalue > 1e-6
+    assert chisquare(counts, np.full(3, 20_000 / 3)).pvalue < 1e-6
+
+
+def test_neighbours_go_into_the_attack(causal, tokenizer):
+    near = causal_neighbours(causal, tokenizer, TEXTS, count=4, contexts=CONTEXTS)
+    scores = score_texts(
+        causal, tokenizer, TEXTS, contexts=CONTEXTS, neighbours=near, attacks=["neighbourhood"]
+    )
+    assert np.isfinite(scores.to_numpy()).all()
+    # The best replacements by the model's own predictions are likelier than the texts of no meaning.
+    assert (scores["neighbourhood"] < 0).all()
+
+
+def lower_casing():
+    bare = Tokenizer(models.WordLevel({"the": 0, "cat": 1, "[UNK]": 2}, unk_token="[UNK]"))
+    bare.normalizer, bare.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.Whitespace()
+    return PreTrainedTokenizerFast(tokenizer_object=bare, unk_token="[UNK]")
+
+
+def test_bad_requests_are_named(causal, tokenizer):
+    plain = train_tokenizer(TEXTS, 260, context=CONTEXT)
+    for call, message in (
+        (lambda: causal_neighbours(causal, tokenizer, TEXTS, count=0), "count: expected 1"),
+        (lambda: causal_neighbours(causal, tokenizer, "text"), "put it in a list"),
+        (lambda: causal_neighbours(causal, lower_casing(), ["The cat"]), "letter case and blanks"),
+        (lambda: masked_neighbours(causal, plain, TEXTS), "no mask token"),
+        (lambda: causal_neighbours(causal, tokenizer, ["ab"], count=2_000), "neighbours, expected 2000"),
+        (lambda: random_neighbours(tokenizer, TEXTS, corpus=["aa"], count=2), "corpus: expected two"),
+        (lambda: random_neighbours(tokenizer, TEXTS, corpus=TEXTS, replaced=0), "replaced: expected 1"),
+        (lambda: random_neighbours(tokenizer, ["b7"], corpus=["a1", "c2"], count=50), "expected 50"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_a_model_that_returns_nan_is_refused(masked, causal, tokenizer):
+    broken = GPT2LMHeadModel(causal.config)
+    broken.transformer.wte.weight.data[:] = torch.nan
+    with pytest.raises(ValueError, match="NaN"):
+        causal_neighbours(broken, tokenizer, TEXTS, count=2)
+    hollow = RobertaForMaskedLM(masked.config)
+    hollow.lm_head.bias.data[:] = torch.nan
+    with pytest.raises(ValueError, match="NaN"):
+        masked_neighbours(hollow, tokenizer, TEXTS, count=2)
