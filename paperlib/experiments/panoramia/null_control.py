@@ -148,8 +148,8 @@ def false_positives(
         confidence: Of the intervals, in (0, 1).
 
     Returns:
-        One row per world, form and search: world, form, search, repetitions, c_lb (mean), and for each limit the
-        share above it with low and high, then largest (eps-tilde).
+        One row per world, form and search: world, form, search, repetitions, c_lb (mean), and for each limit
+        the share above it with low and high, then largest (eps-tilde).
 
     >>> rows = pd.DataFrame({"world": "toy", "form": "paper", "search": "union", "c_lb": 0.0,
     ...                      "eps_tilde": [0.0, 0.0, 0.0, 0.5]})

@@ -245,9 +245,8 @@ def _storable(rows: pd.DataFrame) -> dict[str, NDArray[Any]]:
 def tabular_pools(config: TabularConfig) -> Pools:
     """Targets with and without DP, a null target, two helpers, and their losses on all rows.
 
-    Helpers: "synthetic", trained on generated rows, and "real", trained on D_G, each at the epochs of the
-    targets but the first. With shadow models each model gives the columns of `STRONG`, and helpers are at the
-    targets' last epochs only.
+    Helpers: "synthetic", trained on generated rows, and "real", trained on D_G, each as long as the last
+    target. With shadow models each model gives the columns of `STRONG`, else its loss alone.
     """
     rows = tabular_rows(config)
     whole = {**asdict(config), "rows": rows.table.sha256}
@@ -299,12 +298,9 @@ class _Models:
             for epsilon in config.dp_epsilons
         ]
         last = learning.plain(encoder, config.epochs[-1], seed + 3)
-        ages = config.epochs[1:] or config.epochs
-        if config.shadows:
-            ages = ages[-1:]
         learned = {"synthetic": rows.helper, "real": rows.parts["generator"]}
         helpers = {
-            name: train(encoder, part, [learning.plain(encoder, age, seed + 4 + at) for age in ages])
+            name: train(encoder, part, [learning.plain(encoder, config.epochs[-1], seed + 4 + at)])
             for at, (name, part) in enumerate(learned.items())
         }
         return cls(
@@ -326,10 +322,7 @@ class _Models:
         return {**found, "null": (self.null, 0)}
 
     def pool(self, rows: pd.DataFrame, examples: FloatArray) -> Pool:
-        helpers = {
-            name: np.concatenate([self._numbers(found, at, rows) for at in range(len(found))], axis=1)
-            for name, found in self.helpers.items()
-        }
+        helpers = {name: self._numbers(found, 0, rows) for name, found in self.helpers.items()}
         targets = {name: self._numbers(*place, rows) for name, place in self.named().items()}
         return Pool(examples, helpers, targets)
 
