@@ -1,0 +1,80 @@
+"""WikiText articles, one document each, from the official files or from copies packed with gzip."""
+
+import gzip
+import re
+from pathlib import Path
+
+from paperlib.data.errors import unavailable
+from paperlib.io import data_folder, file_sha256
+
+SOURCE = "Merity et al. (2016), Salesforce Research: articles of Wikipedia rated good or featured"
+LICENCE = "CC BY-SA 3.0"
+SHA256S = {
+    "wikitext2_valid.txt.gz": "3ac34ae2b6509075d52302c50a04a8a1970739ffe1a904f2cd374fefbea3cbf2",
+    "wikitext2_test.txt.gz": "a2b26b5d2619cc1f6cd34c8e116a451aed09af51479346aadfbf508ceb8b192e",
+}
+FOLDERS = {"wikitext2": "wikitext-2", "wikitext103": "wikitext-103"}
+"""Official folders; each holds wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens."""
+
+PARTS = ("train", "valid", "test")
+
+_TITLE = re.compile(r"^ = (?!= )(.+?)(?<! =) = $")
+
+
+def wikitext2_held_out() -> list[str]:
+    """The articles of WikiText-2's validation and test parts, 2.4 million characters.
+
+    Raises:
+        DataUnavailableError: The packed files are not in the data folder.
+        ValueError: A file with another content.
+    """
+    folder = data_folder()
+    found: list[str] = []
+    for name, digest in SHA256S.items():
+        path = folder / name
+        if not path.is_file():
+            raise unavailable("WikiText-2", " and ".join(SHA256S), folder, f"its source ({SOURCE})", [])
+        if (actual := file_sha256(path)) != digest:
+            raise ValueError(f"{path}: expected the SHA-256 {digest}, got {actual}")
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            found += articles(lines.read())
+    return found
+
+
+def wikitext(name: str, part: str = "train") -> list[str]:
+    """The articles of one part of WikiText in the official layout: wikitext-103/wiki.train.tokens.
+
+    Args:
+        name: "wikitext2" or "wikitext103".
+        part: "train", "valid" or "test".
+
+    Raises:
+        DataUnavailableError: The file is not in the data folder.
+        ValueError: An unknown name or part, or a file without articles.
+    """
+    for what, value, allowed in (("name", name, tuple(FOLDERS)), ("part", part, PARTS)):
+        if value not in allowed:
+            raise ValueError(f"{what}: expected one of {', '.join(map(repr, allowed))}, got {value!r}")
+    file = f"wiki.{part}.tokens"
+    path: Path = data_folder() / FOLDERS[name] / file
+    if not path.is_file():
+        raise unavailable(name, f"{FOLDERS[name]}/{file}", data_folder(), f"its source ({SOURCE})", [])
+    found = articles(path.read_text(encoding="utf-8"))
+    if not found:
+        raise ValueError(f"{path}: expected articles that start with a line ' = Title = ', found none")
+    return found
+
+
+def articles(text: str) -> list[str]:
+    """Cut WikiText at its titles; an article keeps its title and its headings.
+
+    >>> articles(" = A = \\n first \\n = = Part = = \\n more \\n = B = \\n second \\n")
+    [' = A = \\n first \\n = = Part = = \\n more ', ' = B = \\n second ']
+    """
+    found: list[list[str]] = []
+    for line in text.splitlines():
+        if _TITLE.match(line):
+            found.append([line])
+        elif found:
+            found[-1].append(line)
+    return ["\n".join(lines) for lines in found]

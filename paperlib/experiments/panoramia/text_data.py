@@ -1,0 +1,154 @@
+"""Text as chunks of tokens, and documents dealt to members, generator, public text and the rest."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperlib.core import IntArray
+from paperlib.data.texts import text_documents
+from paperlib.models.language import train_tokenizer
+
+PUBLIC = "public"
+ROLES = (PUBLIC, "generator", "members", "nonmembers", "others")
+"""What documents are dealt to: the base model, the generator (D_G), the members that are audited (D_in), real
+non-members, and what the null targets are trained on in the members' place."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chunks:
+    """Chunks of one role, those of a document one after the other.
+
+    Attributes:
+        tokens: Shape (n, length).
+        document: Number of the document of each chunk, shape (n,).
+    """
+
+    tokens: IntArray
+    document: IntArray
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def passages(self, count: int) -> IntArray:
+        """Runs of ``count`` chunks of one document, no chunk twice, shape (m, count * length).
+
+        >>> Chunks(np.arange(6).reshape(3, 2), np.array([0, 0, 1])).passages(2).tolist()
+        [[0, 1, 2, 3]]
+        """
+        starts = [
+            start
+            for rows in np.split(np.arange(len(self)), np.flatnonzero(np.diff(self.document)) + 1)
+            for start in rows[: len(rows) - count + 1 : count]
+        ]
+        index = np.asarray(starts, dtype=np.int64)[:, None] + np.arange(count)
+        return self.tokens[index].reshape(len(starts), count * self.tokens.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class DealtText:
+    """Chunks by role, from different documents.
+
+    Attributes:
+        chunks: Role to chunks.
+        checksum: Of all tokens, so that what was computed from other text is not taken for it.
+    """
+
+    chunks: Mapping[str, Chunks]
+    checksum: str
+
+    def __getitem__(self, role: str) -> IntArray:
+        """Tokens of a role, shape (n, length)."""
+        return self.chunks[role].tokens
+
+
+def small_tokenizer(text: str, vocabulary: int, seed: int, *, context: int) -> Any:
+    """A tokenizer trained on the first tenth of the shuffled documents, which `deal` keeps for the public."""
+    return train_tokenizer(_shuffled(text, seed)[: _reserved(text, seed)], vocabulary, context=context)
+
+
+def _reserved(text: str, seed: int) -> int:
+    return -(-len(_shuffled(text, seed)) // 10)
+
+
+def deal(
+    text: str,
+    tokenizer: Any,
+    *,
+    length: int,
+    per_document: int,
+    sizes: Mapping[str, int],
+    seed: int,
+) -> DealtText:
+    """Cut a text into chunks and deal whole documents, in random order, to the roles.
+
+    Chunks that occurred before are left out, so that no two roles share one. A document whose chunks are more
+    than a role still needs loses the rest of them. The first tenth of the documents go to the public, or
+    to no role.
+
+    Args:
+        text: As for `text_documents`.
+        tokenizer: Of Hugging Face.
+        length: Tokens of a chunk; what is left at the end of a document is left out.
+        per_document: Most chunks of a document, its first ones.
+        sizes: Role to number of chunks, in the order they are dealt.
+        seed: Of the order.
+
+    Raises:
+        ValueError: Too little text, saying how much there is.
+
+    Source:
+        PANORAMIA, appendix C.2: chunks of 64 tokens, at most 50 of a document, split 90:10.
+    """
+    reserved = _reserved(text, seed)
+    waiting = _chunked(_shuffled(text, seed), tokenizer, length, per_document)
+    dealt: dict[str, Chunks] = {}
+    for role, wanted in sizes.items():
+        rows: list[IntArray] = []
+        numbers: list[int] = []
+        for number, found in waiting if wanted else ():
+            if role != PUBLIC and number < reserved:
+                continue
+            rows += list(found[: wanted - len(rows)])
+            numbers += [number] * (len(rows) - len(numbers))
+            if len(rows) == wanted:
+                break
+        if len(rows) < wanted:
+            there = sum(map(len, dealt.values())) + len(rows)
+            raise ValueError(
+                f"{role}: {wanted} chunks of {length} tokens asked for, {len(rows)} left; {text!r} gave "
+                f"{there} of {sum(sizes.values())}; take shorter chunks, fewer of them, or more text"
+            )
+        dealt[role] = Chunks(np.array(rows, np.int64).reshape(-1, length), np.array(numbers, np.int64))
+    digest = hashlib.sha256(b"".join(chunks.tokens.tobytes() for chunks in dealt.values())).hexdigest()
+    return DealtText(dealt, digest)
+
+
+@lru_cache(maxsize=2)
+def _shuffled(text: str, seed: int) -> Sequence[str]:
+    """Documents in random order, white space made single blanks."""
+    documents = [" ".join(document.split()) for document in text_documents(text)]
+    order = np.random.default_rng(seed).permutation(len(documents))
+    return tuple(documents[index] for index in order)
+
+
+def _chunked(
+    documents: Sequence[str], tokenizer: Any, length: int, per_document: int
+) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Number and new chunks of each document that has any."""
+    seen: set[bytes] = set()
+    for number, tokens in enumerate(_tokenized(documents, tokenizer)):
+        count = min(len(tokens) // length, per_document)
+        rows = np.array(tokens[: count * length], dtype=np.int64).reshape(count, length)
+        fresh = [row for row in rows if row.tobytes() not in seen and not seen.add(row.tobytes())]
+        if fresh:
+            yield number, np.stack(fresh)
+
+
+def _tokenized(documents: Sequence[str], tokenizer: Any) -> Iterator[list[int]]:
+    for at in range(0, len(documents), 1000):
+        yield from tokenizer(list(documents[at : at + 1000]), verbose=False)["input_ids"]

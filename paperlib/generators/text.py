@@ -1,0 +1,362 @@
+"""Generated text: a causal language model fine-tuned on members, and sampled after held prompts."""
+
+import copy
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from paperlib.core import FloatArray, IntArray
+from paperlib.training import TrainingDiverged
+
+Weights = Mapping[str, Tensor]
+
+
+class FittedText(Protocol):
+    """Draws chunks of tokens like those of the text it was fitted on."""
+
+    def sample(self, n: int, seed: int) -> IntArray:
+        """``n`` chunks, shape (n, length); equal seeds give equal chunks."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChunkTraining:
+    """How a causal language model is trained on chunks of one length.
+
+    Attributes:
+        epochs: Most passes over the chunks, 0 or more.
+        batch_size: Chunks per step.
+        learning_rate: Of AdamW, at its largest: it rises over the first tenth of the steps, then falls as a
+            cosine to a tenth.
+        weight_decay: Of AdamW.
+        patience: Epochs without a lower validation loss before training ends; 0 never ends it early.
+        seed: Of the order of the chunks.
+
+    Raises:
+        ValueError: A value is out of range.
+    """
+
+    epochs: int = 3
+    batch_size: int = 64
+    learning_rate: float = 2e-3
+    weight_decay: float = 0.01
+    patience: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("epochs", 0), ("batch_size", 1), ("patience", 0), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name}: expected {least} or more, got {getattr(self, name)}")
+        if not 0 < self.learning_rate < math.inf:
+            raise ValueError(f"learning_rate: expected a number above 0, got {self.learning_rate}")
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedOnChunks:
+    """What came of training.
+
+    Attributes:
+        train: Mean training loss of each epoch, nats per token, seen while training.
+        validation: Mean validation loss after each epoch; empty without validation chunks.
+        best: Epoch of the lowest validation loss, counted from 1; the last without validation.
+        kept: Weights after the epochs asked for.
+    """
+
+    train: tuple[float, ...]
+    validation: tuple[float, ...]
+    best: int
+    kept: Mapping[int, Weights] = field(repr=False)
+
+
+def with_start(model: Any, chunks: ArrayLike) -> Tensor:
+    """Chunks behind the token that starts a text, on the model's device, shape (n, 1 + length).
+
+    So every token of a chunk has a loss, the first one too.
+
+    Raises:
+        ValueError: Not whole numbers below the model's vocabulary in shape (n, length).
+    """
+    tokens = np.asarray(chunks)
+    vocabulary = int(model.config.vocab_size)
+    if tokens.ndim != 2 or not tokens.size or tokens.dtype.kind not in "iu":
+        raise ValueError(
+            f"chunks: expected whole numbers in shape (n, length), got {tokens.dtype} {tokens.shape}"
+        )
+    if tokens.min() < 0 or tokens.max() >= vocabulary:
+        raise ValueError(
+            f"chunks: expected tokens from 0 to {vocabulary - 1}, got {tokens.min()} to {tokens.max()}"
+        )
+    start = np.full((len(tokens), 1), model.config.bos_token_id or 0)
+    return torch.as_tensor(np.concatenate([start, tokens], axis=1), dtype=torch.long, device=model.device)
+
+
+def token_losses(model: Any, chunks: ArrayLike, *, batch_size: int = 512) -> FloatArray:
+    """Loss of each token given those before it in its chunk, nats, shape (n, length)."""
+    parts: list[Tensor] = []
+    with torch.inference_mode():
+        for batch in with_start(model, chunks).split(batch_size):
+            parts.append(_each(model, batch).cpu())
+    return torch.cat(parts).numpy().astype(np.float64)
+
+
+def _each(model: Any, batch: Tensor) -> Tensor:
+    logits = model(input_ids=batch, use_cache=False).logits[:, :-1]
+    return cross_entropy(logits.transpose(1, 2).float(), batch[:, 1:], reduction="none")
+
+
+def train_on_chunks(
+    model: Any,
+    chunks: ArrayLike,
+    *,
+    training: ChunkTraining,
+    validation: ArrayLike | None = None,
+    keep: tuple[int, ...] = (),
+    after_epoch: Callable[[], object] | None = None,
+) -> TrainedOnChunks:
+    """Train a causal language model in place; with validation chunks it ends at its best epoch.
+
+    Args:
+        model: Causal language model of Hugging Face.
+        chunks: Tokens, shape (n, length).
+        training: How.
+        validation: Tokens, shape (k, length); with ``patience`` training may end early, and then, and
+            whenever ``keep`` is empty, the model gets the weights of its best epoch.
+        keep: Epochs whose weights are copied.
+        after_epoch: Called after every epoch, to show progress.
+
+    Raises:
+        ValueError: Chunks that are no tokens of this model.
+        TrainingDiverged: The loss stopped being finite.
+    """
+    tokens = with_start(model, chunks)
+    order = torch.Generator().manual_seed(training.seed)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay, fused=True
+    )
+    schedule = _schedule(optimizer, training.epochs * -(-len(tokens) // training.batch_size))
+    train: list[float] = []
+    losses: list[float] = []
+    kept: dict[int, Weights] = {}
+    best: Weights | None = None
+    for epoch in range(1, training.epochs + 1):
+        train.append(_one_epoch(model, tokens, optimizer, schedule, order, training.batch_size))
+        if not math.isfinite(train[-1]):
+            raise TrainingDiverged(f"the training loss is {train[-1]} in epoch {epoch}; lower learning_rate")
+        if validation is not None:
+            losses.append(float(token_losses(model, validation).mean()))
+            if losses[-1] == min(losses) and not keep:
+                best = _weights(model)
+        if epoch in keep:
+            kept[epoch] = _weights(model)
+        if after_epoch is not None:
+            after_epoch()
+        if training.patience and epoch - 1 - int(np.argmin(losses or [0.0])) >= training.patience:
+            break
+    if best is not None:
+        model.load_state_dict(best)
+    model.eval()
+    at = int(np.argmin(losses)) + 1 if losses else len(train)
+    return TrainedOnChunks(tuple(train), tuple(losses), at, kept)
+
+
+def _schedule(optimizer: torch.optim.Optimizer, steps: int) -> torch.optim.lr_scheduler.LambdaLR:
+    rising = max(1, steps // 10)
+
+    def share(step: int) -> float:
+        return min(1.0, (step + 1) / rising) * (
+            0.55 + 0.45 * math.cos(math.pi * min(1.0, step / max(1, steps)))
+        )
+
+    return torch.optim.lr_scheduler.LambdaLR(optimizer, share)
+
+
+def _one_epoch(
+    model: Any, tokens: Tensor, optimizer: Any, schedule: Any, order: torch.Generator, batch_size: int
+) -> float:
+    model.train()
+    total = torch.zeros((), device=tokens.device)
+    for rows in torch.randperm(len(tokens), generator=order).split(batch_size):
+        optimizer.zero_grad()
+        loss = _each(model, tokens[rows.to(tokens.device)]).mean()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        total += loss.detach() * len(rows)
+    model.eval()
+    return float(total) / len(tokens)
+
+
+def _weights(model: Any) -> Weights:
+    return {name: values.detach().clone() for name, values in model.state_dict().items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextGenerator:
+    """A language model fine-tuned on text of the members' distribution, and sampled after held prompts.
+
+    Attributes:
+        length: Tokens of a generated chunk, as many as a member has.
+        prompt: Tokens of the prompt before it, which is not part of the chunk.
+        held_share: Share of the passages that give prompts, and decide when training ends.
+        top_k: The likeliest tokens that are drawn from; 0 takes all. The paper has 200 of 50,257.
+        temperature: Logits are divided by it.
+        samples_per_prompt: How often each prompt is used in turn.
+        training: Of the fine-tuning.
+
+    Raises:
+        ValueError: A value is out of range.
+
+    Source:
+        PANORAMIA, appendix C.2.
+    """
+
+    length: int = 64
+    prompt: int = 64
+    held_share: float = 0.3
+    top_k: int = 200
+    temperature: float = 1.0
+    samples_per_prompt: int = 8
+    training: ChunkTraining = field(default_factory=lambda: ChunkTraining(epochs=10, patience=1))
+
+    def __post_init__(self) -> None:
+        for name, least in (("length", 1), ("prompt", 0), ("top_k", 0), ("samples_per_prompt", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name}: expected {least} or more, got {getattr(self, name)}")
+        if not 0 < self.held_share < 1:
+            raise ValueError(f"held_share: expected a number between 0 and 1, got {self.held_share}")
+        if not 0 < self.temperature < math.inf:
+            raise ValueError(f"temperature: expected a number above 0, got {self.temperature}")
+
+    def fit(self, passages: ArrayLike, *, base: Any) -> "FittedTextGenerator":
+        """Fine-tune a copy of ``base``.
+
+        Args:
+            passages: Tokens of consecutive text, shape (n, prompt + length); the last rows are held for
+                prompts, so that passages of one document should follow each other.
+            base: Causal language model to start from; it is not changed.
+
+        Raises:
+            ValueError: Passages of another length, or too few of them.
+        """
+        rows = np.asarray(passages)
+        if rows.ndim != 2 or rows.shape[1] != self.prompt + self.length:
+            raise ValueError(f"passages: expected shape (n, {self.prompt + self.length}), got {rows.shape}")
+        held = round(self.held_share * len(rows))
+        if held < 1 or held == len(rows):
+            raise ValueError(f"passages: {len(rows)} are too few to hold {self.held_share:.0%} of them")
+        model = copy.deepcopy(base)
+        trained = train_on_chunks(model, rows[:-held], training=self.training, validation=rows[-held:])
+        return FittedTextGenerator(self, model, rows[-held:, : self.prompt], trained)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedTextGenerator:
+    """A fine-tuned language model with its prompts.
+
+    Attributes:
+        settings: How it was made.
+        model: In evaluation mode.
+        prompts: Shape (k, prompt).
+        trained: Its losses.
+    """
+
+    settings: TextGenerator
+    model: Any = field(repr=False)
+    prompts: NDArray[Any] = field(repr=False)
+    trained: TrainedOnChunks
+
+    def sample(self, n: int, seed: int, *, batch_size: int = 512) -> IntArray:
+        """Chunks that continue prompts drawn from the held ones, shape (n, length).
+
+        Prompts are used ``samples_per_prompt`` times each before one is drawn again.
+
+        Raises:
+            ValueError: A negative number.
+        """
+        if n < 0:
+            raise ValueError(f"n: expected 0 or more, got {n}")
+        rng = np.random.default_rng(seed)
+        rounds = -(-n // (len(self.prompts) * self.settings.samples_per_prompt))
+        once = [
+            np.repeat(rng.permutation(len(self.prompts)), self.settings.samples_per_prompt)
+            for _ in range(rounds)
+        ]
+        chosen = np.concatenate([np.empty(0, int), *once])[:n]
+        device = self.model.device
+        coins = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
+        parts = [np.empty((0, self.settings.length), dtype=np.int64)]
+        for at in range(0, n, batch_size):
+            rows = self.prompts[chosen[at : at + batch_size]]
+            parts.append(continue_prompts(self.model, rows, self.settings, coins))
+        return np.concatenate(parts)
+
+
+def continue_prompts(model: Any, prompts: NDArray[Any], settings: TextGenerator, coins: Any) -> IntArray:
+    """One continuation of each prompt, drawn token by token with the keys and values kept.
+
+    Args:
+        model: Causal language model.
+        prompts: Tokens, shape (n, prompt); prompt may be 0.
+        settings: Length, top_k and temperature.
+        coins: Generator of torch on the model's device.
+
+    Returns:
+        Tokens, shape (n, length).
+    """
+    start = torch.full((len(prompts), 1), model.config.bos_token_id or 0, device=model.device)
+    given = torch.as_tensor(prompts, dtype=torch.long, device=model.device)
+    inputs = torch.cat([start, given], dim=1)
+    drawn: list[Tensor] = []
+    memory: Any = None
+    with torch.inference_mode():
+        for _ in range(settings.length):
+            answer = model(input_ids=inputs, past_key_values=memory, use_cache=True)
+            memory = answer.past_key_values
+            inputs = _draw(answer.logits[:, -1].float() / settings.temperature, settings.top_k, coins)
+            drawn.append(inputs)
+    return torch.cat(drawn, dim=1).cpu().numpy()
+
+
+def _draw(logits: Tensor, top_k: int, coins: Any) -> Tensor:
+    """A token of each row among its ``top_k`` likeliest, shape (n, 1)."""
+    if not top_k or top_k >= logits.shape[1]:
+        return torch.multinomial(torch.softmax(logits, 1), 1, generator=coins)
+    top = logits.topk(top_k)
+    return top.indices.gather(1, torch.multinomial(torch.softmax(top.values, 1), 1, generator=coins))
+
+
+def copied_share(generated: ArrayLike, text: ArrayLike, *, length: int) -> float:
+    """Share of the generated chunks that hold ``length`` consecutive tokens of a row of ``text``.
+
+    Args:
+        generated: Tokens, shape (n, t).
+        text: What the generator was trained on, or other real text to compare with, shape (k, u).
+        length: Tokens in a row, 1 to the shorter of t and u.
+
+    Raises:
+        ValueError: A length out of range.
+
+    >>> copied_share([[1, 2, 3, 9], [4, 5, 6, 7]], [[0, 1, 2, 3]], length=3)
+    0.5
+    """
+    made, real = np.asarray(generated), np.asarray(text)
+    longest = min(made.shape[1], real.shape[1])
+    if not 1 <= length <= longest:
+        raise ValueError(f"length: expected 1 to {longest} tokens, got {length}")
+    known = {row.tobytes() for row in _runs(real, length)}
+    found = np.array([row.tobytes() in known for row in _runs(made, length)])
+    return float(found.reshape(len(made), -1).any(axis=1).mean())
+
+
+def _runs(rows: NDArray[Any], length: int) -> NDArray[np.int64]:
+    """All runs of consecutive tokens, row after row, shape (n * (t - length + 1), length)."""
+    windows = np.lib.stride_tricks.sliding_window_view(rows.astype(np.int64), length, axis=1)
+    return np.ascontiguousarray(windows).reshape(-1, length)
