@@ -1,0 +1,129 @@
+"""Identifiers as generated non-members: c is 0 by construction, so the audit bounds epsilon itself."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from paperlib.attacks.learned import BoostedTrees
+from paperlib.bounds import audit_one_run, audit_output_set, audit_ranks
+from paperlib.core import FloatArray, MembershipScores
+from paperlib.experiments.language_models import CandidateScores
+from paperlib.experiments.panoramia.audits import AuditConfig, JudgedTarget, audit_pools
+from paperlib.experiments.panoramia.game import smallest_pool
+from paperlib.experiments.panoramia.pools import Pool, Pools
+
+TARGET = "trained"
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentifierGame:
+    """How the games on identifiers are played.
+
+    Attributes:
+        games: Repetitions.
+        tries: Trainings of the best setting.
+        confidence: Of each bound.
+        seed: Of the first game.
+    """
+
+    games: int = 5
+    tries: int = 2
+    confidence: float = 0.95
+    seed: int = 0
+
+    def audit(self, identifiers: int) -> AuditConfig:
+        """15 % of the identifiers to learn on, 10 % to choose on, the rest to judge on.
+
+        >>> config = IdentifierGame().audit(200)
+        >>> config.train, config.validation, config.test
+        (60, 40, 225)
+        """
+        train, validation = (2 * max(1, round(share * identifiers)) for share in (0.15, 0.1))
+        test = 2 * identifiers
+        while test > 2 and smallest_pool(train, validation, test) > identifiers:
+            test -= 1
+        return AuditConfig(
+            train=train,
+            validation=validation,
+            test=test,
+            attacks=(BoostedTrees(rounds=30, leaves=4, smallest_leaf=5, learning_rate=0.2),),
+            tries=self.tries,
+            repeats=self.games,
+            confidence=self.confidence,
+            seed=self.seed,
+        )
+
+
+def identifier_pools(scores: CandidateScores, *, trained: bool = True) -> Pools:
+    """Identifiers as members, one alternative of each as generated points, and one target.
+
+    Args:
+        scores: Of every identifier and its alternatives, the attack "loss" among them.
+        trained: Identifiers that were trained on; else the held-out ones, for which the same model is null.
+
+    Returns:
+        Pools; the example itself is a constant, which tells nothing: c is 0 and no baseline can show more.
+    """
+    values = scores.values[(scores.groups > 0) == trained]
+    order = [scores.attacks.index("loss"), *(i for i, name in enumerate(scores.attacks) if name != "loss")]
+    signs = np.array([-1.0, *np.ones(len(order) - 1)])  # column 0 is a loss: lower means member
+
+    def pool(column: int) -> Pool:
+        return Pool(np.zeros((len(values), 1)), {}, {TARGET: values[:, column][:, order] * signs})
+
+    table = pd.DataFrame({"target": [TARGET], "null": [not trained], "epochs": [0], "dp_epsilon": [np.nan]})
+    return Pools(pool(0), pool(1), None, table)
+
+
+def bounds_side_by_side(scores: CandidateScores, game: IdentifierGame, attack: str = "loss") -> pd.DataFrame:
+    """Four valid lower bounds on epsilon (replacement) from the same identifiers and the same model.
+
+    Args:
+        scores: Of every identifier and its alternatives.
+        game: How the games are played.
+        attack: The score of the two bounds that learn nothing.
+
+    Returns:
+        One row per bound: bound, uses, epsilon (nats; mean over games where there are several), and null,
+        the same for identifiers that were never trained on.
+    """
+    kinds = (True, False)
+    pools = [identifier_pools(scores, trained=kind) for kind in kinds]
+    games = [audit_pools(one, game.audit(len(one.members))).select("panoramia") for one in pools]
+    at = scores.attacks.index(attack)
+    values = [scores.values[(scores.groups > 0) == kind][:, :, at] for kind in kinds]
+    level = game.confidence
+    candidates = values[0].shape[1]
+    rows = [
+        ("PANORAMIA with c = 0", "trained attack, 1 alternative each, guesses members",
+         *(_mean(one, lambda one: one.panoramia("anytime", level, known_c=0.0).epsilon) for one in games)),
+        ("output set", "the same scores, the region chosen on one half",
+         *(_mean(one, lambda one: output_set_epsilon(one, level)) for one in games)),
+        ("one run", f"{attack}, 1 alternative each, guesses both", *(_one_run(one, level) for one in values)),
+        ("ranks", f"{attack}, {candidates - 1} alternatives each, tight bound",
+         *(_ranks(one, level) for one in values)),
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=["bound", "uses", "epsilon", "null"])
+
+
+def output_set_epsilon(judged: JudgedTarget, confidence: float, seed: int = 0) -> float:
+    """Bound of the best region of an attack's scores, chosen on one half and judged on the other, c = 0."""
+    scores = MembershipScores(judged.attack[judged.membership], judged.attack[~judged.membership])
+    return audit_output_set(*scores.split(seed=seed), confidence=confidence).epsilon
+
+
+def _mean(games: tuple[JudgedTarget, ...], bound: Any) -> float:
+    return float(np.mean([bound(one) for one in games]))
+
+
+def _one_run(values: FloatArray, confidence: float) -> float:
+    scores = MembershipScores(values[:, 0], values[:, 1])
+    return audit_one_run(scores, confidence=confidence, design="game").epsilon
+
+
+def _ranks(values: FloatArray, confidence: float) -> float:
+    ranks = 1 + (values[:, 1:] >= values[:, :1]).sum(axis=1)
+    sizes = np.full(len(values), values.shape[1])
+    return audit_ranks(ranks, sizes, top=1, confidence=confidence).epsilon
