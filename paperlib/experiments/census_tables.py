@@ -203,8 +203,8 @@ def chosen_files(corpora: Sequence[str], shipped: Sequence[CorpusFile]) -> list[
     return [file for corpus in corpora for file in corpus_files(corpus)]
 
 
-def measured_census(path: str) -> tuple[pd.DataFrame, str] | None:
-    """A table of `census_by_subset` that was measured on another occasion, and where and when.
+def measured_table(path: str) -> tuple[pd.DataFrame, str] | None:
+    """A table that a notebook measured on another occasion, and where and when.
 
     Args:
         path: A CSV, looked for here and in the folders above, with the result file of its run beside it.

@@ -230,10 +230,11 @@ def planted_model(config: PlantedConfig) -> tuple[Any, Any]:
     tokenizer = wrap_tokenizer(str(arrays.pop("tokenizer")), context=shape.context)
     model: Any = new_language_model(shape, len(tokenizer))
     model.load_state_dict({name: torch.from_numpy(values.copy()) for name, values in arrays.items()})
-    return model.to(_device()), tokenizer
+    return model.to(training_device()), tokenizer
 
 
-def _device() -> torch.device:
+def training_device() -> torch.device:
+    """A GPU if there is one."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
@@ -252,7 +253,7 @@ def _train(config: PlantedConfig, shape: LanguageModelConfig) -> Mapping[str, An
         learning_rate=config.learning_rate,
         seed=config.seed,
     )
-    fit_language_model(model.to(_device()), documents, config=training)
+    fit_language_model(model.to(training_device()), documents, config=training)
     weights = {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
     return {**weights, "tokenizer": tokenizer.backend_tokenizer.to_str()}
 
@@ -302,7 +303,7 @@ def cached(
         "config": dataclasses.asdict(config),
         "options": options,
         "torch": torch.__version__,
-        "device": _device().type,
+        "device": training_device().type,
         "code": code_tag(*_CODE, __name__),
     }
     return Cache(user_cache_folder() / "language").get(key, compute)

@@ -82,13 +82,13 @@ def test_subsets_are_compared_only_where_all_are_counted():
 
 def test_measured_counts_come_with_their_origin(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert tables.measured_census("") is None
+    assert tables.measured_table("") is None
     with pytest.raises(ValueError, match=r"no 'a\.csv'"):
-        tables.measured_census("a.csv")
+        tables.measured_table("a.csv")
     pd.DataFrame({"subset": ["x"], "total": [3]}).to_csv("a.csv", index=False)
     origin = {"date": "2026-01-02 03:04", "cpu": "a processor", "cores": 2}
     write_result("a.json", RunResult(notebook="nid_census", profile="default", provenance=origin))
-    table, text = tables.measured_census("a.csv")
+    table, text = tables.measured_table("a.csv")
     assert table.to_dict("list") == {"subset": ["x"], "total": [3]}
     assert text == "measured 2026-01-02 on a processor, 2 cores"
 
