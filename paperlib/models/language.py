@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -70,28 +71,49 @@ def load_language_model(
         Model in evaluation mode, tokenizer.
 
     Raises:
-        ValueError: An unknown dtype, or nothing of that name in a folder, the local cache or on the hub.
+        ValueError: An unknown dtype, a device that is not there, or nothing of that name in a folder, the
+            local cache or on the hub.
+        ModuleNotFoundError: "int8" without bitsandbytes, or either of "int8" and "auto" without accelerate.
     """
     check_choice("dtype", dtype, DTYPES)
-    place = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    place = _checked_device(device)
+    spread = place == "auto" or dtype == "int8"
+    if spread:
+        _need("accelerate", f"dtype {dtype!r} on device {place!r}")
     options: dict[str, Any] = {"revision": revision} if revision else {}
+    loading = options | ({"device_map": place} if spread else {})
+    loading |= _quantized() if dtype == "int8" else {"dtype": dtype}
     try:
         tokenizer = AutoTokenizer.from_pretrained(str(name), **options)
-        if place == "auto" or dtype == "int8":
-            options["device_map"] = place
-        options |= _quantized() if dtype == "int8" else {"dtype": dtype}
-        model: Any = AutoModelForCausalLM.from_pretrained(str(name), **options)
-    except OSError as error:
+        model: Any = AutoModelForCausalLM.from_pretrained(str(name), **loading)
+    except (OSError, ValueError) as error:
         raise ValueError(
-            f"name: expected a folder with a model or a name on the Hugging Face hub, got {str(name)!r}: "
+            "name: expected a folder with a model and its tokenizer or a name on the Hugging Face hub, got "
+            f"{str(name)!r}: {str(error).strip().splitlines()[0]}"
+        ) from error
+    return (model if spread else model.to(place)).eval(), tokenizer
+
+
+def _checked_device(device: str | None) -> str:
+    if device is None or device == "auto":
+        return device or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:  # torch without CUDA asserts
+        raise ValueError(
+            f"device: expected 'cpu', 'cuda', 'cuda:0', ... or 'auto', one that is there; got {device!r}: "
             f"{str(error).splitlines()[0]}"
         ) from error
-    if "device_map" not in options:
-        model = model.to(place)
-    return model.eval(), tokenizer
+    return device
+
+
+def _need(package: str, purpose: str) -> None:
+    if find_spec(package) is None:
+        raise ModuleNotFoundError(f"{purpose} needs {package}: pip install {package}", name=package)
 
 
 def _quantized() -> dict[str, Any]:
+    _need("bitsandbytes", "dtype 'int8'")
     from transformers import BitsAndBytesConfig  # imports more of the library than most users need
 
     return {"quantization_config": BitsAndBytesConfig(load_in_8bit=True)}

@@ -4,12 +4,14 @@ import os
 import zlib
 from pathlib import Path
 
+import accelerate
 import numpy as np
 import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 from paperlib.attacks.language import ATTACKS, score_candidates, score_texts
+from paperlib.models import language
 from paperlib.models.language import load_language_model, train_tokenizer
 
 CONTEXT = 128
@@ -262,10 +264,75 @@ def test_a_model_that_returns_nan_is_refused_with_the_text(tokenizer):
 
 def test_an_unknown_model_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(ValueError, match="expected a folder with a model or a name"):
-        load_language_model(tmp_path / "nothing here")
+    for name in (tmp_path / "nothing here", tmp_path, "someone/no-such-model", "not a/valid/name"):
+        with pytest.raises(ValueError, match="expected a folder with a model and its tokenizer or a name"):
+            load_language_model(name)
     with pytest.raises(ValueError, match="dtype"):
         load_language_model("x", dtype="float8")
+    with pytest.raises(ValueError, match=r"device: expected 'cpu'.*'gpu'"):
+        load_language_model("x", device="gpu")
+    with pytest.raises(ValueError, match=r"device: expected 'cpu'.*'cuda:97'"):
+        load_language_model("x", device="cuda:97")
+
+
+def test_missing_packages_are_named(monkeypatch):
+    absent = {"bitsandbytes"}
+    monkeypatch.setattr(language, "find_spec", lambda name: None if name in absent else name)
+    with pytest.raises(ModuleNotFoundError, match="'int8' needs bitsandbytes: pip install bitsandbytes"):
+        load_language_model("x", dtype="int8")
+    absent.add("accelerate")
+    with pytest.raises(ModuleNotFoundError, match="device 'auto' needs accelerate: pip install accelerate"):
+        load_language_model("x", device="auto")
+
+
+@pytest.fixture
+def folder(tokenizer, tmp_path):
+    tiny("llama").save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    return tmp_path
+
+
+def test_a_folder_loads_in_every_number_format_and_on_all_devices(folder, tokenizer):
+    expected = score_texts(tiny("llama"), tokenizer, TEXTS, attacks=["loss"])
+    for dtype, device, tolerance in (
+        ("auto", "auto", 1e-5),
+        ("float32", "cpu", 1e-5),
+        ("bfloat16", "auto", 0.1),
+        ("float16", "cpu", 0.05),
+    ):
+        model, own = load_language_model(folder, dtype=dtype, device=device)
+        found = score_texts(model, own, TEXTS, attacks=["loss"])
+        np.testing.assert_allclose(found, expected, rtol=tolerance)
+
+
+def test_weights_that_accelerate_keeps_elsewhere_give_the_same_scores(tokenizer):
+    """As with device="auto" where the GPUs do not hold all of the model."""
+    expected = score_texts(tiny("llama"), tokenizer, TEXTS, attacks=["loss"])
+    model = accelerate.cpu_offload(tiny("llama"), execution_device=torch.device("cpu"))
+    assert next(model.parameters()).device.type == "meta"
+    np.testing.assert_allclose(score_texts(model, tokenizer, TEXTS, attacks=["loss"]), expected, rtol=1e-5)
+
+
+def test_eight_bit_is_asked_of_the_library(folder, monkeypatch):
+    """The arguments alone: bitsandbytes is for those who have it."""
+    asked = {}
+
+    def loading(name, **options):
+        asked.update(options)
+        return tiny("llama")
+
+    monkeypatch.setattr(language, "find_spec", lambda name: name)
+    monkeypatch.setattr(language.AutoModelForCausalLM, "from_pretrained", loading)
+    load_language_model(folder, dtype="int8", device="auto", revision=None)
+    assert asked["quantization_config"].load_in_8bit
+    assert asked["device_map"] == "auto"
+    assert "dtype" not in asked
+
+
+def test_a_tokenizer_of_another_model_is_refused(tokenizer):
+    small = GPT2LMHeadModel(GPT2Config(vocab_size=60, n_embd=8, n_layer=1, n_head=1, n_positions=CONTEXT))
+    with pytest.raises(ValueError, match="the model has tokens 0 to 59; take the model's own"):
+        score_texts(small, tokenizer, TEXTS)
 
 
 STORIES = Path(os.environ.get("PAPERLIB_DATA", "")) / "stories260k"

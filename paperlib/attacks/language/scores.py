@@ -20,6 +20,7 @@ from paperlib.attacks.language.statistics import TokenStatistics, token_statisti
 from paperlib.attacks.language.windows import (
     Encoded,
     check_texts,
+    check_vocabulary,
     context_length,
     encode,
     prefix_tokens,
@@ -135,6 +136,7 @@ class _Scorer:
     ) -> list[TokenStatistics]:
         limit = context_length(model, tokenizer, self._max_length)
         before = () if prefix is None else prefix_tokens(tokenizer, prefix, limit)
+        check_vocabulary(model, encoded, before)
         special = getattr(tokenizer, "all_special_ids", ())
         return token_statistics(
             model,

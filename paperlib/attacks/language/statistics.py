@@ -280,7 +280,9 @@ def _finite(rows: Tensor, batch: Sequence[tuple[int, Window]], names: tuple[str,
 
 
 def _device(model: Any) -> torch.device:
-    return next(model.parameters()).device
+    """Where inputs go. A model whose weights accelerate keeps elsewhere moves them on by itself."""
+    found = next(model.parameters()).device
+    return torch.device("cpu") if found.type == "meta" else found
 
 
 def _processes() -> int:

@@ -115,6 +115,22 @@ def _tokens(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
     return tokenizer(list(texts), return_attention_mask=False, verbose=False)["input_ids"]
 
 
+def check_vocabulary(model: Any, encoded: Sequence[Encoded], before: Sequence[int] = ()) -> None:
+    """Whether the model knows every token.
+
+    Raises:
+        ValueError: The tokenizer gives tokens that the model has no embedding for.
+    """
+    embeddings = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
+    size = getattr(embeddings, "num_embeddings", None)
+    largest = max((max(one.tokens) for one in encoded), default=0)
+    largest = max(largest, *before, 0)
+    if size is not None and largest >= size:
+        raise ValueError(
+            f"tokenizer: gives token {largest}, the model has tokens 0 to {size - 1}; take the model's own"
+        )
+
+
 def prefix_tokens(tokenizer: Any, prefix: str, limit: int) -> tuple[int, ...]:
     """Tokens of the text that is put before every other one.
 
