@@ -49,7 +49,7 @@ def causal_neighbours(
             model that returns NaN.
 
     Source:
-        Mattern et al. (2023), section 3.2. They ask a masked model (BERT) that sees both sides, with dropout
+        Mattern et al. (2023). They ask a masked model (BERT) that sees both sides, with dropout
         on the embedding of the token in question; a causal model sees what stands before. Tokens are
         replaced here, not words.
     """
@@ -97,7 +97,7 @@ def masked_neighbours(
         ValueError: A tokenizer without a mask, and as `causal_neighbours`.
 
     Source:
-        Mattern et al. (2023), section 3.2. They put strong dropout on the embedding of the token, so that
+        Mattern et al. (2023). They put strong dropout on the embedding of the token, so that
         some of it is seen; here it is masked.
     """
     mask = getattr(tokenizer, "mask_token_id", None)
