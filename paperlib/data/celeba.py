@@ -1,0 +1,132 @@
+"""CelebA: faces with 40 attributes, from the official files in the data folder."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperlib.data.errors import unavailable
+from paperlib.data.pictures import PictureSet, Pixels
+from paperlib.io import data_folder, file_sha256
+
+SOURCE = "Liu, Luo, Wang and Tang (2015), Deep learning face attributes in the wild, CelebA"
+LICENCE = "non-commercial research; may not be passed on, so it is never fetched"
+ADDRESS = "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html"
+FOLDER = "celeba"
+IMAGES, ATTRIBUTES, PARTITION = "img_align_celeba", "list_attr_celeba.txt", "list_eval_partition.txt"
+
+
+@dataclass(frozen=True)
+class FaceList:
+    """What the two lists say.
+
+    Attributes:
+        files: Names of the pictures, shape (n,).
+        attributes: 0 or 1, shape (n, attributes).
+        names: Of the attributes.
+        part: 0 training, 1 validation, 2 test, shape (n,).
+    """
+
+    files: tuple[str, ...]
+    attributes: NDArray[np.int64]
+    names: tuple[str, ...]
+    part: NDArray[np.int64]
+
+
+def load_celeba(*, side: int = 128, limit: int | None = None) -> PictureSet:
+    """Faces, cut to the middle square and scaled, with 40 attributes.
+
+    Looks in the data folder for ``celeba/`` (or for the files themselves) in the official form: the folder
+    ``img_align_celeba`` of 178 by 218 pictures, ``list_attr_celeba.txt`` and ``list_eval_partition.txt``.
+    The training part is the official one; the rest is validation and test together.
+
+    Args:
+        side: Of the pictures, in pixels; the paper takes 128.
+        limit: Most pictures of each part, the first ones; None takes all, which are about 200,000.
+
+    Raises:
+        DataUnavailableError: The files are not there; their terms forbid to fetch them for you.
+        ValueError: A list of another form, or a picture that is missing or damaged.
+    """
+    if side < 1:
+        raise ValueError(f"side: expected 1 or more, got {side}")
+    folder = _folder()
+    faces = read_lists(folder)
+    first = [np.flatnonzero(faces.part == 0)[:limit], np.flatnonzero(faces.part > 0)[:limit]]
+    if not all(map(len, first)):
+        raise ValueError(f"{folder / PARTITION}: expected pictures of part 0 and of part 1 or 2")
+    pixels = [_read_pictures(folder, [faces.files[at] for at in rows], side) for rows in first]
+    return PictureSet(
+        train_x=pixels[0],
+        train_y=faces.attributes[first[0]],
+        test_x=pixels[1],
+        test_y=faces.attributes[first[1]],
+        name="celeba",
+        source=SOURCE,
+        licence=LICENCE,
+        sha256s={name: file_sha256(folder / name) for name in (ATTRIBUTES, PARTITION)},
+        class_names=faces.names,
+    )
+
+
+def _folder() -> Path:
+    base = data_folder()
+    for folder in (base / FOLDER, base):
+        if all((folder / name).exists() for name in (IMAGES, ATTRIBUTES, PARTITION)):
+            return folder
+    raise unavailable("CelebA", f"{FOLDER}/{IMAGES}, {ATTRIBUTES} and {PARTITION}", base, ADDRESS, [])
+
+
+def read_lists(folder: Path) -> FaceList:
+    """The official lists: attributes (-1 or 1) and parts.
+
+    Raises:
+        ValueError: Lists of another form, or that do not name the same pictures.
+    """
+    path = folder / ATTRIBUTES
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if len(lines) < 3 or not lines[0].strip().isdecimal():
+        raise ValueError(
+            f"{path}: expected the number of pictures, then the names of the attributes, then rows"
+        )
+    names, rows = tuple(lines[1].split()), [line.split() for line in lines[2:] if line.strip()]
+    if len(rows) != int(lines[0]):
+        raise ValueError(f"{path}: expected {lines[0].strip()} rows, got {len(rows)}; the file is not whole")
+    for row in rows:
+        if len(row) != len(names) + 1 or not set(row[1:]) <= {"-1", "1"}:
+            raise ValueError(
+                f"{path}: expected a name and {len(names)} times -1 or 1, got {' '.join(row[:4])}..."
+            )
+    files = tuple(row[0] for row in rows)
+    values = np.array([row[1:] for row in rows], dtype=np.int64)
+    return FaceList(files, (values + 1) // 2, names, _read_parts(folder / PARTITION, files))
+
+
+def _read_parts(path: Path, files: tuple[str, ...]) -> NDArray[np.int64]:
+    cells = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    if any(len(row) != 2 or row[1] not in ("0", "1", "2") for row in cells):
+        raise ValueError(f"{path}: expected a picture and 0, 1 or 2 in each line")
+    parts = {name: int(part) for name, part in cells}
+    if missing := [name for name in files if name not in parts]:
+        raise ValueError(f"{path}: {len(missing)} pictures have no part, such as {missing[0]}")
+    return np.array([parts[name] for name in files], dtype=np.int64)
+
+
+def _read_pictures(folder: Path, files: list[str], side: int) -> Pixels:
+    from PIL import Image, UnidentifiedImageError  # needed only here
+
+    pixels = np.empty((len(files), 3, side, side), dtype=np.uint8)
+    for at, name in enumerate(files):
+        path = folder / IMAGES / name
+        try:
+            with Image.open(path) as picture:
+                width, height = picture.size
+                cut = min(width, height)
+                left, top = (width - cut) // 2, (height - cut) // 2
+                square = picture.convert("RGB").crop((left, top, left + cut, top + cut))
+                scaled = square.resize((side, side), Image.Resampling.BILINEAR)
+        except (FileNotFoundError, UnidentifiedImageError, OSError) as error:
+            raise ValueError(f"{path}: not a readable picture ({error})") from None
+        pixels[at] = np.moveaxis(np.asarray(scaled), 2, 0)
+    return pixels

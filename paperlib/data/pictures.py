@@ -1,0 +1,120 @@
+"""`PictureSet`: pictures to train on, others from the same population, and the sets known by name."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Pixels = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PictureSet:
+    """Pictures and labels.
+
+    Args:
+        train_x: Pictures of the training part, uint8, shape (n_train, channels, side, side).
+        train_y: Their labels: int64 class numbers, shape (n_train,), or 0 and 1 per attribute, shape
+            (n_train, attributes).
+        test_x: Pictures of the rest, uint8, the same shape but for the number.
+        test_y: Their labels.
+        name: The name it was loaded by.
+        source: Who made the data, and where they can be had.
+        licence: Under which terms.
+        sha256s: Checksums of the files (or arrays) it was read from, by name.
+        class_names: Names of the classes or attributes.
+
+    Raises:
+        ValueError: Arrays of another type or of shapes that do not fit.
+    """
+
+    train_x: Pixels
+    train_y: NDArray[np.int64]
+    test_x: Pixels
+    test_y: NDArray[np.int64]
+    name: str
+    source: str
+    licence: str
+    sha256s: Mapping[str, str]
+    class_names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for part in ("train", "test"):
+            x, y = getattr(self, f"{part}_x"), getattr(self, f"{part}_y")
+            check_pictures(f"{part}_x", x)
+            if x.shape[1:] != self.train_x.shape[1:]:
+                raise ValueError(
+                    f"{part}_x: expected pictures of shape {self.train_x.shape[1:]}, got {x.shape[1:]}"
+                )
+            if len(y) != len(x) or y.dtype != np.int64 or y.ndim not in (1, 2):
+                raise ValueError(
+                    f"{part}_y: expected int64 labels for {len(x)} pictures, got {y.dtype} {y.shape}"
+                )
+
+    def __repr__(self) -> str:
+        return (
+            f"PictureSet({self.name!r}, {len(self.train_x)} training and {len(self.test_x)} other pictures "
+            f"of shape {self.train_x.shape[1:]})"
+        )
+
+    @property
+    def multi_label(self) -> bool:
+        """Whether each picture has one 0 or 1 per attribute, and not one class."""
+        return self.train_y.ndim == 2
+
+    @property
+    def outputs(self) -> int:
+        """Number of classes, or of attributes."""
+        return len(self.class_names)
+
+
+def check_pictures(name: str, pictures: NDArray[np.generic]) -> None:
+    """Refuse anything but uint8 pictures of shape (n, 1 or 3, side, side).
+
+    Raises:
+        ValueError: The message says what was given.
+
+    >>> check_pictures("x", np.zeros((2, 1, 8, 8), dtype=np.uint8))
+    """
+    shape = pictures.shape
+    if pictures.dtype != np.uint8 or pictures.ndim != 4 or shape[1] not in (1, 3) or shape[2] != shape[3]:
+        raise ValueError(
+            f"{name}: expected uint8 pictures (n, 1 or 3, side, side), got {pictures.dtype} {shape}"
+        )
+
+
+def shrink(pictures: Pixels, side: int) -> Pixels:
+    """Pictures of a smaller side, each new pixel the mean of a square of old ones.
+
+    Args:
+        pictures: Shape (n, channels, s, s).
+        side: A divisor of s.
+
+    Raises:
+        ValueError: ``side`` does not divide s.
+
+    >>> shrink(np.full((1, 1, 4, 4), 9, dtype=np.uint8), 2).shape
+    (1, 1, 2, 2)
+    """
+    check_pictures("pictures", pictures)
+    old = pictures.shape[-1]
+    if side < 1 or old % side:
+        raise ValueError(f"side: expected a divisor of {old}, got {side}")
+    blocks = pictures.reshape(*pictures.shape[:2], side, old // side, side, old // side)
+    return np.rint(blocks.mean(axis=(3, 5))).astype(np.uint8)
+
+
+def posterise(pictures: Pixels, levels: int) -> Pixels:
+    """Pictures with ``levels`` evenly spaced values, each pixel the nearest one.
+
+    Raises:
+        ValueError: ``levels`` is not 2 to 256.
+
+    >>> posterise(np.array([0, 60, 130, 255], dtype=np.uint8), 5).tolist()
+    [0, 64, 128, 255]
+    """
+    if not 2 <= levels <= 256:
+        raise ValueError(f"levels: expected 2 to 256, got {levels}")
+    steps = levels - 1
+    return np.rint(np.rint(pictures * (steps / 255)) * (255 / steps)).astype(np.uint8)

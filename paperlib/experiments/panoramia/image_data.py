@@ -1,0 +1,133 @@
+"""Pictures of PANORAMIA's tests: who is in which part, and the labels that targets are trained on."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperlib.data.picture_sets import load_pictures
+from paperlib.data.pictures import Pixels, posterise, shrink
+
+PARTS = ("generator", "members", "nonmembers", "others")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureSplit:
+    """Which pictures, and how many go where.
+
+    Attributes:
+        dataset: A name of ``paperlib.data.picture_sets.PICTURES``.
+        side: Pixels along a side after averaging squares; None keeps the pictures' own.
+        levels: Grey values per channel, 2 to 256.
+        generator: Pictures of D_G, which the generator is trained on.
+        members: Pictures of D_in.
+        nonmembers: Real pictures that no target sees.
+        others: Pictures in the place of the members where a null target is trained; 0 where there is none.
+        label_noise: Share of all pictures, real and generated, whose class is drawn anew, in [0, 1].
+        seed: Of the parts and the labels.
+    """
+
+    dataset: str = "mnist5k"
+    side: int | None = 7
+    levels: int = 5
+    generator: int = 1400
+    members: int = 1200
+    nonmembers: int = 1200
+    others: int = 1200
+    label_noise: float = 0.3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.label_noise <= 1:
+            raise ValueError(f"label_noise: expected a share in [0, 1], got {self.label_noise}")
+        for name, least in (("generator", 2), ("members", 2), ("nonmembers", 0), ("others", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name}: expected {least} or more, got {getattr(self, name)}")
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Pictures, their true labels, and the labels given to models.
+
+    Attributes:
+        x: uint8, shape (n, channels, side, side).
+        true: Class numbers (n,), or 0 and 1 per attribute (n, attributes).
+        y: The same with noise.
+    """
+
+    x: Pixels
+    true: NDArray[np.int64]
+    y: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+
+@dataclass(frozen=True, eq=False)
+class Pictures:
+    """The parts of a data set.
+
+    Attributes:
+        parts: "generator", "members", "nonmembers" and "others" to their pictures.
+        outputs: Classes, or attributes.
+        name: Of the data set.
+        source: Of the data set.
+        sha256s: Of its files.
+    """
+
+    parts: dict[str, Labelled]
+    outputs: int
+    name: str
+    source: str
+    sha256s: dict[str, str]
+
+    @property
+    def multi_label(self) -> bool:
+        """Whether each picture has several labels."""
+        return self.parts["members"].y.ndim == 2
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of a picture: channels, side, side."""
+        return self.parts["members"].x.shape[1:]
+
+
+def split_pictures(split: PictureSplit) -> Pictures:
+    """Load pictures, and deal them out at random; training and test part of the data set are one pool.
+
+    Raises:
+        ValueError: An unknown data set, or fewer pictures than asked for.
+        DataUnavailableError: Its files are not on this machine and cannot be fetched.
+
+    >>> pictures = split_pictures(PictureSplit(generator=10, members=8, nonmembers=6, others=4))
+    >>> [len(pictures.parts[part]) for part in PARTS], pictures.shape
+    ([10, 8, 6, 4], (1, 7, 7))
+    """
+    loaded = load_pictures(split.dataset)
+    x, y = np.concatenate([loaded.train_x, loaded.test_x]), np.concatenate([loaded.train_y, loaded.test_y])
+    sizes = [getattr(split, part) for part in PARTS]
+    if sum(sizes) > len(x):
+        raise ValueError(
+            f"members: {split.dataset} has {len(x)} pictures, and {sum(sizes)} were asked for "
+            f"({', '.join(f'{part} {size}' for part, size in zip(PARTS, sizes, strict=True))})"
+        )
+    rng = np.random.default_rng(split.seed)
+    rows = np.split(rng.permutation(len(x))[: sum(sizes)], np.cumsum(sizes)[:-1])
+    parts = {}
+    for part, chosen in zip(PARTS, rows, strict=True):
+        pixels = x[chosen] if split.side is None else shrink(x[chosen], split.side)
+        given = noisy_labels(y[chosen], split.label_noise, loaded.outputs, rng)
+        parts[part] = Labelled(posterise(pixels, split.levels), y[chosen], given)
+    return Pictures(parts, loaded.outputs, loaded.name, loaded.source, dict(loaded.sha256s))
+
+
+def noisy_labels(
+    labels: NDArray[np.int64], share: float, classes: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Labels of which a share is drawn anew: any class alike, or any attribute by a fair coin.
+
+    >>> noisy_labels(np.zeros(3, dtype=np.int64), 0.0, 10, np.random.default_rng(0)).tolist()
+    [0, 0, 0]
+    """
+    drawn = rng.integers(0, 2 if labels.ndim == 2 else classes, labels.shape)
+    return np.where(rng.random(labels.shape) < share, drawn, labels)

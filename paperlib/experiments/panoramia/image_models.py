@@ -1,0 +1,260 @@
+"""Targets, helpers and the labeler of the tests on pictures, and what they say of pictures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from paperlib.core import FloatArray, check_choice
+from paperlib.experiments.panoramia.image_data import Labelled, Pictures
+from paperlib.models.images import (
+    ImageArchitecture,
+    as_input,
+    build_image_model,
+    picture_logits,
+    picture_losses,
+)
+from paperlib.training import TrainingConfig, fit_dp, noise_for
+from paperlib.training.pictures import PictureTraining, fit_pictures
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageTarget:
+    """A model to be audited.
+
+    Attributes:
+        name: What tables call it.
+        architecture: A name of ``paperlib.models.images.ARCHITECTURES``.
+        epochs: Passes over its training data.
+        width: Of "mlp", "cnn" and "cnn4".
+        null: Train it on other pictures in the place of the members: an audit must find nothing.
+        dp_epsilon: Train it with DP-SGD at this epsilon; None trains without.
+        dp_delta: Of DP-SGD.
+        clip_norm: Of DP-SGD.
+        batch_size: Pictures in a batch.
+        learning_rate: Above 0.
+        optimizer: "adam" or "sgd".
+        weight_decay: 0 or more; not with DP-SGD.
+        schedule: "constant" or "cosine"; not with DP-SGD. Targets with "cosine" are runs of their own.
+        augment: Flips and shifts; not with DP-SGD.
+        group_norm: Group norm for batch norm; taken with DP-SGD in any case.
+        pretrained: Start from ImageNet weights.
+        precision: "float32" or "bfloat16".
+        compile: Compile the forward pass.
+        seed: Of parameters and batches.
+    """
+
+    name: str
+    architecture: str = "cnn"
+    epochs: int
+    width: int = 16
+    null: bool = False
+    dp_epsilon: float | None = None
+    dp_delta: float = 1e-5
+    clip_norm: float = 1.0
+    batch_size: int = 32
+    learning_rate: float = 1e-3
+    optimizer: str = "adam"
+    weight_decay: float = 0.0
+    schedule: str = "constant"
+    augment: bool = False
+    group_norm: bool = False
+    pretrained: bool = False
+    precision: str = "float32"
+    compile: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1:
+            raise ValueError(f"epochs: expected 1 or more, got {self.epochs}")
+        if self.dp_epsilon is not None and not 0 < self.dp_epsilon < np.inf:
+            raise ValueError(f"dp_epsilon: expected a finite number above 0, or None, got {self.dp_epsilon}")
+
+    @property
+    def run(self) -> "ImageTarget":
+        """The training run that this target is a moment of: without a name, and without epochs if it may."""
+        one_run = self.dp_epsilon is None and self.schedule == "constant"
+        return replace(self, name="", epochs=1 if one_run else self.epochs)
+
+    def row(self) -> dict[str, Any]:
+        """Its settings in the table of targets."""
+        return {
+            "target": self.name,
+            "null": self.null,
+            "epochs": self.epochs,
+            "dp_epsilon": np.nan if self.dp_epsilon is None else self.dp_epsilon,
+            "architecture": self.architecture,
+            "width": self.width,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageHelper:
+    """A model that the baseline may ask.
+
+    Attributes:
+        name: "synthetic" is the paper's: what its baseline sees.
+        data: "synthetic", generated pictures, or "real", those the generator was trained on.
+        architecture: A name of ``paperlib.models.images.ARCHITECTURES``.
+        width: Of "mlp", "cnn" and "cnn4".
+        epochs: Passes over its training data.
+        batch_size: Pictures in a batch.
+        learning_rate: Above 0.
+        augment: Flips and shifts.
+        seed: Of parameters and batches.
+    """
+
+    name: str
+    data: str
+    architecture: str = "cnn"
+    width: int = 16
+    epochs: int = 15
+    batch_size: int = 64
+    learning_rate: float = 1e-3
+    augment: bool = False
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        check_choice("data", self.data, ("synthetic", "real"))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedHelper:
+    """A helper after training."""
+
+    module: nn.Module
+
+    def labels(self, x: NDArray[np.uint8], *, multi_label: bool) -> NDArray[np.int64]:
+        """The most likely class of each picture, or whether each attribute is likelier than not."""
+        logits = picture_logits(self.module, x)
+        return (logits > 0).long().numpy() if multi_label else logits.argmax(dim=1).numpy()
+
+
+def train_helper(
+    helper: ImageHelper, x: NDArray[np.uint8], y: NDArray[np.int64], outputs: int
+) -> FittedHelper:
+    """Train a helper or the labeler."""
+    module = _built(helper, x, outputs)
+    config = PictureTraining(
+        epochs=helper.epochs,
+        batch_size=helper.batch_size,
+        learning_rate=helper.learning_rate,
+        augment=helper.augment,
+        seed=helper.seed,
+    )
+    return FittedHelper(fit_pictures(module, x, y, config=config).module)
+
+
+def run_target(
+    target: ImageTarget, epochs: Sequence[int], pictures: Pictures, asked: Mapping[str, Labelled]
+) -> dict[str, NDArray[Any]]:
+    """Train a target on D_G and the members, and ask it after some epochs.
+
+    A null target has the part "others" in the members' place.
+
+    Args:
+        target: Whose epochs do not matter here.
+        epochs: When it is asked.
+        pictures: The real pictures.
+        asked: What it is asked about.
+
+    Returns:
+        "EPOCHS/KIND" to its answers, and "EPOCHS/metric/NAME" to train_metric and test_metric (accuracy),
+        train_loss and test_loss (nats).
+    """
+    parts = [pictures.parts["generator"], pictures.parts["others" if target.null else "members"]]
+    x, y = (np.concatenate([getattr(part, name) for part in parts]) for name in ("x", "y"))
+    if target.dp_epsilon is not None and y.ndim > 1:
+        raise ValueError("dp_epsilon: expected None for pictures with several labels")
+    modules = _trained_dp(target, x, y, pictures.outputs, epochs[-1])
+    if modules is None:
+        modules = _trained(target, x, y, pictures.outputs, epochs)
+    found: dict[str, NDArray[Any]] = {}
+    for epoch, module in modules.items():
+        found |= {
+            f"{epoch}/{kind}": answers(module, part.x, part.y) for kind, part in asked.items() if len(part)
+        }
+        metrics = _metrics(module, Labelled(x, y, y), pictures.parts["nonmembers"])
+        found |= {f"{epoch}/metric/{name}": np.array(value) for name, value in metrics.items()}
+    return found
+
+
+def answers(module: nn.Module, x: NDArray[np.uint8], y: NDArray[np.int64]) -> FloatArray:
+    """What an attack is told of each picture: its loss, and the least loss of any label; shape (n, 2)."""
+    logits = picture_logits(module, x)
+    guess = (logits > 0).long() if y.ndim == 2 else logits.argmax(dim=1)
+    losses = [picture_losses(logits, labels).numpy() for labels in (y, guess)]
+    return np.stack(losses, axis=1)
+
+
+def _metrics(module: nn.Module, trained_on: Labelled, held_out: Labelled) -> dict[str, float]:
+    """Accuracy and mean loss on the labels as given; on attributes the share that is right."""
+    found = {}
+    for name, part in (("train", trained_on), ("test", held_out)):
+        if not len(part):
+            found |= {f"{name}_metric": np.nan, f"{name}_loss": np.nan}
+            continue
+        logits = picture_logits(module, part.x)
+        guess = (logits > 0).long() if part.y.ndim == 2 else logits.argmax(dim=1)
+        found[f"{name}_metric"] = float((guess.numpy() == part.y).mean())
+        found[f"{name}_loss"] = float(picture_losses(logits, part.y).mean())
+    return found
+
+
+def _built(wanted: ImageTarget | ImageHelper, x: NDArray[np.uint8], outputs: int) -> nn.Module:
+    private = isinstance(wanted, ImageTarget) and wanted.dp_epsilon is not None
+    return build_image_model(
+        ImageArchitecture(
+            name=wanted.architecture,
+            channels=x.shape[1],
+            side=x.shape[2],
+            outputs=outputs,
+            width=wanted.width,
+            group_norm=private or (isinstance(wanted, ImageTarget) and wanted.group_norm),
+            pretrained=isinstance(wanted, ImageTarget) and wanted.pretrained,
+            seed=wanted.seed,
+        )
+    )
+
+
+def _trained(
+    target: ImageTarget, x: NDArray[np.uint8], y: NDArray[np.int64], outputs: int, epochs: Sequence[int]
+) -> dict[int, nn.Module]:
+    config = PictureTraining(
+        epochs=max(epochs),
+        batch_size=target.batch_size,
+        optimizer=target.optimizer,
+        learning_rate=target.learning_rate,
+        weight_decay=target.weight_decay,
+        schedule=target.schedule,
+        augment=target.augment,
+        precision=target.precision,
+        channels_last=target.precision == "bfloat16",
+        compile=target.compile,
+        seed=target.seed,
+    )
+    return fit_pictures(_built(target, x, outputs), x, y, config=config, snapshots=epochs).snapshots
+
+
+def _trained_dp(
+    target: ImageTarget, x: NDArray[np.uint8], y: NDArray[np.int64], outputs: int, epochs: int
+) -> dict[int, nn.Module] | None:
+    """With DP-SGD and the least noise that keeps the epsilon asked for; None for a target without DP."""
+    if target.dp_epsilon is None:
+        return None
+    plain = TrainingConfig(
+        epochs=epochs,
+        batch_size=target.batch_size,
+        optimizer=target.optimizer,
+        learning_rate=target.learning_rate,
+        momentum=0.9 if target.optimizer == "sgd" else 0.0,
+        clip_norm=target.clip_norm,
+        seed=target.seed,
+    )
+    noise = noise_for(target.dp_epsilon, plain.sampling_rate(len(x)), plain.steps(len(x)), target.dp_delta)
+    config = replace(plain, noise_multiplier=noise)
+    fitted = fit_dp(_built(target, x, outputs), as_input(x), y, config=config)
+    return {epochs: fitted.module}

@@ -1,0 +1,307 @@
+"""PANORAMIA on pictures: the pools of members, generated and other real pictures.
+
+Every stage is kept on disk by its own configuration: other targets do not train the generator anew, and other
+attacks train nothing anew.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from paperlib.core import FloatArray, check_choice
+from paperlib.experiments.panoramia.checks import copies
+from paperlib.experiments.panoramia.image_data import (
+    Labelled,
+    Pictures,
+    PictureSplit,
+    noisy_labels,
+    split_pictures,
+)
+from paperlib.experiments.panoramia.image_models import (
+    ImageHelper,
+    ImageTarget,
+    answers,
+    run_target,
+    train_helper,
+)
+from paperlib.experiments.panoramia.pools import Pool, Pools, cached_pools, pools_cache
+from paperlib.generators.image_quality import FakeFilter, kernel_distance
+from paperlib.generators.images import FlowConfig
+from paperlib.io import code_tag
+from paperlib.models.images import picture_features
+from paperlib.report import used_data
+
+_GENERATOR_CODE = (
+    "paperlib.data.pictures",
+    "paperlib.generators.images",
+    "paperlib.generators.image_quality",
+    "paperlib.experiments.panoramia.image_data",
+    "paperlib.models.images",
+    "paperlib.training.pictures",
+)
+_MODEL_CODE = (*_GENERATOR_CODE, "paperlib.experiments.panoramia.image_models", "paperlib.training.dp")
+KINDS = ("members", "generated", "nonmembers")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageConfig:
+    """What pools of pictures are made of.
+
+    Attributes:
+        split: The pictures, and how many go where.
+        generator: How the generator is made.
+        fakes: The filter that drops obvious fakes.
+        generated: Pictures of D_out, which nothing has seen before the audit.
+        helper_pictures: Generated pictures that the synthetic helper is trained on.
+        labels: Of generated pictures: "class", the one the generator was asked for, or "labeler", what a
+            classifier trained on D_G says. Pictures with several labels need the labeler.
+        labeler: The classifier trained on D_G with true labels; it labels, and its features measure quality.
+        helpers: Helper models.
+        targets: Target models.
+        seed: Of the generator's draws and of the labels of generated pictures.
+
+    >>> ImageConfig(targets=(ImageTarget(name="cnn 5", epochs=5),)).generated
+    1200
+    """
+
+    split: PictureSplit = field(default_factory=PictureSplit)
+    generator: FlowConfig = field(default_factory=lambda: FlowConfig(levels=5))
+    fakes: FakeFilter = field(default_factory=FakeFilter)
+    generated: int = 1200
+    helper_pictures: int = 2400
+    labels: str = "class"
+    labeler: ImageHelper = field(default_factory=lambda: ImageHelper(name="labeler", data="real"))
+    helpers: tuple[ImageHelper, ...] = field(
+        default_factory=lambda: (
+            ImageHelper(name="synthetic", data="synthetic"),
+            ImageHelper(name="real", data="real"),
+        )
+    )
+    targets: tuple[ImageTarget, ...]
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice("labels", self.labels, ("class", "labeler"))
+        for role, given in (("targets", self.targets), ("helpers", self.helpers)):
+            names = [one.name for one in given]
+            if len(set(names)) < len(names):
+                raise ValueError(f"{role}: expected different names, got {names}")
+        if not self.targets:
+            raise ValueError("targets: expected at least one, got none")
+        if self.generator.levels != self.split.levels:
+            raise ValueError(
+                f"generator: expected levels {self.split.levels} as in split, got {self.generator.levels}"
+            )
+        if any(target.null for target in self.targets) and not self.split.others:
+            raise ValueError("split: expected others above 0, which the null target is trained on, got 0")
+        for name in ("generated", "helper_pictures"):
+            if getattr(self, name) < 2:
+                raise ValueError(f"{name}: expected 2 or more, got {getattr(self, name)}")
+
+
+@dataclass(frozen=True, eq=False)
+class Generated:
+    """What the generator gave.
+
+    Attributes:
+        audit: D_out.
+        helper: What the synthetic helper is trained on.
+        quality: Numbers about it, by name.
+        losses: Of the generator over its training.
+    """
+
+    audit: Labelled
+    helper: Labelled
+    quality: dict[str, float]
+    losses: FloatArray
+
+
+def image_pools(config: ImageConfig) -> Pools:
+    """Train what has to be trained, and ask every model about every picture.
+
+    Raises:
+        ValueError: Options that do not fit one another, or too few pictures.
+        DataUnavailableError: The pictures are not on this machine and cannot be fetched.
+    """
+    pictures = load_split(config)
+
+    def build() -> Pools:
+        made = generated_pictures(config, pictures)
+        sets = {
+            "members": pictures.parts["members"],
+            "generated": made.audit,
+            "nonmembers": pictures.parts["nonmembers"],
+        }
+        helpers = {
+            helper.name: _helper_answers(config, helper, pictures, made, sets) for helper in config.helpers
+        }
+        targets, rows = _target_answers(config, pictures, sets)
+        pools = {
+            kind: Pool(
+                sets[kind].x,
+                {name: found[kind] for name, found in helpers.items()},
+                {name: found[kind] for name, found in targets.items()},
+            )
+            for kind in KINDS
+            if len(sets[kind])
+        }
+        warnings = copies(
+            made.audit.x, pictures.parts["generator"].x, pictures.parts["nonmembers"].x
+        ).warnings
+        return Pools(
+            pools["members"], pools["generated"], pools.get("nonmembers"), pd.DataFrame(rows), warnings
+        )
+
+    key = {"images": _json(config), "data": pictures.sha256s}
+    return cached_pools(key, build, code=(*_MODEL_CODE, __name__))
+
+
+def load_split(config: ImageConfig) -> Pictures:
+    """The real pictures, dealt out; noted as used data."""
+    pictures = split_pictures(config.split)
+    if config.labels == "class" and pictures.multi_label:
+        raise ValueError(
+            f"labels: expected 'labeler' for {pictures.name}, whose pictures have several labels"
+        )
+    used_data(pictures.name, np.concatenate([part.x for part in pictures.parts.values()]))
+    return pictures
+
+
+def generated_pictures(config: ImageConfig, pictures: Pictures) -> Generated:
+    """Train the generator on D_G, draw pictures, drop obvious fakes, and label the rest."""
+    key = {
+        "stage": "generated pictures",
+        "config": {
+            name: value for name, value in _json(config).items() if name not in ("targets", "helpers")
+        },
+        "data": pictures.sha256s,
+        "code": code_tag(*_GENERATOR_CODE, "paperlib.experiments.panoramia.image_models"),
+    }
+    arrays = pools_cache().get(key, lambda: _generate(config, pictures))
+    parts = {
+        name: Labelled(*(arrays[f"{name}/{field}"] for field in ("x", "true", "y")))
+        for name in ("audit", "helper")
+    }
+    quality = dict(zip(map(str, arrays["quality/names"]), map(float, arrays["quality/values"]), strict=True))
+    return Generated(parts["audit"], parts["helper"], quality, arrays["losses"])
+
+
+def _generate(config: ImageConfig, pictures: Pictures) -> dict[str, NDArray[Any]]:
+    real = pictures.parts["generator"]
+    classes = 1 if pictures.multi_label else pictures.outputs
+    known = np.zeros(len(real), dtype=np.int64) if pictures.multi_label else real.true
+    flow = config.generator.fit(real.x, known, classes=classes)
+    seeds = np.random.SeedSequence(config.seed).generate_state(4)
+    drawn, _ = flow.sample(len(real), int(seeds[0]))
+    fakes = config.fakes.fit(real.x, drawn, seed=int(seeds[1]) % 2**31)
+    wanted = config.generated + config.helper_pictures
+    x, true, share = _kept(flow, fakes, wanted, int(seeds[2]))
+    labeler = train_helper(config.labeler, real.x, real.true, pictures.outputs)
+    if config.labels == "labeler":
+        true = labeler.labels(x, multi_label=pictures.multi_label)
+    rng = np.random.default_rng(int(seeds[3]))
+    y = noisy_labels(true, config.split.label_noise, pictures.outputs, rng)
+    quality = {"kept": share, **_quality(labeler.module, pictures, x[: config.generated])}
+    arrays: dict[str, NDArray[Any]] = {"losses": np.array(flow.losses)}
+    for name, rows in (("audit", slice(config.generated)), ("helper", slice(config.generated, None))):
+        arrays |= {f"{name}/x": x[rows], f"{name}/true": true[rows], f"{name}/y": y[rows]}
+    names, values = list(quality), list(quality.values())
+    return arrays | {"quality/names": np.array(names), "quality/values": np.array(values)}
+
+
+def _kept(
+    flow: Any, fakes: Any, wanted: int, seed: int
+) -> tuple[NDArray[np.uint8], NDArray[np.int64], float]:
+    """As many pictures as wanted that pass the filter, and the share that does."""
+    xs, ys, drawn, have = [], [], 0, 0
+    while have < wanted:
+        x, y = flow.sample(wanted, seed + drawn)
+        keeps = fakes.keeps(x)
+        drawn, have = drawn + wanted, have + int(keeps.sum())
+        xs.append(x[keeps])
+        ys.append(y[keeps])
+        if drawn > 20 * wanted:
+            raise ValueError(
+                f"fakes: the filter keeps only {have / drawn:.1%} of the pictures; raise its threshold, or "
+                "train the generator longer"
+            )
+    return np.concatenate(xs)[:wanted], np.concatenate(ys)[:wanted], have / drawn
+
+
+def _quality(module: Any, pictures: Pictures, generated: NDArray[np.uint8]) -> dict[str, float]:
+    """Kernel distance to the members of generated pictures, and of other real ones, on labeler features."""
+    members = picture_features(module, pictures.parts["members"].x).numpy()
+    found = {}
+    for name, x in (("generated", generated), ("nonmembers", pictures.parts["nonmembers"].x)):
+        if len(x) < 2:
+            continue
+        value, error = kernel_distance(members, picture_features(module, x).numpy())
+        found |= {f"kid {name}": value, f"kid {name} error": error}
+    return found
+
+
+def _helper_answers(
+    config: ImageConfig,
+    helper: ImageHelper,
+    pictures: Pictures,
+    made: Generated,
+    sets: Mapping[str, Labelled],
+) -> dict[str, FloatArray]:
+    data = made.helper if helper.data == "synthetic" else pictures.parts["generator"]
+
+    def compute() -> dict[str, FloatArray]:
+        module = train_helper(helper, data.x, data.y, pictures.outputs).module
+        return {kind: answers(module, part.x, part.y) for kind, part in sets.items() if len(part)}
+
+    return pools_cache().get(_model_key(config, pictures, asdict(helper), "helper"), compute)
+
+
+def _target_answers(
+    config: ImageConfig, pictures: Pictures, sets: Mapping[str, Labelled]
+) -> tuple[dict[str, dict[str, FloatArray]], list[dict[str, Any]]]:
+    """Targets that differ in epochs alone are one run, looked at on its way."""
+    found: dict[str, dict[str, FloatArray]] = {}
+    rows: dict[str, dict[str, Any]] = {}
+    for run in sorted({target.run for target in config.targets}, key=repr):
+        targets = [target for target in config.targets if target.run == run]
+        epochs = tuple(sorted({target.epochs for target in targets}))
+
+        def compute(run: ImageTarget = run, epochs: tuple[int, ...] = epochs) -> dict[str, NDArray[Any]]:
+            return run_target(run, epochs, pictures, sets)
+
+        about = {**asdict(run), "epochs": list(epochs)}
+        arrays = pools_cache().get(_model_key(config, pictures, about, "target"), compute)
+        for target in targets:
+            prefix = f"{target.epochs}/"
+            found[target.name] = {
+                kind: arrays[f"{prefix}{kind}"] for kind in KINDS if f"{prefix}{kind}" in arrays
+            }
+            rows[target.name] = target.row() | {
+                name.removeprefix(f"{prefix}metric/"): float(value)
+                for name, value in arrays.items()
+                if name.startswith(f"{prefix}metric/")
+            }
+    order = [target.name for target in config.targets]
+    return {name: found[name] for name in order}, [rows[name] for name in order]
+
+
+def _model_key(
+    config: ImageConfig, pictures: Pictures, about: Mapping[str, Any], stage: str
+) -> dict[str, Any]:
+    """A model's answers depend on the pictures asked about, so on the generator too."""
+    rest = _json(replace(config, targets=config.targets[:1], helpers=()))
+    return {
+        "stage": stage,
+        "about": dict(about),
+        "config": {name: value for name, value in rest.items() if name not in ("targets", "helpers")},
+        "data": pictures.sha256s,
+        "code": code_tag(*_MODEL_CODE),
+    }
+
+
+def _json(config: ImageConfig) -> dict[str, Any]:
+    return asdict(config)

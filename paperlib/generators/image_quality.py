@@ -1,0 +1,140 @@
+"""How good generated pictures are: the filter that drops obvious fakes, and the kernel distance."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from torch import nn
+
+from paperlib.core import FloatArray
+from paperlib.models.images import ImageArchitecture, build_image_model, picture_logits
+from paperlib.training.pictures import PictureTraining, fit_pictures
+
+
+@dataclass(frozen=True, kw_only=True)
+class FakeFilter:
+    """A vanilla classifier of real and generated pictures, which drops fakes it is sure of.
+
+    Attributes:
+        threshold: Drop a generated picture whose chance of being generated lies above this, in (0.5, 1];
+            1 drops nothing and trains nothing.
+        architecture: Of the classifier.
+        width: Of "mlp", "cnn" and "cnn4".
+        epochs: Passes over the real and as many generated pictures.
+
+    Source:
+        PANORAMIA, appendix C.1, Generator.
+    """
+
+    threshold: float = 0.8
+    architecture: str = "cnn"
+    width: int = 16
+    epochs: int = 8
+
+    def __post_init__(self) -> None:
+        if not 0.5 < self.threshold <= 1:
+            raise ValueError(f"threshold: expected (0.5, 1], got {self.threshold}")
+
+    def fit(self, real: Any, generated: Any, *, seed: int = 0, progress: bool = True) -> "FittedFilter":
+        """Train on what the generator was trained on, and on pictures of its own for nothing else.
+
+        Args:
+            real: uint8, shape (n, channels, side, side).
+            generated: The same of generated pictures.
+            seed: Of the classifier.
+            progress: Whether to show a bar.
+        """
+        if self.threshold == 1:
+            return FittedFilter(None, self.threshold)
+        x = np.concatenate([real, generated])
+        y = np.arange(len(x)) >= len(real)
+        network = build_image_model(
+            ImageArchitecture(
+                name=self.architecture,
+                channels=x.shape[1],
+                side=x.shape[2],
+                outputs=2,
+                width=self.width,
+                seed=seed,
+            )
+        )
+        config = PictureTraining(epochs=self.epochs, weight_decay=1e-2, seed=seed)
+        return FittedFilter(
+            fit_pictures(network, x, y, config=config, progress=progress).module, self.threshold
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FittedFilter:
+    """The filter after training.
+
+    Attributes:
+        module: The classifier, or None where nothing is dropped.
+        threshold: Above which chance of being generated a picture is dropped.
+    """
+
+    module: nn.Module | None
+    threshold: float
+
+    def keeps(self, pictures: Any) -> NDArray[np.bool_]:
+        """Which pictures stay, shape (n,)."""
+        if self.module is None:
+            return np.ones(len(pictures), dtype=bool)
+        chances = picture_logits(self.module, pictures).softmax(dim=1)[:, 1]
+        return chances.numpy() <= self.threshold
+
+
+def kernel_distance(
+    first: ArrayLike, second: ArrayLike, *, subset: int = 500, subsets: int = 10, seed: int = 0
+) -> tuple[float, float]:
+    """Kernel distance of two samples of features: 0 on average if both come from one distribution.
+
+    The squared maximum mean discrepancy with the kernel (x y / d + 1)^3, without bias, averaged over random
+    subsets. With features of an Inception network this is KID; here the caller says which features.
+
+    Args:
+        first: Shape (n, d).
+        second: Shape (m, d).
+        subset: Points of each in a subset, at most.
+        subsets: Number of subsets.
+        seed: Of the subsets.
+
+    Returns:
+        Mean over subsets, and its standard error.
+
+    Raises:
+        ValueError: Fewer than two points, or widths that differ.
+
+    Source:
+        Binkowski, Sutherland, Arbel and Gretton (2018), arXiv:1801.01401, section 4.
+
+    >>> rng = np.random.default_rng(0)
+    >>> bool(abs(kernel_distance(rng.normal(size=(400, 3)), rng.normal(size=(400, 3)))[0]) < 0.05)
+    True
+    """
+    x, y = (np.asarray(values, dtype=np.float64) for values in (first, second))
+    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1] or min(len(x), len(y)) < 2:
+        raise ValueError(
+            f"first, second: expected (n, d) and (m, d), 2 rows or more, got {x.shape} and {y.shape}"
+        )
+    size = min(subset, len(x), len(y))
+    rng = np.random.default_rng(seed)
+    values = [
+        _discrepancy(x[rng.permutation(len(x))[:size]], y[rng.permutation(len(y))[:size]])
+        for _ in range(subsets)
+    ]
+    spread = np.std(values, ddof=1) / np.sqrt(subsets) if subsets > 1 else np.nan
+    return float(np.mean(values)), float(spread)
+
+
+def _discrepancy(x: FloatArray, y: FloatArray) -> float:
+    n = len(x)
+    within = [
+        ((kernel.sum() - np.trace(kernel)) / (n * (n - 1))) for kernel in (_kernel(x, x), _kernel(y, y))
+    ]
+    return float(sum(within) - 2 * _kernel(x, y).mean())
+
+
+def _kernel(x: FloatArray, y: FloatArray) -> FloatArray:
+    return (x @ y.T / x.shape[1] + 1) ** 3

@@ -1,0 +1,323 @@
+"""Pictures of a class, drawn by a rectified flow: straight lines from noise to pictures.
+
+The paper's generator is StyleGAN2, which is not packaged. A rectified flow learns, at each point between
+noise and a picture, the direction from the one to the other; drawing follows it from noise. Two networks are
+on offer: diffusers' `UNet2DModel` for pictures like CIFAR's, and a multi-layer perceptron for pictures of a
+few dozen pixels, where it is many times faster.
+"""
+
+import copy
+import math
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.functional import silu
+from torch.optim.swa_utils import get_ema_multi_avg_fn
+
+from paperlib.core import check_choice
+from paperlib.models.arrays import check_labels
+from paperlib.models.images import as_input
+from paperlib.training.batches import generator as seeded_generator
+from paperlib.training.examples import default_device
+from paperlib.training.fit import TrainingDiverged
+from paperlib.training.progress import progress_bar
+
+NETWORKS = ("mlp", "unet")
+SAMPLERS = ("heun", "euler")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowConfig:
+    """How the generator is made.
+
+    Attributes:
+        network: "mlp" or "unet".
+        width: Hidden units of the MLP; channels of the U-Net's first block, a multiple of 8.
+        blocks: Residual blocks of the MLP; levels of the U-Net, whose channels double after the first.
+        steps: Training steps, 1 or more.
+        batch_size: Pictures in a step.
+        learning_rate: Peak of a one-cycle schedule.
+        average: Weight of the past in the running mean of parameters that is drawn from, in [0, 1).
+        dequantise: Uniform noise on the training pixels, in units of the gap between grey values.
+        levels: Evenly spaced grey values of the pictures, 2 to 256; drawn pixels are rounded to them.
+        sampler: "heun" (second order) or "euler".
+        sampler_steps: Steps from noise to picture.
+        precision: "float32", or "bfloat16" to train and draw under autocast.
+        compile: Compile the network (worth it for long runs on a GPU).
+        seed: Of the parameters and the training.
+
+    Source:
+        Liu, Gong and Liu (2023), Flow straight and fast, arXiv:2209.03003; times drawn by a logistic normal,
+        Esser et al. (2024), arXiv:2403.03206.
+    """
+
+    network: str = "mlp"
+    width: int = 192
+    blocks: int = 2
+    steps: int = 2000
+    batch_size: int = 128
+    learning_rate: float = 2e-3
+    average: float = 0.98
+    dequantise: float = 0.0
+    levels: int = 256
+    sampler: str = "heun"
+    sampler_steps: int = 25
+    precision: str = "float32"
+    compile: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice("network", self.network, NETWORKS)
+        check_choice("sampler", self.sampler, SAMPLERS)
+        check_choice("precision", self.precision, ("float32", "bfloat16"))
+        for name in ("width", "blocks", "steps", "batch_size", "sampler_steps"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: expected 1 or more, got {getattr(self, name)}")
+        if not 0 <= self.average < 1:
+            raise ValueError(f"average: expected [0, 1), got {self.average}")
+        if not 2 <= self.levels <= 256:
+            raise ValueError(f"levels: expected 2 to 256, got {self.levels}")
+
+    def fit(
+        self,
+        pictures: Any,
+        labels: Any,
+        *,
+        classes: int,
+        device: torch.device | str | None = None,
+        progress: bool = True,
+    ) -> "FittedFlow":
+        """Train on pictures and their classes.
+
+        Args:
+            pictures: uint8, shape (n, channels, side, side).
+            labels: Class numbers, shape (n,); all 0 for a generator without classes.
+            classes: Number of classes.
+            device: With None, CUDA where there is one, else the CPU.
+            progress: Whether to show a bar.
+
+        Raises:
+            ValueError: Pictures or labels that do not fit.
+            TrainingDiverged: The loss stopped being finite.
+        """
+        place = default_device(device)
+        x = as_input(pictures).to(place)
+        if not len(x):
+            raise ValueError("pictures: expected at least one, got none")
+        y = check_labels(labels, classes, len(x)).to(place)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            network = _network(self, tuple(x.shape[1:]), classes).to(place)
+        averaged, losses = _train(self, network, x, y, progress=progress)
+        shares = torch.bincount(y, minlength=classes).double().cpu() / len(y)
+        return FittedFlow(averaged, self, tuple(x.shape[1:]), shares.numpy(), losses)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedFlow:
+    """A trained generator.
+
+    Attributes:
+        network: Takes points (B, channels, side, side), times (B,) and classes (B,); returns velocities.
+        config: How it was made.
+        shape: Of a picture: channels, side, side.
+        shares: Of each class in the training data, shape (classes,).
+        losses: Mean squared error of each tenth of the training.
+    """
+
+    network: nn.Module
+    config: FlowConfig
+    shape: tuple[int, ...]
+    shares: NDArray[np.float64]
+    losses: tuple[float, ...] = field(default=())
+
+    def sample(self, n: int, seed: int, *, batch: int = 1024) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Draw pictures, their classes as frequent as in the training data.
+
+        Args:
+            n: How many.
+            seed: Of the classes and the noise; on one device equal seeds give equal pictures.
+            batch: Pictures at a time; part of what is drawn on a GPU, not of its distribution.
+
+        Returns:
+            Pictures, uint8, shape (n, channels, side, side), and class numbers, shape (n,).
+        """
+        if n < 1:
+            raise ValueError(f"n: expected 1 or more, got {n}")
+        labels = np.random.default_rng(seed).choice(len(self.shares), size=n, p=self.shares)
+        noise = torch.randn(n, *self.shape, generator=torch.Generator().manual_seed(seed))
+        device = next(self.network.parameters()).device
+        parts = [
+            self._drawn(start.to(device), torch.from_numpy(classes).to(device)).cpu()
+            for start, classes in zip(
+                noise.split(batch), np.split(labels, range(batch, n, batch)), strict=True
+            )
+        ]
+        return _to_pixels(torch.cat(parts), self.config.levels), labels.astype(np.int64)
+
+    @torch.inference_mode()
+    def _drawn(self, x: Tensor, y: Tensor) -> Tensor:
+        """Follow the velocity from time 0 (noise) to 1 (picture)."""
+        times = torch.linspace(0, 1, self.config.sampler_steps + 1, device=x.device)
+        for now, then in pairwise(times):
+            velocity = self._velocity(x, now, y)
+            if self.config.sampler == "heun" and then < 1:
+                ahead = self._velocity(x + (then - now) * velocity, then, y)
+                velocity = (velocity + ahead) / 2
+            x = x + (then - now) * velocity
+        return x
+
+    def _velocity(self, x: Tensor, time: Tensor, y: Tensor) -> Tensor:
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16"):
+            return self.network(x, time.expand(len(x)), y).float()
+
+
+def _to_pixels(x: Tensor, levels: int) -> NDArray[np.uint8]:
+    """Numbers around -1 to 1 as pixels, rounded to the nearest of evenly spaced grey values."""
+    steps = levels - 1
+    grey = ((x.double() + 1) / 2 * steps).round().clamp(0, steps)
+    return (grey * (255 / steps)).round().to(torch.uint8).numpy()
+
+
+def _train(
+    config: FlowConfig, network: nn.Module, x: Tensor, y: Tensor, *, progress: bool
+) -> tuple[nn.Module, tuple[float, ...]]:
+    """The running mean of the network over training, and the losses."""
+    averaged = copy.deepcopy(network).eval()
+    forward: Any = torch.compile(network) if config.compile else network
+    optimizer = torch.optim.AdamW(network.parameters(), weight_decay=0.01, fused=True)
+    cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, config.learning_rate, total_steps=config.steps + 1)
+    rng = seeded_generator(config.seed, "module", 0, x.device)
+    means: list[Tensor] = list(averaged.parameters())
+    parameters: list[Tensor] = list(network.parameters())
+    losses: list[float] = []
+    tenth = max(1, config.steps // 10)
+    total = torch.zeros((), device=x.device)
+    with progress_bar(config.steps, label="generator", unit="step", show=progress) as bar:
+        for step in range(1, config.steps + 1):
+            optimizer.zero_grad(set_to_none=True)
+            loss = _loss(config, forward, x, y, rng)
+            loss.backward()
+            optimizer.step()
+            cycle.step()
+            average = get_ema_multi_avg_fn(min(config.average, step / (step + 1)))
+            average(means, parameters, step)
+            total += loss.detach()
+            if step % tenth == 0:
+                losses.append(_checked(float(total) / tenth, step))
+                total.zero_()
+            bar.update()
+    return averaged, tuple(losses)
+
+
+def _checked(loss: float, step: int) -> float:
+    if not math.isfinite(loss):
+        raise TrainingDiverged(f"the generator's loss is {loss} at step {step}; lower learning_rate")
+    return loss
+
+
+def _loss(config: FlowConfig, forward: Any, x: Tensor, y: Tensor, rng: torch.Generator) -> Tensor:
+    """Squared error of the velocity at random points between noise and pictures."""
+    device = x.device
+    rows = torch.randint(len(x), (config.batch_size,), generator=rng, device=device)
+    target = x[rows]
+    if config.dequantise:
+        spread = config.dequantise * 2 / (config.levels - 1)
+        target = target + spread * (torch.rand(target.shape, generator=rng, device=device) - 0.5)
+    noise = torch.randn(target.shape, generator=rng, device=device)
+    times = torch.sigmoid(torch.randn(len(rows), generator=rng, device=device))
+    mix = times[:, None, None, None]
+    with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
+        velocity = forward((1 - mix) * noise + mix * target, times, y[rows])
+    return (velocity.float() - (target - noise)).square().mean()
+
+
+def _network(config: FlowConfig, shape: tuple[int, ...], classes: int) -> nn.Module:
+    if config.network == "mlp":
+        return VelocityMLP(shape, classes, config.width, config.blocks)
+    return VelocityUNet(shape, classes, config.width, config.blocks)
+
+
+class VelocityMLP(nn.Module):
+    """Residual blocks on all pixels at once, told the time and the class in every block."""
+
+    def __init__(self, shape: tuple[int, ...], classes: int, width: int, blocks: int) -> None:
+        super().__init__()
+        pixels = math.prod(shape)
+        self.entry = nn.Linear(pixels, width)
+        self.time = nn.Sequential(nn.Linear(32, width), nn.SiLU(), nn.Linear(width, width))
+        self.label = nn.Embedding(classes, width)
+        self.told = nn.ModuleList([nn.Linear(width, width) for _ in range(blocks)])
+        self.blocks = nn.ModuleList(
+            [
+                nn.Sequential(
+                    nn.LayerNorm(width),
+                    nn.SiLU(),
+                    nn.Linear(width, width),
+                    nn.SiLU(),
+                    nn.Linear(width, width),
+                )
+                for _ in range(blocks)
+            ]
+        )
+        self.exit = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, pixels))
+        self.frequencies = nn.Buffer(torch.exp(torch.linspace(0, 6, 16)), persistent=False)
+
+    def forward(self, x: Tensor, times: Tensor, labels: Tensor) -> Tensor:
+        """Velocities, shaped as ``x``."""
+        angles = times[:, None] * self.frequencies
+        told = silu(self.time(torch.cat([angles.sin(), angles.cos()], dim=1)) + self.label(labels))
+        hidden = self.entry(x.flatten(1))
+        for tell, block in zip(self.told, self.blocks, strict=True):
+            hidden = hidden + block(hidden + tell(told))
+        return self.exit(hidden).view_as(x)
+
+
+class VelocityUNet(nn.Module):
+    """diffusers' `UNet2DModel`, told the class; attention where the picture is at most a quarter of its side.
+
+    Raises:
+        ValueError: A side that the levels do not halve evenly, or a width that groups of 8 do not divide.
+        ModuleNotFoundError: diffusers is not installed.
+    """
+
+    def __init__(self, shape: tuple[int, ...], classes: int, width: int, levels: int) -> None:
+        super().__init__()
+        if shape[1] % 2 ** (levels - 1):
+            raise ValueError(
+                f"blocks: expected levels that halve a side of {shape[1]} evenly, got {levels} "
+                f"({levels - 1} halvings)"
+            )
+        if width % 8:
+            raise ValueError(f"width: expected a multiple of 8 for the U-Net, got {width}")
+        attention = [at >= 2 for at in range(levels)]
+        self.unet = _unet()(
+            sample_size=shape[1],
+            in_channels=shape[0],
+            out_channels=shape[0],
+            layers_per_block=2,
+            block_out_channels=tuple(width * (1 if at == 0 else 2) for at in range(levels)),
+            down_block_types=tuple("AttnDownBlock2D" if there else "DownBlock2D" for there in attention),
+            up_block_types=tuple("AttnUpBlock2D" if there else "UpBlock2D" for there in reversed(attention)),
+            num_class_embeds=classes,
+            norm_num_groups=8,
+        )
+
+    def forward(self, x: Tensor, times: Tensor, labels: Tensor) -> Tensor:
+        """Velocities, shaped as ``x``."""
+        return self.unet(x, 1000 * times, class_labels=labels).sample
+
+
+def _unet() -> Any:
+    try:
+        from diffusers.models.unets.unet_2d import UNet2DModel  # slow to import and needed only for the U-Net
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "the U-Net needs diffusers: pip install 'paperlib[images]'", name="diffusers"
+        ) from None
+    return UNet2DModel

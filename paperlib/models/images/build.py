@@ -1,0 +1,161 @@
+"""Classifiers of pictures by name."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import torch
+import torchvision
+from torch import nn
+
+from paperlib.core import check_choice
+from paperlib.models.images.norms import norm_layer
+from paperlib.models.images.small import cnn, cnn4, mlp
+from paperlib.models.images.wide_resnet import WideResNet
+
+_SMALL_SIDE = 64
+_VIT = "vit_small_patch16_224"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageArchitecture:
+    """Which classifier.
+
+    Attributes:
+        name: A key of ``ARCHITECTURES``.
+        channels: Of the pictures, 1 or 3.
+        side: Of the pictures, in pixels.
+        outputs: Classes, or attributes where each picture has several labels.
+        width: Of "mlp" (hidden units), "cnn" and "cnn4" (channels of the first layer); others ignore it.
+        group_norm: Group norm for batch norm, so that DP-SGD can train it.
+        pretrained: Start from ImageNet weights (ViT and the torchvision ResNets), which are downloaded.
+        seed: Of the initial parameters.
+
+    Raises:
+        ValueError: An unknown name, or a value out of range.
+    """
+
+    name: str
+    channels: int
+    side: int
+    outputs: int
+    width: int = 16
+    group_norm: bool = False
+    pretrained: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice("name", self.name, tuple(ARCHITECTURES))
+        if self.channels not in (1, 3):
+            raise ValueError(f"channels: expected 1 or 3, got {self.channels}")
+        for field in ("side", "outputs", "width"):
+            if getattr(self, field) < 1:
+                raise ValueError(f"{field}: expected 1 or more, got {getattr(self, field)}")
+        if self.pretrained and (self.name not in PRETRAINED or self.group_norm):
+            raise ValueError(
+                f"pretrained: expected one of {', '.join(PRETRAINED)} without group_norm, got {self.name!r}"
+            )
+
+
+def build_image_model(architecture: ImageArchitecture) -> nn.Module:
+    """The classifier, with fresh parameters from its seed (or pretrained ones), on the CPU.
+
+    The global random state is left as it was.
+
+    Raises:
+        ValueError: A side too small for the architecture.
+        ModuleNotFoundError: timm is not installed ("vit-small").
+        RuntimeError: Pretrained weights cannot be downloaded.
+
+    >>> model = build_image_model(ImageArchitecture(name="cnn", channels=1, side=7, outputs=10, width=2))
+    >>> model(torch.zeros(3, 1, 7, 7)).shape
+    torch.Size([3, 10])
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(architecture.seed)
+        return ARCHITECTURES[architecture.name](architecture)
+
+
+def parameters_of(architecture: ImageArchitecture) -> int:
+    """Number of trainable parameters, found without making them.
+
+    >>> parameters_of(ImageArchitecture(name="wrn-28-10", channels=3, side=32, outputs=10))
+    36479194
+    """
+    with torch.device("meta"):
+        return sum(values.numel() for values in ARCHITECTURES[architecture.name](architecture).parameters())
+
+
+def _small(make: Callable[..., nn.Module], wanted: ImageArchitecture) -> nn.Module:
+    return make(wanted.channels, wanted.side, wanted.outputs, wanted.width)
+
+
+def _cnn4(wanted: ImageArchitecture) -> nn.Module:
+    return cnn4(
+        wanted.channels, wanted.side, wanted.outputs, wanted.width, group_norm=wanted.group_norm
+    )  # fmt: skip
+
+
+def _wide(depth: int, width: int, wanted: ImageArchitecture) -> nn.Module:
+    return WideResNet(depth, width, wanted.channels, wanted.outputs, group_norm=wanted.group_norm)
+
+
+def _resnet(name: str, wanted: ImageArchitecture) -> nn.Module:
+    """Torchvision's ResNet; for pictures up to 64 pixels a 3x3 stem without pooling, as usual on CIFAR."""
+    norm = partial(norm_layer, group_norm=wanted.group_norm)
+    weights = "DEFAULT" if wanted.pretrained else None
+    classes = {} if wanted.pretrained else {"num_classes": wanted.outputs}
+    model: Any = torchvision.models.get_model(name, weights=weights, norm_layer=norm, **classes)
+    if wanted.pretrained:
+        model.fc = nn.Linear(model.fc.in_features, wanted.outputs)
+    small = wanted.side <= _SMALL_SIDE
+    if small or wanted.channels != 3:
+        kernel, stride, padding = (3, 1, 1) if small else (7, 2, 3)
+        model.conv1 = nn.Conv2d(wanted.channels, 64, kernel, stride=stride, padding=padding, bias=False)
+    if small:
+        model.maxpool = nn.Identity()
+    for layer in model.modules():
+        if isinstance(layer, nn.ReLU):
+            layer.inplace = False  # the hooks of DP-SGD need what came in
+    return model
+
+
+def _vit_small(wanted: ImageArchitecture) -> nn.Module:
+    """ViT-small of timm; small pictures are cut into 8 by 8 patches, since 16 pixels would leave few."""
+    try:
+        import timm  # an extra: only this architecture needs it
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "vit-small needs timm: pip install 'paperlib[images]'", name="timm"
+        ) from None
+    patch = 16 if wanted.side > _SMALL_SIDE else max(1, wanted.side // 8)
+    return timm.create_model(
+        _VIT,
+        pretrained=wanted.pretrained,
+        img_size=wanted.side,
+        patch_size=patch,
+        in_chans=wanted.channels,
+        num_classes=wanted.outputs,
+    )
+
+
+PRETRAINED = ("resnet18", "resnet50", "resnet101", "vit-small")
+"""Architectures with ImageNet weights."""
+
+ARCHITECTURES: Mapping[str, Callable[[ImageArchitecture], nn.Module]] = MappingProxyType(
+    {
+        "mlp": partial(_small, mlp),
+        "cnn": partial(_small, cnn),
+        "cnn4": _cnn4,
+        "resnet18": partial(_resnet, "resnet18"),
+        "resnet50": partial(_resnet, "resnet50"),
+        "resnet101": partial(_resnet, "resnet101"),
+        "wrn-28-2": partial(_wide, 28, 2),
+        "wrn-28-10": partial(_wide, 28, 10),
+        "wrn-16-4": partial(_wide, 16, 4),
+        "vit-small": _vit_small,
+    }
+)
+"""Names of architectures to what builds them."""

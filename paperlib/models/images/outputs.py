@@ -1,0 +1,90 @@
+"""What a classifier says of pictures: logits, losses, and features of the layer before the last."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from paperlib.models.arrays import as_tensor
+from paperlib.models.losses import cross_entropy
+
+
+def as_input(pictures: Any) -> Tensor:
+    """uint8 pixels as float32 from -1 to 1: what every classifier here takes.
+
+    Raises:
+        ValueError: Not uint8, or not of shape (n, channels, side, side).
+
+    >>> as_input(torch.full((1, 1, 2, 2), 255, dtype=torch.uint8)).max().item()
+    1.0
+    """
+    given = as_tensor(pictures)
+    if given.dtype != torch.uint8 or given.ndim != 4:
+        raise ValueError(
+            "pictures: expected uint8 of shape (n, channels, side, side), "
+            f"got {given.dtype} {tuple(given.shape)}"
+        )
+    return given.float() / 127.5 - 1
+
+
+def picture_logits(module: nn.Module, pictures: Any, *, batch: int = 1024) -> Tensor:
+    """Logits, shape (n, outputs), float32, on the CPU; the module's mode is left as it was.
+
+    Args:
+        module: A classifier.
+        pictures: uint8, shape (n, channels, side, side).
+        batch: Pictures at a time.
+    """
+    return _collected(module, pictures, batch, module)
+
+
+def picture_features(module: nn.Module, pictures: Any, *, batch: int = 1024) -> Tensor:
+    """What comes into the last linear layer, shape (n, features): a picture's place as the model sees it.
+
+    Raises:
+        ValueError: A module without a linear layer.
+    """
+    linears = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
+    if not linears:
+        raise ValueError("module: expected one with a linear layer at its end")
+    seen: list[Tensor] = []
+    hook = linears[-1].register_forward_hook(lambda _, inputs, __: seen.append(inputs[0].flatten(1)))
+
+    def features(x: Tensor) -> Tensor:
+        module(x)
+        return seen.pop()
+
+    try:
+        return _collected(module, pictures, batch, features)
+    finally:
+        hook.remove()
+
+
+def picture_losses(logits: Any, labels: Any) -> Tensor:
+    """Cross-entropy of each picture, float64, shape (n,); the mean over attributes where labels are (n, k).
+
+    >>> [round(x, 3) for x in picture_losses([[0.0, 0.0]], [1]).tolist()]
+    [0.693]
+    """
+    wanted = as_tensor(labels)
+    if wanted.ndim == 1:
+        return cross_entropy(logits, wanted)
+    scores = as_tensor(logits).double()
+    if scores.shape != wanted.shape:
+        raise ValueError(
+            f"labels: expected shape {tuple(scores.shape)} as the logits, got {tuple(wanted.shape)}"
+        )
+    return binary_cross_entropy_with_logits(scores, wanted.double(), reduction="none").mean(dim=1)
+
+
+def _collected(module: nn.Module, pictures: Any, batch: int, outputs: Any) -> Tensor:
+    device = next(module.parameters()).device
+    given, was_training = as_tensor(pictures), module.training
+    module.eval()
+    try:
+        with torch.inference_mode():
+            parts = [outputs(as_input(part.to(device))).float().cpu() for part in given.split(batch)]
+    finally:
+        module.train(was_training)
+    return torch.cat(parts)

@@ -1,0 +1,282 @@
+"""Train a classifier of pictures: data on the device, snapshots on the way, and pictures per second."""
+
+import copy
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, pad
+from torch.utils.data import DataLoader, TensorDataset
+
+from paperlib.core import check_choice
+from paperlib.models.arrays import as_tensor
+from paperlib.models.images import as_input
+from paperlib.training.batches import generator, shuffled
+from paperlib.training.examples import default_device
+from paperlib.training.fit import TrainingDiverged, seeded
+from paperlib.training.progress import progress_bar
+
+OPTIMIZERS = ("adam", "sgd")
+SCHEDULES = ("constant", "cosine")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureTraining:
+    """How a classifier of pictures is trained.
+
+    Attributes:
+        epochs: Passes over the data, 1 or more.
+        batch_size: Pictures in a batch, 1 or more.
+        optimizer: "adam" or "sgd" (momentum 0.9, Nesterov).
+        learning_rate: Above 0.
+        weight_decay: 0 or more.
+        schedule: Of the learning rate: "constant", or "cosine" down to 0 over all epochs.
+        augment: Random flips and shifts by up to an eighth of the side, as usual on CIFAR.
+        precision: "float32", or "bfloat16" to run under autocast.
+        channels_last: Memory layout that convolutions on a GPU like.
+        compile: Compile the forward pass (worth it for long runs on a GPU).
+        seed: Of the batches and the augmentation.
+    """
+
+    epochs: int
+    batch_size: int = 64
+    optimizer: str = "adam"
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.0
+    schedule: str = "constant"
+    augment: bool = False
+    precision: str = "float32"
+    channels_last: bool = False
+    compile: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice("optimizer", self.optimizer, OPTIMIZERS)
+        check_choice("schedule", self.schedule, SCHEDULES)
+        check_choice("precision", self.precision, ("float32", "bfloat16"))
+        for name in ("epochs", "batch_size"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: expected 1 or more, got {getattr(self, name)}")
+        if not 0 < self.learning_rate < math.inf:
+            raise ValueError(f"learning_rate: expected a finite number above 0, got {self.learning_rate}")
+
+
+@dataclass(frozen=True, eq=False)
+class FittedPictures:
+    """A trained classifier.
+
+    Attributes:
+        module: In evaluation mode, on the device it was trained on.
+        snapshots: Epoch to a copy of the module as it was after that epoch; the last one is `module` itself.
+        losses: Mean training loss of each epoch, seen while training.
+    """
+
+    module: nn.Module
+    snapshots: dict[int, nn.Module]
+    losses: tuple[float, ...]
+
+
+def fit_pictures(
+    module: nn.Module,
+    pictures: Any,
+    labels: Any,
+    *,
+    config: PictureTraining,
+    snapshots: Sequence[int] = (),
+    device: torch.device | str | None = None,
+    progress: bool = True,
+) -> FittedPictures:
+    """Train a classifier in place.
+
+    Pixels stay uint8 on the device, and become numbers batch by batch.
+
+    Args:
+        module: Takes pictures as numbers from -1 to 1 and returns logits (B, outputs).
+        pictures: uint8, shape (n, channels, side, side).
+        labels: Class numbers, shape (n,), or 0 and 1 per attribute, shape (n, attributes).
+        config: How.
+        snapshots: Epochs after which a copy is kept, each 1 to ``config.epochs``.
+        device: With None, CUDA where there is one, else the CPU.
+        progress: Whether to show a bar.
+
+    Raises:
+        ValueError: Labels that do not fit, or a snapshot out of range.
+        TrainingDiverged: The loss stopped being finite.
+    """
+    if wrong := [epoch for epoch in snapshots if not 1 <= epoch <= config.epochs]:
+        raise ValueError(f"snapshots: expected epochs from 1 to {config.epochs}, got {wrong}")
+    place = default_device(device)
+    layout = torch.channels_last if config.channels_last else torch.contiguous_format
+    module = module.to(place, memory_format=layout)  # pyright: ignore[reportCallIssue]
+    x, y = _checked(pictures, labels, place)
+    loop = _Loop(module, x, y, config)
+    losses: list[float] = []
+    kept: dict[int, nn.Module] = {}
+    with progress_bar(config.epochs, label="training", unit="epoch", show=progress) as bar:
+        for epoch in range(config.epochs):
+            with seeded(config.seed, epoch, place):
+                losses.append(loop.epoch(epoch))
+            if not math.isfinite(losses[-1]):
+                raise TrainingDiverged(
+                    f"the training loss is {losses[-1]} in epoch {epoch + 1}; lower learning_rate"
+                )
+            if epoch + 1 in snapshots and epoch + 1 < config.epochs:
+                kept[epoch + 1] = copy.deepcopy(module).eval()
+            bar.update()
+    kept[config.epochs] = module.eval()
+    return FittedPictures(module, kept, tuple(losses))
+
+
+class _Loop:
+    """The optimizer, its schedule, and one pass over the data."""
+
+    def __init__(self, module: nn.Module, x: Tensor, y: Tensor, config: PictureTraining) -> None:
+        self._module, self._x, self._y, self._config = module, x, y, config
+        self._forward: Any = torch.compile(module) if config.compile else module
+        self._optimizer = _optimizer(module, config)
+        steps = config.epochs * -(-len(x) // config.batch_size)
+        cosine = torch.optim.lr_scheduler.CosineAnnealingLR(self._optimizer, steps)
+        self._schedule = cosine if config.schedule == "cosine" else None
+        self._layout = torch.channels_last if config.channels_last else torch.contiguous_format
+
+    def epoch(self, epoch: int) -> float:
+        """Mean loss over shuffled batches."""
+        device = self._x.device
+        self._module.train()
+        rng = generator(self._config.seed, "module", epoch, device)
+        total = torch.zeros((), device=device)
+        order = torch.from_numpy(shuffled(self._config.seed, epoch, len(self._x))).to(device)
+        for batch in order.split(self._config.batch_size):
+            total += self._step(batch, rng) * len(batch)
+        return float(total) / len(self._x)
+
+    def _step(self, batch: Tensor, rng: torch.Generator) -> Tensor:
+        x = self._x[batch]
+        if self._config.augment:
+            x = augmented(x, rng)
+        self._optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=self._config.precision == "bfloat16"):
+            logits = self._forward(as_input(x).contiguous(memory_format=self._layout))
+        loss = picture_loss(logits.float(), self._y[batch])
+        loss.backward()
+        self._optimizer.step()
+        if self._schedule is not None:
+            self._schedule.step()
+        return loss.detach()
+
+
+def picture_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """Mean cross-entropy; binary and over all attributes where labels are (B, attributes)."""
+    if labels.ndim == 2:
+        return binary_cross_entropy_with_logits(logits, labels.to(logits.dtype))
+    return cross_entropy(logits, labels)
+
+
+def augmented(x: Tensor, rng: torch.Generator) -> Tensor:
+    """Each picture flipped by a fair coin, and shifted by up to an eighth of its side; empty places are 0.
+
+    Args:
+        x: Shape (B, channels, side, side).
+        rng: On the device of ``x``.
+    """
+    count, _, side, _ = x.shape
+    most = max(1, side // 8)
+    flip = torch.rand(count, device=x.device, generator=rng) < 0.5
+    x = torch.where(flip[:, None, None, None], x.flip(3), x)
+    rows, columns = torch.randint(0, 2 * most + 1, (2, count, 1), device=x.device, generator=rng)
+    along = torch.arange(side, device=x.device)
+    padded = pad(x, (most, most, most, most))
+    picked = torch.arange(count, device=x.device)[:, None, None]
+    return padded[picked, :, (rows + along)[:, :, None], (columns + along)[:, None, :]].permute(0, 3, 1, 2)
+
+
+def _optimizer(module: nn.Module, config: PictureTraining) -> torch.optim.Optimizer:
+    values = list(module.parameters())
+    if config.optimizer == "adam":
+        return torch.optim.AdamW(
+            values, lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
+        )
+    return torch.optim.SGD(
+        values,
+        lr=config.learning_rate,
+        momentum=0.9,
+        nesterov=True,
+        weight_decay=config.weight_decay,
+        fused=True,
+    )
+
+
+def _checked(pictures: Any, labels: Any, device: torch.device) -> tuple[Tensor, Tensor]:
+    x, y = as_tensor(pictures), as_tensor(labels)
+    as_input(x[:1])
+    if not len(x) or len(y) != len(x) or y.ndim not in (1, 2):
+        raise ValueError(
+            f"labels: expected shape (n,) or (n, attributes) for {len(x)} pictures, got {tuple(y.shape)}"
+        )
+    return x.to(device), y.long().to(device)
+
+
+def pictures_per_second(
+    module: nn.Module,
+    pictures: Any,
+    labels: Any,
+    *,
+    config: PictureTraining,
+    device: torch.device | str | None = None,
+) -> dict[str, float]:
+    """Training speed of this loop, and of a plain DataLoader loop in float32, in pictures per second.
+
+    Both train a copy for ``config.epochs`` epochs after one epoch that is not timed.
+
+    Returns:
+        "here" and "dataloader".
+    """
+    place = default_device(device)
+    x, y = _checked(pictures, labels, place)
+    work = copy.deepcopy(module).to(place)
+    loop = _Loop(work.to(memory_format=_layout(config)), x, y, config)  # pyright: ignore[reportCallIssue]
+    here = _timed(loop.epoch, config.epochs, len(x), place)
+    plain = _plain_epoch(copy.deepcopy(module).to(place), pictures, labels, config, place)
+    return {"here": here, "dataloader": _timed(plain, config.epochs, len(x), place)}
+
+
+def _layout(config: PictureTraining) -> torch.memory_format:
+    return torch.channels_last if config.channels_last else torch.contiguous_format
+
+
+def _timed(epoch: Any, epochs: int, pictures: int, device: torch.device) -> float:
+    epoch(0)
+    _wait(device)
+    start = time.perf_counter()
+    for at in range(epochs):
+        epoch(at)
+    _wait(device)
+    return pictures * epochs / (time.perf_counter() - start)
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def _plain_epoch(
+    module: nn.Module, pictures: Any, labels: Any, config: PictureTraining, device: torch.device
+) -> Any:
+    """One epoch as most people write it: float pictures in a DataLoader, moved batch by batch."""
+    data = TensorDataset(as_input(pictures), as_tensor(np.asarray(labels)).long())
+    loader = DataLoader(data, batch_size=config.batch_size, shuffle=True)
+    optimizer = torch.optim.Adam(module.parameters(), lr=config.learning_rate)
+
+    def epoch(_: int) -> None:
+        module.train()
+        for x, y in loader:
+            optimizer.zero_grad()
+            picture_loss(module(x.to(device)), y.to(device)).backward()
+            optimizer.step()
+
+    return epoch
