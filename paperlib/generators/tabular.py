@@ -133,7 +133,7 @@ class ChowLiuTree:
             parent = parents[child]
             above = slice(offsets[parent], offsets[parent + 1])
             counts = own[None, :] if parent < 0 else joint[above, inside]
-            conditionals.append(_cumulative(counts, own / own.sum(), self.smoothing))
+            conditionals.append(cumulative(counts, own / own.sum(), self.smoothing))
         return FittedTree(
             codecs=codecs,
             order=order,
@@ -142,7 +142,7 @@ class ChowLiuTree:
         )
 
 
-def _cumulative(counts: FloatArray, prior: FloatArray, smoothing: float) -> FloatArray:
+def cumulative(counts: FloatArray, prior: FloatArray, smoothing: float) -> FloatArray:
     """Smoothed conditional distribution functions, one row for each code of the parent."""
     smoothed = counts + smoothing * prior
     totals = np.cumsum(smoothed, axis=1)

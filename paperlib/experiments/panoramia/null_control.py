@@ -16,6 +16,9 @@ from paperlib.experiments.panoramia.tabular_data import PartSizes
 from paperlib.experiments.panoramia.tabular_models import Learning
 from paperlib.report import progress
 
+CONTRAST = "(contrast)"
+"""Ends the names of worlds in which the helper is too weak, so that the control must fail."""
+
 NOTABLE = 0.1
 """An eps-tilde above this is counted on its own, nats."""
 
@@ -25,7 +28,8 @@ class NullControl:
     """How the control is run.
 
     Attributes:
-        repetitions: Worlds of each kind: each has its own split, generator, models and game.
+        repetitions: Worlds of each kind: each has its own split, generator, models and game. Of those that
+            are there for contrast, half as many.
         members: Members (and generated examples) of each world.
         epochs: Of target and helpers, on tables.
         confidence: Of each audit, in (0, 1).
@@ -63,10 +67,10 @@ class NullControl:
     def worlds(self) -> Mapping[str, Callable[[int], Pools]]:
         """Kinds of worlds, each from a seed to pools with a null target."""
         return {
-            "table, tree with rejection": lambda seed: self._table("tree", "rejection", seed),
-            "table, columns apart": lambda seed: self._table("columns", "none", seed),
-            "toy, helper knows what the target knows": lambda seed: toy_pools(self.members, 1.0, seed=seed),
-            "toy, target knows more than the helper": lambda seed: toy_pools(self.members, 0.0, seed=seed),
+            "table": lambda seed: self._table("tree", "rejection", seed),
+            "toy": lambda seed: toy_pools(self.members, 1.0, seed=seed),
+            f"table, columns drawn apart {CONTRAST}": lambda seed: self._table("columns", "none", seed),
+            f"toy, helper knows nothing {CONTRAST}": lambda seed: toy_pools(self.members, 0.0, seed=seed),
         }
 
     def _table(self, generator: str, rows_filter: str, seed: int) -> Pools:
@@ -78,7 +82,7 @@ class NullControl:
                 filter=rows_filter,
                 epochs=(self.epochs,),
                 dp_epsilons=(),
-                learning=Learning(hidden=(32,), batch_size=100),
+                learning=Learning(hidden=(32,), batch_size=200, learning_rate=1e-2),
                 helper_rows=self.members,
                 seed=seed,
             ),
@@ -86,7 +90,7 @@ class NullControl:
         )
 
 
-def toy_pools(members: int, helper_knows: float, *, shift: float = 0.4, seed: int = 0) -> Pools:
+def toy_pools(members: int, helper_knows: float, *, shift: float = 0.8, seed: int = 0) -> Pools:
     """Normal examples, generated ones a little off, and a null target that sees the difference.
 
     Examples show x with noise. The target's loss is the exact log density ratio of x, though it never saw a
@@ -126,7 +130,8 @@ def run_null_control(
     """
     found = []
     for name, build in (control.worlds() if worlds is None else worlds).items():
-        for seed in progress(range(control.seed, control.seed + control.repetitions), label=name):
+        count = -(-control.repetitions // 2) if name.endswith(CONTRAST) else control.repetitions
+        for seed in progress(range(control.seed, control.seed + count), label=name):
             pools = build(seed)
             nulls = [str(one) for one in pools.table.loc[pools.table["null"], "target"]]
             for form in FORMS:

@@ -84,7 +84,7 @@ class TabularConfig:
     filter: str = "rejection"
     bins: int = 20
     mst_epsilon: float = 1000.0
-    epochs: tuple[int, ...] = (5, 50, 200)
+    epochs: tuple[int, ...] = (5, 50, 150)
     dp_epsilons: tuple[float, ...] = (2.0,)
     learning: Learning = field(default_factory=Learning)
     helper_rows: int = 780
@@ -128,7 +128,13 @@ def tabular_config(size: str, *, seed: int = 0, **changes: Any) -> TabularConfig
     check_choice("size", size, SIZES)
     found = TabularConfig(seed=seed)
     if size == "smoke":
-        found = replace(found, epochs=(2, 40), learning=Learning(hidden=(32,), batch_size=128))
+        found = replace(
+            found,
+            sizes=PartSizes(generator=200, members=300, null=200, nonmembers=300),
+            epochs=(2, 20),
+            learning=Learning(hidden=(32,), batch_size=128, dp_epochs=5),
+            helper_rows=200,
+        )
     if size == "paper":
         found = TabularConfig(
             dataset="adult",
@@ -154,10 +160,10 @@ def tabular_audit(size: str, seed: int = 0, **changes: Any) -> AuditConfig:
     small = BoostedTrees(leaves=8, learning_rate=0.08, rounds=60, smallest_leaf=10)
     stumps = BoostedTrees(leaves=3, learning_rate=0.15, rounds=60, smallest_leaf=10)
     found = AuditConfig(
-        train=400, validation=160, test=840, attacks=(small, stumps), tries=3, repeats=3, seed=seed
+        train=400, validation=160, test=840, attacks=(small, stumps), tries=2, repeats=3, seed=seed
     )
     if size == "smoke":
-        found = replace(found, attacks=(stumps,), tries=1, repeats=1)
+        found = replace(found, train=160, validation=60, test=260, attacks=(stumps,), tries=1, repeats=1)
     if size == "paper":
         grid = tuple(
             BoostedTrees(leaves=leaves, learning_rate=rate, rounds=300)

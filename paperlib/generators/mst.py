@@ -1,0 +1,206 @@
+"""MST: a noisy tree of column pairs, fitted to noisy counts of single columns and of the tree's edges."""
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from paperlib.core import FloatArray, check_delta
+from paperlib.generators.tabular import (
+    ColumnCodes,
+    FittedTree,
+    check_table,
+    cumulative,
+    pair_counts,
+    spanning_tree,
+)
+
+Edge = tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyTree:
+    """MST of McKenna et al. (2021), whose graphical model comes from ``mbi`` (the extra ``mst``).
+
+    A third of the budget each goes to the counts of single columns, to the choice of the tree and to the
+    counts of its edges. The tree is grown edge by edge: each joins two parts of the tree so far, and is drawn
+    by the exponential mechanism, its quality the distance of the pair's counts from what independence would
+    give.
+
+    Guarantee:
+        Counts and tree are (epsilon, delta)-DP for adding or removing one row, in exact arithmetic, by
+        zero-concentrated DP. The rows drawn are not: which values there are, the quantiles, and the values
+        drawn within a quantile come from the table without noise. PANORAMIA needs no such promise, since the
+        generator's table holds no member.
+
+    Attributes:
+        epsilon: Privacy budget in nats, above 0; the paper's is 1000.
+        delta: In (0, 1).
+        bins: Quantiles of a column of numbers, 2 or more.
+        iterations: Steps of mirror descent, 1 or more.
+        seed: Of noise and tree.
+
+    Raises:
+        ValueError: A value is out of range.
+
+    Source:
+        McKenna, Miklau and Sheldon (2021), Winning the NIST Contest, Algorithm 2; PANORAMIA, appendix C.3.
+    """
+
+    epsilon: float = 1000.0
+    delta: float = 1e-9
+    bins: int = 20
+    iterations: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon < math.inf:
+            raise ValueError(f"epsilon: expected a finite number above 0, got {self.epsilon}")
+        if not check_delta(self.delta):
+            raise ValueError("delta: expected a number in (0, 1), got 0")
+        if self.bins < 2 or self.iterations < 1:
+            raise ValueError(
+                f"bins, iterations: expected 2 and 1 at least, got {self.bins}, {self.iterations}"
+            )
+
+    @property
+    def rho(self) -> float:
+        """Budget of zero-concentrated DP that gives (epsilon, delta)-DP (Bun and Steinke, 2016).
+
+        >>> round(NoisyTree(epsilon=1.0).rho, 4)
+        0.0119
+        """
+        log = math.log(1 / self.delta)
+        return (math.sqrt(log + self.epsilon) - math.sqrt(log)) ** 2
+
+    def fit(self, table: pd.DataFrame) -> FittedTree:
+        """Measure counts, grow the tree, and fit the graphical model.
+
+        Raises:
+            ValueError: A table that `ChowLiuTree.fit` would refuse, or one of a single column.
+            ModuleNotFoundError: ``mbi`` is not installed.
+        """
+        mbi = import_mbi()
+        columns = check_table("table", table)
+        if len(columns) < 2:
+            raise ValueError(f"table: expected two columns or more, got {list(columns)}")
+        codecs = {name: ColumnCodes.fit(values, self.bins) for name, values in columns.items()}
+        sizes = [len(codec) for codec in codecs.values()]
+        joint = pair_counts([codecs[name].encode(values) for name, values in columns.items()], sizes)
+        blocks = _Blocks(joint, sizes)
+        rng, third, count = np.random.default_rng(self.seed), self.rho / 3, len(sizes)
+        # One row moves one count of every column (or edge) by 1.
+        noise = {"columns": math.sqrt(count / 2 / third), "edges": math.sqrt((count - 1) / 2 / third)}
+        singles = [blocks.single(at) + rng.normal(0, noise["columns"], sizes[at]) for at in range(count)]
+        edges = grow_tree(blocks, singles, math.sqrt(8 * third / (count - 1)), rng)
+        pairs = [blocks.pair(*edge) + rng.normal(0, noise["edges"], blocks.shape(*edge)) for edge in edges]
+        names = list(codecs)
+        measured = [
+            mbi.LinearMeasurement(values, (names[at],), noise["columns"]) for at, values in enumerate(singles)
+        ] + [
+            mbi.LinearMeasurement(values.ravel(), tuple(names[at] for at in edge), noise["edges"])
+            for values, edge in zip(pairs, edges, strict=True)
+        ]
+        model = mbi.estimation.MirrorDescent().estimate(
+            mbi.Domain(names, sizes), measured, iters=self.iterations
+        )
+        return _fitted(model, codecs, edges)
+
+
+@dataclass(frozen=True, eq=False)
+class _Blocks:
+    """Joint counts of all pairs of columns, cut into their blocks."""
+
+    joint: FloatArray
+    sizes: Sequence[int]
+
+    def _slice(self, at: int) -> slice:
+        start = sum(self.sizes[:at])
+        return slice(start, start + self.sizes[at])
+
+    def single(self, at: int) -> FloatArray:
+        return np.diag(self.pair(at, at))
+
+    def pair(self, first: int, second: int) -> FloatArray:
+        return self.joint[self._slice(first), self._slice(second)]
+
+    def shape(self, first: int, second: int) -> Edge:
+        return self.sizes[first], self.sizes[second]
+
+
+def grow_tree(
+    blocks: Any, singles: Sequence[FloatArray], epsilon: float, rng: np.random.Generator
+) -> list[Edge]:
+    """Edges that join all columns, each drawn by the exponential mechanism among those that close no cycle.
+
+    Args:
+        blocks: Gives the exact counts of a pair.
+        singles: Noisy counts of each column.
+        epsilon: Of each draw, nats.
+        rng: Draws.
+    """
+    frequencies = [np.maximum(values, 0) / max(np.maximum(values, 0).sum(), 1.0) for values in singles]
+    total = max(1.0, float(np.mean([values.sum() for values in singles])))
+    # Adding a row moves one count by 1, and with it the distance by 1 at most.
+    quality = {
+        (first, second): float(
+            np.abs(
+                blocks.pair(first, second) - total * np.outer(frequencies[first], frequencies[second])
+            ).sum()
+        )
+        for first, second in combinations(range(len(singles)), 2)
+    }
+    group = list(range(len(singles)))
+    edges: list[Edge] = []
+    while len(edges) < len(singles) - 1:
+        open_edges = [edge for edge in quality if group[edge[0]] != group[edge[1]]]
+        scores = np.array([quality[edge] for edge in open_edges]) * epsilon / 2
+        # The largest of scores with Gumbel noise is a draw of the exponential mechanism.
+        first, second = open_edges[int(np.argmax(scores + rng.gumbel(size=scores.size)))]
+        edges.append((first, second))
+        old, new = group[second], group[first]
+        group = [new if one == old else one for one in group]
+    return edges
+
+
+def _fitted(model: Any, codecs: dict[str, ColumnCodes], edges: Sequence[Edge]) -> FittedTree:
+    """The graphical model as a tree that is sampled from the root downwards, from our own random numbers."""
+    names = list(codecs)
+    weights = np.zeros((len(names), len(names)))
+    for first, second in edges:
+        weights[first, second] = weights[second, first] = 1.0
+    order, parents = spanning_tree(weights)
+    conditionals = []
+    for child in order.tolist():
+        parent = int(parents[child])
+        wanted = (names[child],) if parent < 0 else (names[parent], names[child])
+        counts = np.asarray(model.project(wanted).datavector(flatten=False), dtype=np.float64)
+        own = np.asarray(model.project((names[child],)).datavector(flatten=False), dtype=np.float64)
+        prior = np.maximum(own, 1e-12) / np.maximum(own, 1e-12).sum()
+        conditionals.append(cumulative(np.maximum(np.atleast_2d(counts), 0), prior, 1e-6))
+    return FittedTree(codecs=codecs, order=order, parents=parents, conditionals=tuple(conditionals))
+
+
+def import_mbi() -> Any:
+    """The package ``mbi``, which brings JAX.
+
+    Raises:
+        ModuleNotFoundError: It is not installed; the message names the extra.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it warns of float32 and of a cache of JAX, whatever is done
+            import mbi
+            import mbi.estimation
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"MST needs the package mbi (missing: {error.name}): pip install 'paperlib[mst]'; "
+            "the Chow-Liu tree needs no further package",
+            name=error.name,
+        ) from None
+    return mbi
