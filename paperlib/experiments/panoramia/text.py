@@ -204,30 +204,33 @@ def with_helpers(pools: Pools, helpers: tuple[str, ...]) -> Pools:
     return replace(pools, **parts, key=f"{pools.key} {helpers}" if pools.key else "")
 
 
-def text_audit(size: int, seed: int = 0, *, tokens: int = 16, **options: Any) -> AuditConfig:
-    """How text is audited: half of ``size`` examples are judged, the rest but an eighth is trained on.
+def text_audit(
+    size: int, seed: int = 0, *, tokens: int = 16, judged: float = 0.5, reader: str = "", **options: Any
+) -> AuditConfig:
+    """How text is audited: some examples are judged, of the others a quarter is for choosing.
 
     Args:
         size: Examples, both kinds together; the pools need half of it and a little more of each.
         seed: Of the first game.
         tokens: Length of a chunk.
+        judged: Share of the examples that is judged, in (0, 1).
+        reader: Language model that attacks read the tokens with, such as "gpt2"; empty takes a small network.
         options: Others of `AuditConfig`.
 
     >>> config = text_audit(1600)
     >>> config.train, config.validation, config.test
     (600, 200, 800)
     """
-    chosen = {
-        "attacks": (LossSummaries(tokens=tokens), TextClassifier(tokens=tokens)),
-        "tries": 2,
-        "repeats": 3,
-    }
+    if not 0 < judged < 1:
+        raise ValueError(f"judged: expected a share between 0 and 1, got {judged}")
+    test = round(size * judged)
+    attacks = (LossSummaries(tokens=tokens), TextClassifier(tokens=tokens, pretrained=reader))
     return AuditConfig(
-        train=2 * (size * 3 // 16),
-        validation=2 * (size // 16),
-        test=size // 2,
+        train=2 * ((size - test) * 3 // 8),
+        validation=2 * ((size - test) // 8),
+        test=test,
         seed=seed,
-        **{**chosen, **options},
+        **{"attacks": attacks, "tries": 2, "repeats": 3, **options},
     )
 
 
