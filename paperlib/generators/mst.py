@@ -1,5 +1,6 @@
 """MST: a noisy tree of column pairs, fitted to noisy counts of single columns and of the tree's edges."""
 
+import importlib
 import math
 import warnings
 from collections.abc import Sequence
@@ -73,7 +74,7 @@ class NoisyTree:
         """Budget of zero-concentrated DP that gives (epsilon, delta)-DP (Bun and Steinke, 2016).
 
         >>> round(NoisyTree(epsilon=1.0).rho, 4)
-        0.0119
+        0.0118
         """
         log = math.log(1 / self.delta)
         return (math.sqrt(log + self.epsilon) - math.sqrt(log)) ** 2
@@ -195,8 +196,8 @@ def import_mbi() -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it warns of float32 and of a cache of JAX, whatever is done
-            import mbi
-            import mbi.estimation
+            mbi = importlib.import_module("mbi")
+            importlib.import_module("mbi.estimation")
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"MST needs the package mbi (missing: {error.name}): pip install 'paperlib[mst]'; "

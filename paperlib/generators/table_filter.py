@@ -108,11 +108,12 @@ class FilteredGenerator:
         coder = RowCoder.fit(table)
         made = fitted.sample(2 * len(table), self.seed)
         train, fresh = made[: len(table)], made[len(table) :]
+        stop: Any = False  # scikit-learn's own annotation has only the default, "auto"
         model = HistGradientBoostingClassifier(
             max_iter=self.rounds,
             max_leaf_nodes=self.leaves,
             learning_rate=self.learning_rate,
-            early_stopping=False,
+            early_stopping=stop,
             random_state=self.seed,
         )
         x = np.concatenate([coder.numbers(table), coder.numbers(train)])

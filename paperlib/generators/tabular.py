@@ -233,11 +233,11 @@ def check_table(name: str, table: pd.DataFrame) -> dict[str, NDArray[Any]]:
         raise ValueError(f"{name}: expected different column names, got {list(table.columns)}")
     missing = table.isna().sum()
     if missing.any():
-        worst = missing.idxmax()
+        worst: Any = missing.idxmax()
         raise ValueError(
             f"{name}: column {worst!r} misses {missing[worst]} values; make them values of their own"
         )
-    return {str(column): _plain(table[column]) for column in table.columns}
+    return {str(column): _plain(values) for column, values in table.items()}
 
 
 def _plain(column: "pd.Series[Any]") -> NDArray[Any]:

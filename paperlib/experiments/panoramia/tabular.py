@@ -271,14 +271,12 @@ def build_pools(config: TabularConfig, *, rows: TabularRows | None = None, only_
     encoder = RowEncoder.fit(rows.parts["generator"], rows.table.label, rows.table.classes)
     models = _Models.train(config, rows, encoder, only_null)
     coder = RowCoder.fit(rows.table.rows)
-    pools = {
-        "members": rows.parts["members"],
-        "generated": rows.generated,
-        "nonmembers": rows.parts["nonmembers"],
-    }
-    found = {kind: models.pool(part, coder.numbers(part)) for kind, part in pools.items()}
+    pools = (rows.parts["members"], rows.generated, rows.parts["nonmembers"])
+    members, generated, nonmembers = (models.pool(part, coder.numbers(part)) for part in pools)
     return Pools(
-        **found,
+        members=members,
+        generated=generated,
+        nonmembers=nonmembers,
         table=models.table(rows),
         warnings=rows.copies.warnings,
     )

@@ -4,11 +4,13 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from paperlib.core import FloatArray, IntArray, check_choice
+from paperlib.core import IntArray, check_choice
 from paperlib.data import adult, randhie
 from paperlib.data.encoding import TableEncoder
 from paperlib.io import data_folder
@@ -63,7 +65,8 @@ def _randhie() -> pd.DataFrame:
     from statsmodels.datasets import randhie as source  # slow to import and needed only here
 
     randhie.load_randhie()  # checks the values
-    raw: pd.DataFrame = source.load_pandas().data
+    loaded: Any = source.load_pandas()
+    raw: pd.DataFrame = loaded.data
     shuffled = raw.sample(frac=1, random_state=0)
     one_of_each = shuffled[~shuffled.duplicated(list(randhie.COLUMNS[1:]))].reset_index(drop=True)
     visits = one_of_each.pop("mdvis").clip(upper=MOST_VISITS).astype(int)
@@ -148,9 +151,9 @@ class RowEncoder:
     @classmethod
     def fit(cls, rows: pd.DataFrame, label: str, classes: tuple[str, ...]) -> "RowEncoder":
         """Learn means, deviations and words from ``rows``."""
-        numeric = [name for name in rows if name != label and rows[name].dtype.kind in "biuf"]
-        words = [name for name in rows if name != label and name not in numeric]
-        columns = {str(name): rows[name].to_numpy() for name in rows}
+        columns = {str(name): values.to_numpy() for name, values in rows.items()}
+        numeric = [name for name, values in columns.items() if name != label and values.dtype.kind in "biuf"]
+        words = [name for name in columns if name != label and name not in numeric]
         return cls(TableEncoder.fit(columns, numeric=numeric, words=words), label, classes)
 
     @property
@@ -158,7 +161,7 @@ class RowEncoder:
         """Number of features."""
         return len(self.features.names)
 
-    def __call__(self, rows: pd.DataFrame) -> tuple[FloatArray, IntArray]:
+    def __call__(self, rows: pd.DataFrame) -> tuple[NDArray[np.float32], IntArray]:
         """Features (n, width), float32, and class numbers (n,).
 
         Raises:

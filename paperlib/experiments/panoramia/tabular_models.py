@@ -25,7 +25,7 @@ class Learning:
         hidden: Widths of the hidden layers.
         batch_size: Rows in a batch.
         learning_rate: Of Adam.
-        dp_batch_size: Expected rows in a batch of DP-SGD.
+        dp_batch_size: Expected rows in a batch of DP-SGD; None takes all rows in every step.
         dp_learning_rate: Of Adam under DP-SGD.
         dp_epochs: Epochs of DP-SGD.
         clip_norm: Clipping norm of DP-SGD.
@@ -34,9 +34,9 @@ class Learning:
     hidden: tuple[int, ...] = (128, 128)
     batch_size: int = 64
     learning_rate: float = 3e-3
-    dp_batch_size: int = 128
-    dp_learning_rate: float = 3e-3
-    dp_epochs: int = 20
+    dp_batch_size: int | None = None
+    dp_learning_rate: float = 1e-2
+    dp_epochs: int = 40
     clip_norm: float = 1.0
 
     def plain(self, encoder: RowEncoder, epochs: int, seed: int) -> TrainingConfig:
@@ -54,7 +54,7 @@ class Learning:
         self, encoder: RowEncoder, rows: int, epsilon: float, delta: float, seed: int
     ) -> TrainingConfig:
         """A model trained by DP-SGD to ``epsilon`` at ``delta``."""
-        batch = min(self.dp_batch_size, rows)
+        batch = min(self.dp_batch_size or rows, rows)
         steps = self.dp_epochs * -(-rows // batch)
         return TrainingConfig(
             widths=(encoder.width, *self.hidden, len(encoder.classes)),
