@@ -147,6 +147,38 @@ def smallest_pool(train: int, validation: int, test: int) -> int:
     return (train + validation + test) // 2 + round(2.5 * test**0.5)
 
 
+def sizes_for(pool: int, *, train: float = 0.3, validation: float = 0.1) -> dict[str, int]:
+    """Sizes of a game for a pool of members and a pool of others, both at least this large.
+
+    Args:
+        pool: Members, and others.
+        train: Share of them to train on.
+        validation: Share of them to choose on; the rest is judged, less what unfair coins may need.
+
+    Returns:
+        train, validation and test, for `GameSplit`.
+
+    Raises:
+        ValueError: Fewer than 30, or no share left to judge.
+
+    >>> sizes_for(1000)
+    {'train': 600, 'validation': 200, 'test': 1036}
+    """
+    if pool < 30:
+        raise ValueError(
+            f"members: expected 30 or more to split into training, validation and test, got {pool}"
+        )
+    if not (0 < train < 1 and 0 < validation < 1 and train + validation < 1):
+        raise ValueError(
+            f"train, validation: expected shares of less than 1 together, got {train}, {validation}"
+        )
+    learned, chosen = (2 * max(1, round(share * pool)) for share in (train, validation))
+    test = 2 * pool
+    while test > 2 and smallest_pool(learned, chosen, test) > pool:
+        test -= 1
+    return {"train": learned, "validation": chosen, "test": test}
+
+
 def _lengths(views: Mapping[str, tuple[Views, Views]]) -> tuple[int, int]:
     if not views:
         raise ValueError("views: expected at least one attack, got none")

@@ -11,7 +11,7 @@ from paperlib.bounds import audit_one_run, audit_output_set, audit_ranks
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.experiments.language_models import CandidateScores
 from paperlib.experiments.panoramia.audits import AuditConfig, JudgedTarget, audit_pools
-from paperlib.experiments.panoramia.game import smallest_pool
+from paperlib.experiments.panoramia.game import sizes_for
 from paperlib.experiments.panoramia.pools import Pool, Pools
 
 TARGET = "trained"
@@ -40,14 +40,8 @@ class IdentifierGame:
         >>> config.train, config.validation, config.test
         (60, 40, 225)
         """
-        train, validation = (2 * max(1, round(share * identifiers)) for share in (0.15, 0.1))
-        test = 2 * identifiers
-        while test > 2 and smallest_pool(train, validation, test) > identifiers:
-            test -= 1
         return AuditConfig(
-            train=train,
-            validation=validation,
-            test=test,
+            **sizes_for(identifiers, train=0.15),
             attacks=(BoostedTrees(rounds=30, leaves=4, smallest_leaf=5, learning_rate=0.2),),
             tries=self.tries,
             repeats=self.games,

@@ -1,0 +1,179 @@
+"""PANORAMIA on what you bring: a target, known members, and defaults for everything else."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from paperlib.attacks.learned import Attack, BoostedTrees
+from paperlib.bounds.panoramia import PanoramiaResult
+from paperlib.core import FloatArray, MembershipScores
+from paperlib.experiments.panoramia.audits import AuditConfig, JudgedTarget, audit_pools
+from paperlib.experiments.panoramia.game import sizes_for
+from paperlib.experiments.panoramia.pools import Pool, Pools
+
+Batch = tuple[Any, ...]
+Model = Callable[..., ArrayLike]
+"""Takes a batch and returns one loss for each example, lower where the model knows it, shape (n,); or a table
+(n, k) whose first column is the loss."""
+
+YOURS = "yours"
+NO_NULL = (
+    "no null model was at hand: whether epsilon~ is 0 here for a target that never saw the members was not "
+    "checked, and a target that recognises generated points better than the baseline's helpers do would show "
+    "a positive epsilon~ without any leak"
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Brought:
+    """Members, generated points and helpers, whatever the kind of data.
+
+    Attributes:
+        members: What the target takes to give the members' losses: (rows,), (pictures, labels) or (texts,).
+            None of them was seen by the generator or by a helper.
+        generated: The same for generated points that no helper has seen.
+        nonmembers: The same for real examples the target was not trained on, or None.
+        helpers: Models that never saw the members, by name.
+        examples: From a batch to what an attack sees of it, shape (n, ...).
+        attacks: Settings to choose from.
+        warnings: What a reader must know, of the generator for instance.
+    """
+
+    members: Batch
+    generated: Batch
+    nonmembers: Batch | None = None
+    helpers: Mapping[str, Model] = field(default_factory=dict)
+    examples: Callable[..., NDArray[Any]]
+    attacks: tuple[Attack, ...] = (BoostedTrees(), BoostedTrees(leaves=4, learning_rate=0.2))
+    warnings: tuple[str, ...] = ()
+
+    def pools(self, target: Model) -> Pools:
+        """Pools with the losses of the target and of every helper.
+
+        Raises:
+            ValueError: A model that does not give one finite number for each example; it is named.
+        """
+
+        def pool(batch: Batch) -> Pool:
+            examples = np.asarray(self.examples(*batch))
+            helpers = {
+                name: columns(f"helper {name!r}", helper(*batch), len(examples))
+                for name, helper in self.helpers.items()
+            }
+            return Pool(examples, helpers, {YOURS: columns("target", target(*batch), len(examples))})
+
+        table = pd.DataFrame({"target": [YOURS], "null": [False], "epochs": [-1], "dp_epsilon": [np.nan]})
+        others = None if self.nonmembers is None else pool(self.nonmembers)
+        return Pools(pool(self.members), pool(self.generated), others, table, self.warnings)
+
+
+@dataclass(frozen=True, eq=False)
+class YourAudit:
+    """What was found.
+
+    Attributes:
+        result: PANORAMIA's result of the first game, with claim, assumptions and warnings.
+        real: With real non-members, the lower bound of the same attack on them; else None.
+        games: Every game's numbers, as `Audits.table`: how much they vary; the claim is the first game's.
+        scores: Of the attack in the first game.
+        config: How it was done.
+    """
+
+    result: PanoramiaResult
+    real: Any
+    games: pd.DataFrame
+    scores: MembershipScores
+    config: AuditConfig
+
+
+def audit_yours(
+    target: Model,
+    brought: Brought,
+    *,
+    known_c: float | None = None,
+    search: str = "anytime",
+    delta: float = 0.0,
+    gamma: float = 0.0,
+    confidence: float = 0.95,
+    games: int = 3,
+    tries: int = 5,
+    seed: int = 0,
+) -> YourAudit:
+    """Measure the leakage of a target on known members.
+
+    Guarantee:
+        That of `audit_panoramia`, for the first game. Attacks are trained and chosen on other members than
+        those of the test.
+
+    Args:
+        target: From a batch to losses.
+        brought: Members, generated points, helpers.
+        known_c: c of the generator where it is known, as 0 for identifiers.
+        search: "anytime" or "union".
+        delta: Of (epsilon, delta)-DP.
+        gamma: Closeness may fail on a set of this probability.
+        confidence: Of the claim, in (0, 1).
+        games: Repetitions with other splits, to show how much the numbers vary.
+        tries: Trainings of the best attack, of which the best is kept.
+        seed: Of the first game.
+
+    Raises:
+        ValueError: Too few members, losses that are not one finite number each, or a number out of range.
+    """
+    pools = brought.pools(target)
+    sizes: dict[str, Any] = sizes_for(min(len(pool) for pool in pools.by_kind().values()))
+    config = AuditConfig(
+        **sizes,
+        attacks=brought.attacks,
+        searches=(search,),
+        tries=tries,
+        repeats=games,
+        confidence=confidence,
+        seed=seed,
+    )
+    audits = audit_pools(pools, config)
+    first = audits.select("panoramia", seed=seed)[0]
+    options: dict[str, Any] = {"known_c": known_c, "delta": delta, "gamma": gamma}
+    result = first.panoramia(search, confidence, **options)
+    real = audits.select("rm_rn", seed=seed)
+    return YourAudit(
+        result=_with_caveats(result, brought.warnings, known_c),
+        real=real[0].one_run(search, confidence) if real else None,
+        games=audits.table,
+        scores=_scores(first),
+        config=config,
+    )
+
+
+def columns(name: str, values: ArrayLike, count: int) -> FloatArray:
+    """One model's numbers as a table, shape (n, k).
+
+    Raises:
+        ValueError: Other than one row for each example.
+
+    >>> columns("target", [0.5, 1.5], 2).shape
+    (2, 1)
+    """
+    table = np.asarray(values, dtype=np.float64)
+    table = table[:, None] if table.ndim == 1 else table
+    if table.ndim != 2 or len(table) != count or not table.shape[1]:
+        raise ValueError(
+            f"{name}: expected one loss for each of {count} examples, shape ({count},) or ({count}, k), got "
+            f"{np.asarray(values).shape}"
+        )
+    return table
+
+
+def _with_caveats(
+    result: PanoramiaResult, warnings: tuple[str, ...], known_c: float | None
+) -> PanoramiaResult:
+    caveat = (NO_NULL,) if known_c is None else ()
+    return replace(result, assumptions=(*result.assumptions, *caveat), warnings=(*result.warnings, *warnings))
+
+
+def _scores(judged: JudgedTarget) -> MembershipScores:
+    return MembershipScores(judged.attack[judged.membership], judged.attack[~judged.membership])

@@ -1,0 +1,130 @@
+"""Your table: rows that a target was trained on, a generator for them, and helpers for the label."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from paperlib.core import FloatArray
+from paperlib.experiments.panoramia.checks import copies
+from paperlib.experiments.panoramia.tabular_data import RowEncoder
+from paperlib.experiments.panoramia.tabular_models import Learning, losses, train
+from paperlib.experiments.panoramia.your_data import Brought, Model
+from paperlib.generators.table_filter import FilteredGenerator, RowCoder
+from paperlib.generators.tabular import TableGenerator, check_table
+
+_MOST_CLASSES = 100
+
+
+def bring_table(
+    members: pd.DataFrame,
+    *,
+    label: str | None = None,
+    generated: pd.DataFrame | None = None,
+    nonmembers: pd.DataFrame | None = None,
+    generator: TableGenerator | None = None,
+    share: float = 0.4,
+    epochs: int = 50,
+    learning: Learning | None = None,
+    seed: int = 0,
+) -> Brought:
+    """Prepare a table of members.
+
+    Without generated rows a share of the members becomes D_G: the generator learns from it, and a helper
+    too; the rest is audited. With them all members are audited, and the generator is yours to answer for:
+    it must not have seen them. Half of the generated rows, or as many again, go to the other helper.
+
+    Args:
+        members: Rows the target was trained on, numbers and words, the label among them if there is one.
+        label: Column that helpers predict, of at most 100 different values; None leaves helpers out.
+        generated: Rows of your own generator; None fits one.
+        nonmembers: Real rows the target was not trained on, for a comparison.
+        generator: What is fitted without ``generated``; None takes a Chow-Liu tree with rejection.
+        share: Of the members for the generator, in (0, 1).
+        epochs: Of the helpers.
+        learning: How helpers learn.
+        seed: Of the parts, the generator and the helpers.
+
+    Returns:
+        `Brought`; the target takes a table with the same columns.
+
+    Raises:
+        ValueError: Missing values, a label that is not there or has too many values, tables whose columns
+            differ, or too few rows.
+    """
+    if not 0 < share < 1:
+        raise ValueError(f"share: expected a number in (0, 1), got {share}")
+    check_table("members", members)
+    for name, table in (("generated", generated), ("nonmembers", nonmembers)):
+        if table is not None and list(table.columns) != list(members.columns):
+            raise ValueError(
+                f"{name}: expected the columns {list(members.columns)}, got {list(table.columns)}"
+            )
+    shuffled = _shuffled(members, seed)
+    if generated is None:
+        known = shuffled[: round(share * len(shuffled))]
+        audited = shuffled[len(known) :].reset_index(drop=True)
+        fitted = (generator or FilteredGenerator(seed=seed)).fit(known)
+        made = fitted.sample(2 * len(audited), seed + 1)[list(members.columns)]
+    else:
+        check_table("generated", generated)
+        known, audited, made = None, shuffled, _shuffled(generated, seed + 1)
+    half = len(made) // 2
+    coder = RowCoder.fit(members)
+    learns = {"synthetic": made[half:], **({} if known is None else {"real": known})}
+    return Brought(
+        members=(audited,),
+        generated=(made[:half],),
+        nonmembers=None if nonmembers is None else (nonmembers,),
+        helpers={} if label is None else _helpers(members, label, learns, epochs, learning, seed),
+        examples=coder.numbers,
+        warnings=_warnings(coder, made[:half], known, audited, label),
+    )
+
+
+def _shuffled(rows: pd.DataFrame, seed: int) -> pd.DataFrame:
+    return rows.iloc[np.random.default_rng(seed).permutation(len(rows))].reset_index(drop=True)
+
+
+def _helpers(
+    members: pd.DataFrame,
+    label: str,
+    learns: dict[str, pd.DataFrame],
+    epochs: int,
+    learning: Learning | None,
+    seed: int,
+) -> dict[str, Model]:
+    if label not in members:
+        raise ValueError(f"label: expected one of the columns {list(members.columns)}, got {label!r}")
+    classes = tuple(sorted(set(members[label].astype(str))))
+    if not 2 <= len(classes) <= _MOST_CLASSES:
+        raise ValueError(
+            f"label: expected 2 to {_MOST_CLASSES} different values in {label!r}, got {len(classes)}"
+        )
+    scales = next(reversed(learns.values()))  # D_G where there is one: helpers know nothing of the members
+    encoder = RowEncoder.fit(scales, label, classes)
+    way = learning or Learning()
+
+    def helper(rows: pd.DataFrame, at: int) -> Model:
+        config = replace(
+            way.plain(encoder, epochs, seed + 10 + at), batch_size=min(way.batch_size, len(rows))
+        )
+        models = train(encoder, rows, [config])
+
+        def loss(batch: pd.DataFrame) -> FloatArray:
+            return losses(encoder, models, batch)
+
+        return loss
+
+    return {name: helper(rows, at) for at, (name, rows) in enumerate(learns.items())}
+
+
+def _warnings(
+    coder: RowCoder, made: pd.DataFrame, known: pd.DataFrame | None, audited: pd.DataFrame, label: str | None
+) -> tuple[str, ...]:
+    found: tuple[str, ...] = ()
+    if known is not None:
+        found = copies(*(coder.numbers(part) for part in (made, known, audited))).warnings
+    if label is None:
+        found += ("without a label there are no helpers: the baseline sees the rows alone and may be weak",)
+    return found

@@ -1,0 +1,181 @@
+"""Your text: documents that a language model was trained on, a generator for them, and helpers."""
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.feature_extraction.text import HashingVectorizer
+
+from paperlib.core import FloatArray, IntArray
+from paperlib.experiments.panoramia.your_data import Brought, Model
+from paperlib.generators.text import (
+    ChunkTraining,
+    TextGenerator,
+    copied_share,
+    token_losses,
+    train_on_chunks,
+)
+from paperlib.models.language import (
+    LanguageModelConfig,
+    load_language_model,
+    new_language_model,
+    train_tokenizer,
+)
+
+_NOTABLE = 0.02
+_COPIED = 0.75
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextDefaults:
+    """How text without a generator of its own is prepared.
+
+    Attributes:
+        base: Name or folder of a causal language model that generator and helpers start from, such as "gpt2";
+            it must not have seen the members. Empty: a small GPT from scratch, a weak generator.
+        tokens: Length of a chunk; shorter ends of documents are left out.
+        chunks_per_document: Most chunks of a document.
+        share: Of the documents for the generator, in (0, 1).
+        epochs: Most passes of generator and helpers over their chunks.
+        top_k: Likeliest tokens that the generator draws from.
+        vocabulary: Tokens of the small GPT.
+        width: Of the small GPT.
+        seed: Of everything.
+    """
+
+    base: str = ""
+    tokens: int = 32
+    chunks_per_document: int = 50
+    share: float = 0.5
+    epochs: int = 6
+    top_k: int = 200
+    vocabulary: int = 1024
+    width: int = 64
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share < 1:
+            raise ValueError(f"share: expected a number in (0, 1), got {self.share}")
+        for name in ("tokens", "chunks_per_document", "epochs"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: expected 1 or more, got {getattr(self, name)}")
+
+
+def bring_text(
+    documents: Sequence[str], defaults: TextDefaults | None = None, *, generated: Sequence[str] | None = None
+) -> Brought:
+    """Prepare documents the target was trained on.
+
+    Some documents become D_G: the generator, one helper and, from scratch, the tokenizer learn from them.
+    Chunks of the others are audited. Half of the generated chunks go to the other helper.
+
+    Args:
+        documents: Texts.
+        defaults: How.
+        generated: Texts of your own generator, about as long as a chunk, which saw none of the audited
+            documents; None draws some.
+
+    Returns:
+        `Brought`; wrap the target by `of_text`.
+
+    Raises:
+        ValueError: Too little text.
+    """
+    way = defaults or TextDefaults()
+    order = np.random.default_rng(way.seed).permutation(len(documents))
+    texts = [" ".join(documents[int(at)].split()) for at in order]
+    cut = round(way.share * len(texts))
+    base, tokenizer = _base(way, texts[:cut])
+    known, audited = (_chunks(part, tokenizer, way) for part in (texts[:cut], texts[cut:]))
+    for name, rows in (("generator's", known), ("audited", audited)):
+        if len(rows) < 30:
+            raise ValueError(
+                f"documents: the {name} part has {len(rows)} chunks of {way.tokens} tokens, 30 are needed at "
+                "least; bring more text or take shorter chunks"
+            )
+    made = _chunks(generated, tokenizer, way) if generated else _generate(base, known, 2 * len(audited), way)
+    half = len(made) // 2
+    helpers = {"synthetic": made[half:], "real": known}
+    return Brought(
+        members=_batch(tokenizer, audited),
+        generated=_batch(tokenizer, made[:half]),
+        helpers={name: _helper(base, rows, way) for name, rows in helpers.items()},
+        examples=_letters,
+        warnings=_warnings(made[:half], known, audited),
+    )
+
+
+def of_text(target: Callable[[list[str]], ArrayLike]) -> Model:
+    """A target that takes texts, as `Brought.pools` calls it.
+
+    >>> of_text(lambda texts: [len(text) for text in texts])(["ab", "c"], None)
+    [2, 1]
+    """
+
+    def losses(texts: list[str], tokens: IntArray) -> ArrayLike:
+        return target(texts)
+
+    return losses
+
+
+def _base(way: TextDefaults, texts: Sequence[str]) -> tuple[Any, Any]:
+    if way.base:
+        return load_language_model(way.base, dtype="float32")
+    context = 1 + 2 * way.tokens
+    tokenizer = train_tokenizer(texts, way.vocabulary, context=context)
+    shape = LanguageModelConfig(width=way.width, context=context, seed=way.seed)
+    return new_language_model(shape, len(tokenizer)), tokenizer
+
+
+def _chunks(texts: Sequence[str], tokenizer: Any, way: TextDefaults) -> IntArray:
+    rows: list[list[int]] = []
+    for tokens in tokenizer(list(texts), verbose=False)["input_ids"] if texts else ():
+        starts = range(0, len(tokens) - way.tokens + 1, way.tokens)[: way.chunks_per_document]
+        rows += [tokens[at : at + way.tokens] for at in starts]
+    found = np.array(rows, dtype=np.int64).reshape(-1, way.tokens)
+    return np.unique(found, axis=0) if len(found) else found
+
+
+def _batch(tokenizer: Any, chunks: IntArray) -> tuple[list[str], IntArray]:
+    return tokenizer.batch_decode(chunks), chunks
+
+
+def _training(way: TextDefaults) -> ChunkTraining:
+    return ChunkTraining(epochs=way.epochs, patience=1, seed=way.seed)
+
+
+def _generate(base: Any, known: IntArray, count: int, way: TextDefaults) -> IntArray:
+    settings = TextGenerator(length=way.tokens, prompt=0, top_k=way.top_k, training=_training(way))
+    return settings.fit(known, base=base).sample(count, way.seed + 1)
+
+
+def _helper(base: Any, chunks: IntArray, way: TextDefaults) -> Model:
+    held = max(1, len(chunks) // 10)
+    model = copy.deepcopy(base)
+    train_on_chunks(model, chunks[:-held], training=_training(way), validation=chunks[-held:])
+
+    def losses(texts: list[str], tokens: IntArray) -> FloatArray:
+        return token_losses(model, tokens).mean(axis=1)
+
+    return losses
+
+
+def _letters(texts: list[str], tokens: IntArray) -> FloatArray:
+    """Counts of three letters in a row, in 64 bins."""
+    vectorizer = HashingVectorizer(analyzer="char", ngram_range=(3, 3), n_features=64, alternate_sign=False)
+    counts: Any = vectorizer.transform(texts)
+    return np.asarray(counts.toarray(), dtype=np.float64)
+
+
+def _warnings(made: IntArray, known: IntArray, audited: IntArray) -> tuple[str, ...]:
+    length = max(1, round(_COPIED * known.shape[1]))
+    copied, by_chance = (copied_share(rows, known, length=length) for rows in (made, audited))
+    if copied <= by_chance + _NOTABLE:
+        return ()
+    return (
+        f"the generator copies: {copied:.1%} of its chunks hold {length} tokens in a row of its training "
+        f"text (audited text: {by_chance:.1%}); stop its training earlier or give it more text",
+    )

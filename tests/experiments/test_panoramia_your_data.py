@@ -1,0 +1,182 @@
+"""What users bring: a target and members, and nothing else if they have nothing else."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from paperlib.attacks.learned import BoostedTrees
+from paperlib.experiments.panoramia.tabular_models import Learning
+from paperlib.experiments.panoramia.your_data import NO_NULL, Brought, audit_yours, columns
+from paperlib.experiments.panoramia.your_tables import bring_table
+from paperlib.experiments.panoramia.your_text import TextDefaults, bring_text, of_text
+
+QUICK = (BoostedTrees(rounds=20, smallest_leaf=10),)
+
+
+def table(rows=600, seed=0):
+    rng = np.random.default_rng(seed)
+    size, other = rng.normal(size=(2, rows))
+    word = np.where(rng.random(rows) < 0.5, "a", "b")
+    label = (size + (word == "a") > 0.5).astype(int)
+    return pd.DataFrame({"size": size, "other": other, "word": word, "label": label})
+
+
+def knows(members, certain=True):
+    """A target whose loss is low exactly for its training rows, or for nobody."""
+    known = set(map(tuple, members.to_numpy())) if certain else set()
+    rng = np.random.default_rng(1)
+
+    def target(rows):
+        hit = np.array([tuple(row) in known for row in rows.to_numpy()])
+        return rng.normal(size=len(rows)) - 3 * hit
+
+    return target
+
+
+def quick(brought):
+    return replace(brought, attacks=QUICK)
+
+
+LEARNING = Learning(hidden=(8,))
+
+
+def test_a_table_and_a_target_are_enough():
+    members = table()
+    brought = quick(bring_table(members, label="label", epochs=2, learning=LEARNING))
+    found = audit_yours(knows(members), brought, games=1, tries=1)
+    assert found.result.epsilon_tilde > 0.3
+    assert NO_NULL in found.result.assumptions
+    assert found.real is None
+    nothing = audit_yours(knows(members, certain=False), brought, games=1, tries=1)
+    assert nothing.result.epsilon_tilde == 0
+
+
+def test_the_generator_learns_from_other_rows_than_those_audited():
+    members = table().assign(number=np.arange(600))
+    seen = []
+
+    class Spy:
+        def fit(self, rows):
+            seen.extend(rows["number"])
+            return self
+
+        def sample(self, n, seed):
+            return members.sample(n, replace=True, random_state=seed).reset_index(drop=True)
+
+    brought = bring_table(members, label="label", generator=Spy(), epochs=1, learning=LEARNING)
+    (audited,) = brought.members
+    assert len(seen) == 240
+    assert not set(seen) & set(audited["number"])
+
+
+def test_your_own_generated_rows_are_halved_between_helper_and_audit():
+    made = table(seed=5)
+    brought = bring_table(table(), label="label", generated=made, nonmembers=table(seed=6), epochs=1)
+    assert len(brought.members[0]) == 600
+    assert len(brought.generated[0]) == 300
+    assert list(brought.helpers) == ["synthetic"]
+    found = audit_yours(knows(table()), quick(brought), games=1, tries=1)
+    assert found.real.epsilon > 0.3
+
+
+def test_a_known_c_gives_a_lower_bound_and_needs_no_null():
+    brought = quick(bring_table(table(), generated=table(seed=7)))
+    found = audit_yours(knows(table()), brought, known_c=0.0, games=1, tries=1)
+    assert found.result.epsilon == found.result.c_plus_epsilon_lb > 0.3
+    assert NO_NULL not in found.result.assumptions
+
+
+def test_without_a_label_the_result_says_that_the_baseline_may_be_weak():
+    found = audit_yours(knows(table()), quick(bring_table(table())), games=1, tries=1)
+    assert any("without a label" in text for text in found.result.warnings)
+
+
+def test_a_generator_that_copies_warns_in_the_result():
+    class Copier:
+        def fit(self, rows):
+            self.rows = rows
+            return self
+
+        def sample(self, n, seed):
+            return self.rows.sample(n, replace=True, random_state=seed).reset_index(drop=True)
+
+    brought = quick(bring_table(table(), label="label", generator=Copier(), epochs=1, learning=LEARNING))
+    found = audit_yours(knows(table()), brought, games=1, tries=1)
+    assert any("memorises" in text for text in found.result.warnings)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"label": "colour"}, "label: expected one of the columns"),
+        ({"label": "size"}, "label: expected 2 to 100 different values in 'size'"),
+        (
+            {"generated": table()[["size"]]},
+            r"generated: expected the columns \['size', 'other', 'word', 'label'\]",
+        ),
+        ({"share": 1.0}, "share: expected a number in"),
+    ],
+)
+def test_tables_that_cannot_be_audited_are_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        bring_table(table(), **{"label": "label", "epochs": 1, **options})
+
+
+def test_missing_values_are_named():
+    with pytest.raises(ValueError, match="'size' misses 1 values"):
+        bring_table(table().assign(size=[np.nan, *range(599)]), label="label")
+
+
+def test_a_target_that_returns_nan_or_the_wrong_number_is_named():
+    brought = quick(bring_table(table(), generated=table(seed=3)))
+    with pytest.raises(ValueError, match=r"target: expected one loss for each of 600 examples.*got \(3,\)"):
+        audit_yours(lambda rows: [0.0, 1.0, 2.0], brought)
+    with pytest.raises(ValueError, match="target 'yours': losses: 600 of 600 rows hold NaN"):
+        audit_yours(lambda rows: np.full(len(rows), np.nan), brought)
+
+
+def test_too_few_members_say_how_many_are_needed():
+    with pytest.raises(ValueError, match="members: expected 30 or more"):
+        audit_yours(knows(table()), bring_table(table(20), generated=table(seed=3)))
+
+
+def test_one_loss_each_becomes_a_column():
+    assert columns("target", [[1.0, 2.0], [3.0, 4.0]], 2).shape == (2, 2)
+
+
+def pages(count, seed):
+    rng = np.random.default_rng(seed)
+    words = ["the", "privacy", "of", "models", "is", "audited", "with", "generated", "text", "and", "coins"]
+    return [" ".join(rng.choice(words, 40)) + f" page {seed}-{at}" for at in range(count)]
+
+
+def test_documents_and_a_target_are_enough():
+    documents = pages(60, 1)
+    defaults = TextDefaults(tokens=8, epochs=1, width=16, vocabulary=300)
+    brought = quick(bring_text(documents, defaults))
+    texts, tokens = brought.members
+    assert len(texts) == len(tokens)
+    joined = " ".join(documents)
+    found = audit_yours(
+        of_text(lambda batch: [-4.0 * (text in joined) for text in batch]), brought, games=1, tries=1
+    )
+    assert found.result.c_plus_epsilon_lb > 1
+
+
+def test_too_little_text_is_refused():
+    with pytest.raises(ValueError, match="chunks of 64 tokens, 30 are needed"):
+        bring_text(pages(4, 1), TextDefaults(tokens=64, vocabulary=300))
+
+
+def test_models_beside_the_members_may_be_none():
+    rng = np.random.default_rng(0)
+    brought = Brought(
+        members=(rng.normal(size=(300, 2)),),
+        generated=(rng.normal(size=(300, 2)),),
+        examples=lambda rows: rows,
+        attacks=QUICK,
+    )
+    found = audit_yours(lambda rows: rng.normal(size=len(rows)), brought, games=1, tries=1)
+    assert found.result.epsilon_tilde < 0.5
