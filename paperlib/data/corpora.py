@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from paperlib.data.errors import unavailable
-from paperlib.data.pieces import Reading, ReadLog, read_pieces
+from paperlib.data.pieces import Reading, ReadLog, printable, read_pieces
 from paperlib.io import data_folder, file_sha256
 
 
@@ -129,7 +129,7 @@ def corpus_files(root: str | Path) -> list[CorpusFile]:
 
 def _subset_of(path: Path, top: Path) -> str:
     parts = path.relative_to(top).parts
-    return parts[0] if len(parts) > 1 else plain_stem(path)
+    return printable(parts[0]) if len(parts) > 1 else plain_stem(path)
 
 
 def plain_stem(path: Path) -> str:
@@ -138,7 +138,8 @@ def plain_stem(path: Path) -> str:
     >>> plain_stem(Path("shard_07.jsonl.zst"))
     'shard_07'
     """
-    return path.name.split(".", 1)[0] or path.name
+    name = printable(path.name)
+    return name.split(".", 1)[0] or name
 
 
 def installed_text(packages: tuple[str, ...]) -> list[CorpusFile]:

@@ -6,6 +6,7 @@ import gzip
 import importlib
 import json
 import lzma
+import os
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -88,6 +89,15 @@ class ReadLog:
         return [(reason, self.counts[reason], self.examples[reason]) for reason in sorted(self.counts)]
 
 
+def printable(name: str) -> str:
+    """A file name as text: bytes that are none become a replacement character.
+
+    >>> len(printable(os.fsdecode(bytes([97, 255]))))
+    2
+    """
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
 def format_of(path: Path) -> tuple[str, str]:
     """Format and compression by the name: unknown formats are read as text.
 
@@ -114,7 +124,7 @@ def read_pieces(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iter
         log: Where skipped things are counted.
     """
     kind, packed = format_of(path)
-    where, unfinished = path.name, False
+    where, unfinished = printable(path.name), False
     try:
         if path.stat().st_size == 0:
             log.add("empty file", where)
@@ -283,13 +293,14 @@ def _parsed(line: bytes, parse: Callable[[bytes], Any], log: ReadLog, where: str
     except ValueError:
         pass
     try:
-        return json.loads(line.decode("utf-8"))  # takes lone surrogates and NaN, which orjson refuses
+        # Takes lone surrogates, NaN and endless integers, which orjson refuses.
+        return json.loads(line.decode("utf-8"), parse_int=float)
     except UnicodeDecodeError:
         log.add("invalid UTF-8, its bytes replaced", where)
     except (ValueError, RecursionError):
         pass
     try:
-        return json.loads(line.decode("utf-8", "replace"))
+        return json.loads(line.decode("utf-8", "replace"), parse_int=float)
     except (ValueError, RecursionError):
         return None
 
@@ -324,19 +335,33 @@ def _joined(texts: dict[str, list[str]]) -> Iterator[Piece]:
 
 
 def _parquet(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iterator[Piece]:
-    parquet = _optional("pyarrow.parquet")
+    parquet, where = _optional("pyarrow.parquet"), printable(path.name)
     with parquet.ParquetFile(path) as file:
         names = file.schema_arrow.names
         if reading.text_field not in names:
-            log.add(f"file without a column {reading.text_field!r}", path.name)
+            log.add(f"file without a column {reading.text_field!r}", where)
             return
         top = reading.subset_field.split(".")[0]
         columns = [reading.text_field, *([top] if top in names and top != reading.text_field else [])]
         for batch in file.iter_batches(batch_size=64, columns=columns):  # texts may be long
             texts: dict[str, list[str]] = {}
-            for row in batch.to_pylist():
-                _collect(row, texts, subset, reading, log, path.name)
+            for row in _rows(batch, reading.text_field, log, where):
+                _collect(row, texts, subset, reading, log, where)
             yield from _joined(texts)
+
+
+def _rows(batch: Any, text_field: str, log: ReadLog, where: str) -> list[dict[str, Any]]:
+    """Rows of a Parquet batch; texts may be stored as bytes, and need not be valid."""
+    at = batch.schema.get_field_index(text_field)
+    if batch.schema.field(at).type in (_optional("pyarrow").string(), _optional("pyarrow").large_string()):
+        batch = batch.set_column(at, text_field, batch.column(at).cast(_optional("pyarrow").large_binary()))
+    rows = batch.to_pylist()
+    for row in rows:
+        if isinstance(data := row[text_field], bytes):
+            row[text_field] = text = data.decode("utf-8", "replace")
+            if "\ufffd" in text and text.encode() != data:
+                log.add("invalid UTF-8, its bytes replaced", where)
+    return rows
 
 
 def _warc(stream: BinaryIO, subset: str, _: Reading, log: ReadLog, where: str) -> Iterator[Piece]:

@@ -1,11 +1,13 @@
 """Census of natural identifiers: how many of each kind a corpus holds, by subset (the paper's Table 2)."""
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote_to_bytes
 
 import numpy as np
 import pandas as pd
@@ -38,7 +40,7 @@ class FilePart:
     """A file as part of a unit of work; size and time tell whether it changed.
 
     Attributes:
-        path: Where it lies, for every worker.
+        path: Where it lies, for every worker, as in a URL: a name need not be text.
         subset: Of documents that do not say theirs.
         size: In bytes.
         modified: Time of the last change in nanoseconds.
@@ -48,6 +50,11 @@ class FilePart:
     subset: str
     size: int
     modified: int
+
+    @property
+    def location(self) -> Path:
+        """The path to open."""
+        return Path(os.fsdecode(unquote_to_bytes(self.path)))
 
 
 @dataclass(frozen=True)
@@ -179,7 +186,8 @@ def _units(
         if group and size + about.st_size > _UNIT_BYTES:
             units.append(CensusUnit(tuple(group), kinds, reading, engine))
             group, size = [], 0
-        group.append(FilePart(str(file.path.absolute()), file.subset, about.st_size, about.st_mtime_ns))
+        place = quote(os.fsencode(file.path.absolute()))
+        group.append(FilePart(place, file.subset, about.st_size, about.st_mtime_ns))
         size += about.st_size
     return [*units, CensusUnit(tuple(group), kinds, reading, engine)]
 
@@ -200,7 +208,7 @@ class _Tally:
         scanner = Scanner(checked_kinds(unit.kinds), unit.engine)
         for file in unit.files:
             stream = StreamScanner(scanner)
-            for piece in read_pieces(Path(file.path), file.subset, unit.reading, self.log):
+            for piece in read_pieces(file.location, file.subset, unit.reading, self.log):
                 sums = self.read.setdefault(piece.subset, [0, 0, 0])
                 size = len(piece.data) - len(piece.separator) * (piece.documents - 1)
                 for at, amount in enumerate((piece.documents, piece.characters, size)):

@@ -210,8 +210,19 @@ def test_invalid_utf8_is_read_with_its_bytes_replaced(tmp_path, monkeypatch, nam
 
 def test_json_that_only_the_standard_library_takes(tmp_path):
     path = tmp_path / "a.jsonl"
-    path.write_bytes(b'{"text": "x \\ud800 y", "score": NaN}')
+    path.write_bytes(b'{"text": "x \\ud800 y", "score": NaN, "number": ' + b"9" * 5_000 + b"}")
     assert documents(path) == [("a", "x ? y")]
+
+
+def test_texts_of_parquet_files_need_not_be_valid(tmp_path):
+    path = tmp_path / "a.parquet"
+    data, edges = b"a\xffbc", b"".join(n.to_bytes(4, "little") for n in (0, 3, 4))
+    text = pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(edges), pa.py_buffer(data)])
+    for column in (text, text.cast(pa.binary())):
+        parquet.write_table(pa.table({"text": column}), path)
+        log = ReadLog()
+        assert documents(path, log) == [("a", "a\ufffdb"), ("a", "c")]
+        assert log.counts == {"invalid UTF-8, its bytes replaced": 1}
 
 
 def test_a_text_that_holds_the_separator_stays_whole(tmp_path):

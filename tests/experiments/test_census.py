@@ -188,6 +188,17 @@ def test_bad_files_are_reported_and_the_scan_goes_on(folder, tmp_path):
     pd.testing.assert_frame_equal(found.totals, expected.totals)
 
 
+def test_file_names_need_not_be_text(tmp_path):
+    root = os.fsencode(tmp_path / "corpus")
+    os.mkdir(root)
+    for name, content in ((b"\xff 100%.txt", KNOWN["md5"][0].encode()), (b"\xfe.bin", b"\0")):
+        Path(os.fsdecode(os.path.join(root, name))).write_bytes(content)
+    found = count(tmp_path / "corpus", tmp_path / "units")
+    assert found.totals["matches"].tolist() == [1]
+    assert found.read["subset"].tolist() == ["\ufffd 100%"]
+    assert found.skipped["example"].tolist() == ["\ufffd.bin"]
+
+
 def test_a_corpus_without_identifiers(tmp_path):
     path = tmp_path / "plain.txt"
     path.write_text("no identifier in here")
