@@ -1,0 +1,253 @@
+"""PANORAMIA on tables: disjoint parts, what pools hold, the null control, and the tables of the page."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from paperlib.attacks.learned import BoostedTrees
+from paperlib.data.adult import COLUMNS
+from paperlib.experiments.panoramia import null_control, tabular, tabular_data
+from paperlib.experiments.panoramia import tabular_tables as tables
+from paperlib.experiments.panoramia.audits import audit_pools
+from paperlib.experiments.panoramia.null_control import (
+    NullControl,
+    false_positives,
+    run_null_control,
+    toy_pools,
+)
+from paperlib.experiments.panoramia.tabular import (
+    TabularConfig,
+    build_pools,
+    draw_rows,
+    tabular_audit,
+    tabular_config,
+)
+from paperlib.experiments.panoramia.tabular_data import (
+    LabelledTable,
+    PartSizes,
+    RowEncoder,
+    load_table,
+    split_table,
+)
+from paperlib.experiments.panoramia.tabular_models import STRONG, Learning
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+SMALL = tabular_config(
+    "smoke",
+    dp_epsilons=(),
+    epochs=(1, 80),
+    shadows=2,
+    learning=Learning(hidden=(64,), batch_size=100, learning_rate=1e-2),
+)
+AUDIT = tabular_audit("smoke")
+
+
+@pytest.fixture(scope="module")
+def pools():
+    return build_pools(SMALL)
+
+
+def test_randhie_has_one_row_for_each_pattern():
+    table = load_table("randhie", "visits")
+    assert len(table.rows) == 2760
+    assert not table.rows.drop(columns="visits").duplicated().any()
+    assert table.classes == tuple(map(str, range(12)))
+
+
+def test_parts_share_no_row_and_null_target_learns_none_of_the_members():
+    rows = draw_rows(SMALL)
+    keys = {name: set(map(tuple, part.to_numpy())) for name, part in rows.parts.items()}
+    names = list(keys)
+    for i, first in enumerate(names):
+        for second in names[i + 1 :]:
+            assert not keys[first] & keys[second], (first, second)
+    assert {name: len(part) for name, part in rows.parts.items()} == vars(SMALL.sizes)
+
+
+def test_generated_rows_are_kept_and_do_not_depend_on_targets(monkeypatch):
+    config = replace(SMALL, shadows=0)
+    first = tabular.tabular_rows(config)
+    monkeypatch.setattr(TabularConfig, "table_generator", None)  # a second fit would fail
+    again = tabular.tabular_rows(replace(config, epochs=(3,), dp_epsilons=(1.0,)))
+    pd.testing.assert_frame_equal(first.generated, again.generated)
+    with pytest.raises(TypeError):
+        tabular.tabular_rows(replace(config, bins=7))
+
+
+def test_pools_name_every_model_and_show_every_column(pools):
+    assert pools.targets == ("MLP, 1 epochs", "MLP, 80 epochs", "null")
+    assert pools.helpers == ("synthetic", "real")
+    assert pools.table["null"].tolist() == [False, False, True]
+    for pool in pools.by_kind().values():
+        assert pool.examples.shape == (300, 10)
+        assert {values.shape for values in pool.targets.values()} == {(300, len(STRONG))}
+    assert pools.table["train_accuracy"].iloc[1] > pools.table["test_accuracy"].iloc[1]
+
+
+def test_losses_in_the_pool_are_low_on_members_of_the_target_alone(pools):
+    gap = {
+        name: pools.nonmembers.targets[name][:, 0].mean() - pools.members.targets[name][:, 0].mean()
+        for name in pools.targets
+    }
+    assert gap["MLP, 80 epochs"] > 0.05
+    assert abs(gap["null"]) < gap["MLP, 80 epochs"]
+
+
+def test_dp_target_has_its_epsilon_in_the_table():
+    config = TabularConfig(
+        sizes=PartSizes(generator=60, members=60, null=60, nonmembers=60),
+        epochs=(1,),
+        learning=Learning(hidden=(4,), dp_epochs=2),
+        dp_epsilons=(2.0, 8.0),
+        helper_rows=20,
+    )
+    table = build_pools(config).table.set_index("target")
+    assert table.loc["MLP, DP epsilon 8", "dp_epsilon"] == 8
+    assert table.loc["MLP, DP epsilon 2", "epochs"] == 2
+    assert np.isnan(table.loc["null", "dp_epsilon"])
+
+
+def test_only_columns_narrows_every_model(pools):
+    narrowed = tables.only_columns(pools, "RMIA", "loss")
+    np.testing.assert_array_equal(
+        narrowed.members.targets["null"], pools.members.targets["null"][:, [STRONG.index("RMIA"), 0]]
+    )
+    with pytest.raises(ValueError, match="make the pools with shadow models"):
+        tables.only_columns(tables.only_columns(pools, "loss"), "RMIA")
+
+
+def test_strong_attacks_show_each_number_and_all(pools):
+    table = tables.strong_attacks(pools, AUDIT, names=["MLP, 80 epochs", "null"])
+    assert table["attack"].tolist() == [*STRONG, "all"] * 2
+    loss = table[(table["attack"] == "loss") & (table["target"] == "null")].iloc[0]
+    member, other = (one.targets["null"][:, 0] for one in (pools.members, pools.nonmembers))
+    wins = (member[:, None] < other).mean() + (member[:, None] == other).mean() / 2
+    assert loss["auc_real"] == pytest.approx(wins)
+
+
+def test_tables_and_verdicts_of_the_page():
+    results = tables.run_tabular([replace(SMALL, shadows=0)], AUDIT)
+    shown = tables.table_six(results, form="helpers")
+    assert shown["source"].tolist() == ["ours"] * 3 + ["paper"] * 2
+    direct = results.table.query("target == 'null' and audit == 'panoramia' and form == 'helpers'")
+    assert shown.loc[2, "panoramia"] == direct.query("search == 'union'")["eps_tilde"].mean()
+    printed = shown[shown["source"] == "paper"].set_index("target")
+    assert printed.loc["MLP_E10", ["panoramia", "o1", "o1_sd"]].tolist() == [0, 0.655, 0.014]
+    extremes = tables.extreme_values(replace(SMALL, shadows=0))
+    found = tables.verdicts(results, extremes, form="helpers")
+    assert [row["target"] for row in found] == [
+        "panoramia-table-06", "panoramia-figure-10", "panoramia-figure-12",
+    ]  # fmt: skip
+
+
+def test_extreme_values_are_found_where_they_tell(monkeypatch):
+    """A column whose large values the generator never makes: the baseline is surest of just these rows."""
+    rng = np.random.default_rng(0)
+    gain = np.where(rng.random(400) < 0.1, 99_999, rng.integers(0, 50, 400))
+    members = pd.DataFrame({"gain": gain, "word": rng.choice(["x", "y"], 400)})
+    made = members.assign(gain=rng.integers(0, 50, 400))
+
+    rows = SimpleNamespace(parts={"members": members}, generated=made)
+    monkeypatch.setattr(tables, "tabular_rows", lambda config: rows)
+    table = tables.extreme_values(SMALL).set_index("column")
+    assert table.loc["gain", "top"] > 0.9
+    assert table.loc["gain", "members"] == pytest.approx(0.1, abs=0.04)
+    assert table.loc["word", "top"] == 0
+    assert tables._figure_twelve(table.reset_index())["holds"]
+
+
+def test_encoder_is_fitted_on_the_generators_rows_alone():
+    rows = pd.DataFrame({"age": [1, 3], "job": ["a", "b"], "label": ["x", "y"]})
+    encoder = RowEncoder.fit(rows, "label", ("x", "y"))
+    x, y = encoder(rows.assign(age=[2, 4], job=["b", "c"]))
+    assert x.tolist() == [[0.0, 0.0, 1.0], [2.0, 0.0, 0.0]]
+    assert y.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="labels of x, y, got z"):
+        encoder(rows.assign(label=["x", "z"]))
+
+
+def test_adult_is_read_from_its_checked_files(tmp_path, monkeypatch):
+    row = ["39", "State-gov", "77516", "Bachelors", "13", "Never-married", "Adm-clerical", "Not-in-family"]
+    row += ["White", "Male", "2174", "0", "40", "United-States", "<=50K"]
+    for part in (tabular_data.adult.TRAIN, tabular_data.adult.TEST):
+        (tmp_path / part.files[0]).write_text(
+            ",".join(COLUMNS) + "\n" + ",".join(row) + "\n", encoding="utf-8"
+        )
+    checked = []
+    monkeypatch.setattr(tabular_data.adult, "load_adult", lambda: checked.append(True))
+    monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
+    load_table.cache_clear()
+    table = load_table("adult", "occupation")
+    load_table.cache_clear()
+    assert checked
+    assert len(table.rows) == 2
+    assert table.rows["age"].dtype.kind == "i"
+    assert table.classes == ("Adm-clerical",)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: load_table("iris", "visits"), "dataset: expected one of 'randhie', 'adult'"),
+        (lambda: load_table("randhie", "income"), "label: expected one of 'visits'"),
+        (lambda: tabular_config("huge"), "size: expected one of"),
+        (lambda: tabular_config("smoke", epochs=(5, 2)), "epochs: expected different numbers"),
+        (lambda: tabular_config("smoke", shadows=1), "shadows: expected 0, or 2"),
+        (lambda: tabular_config("smoke", generator="gan"), "generator: expected one of"),
+        (lambda: tabular_config("smoke", filter="all"), "filter: expected one of"),
+        (lambda: PartSizes(generator=9, members=10, null=10, nonmembers=10), "generator: expected 10"),
+        (lambda: toy_pools(100, 2.0), "helper_knows"),
+        (lambda: NullControl(repetitions=0), "repetitions"),
+        (lambda: NullControl(members=50), "members"),
+    ],
+)
+def test_bad_settings_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_too_few_rows_for_the_parts_is_said():
+    sizes = PartSizes(generator=10, members=30, null=10, nonmembers=10)
+    with pytest.raises(ValueError, match=r"30 members .* are 60 rows, and the table has 50"):
+        split_table(pd.DataFrame({"a": range(50)}), sizes, 0)
+
+
+def test_null_control_counts_what_a_weak_helper_lets_through():
+    """The toy: no leakage reported where the helper knows what the target knows, plenty where it does not."""
+    control = NullControl(repetitions=6, members=400)
+    worlds = {
+        "fair": lambda seed: toy_pools(400, 1.0, shift=1.5, seed=seed),
+        "weak": lambda seed: toy_pools(400, 0.0, shift=1.5, seed=seed),
+    }
+    table = false_positives(run_null_control(control, worlds)).set_index(["world", "form", "search"])
+    for form in ("helpers", "paper"):
+        assert table.loc[("fair", form, "union"), "above 0.1"] <= 0.25
+        assert table.loc[("weak", form, "union"), "above 0.1"] >= 0.75
+    assert (table["repetitions"] == 6).all()
+
+
+def test_contrast_worlds_are_drawn_half_as_often():
+    control = NullControl(repetitions=3, members=100)
+    world = {f"toy {null_control.CONTRAST}": lambda seed: toy_pools(100, 0.0, seed=seed)}
+    assert sorted(run_null_control(control, world)["seed"].unique()) == [0, 1]
+
+
+def test_null_tables_hold_no_target_that_saw_the_members():
+    pools = next(iter(NullControl(members=100, epochs=1).worlds().values()))(0)
+    assert pools.targets == ("null",)
+    small = replace(NullControl(members=100).audit(), attacks=(BoostedTrees(rounds=2),))
+    assert audit_pools(pools, small, audits=["panoramia"]).table["null"].all()
+
+
+def test_labelled_table_has_a_checksum_of_its_rows():
+    first = load_table("randhie", "visits")
+    assert isinstance(first, LabelledTable)
+    assert len(first.sha256) == 64

@@ -1,0 +1,227 @@
+"""Generated rows: the tree is the right one, its rows have its distribution, the filters do what they say."""
+
+import itertools
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import mutual_info_score
+
+from paperlib.generators import mst
+from paperlib.generators.mst import NoisyTree, grow_tree
+from paperlib.generators.table_filter import (
+    ConfidentlySynthetic,
+    FilteredGenerator,
+    RejectionByOdds,
+    RowCoder,
+)
+from paperlib.generators.tabular import (
+    ChowLiuTree,
+    ColumnCodes,
+    IndependentColumns,
+    corrected_information,
+    pair_counts,
+    spanning_tree,
+)
+
+
+def chain(n=4000, seed=0):
+    """a -> b -> c: each a noisy copy of the one before; d stands alone."""
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 4, n)
+    b = np.where(rng.random(n) < 0.8, a, rng.integers(0, 4, n))
+    c = np.where(rng.random(n) < 0.7, b, rng.integers(0, 4, n))
+    words = np.array(["north", "east", "south", "west"])
+    return pd.DataFrame({"c": c, "a": words[a], "b": b * 1.5, "d": rng.normal(size=n)})
+
+
+def edges_of(fitted):
+    return {frozenset(edge) for edge in fitted.edges.itertuples(index=False, name=None)}
+
+
+def test_pair_information_is_that_of_a_slow_reference():
+    rng = np.random.default_rng(0)
+    sizes, rows = [3, 4, 2], 50
+    codes = [rng.integers(0, size, rows) for size in sizes]
+    found = corrected_information(pair_counts(codes, sizes), sizes, rows)
+    for i, j in itertools.combinations(range(3), 2):
+        bias = (sizes[i] - 1) * (sizes[j] - 1) / (2 * rows)
+        assert found[i, j] == pytest.approx(mutual_info_score(codes[i], codes[j]) - bias)
+
+
+def test_spanning_tree_is_the_heaviest_of_all_trees():
+    weights = np.random.default_rng(1).normal(size=(5, 5))
+    weights = weights + weights.T
+    pairs = list(itertools.combinations(range(5), 2))
+
+    def joins_all(edges):
+        group = list(range(5))
+        for i, j in edges:
+            group = [group[i] if one == group[j] else one for one in group]
+        return len(set(group)) == 1
+
+    best = max(
+        (edges for edges in itertools.combinations(pairs, 4) if joins_all(edges)),
+        key=lambda edges: sum(weights[edge] for edge in edges),
+    )
+    _, parents = spanning_tree(weights)
+    found = {tuple(sorted((child, int(parent)))) for child, parent in enumerate(parents) if parent >= 0}
+    assert found == set(best)
+
+
+def test_chow_liu_finds_the_chain_and_draws_from_it():
+    table = chain()
+    fitted = ChowLiuTree(bins=10).fit(table)
+    assert {frozenset("ab"), frozenset("bc")} <= edges_of(fitted)
+    drawn = fitted.sample(40_000, seed=1)
+    assert list(drawn.columns) == list(table.columns)
+    assert (drawn.dtypes == table.dtypes).all() or drawn["a"].dtype == table["a"].dtype
+    real, made = (pd.crosstab(one["a"], one["b"], normalize=True) for one in (table, drawn))
+    assert np.abs(real - made).to_numpy().max() < 0.01
+    assert set(drawn["d"]) <= set(table["d"])
+    apart = IndependentColumns().fit(table).sample(40_000, seed=1)
+    weak = pd.crosstab(apart["a"], apart["b"], normalize=True)
+    assert np.abs(real - weak).to_numpy().max() > 0.05
+
+
+def test_draws_are_reproducible_and_differ_by_seed():
+    fitted = FilteredGenerator(rounds=5).fit(chain(300))
+    assert fitted.sample(50, 3).equals(fitted.sample(50, 3))
+    assert not fitted.sample(50, 3).equals(fitted.sample(50, 4))
+
+
+def test_smoothing_gives_unseen_pairs_a_chance():
+    table = pd.DataFrame({"a": [0, 1] * 20, "b": [0, 1] * 20})
+    without = ChowLiuTree(smoothing=0).fit(table).sample(4000, 0)
+    smoothed = ChowLiuTree(smoothing=5).fit(table).sample(4000, 0)
+    assert (without["a"] == without["b"]).all()
+    # Each parent has 20 rows, and 5 more are spread by the child's own halves: 2.5 of 25 go astray.
+    assert np.mean(smoothed["a"] != smoothed["b"]) == pytest.approx(0.1, abs=0.02)
+
+
+def test_codes_keep_frequent_values_apart():
+    column = np.concatenate([np.zeros(90), np.arange(1, 101)])
+    codec = ColumnCodes.fit(column, bins=5)
+    rng = np.random.default_rng(0)
+    assert (codec.decode(codec.encode(np.zeros(50)), rng) == 0).all()
+    again = codec.decode(codec.encode(column), rng)
+    assert (codec.encode(again) == codec.encode(column)).all()
+    assert codec.encode(np.array([-5.0]))[0] == 0
+
+
+def test_rejection_comes_closer_to_the_real_rows():
+    table = chain()
+    held = chain(seed=5)[["a", "b"]]
+    real = pd.crosstab(held["a"], held["b"], normalize=True)
+    distances = {}
+    for name, rule in (("rejected", RejectionByOdds()), ("filtered", ConfidentlySynthetic(0.6))):
+        drawn = FilteredGenerator(generator=IndependentColumns(), rule=rule).fit(table).sample(8000, 1)
+        distances[name] = np.abs(real - pd.crosstab(drawn["a"], drawn["b"], normalize=True)).to_numpy().sum()
+    apart = IndependentColumns().fit(table).sample(8000, 1)
+    plain = np.abs(real - pd.crosstab(apart["a"], apart["b"], normalize=True)).to_numpy().sum()
+    assert distances["rejected"] < plain / 2
+    assert distances["filtered"] < plain
+
+
+def test_a_filter_that_keeps_nothing_says_so():
+    fitted = FilteredGenerator(rounds=3, rule=ConfidentlySynthetic(1e-6)).fit(chain(300))
+    with pytest.raises(RuntimeError, match="kept 0 rows"):
+        fitted.sample(10, 0)
+
+
+def test_words_not_seen_are_told_from_words_seen():
+    coder = RowCoder.fit(chain(300))
+    row = chain(300).iloc[:2].assign(a=["up", "west"])
+    assert coder.numbers(row)[:, 1].tolist() == [-1.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (pd.DataFrame({"a": [1]}), "two rows and one column"),
+        (pd.DataFrame({"a": [1.0, np.nan]}), "column 'a' misses 1 values"),
+        (pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]), "different column names"),
+    ],
+)
+def test_bad_tables_are_refused(table, message):
+    with pytest.raises(ValueError, match=message):
+        ChowLiuTree().fit(table)
+
+
+def test_bad_settings_are_refused():
+    for make, message in (
+        (lambda: ChowLiuTree(bins=1), "bins"),
+        (lambda: ChowLiuTree(smoothing=-1), "smoothing"),
+        (lambda: RejectionByOdds(1.0), "cap"),
+        (lambda: ConfidentlySynthetic(0.0), "confidence"),
+        (lambda: NoisyTree(epsilon=0), "epsilon"),
+        (lambda: NoisyTree(delta=0), "delta"),
+        (lambda: NoisyTree(bins=1), "bins"),
+        (lambda: ChowLiuTree().fit(chain(50)).sample(0, 0), "n: expected 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make()
+
+
+def test_tree_is_drawn_by_the_exponential_mechanism():
+    """Three columns, three trees: the shares of first edges are those of exp(epsilon quality / 2)."""
+    counts = {(0, 1): [[30, 0], [0, 30]], (0, 2): [[25, 5], [5, 25]], (1, 2): [[15, 15], [15, 15]]}
+    singles = [np.full(2, 30.0)] * 3
+    blocks = SimpleNamespace(pair=lambda i, j: np.array(counts[i, j], float))
+    epsilon, quality = 0.05, np.array([60.0, 40.0, 0.0])
+    rng = np.random.default_rng(0)
+    first = [grow_tree(blocks, singles, epsilon, rng)[0] for _ in range(4000)]
+    wanted = np.exp(epsilon * quality / 2)
+    found = [np.mean([edge == pair for edge in first]) for pair in counts]
+    np.testing.assert_allclose(found, wanted / wanted.sum(), atol=0.04)
+
+
+def test_noise_is_that_of_the_budget(monkeypatch):
+    """Gaussian noise in units of the budget's thirds, measured on what the model is given."""
+    given = []
+
+    class Descent:
+        def estimate(self, domain, measured, iters):
+            given.extend(measured)
+            raise StopIteration
+
+    fake = SimpleNamespace(
+        LinearMeasurement=lambda values, clique, stddev: (values, clique, stddev),
+        Domain=lambda names, sizes: (names, sizes),
+        estimation=SimpleNamespace(MirrorDescent=Descent),
+    )
+    monkeypatch.setattr(mst, "import_mbi", lambda: fake)
+    generator, table = NoisyTree(epsilon=1.0, bins=50), chain(2000)
+    with pytest.raises(StopIteration):
+        generator.fit(table)
+    singles = [one for one in given if len(one[1]) == 1]
+    pairs = [one for one in given if len(one[1]) == 2]
+    assert len(singles) == 4
+    assert len(pairs) == 3
+    # zCDP of Gaussians: sensitivity squared over twice the variance, and the thirds join to rho.
+    spent = 4 / (2 * singles[0][2] ** 2) + 3 / (2 * pairs[0][2] ** 2) + generator.rho / 3
+    assert spent == pytest.approx(generator.rho)
+    exact = table["d"].size / 50
+    column = next(values for values, clique, _ in singles if clique == ("d",))
+    assert np.std(column - exact) == pytest.approx(singles[0][2], rel=0.4)
+    log = np.log(1 / generator.delta)
+    assert generator.rho + 2 * np.sqrt(generator.rho * log) == pytest.approx(generator.epsilon)
+
+
+def test_without_mbi_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mbi", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'paperlib\[mst\]'"):
+        NoisyTree().fit(chain(50))
+
+
+@pytest.mark.slow
+def test_real_mst_draws_from_the_chain():
+    pytest.importorskip("mbi")
+    table = chain()
+    fitted = NoisyTree(epsilon=1000.0, bins=5, iterations=300).fit(table)
+    assert {frozenset("ab"), frozenset("bc")} <= edges_of(fitted)
+    drawn = fitted.sample(20_000, seed=1)
+    real, made = (pd.crosstab(one["a"], one["b"], normalize=True) for one in (table, drawn))
+    assert np.abs(real - made).to_numpy().max() < 0.02
