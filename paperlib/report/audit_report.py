@@ -21,6 +21,7 @@ from paperlib.report.audit_figures import (
     score_histogram,
 )
 from paperlib.report.figures import svg_uri
+from paperlib.report.panoramia_figures import bounds_figure
 from paperlib.report.tables import format_cell
 
 
@@ -128,8 +129,16 @@ def _figures(scores: MembershipScores, audits: Sequence[Audit]) -> list[str]:
     for audit in audits:
         curve = curve_of(audit.result)
         if curve is not None:
-            shown.append(_bound(audit, curve))
+            shown.append(_two_bounds(audit, curve) if "test" in curve else _bound(audit, curve))
     return shown
+
+
+def _two_bounds(audit: Audit, curve: pd.DataFrame) -> str:
+    """Of a result with a baseline and an attack, as PANORAMIA's."""
+    ceiling = getattr(audit.result, "ceiling", float("nan"))
+    fig, words = bounds_figure(curve.assign(target="your model", seed=0, ceiling=ceiling))
+    caption = f"{audit.title}: lower bounds on c (baseline) and on c + epsilon (attack) over recall."
+    return _figure(fig, caption, words)
 
 
 def _bound(audit: Audit, curve: pd.DataFrame) -> str:

@@ -7,10 +7,14 @@ import pandas as pd
 import pytest
 
 from paperlib.attacks.learned import BoostedTrees
+from paperlib.attacks.learned.images import PictureStack
+from paperlib.experiments.panoramia.image_models import ImageHelper
 from paperlib.experiments.panoramia.tabular_models import Learning
 from paperlib.experiments.panoramia.your_data import NO_NULL, Brought, audit_yours, columns
+from paperlib.experiments.panoramia.your_pictures import PictureDefaults, bring_pictures
 from paperlib.experiments.panoramia.your_tables import bring_table
 from paperlib.experiments.panoramia.your_text import TextDefaults, bring_text, of_text
+from paperlib.generators.images import FlowConfig
 
 QUICK = (BoostedTrees(rounds=20, smallest_leaf=10),)
 
@@ -180,3 +184,51 @@ def test_models_beside_the_members_may_be_none():
     )
     found = audit_yours(lambda rows: rng.normal(size=len(rows)), brought, games=1, tries=1)
     assert found.result.epsilon_tilde < 0.5
+
+
+def blobs(count=160, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, count)
+    pictures = rng.integers(0, 100, (count, 1, 4, 4)) + 120 * labels[:, None, None, None]
+    return pictures.astype(np.uint8), labels
+
+
+SMALL_PICTURES = PictureDefaults(
+    generator=FlowConfig(width=16, blocks=1, steps=20, sampler_steps=2),
+    helper=ImageHelper(name="helper", data="real", architecture="mlp", width=8, epochs=1),
+    attack=PictureStack(architecture="mlp", width=8, epochs=1, looks=1, loss_steps=20),
+)
+
+
+def test_pictures_and_a_target_are_enough():
+    pictures, labels = blobs()
+    known = {picture.tobytes() for picture in pictures}
+
+    def target(shown, classes):
+        return [-4.0 * (picture.tobytes() in known) for picture in shown]
+
+    brought = bring_pictures(pictures, labels, SMALL_PICTURES)
+    assert len(brought.members[0]) == len(brought.generated[0]) == 96
+    assert list(brought.helpers) == ["synthetic", "real"]
+    found = audit_yours(target, brought, games=1, tries=1)
+    assert found.result.c_plus_epsilon_lb > 1
+
+
+@pytest.mark.parametrize(
+    ("pictures", "labels", "words"),
+    [
+        (np.zeros((5, 4, 4), np.uint8), np.zeros(5, int), r"pictures: expected uint8 of shape"),
+        (np.zeros((5, 1, 4, 4)), np.zeros(5, int), r"got float64 \(5, 1, 4, 4\)"),
+        (np.zeros((5, 1, 4, 4), np.uint8), [0, 1], "pictures: expected 5 labels"),
+        (np.zeros((5, 1, 4, 4), np.uint8), np.full(5, -1), "whole numbers of 0 or more"),
+    ],
+)
+def test_pictures_that_cannot_be_audited_are_refused(pictures, labels, words):
+    with pytest.raises(ValueError, match=words):
+        bring_pictures(pictures, labels)
+
+
+def test_generated_pictures_of_another_size_are_refused():
+    other = np.zeros((5, 1, 8, 8), np.uint8), np.zeros(5, int)
+    with pytest.raises(ValueError, match=r"generated: expected pictures of shape \(1, 4, 4\)"):
+        bring_pictures(*blobs(), generated=other)

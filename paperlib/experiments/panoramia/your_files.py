@@ -1,0 +1,209 @@
+"""Targets, members and other examples from files, and the page about them."""
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from paperlib.attacks.language import score_texts
+from paperlib.core import check_choice
+from paperlib.data import read_documents
+from paperlib.experiments.panoramia.your_data import Brought, Model, YourAudit
+from paperlib.experiments.panoramia.your_pictures import PictureDefaults, bring_pictures
+from paperlib.experiments.panoramia.your_tables import bring_table
+from paperlib.experiments.panoramia.your_text import TextDefaults, bring_text, of_text
+from paperlib.experiments.score_audits import ScoreAudit
+from paperlib.io import write_text
+from paperlib.models.images import ImageArchitecture, build_image_model, picture_logits, picture_losses
+from paperlib.models.language import load_language_model
+from paperlib.report import audit_report
+
+KINDS = ("table", "pictures", "text")
+
+
+def bring_files(
+    kind: str,
+    members: str,
+    *,
+    label: str = "",
+    generated: str = "",
+    nonmembers: str = "",
+    base: str = "",
+    tokens: int = 32,
+    seed: int = 0,
+) -> Brought:
+    """Prepare members from files.
+
+    Args:
+        kind: "table" (CSV or Parquet), "pictures" (NPZ with ``pictures``, uint8 of shape (n, channels, side,
+            side), and ``labels`` (n,)) or "text" (file or folder of documents: txt, jsonl, Parquet, ...).
+        members: What the target was trained on.
+        label: Column of a table that helpers predict; empty leaves helpers out.
+        generated: The same kind of file with examples of your own generator; empty fits one.
+        nonmembers: The same kind of file with real examples the target was not trained on; may be empty, and
+            is not used for text.
+        base: Language model that a generator of text starts from; empty trains a small, weak one.
+        tokens: Length of a chunk of text.
+        seed: Of everything.
+
+    Raises:
+        ValueError: An unknown kind, files that are not there or hold something else.
+    """
+    check_choice("kind", kind, KINDS)
+    if kind == "table":
+        made, others = (read_table(path) if path else None for path in (generated, nonmembers))
+        return bring_table(
+            read_table(members), label=label or None, generated=made, nonmembers=others, seed=seed
+        )
+    if kind == "pictures":
+        drawn, real = (read_pictures(path) if path else None for path in (generated, nonmembers))
+        return bring_pictures(
+            *read_pictures(members), PictureDefaults(seed=seed), generated=drawn, nonmembers=real
+        )
+    if nonmembers:
+        raise ValueError("nonmembers: not used for text; leave it empty")
+    texts = [document.text for document in read_documents(members)]
+    other = [document.text for document in read_documents(generated)] if generated else None
+    return bring_text(texts, TextDefaults(base=base, tokens=tokens, seed=seed), generated=other)
+
+
+def load_target(kind: str, target: str, *, architecture: str = "", classes: int = 10) -> Model:
+    """A target model.
+
+    Args:
+        kind: As for `bring_files`.
+        target: "FILE.py:FUNCTION", a function of yours that takes a table (pandas), pictures and labels, or
+            a list of texts, and returns one loss for each; for text also a causal language model by name or
+            folder; for pictures also a ``.safetensors`` file with the weights of ``architecture``.
+        architecture: For the last: a name of ``paperlib.models.images.ARCHITECTURES``.
+        classes: Its number of outputs.
+
+    Returns:
+        What `audit_yours` takes. Your function's file is run, so name only files you trust.
+
+    Raises:
+        ValueError: Nothing of that name, or not for this kind.
+    """
+    check_choice("kind", kind, KINDS)
+    path, colon, name = target.rpartition(":")
+    if colon and path.endswith(".py"):
+        function = _function(Path(path), name)
+        return of_text(function) if kind == "text" else function
+    if kind == "text":
+        return of_text(_language_model(target))
+    if kind == "pictures" and target.endswith(".safetensors"):
+        return _classifier(_existing(target), architecture, classes)
+    raise ValueError(
+        f"target: expected FILE.py:FUNCTION{', or a .safetensors file' if kind == 'pictures' else ''} for "
+        f"{kind}, got {target!r}"
+    )
+
+
+def read_table(path: str) -> pd.DataFrame:
+    """A CSV or Parquet file.
+
+    Raises:
+        ValueError: It is not there, empty, or neither.
+    """
+    file = _existing(path)
+    try:
+        found = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
+    except (ValueError, OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: expected a CSV or Parquet file: {error}") from error
+    if found.empty:
+        raise ValueError(f"{path}: no rows")
+    return found
+
+
+def read_pictures(path: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """An NPZ file with ``pictures`` and ``labels``; pickled objects are never loaded.
+
+    Raises:
+        ValueError: It is not there, or holds other arrays.
+    """
+    try:
+        with np.load(_existing(path), allow_pickle=False) as archive:
+            if {"pictures", "labels"} <= set(archive.files):
+                return archive["pictures"], archive["labels"]
+            held = ", ".join(archive.files)
+    except (OSError, EOFError, AttributeError, ValueError) as error:
+        raise ValueError(f"{path}: expected an NPZ file with pictures and labels: {error}") from error
+    raise ValueError(f"{path}: expected the arrays pictures and labels, got {held}")
+
+
+def write_report(path: str, audit: YourAudit, facts: dict[str, str]) -> None:
+    """One HTML page with the number, its sentence, its assumptions and pictures.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    known = audit.result.known_c is not None
+    audits = [
+        ScoreAudit(
+            title="PANORAMIA",
+            kind="lower bound" if known else "measurement",
+            purpose="Known members against generated points; no model is trained again.",
+            result=audit.result,
+        )
+    ]
+    if audit.real is not None:
+        audits.append(
+            ScoreAudit(
+                title="Real non-members (RM;RN)",
+                kind="lower bound",
+                purpose="The same attack on real examples the model was not trained on.",
+                result=audit.real,
+            )
+        )
+    page = audit_report(audit.scores, audits, title="Privacy audit with generated non-members", facts=facts)
+    write_text(Path(path), page)
+
+
+def _existing(path: str) -> Path:
+    if not Path(path).is_file():
+        raise ValueError(f"{path!r}: there is no such file")
+    return Path(path)
+
+
+def _function(path: Path, name: str) -> Callable[..., Any]:
+    spec = importlib.util.spec_from_file_location(path.stem, _existing(str(path)))
+    if spec is None or spec.loader is None:
+        raise ValueError(f"target: {path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise ValueError(f"target: {path} has no function {name!r}")
+    return function
+
+
+def _language_model(name: str) -> Callable[[list[str]], Any]:
+    model, tokenizer = load_language_model(name)
+
+    def losses(texts: list[str]) -> Any:
+        return -score_texts(model, tokenizer, texts, attacks=["loss"])["loss"].to_numpy()
+
+    return losses
+
+
+def _classifier(weights: Path, architecture: str, classes: int) -> Model:
+    from safetensors.torch import load_file  # needed for this kind of target only
+
+    state = load_file(weights)
+
+    def losses(x: NDArray[np.uint8], y: NDArray[np.int64]) -> Any:
+        wanted = ImageArchitecture(name=architecture, channels=x.shape[1], side=x.shape[2], outputs=classes)
+        module = build_image_model(wanted)
+        try:
+            module.load_state_dict(state)
+        except RuntimeError as error:
+            raise ValueError(f"target: {weights} does not fit {architecture!r}: {error}") from error
+        return picture_losses(picture_logits(module.eval(), x), y).numpy()
+
+    return losses

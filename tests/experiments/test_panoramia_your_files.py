@@ -1,0 +1,126 @@
+"""Members and targets from files, and the page about them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors.torch import save_file
+
+from paperlib.attacks.learned import BoostedTrees
+from paperlib.experiments.panoramia.your_data import Brought, audit_yours
+from paperlib.experiments.panoramia.your_files import (
+    bring_files,
+    load_target,
+    read_pictures,
+    read_table,
+    write_report,
+)
+from paperlib.models.images import ImageArchitecture, build_image_model
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"x": rng.normal(size=200), "z": rng.normal(size=200)})
+
+
+def test_a_table_from_csv_and_parquet(tmp_path, rows):
+    rows.to_csv(tmp_path / "m.csv", index=False)
+    rows.to_parquet(tmp_path / "g.parquet")
+    brought = bring_files("table", str(tmp_path / "m.csv"), generated=str(tmp_path / "g.parquet"))
+    assert len(brought.members[0]) == 200
+    assert len(brought.generated[0]) == 100
+
+
+def test_pictures_from_npz(tmp_path):
+    path = tmp_path / "p.npz"
+    np.savez(path, pictures=np.zeros((4, 1, 3, 3), np.uint8), labels=np.zeros(4, int))
+    pictures, labels = read_pictures(str(path))
+    assert pictures.shape == (4, 1, 3, 3)
+    assert labels.shape == (4,)
+
+
+def test_text_from_a_folder(tmp_path):
+    for at in range(60):
+        (tmp_path / f"{at}.txt").write_text(f"page {at} " + "words of text about coins and models " * 8)
+    brought = bring_files("text", str(tmp_path), tokens=8)
+    assert len(brought.members[0]) >= 30
+
+
+def test_your_function_is_the_target(tmp_path, rows):
+    (tmp_path / "mine.py").write_text("def losses(rows):\n    return rows['x'] ** 2\n")
+    target = load_target("table", f"{tmp_path}/mine.py:losses")
+    np.testing.assert_allclose(target(rows), rows["x"] ** 2)
+    with pytest.raises(ValueError, match="has no function 'loss'"):
+        load_target("table", f"{tmp_path}/mine.py:loss")
+
+
+def test_a_text_target_is_given_texts_alone(tmp_path):
+    (tmp_path / "mine.py").write_text("def losses(texts):\n    return [len(text) for text in texts]\n")
+    assert list(load_target("text", f"{tmp_path}/mine.py:losses")(["ab", "c"], None)) == [2, 1]
+
+
+def test_weights_of_a_known_architecture_are_a_target(tmp_path):
+    wanted = ImageArchitecture(name="cnn", channels=1, side=7, outputs=3, width=16, seed=4)
+    path = tmp_path / "cnn.safetensors"
+    save_file(build_image_model(wanted).state_dict(), path)
+    pictures, labels = np.full((2, 1, 7, 7), 9, np.uint8), np.array([0, 2])
+    losses = load_target("pictures", str(path), architecture="cnn", classes=3)(pictures, labels)
+    assert losses.shape == (2,)
+    with pytest.raises(ValueError, match="does not fit 'cnn'"):
+        load_target("pictures", str(path), architecture="cnn", classes=5)(pictures, labels)
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "words"),
+    [
+        ("table", "model.pkl", "target: expected FILE.py:FUNCTION for table, got 'model.pkl'"),
+        ("pictures", "model.pt", "or a .safetensors file for pictures"),
+        ("sound", "a.py:f", "kind"),
+        ("table", "nowhere.py:f", "there is no such file"),
+    ],
+)
+def test_targets_that_cannot_be_loaded_are_refused(kind, target, words):
+    with pytest.raises(ValueError, match=words):
+        load_target(kind, target)
+
+
+def test_files_that_hold_something_else_are_refused(tmp_path, rows):
+    with pytest.raises(ValueError, match="there is no such file"):
+        read_table(str(tmp_path / "none.csv"))
+    (tmp_path / "empty.csv").write_text("a,b\n")
+    with pytest.raises(ValueError, match="no rows"):
+        read_table(str(tmp_path / "empty.csv"))
+    (tmp_path / "void.csv").write_text("")
+    with pytest.raises(ValueError, match="expected a CSV or Parquet file"):
+        read_table(str(tmp_path / "void.csv"))
+    np.savez(tmp_path / "other.npz", x=np.zeros(3))
+    with pytest.raises(ValueError, match="expected the arrays pictures and labels, got x"):
+        read_pictures(str(tmp_path / "other.npz"))
+    np.savez(tmp_path / "objects.npz", pictures=np.array([{}], dtype=object), labels=np.zeros(1))
+    with pytest.raises(ValueError, match="expected an NPZ file"):
+        read_pictures(str(tmp_path / "objects.npz"))
+    (tmp_path / "text.npz").write_text("no archive")
+    with pytest.raises(ValueError, match="expected an NPZ file"):
+        read_pictures(str(tmp_path / "text.npz"))
+    with pytest.raises(ValueError, match="nonmembers: not used for text"):
+        bring_files("text", str(tmp_path), nonmembers=str(tmp_path))
+
+
+def test_the_page_holds_the_number_its_sentence_and_both_curves(tmp_path):
+    rng = np.random.default_rng(0)
+    members, made, real = rng.normal(size=(3, 300, 1))
+    brought = Brought(
+        members=(members,), generated=(made,), nonmembers=(real,), examples=lambda x: x,
+        attacks=(BoostedTrees(rounds=20, smallest_leaf=10),),
+    )  # fmt: skip
+    audit = audit_yours(
+        lambda x: rng.normal(size=300) - 3 * np.isin(x[:, 0], members), brought, games=1, tries=1
+    )
+    write_report(str(tmp_path / "page.html"), audit, {"Input": json.dumps("made up")})
+    page = (tmp_path / "page.html").read_text()
+    assert audit.result.claim.split("PANORAMIA")[0] in page
+    assert "no null model was at hand" in page
+    assert "RM;RN" in page
+    assert "ceiling of a perfect attack" in page
