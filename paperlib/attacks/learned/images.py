@@ -1,6 +1,7 @@
 """The attack on pictures: a network on the picture, one on the losses, and logistic regression on both."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from paperlib.attacks.learned.views import Views
+from paperlib.attacks.learned.boosting import BoostedTrees
+from paperlib.attacks.learned.views import FittedAttack, Views
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.models.images import ImageArchitecture, build_image_model, picture_logits
 from paperlib.training.pictures import PictureTraining, fit_pictures
@@ -29,7 +31,8 @@ class PictureStack:
     loss, so that baseline and attack share it where they see the same pictures.
 
     Attributes:
-        architecture: Of the image module; the paper's is "resnet101".
+        architecture: Of the image module: the paper's "resnet101", another network by name, or "trees",
+            boosted trees on the pixels, which see more in pictures of a few dozen pixels and few examples.
         width: Of "mlp", "cnn" and "cnn4".
         epochs: Most passes of the image module.
         looks: How often, evenly spaced, its validation AUC is looked at.
@@ -44,7 +47,7 @@ class PictureStack:
         PANORAMIA, appendix C.1, MIA and Baseline training.
     """
 
-    architecture: str = "cnn"
+    architecture: str = "trees"
     width: int = 16
     epochs: int = 10
     looks: int = 5
@@ -63,7 +66,7 @@ class PictureStack:
     @property
     def name(self) -> str:
         """What it is called in tables."""
-        return f"picture stack ({self.architecture}, {self.epochs} epochs)"
+        return f"picture stack ({self.architecture})"
 
     def fit(
         self,
@@ -79,6 +82,11 @@ class PictureStack:
         Raises:
             ValueError: Examples that are not uint8 pictures.
         """
+        x = train.examples
+        if x.ndim != 4 or x.dtype != np.uint8:
+            raise ValueError(
+                f"examples: expected uint8 pictures (n, channels, side, side), got {x.dtype} {x.shape}"
+            )
         image = _shared_image_module(self, train, membership, validation, validation_membership, seed)
         loss = None
         if train.losses.shape[1]:
@@ -105,28 +113,46 @@ class FittedStack:
 
 @dataclass(frozen=True, eq=False)
 class _Modules:
-    image: nn.Module
+    image: FittedAttack
     loss: "_LossModule | None"
 
     def scores(self, views: Views) -> FloatArray:
         """One column per module."""
-        columns = [_image_scores(self.image, views.examples)]
+        columns = [self.image.scores(views)]
         if self.loss is not None:
             columns.append(self.loss.scores(views.losses))
         return np.stack(columns, axis=1)
 
 
-def _image_scores(module: nn.Module, pictures: NDArray[Any]) -> FloatArray:
-    return picture_logits(module, pictures).double().diff(dim=1)[:, 0].numpy()
+@dataclass(frozen=True, eq=False)
+class _ImageNetwork:
+    module: nn.Module
+
+    def scores(self, views: Views) -> FloatArray:
+        """Log odds, from the picture alone."""
+        return picture_logits(self.module, views.examples).double().diff(dim=1)[:, 0].numpy()
+
+
+@dataclass(frozen=True, eq=False)
+class _ImageTrees:
+    trees: FittedAttack
+
+    def scores(self, views: Views) -> FloatArray:
+        """Log odds, from the picture alone."""
+        return self.trees.scores(_without_losses(views))
+
+
+def _without_losses(views: Views) -> Views:
+    return Views(views.examples, np.empty((len(views), 0)))
 
 
 class _Recent:
     """Image modules trained last, found by everything they depend on."""
 
     def __init__(self) -> None:
-        self._modules: dict[str, nn.Module] = {}
+        self._modules: dict[str, FittedAttack] = {}
 
-    def get(self, key: str, train: Any) -> nn.Module:
+    def get(self, key: str, train: Callable[[], FittedAttack]) -> FittedAttack:
         if key not in self._modules:
             while len(self._modules) >= _KEPT:
                 del self._modules[next(iter(self._modules))]
@@ -144,32 +170,37 @@ def _shared_image_module(
     validation: Views,
     validation_membership: NDArray[np.bool_],
     seed: int,
-) -> nn.Module:
+) -> FittedAttack:
     digest = hashlib.sha256(repr((stack, seed)).encode())
     for values in (train.examples, membership, validation.examples, validation_membership):
         digest.update(f"{values.shape} {values.dtype}".encode() + np.ascontiguousarray(values).tobytes())
 
-    def compute() -> nn.Module:
-        return _fit_images(
-            stack, train.examples, membership, validation.examples, validation_membership, seed
+    def compute() -> FittedAttack:
+        if stack.architecture != "trees":
+            return _fit_network(stack, train.examples, membership, validation, validation_membership, seed)
+        parts = [_without_losses(views) for views in (train, validation)]
+        return _ImageTrees(
+            BoostedTrees().fit(
+                parts[0],
+                membership,
+                validation=parts[1],
+                validation_membership=validation_membership,
+                seed=seed,
+            )
         )
 
     return _recent.get(digest.hexdigest(), compute)
 
 
-def _fit_images(
+def _fit_network(
     stack: PictureStack,
     x: NDArray[Any],
     y: NDArray[np.bool_],
-    validation_x: NDArray[Any],
+    validation: Views,
     validation_y: NDArray[np.bool_],
     seed: int,
-) -> nn.Module:
+) -> _ImageNetwork:
     """The image module as it was at the best look."""
-    if x.ndim != 4 or x.dtype != np.uint8:
-        raise ValueError(
-            f"examples: expected uint8 pictures (n, channels, side, side), got {x.dtype} {x.shape}"
-        )
     network = build_image_model(
         ImageArchitecture(
             name=stack.architecture,
@@ -191,11 +222,8 @@ def _fit_images(
     )
     looks = sorted({round(stack.epochs * at / stack.looks) for at in range(1, stack.looks + 1)} - {0})
     fitted = fit_pictures(network, x, y, config=config, snapshots=looks, progress=False)
-    found = {
-        epoch: _auc(_image_scores(module, validation_x), validation_y)
-        for epoch, module in fitted.snapshots.items()
-    }
-    return fitted.snapshots[max(found, key=lambda epoch: found[epoch])]
+    networks = [_ImageNetwork(module) for module in fitted.snapshots.values()]
+    return max(networks, key=lambda network: _auc(network.scores(validation), validation_y))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,14 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any
 
 import torch
-import torchvision
 from torch import nn
 
 from paperlib.core import check_choice
-from paperlib.models.images.norms import norm_layer
+from paperlib.models.images.resnet import resnet
 from paperlib.models.images.small import cnn, cnn4, mlp
 from paperlib.models.images.wide_resnet import WideResNet
 
@@ -103,23 +101,14 @@ def _wide(depth: int, width: int, wanted: ImageArchitecture) -> nn.Module:
 
 
 def _resnet(name: str, wanted: ImageArchitecture) -> nn.Module:
-    """Torchvision's ResNet; for pictures up to 64 pixels a 3x3 stem without pooling, as usual on CIFAR."""
-    norm = partial(norm_layer, group_norm=wanted.group_norm)
-    weights = "DEFAULT" if wanted.pretrained else None
-    classes = {} if wanted.pretrained else {"num_classes": wanted.outputs}
-    model: Any = torchvision.models.get_model(name, weights=weights, norm_layer=norm, **classes)
-    if wanted.pretrained:
-        model.fc = nn.Linear(model.fc.in_features, wanted.outputs)
-    small = wanted.side <= _SMALL_SIDE
-    if small or wanted.channels != 3:
-        kernel, stride, padding = (3, 1, 1) if small else (7, 2, 3)
-        model.conv1 = nn.Conv2d(wanted.channels, 64, kernel, stride=stride, padding=padding, bias=False)
-    if small:
-        model.maxpool = nn.Identity()
-    for layer in model.modules():
-        if isinstance(layer, nn.ReLU):
-            layer.inplace = False  # the hooks of DP-SGD need what came in
-    return model
+    return resnet(
+        name,
+        wanted.channels,
+        wanted.side,
+        wanted.outputs,
+        group_norm=wanted.group_norm,
+        pretrained=wanted.pretrained,
+    )
 
 
 def _vit_small(wanted: ImageArchitecture) -> nn.Module:

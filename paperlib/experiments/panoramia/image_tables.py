@@ -1,0 +1,324 @@
+"""The tables and verdicts of PANORAMIA on pictures: Tables 1, 2, 3 and 5, Figures 2 to 15."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from paperlib.core import FloatArray, MembershipScores
+from paperlib.experiments.panoramia.audits import (
+    AuditConfig,
+    Audits,
+    audit_pools,
+    baseline_by_helper,
+    over_training_size,
+)
+from paperlib.experiments.panoramia.image_models import ImageTarget
+from paperlib.experiments.panoramia.pools import Pools
+from paperlib.models.images import ARCHITECTURES, ImageArchitecture, parameters_of
+from paperlib.report import paper_table
+
+NEAR_ZERO = 0.1
+"""An eps-tilde up to this counts as 0 in verdicts, nats."""
+
+_TARGET = re.compile(r"(?P<null>null )?(?P<name>[a-z0-9-]+?)(@(?P<width>\d+))?:(?P<epochs>\d+)")
+
+
+def parse_targets(words: Sequence[str], **settings: Any) -> tuple[ImageTarget, ...]:
+    """Targets written as "[null ]ARCHITECTURE[@WIDTH]:EPOCHS".
+
+    Args:
+        words: Such as "cnn@16:40", "resnet101:100" or "null cnn@16:40".
+        settings: Of all of them, as in `ImageTarget`.
+
+    Raises:
+        ValueError: Words of another form, or an unknown architecture.
+
+    >>> [target.name for target in parse_targets(["cnn@8:5", "null resnet18:20"])]
+    ['cnn-8 E5', 'null resnet18 E20']
+    """
+    found = []
+    for text in words:
+        match = _TARGET.fullmatch(text)
+        if match is None or match["name"] not in ARCHITECTURES:
+            raise ValueError(
+                "targets: expected '[null ]ARCHITECTURE[@WIDTH]:EPOCHS' with one of "
+                f"{', '.join(ARCHITECTURES)}, got {text!r}"
+            )
+        width = {} if match["width"] is None else {"width": int(match["width"])}
+        shown = match["name"] + (f"-{match['width']}" if match["width"] else "")
+        found.append(
+            ImageTarget(
+                name=f"{match['null'] or ''}{shown} E{match['epochs']}",
+                architecture=match["name"],
+                epochs=int(match["epochs"]),
+                null=match["null"] is not None,
+                **width,
+                **settings,
+            )
+        )
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class ImageResults:
+    """Audits of all targets in both forms.
+
+    Attributes:
+        pools: What was audited.
+        forms: "helpers" and "paper" to their audits; those with real non-members are in "helpers".
+    """
+
+    pools: Pools
+    forms: Mapping[str, Audits]
+
+    @property
+    def search(self) -> str:
+        """The first way to pay for the search over recall: what verdicts are about."""
+        return self.forms["helpers"].config.searches[0]
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """Means over games, one row per target, audit, form and search; see `Audits.summary`."""
+        return pd.concat([audits.summary() for audits in self.forms.values()], ignore_index=True)
+
+    def one(self, target: str, audit: str = "panoramia", *, form: str = "helpers") -> pd.Series:
+        """The row of a target by the first search."""
+        found = self.forms[form].summary()
+        chosen = (found["target"] == target) & (found["audit"] == audit) & (found["search"] == self.search)
+        return found[chosen].iloc[0]
+
+    def value(self, target: str, audit: str = "panoramia", *, form: str = "helpers") -> float:
+        """Mean eps-tilde, or epsilon, of a target by the first search."""
+        return float(self.one(target, audit, form=form)["value"])
+
+    @property
+    def trained(self) -> list[str]:
+        """Targets that learned the members."""
+        return list(self.pools.table.loc[~self.pools.table["null"], "target"])
+
+    @property
+    def null(self) -> list[str]:
+        """Targets that never saw the members."""
+        return list(self.pools.table.loc[self.pools.table["null"], "target"])
+
+    @property
+    def series(self) -> list[str]:
+        """The first architecture's targets by epochs: over-training."""
+        table = self.pools.table[~self.pools.table["null"]].sort_values("epochs", kind="stable")
+        first = self.pools.table[~self.pools.table["null"]].iloc[0]
+        same = (table["architecture"] == first["architecture"]) & (table["width"] == first["width"])
+        return list(table.loc[same, "target"])
+
+
+def run_images(pools: Pools, audit: AuditConfig) -> ImageResults:
+    """Audit all targets in the form "helpers" with all three audits, and in the paper's form."""
+    helpers = audit_pools(pools, replace(audit, form="helpers"))
+    paper = audit_pools(pools, replace(audit, form="paper"), audits=["panoramia"])
+    return ImageResults(pools, {"helpers": helpers, "paper": paper})
+
+
+def table_one(pools: Pools) -> pd.DataFrame:
+    """Our targets, then the paper's: accuracy and loss on the training part and on real non-members."""
+    ours = pools.table.assign(
+        source="ours",
+        train=100 * pools.table["train_metric"],
+        test=100 * pools.table["test_metric"],
+    )[["source", "target", "null", "epochs", "train", "test", "train_loss", "test_loss"]]
+    printed = paper_table("panoramia_table01").dropna(subset=["test_accuracy_pct"])
+    paper = pd.DataFrame(
+        {
+            "source": "paper",
+            "target": printed["target_model"],
+            "null": False,
+            "epochs": printed["epochs"],
+            "test": printed["test_accuracy_pct"],
+        }
+    )
+    return pd.concat([ours, paper], ignore_index=True)
+
+
+def table_three(results: ImageResults) -> pd.DataFrame:
+    """Our targets, then the paper's models of pictures: every bound of the first search."""
+    rows: list[dict[str, object]] = []
+    for target, null in results.pools.table[["target", "null"]].itertuples(index=False):
+        row: dict[str, object] = {"source": "ours", "target": target, "null": null}
+        for form in results.forms:
+            one = results.one(target, form=form)
+            row |= {
+                f"c_lb ({form})": one["c_lb"],
+                f"c+eps_lb ({form})": one["c_plus_eps_lb"],
+                f"eps~ ({form})": one["value"],
+                f"± ({form})": one["value_sd"],
+            }
+        for audit in ("rm_rn", "o1"):
+            one = results.one(target, audit)
+            row |= {audit: one["value"], f"± {audit}": one["value_sd"]}
+        rows.append(row)
+    return pd.concat([pd.DataFrame(rows), _printed_three()], ignore_index=True)
+
+
+def _printed_three() -> pd.DataFrame:
+    printed = paper_table("panoramia_table03").query("base_model != 'GPT-2' and base_model != 'ResNet18'")
+    rows = []
+    for name, group in printed.groupby("target_model", sort=False):
+        by = group.set_index("audit")
+        own = by.loc["panoramia"]
+        rows.append(
+            {
+                "source": "paper",
+                "target": name,
+                "null": False,
+                "c_lb (paper)": own["c_lb"],
+                "c+eps_lb (paper)": own["c_plus_eps_lb"],
+                "eps~ (paper)": own["eps_tilde"],
+                "± (paper)": own["eps_tilde_pm"],
+                "rm_rn": by.loc["panoramia_rm_rn", "eps"],
+                "± rm_rn": by.loc["panoramia_rm_rn", "eps_pm"],
+                "o1": by.loc["o1_rm_rn", "eps"],
+                "± o1": by.loc["o1_rm_rn", "eps_pm"],
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def above_real(results: ImageResults) -> str:
+    """Which targets' eps-tilde lies above RM;RN, and what is behind it, in words with numbers."""
+    null = max((results.value(name) for name in results.null), default=0.0)
+    found, easier = [], []
+    for name in results.trained:
+        own, real = results.value(name), results.value(name, "rm_rn")
+        if own > real:
+            found.append(f"{name} ({own:.2f} against {real:.2f})")
+            aucs = loss_aucs(results.pools, name)
+            if aucs["generated"] > aucs["nonmembers"]:
+                easier.append(f"{name} {aucs['generated']:.3f} against {aucs['nonmembers']:.3f}")
+    if not found:
+        return f"No target's eps~ lies above RM;RN. The null target's is {null:.2f}."
+    said = f"eps~ lies above RM;RN, so it is no lower bound, for {', '.join(found)}. "
+    if null > NEAR_ZERO:
+        said += f"A part of it is no leakage: the null target has {null:.2f}. "
+    else:
+        said += f"The null target has {null:.2f}. "
+    if easier:
+        said += (
+            "The game with generated pictures is the easier one: AUC of the target's loss against generated "
+            f"and against real non-members: {'; '.join(easier)}."
+        )
+    return said.strip()
+
+
+def loss_aucs(pools: Pools, target: str) -> dict[str, float]:
+    """AUC of a target's loss for members against each other kind of picture."""
+    members, *others = pools.by_kind().items()
+    own = members[1].targets[target][:, 0]
+    return {
+        kind: MembershipScores(own, pool.targets[target][:, 0], higher_means_member=False).auc()
+        for kind, pool in others
+    }
+
+
+def table_two(pools: Pools, audit: AuditConfig) -> pd.DataFrame:
+    """The baseline's bound by helper, beside the paper's on CIFAR-10.
+
+    Returns:
+        Columns helper, c_lb, sd (over games), auc, paper.
+    """
+    found = baseline_by_helper(pools, audit)
+    found = found[found["search"] == audit.searches[0]]
+    groups = found.groupby("helper", sort=False)
+    table = groups[["c_lb", "auc"]].mean()
+    table.insert(1, "sd", groups["c_lb"].std())
+    printed = paper_table("panoramia_table02").query("dataset == 'CIFAR10'").set_index("helper_training_data")
+    names = {"none": "no_helper", "synthetic": "gen", "real": "real"}
+    values = {ours: printed["c_lb"].to_dict()[theirs] for ours, theirs in names.items()}
+    table["paper"] = [values.get(str(name), np.nan) for name in table.index]
+    return table.reset_index()
+
+
+def training_sizes(pools: Pools, audit: AuditConfig, sizes: Sequence[int], *, target: str) -> pd.DataFrame:
+    """Bounds over the size of the attacks' training part, by the first search: Figures 2 and 11."""
+    found = over_training_size(pools, replace(audit, form="helpers"), sizes, targets=[target])
+    return found[found["search"] == audit.searches[0]]
+
+
+def model_sizes(results: ImageResults) -> pd.DataFrame:
+    """Targets of one number of epochs by size: parameters, eps-tilde, RM;RN and O(1) (Figure 15)."""
+    table = results.pools.table[~results.pools.table["null"]]
+    channels, side = results.pools.members.examples.shape[1:3]
+    rows = []
+    for _, row in table[table["epochs"] == table["epochs"].max()].iterrows():
+        name = str(row["target"])
+        size = parameters_of(
+            ImageArchitecture(
+                name=str(row["architecture"]),
+                channels=channels,
+                side=side,
+                outputs=10,
+                width=int(row["width"]),
+            )
+        )
+        rows.append(
+            {
+                "target": name,
+                "architecture": row["architecture"],
+                "parameters": size,
+                "eps_tilde": results.value(name),
+                "rm_rn": results.value(name, "rm_rn"),
+                "o1": results.value(name, "o1"),
+                "gap": float(row["train_metric"] - row["test_metric"]),
+            }
+        )
+    return pd.DataFrame(rows).sort_values(["architecture", "parameters"], ignore_index=True)
+
+
+def loss_groups(pools: Pools, names: Sequence[str]) -> dict[str, dict[str, FloatArray]]:
+    """Target to kind of picture to losses (Figure 13)."""
+    kinds = {"members": "real members", "nonmembers": "real non-members", "generated": "generated"}
+    return {
+        name: {kinds[kind]: pool.targets[name][:, 0] for kind, pool in pools.by_kind().items()}
+        for name in names
+    }
+
+
+def quality_table(quality: Mapping[str, float], results: ImageResults) -> pd.DataFrame:
+    """How good the generator is, in a few numbers: what, value."""
+    first = results.one(results.trained[0])
+    rows = {
+        "share of generated pictures that the filter keeps": quality["kept"],
+        "kernel distance to the members, generated pictures": quality["kid generated"],
+        "its standard error": quality["kid generated error"],
+        "kernel distance to the members, real non-members": quality["kid nonmembers"],
+        "its standard error (non-members)": quality["kid nonmembers error"],
+        f"c_lb of the baseline with helpers ({results.search})": float(first["c_lb"]),
+        "AUC of the baseline with helpers": float(first["baseline_auc"]),
+        "ceiling of a perfect attack": float(first["ceiling"]),
+    }
+    return pd.DataFrame({"what": list(rows), "value": list(rows.values())})
+
+
+def low_recall(curves: pd.DataFrame, recall: float = 0.1) -> pd.Series:
+    """Precision of "mia" and "baseline" where recall first reaches this, mean over games."""
+    reached = curves[curves["recall"] >= recall]
+    return reached.groupby(["test", "seed"])["precision"].first().groupby("test").mean()
+
+
+def best_recall(curves: pd.DataFrame) -> float:
+    """Recall at which the attack's bound is largest, mean over games."""
+    own = curves[curves["test"] == "mia"].reset_index(drop=True)
+    return float(own.loc[own.groupby("seed")["bound"].idxmax(), "recall"].mean())
+
+
+def rises_then_flattens(means: pd.Series) -> bool:
+    """Whether a bound grows with size, and the second half of the sizes adds no more than the first."""
+    middle = means.iloc[len(means) // 2]
+    rise = middle - means.iloc[0], means.iloc[-1] - middle
+    return bool(means.iloc[-1] > means.iloc[0] and rise[1] <= rise[0])
+
+
+def is_ordered(values: Sequence[float]) -> bool:
+    """Whether no value lies below the one before by more than what counts as 0."""
+    return bool(np.all(np.diff(values) >= -NEAR_ZERO) and values[-1] > values[0])

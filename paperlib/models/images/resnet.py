@@ -1,0 +1,69 @@
+"""Torchvision's residual networks, with a stem for small pictures and sums that hooks can follow."""
+
+from functools import partial
+from typing import Any
+
+from torch import Tensor, nn
+from torch.nn.functional import relu
+from torchvision.models import get_model_weights
+from torchvision.models.resnet import BasicBlock, Bottleneck, ResNet
+
+from paperlib.models.images.norms import norm_layer
+
+_SMALL_SIDE = 64
+
+
+class _Basic(BasicBlock):
+    """The same block; it adds in place, which the hooks of DP-SGD do not allow."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        around = x if self.downsample is None else self.downsample(x)
+        return relu(around + self.bn2(self.conv2(relu(self.bn1(self.conv1(x))))))
+
+
+class _Bottleneck(Bottleneck):
+    """The same block; it adds in place, which the hooks of DP-SGD do not allow."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        around = x if self.downsample is None else self.downsample(x)
+        out = relu(self.bn2(self.conv2(relu(self.bn1(self.conv1(x))))))
+        return relu(around + self.bn3(self.conv3(out)))
+
+
+_LAYERS: dict[str, tuple[type[Any], list[int]]] = {
+    "resnet18": (_Basic, [2, 2, 2, 2]),
+    "resnet50": (_Bottleneck, [3, 4, 6, 3]),
+    "resnet101": (_Bottleneck, [3, 4, 23, 3]),
+}
+
+
+def resnet(
+    name: str, channels: int, side: int, outputs: int, *, group_norm: bool = False, pretrained: bool = False
+) -> nn.Module:
+    """A ResNet; for pictures up to 64 pixels with a 3x3 stem without pooling, as usual on CIFAR.
+
+    Args:
+        name: "resnet18", "resnet50" or "resnet101".
+        channels: Of the pictures.
+        side: Of the pictures.
+        outputs: Classes.
+        group_norm: Group norm for batch norm.
+        pretrained: Start from torchvision's ImageNet weights, which are downloaded; stem and last layer are
+            new where they have another shape.
+
+    Source:
+        He et al. (2015), arXiv:1512.03385.
+    """
+    block, layers = _LAYERS[name]
+    model = ResNet(block, layers, norm_layer=partial(norm_layer, group_norm=group_norm))
+    if pretrained:
+        model.load_state_dict(get_model_weights(name)["DEFAULT"].get_state_dict(progress=False))
+    model.fc = nn.Linear(model.fc.in_features, outputs)
+    small = side <= _SMALL_SIDE
+    if small or channels != 3:
+        kernel, stride, padding = (3, 1, 1) if small else (7, 2, 3)
+        model.conv1 = nn.Conv2d(channels, 64, kernel, stride=stride, padding=padding, bias=False)
+    if small:
+        model.maxpool = nn.Identity()  # pyright: ignore[reportAttributeAccessIssue]
+    model.relu = nn.ReLU()
+    return model
