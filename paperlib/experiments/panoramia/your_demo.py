@@ -1,0 +1,44 @@
+"""Without anything of your own: a small network trained on a real table, and a null beside it."""
+
+from typing import Any
+
+import pandas as pd
+
+from paperlib.core import FloatArray
+from paperlib.experiments.panoramia.tabular_data import RowEncoder, load_table
+from paperlib.experiments.panoramia.tabular_models import Learning, losses, train
+from paperlib.experiments.panoramia.your_data import Brought, Model
+from paperlib.experiments.panoramia.your_tables import bring_table
+from paperlib.report import used_data
+
+_MEMBERS = 0.65
+
+
+def demonstration(*, epochs: int = 100, seed: int = 0) -> tuple[Brought, dict[str, Model]]:
+    """Members of the RAND table, and two targets: one trained on them, one on other rows (the null).
+
+    Args:
+        epochs: Of both.
+        seed: Of the parts, the generator and the models.
+
+    Returns:
+        What `audit_yours` takes.
+    """
+    table = load_table("randhie", "visits")
+    used_data("randhie (statsmodels)", table.rows.to_csv(index=False).encode())
+    cut = round(_MEMBERS * len(table.rows))
+    order = table.rows.sample(frac=1, random_state=seed).reset_index(drop=True)
+    members, others = order[:cut].reset_index(drop=True), order[cut:].reset_index(drop=True)
+    encoder = RowEncoder.fit(others, table.label, table.classes)
+    learning = Learning()
+
+    def target(rows: pd.DataFrame) -> Model:
+        models: Any = train(encoder, rows, [learning.plain(encoder, epochs, seed)])
+
+        def given(batch: pd.DataFrame) -> FloatArray:
+            return losses(encoder, models, batch)
+
+        return given
+
+    brought = bring_table(members, label=table.label, epochs=epochs, seed=seed)
+    return brought, {"trained on the members": target(members), "null: trained on others": target(others)}
