@@ -90,30 +90,30 @@ class TextConfig:
     tokens: int = 16
     chunks_per_document: int = 50
     public: int = 6000
-    generator: int = 4500
-    members: int = 2000
-    nonmembers: int = 2000
-    others: int = 2000
-    generated: int = 2000
-    for_helper: int = 3000
+    generator: int = 3500
+    members: int = 1500
+    nonmembers: int = 1500
+    others: int = 1500
+    generated: int = 1500
+    for_helper: int = 2500
     vocabulary: int = 1024
     width: int = 64
     layers: int = 1
-    base_epochs: int = 2
-    epochs: tuple[int, ...] = (1, 3, 7)
-    null_epochs: tuple[int, ...] = (3, 7)
+    base_epochs: int = 4
+    epochs: tuple[int, ...] = (1, 3, 6)
+    null_epochs: tuple[int, ...] = (3, 6)
     dp_epsilons: tuple[float, ...] = (3.0,)
     dp_delta: float = 1e-5
-    dp_epochs: int = 2
+    dp_epochs: int = 1
     dp_batch: int = 256
     dp_learning_rate: float = 1e-3
     prompt: int = 16
     top_k: int = 200
-    generator_epochs: int = 4
+    generator_epochs: int = 6
     helper_epochs: int = 4
     real_helpers: int = 2
-    batch_size: int = 64
-    learning_rate: float = 2e-3
+    batch_size: int = 32
+    learning_rate: float = 3e-3
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -270,7 +270,8 @@ class TextBench:
         """The model that all others start from, in evaluation mode."""
         if self.config.base:
             return _untied(self._loaded[0])
-        model: Any = new_language_model(self._shape, self.config.vocabulary).to(_device())
+        model: Any = new_language_model(self._shape, self.config.vocabulary)
+        model = model.to(_device())
 
         def compute() -> Mapping[str, Any]:
             passages = self.text.chunks["public"].passages(self._passage)

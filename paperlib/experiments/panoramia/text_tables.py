@@ -138,12 +138,11 @@ def table_five(pools: Pools, audit: AuditConfig) -> pd.DataFrame:
     groups = found.groupby("helper", sort=False)
     table = groups[["c_lb", "auc"]].mean()
     table.insert(1, "sd", groups["c_lb"].std())
-    printed = (
-        paper_table("panoramia_table05").query("dataset == 'WikiText'").set_index("helper_training_data")
-    )
+    printed = paper_table("panoramia_table05").query("dataset == 'WikiText'")
+    values = dict(zip(printed["helper_training_data"], printed["c_lb"], strict=True))
     names = {"none": "no_helper", "synthetic": "gen", "real 1": "real"}
-    values = {ours: float(printed.loc[theirs, "c_lb"]) for ours, theirs in names.items()}
-    return table.assign(paper=[values.get(str(name)) for name in table.index]).reset_index()
+    table["paper"] = [values.get(names.get(str(helper), ""), np.nan) for helper in table.index]
+    return table.reset_index()
 
 
 def ladder(pools: Pools, audit: AuditConfig, *, names: Sequence[str]) -> pd.DataFrame:
@@ -151,7 +150,7 @@ def ladder(pools: Pools, audit: AuditConfig, *, names: Sequence[str]) -> pd.Data
 
     Args:
         pools: With all helpers.
-        audit: How; the form is "helpers" on every step.
+        audit: How, with its first attack alone; the form is "helpers" on every step.
         names: Targets.
 
     Returns:
@@ -164,7 +163,7 @@ def ladder(pools: Pools, audit: AuditConfig, *, names: Sequence[str]) -> pd.Data
     rows = []
     for step in dict.fromkeys(map(tuple, steps)):
         found = audit_pools(
-            with_helpers(pools, step), replace(audit, form="helpers"), targets=names, audits=["panoramia"]
+            with_helpers(pools, step), _quick(audit, "helpers"), targets=names, audits=["panoramia"]
         ).summary()
         found = found[found["search"] == audit.searches[0]]
         found = found.rename(columns={"value": "eps_tilde"})[["target", "c_lb", "c_plus_eps_lb", "eps_tilde"]]
@@ -172,12 +171,17 @@ def ladder(pools: Pools, audit: AuditConfig, *, names: Sequence[str]) -> pd.Data
     return pd.concat(rows, ignore_index=True)[["helpers", "target", "c_lb", "c_plus_eps_lb", "eps_tilde"]]
 
 
+def _quick(audit: AuditConfig, form: str) -> AuditConfig:
+    return replace(audit, attacks=audit.attacks[:1], tries=1, form=form)
+
+
 def baseline_sizes(pools: Pools, audit: AuditConfig, sizes: Sequence[int]) -> pd.DataFrame:
     """The paper's baseline over the size of its training part, the test part fixed, or what is left.
 
     Args:
         pools: Audited for their last target.
-        audit: Its training part and test part together are shared out on the second way.
+        audit: How, with its first attack alone; its training part and test part together are shared out on
+            the second way.
         sizes: Training sizes, even, below that sum.
 
     Returns:
@@ -186,7 +190,7 @@ def baseline_sizes(pools: Pools, audit: AuditConfig, sizes: Sequence[int]) -> pd
     Source:
         PANORAMIA, appendix D.1 and Figure 9.
     """
-    whole, target, paper = audit.train + audit.test, [pools.targets[-1]], replace(audit, form="paper")
+    whole, target, paper = audit.train + audit.test, [pools.targets[-1]], _quick(audit, "paper")
     if max(sizes) > audit.train:
         raise ValueError(f"sizes: expected at most {audit.train}, got {max(sizes)}")
     fixed = over_training_size(pools, paper, sizes, targets=target)

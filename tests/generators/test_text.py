@@ -1,0 +1,146 @@
+"""A generator of text: training with early stopping, sampling, and the check for copies."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from paperlib.generators.text import (
+    ChunkTraining,
+    TextGenerator,
+    continue_prompts,
+    copied_share,
+    token_losses,
+    train_on_chunks,
+)
+from paperlib.models.language import LanguageModelConfig, new_language_model
+from paperlib.training import TrainingDiverged
+
+WORDS = 24
+
+
+def small_model(seed=0):
+    return new_language_model(LanguageModelConfig(width=16, heads=2, context=32, seed=seed), WORDS)
+
+
+def counting(rows, length, seed=0):
+    """Each token is the one before plus 1, from a random start: text that a small model can learn."""
+    starts = np.random.default_rng(seed).integers(1, WORDS - 1, (rows, 1))
+    return 1 + (starts + np.arange(length)) % (WORDS - 1)
+
+
+FAST = ChunkTraining(epochs=12, batch_size=16, learning_rate=1e-2)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    settings = TextGenerator(length=4, prompt=4, top_k=0, held_share=0.25, training=FAST)
+    return settings.fit(counting(200, 8), base=small_model())
+
+
+def test_generated_chunks_go_on_where_prompts_end_and_repeat_with_the_seed(fitted):
+    chunks = fitted.sample(96, seed=1)
+    assert chunks.shape == (96, 4)
+    follows = np.mean(np.diff(chunks, axis=1) % (WORDS - 1) == 1)
+    assert follows > 0.8
+    np.testing.assert_array_equal(chunks, fitted.sample(96, seed=1))
+    assert (chunks != fitted.sample(96, seed=2)).any()
+    assert len({tuple(row) for row in fitted.prompts[:, :1]}) > 4
+    assert fitted.sample(0, seed=0).shape == (0, 4)
+
+
+def test_keys_and_values_kept_give_the_tokens_of_a_full_pass(fitted):
+    """Greedy through the cache equals greedy by a full forward pass at every step."""
+    settings = TextGenerator(length=4, prompt=4, top_k=1)
+    prompts = fitted.prompts[:5]
+    drawn = continue_prompts(fitted.model, prompts, settings, torch.Generator().manual_seed(0))
+    rows = np.concatenate([np.zeros((5, 1), int), prompts], axis=1)
+    for step in range(4):
+        with torch.inference_mode():
+            best = fitted.model(input_ids=torch.as_tensor(rows)).logits[:, -1].argmax(1).numpy()
+        np.testing.assert_array_equal(best, drawn[:, step])
+        rows = np.concatenate([rows, best[:, None]], axis=1)
+
+
+def test_top_k_draws_among_the_likeliest_alone():
+    model, prompts = small_model(), np.ones((400, 1), dtype=int)
+    coins = torch.Generator().manual_seed(0)
+    few, all_of_them = (
+        continue_prompts(model, prompts, TextGenerator(length=1, prompt=1, top_k=top_k), coins)
+        for top_k in (3, 0)
+    )
+    with torch.inference_mode():
+        likeliest = model(input_ids=torch.tensor([[0, 1]])).logits[0, -1].topk(3).indices.tolist()
+    assert set(few.ravel().tolist()) == set(likeliest)
+    assert len(set(all_of_them.ravel().tolist())) > 10
+
+
+def test_token_losses_are_those_of_the_model_itself():
+    model, chunks = small_model(), counting(3, 5)
+    with torch.inference_mode():
+        rows = torch.as_tensor(np.concatenate([np.zeros((3, 1), int), chunks], axis=1))
+        logs = model(input_ids=rows).logits.log_softmax(-1)
+    wanted = [[-float(logs[i, j, chunks[i, j]]) for j in range(5)] for i in range(3)]
+    np.testing.assert_allclose(token_losses(model, chunks, batch_size=2), wanted, rtol=1e-4)
+
+
+def test_training_ends_early_and_keeps_the_best_epoch():
+    """Validation text of another kind gets worse from some epoch on."""
+    rng = np.random.default_rng(0)
+    train, other = counting(40, 6), rng.integers(1, WORDS, (40, 6))
+    model = small_model()
+    settings = ChunkTraining(epochs=30, batch_size=8, learning_rate=1e-2, patience=2)
+    trained = train_on_chunks(model, train, training=settings, validation=other)
+    assert len(trained.validation) == trained.best + 2 < 30
+    assert token_losses(model, other).mean() == pytest.approx(min(trained.validation), rel=1e-5)
+    assert trained.train[-1] < trained.train[0]
+
+
+def test_weights_are_kept_at_the_epochs_asked_for_and_the_base_is_not_touched():
+    base, chunks = small_model(), counting(40, 6)
+    before = copy.deepcopy(base.state_dict())
+    model = copy.deepcopy(base)
+    trained = train_on_chunks(model, chunks, training=FAST, validation=chunks, keep=(1, 12))
+    assert sorted(trained.kept) == [1, 12]
+    model.load_state_dict(dict(trained.kept[1]))
+    assert token_losses(model, chunks).mean() == pytest.approx(trained.validation[0], rel=1e-5)
+    TextGenerator(length=3, prompt=3, training=FAST).fit(chunks, base=base)
+    assert all(torch.equal(values, before[name]) for name, values in base.state_dict().items())
+
+
+def test_copies_are_counted_and_chance_is_not_a_copy():
+    real = counting(20, 8)
+    assert copied_share(real, real, length=8) == 1.0
+    assert copied_share(real[:, :3], real, length=3) == 1.0
+    shuffled = np.random.default_rng(0).permutation(real.ravel()).reshape(20, 8)
+    assert copied_share(shuffled, real, length=6) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: TextGenerator(length=0), "length"),
+        (lambda: TextGenerator(top_k=-1), "top_k"),
+        (lambda: TextGenerator(temperature=0.0), "temperature"),
+        (lambda: TextGenerator(held_share=1.0), "held_share"),
+        (lambda: ChunkTraining(learning_rate=math.nan), "learning_rate"),
+        (lambda: ChunkTraining(batch_size=0), "batch_size"),
+        (lambda: TextGenerator(length=4, prompt=4).fit(counting(9, 7), base=small_model()), "passages"),
+        (lambda: TextGenerator(length=4, prompt=4).fit(counting(1, 8), base=small_model()), "too few"),
+        (lambda: token_losses(small_model(), [[WORDS]]), "tokens from 0 to"),
+        (lambda: token_losses(small_model(), [[0.5]]), "whole numbers"),
+        (lambda: copied_share([[1, 2]], [[1, 2]], length=3), "length"),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_training_that_diverges_says_so():
+    with pytest.raises(TrainingDiverged, match="learning_rate"):
+        train_on_chunks(
+            small_model(), counting(8, 4), training=ChunkTraining(epochs=8, learning_rate=1e30, batch_size=2)
+        )
