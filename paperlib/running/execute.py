@@ -54,12 +54,13 @@ class NotebookError(RuntimeError):
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One run to do: a notebook with all its parameters."""
+    """One run to do: a notebook with all its parameters, and those the profile alone would give it."""
 
     project: Project
     stem: str
     profile: str
     parameters: Mapping[str, Any]
+    preset: Mapping[str, Any]
 
     @property
     def fingerprint(self) -> str:
@@ -84,9 +85,9 @@ def plan(
     path = project.notebook(name)
     known = notebook_parameters(path)
     preset = project.profile(profile).get(path.stem, {})
-    check_parameters(known, preset, f"profile {profile}, {path.stem}")
+    unchanged = check_parameters(known, preset, f"profile {profile}, {path.stem}")
     parameters = check_parameters(known, {**preset, **(given or {})}, path.stem)
-    return Job(project=project, stem=path.stem, profile=profile, parameters=parameters)
+    return Job(project=project, stem=path.stem, profile=profile, parameters=parameters, preset=unchanged)
 
 
 @contextlib.contextmanager
@@ -258,9 +259,8 @@ def provenance_box(job: Job, origin: Mapping[str, Any]) -> str:
 
 def rerun_command(job: Job) -> str:
     """The command that repeats a run: only what differs from the profile is spelled out."""
-    preset = plan(job.project, job.stem, profile=job.profile).parameters
     changed = [
-        f"{name}={_word(job.parameters[name])}" for name in preset if job.parameters[name] != preset[name]
+        f"{name}={_word(value)}" for name, value in job.parameters.items() if value != job.preset[name]
     ]
     words = f' P="{" ".join(changed)}"' if changed else ""
     return f"make run NB={job.stem}{words} PROFILE={job.profile}"

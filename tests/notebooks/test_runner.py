@@ -147,6 +147,16 @@ def test_a_run_aside_leaves_the_book_alone(tmp_path: Path) -> None:
     project = make_project(tmp_path, good=GOOD)
     job = plan(project, "good", given={"m": "4"})
     assert rerun_command(job) == 'make run NB=good P="m=4" PROFILE=default'
+
+
+def test_a_notebook_edited_while_it_runs_loses_no_run(tmp_path):
+    project = make_project(tmp_path, good="m")
+    job = plan(project, "good", given={"m": "4"})
+    edited = (
+        project.notebook("good").read_text().replace("m = 3  # how many", "m = 3  # how many\\nk = 5  # new")
+    )
+    project.notebook("good").write_text(edited)
+    assert rerun_command(job) == 'make run NB=good P="m=4" PROFILE=default'
     folder = run_aside(job)
     assert {path.name for path in folder.iterdir()} == {"notebook.ipynb", "result.json", "sizes.csv"}
     assert not (tmp_path / "book").exists()
