@@ -95,7 +95,7 @@ class TextConfig:
     nonmembers: int = 1500
     others: int = 1500
     generated: int = 1500
-    for_helper: int = 2500
+    for_helper: int = 2000
     vocabulary: int = 1024
     width: int = 64
     layers: int = 1
@@ -270,8 +270,7 @@ class TextBench:
         """The model that all others start from, in evaluation mode."""
         if self.config.base:
             return _untied(self._loaded[0])
-        model: Any = new_language_model(self._shape, self.config.vocabulary)
-        model = model.to(_device())
+        model = _moved(new_language_model(self._shape, self.config.vocabulary))
 
         def compute() -> Mapping[str, Any]:
             passages = self.text.chunks["public"].passages(self._passage)
@@ -501,6 +500,10 @@ def _untied(model: Any) -> Any:
         output.weight = torch.nn.Parameter(output.weight.detach().clone())
         model.config.tie_word_embeddings = False
     return model.eval()
+
+
+def _moved(model: Any) -> Any:
+    return model.to(_device())
 
 
 def _device() -> str:

@@ -128,12 +128,12 @@ def _printed_three() -> pd.DataFrame:
 
 
 def table_five(pools: Pools, audit: AuditConfig) -> pd.DataFrame:
-    """The baseline's bound by helper, beside the paper's three rows on WikiText.
+    """The baseline's bound without helper and with one or both of two, beside the paper's on WikiText.
 
     Returns:
-        Columns helper, c_lb, sd (over games), auc, paper.
+        Columns helper ("none", "synthetic", "real 1" on D_G, "all"), c_lb, sd (over games), auc, paper.
     """
-    found = baseline_by_helper(pools, audit)
+    found = baseline_by_helper(with_helpers(pools, ("synthetic", "real 1")), replace(audit, tries=1))
     found = found[found["search"] == audit.searches[0]]
     groups = found.groupby("helper", sort=False)
     table = groups[["c_lb", "auc"]].mean()
@@ -160,7 +160,7 @@ def ladder(pools: Pools, audit: AuditConfig, *, names: Sequence[str]) -> pd.Data
     late = [name for name in pools.helpers if name.startswith("real ")]
     steps = [["synthetic"], ["base", "synthetic"], ["base", "synthetic", *early]]
     steps += [["base", "synthetic", *late[: count + 1]] for count in range(len(late))]
-    rows = []
+    rows: list[pd.DataFrame] = []
     for step in dict.fromkeys(map(tuple, steps)):
         found = audit_pools(
             with_helpers(pools, step), _quick(audit, "helpers"), targets=names, audits=["panoramia"]
@@ -169,6 +169,26 @@ def ladder(pools: Pools, audit: AuditConfig, *, names: Sequence[str]) -> pd.Data
         found = found.rename(columns={"value": "eps_tilde"})[["target", "c_lb", "c_plus_eps_lb", "eps_tilde"]]
         rows.append(found.assign(helpers=", ".join(step)))
     return pd.concat(rows, ignore_index=True)[["helpers", "target", "c_lb", "c_plus_eps_lb", "eps_tilde"]]
+
+
+def what_helped(steps: pd.DataFrame, null: Sequence[str]) -> str:
+    """The ladder in a sentence: which step has the lowest eps-tilde on null targets.
+
+    Args:
+        steps: Of `ladder`.
+        null: Names of the null targets, the mean over which is compared.
+    """
+    rows = steps[steps["target"].isin(null)]
+    means = rows.groupby("helpers", sort=False)["eps_tilde"].mean()
+    best, first = str(means.idxmin()), means.iloc[0]
+    if means.min() >= first - 0.05:
+        return (
+            f"No step brought the null down: it is {first:.2f} with {means.index[0]}, and no less with more."
+        )
+    return (
+        f"The null targets' eps-tilde is {first:.2f} with {means.index[0]} alone, and lowest with {best}: "
+        f"{means.min():.2f}. With all helpers it is {means.iloc[-1]:.2f}."
+    )
 
 
 def _quick(audit: AuditConfig, form: str) -> AuditConfig:
