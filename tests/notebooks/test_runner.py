@@ -147,6 +147,14 @@ def test_a_run_aside_leaves_the_book_alone(tmp_path: Path) -> None:
     project = make_project(tmp_path, good=GOOD)
     job = plan(project, "good", given={"m": "4"})
     assert rerun_command(job) == 'make run NB=good P="m=4" PROFILE=default'
+    folder = run_aside(job)
+    assert {path.name for path in folder.iterdir()} == {"notebook.ipynb", "result.json", "sizes.csv"}
+    assert not (tmp_path / "book").exists()
+    assert [path.name for path in project.runs.iterdir()] == ["good"]
+    assert read_result(folder / "result.json").records[0]["holds"] is False
+    assert "m = 4  # how many" in "".join(
+        json.loads((folder / "notebook.ipynb").read_text())["cells"][2]["source"]
+    )
 
 
 def test_a_notebook_edited_while_it_runs_loses_no_run(tmp_path):
@@ -157,14 +165,6 @@ def test_a_notebook_edited_while_it_runs_loses_no_run(tmp_path):
     )
     project.notebook("good").write_text(edited)
     assert rerun_command(job) == 'make run NB=good P="m=4" PROFILE=default'
-    folder = run_aside(job)
-    assert {path.name for path in folder.iterdir()} == {"notebook.ipynb", "result.json", "sizes.csv"}
-    assert not (tmp_path / "book").exists()
-    assert [path.name for path in project.runs.iterdir()] == ["good"]
-    assert read_result(folder / "result.json").records[0]["holds"] is False
-    assert "m = 4  # how many" in "".join(
-        json.loads((folder / "notebook.ipynb").read_text())["cells"][2]["source"]
-    )
 
 
 def test_a_failed_run_keeps_the_page_that_was_there(tmp_path: Path) -> None:
