@@ -1,7 +1,7 @@
 """Any causal language model and any corpus: which identifiers of the corpus does the model know?"""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,9 @@ from paperlib.bounds import audit_ranks, exposure
 from paperlib.bounds.ranks import RankAuditResult
 from paperlib.core import FloatArray
 from paperlib.data.corpora import Document
+from paperlib.data.pieces import ReadLog
 from paperlib.experiments.identifier_benchmark import attack_quality
-from paperlib.experiments.language_models import CandidateScores, open_corpus
+from paperlib.experiments.language_models import CandidateScores, open_corpus, skipped_table
 from paperlib.generators.identifiers import Identifier, find_identifiers, generate_identifiers
 from paperlib.generators.identifiers.filter import filter_identifiers
 from paperlib.models.language import load_language_model
@@ -242,12 +243,14 @@ class CorpusScores:
         values: Shape (n, 1 + c, attacks), higher means member; the identifier comes first.
         attacks: Names of the attacks.
         subsets: Part of the corpus each identifier was found in, shape (n,).
+        skipped: What of the corpus was not read, or with a loss: reason, number, example.
     """
 
     model: str
     values: FloatArray
     attacks: tuple[str, ...]
     subsets: np.ndarray
+    skipped: pd.DataFrame = field(default_factory=lambda: skipped_table(ReadLog()))
 
     def by_subset(self) -> dict[str, FloatArray]:
         """Scores of each subset."""
@@ -309,7 +312,8 @@ def score_corpus(
     if not corpus:
         raise ValueError("corpus: expected a file, a folder or a known corpus, got an empty text")
     model, tokenizer = load_language_model(name, dtype=dtype)
-    found = corpus_identifiers(open_corpus(corpus), limit=limit, seed=seed)
+    log = ReadLog()
+    found = corpus_identifiers(open_corpus(corpus, log=log), limit=limit, seed=seed)
     values, attacks = score_candidates(
         model,
         tokenizer,
@@ -317,4 +321,5 @@ def score_corpus(
         contexts=[one.before for one in found],
         prefix=prefix or None,
     )
-    return CorpusScores(name, values, attacks, np.array([one.subset for one in found]))
+    subsets = np.array([one.subset for one in found])
+    return CorpusScores(name, values, attacks, subsets, skipped_table(log))

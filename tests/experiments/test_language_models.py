@@ -335,11 +335,13 @@ def test_a_corpus_of_real_documents_is_scored_by_subset(tmp_path):
         for number, one in enumerate(corpus.identifiers):
             if one.repetitions == group:
                 (tmp_path / "texts" / subset / f"{number}.txt").write_text(one.document)
+    (tmp_path / "texts" / "often" / "a.bin").write_bytes(b"\0")
     model, tokenizer = planted_model(TINY)
     model.save_pretrained(tmp_path / "model")
     tokenizer.save_pretrained(tmp_path / "model")
     scores = own.score_corpus(str(tmp_path / "model"), str(tmp_path / "texts"), generated=7, prefix="a text")
     assert scores.values.shape == (24, 8, 7)
+    assert scores.skipped[["reason", "number"]].values.tolist() == [["binary file", 1]]
     quality = scores.quality(draws=5).query("attack == 'min_k'").set_index("subset")["auc"]
     assert quality["often"] > quality["never"]
     assert set(scores.inference(set_size=10)["subset"]) == {"often", "never"}
