@@ -42,7 +42,7 @@ def load_cifar10() -> PictureSet:
     """
     folder = data_folder()
     files = _files(folder)
-    parts = [read_rows(content, name) for name, content in files.items()]
+    parts = [read_rows(content, name, pictures=PICTURES_PER_FILE) for name, content in files.items()]
     pixels, labels = (np.concatenate(values) for values in zip(*parts, strict=True))
     split = PICTURES_PER_FILE * len(TRAIN_FILES)
     check_content(pixels[:split], labels[:split], folder)

@@ -1,0 +1,194 @@
+"""Picture sets: the official layouts, on tiny files written here."""
+
+import hashlib
+import io
+import tarfile
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from paperlib.data import DataUnavailableError, celeba, cifar10
+from paperlib.data.picture_sets import load_pictures
+from paperlib.data.pictures import PictureSet, check_pictures, posterise, shrink
+from paperlib.io import DownloadError
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
+    return tmp_path
+
+
+def test_mnist5k_is_balanced_and_its_test_part_is_apart():
+    digits = load_pictures("mnist5k", test=1000, seed=3)
+    assert digits.train_x.shape == (4000, 1, 28, 28)
+    assert digits.test_x.shape == (1000, 1, 28, 28)
+    assert np.bincount(np.concatenate([digits.train_y, digits.test_y])).tolist() == [500] * 10
+    rows = np.concatenate([digits.train_x, digits.test_x]).reshape(5000, -1)
+    assert len(np.unique(rows, axis=0)) == 5000
+
+
+def test_shrinking_keeps_the_mean_and_posterising_the_order():
+    pixels = RNG.integers(0, 256, (5, 3, 8, 8)).astype(np.uint8)
+    small = shrink(pixels, 4)
+    assert small[2, 1, 0, 3] == round(pixels[2, 1, :2, 6:].mean())
+    coarse = posterise(pixels, 5)
+    assert set(np.unique(coarse)) <= {0, 64, 128, 191, 255}
+    order = np.argsort(pixels.ravel(), kind="stable")
+    assert (np.diff(coarse.ravel()[order].astype(int)) >= 0).all()
+    assert (posterise(pixels, 256) == pixels).all()
+
+
+@pytest.mark.parametrize(
+    ("action", "words"),
+    [
+        (lambda: shrink(np.zeros((1, 1, 8, 8), np.uint8), 3), "side: expected a divisor of 8"),
+        (lambda: posterise(np.zeros(2, np.uint8), 1), "levels: expected 2 to 256"),
+        (lambda: check_pictures("x", np.zeros((2, 8, 8), np.uint8)), "x: expected uint8 pictures"),
+        (lambda: check_pictures("x", np.zeros((2, 1, 8, 9), np.uint8)), "x: expected uint8 pictures"),
+        (lambda: load_pictures("mnist"), "name: expected one of 'mnist5k'"),
+        (lambda: load_pictures("mnist5k", size=3), "no option size"),
+        (lambda: load_pictures("mnist5k", test=5000), "test: expected 1 to 4999"),
+    ],
+)
+def test_bad_input_is_named(action, words):
+    with pytest.raises(ValueError, match=words):
+        action()
+
+
+def test_labels_must_fit_the_pictures():
+    x = np.zeros((3, 1, 4, 4), np.uint8)
+    with pytest.raises(ValueError, match="test_y: expected int64 labels for 3 pictures"):
+        PictureSet(
+            train_x=x, train_y=np.zeros(3, np.int64), test_x=x, test_y=np.zeros(2, np.int64), name="x",
+            source="x", licence="x", sha256s={}, class_names=("0",),
+        )  # fmt: skip
+
+
+def cifar_files(monkeypatch, count=20):
+    """Six small files in the official form, and the arrays in them."""
+    monkeypatch.setattr(cifar10, "PICTURES_PER_FILE", count)
+    labels = np.arange(6 * count) % 10
+    pixels = RNG.integers(0, 256, (6 * count, 3, 32, 32)).astype(np.uint8)
+    train = pixels[: 5 * count]
+    monkeypatch.setattr(cifar10, "MEANS", tuple(train.mean(axis=(0, 2, 3)) / 255))
+    rows = np.concatenate([labels[:, None].astype(np.uint8), pixels.reshape(len(pixels), -1)], axis=1)
+    names = (*cifar10.TRAIN_FILES, cifar10.TEST_FILE)
+    return {name: part.tobytes() for name, part in zip(names, np.split(rows, 6), strict=True)}, pixels, labels
+
+
+def packed(files):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, content in files.items():
+            item = tarfile.TarInfo(f"{cifar10.FOLDER}/{name}")
+            item.size = len(content)
+            archive.addfile(item, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def test_cifar10_reads_folder_and_archive_alike(folder, monkeypatch):
+    files, pixels, labels = cifar_files(monkeypatch)
+    content = packed(files)
+    (folder / cifar10.ARCHIVE).write_bytes(content)
+    monkeypatch.setattr(cifar10, "ARCHIVE_SHA256", hashlib.sha256(content).hexdigest())
+    archived = load_pictures("cifar10")
+    (folder / cifar10.FOLDER).mkdir()
+    for name, part in files.items():
+        (folder / cifar10.FOLDER / name).write_bytes(part)
+    for found in (archived, load_pictures("cifar10")):
+        assert (found.train_x == pixels[:100]).all()
+        assert (found.test_x == pixels[100:]).all()
+        assert (found.train_y == labels[:100]).all()
+        assert found.outputs == 10
+
+
+def test_other_cifar_files_are_refused(folder, monkeypatch):
+    files, *_ = cifar_files(monkeypatch)
+    (folder / cifar10.ARCHIVE).write_bytes(packed(files))
+    with pytest.raises(ValueError, match="expected SHA-256 c4a38c50"):
+        load_pictures("cifar10")
+    (folder / cifar10.FOLDER).mkdir()
+    for name, part in files.items():
+        (folder / cifar10.FOLDER / name).write_bytes(part)
+    monkeypatch.setattr(cifar10, "MEANS", (0.1, 0.1, 0.1))
+    with pytest.raises(ValueError, match="mean colours"):
+        load_pictures("cifar10")
+    (folder / cifar10.FOLDER / "data_batch_2.bin").write_bytes(b"short")
+    with pytest.raises(ValueError, match=r"data_batch_2.bin: expected 20 rows"):
+        load_pictures("cifar10")
+    (folder / cifar10.FOLDER / "data_batch_2.bin").unlink()
+    with pytest.raises(ValueError, match=r"missing: data_batch_2.bin"):
+        load_pictures("cifar10")
+
+
+def test_a_missing_set_says_which_file_goes_where(folder, monkeypatch):
+    def fails(*_, **__):
+        raise DownloadError("no network")
+
+    monkeypatch.setattr(cifar10, "fetch", fails)
+    for name, file in (
+        ("cifar10", "cifar-10-batches-bin"),
+        ("cifar10_part", "cifar10_part.npz"),
+        ("celeba", "list_attr"),
+    ):
+        with pytest.raises(DataUnavailableError, match=f"{file}.*PAPERLIB_DATA"):
+            load_pictures(name)
+
+
+def test_cifar10_part_has_channels_first(folder):
+    images = RNG.integers(0, 256, (4, 32, 32, 3)).astype(np.uint8)
+    arrays = {"train_images": images, "train_labels": np.arange(4, dtype=np.uint8),
+              "test_images": images[:2], "test_labels": np.arange(2, dtype=np.uint8)}  # fmt: skip
+    np.savez(folder / cifar10.PART_FILE, **arrays)
+    found = load_pictures("cifar10_part", sha256=None)
+    assert found.train_x[3, 2, 5, 7] == images[3, 5, 7, 2]
+    with pytest.raises(ValueError, match="expected SHA-256"):
+        load_pictures("cifar10_part")
+    np.savez(folder / cifar10.PART_FILE, train_images=images)
+    with pytest.raises(ValueError, match="missing: train_labels"):
+        load_pictures("cifar10_part", sha256=None)
+
+
+@pytest.fixture
+def faces(folder):
+    """Six faces in the official layout: a red square in the middle of a blue picture."""
+    base = folder / celeba.FOLDER
+    (base / celeba.IMAGES).mkdir(parents=True)
+    names = [f"{at:06d}.png" for at in range(1, 7)]
+    for name in names:
+        pixels = np.zeros((218, 178, 3), np.uint8)
+        pixels[..., 2], pixels[20:198, :, 0] = 200, 255
+        Image.fromarray(pixels).save(base / celeba.IMAGES / name)
+    words = "\n".join(f"{name} {'1' if at % 2 else '-1'} -1  1" for at, name in enumerate(names))
+    (base / celeba.ATTRIBUTES).write_text(f"6\nSmiling Young Male\n{words}\n")
+    parts = "\n".join(f"{name} {part}" for name, part in zip(names, (0, 0, 0, 0, 1, 2), strict=True))
+    (base / celeba.PARTITION).write_text(parts + "\n")
+    return base
+
+
+def test_celeba_reads_the_official_layout(faces):
+    found = load_pictures("celeba", side=16)
+    assert found.train_x.shape == (4, 3, 16, 16)
+    assert found.test_x.shape == (2, 3, 16, 16)
+    assert found.train_y.tolist() == [[0, 0, 1], [1, 0, 1], [0, 0, 1], [1, 0, 1]]
+    assert found.class_names == ("Smiling", "Young", "Male")
+    assert found.multi_label
+    assert (found.train_x[:, 0] == 255).all(), "only the middle square is kept"
+    assert len(load_pictures("celeba", side=16, limit=1).train_x) == 1
+
+
+def test_damaged_celeba_files_are_named(faces):
+    (faces / celeba.IMAGES / "000002.png").write_bytes(b"no picture")
+    with pytest.raises(ValueError, match=r"000002.png: not a readable picture"):
+        load_pictures("celeba", side=8)
+    (faces / celeba.PARTITION).write_text("000001.png 0\n")
+    with pytest.raises(ValueError, match="5 pictures have no part, such as 000002"):
+        load_pictures("celeba", side=8)
+    text = (faces / celeba.ATTRIBUTES).read_text()
+    (faces / celeba.ATTRIBUTES).write_text(text.replace("-1", "0"))
+    with pytest.raises(ValueError, match="3 times -1 or 1"):
+        load_pictures("celeba", side=8)

@@ -1,0 +1,128 @@
+"""Classifiers of pictures by name."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torchvision.models import resnet18
+
+from paperlib.models.images import (
+    ARCHITECTURES,
+    ImageArchitecture,
+    as_input,
+    build_image_model,
+    parameters_of,
+    picture_features,
+    picture_logits,
+    picture_losses,
+)
+from paperlib.models.images.resnet import resnet
+
+CONVOLUTIONAL = sorted(set(ARCHITECTURES) - {"vit-small", "mlp", "cnn"})
+
+
+def architecture(name, **options):
+    return ImageArchitecture(**{"name": name, "channels": 3, "side": 16, "outputs": 7, "width": 4} | options)
+
+
+@pytest.mark.parametrize("name", ["mlp", "cnn", "cnn4", "resnet18", "resnet50", "wrn-28-2", "wrn-16-4"])
+def test_logits_have_one_column_per_class(name):
+    model = build_image_model(architecture(name))
+    assert model(torch.zeros(2, 3, 16, 16)).shape == (2, 7)
+
+
+@pytest.mark.parametrize("name", ["resnet101", "wrn-28-10"])
+def test_large_models_give_one_column_per_class(name):
+    with torch.device("meta"):
+        model = ARCHITECTURES[name](architecture(name))
+        assert model(torch.zeros(2, 3, 16, 16)).shape == (2, 7)
+
+
+@pytest.mark.parametrize(
+    ("name", "millions"), [("resnet18", 11.17), ("resnet50", 23.52), ("resnet101", 42.51), ("wrn-28-2", 1.47),
+                           ("wrn-28-10", 36.48), ("wrn-16-4", 2.75)],
+)  # fmt: skip
+def test_parameters_are_as_published(name, millions):
+    assert parameters_of(architecture(name, side=32, outputs=10)) / 1e6 == pytest.approx(millions, abs=0.005)
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONAL)
+def test_group_norm_leaves_no_batch_norm(name):
+    with torch.device("meta"):
+        kinds = {type(layer) for layer in ARCHITECTURES[name](architecture(name, group_norm=True)).modules()}
+    assert nn.GroupNorm in kinds
+    assert nn.BatchNorm2d not in kinds
+
+
+def test_our_resnet_is_torchvisions():
+    torch.manual_seed(0)
+    theirs, ours = resnet18(num_classes=5).eval(), resnet("resnet18", 3, 96, 5).eval()
+    ours.load_state_dict(theirs.state_dict())
+    x = torch.randn(1, 3, 96, 96)
+    with torch.inference_mode():
+        assert torch.allclose(ours(x), theirs(x), atol=1e-5)
+
+
+def test_a_seed_makes_the_parameters_and_leaves_the_global_state():
+    before = torch.get_rng_state()
+    first, again, other = (build_image_model(architecture("cnn", seed=seed)) for seed in (1, 1, 2))
+    assert torch.equal(before, torch.get_rng_state())
+    first, again, other = (
+        nn.utils.parameters_to_vector(model.parameters()) for model in (first, again, other)
+    )
+    assert first.equal(again)
+    assert not first.equal(other)
+
+
+def test_vit_needs_timm(monkeypatch):
+    monkeypatch.setitem(sys.modules, "timm", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'paperlib\[images\]'"):
+        build_image_model(architecture("vit-small"))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"name": "vgg"}, "name"),
+        ({"name": "cnn", "channels": 2}, "channels: expected 1 or 3"),
+        ({"name": "cnn", "width": 0}, "width: expected 1 or more"),
+        ({"name": "cnn", "pretrained": True}, "pretrained: expected one of"),
+    ],
+)
+def test_bad_settings_are_named(options, words):
+    with pytest.raises(ValueError, match=words):
+        architecture(**options)
+
+
+def test_small_sides_are_refused_by_deep_cnns():
+    with pytest.raises(ValueError, match="side: expected 16 or more for cnn4, got 8"):
+        build_image_model(architecture("cnn4", side=8))
+
+
+def test_features_give_the_logits_through_the_last_layer():
+    model = build_image_model(architecture("cnn")).train()
+    x = np.random.default_rng(0).integers(0, 256, (5, 3, 16, 16)).astype(np.uint8)
+    last = [layer for layer in model.modules() if isinstance(layer, nn.Linear)][-1]
+    features = picture_features(model, x, batch=2)
+    assert torch.allclose(last(features), picture_logits(model, x), atol=1e-5)
+    assert model.training
+    assert not last._forward_hooks
+
+
+def test_losses_of_classes_and_attributes():
+    logits = torch.tensor([[2.0, 0.0, -1.0], [0.0, 0.0, 0.0]])
+    expected = nn.functional.cross_entropy(logits, torch.tensor([0, 2]), reduction="none")
+    assert torch.allclose(picture_losses(logits, torch.tensor([0, 2])).float(), expected)
+    attributes = torch.tensor([[1, 0, 0], [1, 1, 1]])
+    means = picture_losses(logits, attributes)
+    assert means[1].item() == pytest.approx(np.log(2))
+    assert means[0].item() == pytest.approx(np.mean([np.log1p(np.exp(-2)), np.log(2), np.log1p(np.exp(-1))]))
+    with pytest.raises(ValueError, match="labels: expected shape"):
+        picture_losses(logits, attributes[:, :2])
+
+
+def test_only_pixels_are_taken():
+    with pytest.raises(ValueError, match="pictures: expected uint8"):
+        as_input(np.zeros((1, 1, 2, 2)))

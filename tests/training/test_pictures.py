@@ -1,0 +1,117 @@
+"""Training classifiers of pictures."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from paperlib.models.images import ImageArchitecture, as_input, build_image_model, picture_logits
+from paperlib.training import TrainingConfig, TrainingDiverged, fit_dp
+from paperlib.training.pictures import PictureTraining, augmented, fit_pictures, pictures_per_second
+
+RNG = np.random.default_rng(0)
+X = RNG.integers(0, 120, (60, 1, 4, 4)).astype(np.uint8)
+Y = np.arange(60) % 2
+X[Y == 1] += 120
+
+
+def network(outputs=2, **options):
+    return build_image_model(
+        ImageArchitecture(name="mlp", channels=1, side=4, outputs=outputs, width=8, **options)
+    )
+
+
+def flat(module):
+    return nn.utils.parameters_to_vector(module.parameters())
+
+
+def test_bright_pictures_are_learned():
+    fitted = fit_pictures(network(), X, Y, config=PictureTraining(epochs=20, batch_size=10), progress=False)
+    assert (picture_logits(fitted.module, X).argmax(1).numpy() == Y).mean() > 0.95
+    assert fitted.losses[-1] < fitted.losses[0]
+    assert not fitted.module.training
+
+
+def test_a_snapshot_is_a_shorter_run():
+    long = fit_pictures(network(), X, Y, config=PictureTraining(epochs=4), snapshots=[2, 4], progress=False)
+    short = fit_pictures(network(), X, Y, config=PictureTraining(epochs=2), progress=False)
+    assert flat(long.snapshots[2]).equal(flat(short.module))
+    assert not flat(long.snapshots[4]).equal(flat(short.module))
+    assert long.snapshots[4] is long.module
+
+
+def test_attributes_are_learned_together():
+    labels = np.stack([Y, 1 - Y, np.ones(60, dtype=int)], axis=1)
+    config = PictureTraining(epochs=30, batch_size=10)
+    fitted = fit_pictures(network(3), X, labels, config=config, progress=False)
+    assert ((picture_logits(fitted.module, X) > 0).numpy() == labels).mean() > 0.95
+
+
+WAYS = [
+    {"schedule": "cosine", "augment": True},
+    {"optimizer": "sgd", "learning_rate": 0.1},
+    {"precision": "bfloat16", "channels_last": True},
+]
+
+
+@pytest.mark.parametrize("options", WAYS)
+def test_every_way_to_train_lowers_the_loss(options):
+    model = build_image_model(ImageArchitecture(name="cnn", channels=1, side=4, outputs=2, width=4))
+    config = PictureTraining(**{"epochs": 8, "batch_size": 10, "learning_rate": 1e-2} | options)
+    fitted = fit_pictures(model, X, Y, config=config, progress=False)
+    assert fitted.losses[-1] < 0.8 * fitted.losses[0]
+
+
+def test_augmenting_moves_pictures_and_adds_nothing():
+    pictures = torch.full((200, 1, 16, 16), 9, dtype=torch.uint8)
+    pictures[:, :, :, 8:] = 5
+    moved = augmented(pictures, torch.Generator().manual_seed(0))
+    assert moved.shape == pictures.shape
+    assert moved.dtype == torch.uint8
+    assert set(moved.unique().tolist()) == {0, 5, 9}
+    centre = moved[:, 0, 8, [4, 11]]
+    kinds = {tuple(pair.tolist()) for pair in centre}
+    assert kinds == {(9, 5), (5, 9)}, "the middle of each half stays, flipped or not"
+    flipped = (centre[:, 0] == 5).sum()
+    assert 60 < flipped < 140
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ValueError, match="snapshots: expected epochs from 1 to 2"):
+        fit_pictures(network(), X, Y, config=PictureTraining(epochs=2), snapshots=[3], progress=False)
+    with pytest.raises(ValueError, match="labels: expected shape"):
+        fit_pictures(network(), X, Y[:5], config=PictureTraining(epochs=2), progress=False)
+    with pytest.raises(ValueError, match="epochs: expected 1 or more"):
+        PictureTraining(epochs=0)
+    with pytest.raises(TrainingDiverged, match="lower learning_rate"):
+        fit_pictures(
+            network(),
+            X,
+            Y,
+            config=PictureTraining(epochs=30, optimizer="sgd", learning_rate=1e30),
+            progress=False,
+        )
+
+
+def test_speed_is_measured_for_both_loops():
+    speeds = pictures_per_second(network(), X, Y, config=PictureTraining(epochs=1, batch_size=20))
+    assert set(speeds) == {"here", "dataloader"}
+    assert min(speeds.values()) > 0
+
+
+def test_group_norm_can_be_trained_privately_and_batch_norm_cannot():
+    config = TrainingConfig(epochs=1, batch_size=4, learning_rate=0.1, clip_norm=1.0, noise_multiplier=1.0)
+    x = as_input(RNG.integers(0, 256, (4, 1, 16, 16)).astype(np.uint8))
+
+    def made(name, group_norm):
+        return build_image_model(
+            ImageArchitecture(name=name, channels=1, side=16, outputs=2, width=2, group_norm=group_norm)
+        )
+
+    for name in ("cnn4", "wrn-16-4"):
+        model = made(name, True)
+        before = flat(model).clone()
+        fitted = fit_dp(model, x, np.arange(4) % 2, config=config, progress=False, device="cpu")
+        assert not flat(fitted.module).equal(before)
+    with pytest.raises(ValueError, match="layers that keep records apart"):
+        fit_dp(made("cnn4", False), x, np.arange(4) % 2, config=config, progress=False, device="cpu")
