@@ -25,7 +25,7 @@ NOTABLE = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class NullControl:
-    """How the control is run.
+    """How the control is run; its tables are randhie's.
 
     Attributes:
         repetitions: Worlds of each kind: each has its own split, generator, models and game. Of those that
