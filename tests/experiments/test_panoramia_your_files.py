@@ -14,6 +14,7 @@ from paperlib.experiments.panoramia.your_files import (
     load_target,
     read_pictures,
     read_table,
+    report_facts,
     write_report,
 )
 from paperlib.models.images import ImageArchitecture, build_image_model
@@ -106,6 +107,17 @@ def test_files_that_hold_something_else_are_refused(tmp_path, rows):
         read_pictures(str(tmp_path / "text.npz"))
     with pytest.raises(ValueError, match="nonmembers: not used for text"):
         bring_files("text", str(tmp_path), nonmembers=str(tmp_path))
+
+
+def test_a_report_says_which_files_and_machine_its_numbers_come_from(tmp_path, rows):
+    path = tmp_path / "m.csv"
+    rows.to_csv(path, index=False)
+    facts = report_facts({"Members": str(path), "Generated": ""}, seed=3)
+    assert facts["Members"] == str(path)
+    assert len(facts["SHA-256 of m.csv"]) == 64
+    assert facts["Seed"] == "3"
+    assert "Generated" not in facts
+    assert {"Date", "Versions", "Hardware"} <= set(facts)
 
 
 def test_the_page_holds_the_number_its_sentence_and_both_curves(tmp_path):

@@ -2,7 +2,7 @@
 
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,13 @@ from paperlib.experiments.panoramia.your_pictures import PictureDefaults, bring_
 from paperlib.experiments.panoramia.your_tables import bring_table
 from paperlib.experiments.panoramia.your_text import TextDefaults, bring_text, of_text
 from paperlib.experiments.score_audits import ScoreAudit
-from paperlib.io import write_text
+from paperlib.io import file_sha256, write_text
 from paperlib.models.images import ImageArchitecture, build_image_model, picture_logits, picture_losses
 from paperlib.models.language import load_language_model
 from paperlib.report import audit_report
+from paperlib.report.provenance import hardware, package_versions, utc_now
 
+_VERSIONS = ("paperlib", "numpy", "scipy", "scikit-learn", "torch")
 KINDS = ("table", "pictures", "text")
 
 
@@ -162,6 +164,28 @@ def write_report(path: str, audit: YourAudit, facts: dict[str, str]) -> None:
         )
     page = audit_report(audit.scores, audits, title="Privacy audit with generated non-members", facts=facts)
     write_text(Path(path), page)
+
+
+def report_facts(files: Mapping[str, str], **facts: object) -> dict[str, str]:
+    """Where a report's numbers come from: the files with their checksums, date, versions and hardware.
+
+    Args:
+        files: What they are to their paths; empty paths are left out.
+        facts: Anything else.
+    """
+    machine, versions = hardware(), package_versions()
+    found = {name: path for name, path in files.items() if path}
+    sums = {
+        f"SHA-256 of {Path(path).name}": file_sha256(path) for path in found.values() if Path(path).is_file()
+    }
+    return {
+        **found,
+        **sums,
+        **{name.replace("_", " ").capitalize(): str(value) for name, value in facts.items()},
+        "Date": utc_now(),
+        "Versions": ", ".join(f"{name} {versions[name]}" for name in _VERSIONS if name in versions),
+        "Hardware": f"{machine['cpu']}, {machine['cores']} cores",
+    }
 
 
 def _existing(path: str) -> Path:
