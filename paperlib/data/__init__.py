@@ -12,3 +12,5 @@ from paperlib.data.errors import DataUnavailableError as DataUnavailableError
 from paperlib.data.registry import REGISTRY as REGISTRY
 from paperlib.data.registry import Source as Source
 from paperlib.data.registry import load as load
+from paperlib.data.texts import TEXTS as TEXTS
+from paperlib.data.texts import text_documents as text_documents

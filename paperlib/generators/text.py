@@ -97,7 +97,7 @@ def with_start(model: Any, chunks: ArrayLike) -> Tensor:
     return torch.as_tensor(np.concatenate([start, tokens], axis=1), dtype=torch.long, device=model.device)
 
 
-def token_losses(model: Any, chunks: ArrayLike, *, batch_size: int = 512) -> FloatArray:
+def token_losses(model: Any, chunks: ArrayLike, *, batch_size: int = 256) -> FloatArray:
     """Loss of each token given those before it in its chunk, nats, shape (n, length)."""
     parts: list[Tensor] = []
     with torch.inference_mode():

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from transformers import GPT2Config, GPT2LMHeadModel
 
 from paperlib.experiments.panoramia import text as module
 from paperlib.experiments.panoramia import text_tables as tables
@@ -178,6 +179,25 @@ def test_a_generator_that_copies_is_said_to(monkeypatch):
     monkeypatch.setitem(bench.__dict__, "generated", copied)
     monkeypatch.delitem(bench.__dict__, "_examples", raising=False)
     assert "the generator copies: 100.0%" in bench.warnings()[0]
+
+
+def test_a_pretrained_gpt2_is_fine_tuned_with_and_without_dp(tmp_path, monkeypatch):
+    """By folder as by name: its own tokenizer, tied output weights, positions looked up once a batch."""
+    tokenizer = small_tokenizer("help_topics", 300, 0, context=32)
+    shape = {"n_positions": 32, "n_embd": 16, "n_layer": 1, "n_head": 2}
+    tokens = {"vocab_size": 300, "bos_token_id": 0, "eos_token_id": 0}
+    GPT2LMHeadModel(GPT2Config(**shape, **tokens)).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    monkeypatch.setattr(module, "noise_for", lambda *_: 1.0)
+    few = {name: 40 for name in ("generator", "members", "nonmembers", "others", "generated", "for_helper")}
+    config = replace(TINY, base=str(tmp_path), epochs=(1,), null_epochs=(1,), dp_epsilons=(3.0,), **few)
+    pools = TextBench(config).pools()
+    assert list(pools.targets) == ["1 epoch", "null, 1 epoch", "DP, epsilon 3"]
+    base = TextBench(config).base
+    assert base.get_output_embeddings().weight is not base.get_input_embeddings().weight
+    before = pools.members.helpers["base"]
+    for target in pools.targets:
+        assert (pools.members.targets[target] != before).any()
 
 
 @pytest.mark.parametrize(
