@@ -1,0 +1,225 @@
+"""PANORAMIA on pictures, with targets trained by DP-SGD: which targets, and what is promised of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from paperlib.experiments.panoramia.audits import AuditConfig, Audits, audit_pools
+from paperlib.experiments.panoramia.image_models import ImageTarget
+from paperlib.experiments.panoramia.images import ImageConfig, image_pools
+from paperlib.experiments.panoramia.pools import Pools
+from paperlib.training import TrainingConfig, noise_for
+from paperlib.training.replacement import replacement_epsilon
+
+STANDS_FOR = ("ResNet18", "WRN-16-4")
+"""The paper's two families, Tables 7 and 8, in the order of ours."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DpPlan:
+    """Two families of targets at several epsilons.
+
+    Attributes:
+        architectures: Two names of ``paperlib.models.images.ARCHITECTURES``; the first stands for the paper's
+            ResNet-18, the second for its WRN-16-4.
+        widths: Of both, for "mlp", "cnn" and "cnn4"; others ignore it.
+        epsilons: Of DP-SGD, each with both families; training without DP comes on top.
+        delta: Of DP-SGD.
+        dp_epochs: Passes with DP-SGD.
+        dp_batch: Expected pictures in a batch of DP-SGD.
+        dp_rate: Learning rate of DP-SGD, by Adam.
+        dp_rate_again: The first family at the largest epsilon once more, at this rate (Table 10).
+        clip_norm: Of DP-SGD.
+        epochs: Passes without DP.
+        epochs_again: The first family without DP once more, after these epochs (beside Table 10).
+        batch_size: Without DP.
+        learning_rate: Without DP, by Adam.
+        seed: Of parameters and batches.
+
+    Raises:
+        ValueError: Other than two different architectures, or no epsilon.
+    """
+
+    architectures: tuple[str, str] = ("mlp", "cnn")
+    widths: tuple[int, int] = (128, 16)
+    epsilons: tuple[float, ...] = (2.0, 10.0, 20.0)
+    delta: float = 1e-5
+    dp_epochs: int = 15
+    dp_batch: int = 256
+    dp_rate: float = 0.01
+    dp_rate_again: float = 0.003
+    clip_norm: float = 1.0
+    epochs: int = 40
+    epochs_again: int = 10
+    batch_size: int = 64
+    learning_rate: float = 2e-3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.architectures) != 2 or len(set(self.architectures)) != 2:
+            raise ValueError(
+                f"architectures: expected two different names, got {', '.join(self.architectures) or 'none'}"
+            )
+        if len(self.widths) != 2:
+            raise ValueError(f"widths: expected two, got {list(self.widths)}")
+        if not self.epsilons or len(set(self.epsilons)) < len(self.epsilons):
+            raise ValueError(f"epsilons: expected one or more, all different, got {list(self.epsilons)}")
+        if self.dp_rate_again == self.dp_rate:
+            raise ValueError(f"dp_rate_again: expected another rate than dp_rate, got {self.dp_rate_again}")
+        if self.epochs_again == self.epochs:
+            raise ValueError(f"epochs_again: expected another number than epochs, got {self.epochs_again}")
+
+    def targets(self) -> tuple[ImageTarget, ...]:
+        """All targets: by family the null, then epsilons upwards, without DP last; then those once more."""
+        found = [
+            target
+            for architecture in self.architectures
+            for target in (
+                self._plain(f"{architecture} null", architecture, null=True),
+                *(self._private(architecture, epsilon) for epsilon in sorted(self.epsilons)),
+                self._plain(f"{architecture} no DP", architecture),
+            )
+        ]
+        first, largest = self.architectures[0], max(self.epsilons)
+        again = self._private(first, largest)
+        found.append(replace(again, name=f"{again.name} again", learning_rate=self.dp_rate_again))
+        plain = self._plain(f"{first} no DP again", first)
+        return (*found, replace(plain, epochs=self.epochs_again))
+
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Targets of the same epsilon that were trained differently: Table 10."""
+        first, largest = self.architectures[0], max(self.epsilons)
+        names = (self._private(first, largest).name, f"{first} no DP")
+        return tuple((name, f"{name} again") for name in names)
+
+    def _plain(self, name: str, architecture: str, *, null: bool = False) -> ImageTarget:
+        return ImageTarget(
+            name=name,
+            architecture=architecture,
+            width=dict(zip(self.architectures, self.widths, strict=True))[architecture],
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            group_norm=True,
+            null=null,
+            seed=self.seed,
+        )
+
+    def _private(self, architecture: str, epsilon: float) -> ImageTarget:
+        plain = self._plain(f"{architecture} eps {epsilon:g}", architecture)
+        return replace(
+            plain,
+            epochs=self.dp_epochs,
+            batch_size=self.dp_batch,
+            learning_rate=self.dp_rate,
+            dp_epsilon=epsilon,
+            dp_delta=self.delta,
+            clip_norm=self.clip_norm,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DpResults:
+    """Audits of all targets, and what DP-SGD promises of them.
+
+    Attributes:
+        plan: The targets.
+        pools: What was audited.
+        audits: All three audits.
+        promises: Of `promises`.
+    """
+
+    plan: DpPlan
+    pools: Pools
+    audits: Audits
+    promises: pd.DataFrame
+
+    @property
+    def search(self) -> str:
+        """The first way to pay for the search over recall: what verdicts are about."""
+        return self.audits.config.searches[0]
+
+    def one(self, target: str, audit: str = "panoramia") -> dict[str, float]:
+        """The mean row of a target by the first search."""
+        found = self.audits.summary()
+        chosen = (found["target"] == target) & (found["audit"] == audit) & (found["search"] == self.search)
+        numbers = found[chosen].select_dtypes("number").to_dict("records")
+        return {str(name): float(value) for name, value in numbers[0].items()}
+
+    def value(self, target: str, audit: str = "panoramia") -> float:
+        """Mean eps-tilde, or epsilon, of a target by the first search."""
+        return self.one(target, audit)["value"]
+
+    def accuracy(self, target: str, part: str) -> float:
+        """Of a target on its training part ("train") or on real non-members ("test"), per cent."""
+        return 100 * float(self.pools.table.set_index("target")[f"{part}_metric"].to_dict()[target])
+
+    def promised(self, target: str, column: str = "epsilon") -> float:
+        """Of a target, from `promises`."""
+        return float(self.promises.set_index("target")[column].to_dict()[target])
+
+    def gap(self, target: str) -> float:
+        """Accuracy on the training part less accuracy on real non-members, in points."""
+        return self.accuracy(target, "train") - self.accuracy(target, "test")
+
+    def family(self, at: int) -> list[str]:
+        """Targets of a family by epsilon, without DP last; neither the null nor those trained once more."""
+        table = self.pools.table
+        own = (table["architecture"] == self.plan.architectures[at]) & ~table["null"]
+        again = table["target"].str.endswith(" again")
+        return list(table.loc[own & ~again, "target"])
+
+    def null(self, at: int) -> str:
+        """The null target of a family."""
+        return f"{self.plan.architectures[at]} null"
+
+
+def run_dp(config: ImageConfig, plan: DpPlan, audit: AuditConfig) -> DpResults:
+    """Train the plan's targets, audit them, and ask the accountant.
+
+    Args:
+        config: Pictures, generator and helpers; its targets are replaced by the plan's.
+        plan: The targets.
+        audit: How they are audited.
+
+    Raises:
+        ValueError: Options that do not fit one another.
+        DataUnavailableError: The pictures are not on this machine and cannot be fetched.
+    """
+    whole = replace(config, targets=plan.targets())
+    pools = image_pools(whole)
+    examples = whole.split.generator + whole.split.members
+    return DpResults(plan, pools, audit_pools(pools, audit), promises(plan.targets(), examples))
+
+
+def promises(targets: Sequence[ImageTarget], examples: int) -> pd.DataFrame:
+    """What DP-SGD promises of each target: infinity without DP.
+
+    Args:
+        targets: Of a plan.
+        examples: Pictures that each is trained on.
+
+    Returns:
+        Columns target, noise (in units of the clipping norm), delta, epsilon (adding or removing one
+        picture) and epsilon_replacement (replacing one: what the audits' games are about), nats.
+    """
+    rows = []
+    for target in targets:
+        row = {"target": target.name, "noise": 0.0, "delta": 0.0}
+        row |= {"epsilon": np.inf, "epsilon_replacement": np.inf}
+        if target.dp_epsilon is not None:
+            process = TrainingConfig(
+                epochs=target.epochs, batch_size=target.batch_size, learning_rate=target.learning_rate
+            )
+            rate, steps = process.sampling_rate(examples), process.steps(examples)
+            noise = noise_for(target.dp_epsilon, rate, steps, target.dp_delta)
+            row |= {
+                "noise": noise,
+                "delta": target.dp_delta,
+                "epsilon": target.dp_epsilon,
+                "epsilon_replacement": replacement_epsilon(noise, rate, steps, target.dp_delta),
+            }
+        rows.append(row)
+    return pd.DataFrame(rows)
