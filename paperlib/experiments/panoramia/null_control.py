@@ -174,3 +174,26 @@ def false_positives(
             row[f"above {limit:g}, low"], row[f"above {limit:g}, high"] = interval.low, interval.high
         found.append({**row, "largest": group["eps_tilde"].max()})
     return pd.DataFrame(found)
+
+
+def in_words(table: pd.DataFrame, *, limit: float = NOTABLE) -> str:
+    """How many null targets are given more than ``limit``, in fair worlds and in those for contrast.
+
+    Args:
+        table: From `false_positives`, which counted this limit.
+
+    >>> rows = pd.DataFrame({"world": "toy", "form": "paper", "search": "union", "c_lb": 0.0,
+    ...                      "eps_tilde": [0.0, 0.0, 0.0, 0.5]})
+    >>> in_words(false_positives(rows))
+    'Null targets given eps~ above 0.1 (search union): 1 of 4 (25%).'
+    """
+    search = table["search"].iloc[0]
+    chosen = table[table["search"] == search]
+    contrast = chosen["world"].str.endswith(CONTRAST)
+    parts = []
+    for name, rows in (("", chosen[~contrast]), (" in the worlds for contrast", chosen[contrast])):
+        if len(rows):
+            total = int(rows["repetitions"].sum())
+            hits = round(float((rows[f"above {limit:g}"] * rows["repetitions"]).sum()))
+            parts.append(f"{hits} of {total} ({hits / total:.0%}){name}")
+    return f"Null targets given eps~ above {limit:g} (search {search}): {', '.join(parts)}."

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -197,6 +198,7 @@ class TabularRows:
     copies: Copies
 
 
+@lru_cache(maxsize=4)
 def tabular_rows(config: TabularConfig) -> TabularRows:
     """Split the table, fit the generator on D_G, and draw; generated rows are kept by configuration."""
     key = {
