@@ -19,7 +19,7 @@ from paperlib.core import FloatArray, MembershipScores
 from paperlib.models.images import ImageArchitecture, build_image_model, picture_logits
 from paperlib.training.pictures import PictureTraining, fit_pictures
 
-_KEPT = 32
+_KEPT = 8
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from paperlib.models.images import (
     picture_losses,
 )
 from paperlib.training import TrainingConfig, fit_dp, noise_for
-from paperlib.training.pictures import PictureTraining, fit_pictures
+from paperlib.training.pictures import PictureTraining, fit_pictures, pictures_per_second
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +163,7 @@ def run_target(
 
     Returns:
         "EPOCHS/KIND" to its answers, and "EPOCHS/metric/NAME" to train_metric and test_metric (accuracy),
-        train_loss and test_loss (nats).
+        train_loss and test_loss (nats), and parameters (their number).
     """
     parts = [pictures.parts["generator"], pictures.parts["others" if target.null else "members"]]
     x, y = (np.concatenate([getattr(part, name) for part in parts]) for name in ("x", "y"))
@@ -178,6 +178,7 @@ def run_target(
             f"{epoch}/{kind}": answers(module, part.x, part.y) for kind, part in asked.items() if len(part)
         }
         metrics = _metrics(module, Labelled(x, y, y), pictures.parts["nonmembers"])
+        metrics["parameters"] = sum(values.numel() for values in module.parameters())
         found |= {f"{epoch}/metric/{name}": np.array(value) for name, value in metrics.items()}
     return found
 
@@ -204,6 +205,22 @@ def _metrics(module: nn.Module, trained_on: Labelled, held_out: Labelled) -> dic
     return found
 
 
+def training_speed(target: ImageTarget, pictures: Pictures, *, epochs: int = 1) -> dict[str, float]:
+    """Pictures per second of training a target as it is trained here, and in a plain DataLoader loop.
+
+    Args:
+        target: What is trained, from fresh parameters; nothing is kept.
+        pictures: Its data: D_G and the members.
+        epochs: How many are timed.
+
+    Returns:
+        "here" and "dataloader".
+    """
+    parts = [pictures.parts["generator"], pictures.parts["members"]]
+    x, y = (np.concatenate([getattr(part, name) for part in parts]) for name in ("x", "y"))
+    return pictures_per_second(_built(target, x, pictures.outputs), x, y, config=_training(target, epochs))
+
+
 def _built(wanted: ImageTarget | ImageHelper, x: NDArray[np.uint8], outputs: int) -> nn.Module:
     private = isinstance(wanted, ImageTarget) and wanted.dp_epsilon is not None
     return build_image_model(
@@ -223,8 +240,13 @@ def _built(wanted: ImageTarget | ImageHelper, x: NDArray[np.uint8], outputs: int
 def _trained(
     target: ImageTarget, x: NDArray[np.uint8], y: NDArray[np.int64], outputs: int, epochs: Sequence[int]
 ) -> dict[int, nn.Module]:
-    config = PictureTraining(
-        epochs=max(epochs),
+    config = _training(target, max(epochs))
+    return fit_pictures(_built(target, x, outputs), x, y, config=config, snapshots=epochs).snapshots
+
+
+def _training(target: ImageTarget, epochs: int) -> PictureTraining:
+    return PictureTraining(
+        epochs=epochs,
         batch_size=target.batch_size,
         optimizer=target.optimizer,
         learning_rate=target.learning_rate,
@@ -236,7 +258,6 @@ def _trained(
         compile=target.compile,
         seed=target.seed,
     )
-    return fit_pictures(_built(target, x, outputs), x, y, config=config, snapshots=epochs).snapshots
 
 
 def _trained_dp(

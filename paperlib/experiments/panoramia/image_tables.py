@@ -18,7 +18,7 @@ from paperlib.experiments.panoramia.audits import (
 )
 from paperlib.experiments.panoramia.image_models import ImageTarget
 from paperlib.experiments.panoramia.pools import Pools
-from paperlib.models.images import ARCHITECTURES, ImageArchitecture, parameters_of
+from paperlib.models.images import ARCHITECTURES
 from paperlib.report import paper_table
 
 NEAR_ZERO = 0.1
@@ -32,7 +32,8 @@ def parse_targets(words: Sequence[str], **settings: Any) -> tuple[ImageTarget, .
 
     Args:
         words: Such as "cnn@16:40", "resnet101:100" or "null cnn@16:40".
-        settings: Of all of them, as in `ImageTarget`.
+        settings: Of all of them, as in `ImageTarget`; or under the name of an architecture a dictionary of
+            its own, which goes before.
 
     Raises:
         ValueError: Words of another form, or an unknown architecture.
@@ -41,6 +42,7 @@ def parse_targets(words: Sequence[str], **settings: Any) -> tuple[ImageTarget, .
     ['cnn-8 E5', 'null resnet18 E20']
     """
     found = []
+    own = {name: settings.pop(name) for name in tuple(settings) if name in ARCHITECTURES}
     for text in words:
         match = _TARGET.fullmatch(text)
         if match is None or match["name"] not in ARCHITECTURES:
@@ -56,8 +58,7 @@ def parse_targets(words: Sequence[str], **settings: Any) -> tuple[ImageTarget, .
                 architecture=match["name"],
                 epochs=int(match["epochs"]),
                 null=match["null"] is not None,
-                **width,
-                **settings,
+                **{**width, **settings, **own.get(match["name"], {})},
             )
         )
     return tuple(found)
@@ -115,7 +116,13 @@ class ImageResults:
 
 
 def run_images(pools: Pools, audit: AuditConfig) -> ImageResults:
-    """Audit all targets in the form "helpers" with all three audits, and in the paper's form."""
+    """Audit all targets in the form "helpers" with all three audits, and in the paper's form.
+
+    Raises:
+        ValueError: Pools without real non-members.
+    """
+    if pools.nonmembers is None:
+        raise ValueError("nonmembers: expected real ones, which RM;RN and O(1) need, got none")
     helpers = audit_pools(pools, replace(audit, form="helpers"))
     paper = audit_pools(pools, replace(audit, form="paper"), audits=["panoramia"])
     return ImageResults(pools, {"helpers": helpers, "paper": paper})
@@ -161,6 +168,14 @@ def table_three(results: ImageResults) -> pd.DataFrame:
     return pd.concat([pd.DataFrame(rows), _printed_three()], ignore_index=True)
 
 
+def searches(results: ImageResults) -> pd.DataFrame:
+    """All audits by form and by how the search over recall is paid for: bounds, deviations, AUCs."""
+    columns = ["target", "audit", "form", "search", "c_lb", "c_plus_eps_lb", "value", "value_sd", "value_t"]
+    found = results.summary
+    grid = (found["audit"] == "o1") & (found["search"] != results.search)
+    return found.loc[~grid, [*columns, "baseline_auc", "mia_auc"]].reset_index(drop=True)
+
+
 def _printed_three() -> pd.DataFrame:
     printed = paper_table("panoramia_table03").query("base_model != 'GPT-2' and base_model != 'ResNet18'")
     rows = []
@@ -203,6 +218,17 @@ def above_real(results: ImageResults) -> str:
         said += f"A part of it is no leakage: the null target has {null:.2f}. "
     else:
         said += f"The null target has {null:.2f}. "
+    unseen = [
+        f"{name} {results.one(name, 'rm_rn')['mia_auc']:.3f}"
+        for name in results.trained
+        if results.value(name) > results.value(name, "rm_rn") < NEAR_ZERO
+    ]
+    if unseen:
+        said += (
+            "RM;RN starts from nothing, and so few examples do not show a weak signal; on top of what the "
+            f"pixels show, it counts. AUC of its attack where it finds less than {NEAR_ZERO:g}: "
+            f"{', '.join(unseen)}. "
+        )
     if easier:
         said += (
             "The game with generated pictures is the easier one: AUC of the target's loss against generated "
@@ -248,24 +274,14 @@ def training_sizes(pools: Pools, audit: AuditConfig, sizes: Sequence[int], *, ta
 def model_sizes(results: ImageResults) -> pd.DataFrame:
     """Targets of one number of epochs by size: parameters, eps-tilde, RM;RN and O(1) (Figure 15)."""
     table = results.pools.table[~results.pools.table["null"]]
-    channels, side = results.pools.members.examples.shape[1:3]
     rows = []
     for _, row in table[table["epochs"] == table["epochs"].max()].iterrows():
         name = str(row["target"])
-        size = parameters_of(
-            ImageArchitecture(
-                name=str(row["architecture"]),
-                channels=channels,
-                side=side,
-                outputs=10,
-                width=int(row["width"]),
-            )
-        )
         rows.append(
             {
                 "target": name,
                 "architecture": row["architecture"],
-                "parameters": size,
+                "parameters": int(row["parameters"]),
                 "eps_tilde": results.value(name),
                 "rm_rn": results.value(name, "rm_rn"),
                 "o1": results.value(name, "o1"),

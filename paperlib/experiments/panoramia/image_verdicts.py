@@ -78,11 +78,8 @@ def _order_of_helpers(evidence: Evidence) -> tuple[bool, str, str]:
     gen, real, none = (float(by["c_lb"].to_dict()[name]) for name in ("synthetic", "real", "none"))
     slack = float(spread.loc[["synthetic", "real"]].sum())
     note = "The helper on real data is trained on D_G. "
-    if max(gen, real) <= none:
-        note += (
-            "The helpers add nothing here: trees see as much in these few pixels without the losses "
-            "of another model."
-        )
+    if max(gen, real) <= none + slack:
+        note += "They add no more than games differ: trees see as much in these few pixels without them."
     ours = f"c_lb {gen:.2f} (generated helper), {real:.2f} (real), {none:.2f} (none)"
     return gen + slack >= real and real > none, ours, note
 

@@ -1,0 +1,87 @@
+"""The attack on pictures: an image module and a loss module, stacked."""
+
+import numpy as np
+import pytest
+
+from paperlib.attacks.learned import Views
+from paperlib.attacks.learned import images as module
+from paperlib.attacks.learned.images import PictureStack
+from paperlib.core import MembershipScores
+
+FAST = {"epochs": 4, "looks": 2, "width": 4, "loss_steps": 40, "hidden": 8}
+
+
+def game(seed, *, bright=0.0, leak=0.0, n=400, columns=2):
+    """Members that are brighter, or have lower losses in the first column."""
+    rng = np.random.default_rng(seed)
+    member = np.arange(n) < n // 2
+    pictures = np.clip(rng.normal(120, 30, (n, 1, 4, 4)) + bright * member[:, None, None, None], 0, 255)
+    losses = rng.exponential(size=(n, columns))
+    losses[:, :1] *= np.exp(-leak * member)[:, None]
+    return Views(pictures.astype(np.uint8), losses), member
+
+
+def auc(stack, *, seed=0, **signal):
+    (train, flags), (check, check_flags), (test, truth) = (game(seed + at, **signal) for at in (1, 2, 3))
+    fitted = stack.fit(train, flags, validation=check, validation_membership=check_flags, seed=0)
+    scores = fitted.scores(test)
+    return MembershipScores(scores[truth], scores[~truth]).auc()
+
+
+@pytest.mark.parametrize("architecture", ["trees", "cnn"])
+def test_both_modules_are_heard(architecture):
+    stack = PictureStack(architecture=architecture, **FAST)
+    assert auc(stack, bright=20.0) > 0.9, "the picture alone"
+    assert auc(stack, leak=2.0) > 0.85, "the losses alone"
+    assert auc(stack, bright=20.0, columns=0) > 0.9, "without losses"
+
+
+def test_there_is_nothing_to_find_where_there_is_nothing():
+    assert np.mean([auc(PictureStack(**FAST), seed=10 * at) for at in range(5)]) == pytest.approx(
+        0.5, abs=0.06
+    )
+
+
+def test_the_scale_of_losses_does_not_matter():
+    (train, flags), (test, _) = game(0, leak=1.0), game(1, leak=1.0)
+    stack = PictureStack(**FAST)
+
+    def scores(change):
+        views = [Views(part.examples, change(part.losses)) for part in (train, test)]
+        return stack.fit(views[0], flags, validation=views[0], validation_membership=flags, seed=0).scores(
+            views[1]
+        )
+
+    np.testing.assert_allclose(
+        scores(lambda losses: losses), scores(lambda losses: np.exp(3 * losses)), atol=1e-5
+    )
+
+
+def test_the_image_module_is_trained_once_for_baseline_and_attack(monkeypatch):
+    calls = []
+    monkeypatch.setattr(module, "_recent", module._Recent())
+    trees = module.BoostedTrees
+
+    class Counted(trees):
+        def fit(self, *args, **options):
+            calls.append(options["seed"])
+            return super().fit(*args, **options)
+
+    monkeypatch.setattr(module, "BoostedTrees", Counted)
+    (views, flags), (other, _) = game(0), game(1)
+    for losses in (views.losses, views.losses[:, :1]):
+        both = Views(views.examples, losses)
+        PictureStack(**FAST).fit(both, flags, validation=both, validation_membership=flags, seed=0)
+    assert calls == [0]
+    PictureStack(**FAST).fit(views, flags, validation=views, validation_membership=flags, seed=1)
+    PictureStack(**FAST).fit(other, flags, validation=views, validation_membership=flags, seed=0)
+    assert calls == [0, 1, 0], "another seed and other pictures are trained anew"
+
+
+def test_only_pictures_are_taken():
+    views, flags = game(0)
+    floats = Views(views.examples / 255, views.losses)
+    with pytest.raises(ValueError, match="examples: expected uint8 pictures"):
+        PictureStack().fit(floats, flags, validation=floats, validation_membership=flags, seed=0)
+    with pytest.raises(ValueError, match="loss_steps: expected 1 or more"):
+        PictureStack(loss_steps=0)

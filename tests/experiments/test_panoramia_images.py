@@ -1,0 +1,202 @@
+"""Pools of pictures, on few digits and small networks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from paperlib.attacks.learned.images import PictureStack
+from paperlib.experiments.panoramia import image_models, image_tables, images
+from paperlib.experiments.panoramia.audits import AuditConfig
+from paperlib.experiments.panoramia.image_data import PARTS, PictureSplit, noisy_labels, split_pictures
+from paperlib.experiments.panoramia.image_models import ImageHelper, ImageTarget
+from paperlib.experiments.panoramia.image_tables import parse_targets
+from paperlib.experiments.panoramia.image_verdicts import Evidence, verdicts
+from paperlib.experiments.panoramia.images import ImageConfig, generated_pictures, image_pools, load_split
+from paperlib.generators.image_quality import FakeFilter
+from paperlib.generators.images import FlowConfig
+from paperlib.report.papers import target_ids
+
+SMALL = {"epochs": 1, "width": 4}
+CONFIG = ImageConfig(
+    split=PictureSplit(generator=90, members=80, nonmembers=80, others=80),
+    generator=FlowConfig(width=16, blocks=1, steps=20, sampler_steps=3, levels=5),
+    fakes=FakeFilter(epochs=1, width=2, threshold=0.95),
+    generated=80,
+    helper_pictures=60,
+    labeler=ImageHelper(name="labeler", data="real", **SMALL),
+    helpers=(
+        ImageHelper(name="synthetic", data="synthetic", **SMALL),
+        ImageHelper(name="real", data="real", **SMALL),
+    ),
+    targets=parse_targets(["mlp@8:1", "mlp@8:30", "null mlp@8:30", "mlp@16:30"], learning_rate=5e-3),
+)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def pools(cache):
+    return image_pools(CONFIG)
+
+
+def test_targets_are_read_from_words():
+    targets = parse_targets(["wrn-28-10:300", "null cnn@4:2"], batch_size=7)
+    assert [(t.architecture, t.width, t.epochs, t.null) for t in targets] == [
+        ("wrn-28-10", 16, 300, False),
+        ("cnn", 4, 2, True),
+    ]
+    assert targets[1].batch_size == 7
+    both = parse_targets(["cnn:1", "mlp:1"], batch_size=7, mlp={"batch_size": 9})
+    assert [target.batch_size for target in both] == [7, 9]
+    for wrong in ("cnn", "vgg:3", "cnn@4", "cnn@x:2", "nullcnn:2"):
+        with pytest.raises(ValueError, match="targets: expected"):
+            parse_targets([wrong])
+
+
+def test_parts_are_disjoint_and_half_of_the_drawn_labels_differ():
+    pictures = split_pictures(PictureSplit(side=None, levels=256, label_noise=0.5))
+    rows = np.concatenate([pictures.parts[part].x for part in PARTS]).reshape(5000, -1)
+    assert len(np.unique(rows, axis=0)) == 5000
+    for part in pictures.parts.values():
+        assert 0.4 < (part.y != part.true).mean() < 0.5
+    attributes = noisy_labels(np.zeros((500, 4), dtype=np.int64), 1.0, 4, np.random.default_rng(0))
+    assert 0.4 < attributes.mean() < 0.6
+
+
+@pytest.mark.parametrize(
+    ("action", "words"),
+    [
+        (lambda: PictureSplit(label_noise=2.0), "label_noise: expected a share"),
+        (lambda: split_pictures(PictureSplit(members=4000)), "members: mnist5k has 5000 pictures, and 7800"),
+        (lambda: replace(CONFIG, targets=()), "targets: expected at least one"),
+        (lambda: replace(CONFIG, targets=CONFIG.targets[:1] * 2), "targets: expected different names"),
+        (lambda: replace(CONFIG, labels="guess"), "labels"),
+        (lambda: replace(CONFIG, generator=FlowConfig()), "generator: expected levels 5"),
+        (lambda: replace(CONFIG, split=PictureSplit(others=0)), "split: expected others above 0"),
+        (lambda: ImageTarget(name="x", epochs=0), "epochs: expected 1 or more"),
+        (lambda: ImageTarget(name="x", epochs=1, dp_epsilon=0.0), "dp_epsilon: expected a finite number"),
+    ],
+)
+def test_bad_settings_are_named(action, words):
+    with pytest.raises(ValueError, match=words):
+        action()
+
+
+def test_pools_hold_answers_of_every_model(pools):
+    assert pools.targets == ("mlp-8 E1", "mlp-8 E30", "null mlp-8 E30", "mlp-16 E30")
+    assert pools.helpers == ("synthetic", "real")
+    for pool in pools.by_kind().values():
+        assert pool.examples.shape == (80, 1, 7, 7)
+        assert pool.examples.dtype == np.uint8
+        for values in (*pool.helpers.values(), *pool.targets.values()):
+            assert values.shape == (80, 2)
+            assert (values[:, 0] >= values[:, 1] - 1e-6).all(), "no label beats the model's own guess"
+
+
+def test_only_targets_that_saw_the_members_remember_them(pools):
+    def gap(name):
+        return pools.nonmembers.targets[name][:, 0].mean() - pools.members.targets[name][:, 0].mean()
+
+    assert gap("mlp-16 E30") > 0.3
+    assert gap("mlp-16 E30") > gap("mlp-8 E1") + 0.3
+    assert abs(gap("null mlp-8 E30")) < 0.3
+    table = pools.table.set_index("target")
+    assert table.loc["mlp-16 E30", "train_metric"] > table.loc["mlp-16 E30", "test_metric"] + 0.1
+    assert table["dp_epsilon"].isna().all()
+
+
+def test_a_snapshot_is_a_run_of_its_own_length(pools):
+    one = image_pools(replace(CONFIG, targets=CONFIG.targets[:1]))
+    np.testing.assert_array_equal(one.members.targets["mlp-8 E1"], pools.members.targets["mlp-8 E1"])
+
+
+def test_other_targets_train_no_generator_and_no_helper_anew(pools, monkeypatch):
+    def forbidden(*_, **__):
+        raise AssertionError("trained anew")
+
+    monkeypatch.setattr(FlowConfig, "fit", forbidden)
+    monkeypatch.setattr(images, "train_helper", forbidden)
+    more = image_pools(replace(CONFIG, targets=parse_targets(["mlp@4:1"])))
+    np.testing.assert_array_equal(more.generated.examples, pools.generated.examples)
+    with pytest.raises(AssertionError, match="trained anew"):
+        image_pools(replace(CONFIG, generator=replace(CONFIG.generator, steps=21)))
+
+
+def test_a_labeler_may_name_the_classes(cache):
+    config = replace(CONFIG, labels="labeler")
+    pictures = load_split(config)
+    made = generated_pictures(config, pictures)
+    asked = generated_pictures(CONFIG, pictures)
+    np.testing.assert_array_equal(made.audit.x, asked.audit.x)
+    assert (made.audit.true != asked.audit.true).any()
+
+
+def test_dp_targets_keep_their_epsilon(cache, monkeypatch):
+    asked, seen = [], []
+    fit_dp = image_models.fit_dp
+
+    def noise(*given):
+        asked.append(given)
+        return 1.5
+
+    def watched(module, x, y, *, config):
+        seen.append((config, len(x)))
+        return fit_dp(module, x, y, config=config)
+
+    monkeypatch.setattr(image_models, "noise_for", noise)
+    monkeypatch.setattr(image_models, "fit_dp", watched)
+    private = ImageTarget(name="dp", architecture="cnn", width=2, epochs=2, dp_epsilon=2.0, batch_size=80)
+    pools = image_pools(replace(CONFIG, targets=(private,)))
+    assert pools.table["dp_epsilon"].tolist() == [2.0]
+    ((config, examples),) = seen
+    assert config.noise_multiplier == 1.5
+    assert examples == 170
+    assert asked == [(2.0, config.sampling_rate(170), config.steps(170), 1e-5)]
+
+
+def test_every_verdict_names_a_target_of_the_list(pools):
+    stack = PictureStack(loss_steps=20)
+    audit = AuditConfig(train=40, validation=20, test=50, attacks=(stack,), repeats=1, tries=1)
+    results = image_tables.run_images(pools, audit)
+    helpers = image_tables.table_two(pools, audit)
+    sizes = image_tables.training_sizes(pools, audit, [20, 40], target="mlp-8 E30")
+    made = generated_pictures(CONFIG, load_split(CONFIG))
+    found = verdicts(
+        Evidence(results, helpers, sizes, results.forms["helpers"].over_test_size([25, 50]), made.quality)
+    )
+    assert len(found) == 13
+    assert {row["target"] for row in found} <= set(target_ids())
+    assert all(isinstance(row["holds"], bool) and row["ours"] and row["paper"] for row in found)
+    assert results.series == ["mlp-8 E1", "mlp-8 E30"]
+    assert list(image_tables.model_sizes(results)["parameters"]) == [562, 1242]
+    assert {"ours", "paper"} == set(image_tables.table_three(results)["source"])
+    assert len(image_tables.table_one(pools)) == 12
+
+
+def test_speed_is_measured_on_the_targets_data(cache):
+    speeds = image_models.training_speed(CONFIG.targets[0], load_split(CONFIG))
+    assert set(speeds) == {"here", "dataloader"}
+    assert min(speeds.values()) > 0
+
+
+def test_the_page_needs_real_nonmembers(pools):
+    with pytest.raises(ValueError, match="nonmembers: expected real ones"):
+        image_tables.run_images(replace(pools, nonmembers=None), AuditConfig(train=2, validation=2, test=2))
+
+
+def test_shapes_of_curves_are_judged():
+    def rises(*values):
+        return image_tables.rises_then_flattens(pd.Series(values))
+
+    assert rises(0.0, 0.5, 0.6)
+    assert not rises(0.0, 0.1, 0.9)
+    assert not rises(0.5, 0.4, 0.3)
+    assert image_tables.is_ordered([0.0, 0.5, 0.45])
+    assert not image_tables.is_ordered([0.5, 0.1, 0.6])

@@ -1,0 +1,112 @@
+"""The rectified flow, the filter of fakes, and the kernel distance."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from paperlib.generators.image_quality import FakeFilter, kernel_distance
+from paperlib.generators.images import FlowConfig
+
+RNG = np.random.default_rng(0)
+STRIPES = np.zeros((2, 1, 4, 4), np.uint8)
+STRIPES[0, :, ::2], STRIPES[1, :, :, ::2] = 255, 255
+LABELS = np.repeat([0, 1], [15, 45])
+X = STRIPES[LABELS]
+
+
+@pytest.fixture(scope="module")
+def flow():
+    config = FlowConfig(
+        width=32, blocks=1, steps=400, batch_size=64, levels=2, sampler_steps=10, learning_rate=1e-2
+    )
+    return config.fit(X, LABELS, classes=3, device="cpu", progress=False)
+
+
+def test_a_flow_draws_the_pictures_of_each_class(flow):
+    pictures, labels = flow.sample(300, seed=1)
+    assert pictures.shape == (300, 1, 4, 4)
+    assert (pictures == STRIPES[labels]).all(axis=(1, 2, 3)).mean() > 0.95
+    assert set(labels) == {0, 1}
+    assert 0.15 < (labels == 0).mean() < 0.35
+    assert np.mean(flow.losses[-3:]) < flow.losses[0]
+
+
+def test_a_seed_makes_the_pictures(flow):
+    (first, _), (again, _), (other, _) = flow.sample(9, 1), flow.sample(9, 1, batch=9), flow.sample(9, 2)
+    assert (first == again).all()
+    assert (first != other).any()
+    before = torch.get_rng_state()
+    flow.sample(3, 1)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_both_samplers_follow_the_same_lines(flow):
+    euler = replace(flow, config=replace(flow.config, sampler="euler", sampler_steps=60)).sample(50, 3)[0]
+    assert (euler == flow.sample(50, 3)[0]).mean() > 0.95
+
+
+def test_the_unet_makes_pictures_of_the_right_form():
+    config = FlowConfig(network="unet", width=8, blocks=3, steps=2, batch_size=4, sampler_steps=2, levels=5)
+    x = RNG.integers(0, 256, (6, 3, 8, 8)).astype(np.uint8)
+    pictures, labels = config.fit(x, np.arange(6) % 2, classes=2, device="cpu", progress=False).sample(3, 0)
+    assert pictures.shape == (3, 3, 8, 8)
+    assert set(np.unique(pictures)) <= {0, 64, 128, 191, 255}
+    assert labels.shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"network": "gan"}, "network"),
+        ({"sampler": "ddim"}, "sampler"),
+        ({"steps": 0}, "steps: expected 1 or more"),
+        ({"levels": 1}, "levels: expected 2 to 256"),
+        ({"average": 1.0}, r"average: expected \[0, 1\)"),
+    ],
+)
+def test_bad_settings_are_named(options, words):
+    with pytest.raises(ValueError, match=words):
+        FlowConfig(**options)
+
+
+def test_bad_pictures_are_named():
+    config = FlowConfig(network="unet", width=8, blocks=3, steps=1)
+    with pytest.raises(ValueError, match="blocks: expected levels that halve a side of 6 evenly"):
+        config.fit(np.zeros((2, 1, 6, 6), np.uint8), [0, 1], classes=2, device="cpu", progress=False)
+    with pytest.raises(ValueError, match="labels: expected whole numbers from 0 to 1"):
+        FlowConfig(steps=1).fit(X, LABELS + 1, classes=2, device="cpu", progress=False)
+
+
+def test_the_filter_drops_what_is_plainly_generated():
+    noise = RNG.integers(0, 256, (60, 1, 4, 4)).astype(np.uint8)
+    fitted = FakeFilter(threshold=0.8, width=8, epochs=60).fit(X, noise, progress=False)
+    assert fitted.keeps(RNG.integers(0, 256, (60, 1, 4, 4)).astype(np.uint8)).mean() < 0.1
+    assert fitted.keeps(X).all()
+    blind = FakeFilter(threshold=0.8, width=4, epochs=3).fit(X, X, progress=False)
+    assert blind.keeps(X).all(), "what looks like the real ones stays"
+    assert FakeFilter(threshold=1.0).fit(X, noise).keeps(noise).all()
+    with pytest.raises(ValueError, match="threshold"):
+        FakeFilter(threshold=0.5)
+
+
+def test_the_kernel_distance_has_no_bias_and_sees_a_shift():
+    values = [
+        kernel_distance(RNG.normal(size=(60, 4)), RNG.normal(size=(60, 4)), subsets=1)[0] for _ in range(200)
+    ]
+    error = np.std(values) / np.sqrt(200)
+    assert abs(np.mean(values)) < 5 * error
+    shifted, spread = kernel_distance(RNG.normal(size=(300, 4)), RNG.normal(0.5, size=(300, 4)), subset=150)
+    assert shifted > 5 * spread
+
+
+def test_a_distance_that_counts_each_point_with_itself_is_biased():
+    """The broken twin: the diagonal of the kernel left in."""
+
+    def biased(x, y):
+        kernels = [((a @ b.T / 4 + 1) ** 3).mean() for a, b in ((x, x), (y, y), (x, y))]
+        return kernels[0] + kernels[1] - 2 * kernels[2]
+
+    values = [biased(RNG.normal(size=(60, 4)), RNG.normal(size=(60, 4))) for _ in range(200)]
+    assert np.mean(values) > 5 * np.std(values) / np.sqrt(200)
