@@ -9,6 +9,9 @@ from paperlib.data.dataset import Dataset as Dataset
 from paperlib.data.dataset import membership_split as membership_split
 from paperlib.data.encoding import TableEncoder as TableEncoder
 from paperlib.data.errors import DataUnavailableError as DataUnavailableError
+from paperlib.data.picture_sets import PICTURES as PICTURES
+from paperlib.data.picture_sets import load_pictures as load_pictures
+from paperlib.data.pictures import PictureSet as PictureSet
 from paperlib.data.registry import REGISTRY as REGISTRY
 from paperlib.data.registry import Source as Source
 from paperlib.data.registry import load as load
