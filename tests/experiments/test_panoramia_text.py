@@ -7,17 +7,12 @@ import pandas as pd
 import pytest
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from paperlib.experiments.panoramia import text as module
+from paperlib.experiments.panoramia import text_bench, text_config
 from paperlib.experiments.panoramia import text_tables as tables
 from paperlib.experiments.panoramia.audits import audit_pools
-from paperlib.experiments.panoramia.text import (
-    TextBench,
-    TextConfig,
-    loss_curves,
-    text_audit,
-    text_pools,
-    with_helpers,
-)
+from paperlib.experiments.panoramia.text import loss_curves, text_audit, text_pools, with_helpers
+from paperlib.experiments.panoramia.text_bench import TextBench
+from paperlib.experiments.panoramia.text_config import TextConfig
 from paperlib.experiments.panoramia.text_data import Chunks, deal, small_tokenizer
 
 TINY = TextConfig(
@@ -114,7 +109,7 @@ def test_pools_are_read_from_the_cache_and_another_target_trains_no_generator(po
     def refuse(*args, **options):
         raise AssertionError("trained anew")
 
-    monkeypatch.setattr(module.TextGenerator, "fit", refuse)
+    monkeypatch.setattr(text_bench.TextGenerator, "fit", refuse)
     again = text_pools(TINY)
     np.testing.assert_array_equal(again.members.targets["6 epochs"], pools.members.targets["6 epochs"])
     other = TextBench(replace(TINY, null_epochs=(1,)))
@@ -162,7 +157,9 @@ def test_fewer_helpers_make_other_pools(pools):
 
 
 def test_a_dp_target_learns_less(monkeypatch):
-    monkeypatch.setattr(module, "noise_for", lambda *_: 4.0)  # the accountant is slow, and tested elsewhere
+    monkeypatch.setattr(
+        text_config, "noise_for", lambda *_: 4.0
+    )  # the accountant is slow, and tested elsewhere
     bench = TextBench(replace(TINY, dp_batch=64))
     private = bench.private(1.0)
     assert bench.config.private_training(1.0).record_level
@@ -184,11 +181,10 @@ def test_a_generator_that_copies_is_said_to(monkeypatch):
 def test_a_pretrained_gpt2_is_fine_tuned_with_and_without_dp(tmp_path, monkeypatch):
     """By folder as by name: its own tokenizer, tied output weights, positions looked up once a batch."""
     tokenizer = small_tokenizer("help_topics", 300, 0, context=32)
-    shape = {"n_positions": 32, "n_embd": 16, "n_layer": 1, "n_head": 2}
-    tokens = {"vocab_size": 300, "bos_token_id": 0, "eos_token_id": 0}
-    GPT2LMHeadModel(GPT2Config(**shape, **tokens)).save_pretrained(tmp_path)
+    shape = GPT2Config(vocab_size=300, n_positions=32, n_embd=16, n_layer=1, n_head=2, bos_token_id=0)
+    GPT2LMHeadModel(shape).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    monkeypatch.setattr(module, "noise_for", lambda *_: 1.0)
+    monkeypatch.setattr(text_config, "noise_for", lambda *_: 1.0)
     few = {name: 40 for name in ("generator", "members", "nonmembers", "others", "generated", "for_helper")}
     config = replace(TINY, base=str(tmp_path), epochs=(1,), null_epochs=(1,), dp_epsilons=(3.0,), **few)
     pools = TextBench(config).pools()

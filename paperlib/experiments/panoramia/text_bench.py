@@ -1,0 +1,315 @@
+"""The stages of PANORAMIA on text: documents dealt, models trained, and what each says of every chunk."""
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from paperlib.core import FloatArray, IntArray
+from paperlib.experiments.panoramia.pools import KINDS, Pool, Pools, pools_cache
+from paperlib.experiments.panoramia.text_config import TextConfig
+from paperlib.experiments.panoramia.text_data import DealtText, deal, small_tokenizer
+from paperlib.generators.text import (
+    TextGenerator,
+    copied_share,
+    token_losses,
+    train_on_chunks,
+    with_start,
+)
+from paperlib.io import code_tag
+from paperlib.models.language import LanguageModelConfig, load_language_model, new_language_model
+from paperlib.training.language import fit_language_model
+
+CODE = (
+    "paperlib.data.texts",
+    "paperlib.data.wikitext",
+    "paperlib.experiments.panoramia.text_config",
+    "paperlib.experiments.panoramia.text_data",
+    "paperlib.generators.text",
+    "paperlib.models.language",
+    "paperlib.training.language",
+    __name__,
+)
+"""Modules whose change makes kept stages stale."""
+
+_COPIED = 0.75
+"""Share of a chunk's length that counts as copied if it stands word for word in the generator's text."""
+_NOTABLE = 0.02
+_BASE = ("text", "base", "tokens", "chunks_per_document", "public", "vocabulary", "width", "layers",
+         "base_epochs", "batch_size", "learning_rate", "prompt", "seed")  # fmt: skip
+_GENERATOR = ("top_k", "generator_epochs", "generated", "for_helper")
+
+
+@dataclass(frozen=True)
+class TextBench:
+    """The stages from a configuration to pools, each computed when it is first asked for.
+
+    Attributes:
+        config: What is made.
+    """
+
+    config: TextConfig
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        """Of the base model, or trained on public documents."""
+        config = self.config
+        if config.base:
+            return self._loaded[1]
+        return small_tokenizer(config.text, config.vocabulary, config.seed, context=self._shape.context)
+
+    @cached_property
+    def text(self) -> DealtText:
+        """Chunks by role."""
+        config = self.config
+        return deal(
+            config.text,
+            self.tokenizer,
+            length=config.tokens,
+            per_document=config.chunks_per_document,
+            sizes=config.sizes,
+            seed=config.seed,
+        )
+
+    @cached_property
+    def base(self) -> Any:
+        """The model that all others start from, in evaluation mode."""
+        if self.config.base:
+            return _untied(self._loaded[0])
+        model = _moved(new_language_model(self._shape, self.config.vocabulary))
+
+        def compute() -> Mapping[str, Any]:
+            passages = self.text.chunks["public"].passages(self._passage)
+            train_on_chunks(model, passages, training=self.config.training(self.config.base_epochs, 0))
+            return {name: values.cpu().numpy() for name, values in model.state_dict().items()}
+
+        weights = self._kept("base", (), compute)
+        model.load_state_dict({name: torch.from_numpy(values.copy()) for name, values in weights.items()})
+        return model.eval()
+
+    @cached_property
+    def generated(self) -> Mapping[str, Any]:
+        """Generated chunks for "audit" and "helper", and the generator's "train" and "validation" losses."""
+        config = self.config
+        training = config.training(config.generator_epochs, 1, patience=1)
+        settings = TextGenerator(
+            length=config.tokens, prompt=config.prompt, top_k=config.top_k, training=training
+        )
+
+        def compute() -> Mapping[str, Any]:
+            passages = self.text.chunks["generator"].passages(self._passage)
+            fitted = settings.fit(passages, base=self.base)
+            chunks = fitted.sample(config.generated + config.for_helper, config.seed)
+            return {
+                "audit": chunks[: config.generated],
+                "helper": chunks[config.generated :],
+                "train": fitted.trained.train,
+                "validation": fitted.trained.validation,
+            }
+
+        return self._kept("generator", _GENERATOR, compute)
+
+    def helpers(self) -> dict[str, dict[str, FloatArray]]:
+        """What each helper gives for each kind of example.
+
+        "base" is the model before any fine-tuning. "synthetic" was trained on generated chunks, up to its
+        lowest validation loss. "real, n epochs" and "real 1", "real 2", ... were trained on D_G, those with a
+        number for as many epochs as the longest target.
+        """
+        config = self.config
+        found = {"base": self._kept("base helper", _GENERATOR, lambda: self._judged(self.base))}
+
+        def synthetic() -> Mapping[str, Any]:
+            chunks, held = self.generated["helper"], max(1, config.for_helper // 10)
+            model = copy.deepcopy(self.base)
+            training = config.training(config.helper_epochs, 2, patience=1)
+            train_on_chunks(model, chunks[:-held], training=training, validation=chunks[-held:])
+            return self._judged(model)
+
+        found["synthetic"] = self._kept("synthetic helper", (*_GENERATOR, "helper_epochs"), synthetic)
+        early, late = config.early, config.epochs[-1]
+        for number in range(config.real_helpers):
+            runs = self._kept(
+                f"real helper {number}",
+                (*_GENERATOR, "epochs"),
+                lambda number=number: self._run(self.text["generator"], (early, late), 10 + number, None),
+            )
+            if number == 0:
+                found[f"real, {early} epochs"] = _part(runs, early)
+            found[f"real {number + 1}"] = _part(runs, late)
+        return found
+
+    def run(self, others: str = "members") -> Mapping[str, Any]:
+        """The run of the targets, or with "others" in the members' place that of the null.
+
+        Returns:
+            "train" and "validation": losses of each epoch, (epochs,); "e/kind" for each epoch e audited: mean
+            loss and token losses of each example.
+        """
+        config = self.config
+        epochs = config.epochs if others == "members" else config.null_epochs
+        rows = np.concatenate([self.text["generator"], self.text[others]])
+        names = (*_GENERATOR, "epochs" if others == "members" else "null_epochs")
+        held = self.text["nonmembers"]
+        return self._kept(f"target on {others}", names, lambda: self._run(rows, epochs, 20, held))
+
+    def private(self, epsilon: float) -> Mapping[str, Any]:
+        """A target trained with DP-SGD on D_G and the members."""
+        config = self.config
+        rows = np.concatenate([self.text["generator"], self.text["members"]])
+
+        def compute() -> Mapping[str, Any]:
+            model = _for_dp(copy.deepcopy(self.base))
+            documents = with_start(model, rows).tolist()
+            fit_language_model(model, documents, config=config.private_training(epsilon), progress=False)
+            return self._judged(model)
+
+        names = (*_GENERATOR, "dp_delta", "dp_epochs", "dp_batch", "dp_learning_rate")
+        return self._kept(f"DP target, epsilon {epsilon:g}", names, compute)
+
+    def pools(self) -> Pools:
+        """Everything trained and asked for its losses."""
+        config = self.config
+        targets: dict[str, Mapping[str, Any]] = {}
+        rows: list[dict[str, Any]] = []
+        for others, epochs in (("members", config.epochs), ("others", config.null_epochs)):
+            run = self.run(others)
+            for epoch in epochs:
+                name = f"{'null, ' if others == 'others' else ''}{epoch} epoch{'s' if epoch > 1 else ''}"
+                targets[name] = _part(run, epoch)
+                rows.append(
+                    {"target": name, "null": others == "others", "epochs": epoch, "dp_epsilon": np.nan}
+                )
+        for epsilon in config.dp_epsilons:
+            name = f"DP, epsilon {epsilon:g}"
+            targets[name] = self.private(epsilon)
+            rows.append(
+                {"target": name, "null": False, "epochs": config.dp_epochs, "dp_epsilon": float(epsilon)}
+            )
+        table = pd.DataFrame(rows)
+        for column, kind in (("train_metric", "members"), ("test_metric", "nonmembers")):
+            table[column] = [float(targets[name][kind][:, 0].mean()) for name in table["target"]]
+        helpers = self.helpers()
+        members, generated, nonmembers = (
+            Pool(
+                self._examples[kind],
+                {name: given[kind] for name, given in helpers.items()},
+                {name: given[kind] for name, given in targets.items()},
+            )
+            for kind in KINDS
+        )
+        return Pools(members, generated, nonmembers, table, self.warnings())
+
+    def warnings(self) -> tuple[str, ...]:
+        """Whether the generator repeats its training text, more than other real text does."""
+        length = max(1, round(_COPIED * self.config.tokens))
+        trained_on = self.text.chunks["generator"].passages(1)
+        shares = {
+            kind: copied_share(chunks, trained_on, length=length) for kind, chunks in self._examples.items()
+        }
+        if shares["generated"] <= shares["nonmembers"] + _NOTABLE:
+            return ()
+        return (
+            f"the generator copies: {shares['generated']:.1%} of its chunks hold {length} tokens in a row "
+            f"of its training text (real non-members: {shares['nonmembers']:.1%}); stop its training "
+            "earlier or give it more text",
+        )
+
+    def key(self, *names: str) -> dict[str, Any]:
+        """What a stage depends on, for the cache."""
+        config = {name: getattr(self.config, name) for name in names}
+        return {**config, "checksum": self.text.checksum, "device": _device(), "torch": torch.__version__}
+
+    @property
+    def _shape(self) -> LanguageModelConfig:
+        config = self.config
+        return LanguageModelConfig(
+            width=config.width,
+            layers=config.layers,
+            context=1 + config.prompt + config.tokens,
+            seed=config.seed,
+        )
+
+    @property
+    def _passage(self) -> int:
+        """Chunks of a passage: the prompt's and the one that follows."""
+        return self.config.prompt // self.config.tokens + 1
+
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any]:
+        return load_language_model(self.config.base, dtype="float32")
+
+    @cached_property
+    def _examples(self) -> dict[str, IntArray]:
+        found = (self.text["members"], self.generated["audit"], self.text["nonmembers"])
+        return dict(zip(KINDS, found, strict=True))
+
+    def _judged(self, model: Any) -> dict[str, FloatArray]:
+        return {kind: _columns(model, chunks) for kind, chunks in self._examples.items()}
+
+    def _run(
+        self, rows: IntArray, epochs: tuple[int, ...], salt: int, validation: IntArray | None
+    ) -> dict[str, Any]:
+        """One run without DP, judged at several epochs; validation is looked at and decides nothing."""
+        model = copy.deepcopy(self.base)
+        trained = train_on_chunks(
+            model,
+            rows,
+            training=self.config.training(max(epochs), salt),
+            validation=validation,
+            keep=epochs,
+        )
+        found: dict[str, Any] = {"train": trained.train, "validation": trained.validation}
+        for epoch in epochs:
+            model.load_state_dict(dict(trained.kept[epoch]))
+            found |= {f"{epoch}/{kind}": values for kind, values in self._judged(model).items()}
+        return found
+
+    def _kept(
+        self, stage: str, names: tuple[str, ...], compute: Callable[[], Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        key = {"text stage": stage, "code": code_tag(*CODE), **self.key(*_BASE, *names)}
+        return pools_cache().get(key, compute)
+
+
+def _part(run: Mapping[str, Any], epoch: int) -> dict[str, FloatArray]:
+    return {kind: run[f"{epoch}/{kind}"] for kind in KINDS}
+
+
+def _columns(model: Any, chunks: IntArray) -> FloatArray:
+    """Mean loss of each chunk, then the loss of each of its tokens, shape (n, 1 + length)."""
+    losses = token_losses(model, chunks)
+    return np.column_stack([losses.mean(axis=1), losses])
+
+
+def _untied(model: Any) -> Any:
+    """A model whose output layer has weights of its own, which DP-SGD needs."""
+    output, read = model.get_output_embeddings(), model.get_input_embeddings()
+    if output is not None and output.weight is read.weight:
+        output.weight = torch.nn.Parameter(output.weight.detach().clone())
+        model.config.tie_word_embeddings = False
+    return model.eval()
+
+
+def _for_dp(model: Any) -> Any:
+    """A model whose learned positions, if it has any, stay as they are.
+
+    GPT-2 looks positions up once for a whole batch, so that no document has a gradient of its own there.
+    """
+    for name, module in model.named_modules():
+        if name.endswith("wpe"):
+            module.requires_grad_(False)
+    return model
+
+
+def _moved(model: Any) -> Any:
+    return model.to(_device())
+
+
+def _device() -> str:
+    return "cuda" if torch.cuda.is_available() else "cpu"

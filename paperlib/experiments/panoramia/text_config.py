@@ -1,0 +1,126 @@
+"""What PANORAMIA on text is run with: text, models, generator and helpers."""
+
+import math
+from dataclasses import dataclass, replace
+
+from paperlib.generators.text import ChunkTraining
+from paperlib.training import TrainingConfig, noise_for
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextConfig:
+    """Text, target models, generator and helpers.
+
+    Attributes:
+        text: As for `text_documents`: "documentation", "wikitext103", a corpus, a file or a folder.
+        base: Name or folder of a pretrained model that all others start from, such as "gpt2"; empty trains a
+            small one on ``public`` chunks first.
+        tokens: Length of a chunk; the paper has 64.
+        chunks_per_document: The first ones of each document; the paper has 50.
+        public: Chunks of other documents that the small base model is trained on.
+        generator: Chunks of D_G: what the generator and the "real" helpers are trained on; targets too.
+        members: Chunks of D_in: what targets are trained on and audited for.
+        nonmembers: Chunks no model is trained on, for RM;RN and O(1).
+        others: Chunks that null targets are trained on in the members' place.
+        generated: Chunks drawn for the audit.
+        for_helper: Chunks drawn to train the "synthetic" helper.
+        vocabulary: Tokens of the small base model.
+        width: Of the small base model.
+        layers: Of the small base model.
+        base_epochs: Passes of the small base model over the public chunks.
+        epochs: Passes of the targets over D_G and members: one run, audited at each of these.
+        null_epochs: Where the null run is audited.
+        dp_epsilons: Targets trained with DP-SGD.
+        dp_delta: Their delta.
+        dp_epochs: Their passes.
+        dp_batch: Expected chunks in their batches.
+        dp_learning_rate: Theirs.
+        prompt: Tokens of a prompt; the paper has 64.
+        top_k: Likeliest tokens that are drawn from, 0 for all; the paper has 200 of 50,257.
+        generator_epochs: Most passes of the generator's fine-tuning; the best on held text is kept.
+        helper_epochs: Passes of the "synthetic" helper; the best on other generated text is kept.
+        real_helpers: Number of helpers trained on D_G, as long as the longest target.
+        batch_size: Chunks per step, without DP.
+        learning_rate: Largest, without DP.
+        seed: Of everything.
+    """
+
+    text: str = "documentation"
+    base: str = ""
+    tokens: int = 16
+    chunks_per_document: int = 50
+    public: int = 6000
+    generator: int = 3500
+    members: int = 1500
+    nonmembers: int = 1500
+    others: int = 1500
+    generated: int = 1500
+    for_helper: int = 2000
+    vocabulary: int = 1024
+    width: int = 64
+    layers: int = 1
+    base_epochs: int = 4
+    epochs: tuple[int, ...] = (1, 3, 6)
+    null_epochs: tuple[int, ...] = (3, 6)
+    dp_epsilons: tuple[float, ...] = (3.0,)
+    dp_delta: float = 1e-5
+    dp_epochs: int = 1
+    dp_batch: int = 256
+    dp_learning_rate: float = 1e-3
+    prompt: int = 16
+    top_k: int = 200
+    generator_epochs: int = 6
+    helper_epochs: int = 4
+    real_helpers: int = 2
+    batch_size: int = 32
+    learning_rate: float = 3e-3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epochs", tuple(sorted(self.epochs)))
+        object.__setattr__(self, "null_epochs", tuple(sorted(self.null_epochs)))
+        for name in ("epochs", "null_epochs"):
+            given = getattr(self, name)
+            if not given or given[0] < 1:
+                raise ValueError(f"{name}: expected at least one number of 1 or more, got {given}")
+        if self.prompt % self.tokens:
+            raise ValueError(f"prompt: expected a multiple of tokens ({self.tokens}), got {self.prompt}")
+        if not self.base and not self.public:
+            raise ValueError("base: expected a pretrained model, or public chunks to train a small one on")
+        if any(not 0 < epsilon < math.inf for epsilon in self.dp_epsilons):
+            raise ValueError(f"dp_epsilons: expected numbers above 0, got {self.dp_epsilons}")
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Chunks of each role, in the order they are dealt."""
+        names = ("public", "generator", "members", "nonmembers", "others")
+        return {name: getattr(self, name) for name in names if name != "public" or not self.base}
+
+    def training(self, epochs: int, salt: int, *, patience: int = 0) -> ChunkTraining:
+        """How a model is trained without DP."""
+        return ChunkTraining(
+            epochs=epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            patience=patience,
+            seed=self.seed + 1000 * salt,
+        )
+
+    def private_training(self, epsilon: float) -> TrainingConfig:
+        """DP-SGD on D_G and members, with the noise that the Renyi accountant asks for."""
+        rows = self.generator + self.members
+        plan = TrainingConfig(
+            epochs=self.dp_epochs,
+            batch_size=self.dp_batch,
+            optimizer="adam",
+            learning_rate=self.dp_learning_rate,
+            clip_norm=1.0,
+            seed=self.seed,
+        )
+        noise = noise_for(epsilon, plan.sampling_rate(rows), plan.steps(rows), self.dp_delta)
+        return replace(plan, noise_multiplier=noise)
+
+    @property
+    def early(self) -> int:
+        """Epoch at which a helper is taken that was trained for less long than the longest target."""
+        return self.epochs[max(0, len(self.epochs) - 2)]
