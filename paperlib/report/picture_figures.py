@@ -21,14 +21,14 @@ def picture_grid(rows: Mapping[str, NDArray[np.uint8]], *, columns: int = 12) ->
     if not rows:
         raise ValueError("rows: expected at least one, got none")
     fig, all_axes = plt.subplots(
-        len(rows), 1, figsize=(0.62 * columns + 1.4, 0.68 * len(rows)), layout="constrained", squeeze=False
+        len(rows), 1, figsize=(0.66 * columns, 0.86 * len(rows)), layout="constrained", squeeze=False
     )
     for axes, (name, pictures) in zip(all_axes[:, 0], rows.items(), strict=True):
         if pictures.ndim != 4 or pictures.shape[1] not in (1, 3) or not len(pictures):
             raise ValueError(f"{name}: expected pictures (n, 1 or 3, side, side), got {pictures.shape}")
         axes.imshow(_strip(pictures[:columns]), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
         axes.set(xticks=[], yticks=[])
-        axes.set_ylabel(name, rotation=0, ha="right", va="center")
+        axes.set_title(name, loc="left", fontsize="small", pad=3)
         axes.spines[:].set_visible(False)
     return fig
 
