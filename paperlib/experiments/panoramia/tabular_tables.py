@@ -346,8 +346,8 @@ def _table_six(results: TabularResults, form: str) -> dict[str, object]:
     if max(own) > NEAR_ZERO:
         bound = results.summary().query("audit == 'panoramia' and form == @form")["c_lb"].mean()
         note += (
-            f" A target trained long leaks here, and eps~ sees it above a mean c_lb of {bound:.2f}; the paper "
-            "sees none, and blames extreme values, which only the real rows hold, for a high and unsteady c_lb."
+            f" A target trained long leaks here, and eps~ sees it above a mean c_lb of {bound:.2f}; the "
+            "paper sees none, and blames extreme values, which only real rows hold, for an unsteady c_lb."
         )
     ours = ", ".join(
         f"{name}: eps~ {a:.2f}, O(1) {b:.2f}" for name, a, b in zip(names, own, real, strict=True)
