@@ -1,6 +1,7 @@
 """Classifiers of pictures by name."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -74,6 +75,36 @@ def test_a_seed_makes_the_parameters_and_leaves_the_global_state():
     )
     assert first.equal(again)
     assert not first.equal(other)
+
+
+def test_pretrained_weights_are_taken_over_but_for_stem_and_head(monkeypatch):
+    torch.manual_seed(1)
+    given = resnet18().state_dict()
+    monkeypatch.setattr("torchvision.models._api.load_state_dict_from_url", lambda *_, **__: dict(given))
+    found = build_image_model(architecture("resnet18", pretrained=True)).state_dict()
+    assert found["layer3.0.conv1.weight"].equal(given["layer3.0.conv1.weight"])
+    assert found["fc.weight"].shape == (7, 512)
+    assert found["conv1.weight"].shape == (64, 3, 3, 3)
+
+    def unreachable(*_, **__):
+        raise OSError("no network")
+
+    monkeypatch.setattr("torchvision.models._api.load_state_dict_from_url", unreachable)
+    with pytest.raises(RuntimeError, match="ImageNet weights of resnet18 cannot be downloaded"):
+        build_image_model(architecture("resnet18", pretrained=True))
+
+
+def test_vit_cuts_small_pictures_into_64_patches(monkeypatch):
+    asked = {}
+
+    def create_model(name, **options):
+        asked.update(options, name=name)
+        return nn.Linear(1, 1)
+
+    monkeypatch.setitem(sys.modules, "timm", SimpleNamespace(create_model=create_model))
+    build_image_model(architecture("vit-small", side=32, pretrained=True))
+    assert asked == {"name": "vit_small_patch16_224", "pretrained": True, "img_size": 32, "patch_size": 4,
+                     "in_chans": 3, "num_classes": 7}  # fmt: skip
 
 
 def test_vit_needs_timm(monkeypatch):

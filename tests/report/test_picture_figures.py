@@ -13,8 +13,8 @@ def test_rows_show_the_first_pictures_side_by_side():
     colour[1, 2] = 99
     fig = picture_grid({"grey": pictures, "colour": colour}, columns=3)
     grey, coloured = (axes.images[0].get_array() for axes in fig.axes)
-    assert grey.shape == (7, 3 * 7 + 2, 1)
-    assert [int(grey[0, at, 0]) for at in (0, 7, 8, 15, 16)] == [0, 255, 1, 255, 2]
+    assert grey.shape == (7, 3 * 7 + 2)
+    assert [int(grey[0, at]) for at in (0, 7, 8, 15, 16)] == [0, 255, 1, 255, 2]
     assert coloured.shape == (7, 2 * 7 + 1, 3)
     assert coloured[0, -1].tolist() == [0, 0, 99]
     assert [axes.get_title(loc="left") for axes in fig.axes] == ["grey", "colour"]

@@ -1,5 +1,6 @@
 """Torchvision's residual networks, with a stem for small pictures and sums that hooks can follow."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -30,6 +31,16 @@ class _Bottleneck(Bottleneck):
         return relu(around + self.bn3(self.conv3(out)))
 
 
+def _imagenet(name: str) -> Mapping[str, Tensor]:
+    try:
+        return get_model_weights(name)["DEFAULT"].get_state_dict(progress=False)
+    except OSError as error:
+        raise RuntimeError(
+            f"pretrained: the ImageNet weights of {name} cannot be downloaded ({error}); train from "
+            "scratch, or fetch them where there is a network: torch keeps them under torch.hub.get_dir()"
+        ) from error
+
+
 _LAYERS: dict[str, tuple[type[Any], list[int]]] = {
     "resnet18": (_Basic, [2, 2, 2, 2]),
     "resnet50": (_Bottleneck, [3, 4, 6, 3]),
@@ -51,13 +62,16 @@ def resnet(
         pretrained: Start from torchvision's ImageNet weights, which are downloaded; stem and last layer are
             new where they have another shape.
 
+    Raises:
+        RuntimeError: The pretrained weights cannot be downloaded.
+
     Source:
         He et al. (2015), arXiv:1512.03385.
     """
     block, layers = _LAYERS[name]
     model = ResNet(block, layers, norm_layer=partial(norm_layer, group_norm=group_norm))
     if pretrained:
-        model.load_state_dict(get_model_weights(name)["DEFAULT"].get_state_dict(progress=False))
+        model.load_state_dict(_imagenet(name))
     model.fc = nn.Linear(model.fc.in_features, outputs)
     small = side <= _SMALL_SIDE
     if small or channels != 3:
