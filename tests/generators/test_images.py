@@ -110,3 +110,15 @@ def test_a_distance_that_counts_each_point_with_itself_is_biased():
 
     values = [biased(RNG.normal(size=(60, 4)), RNG.normal(size=(60, 4))) for _ in range(200)]
     assert np.mean(values) > 5 * np.std(values) / np.sqrt(200)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("network", ["mlp", "unet"])
+def test_a_gpu_draws_pictures(network):
+    config = FlowConfig(
+        network=network, width=16, blocks=2, steps=30, batch_size=16, levels=2, precision="bfloat16"
+    )
+    pictures, _ = config.fit(X, LABELS, classes=2, device="cuda", progress=False).sample(70, 1, batch=32)
+    assert pictures.shape == (70, 1, 4, 4)
+    assert set(np.unique(pictures)) <= {0, 255}

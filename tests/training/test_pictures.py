@@ -115,3 +115,24 @@ def test_group_norm_can_be_trained_privately_and_batch_norm_cannot():
         assert not flat(fitted.module).equal(before)
     with pytest.raises(ValueError, match="layers that keep records apart"):
         fit_dp(made("cnn4", False), x, np.arange(4) % 2, config=config, progress=False, device="cpu")
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_gpu_trains_in_bfloat16_with_channels_last(compiled):
+    model = build_image_model(ImageArchitecture(name="wrn-16-4", channels=1, side=4, outputs=2))
+    config = PictureTraining(
+        epochs=8,
+        batch_size=10,
+        precision="bfloat16",
+        channels_last=True,
+        compile=compiled,
+        learning_rate=1e-3,
+    )
+    fitted = fit_pictures(model, X, Y, config=config, device="cuda", snapshots=[4], progress=False)
+    assert next(fitted.module.parameters()).is_cuda
+    assert fitted.losses[-1] < fitted.losses[0]
+    assert picture_logits(fitted.snapshots[4], X).device.type == "cpu"
+    speeds = pictures_per_second(model.cpu(), X, Y, config=config, device="cuda")
+    assert min(speeds.values()) > 0
