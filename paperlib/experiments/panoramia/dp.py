@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -129,12 +130,19 @@ class DpResults:
         pools: What was audited.
         audits: All three audits.
         promises: Of `promises`.
+        counts: Pictures in a target's training part, and real non-members.
     """
 
     plan: DpPlan
     pools: Pools
     audits: Audits
     promises: pd.DataFrame
+    counts: tuple[int, int]
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """Means over games; see `Audits.summary`."""
+        return self.audits.summary()
 
     @property
     def search(self) -> str:
@@ -143,7 +151,7 @@ class DpResults:
 
     def one(self, target: str, audit: str = "panoramia") -> dict[str, float]:
         """The mean row of a target by the first search."""
-        found = self.audits.summary()
+        found = self.summary
         chosen = (found["target"] == target) & (found["audit"] == audit) & (found["search"] == self.search)
         numbers = found[chosen].select_dtypes("number").to_dict("records")
         return {str(name): float(value) for name, value in numbers[0].items()}
@@ -163,6 +171,14 @@ class DpResults:
     def gap(self, target: str) -> float:
         """Accuracy on the training part less accuracy on real non-members, in points."""
         return self.accuracy(target, "train") - self.accuracy(target, "test")
+
+    def gap_error(self, target: str) -> float:
+        """Standard error of the gap in points, over pictures drawn at random."""
+        variances = []
+        for part, count in zip(("train", "test"), self.counts, strict=True):
+            share = self.accuracy(target, part) / 100
+            variances.append(share * (1 - share) / count)
+        return 100 * float(np.sqrt(sum(variances)))
 
     def family(self, at: int) -> list[str]:
         """Targets of a family by epsilon, without DP last; neither the null nor those trained once more."""
@@ -191,7 +207,9 @@ def run_dp(config: ImageConfig, plan: DpPlan, audit: AuditConfig) -> DpResults:
     whole = replace(config, targets=plan.targets())
     pools = image_pools(whole)
     examples = whole.split.generator + whole.split.members
-    return DpResults(plan, pools, audit_pools(pools, audit), promises(plan.targets(), examples))
+    promised = promises(plan.targets(), examples)
+    counts = (examples, whole.split.nonmembers)
+    return DpResults(plan, pools, audit_pools(pools, audit), promised, counts)
 
 
 def promises(targets: Sequence[ImageTarget], examples: int) -> pd.DataFrame:

@@ -174,6 +174,25 @@ def sizes_table(results: DpResults, sizes: Sequence[int], names: Sequence[str]) 
     return found[(found["audit"] == "panoramia") & found["target"].isin(list(names))]
 
 
+def against_promises(results: DpResults) -> str:
+    """The largest bound with real non-members on a DP target, and what the accountant promises of it."""
+    found = {
+        (name, audit): results.value(name, audit)
+        for name in results.pools.table.loc[results.pools.table["dp_epsilon"].notna(), "target"]
+        for audit in _real(results)
+    }
+    if not found:
+        return "No audit with real non-members was played."
+    name, audit = max(found, key=lambda key: found[key] / results.promised(key[0], "epsilon_replacement"))
+    words = {"rm_rn": "RM;RN", "o1": "O(1)"}[audit]
+    return (
+        f"Nearest to its promise: {words} bounds epsilon for replacement of {name} by "
+        f"{found[name, audit]:.2f} from below, the accountant by "
+        f"{results.promised(name, 'epsilon_replacement'):.1f} from above "
+        f"({results.promised(name):g} for adding or removing)."
+    )
+
+
 def verdicts(results: DpResults, relaxed: pd.DataFrame, sizes: pd.DataFrame) -> list[dict[str, Any]]:
     """What the paper's tables and figures on DP targets must show, judged on this run.
 
@@ -226,30 +245,31 @@ def _by_epsilon(results: DpResults, at: int) -> dict[str, Any]:
 
 
 def _same_epsilon(results: DpResults) -> dict[str, Any]:
-    said, strict = [], {}
+    """Of each pair the target with the larger gap must have the larger eps-tilde."""
+    said, with_dp, without = [], [], []
     for pair in results.plan.pairs():
-        by_gap = sorted(pair, key=results.gap)
-        low, high = (results.value(name) for name in by_gap)
-        strict[pair] = (np.isfinite(results.promised(pair[0])), high - low)
-        said.append(
-            "; ".join(
-                f"{name}: gap {results.gap(name):.1f} points, eps~ {float(results.one(name)['value']):.2f}"
-                for name in by_gap
-            )
-        )
-    with_dp = [difference for private, difference in strict.values() if private]
-    without = [difference for private, difference in strict.values() if not private]
-    holds = min(with_dp) > 0 and min(without, default=1.0) > 0
-    note = "" if holds else "The pair with DP does not differ in the order of its gaps"
-    if not holds and max(map(abs, with_dp)) <= NEAR_ZERO:
-        note += ": neither leaks what a test of this size can show"
-    if note and min(without, default=0.0) > 0:
-        note += "; the pair without DP does"
+        low, high = sorted(pair, key=results.gap)
+        private = np.isfinite(results.promised(low))
+        (with_dp if private else without).append(results.value(high) - results.value(low))
+        said += [
+            f"{name}: gap {results.gap(name):.1f} points, eps~ {results.value(name):.2f}"
+            for name in (low, high)
+        ]
+    holds = min(with_dp) > NEAR_ZERO and min(without) > NEAR_ZERO
+    notes = [f"Differences of eps~ up to {NEAR_ZERO:g} count as none"]
+    first, again = results.plan.pairs()[0]
+    apart = abs(results.gap(first) - results.gap(again))
+    error = max(results.gap_error(first), results.gap_error(again))
+    notes.append(f"with DP the gaps lie {apart:.1f} points apart, at a standard error of {error:.1f} each")
+    if max(results.value(first), results.value(again)) <= NEAR_ZERO:
+        notes.append("and neither model leaks what a test of this size can show")
+    if min(without) > NEAR_ZERO:
+        notes.append("without DP the outcome follows the gap")
     return {
         "target": "panoramia-table-10",
         "holds": bool(holds),
         "ours": "; ".join(said),
-        "note": note + ("." if note else ""),
+        "note": "; ".join(notes) + ".",
     }
 
 
