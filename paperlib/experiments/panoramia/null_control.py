@@ -177,7 +177,7 @@ def false_positives(
 
 
 def in_words(table: pd.DataFrame, *, limit: float = NOTABLE) -> str:
-    """How many null targets are given more than ``limit``, in fair worlds and in those for contrast.
+    """How many audits give a null target more than ``limit``, in fair worlds and in those for contrast.
 
     Args:
         table: From `false_positives`, which counted this limit.
@@ -185,7 +185,7 @@ def in_words(table: pd.DataFrame, *, limit: float = NOTABLE) -> str:
     >>> rows = pd.DataFrame({"world": "toy", "form": "paper", "search": "union", "c_lb": 0.0,
     ...                      "eps_tilde": [0.0, 0.0, 0.0, 0.5]})
     >>> in_words(false_positives(rows))
-    'Null targets given eps~ above 0.1 (search union): 1 of 4 (25%).'
+    'Audits of null targets with eps~ above 0.1 (search union): 1 of 4 (25%).'
     """
     search = table["search"].iloc[0]
     chosen = table[table["search"] == search]
@@ -196,4 +196,4 @@ def in_words(table: pd.DataFrame, *, limit: float = NOTABLE) -> str:
             total = int(rows["repetitions"].sum())
             hits = round(float((rows[f"above {limit:g}"] * rows["repetitions"]).sum()))
             parts.append(f"{hits} of {total} ({hits / total:.0%}){name}")
-    return f"Null targets given eps~ above {limit:g} (search {search}): {', '.join(parts)}."
+    return f"Audits of null targets with eps~ above {limit:g} (search {search}): {', '.join(parts)}."
