@@ -24,6 +24,9 @@ from paperlib.report import paper_table
 NEAR_ZERO = 0.1
 """An eps-tilde up to this counts as 0 in verdicts, nats."""
 
+NOTABLE_AUC = 0.53
+"""An AUC up to this counts as chance: about three standard errors over a few games of a thousand examples."""
+
 _TARGET = re.compile(r"(?P<null>null )?(?P<name>[a-z0-9-]+?)(@(?P<width>\d+))?:(?P<epochs>\d+)")
 
 
@@ -217,11 +220,12 @@ def above_real(results: ImageResults) -> str:
     if null > NEAR_ZERO:
         said += f"A part of it is no leakage: the null target has {null:.2f}. "
     else:
-        said += f"The null target has {null:.2f}. "
+        said += f"The null target has {null:.2f}; what is no larger counts as 0. "
     unseen = [
         f"{name} {results.one(name, 'rm_rn')['mia_auc']:.3f}"
         for name in results.trained
         if results.value(name) > results.value(name, "rm_rn") < NEAR_ZERO
+        and results.one(name, "rm_rn")["mia_auc"] > NOTABLE_AUC
     ]
     if unseen:
         said += (
