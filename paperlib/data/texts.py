@@ -19,7 +19,7 @@ _PARAGRAPHS = 6
 def help_topics() -> list[str]:
     """Python's help topics in pieces of six paragraphs, 0.46 million characters in all.
 
-    >>> len(help_topics()) > 500
+    >>> len(help_topics()) > 400
     True
     """
     from pydoc_data.topics import topics  # half a megabyte of text
