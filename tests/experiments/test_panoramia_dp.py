@@ -182,7 +182,10 @@ def test_tables_stand_beside_the_papers_numbers(results):
     ten = tables.table_ten(results)
     assert list(ten["source"]) == ["ours"] * 4 + ["paper"] * 4
     assert ten.loc[ten["target"] == "ResNet18, variant 1", "gap"].tolist() == [4.7, 3.31]
-    assert "for replacement of" in tables.against_promises(results)
+    assert "nothing above 0" in tables.against_promises(results)
+    leaky = tables.against_promises(made({"mlp eps 10": 3.0}))
+    assert "for replacement of mlp eps 10" in leaky
+    assert "by 25.0 from above (10 for" in leaky
 
 
 def test_few_pictures_go_all_the_way(tmp_path, monkeypatch):

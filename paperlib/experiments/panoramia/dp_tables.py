@@ -183,6 +183,12 @@ def against_promises(results: DpResults) -> str:
     }
     if not found:
         return "No audit with real non-members was played."
+    if not max(found.values()):
+        least = min(results.promised(name, "epsilon_replacement") for name, _ in found)
+        return (
+            "With real non-members nothing above 0 is found of any DP target: no bound comes near what the "
+            f"accountant promises for replacement, {least:.1f} and more."
+        )
     name, audit = max(found, key=lambda key: found[key] / results.promised(key[0], "epsilon_replacement"))
     words = {"rm_rn": "RM;RN", "o1": "O(1)"}[audit]
     return (
