@@ -57,7 +57,7 @@ def test_plans_that_make_no_sense_are_refused(wrong, named):
 
 
 def test_promises_keep_what_was_asked_for_and_replacement_costs_more():
-    plan = replace(PLAN, epsilons=(2.0,))
+    plan = replace(PLAN, epsilons=(2.0,), dp_batch=1000, dp_epochs=3)
     found = promises(plan.targets(), 1000).set_index("target")
     own = found.loc["mlp eps 2"]
     process = TrainingConfig(epochs=plan.dp_epochs, batch_size=plan.dp_batch, learning_rate=1.0)
@@ -191,7 +191,7 @@ def test_tables_stand_beside_the_papers_numbers(results):
 def test_few_pictures_go_all_the_way(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     small = {"epochs": 1, "width": 4}
-    plan = replace(PLAN, epsilons=(2.0,), dp_epochs=1, dp_batch=20, epochs=2, epochs_again=1)
+    plan = replace(PLAN, epsilons=(2.0,), dp_epochs=1, dp_batch=120, epochs=2, epochs_again=1)
     config = ImageConfig(
         split=PictureSplit(generator=60, members=60, nonmembers=60, others=60),
         generator=FlowConfig(width=16, blocks=1, steps=10, sampler_steps=3, levels=5),
