@@ -40,8 +40,9 @@ class IdentifierGame:
         >>> config.train, config.validation, config.test
         (60, 40, 225)
         """
+        sizes: dict[str, Any] = sizes_for(identifiers, train=0.15)
         return AuditConfig(
-            **sizes_for(identifiers, train=0.15),
+            **sizes,
             attacks=(BoostedTrees(rounds=30, leaves=4, smallest_leaf=5, learning_rate=0.2),),
             tries=self.tries,
             repeats=self.games,
