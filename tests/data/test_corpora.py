@@ -133,9 +133,9 @@ def test_folders_name_subsets(tmp_path):
     [
         ("a.txt", b"", "empty file"),
         ("a.txt", b" \n ", "empty file"),
-        ("a.txt.gz", gzip.compress(b""), "empty file"),
+        ("a.txt.gz", gzip.compress(b"", mtime=0), "empty file"),
         ("a.bin", b"\x7fELF\0\0", "binary file"),
-        ("a.jsonl.gz", gzip.compress(JSONL)[:-9], "damaged or unreadable file"),
+        ("a.jsonl.gz", gzip.compress(JSONL, mtime=0)[:-9], "damaged or unreadable file"),
         ("a.jsonl.gz", b"no gzip", "damaged or unreadable file"),
         ("a.jsonl.zst", b"no zstandard", "damaged or unreadable file"),
         ("a.jsonl.xz", b"no xz", "damaged or unreadable file"),
