@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from dp_accounting import GaussianDpEvent, NeighboringRelation, PoissonSampledDpEvent, SelfComposedDpEvent
-from dp_accounting.pld import PLDAccountant
 
 from paperlib.attacks.dataset_inference import ranks_and_positions
 from paperlib.attacks.language import score_candidates
@@ -19,13 +17,12 @@ from paperlib.experiments.language_models import PlantedConfig, planted_model, s
 from paperlib.generators.identifiers import KINDS, checked_kinds, generate_identifiers
 from paperlib.io import code_tag, run_sweep, user_cache_folder
 from paperlib.models.language import load_language_model
-from paperlib.training import TrainingConfig, noise_for
+from paperlib.training import TrainingConfig, epsilon_of, noise_for, replacement_epsilon
 from paperlib.training.language import fit_language_model
 
 SCORES = ("loss", "min_k", "difference")
 """Scores of the audit: the paper's two, and the loss minus that of the model before fine-tuning, ours."""
 
-_PLD_STEP = 1e-3  # discretisation of the privacy loss; rounded up, so that epsilon stays an upper bound
 _CODE = (
     "paperlib.attacks.language",
     "paperlib.generators.identifiers",
@@ -139,12 +136,8 @@ def theoretical_epsilons(run: DpRun, delta: float) -> tuple[float, float]:
     if run.noise == 0:
         return math.inf, math.inf
     rate, steps = run.sampling
-    event = SelfComposedDpEvent(PoissonSampledDpEvent(rate, GaussianDpEvent(run.noise)), steps)
-    relations = (NeighboringRelation.ADD_OR_REMOVE_ONE, NeighboringRelation.REPLACE_ONE)
-    add, swap = (
-        PLDAccountant(relation, _PLD_STEP).compose(event).get_epsilon(delta) for relation in relations
-    )
-    return float(add), float(swap)
+    process = (run.noise, rate, steps, delta)
+    return epsilon_of(*process, accountant="pld"), replacement_epsilon(*process)
 
 
 def canary_documents(run: DpRun) -> tuple[list[list[str]], list[str]]:

@@ -14,6 +14,7 @@ from paperlib.training.fit import TrainingDiverged as TrainingDiverged
 from paperlib.training.fit import fit as fit
 from paperlib.training.modules import ModuleEnsemble as ModuleEnsemble
 from paperlib.training.modules import fit_module_ensemble as fit_module_ensemble
+from paperlib.training.replacement import replacement_epsilon as replacement_epsilon
 from paperlib.training.trained import DivergenceWarning as DivergenceWarning
 from paperlib.training.trained import Ensemble as Ensemble
 from paperlib.training.trained import MLPEnsemble as MLPEnsemble

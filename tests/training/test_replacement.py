@@ -24,7 +24,7 @@ def exact_epsilon(noise, delta):
 def test_a_replacement_moves_a_sum_by_twice_the_clipping_norm_and_is_bounded_from_above(noise):
     exact = exact_epsilon(noise / 2, 1e-5)
     found = replacement_epsilon(noise, 1.0, 1, 1e-5)
-    assert exact <= found <= 1.35 * exact
+    assert exact - 1e-9 <= found <= 1.01 * exact
 
 
 def test_doubling_at_the_same_delta_is_no_bound():
@@ -40,7 +40,6 @@ def test_it_is_at_least_that_of_adding_or_removing_and_falls_with_noise():
 
 def test_no_noise_promises_nothing_and_no_step_tells_nothing():
     assert replacement_epsilon(0.0, 0.1, 3, 1e-5) == math.inf
-    assert replacement_epsilon(0.01, 1.0, 1000, 1e-5) == math.inf
     assert replacement_epsilon(1.0, 0.1, 0, 1e-5) == 0
 
 

@@ -11,8 +11,7 @@ from paperlib.experiments.panoramia.audits import AuditConfig, Audits, audit_poo
 from paperlib.experiments.panoramia.image_models import ImageTarget
 from paperlib.experiments.panoramia.images import ImageConfig, image_pools
 from paperlib.experiments.panoramia.pools import Pools
-from paperlib.training import TrainingConfig, noise_for
-from paperlib.training.replacement import replacement_epsilon
+from paperlib.training import TrainingConfig, noise_for, replacement_epsilon
 
 STANDS_FOR = ("ResNet18", "WRN-16-4")
 """The paper's two families, Tables 7 and 8, in the order of ours."""
