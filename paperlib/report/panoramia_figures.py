@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 _LINES = {"baseline": ("--", "baseline"), "mia": ("-", "attack")}
 _POINTS = 300
+_WIDE = 4  # panels in a row
 
 
 def precision_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
@@ -127,20 +128,25 @@ def loss_figure(
 
 def _panels(curves: pd.DataFrame, y: str, *, x: str = "recall", ylabel: str) -> Figure:
     targets = list(curves["target"].unique())
-    fig, all_axes = plt.subplots(
-        1,
-        len(targets),
-        figsize=(1 + 2.9 * len(targets), 3.1),
+    wide = min(len(targets), _WIDE)
+    high = -(-len(targets) // wide)
+    fig, grid = plt.subplots(
+        high,
+        wide,
+        figsize=(1 + 2.9 * wide, 0.5 + 2.6 * high),
         layout="constrained",
         squeeze=False,
         sharey=True,
     )
-    for axes, target in zip(all_axes[0], targets, strict=True):
+    for spare in grid.flat[len(targets) :]:
+        fig.delaxes(spare)
+    for axes, target in zip(grid.flat, targets, strict=False):
         shown = curves[curves["target"] == target]
         for (test, _), rows in shown.groupby(["test", "seed"], sort=False):
             _line(axes, rows, x, y, str(test))
         axes.set(title=str(target), xlabel="recall")
-    all_axes[0][0].set_ylabel(ylabel)
+    for row in grid:
+        row[0].set_ylabel(ylabel)
     _legend(fig)
     return fig
 

@@ -68,3 +68,11 @@ def test_sizes_are_means_with_their_spread():
 def test_losses_are_told_by_their_medians():
     _, words = loss_figure({"20 epochs": {"member": [0.0, 1.0, 2.0], "generated": [3.0, 4.0, 5.0]}})
     assert words == "20 epochs: median loss member 1.00, generated 4.00."
+
+
+def test_many_targets_take_several_rows_and_leave_no_empty_panel():
+    names = [f"target {at}" for at in range(6)]
+    frame = pd.concat([curves(20).query("target == 'late'").assign(target=name) for name in names])
+    fig, _ = bounds_figure(frame)
+    assert [axes.get_title() for axes in fig.axes] == names
+    assert fig.get_figwidth() < 13
