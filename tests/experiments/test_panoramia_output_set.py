@@ -1,0 +1,52 @@
+"""Output sets on the scores of both tests: valid, and able to guess where a threshold cannot."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from paperlib.experiments.panoramia.audits import AuditConfig, Audits, JudgedTarget
+from paperlib.experiments.panoramia.output_set import output_set_bounds, set_bound
+from tests.validity.coverage import assert_rate_at_most
+
+
+def judged(seed, attack, m=800):
+    rng = np.random.default_rng(seed)
+    membership = rng.random(m) < 0.5
+    return JudgedTarget("one", "panoramia", seed, rng.normal(size=m), attack(rng, membership), membership)
+
+
+def audits_of(*games):
+    table = pd.DataFrame({"target": ["one"], "null": [False]})
+    return Audits(table, games, AuditConfig(train=2, validation=2, test=800))
+
+
+def in_the_middle(rng, membership):
+    """Members score around 0, others at both ends: no threshold can tell them."""
+    return np.where(membership, rng.normal(0, 0.3, membership.size), 2 * rng.choice([-1, 1], membership.size))
+
+
+def test_a_set_guesses_in_the_middle_where_a_threshold_cannot():
+    found = output_set_bounds(audits_of(judged(0, in_the_middle))).set_index("way")
+    assert found.loc["output set", "eps_tilde"] > 2
+    assert found.loc["anytime, all", "eps_tilde"] < 1
+    assert list(found["examples"]) == [400, 400, 800, 400, 800]
+
+
+def null_bound(seed, honest=True):
+    """A set fitted on other scores than those judged, or, broken, on the same."""
+    rng = np.random.default_rng(seed)
+    scores, flags = rng.normal(size=120), rng.random(120) < 0.5
+    other, other_flags = rng.normal(size=120), rng.random(120) < 0.5
+    fitted = (other, other_flags) if honest else (scores, flags)
+    return set_bound(*fitted, scores, flags, 0.025)
+
+
+def test_a_bound_on_nothing_is_above_zero_as_seldom_as_it_promises():
+    hits = sum(null_bound(seed) > 0 for seed in range(300))
+    assert_rate_at_most(0.025, hits, 300)
+
+
+def test_judging_the_scores_the_set_was_chosen_on_is_caught():
+    hits = sum(null_bound(seed, honest=False) > 0 for seed in range(300))
+    with pytest.raises(AssertionError, match="allows"):
+        assert_rate_at_most(0.025, hits, 300)
