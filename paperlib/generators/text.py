@@ -14,6 +14,7 @@ from torch.nn.functional import cross_entropy
 
 from paperlib.core import FloatArray, IntArray
 from paperlib.training import TrainingDiverged
+from paperlib.training.fit import seeded
 
 Weights = Mapping[str, Tensor]
 
@@ -135,6 +136,18 @@ def train_on_chunks(
         ValueError: Chunks that are no tokens of this model.
         TrainingDiverged: The loss stopped being finite.
     """
+    with seeded(training.seed, 0, model.device):  # what dropout leaves out
+        return _trained(model, chunks, training, validation, keep, after_epoch)
+
+
+def _trained(
+    model: Any,
+    chunks: ArrayLike,
+    training: ChunkTraining,
+    validation: ArrayLike | None,
+    keep: tuple[int, ...],
+    after_epoch: Callable[[], object] | None,
+) -> TrainedOnChunks:
     tokens = with_start(model, chunks)
     order = torch.Generator().manual_seed(training.seed)
     optimizer = torch.optim.AdamW(

@@ -263,7 +263,7 @@ def test_a_model_that_returns_nan_is_refused_with_the_text(tokenizer):
 
 
 def test_an_unknown_model_is_named(tmp_path, monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     for name in (tmp_path / "nothing here", tmp_path, "someone/no-such-model", "not a/valid/name"):
         with pytest.raises(ValueError, match="expected a folder with a model and its tokenizer or a name"):
             load_language_model(name)

@@ -161,19 +161,19 @@ class TextClassifier:
         """Train in two phases, each ended early by the validation part."""
         known = _sequences_and_table(train, self.tokens)
         scale = tuple((part.mean(axis=0), part.std(axis=0) + 1e-6) for part in known)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            network = _Network(self, known[0].shape[1], known[1].shape[1])
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        fitted = FittedTextClassifier(self, network.to(device), scale)
         order = torch.Generator().manual_seed(seed)
-        data = fitted.inputs(train), torch.as_tensor(membership, dtype=torch.float32, device=device)
-        held = (
-            fitted.inputs(validation),
-            torch.as_tensor(validation_membership, dtype=torch.float32, device=device),
-        )
-        for alone in (True, False):
-            _phase(self, network, data, held, alone=alone, order=order)
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            torch.manual_seed(seed)  # initial weights, and what dropout leaves out
+            network = _Network(self, known[0].shape[1], known[1].shape[1])
+            fitted = FittedTextClassifier(self, network.to(device), scale)
+            data = fitted.inputs(train), torch.as_tensor(membership, dtype=torch.float32, device=device)
+            held = (
+                fitted.inputs(validation),
+                torch.as_tensor(validation_membership, dtype=torch.float32, device=device),
+            )
+            for alone in (True, False):
+                _phase(self, network, data, held, alone=alone, order=order)
         network.eval()
         return fitted
 

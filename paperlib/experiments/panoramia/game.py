@@ -162,7 +162,7 @@ def sizes_for(pool: int, *, train: float = 0.3, validation: float = 0.1) -> dict
         ValueError: Fewer than 30, or no share left to judge.
 
     >>> sizes_for(1000)
-    {'train': 600, 'validation': 200, 'test': 1036}
+    {'train': 600, 'validation': 200, 'test': 1039}
     """
     if pool < 30:
         raise ValueError(
