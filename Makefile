@@ -36,7 +36,7 @@ book: $(READY)  ## Run every notebook that changed and build the HTML book (PROF
 	@echo "The book is ready: $(HTML)/index.html"
 
 test: lint  ## Lint, types, import directions, notebooks without outputs, and all tests
-	$(BIN)/pytest -n $(JOBS) -m "not browser"
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "not browser"
 
 lint: $(READY)  ## The checks of `make test` that run nothing
 	$(BIN)/ruff format --check .
