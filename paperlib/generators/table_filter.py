@@ -176,7 +176,7 @@ class RowCoder:
         words: The fitted words of each column of words, sorted.
     """
 
-    words: dict[str, NDArray[np.str_]]
+    words: dict[str, NDArray[Any]]
 
     @classmethod
     def fit(cls, table: pd.DataFrame) -> "RowCoder":
