@@ -16,7 +16,8 @@ def output_set_bounds(audits: Audits) -> pd.DataFrame:
 
     Both tests guess "member" where the ratio of the two densities of the scores is high, wherever that is: a
     search over recall can only guess above a threshold. The first half of the test part chooses the set, the
-    second half is judged, so that no search is left to pay for.
+    second half is judged, so that no search is left to pay for. The set is chosen for guesses on both sides,
+    of which "member" alone counts here: it can end with less than a search.
 
     Guarantee:
         The bounds of one game hold together at the audits' confidence, as those of `audit_panoramia`.
