@@ -123,7 +123,13 @@ def test_audits_find_the_members_and_no_null(results):
     assert results.value("null, 6 epochs", "rm_rn") == 0.0
     shown = tables.table_three(results)
     assert list(shown["source"]) == ["ours"] * 3 + ["paper"] * 3
-    assert {"eps~ (paper)", "eps~ (helpers)", "RM;RN (paper)", "RM;RN (helpers)", "O(1)"} <= set(shown)
+    assert {
+        "eps~ (paper form)",
+        "eps~ (helpers form)",
+        "RM;RN (paper form)",
+        "RM;RN (helpers form)",
+        "O(1)",
+    } <= set(shown)
 
 
 def test_verdicts_cover_the_text_targets_and_follow_the_numbers(pools, results):

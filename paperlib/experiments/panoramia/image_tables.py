@@ -159,10 +159,10 @@ def table_three(results: ImageResults) -> pd.DataFrame:
         for form in results.forms:
             one = results.one(target, form=form)
             row |= {
-                f"c_lb ({form})": one["c_lb"],
-                f"c+eps_lb ({form})": one["c_plus_eps_lb"],
-                f"eps~ ({form})": one["value"],
-                f"± ({form})": one["value_sd"],
+                f"c_lb ({form} form)": one["c_lb"],
+                f"c+eps_lb ({form} form)": one["c_plus_eps_lb"],
+                f"eps~ ({form} form)": one["value"],
+                f"± ({form} form)": one["value_sd"],
             }
         for audit in ("rm_rn", "o1"):
             one = results.one(target, audit)
@@ -190,10 +190,10 @@ def _printed_three() -> pd.DataFrame:
                 "source": "paper",
                 "target": name,
                 "null": False,
-                "c_lb (paper)": own["c_lb"],
-                "c+eps_lb (paper)": own["c_plus_eps_lb"],
-                "eps~ (paper)": own["eps_tilde"],
-                "± (paper)": own["eps_tilde_pm"],
+                "c_lb (paper form)": own["c_lb"],
+                "c+eps_lb (paper form)": own["c_plus_eps_lb"],
+                "eps~ (paper form)": own["eps_tilde"],
+                "± (paper form)": own["eps_tilde_pm"],
                 "rm_rn": by.loc["panoramia_rm_rn", "eps"],
                 "± rm_rn": by.loc["panoramia_rm_rn", "eps_pm"],
                 "o1": by.loc["o1_rm_rn", "eps"],

@@ -91,14 +91,14 @@ def table_three(results: TextResults) -> pd.DataFrame:
         for form in ("paper", "helpers"):
             one = found[(found["audit"] == "panoramia") & (found["form"] == form)].iloc[0]
             row |= {
-                f"c_lb ({form})": one["c_lb"],
-                f"c+eps_lb ({form})": one["c_plus_eps_lb"],
-                f"eps~ ({form})": one["value"],
-                f"sd ({form})": one["value_sd"],
+                f"c_lb ({form} form)": one["c_lb"],
+                f"c+eps_lb ({form} form)": one["c_plus_eps_lb"],
+                f"eps~ ({form} form)": one["value"],
+                f"sd ({form} form)": one["value_sd"],
             }
         for form in ("paper", "helpers"):
             one = found[(found["audit"] == "rm_rn") & (found["form"] == form)].iloc[0]
-            row |= {f"RM;RN ({form})": one["value"], f"sd RM;RN ({form})": one["value_sd"]}
+            row |= {f"RM;RN ({form} form)": one["value"], f"sd RM;RN ({form} form)": one["value_sd"]}
         one = found[found["audit"] == "o1"].iloc[0]
         rows.append({**row, "O(1)": one["value"], "sd O(1)": one["value_sd"]})
     return pd.concat([pd.DataFrame(rows), _printed_three()], ignore_index=True)
@@ -115,12 +115,12 @@ def _printed_three() -> pd.DataFrame:
                 "source": "paper",
                 "target": name,
                 "null": False,
-                "c_lb (paper)": own["c_lb"],
-                "c+eps_lb (paper)": own["c_plus_eps_lb"],
-                "eps~ (paper)": own["eps_tilde"],
-                "sd (paper)": own["eps_tilde_pm"],
-                "RM;RN (paper)": by.loc["panoramia_rm_rn", "eps"],
-                "sd RM;RN (paper)": by.loc["panoramia_rm_rn", "eps_pm"],
+                "c_lb (paper form)": own["c_lb"],
+                "c+eps_lb (paper form)": own["c_plus_eps_lb"],
+                "eps~ (paper form)": own["eps_tilde"],
+                "sd (paper form)": own["eps_tilde_pm"],
+                "RM;RN (paper form)": by.loc["panoramia_rm_rn", "eps"],
+                "sd RM;RN (paper form)": by.loc["panoramia_rm_rn", "eps_pm"],
                 "O(1)": by.loc["o1_rm_rn", "eps"],
                 "sd O(1)": by.loc["o1_rm_rn", "eps_pm"],
             }
