@@ -10,14 +10,16 @@ from functools import lru_cache
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
+from scipy.optimize import brentq
 
 from paperlib.core import check_choice, check_nonnegative
 from paperlib.training.config import TrainingConfig
 
 _ACCOUNTANTS = {"rdp": RdpAccountant, "pld": PLDAccountant}
-# Bisection stops when the bracket is this narrow; the noise returned is its upper end.
+# Relative error of the noise that is looked for; the noise returned is always enough.
 _PRECISION = {"rdp": 1e-5, "pld": 1e-3}
 _LEAST_NOISE, _MOST_NOISE = 0.1, 1e6
+_LEAST_EPSILON = 1e-12  # an accountant may say 0 or infinity, which have no logarithm
 
 
 @lru_cache(maxsize=4096)
@@ -104,34 +106,37 @@ def noise_for(
     if steps < 1:
         raise ValueError(f"steps: expected 1 or more, got {steps}")
 
-    def too_little(noise: float) -> bool:
-        return epsilon_of(noise, sampling_rate, steps, delta, accountant) > target_epsilon
+    def log_ratio(log_noise: float) -> float:
+        """How far epsilon at this noise is above the target, on logarithms: close to a straight line."""
+        epsilon = epsilon_of(math.exp(log_noise), sampling_rate, steps, delta, accountant)
+        return math.log(min(max(epsilon, _LEAST_EPSILON), 1 / _LEAST_EPSILON) / target_epsilon)
 
-    if accountant == "rdp":
-        low, high = _bracket(too_little, 1.0, 2.0)
-    else:  # Each evaluation is slow, and the answer is a little below that of the faster accountant.
-        low, high = _bracket(too_little, noise_for(target_epsilon, sampling_rate, steps, delta), 1.15)
-    if high > _MOST_NOISE:
+    # Each evaluation of "pld" is slow, and its answer is a little below that of "rdp".
+    start = 1.0 if accountant == "rdp" else noise_for(target_epsilon, sampling_rate, steps, delta)
+    low, high = _bracket(log_ratio, math.log(start), math.log(2.0 if accountant == "rdp" else 1.15))
+    if high > math.log(_MOST_NOISE):
         raise ValueError(
             f"target_epsilon: expected one the {accountant} accountant can show with enough noise, "
             f"got {target_epsilon:g}"
         )
-    while high - low > _PRECISION[accountant] * high:
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if too_little(middle) else (low, middle)
-    return high
+    precision = _PRECISION[accountant]
+    if high > low:
+        high = brentq(log_ratio, low, high, xtol=precision / 2, rtol=precision / 100)
+    while log_ratio(high) > 0:
+        high += precision / 2
+    return math.exp(high)
 
 
-def _bracket(too_little: Callable[[float], bool], start: float, factor: float) -> tuple[float, float]:
-    """Noise that is too little (or as low as we look), and ``factor`` times as much that is enough."""
+def _bracket(log_ratio: Callable[[float], float], start: float, width: float) -> tuple[float, float]:
+    """Log noise that is too little and, ``width`` higher, enough; the lowest we look at, twice, if enough."""
     noise = start
-    if too_little(noise):
-        while noise <= _MOST_NOISE and too_little(noise * factor):
-            noise *= factor
-        return noise, noise * factor
-    while noise > _LEAST_NOISE and not too_little(noise / factor):
-        noise /= factor
-    return (noise / factor, noise) if noise > _LEAST_NOISE else (noise, noise)
+    if log_ratio(noise) > 0:
+        while noise <= math.log(_MOST_NOISE) and log_ratio(noise + width) > 0:
+            noise += width
+        return noise, noise + width
+    while noise > math.log(_LEAST_NOISE) and log_ratio(noise - width) <= 0:
+        noise -= width
+    return (noise - width, noise) if noise > math.log(_LEAST_NOISE) else (noise, noise)
 
 
 def _check_process(sampling_rate: float, steps: int, delta: float) -> None:
