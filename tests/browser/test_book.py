@@ -97,6 +97,20 @@ def test_page_fits_a_phone(visit, page):
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_a_long_table_scrolls_under_its_header(visit):
+    tab = visit(ROOT / "index.html")
+    frame = tab.locator(".pst-scrollable-table-container").first
+    frame.evaluate(
+        """frame => { const body = frame.querySelector("tbody"), row = body.querySelector("tr");
+        for (let i = 0; i < 90; i++) body.append(row.cloneNode(true)); }"""
+    )
+    assert frame.evaluate("f => f.scrollHeight > f.clientHeight && f.clientHeight <= innerHeight")
+    frame.evaluate("f => f.scrollTo(0, 900)")
+    below = "f => f.querySelector('th').getBoundingClientRect().top - f.getBoundingClientRect().top"
+    assert -1 <= frame.evaluate(below) <= 2
+    tab.wait_for_function("f => f.tabIndex === 0", arg=frame.element_handle())  # for the arrow keys
+
+
 @every_page
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_page_is_legible(visit, page, scheme):
