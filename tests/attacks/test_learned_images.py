@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
 from paperlib.attacks.learned import Views
 from paperlib.attacks.learned import images as module
 from paperlib.attacks.learned.images import PictureStack
+from paperlib.attacks.learned.loss_modules import fit_loss_modules, normal_scores
 from paperlib.core import MembershipScores
 
 FAST = {"epochs": 4, "looks": 2, "width": 4, "loss_steps": 40, "hidden": 8}
@@ -59,7 +62,7 @@ def test_the_scale_of_losses_does_not_matter():
 
 def test_the_image_module_is_trained_once_for_baseline_and_attack(monkeypatch):
     calls = []
-    monkeypatch.setattr(module, "_recent", module._Recent())
+    monkeypatch.setattr(module, "_trees", module._Recent(8))
     trees = module.BoostedTrees
 
     class Counted(trees):
@@ -85,3 +88,70 @@ def test_only_pictures_are_taken():
         PictureStack().fit(floats, flags, validation=floats, validation_membership=flags, seed=0)
     with pytest.raises(ValueError, match="loss_steps: expected 1 or more"):
         PictureStack(loss_steps=0)
+
+
+def fitted_scores(stack, seed):
+    (train, flags), (test, _) = game(0, leak=1.0, columns=3), game(1, leak=1.0, columns=3)
+    return stack.fit(train, flags, validation=test, validation_membership=flags, seed=seed).scores(test)
+
+
+def test_loss_modules_trained_together_are_those_trained_alone(monkeypatch):
+    trained = []
+    fit = module.fit_loss_modules
+
+    def counted(*args, **options):
+        trained.append(list(options["seeds"]))
+        return fit(*args, **options)
+
+    monkeypatch.setattr(module, "fit_loss_modules", counted)
+    found = {}
+    for together in (1, 3):
+        monkeypatch.setattr(module, "_loss_modules", module._Recent(8))
+        stack = PictureStack(**FAST, together=together)
+        found[together] = [fitted_scores(stack, seed) for seed in (4, 5, 6)]
+    assert trained == [[4], [5], [6], [4, 5, 6]]
+    np.testing.assert_allclose(found[3], found[1], atol=1e-3)
+    assert np.abs(found[3][0] - found[3][1]).max() > 0.01, "seeds differ"
+
+
+def test_what_is_kept_is_bounded(monkeypatch):
+    kept = module._Recent(2)
+    for at in range(4):
+        kept.put(str(at), at)
+    assert [kept.get(str(at)) for at in range(4)] == [None, None, 2, 3]
+    monkeypatch.setattr(module, "_loss_modules", module._Recent(1))
+    few = fitted_scores(PictureStack(**FAST, together=3), 0)
+    np.testing.assert_allclose(few, fitted_scores(PictureStack(**FAST), 0), atol=1e-3)
+
+
+def test_the_loss_module_is_taken_from_the_best_look():
+    """Against a loop written out for one module: autograd, looks, and the first of equal AUCs."""
+    rng = np.random.default_rng(3)
+    member = np.arange(60) < 30
+    losses, check = (rng.exponential(size=(60, 2)) * np.exp(-0.7 * member)[:, None] for _ in range(2))
+    options = {"seeds": (1, 2), "hidden": 6, "weight_decay": 0.01}
+    found = fit_loss_modules(
+        losses, member, validation=check, validation_membership=member, steps=200, **options
+    )
+    for at, seed in enumerate(options["seeds"]):
+        scores = alone(losses, member, check, seed)
+        best = max(scores, key=lambda one: MembershipScores(one[member], one[~member]).auc())
+        np.testing.assert_allclose(found[at].scores(check), best, atol=2e-3)
+        assert np.abs(scores[-1] - best).max() > 0.1, "the last look is not the best one"
+
+
+def alone(losses, member, check, seed):
+    """Scores at ten looks of one plain network."""
+    columns = np.sort(losses, axis=0)
+    x, shown = normal_scores(losses, columns), normal_scores(check, columns)
+    torch.manual_seed(seed)
+    network = nn.Sequential(nn.Linear(2, 6), nn.SiLU(), nn.Linear(6, 6), nn.SiLU(), nn.Linear(6, 1))
+    optimizer = torch.optim.AdamW(network.parameters(), lr=1e-2, weight_decay=0.01)
+    wanted, scores = torch.from_numpy(member).float(), []
+    for step in range(1, 201):
+        optimizer.zero_grad()
+        nn.functional.binary_cross_entropy_with_logits(network(x)[:, 0], wanted).backward()
+        optimizer.step()
+        if step % 20 == 0:
+            scores.append(network(shown)[:, 0].detach().double().numpy())
+    return scores

@@ -1,25 +1,24 @@
 """The attack on pictures: a network on the picture, one on the losses, and logistic regression on both."""
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from scipy.special import ndtri
 from sklearn.linear_model import LogisticRegression
-from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits
+from torch import nn
 
 from paperlib.attacks.learned.boosting import BoostedTrees
+from paperlib.attacks.learned.loss_modules import LossModule, fit_loss_modules
 from paperlib.attacks.learned.views import FittedAttack, Views
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.models.images import ImageArchitecture, build_image_model, picture_logits
 from paperlib.training.pictures import PictureTraining, fit_pictures
 
-_KEPT = 8
+_KEPT_NETWORKS, _KEPT_SMALL = 8, 128
+
+Module = TypeVar("Module")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +41,8 @@ class PictureStack:
         hidden: Units in each of the two hidden layers of the loss module.
         loss_steps: Most training steps of the loss module, on all examples at once.
         precision: Of the image module: "float32" or "bfloat16".
+        together: Loss modules trained at once: that of the seed asked for, and those of the next seeds, which
+            then find theirs ready. As many as an attack has tries are cheapest; all else changes by rounding.
 
     Source:
         PANORAMIA, appendix C.1, MIA and Baseline training.
@@ -57,9 +58,10 @@ class PictureStack:
     hidden: int = 32
     loss_steps: int = 200
     precision: str = "float32"
+    together: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "looks", "batch_size", "hidden", "loss_steps"):
+        for name in ("epochs", "looks", "batch_size", "hidden", "loss_steps", "together"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected 1 or more, got {getattr(self, name)}")
 
@@ -87,10 +89,9 @@ class PictureStack:
             raise ValueError(
                 f"examples: expected uint8 pictures (n, channels, side, side), got {x.dtype} {x.shape}"
             )
-        image = _shared_image_module(self, train, membership, validation, validation_membership, seed)
-        loss = None
-        if train.losses.shape[1]:
-            loss = _fit_losses(self, train.losses, membership, validation.losses, validation_membership, seed)
+        shown = (train, membership, validation, validation_membership)
+        image = _shared_image_module(self, *shown, seed)
+        loss = _shared_loss_module(self, *shown, seed) if train.losses.shape[1] else None
         modules = _Modules(image, loss)
         scores = modules.scores(validation)
         center, scale = scores.mean(axis=0), np.maximum(scores.std(axis=0), 1e-9)
@@ -114,7 +115,7 @@ class FittedStack:
 @dataclass(frozen=True, eq=False)
 class _Modules:
     image: FittedAttack
-    loss: "_LossModule | None"
+    loss: LossModule | None
 
     def scores(self, views: Views) -> FloatArray:
         """One column per module."""
@@ -146,21 +147,33 @@ def _without_losses(views: Views) -> Views:
     return Views(views.examples, np.empty((len(views), 0)))
 
 
-class _Recent:
-    """Image modules trained last, found by everything they depend on."""
+class _Recent(Generic[Module]):
+    """Modules trained last, found by everything they depend on."""
 
-    def __init__(self) -> None:
-        self._modules: dict[str, FittedAttack] = {}
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._modules: dict[str, Module] = {}
 
-    def get(self, key: str, train: Callable[[], FittedAttack]) -> FittedAttack:
-        if key not in self._modules:
-            while len(self._modules) >= _KEPT:
-                del self._modules[next(iter(self._modules))]
-            self._modules[key] = train()
-        return self._modules[key]
+    def get(self, key: str) -> Module | None:
+        return self._modules.get(key)
+
+    def put(self, key: str, module: Module) -> Module:
+        while len(self._modules) >= self._most:
+            del self._modules[next(iter(self._modules))]
+        self._modules[key] = module
+        return module
 
 
-_recent = _Recent()
+_networks: _Recent[FittedAttack] = _Recent(_KEPT_NETWORKS)
+_trees: _Recent[FittedAttack] = _Recent(_KEPT_SMALL)
+_loss_modules: _Recent[LossModule] = _Recent(_KEPT_SMALL)
+
+
+def _digest(settings: object, *shown: NDArray[Any]) -> str:
+    digest = hashlib.sha256(repr(settings).encode())
+    for values in shown:
+        digest.update(f"{values.shape} {values.dtype}".encode() + np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()
 
 
 def _shared_image_module(
@@ -171,25 +184,50 @@ def _shared_image_module(
     validation_membership: NDArray[np.bool_],
     seed: int,
 ) -> FittedAttack:
-    digest = hashlib.sha256(repr((stack, seed)).encode())
-    for values in (train.examples, membership, validation.examples, validation_membership):
-        digest.update(f"{values.shape} {values.dtype}".encode() + np.ascontiguousarray(values).tobytes())
-
-    def compute() -> FittedAttack:
-        if stack.architecture != "trees":
-            return _fit_network(stack, train.examples, membership, validation, validation_membership, seed)
-        parts = [_without_losses(views) for views in (train, validation)]
-        return _ImageTrees(
-            BoostedTrees().fit(
-                parts[0],
-                membership,
-                validation=parts[1],
-                validation_membership=validation_membership,
-                seed=seed,
-            )
+    kept = _trees if stack.architecture == "trees" else _networks
+    key = _digest((stack, seed), train.examples, membership, validation.examples, validation_membership)
+    if (module := kept.get(key)) is not None:
+        return module
+    if stack.architecture != "trees":
+        return kept.put(
+            key, _fit_network(stack, train.examples, membership, validation, validation_membership, seed)
         )
+    trees = BoostedTrees().fit(
+        _without_losses(train),
+        membership,
+        validation=_without_losses(validation),
+        validation_membership=validation_membership,
+        seed=seed,
+    )
+    return kept.put(key, _ImageTrees(trees))
 
-    return _recent.get(digest.hexdigest(), compute)
+
+def _shared_loss_module(
+    stack: PictureStack,
+    train: Views,
+    membership: NDArray[np.bool_],
+    validation: Views,
+    validation_membership: NDArray[np.bool_],
+    seed: int,
+) -> LossModule:
+    """The module of one seed; if it is not there yet, it is trained with those of the seeds after it."""
+    shown = _digest(stack, train.losses, membership, validation.losses, validation_membership)
+    if (found := _loss_modules.get(f"{shown} {seed}")) is not None:
+        return found
+    seeds = range(seed, seed + stack.together)
+    modules = fit_loss_modules(
+        train.losses,
+        membership,
+        validation=validation.losses,
+        validation_membership=validation_membership,
+        seeds=seeds,
+        hidden=stack.hidden,
+        steps=stack.loss_steps,
+        weight_decay=stack.weight_decay,
+    )
+    for at, module in zip(seeds, modules, strict=True):
+        _loss_modules.put(f"{shown} {at}", module)
+    return modules[0]
 
 
 def _fit_network(
@@ -224,63 +262,6 @@ def _fit_network(
     fitted = fit_pictures(network, x, y, config=config, snapshots=looks, progress=False)
     networks = [_ImageNetwork(module) for module in fitted.snapshots.values()]
     return max(networks, key=lambda network: _auc(network.scores(validation), validation_y))
-
-
-@dataclass(frozen=True, eq=False)
-class _LossModule:
-    """A multi-layer perceptron on losses, each column as normal scores of ranks in the training part."""
-
-    network: nn.Module
-    sorted_columns: FloatArray
-
-    def scores(self, losses: FloatArray) -> FloatArray:
-        """Log odds, shape (n,)."""
-        with torch.inference_mode():
-            return self.network(_normal_scores(losses, self.sorted_columns))[:, 0].double().numpy()
-
-
-def _normal_scores(losses: FloatArray, sorted_columns: FloatArray) -> Tensor:
-    """Columns as standard normal quantiles: losses near 0 and large ones alike keep their order."""
-    count = len(sorted_columns)
-    ranks = [
-        (np.searchsorted(column, values, "left") + np.searchsorted(column, values, "right") + 1) / 2
-        for column, values in zip(sorted_columns.T, losses.T, strict=True)
-    ]
-    return torch.from_numpy(ndtri(np.stack(ranks, axis=1) / (count + 1))).float()
-
-
-def _fit_losses(
-    stack: PictureStack,
-    losses: FloatArray,
-    y: NDArray[np.bool_],
-    validation_losses: FloatArray,
-    validation_y: NDArray[np.bool_],
-    seed: int,
-) -> _LossModule:
-    """The loss module as it was at the best of ten looks."""
-    columns = np.sort(losses, axis=0)
-    x, wanted = _normal_scores(losses, columns), torch.from_numpy(y).float()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        network = _perceptron(x.shape[1], stack.hidden)
-    optimizer = torch.optim.AdamW(network.parameters(), lr=1e-2, weight_decay=stack.weight_decay, fused=True)
-    module = _LossModule(network, columns)
-    best, state = -np.inf, network.state_dict()
-    every = max(1, stack.loss_steps // 10)
-    for step in range(1, stack.loss_steps + 1):
-        optimizer.zero_grad()
-        binary_cross_entropy_with_logits(network(x)[:, 0], wanted).backward()
-        optimizer.step()
-        if step % every == 0 and (value := _auc(module.scores(validation_losses), validation_y)) > best:
-            best, state = value, {name: values.clone() for name, values in network.state_dict().items()}
-    network.load_state_dict(state)
-    return module
-
-
-def _perceptron(inputs: int, hidden: int) -> nn.Module:
-    return nn.Sequential(
-        nn.Linear(inputs, hidden), nn.SiLU(), nn.Linear(hidden, hidden), nn.SiLU(), nn.Linear(hidden, 1)
-    )
 
 
 def _auc(scores: FloatArray, membership: NDArray[np.bool_]) -> float:
