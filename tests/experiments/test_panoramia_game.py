@@ -237,6 +237,27 @@ def test_games_on_kept_pools_are_kept_too(tmp_path, monkeypatch):
     pd.testing.assert_frame_equal(first.table, again.table)
 
 
+def test_an_attack_of_your_own_is_never_read_from_an_older_version_of_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(pools_module, "user_cache_folder", lambda: tmp_path)
+    pools = cached_pools({"n": 1}, gaussian_pools, code=("paperlib.core",))
+    first, second = (
+        audit_pools(pools, replace(SMALL, attacks=(own,), repeats=1), targets=["leaky"], audits=["panoramia"])
+        for own in (own_attack(1.0), own_attack(-1.0))
+    )
+    np.testing.assert_array_equal(first.judged[0].attack, -second.judged[0].attack)
+
+
+def own_attack(sign):
+    """Two versions of a class that share their name and their repr."""
+
+    class Own(LossScore):
+        def scores(self, views):
+            return sign * (views.losses[:, 0] if views.losses.shape[1] else np.zeros(len(views)))
+
+    Own.__module__ = "a_notebook"
+    return Own("mine")
+
+
 def test_pools_must_name_the_same_models():
     pools = gaussian_pools(20)
     with pytest.raises(ValueError, match="nonmembers: expected the targets"):
