@@ -27,6 +27,7 @@ from paperlib.bounds.output_sets import OutputSetResult as OutputSetResult
 from paperlib.bounds.output_sets import audit_output_set as audit_output_set
 from paperlib.bounds.output_sets import fit_output_set as fit_output_set
 from paperlib.bounds.output_sets import optimal_output_set as optimal_output_set
+from paperlib.bounds.output_sets import ratio_scores as ratio_scores
 from paperlib.bounds.panoramia import PanoramiaResult as PanoramiaResult
 from paperlib.bounds.panoramia import audit_panoramia as audit_panoramia
 from paperlib.bounds.panoramia import panoramia_ceiling as panoramia_ceiling

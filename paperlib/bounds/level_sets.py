@@ -38,6 +38,7 @@ class Line:
         ratio: log p/q at the nodes, nats.
         mass: Mass of p + q at each node (density times quadrature weight).
         right: Mass of max(p, q) at each node.
+        members_only: Guess "member" alone: the level is log p/q itself instead of its absolute value.
     """
 
     p: Density
@@ -48,15 +49,24 @@ class Line:
     ratio: FloatArray
     mass: FloatArray
     right: FloatArray
+    members_only: bool = False
 
     def ratio_at(self, x: FloatArray) -> FloatArray:
         """log p/q at any points, nats."""
         return log_ratio(np.asarray(self.p(x), float), np.asarray(self.q(x), float))
 
+    @property
+    def levels(self) -> FloatArray:
+        """|log p/q| at the nodes, or log p/q."""
+        return self._level(self.ratio)
+
+    def _level(self, ratio: FloatArray) -> FloatArray:
+        return ratio if self.members_only else np.abs(ratio)
+
     def level_set(self, tau: float) -> Intervals:
-        """{|log p/q| >= tau}; flat stretches within 1e-9 below tau belong to it."""
+        """{|log p/q| >= tau}, or {log p/q >= tau}; flat stretches within 1e-9 below tau belong to it."""
         least = tau - _PLATEAU
-        return self._where(np.abs(self.ratio) >= least, lambda x: np.abs(self.ratio_at(x)) >= least)
+        return self._where(self.levels >= least, lambda x: self._level(self.ratio_at(x)) >= least)
 
     def member_set(self) -> Intervals:
         """{p >= q}."""
@@ -97,13 +107,14 @@ def log_ratio(p: FloatArray, q: FloatArray) -> FloatArray:
         return np.where((p == 0) & (q == 0), 0.0, np.log(p) - np.log(q))
 
 
-def line_of(p: Density, q: Density, support: tuple[float, float]) -> Line:
+def line_of(p: Density, q: Density, support: tuple[float, float], *, members_only: bool = False) -> Line:
     """Lay cells over the support, fine where p + q has its mass, and check both densities.
 
     Args:
         p: First density, maps an array to an array of its shape.
         q: Second density.
         support: Lower and upper end; either may be infinite.
+        members_only: See `Line`.
 
     Raises:
         ValueError: Support ends out of order, or a density that is negative, not finite, of
@@ -133,6 +144,7 @@ def line_of(p: Density, q: Density, support: tuple[float, float]) -> Line:
         ratio=log_ratio(left, right).ravel(),
         mass=(weights[keep] * (left + right)).ravel(),
         right=(weights[keep] * np.maximum(left, right)).ravel(),
+        members_only=members_only,
     )
 
 
@@ -214,7 +226,7 @@ def _bisect(
 
 
 def best_level(line: Line, penalty: float) -> float:
-    """The level tau whose set maximises ``accuracy - sqrt(penalty / mass)``.
+    """The level tau of 0 or more whose set maximises ``accuracy - sqrt(penalty / mass)``.
 
     The best of all node levels first; then the level at which more mass neither gains nor
     loses, where ``expit(tau) = accuracy - sqrt(penalty / mass) / 2``.
@@ -223,8 +235,8 @@ def best_level(line: Line, penalty: float) -> float:
         line: The densities.
         penalty: 2 ln(1/beta) / m.
     """
-    level = np.abs(line.ratio)
-    order = np.argsort(-level, kind="stable")
+    level = line.levels
+    order = np.argsort(-level, kind="stable")[: np.count_nonzero(level >= 0)]
     mass, right = np.cumsum(line.mass[order]), np.cumsum(line.right[order])
     value = np.full(mass.shape, -np.inf)
     value[mass > 0] = right[mass > 0] / mass[mass > 0] - np.sqrt(penalty / mass[mass > 0])

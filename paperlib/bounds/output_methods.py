@@ -14,6 +14,8 @@ from paperlib.bounds.tails import invert_slack
 from paperlib.core import FloatArray, IntArray, MembershipScores
 
 METHODS = ("optimal", "whole", "top_bottom", "dp_sniper")
+GUESSES = ("both", "members")
+"""Which guesses an auditor makes: "member" and "nonmember", or "member" alone."""
 
 _TRIED = 64  # counts tried at once
 _MAX_TAIL = 2048  # tail sizes tried on each side; all of them up to this many scores
@@ -55,7 +57,7 @@ class OutputSet:
         return np.where(self.contains(x), side, 0).astype(np.int64)
 
     def __str__(self) -> str:
-        parts = [f"({low:.4g}, {high:.4g})" for low, high in self.intervals]
+        parts = [f"({low:.4g}, {high:.4g})" for low, high in self.intervals] or ["no guess"]
         return f"{' u '.join(parts)}, tau = {self.tau:.4f}, objective = {self.objective:.4f}"
 
 
@@ -67,6 +69,16 @@ def inside(intervals: Intervals, x: ArrayLike) -> NDArray[np.bool_]:
     """
     cuts = np.array(intervals, dtype=np.float64).ravel()
     return np.searchsorted(cuts, np.asarray(x, dtype=np.float64), side="right") % 2 == 1
+
+
+def overlap(first: Intervals, second: Intervals) -> Intervals:
+    """Where points lie in both of two sets of disjoint, rising intervals.
+
+    >>> overlap(((0.0, 2.0), (3.0, 9.0)), ((1.0, 5.0),))
+    ((1.0, 2.0), (3.0, 5.0))
+    """
+    pairs = ((max(a, c), min(b, d)) for a, b in first for c, d in second)
+    return tuple(sorted(pair for pair in pairs if pair[0] < pair[1]))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,6 +93,7 @@ class Selection:
         delta: Approximate-DP slack.
         confidence: Of the bound that the choice maximises.
         caution: By how much the search's luck is discounted, at least 1; 1 is not at all.
+        guess: "both", or "members": who looks like a nonmember is an abstention.
     """
 
     x: FloatArray
@@ -90,11 +103,18 @@ class Selection:
     delta: float
     confidence: float
     caution: float
+    guess: str = "both"
+
+    @property
+    def guessed(self) -> NDArray[np.bool_]:
+        """Whether a guess is made of each score that the set holds."""
+        says_member = self.estimate.says_member
+        return says_member if self.guess == "members" else np.ones_like(says_member)
 
     @property
     def correct(self) -> NDArray[np.bool_]:
-        """Whether the guess "member where p >= q", made without the score itself, is right."""
-        return self.estimate.says_member == self.is_member
+        """Whether the guess "member where p >= q", made without the score itself, is made and right."""
+        return self.guessed & (self.estimate.says_member == self.is_member)
 
     def bound(self, correct: ArrayLike, guesses: ArrayLike) -> FloatArray:
         """Bound that such counts would give on ``total`` examples, nats; below 0 where none holds."""
@@ -129,10 +149,11 @@ class Selection:
 
     def result(self, intervals: Intervals, tau: float = 0.0) -> OutputSet:
         """The output set with its counts on the selection scores."""
-        chosen = inside(intervals, self.x)
-        guesses, right = int(chosen.sum()), int((chosen & self.correct).sum())
-        members = int(self.is_member.sum())
-        inside_members = int((chosen & self.is_member).sum())
+        made = inside(intervals, self.x) & self.guessed
+        guesses, right = int(made.sum()), int((made & self.correct).sum())
+        if self.guess == "members":
+            intervals = overlap(intervals, self.estimate.member_intervals)
+        held = inside(intervals, self.x)
         return OutputSet(
             intervals=intervals,
             member_intervals=self.estimate.member_intervals,
@@ -140,7 +161,7 @@ class Selection:
             tau=tau,
             confidence=self.confidence,
             accuracy=right / guesses if guesses else 0.0,
-            mass=inside_members / members + (guesses - inside_members) / (self.x.size - members),
+            mass=float(held[self.is_member].mean() + held[~self.is_member].mean()),
         )
 
 
@@ -153,6 +174,7 @@ def selection_of(
     delta: float,
     confidence: float,
     caution: float,
+    guess: str = "both",
 ) -> Selection:
     """Sort the scores and estimate where and how strongly they tell members from nonmembers."""
     x, is_member = scores.pooled()
@@ -167,6 +189,7 @@ def selection_of(
         delta=delta,
         confidence=confidence,
         caution=caution,
+        guess=guess,
     )
 
 
@@ -174,15 +197,21 @@ def choose_optimal(chosen: Selection) -> OutputSet:
     """The level set {|log p/q| >= tau} of the estimates with the best bound on the selection scores."""
     level = chosen.estimate.levels
     order = np.argsort(-level, kind="stable")
-    ordered, right = level[order], np.cumsum(chosen.correct[order], dtype=np.int64)
+    ordered, right, guesses = level[order], *_counts(chosen, order)
     last = np.append(np.flatnonzero(np.diff(ordered)), ordered.size - 1)
-    best = int(last[_best(chosen, right[last], last + 1)[0]])
+    best = int(last[_best(chosen, right[last], guesses[last])[0]])
     tau = float(ordered[best]) * (1 - _ROUNDING)
     if tau <= 0:
         return choose_whole(chosen)
     grid, ratio = chosen.estimate.grid, chosen.estimate.ratio
     intervals = at_least(grid, ratio, tau) + at_least(grid, -ratio, tau)
     return chosen.result(tuple(sorted(intervals)), tau)
+
+
+def _counts(chosen: Selection, order: IntArray | slice) -> tuple[IntArray, IntArray]:
+    """Right guesses and guesses among the first score of this order, the first two, and so on."""
+    right, made = (np.cumsum(flags[order], dtype=np.int64) for flags in (chosen.correct, chosen.guessed))
+    return right, made
 
 
 def _best(chosen: Selection, right: IntArray, guesses: IntArray) -> tuple[int, float]:
@@ -220,15 +249,16 @@ def choose_top_bottom(chosen: Selection) -> OutputSet:
     # A tied block goes in whole.
     low = np.append(0, np.searchsorted(chosen.x, chosen.x[sizes[1:] - 1], side="right"))
     high = n - np.append(n, np.searchsorted(chosen.x, chosen.x[n - sizes[1:]], side="left"))
-    bottom = np.append(0, np.cumsum(chosen.correct))[low]
-    top = np.append(0, np.cumsum(chosen.correct[::-1]))[high]
+    bottom, said_low = (np.append(0, counts)[low] for counts in _counts(chosen, slice(None)))
+    top, said_high = (np.append(0, counts)[high] for counts in _counts(chosen, slice(None, None, -1)))
     split, right, guesses = np.zeros((3, sizes.size), dtype=np.int64)
     for count in range(1, sizes.size):
-        ends = low[: count + 1] + high[count::-1]
+        fits = low[: count + 1] + high[count::-1] <= n
         pair = bottom[: count + 1] + top[count::-1]
-        excess = np.where(ends <= n, (2 * pair - ends) / np.sqrt(ends), -np.inf)
+        made = said_low[: count + 1] + said_high[count::-1]
+        excess = np.where(fits, (2 * pair - made) / np.sqrt(np.maximum(made, 1)), -np.inf)
         i = split[count] = int(np.argmax(excess))
-        right[count], guesses[count] = (pair[i], ends[i]) if ends[i] <= n else (0, 1)
+        right[count], guesses[count] = (pair[i], made[i]) if fits[i] else (0, 1)
     best = 1 + _best(chosen, right[1:], guesses[1:])[0]
     return chosen.result(_tails(chosen.x, int(low[split[best]]), int(high[best - split[best]])))
 
@@ -254,9 +284,9 @@ def choose_dp_sniper(chosen: Selection) -> OutputSet:
     best: tuple[float, Intervals] = (-math.inf, ((-math.inf, math.inf),))
     for sign in (1.0, -1.0):
         order = np.argsort(-sign * posterior, kind="stable")
-        right = np.cumsum(chosen.correct[order], dtype=np.int64)
+        right, guesses = _counts(chosen, order)
         last = np.append(np.flatnonzero(np.diff(posterior[order])), order.size - 1)
-        place, value = _best(chosen, right[last], last + 1)
+        place, value = _best(chosen, right[last], guesses[last])
         count = int(last[place]) + 1
         low, high = (0, count) if sign * slope > 0 else (count, 0)
         if value > best[0]:

@@ -2,30 +2,43 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from paperlib.bounds.densities import estimate_ratio
 from paperlib.bounds.fair_coins import play_game, require_fair_coins
 from paperlib.bounds.level_sets import Density, best_level, line_of
 from paperlib.bounds.one_run import ADJACENCY, lower_bound_claim, one_run_epsilon
-from paperlib.bounds.output_methods import CHOICES, METHODS, OutputSet, Selection, selection_of
+from paperlib.bounds.output_methods import CHOICES, GUESSES, METHODS, OutputSet, Selection, selection_of
 from paperlib.core import (
     AuditResult,
+    FloatArray,
     MembershipScores,
     check_choice,
     check_confidence,
     check_counts,
     check_delta,
     check_nonnegative,
+    check_vector,
     round_down,
 )
+
+Guess = Literal["both", "members"]
 
 _CAUTION = 20.0
 _SHARED = 0.5
 
 
 def optimal_output_set(
-    p: Density, q: Density, *, m: int, support: tuple[float, float], confidence: float = 0.95
+    p: Density,
+    q: Density,
+    *,
+    m: int,
+    support: tuple[float, float],
+    confidence: float = 0.95,
+    guess: Guess = "both",
 ) -> OutputSet:
     """The set that maximises the auditing objective when both densities are known.
 
@@ -45,6 +58,8 @@ def optimal_output_set(
         support: Ends of the line; either may be infinite. An interval which reaches a finite
             end goes on to infinity if a density is still positive beyond it.
         confidence: 1 - beta, in (0, 1).
+        guess: "both", or "members": the auditor guesses "member" only, as PANORAMIA's tests must. The
+            level sets are then {log p/q >= tau} with tau of 0 or more.
 
     Returns:
         The set, with its objective, level and cut points.
@@ -63,8 +78,9 @@ def optimal_output_set(
     (2, False)
     """
     m = int(check_counts("m", m, minimum=1))
+    check_choice("guess", guess, GUESSES)
     penalty = 2 * math.log(1 / (1 - check_confidence(confidence))) / m
-    line = line_of(p, q, support)
+    line = line_of(p, q, support, members_only=guess == "members")
     tau = best_level(line, penalty)
     mass, right = line.measure(tau)
     return OutputSet(
@@ -106,6 +122,7 @@ def fit_output_set(
     floor: float | None = None,
     min_density: float | None = None,
     caution: float = _CAUTION,
+    guess: Guess = "both",
 ) -> OutputSet:
     """Estimate the best output set from scores: a level set of two kernel density estimates.
 
@@ -126,6 +143,8 @@ def fit_output_set(
         caution: The highest of many bounds is partly luck, the more so for few guesses. Each
             is discounted by what asking for this many times less error would cost; 1 takes
             the highest bound, as the paper does.
+        guess: "both", as the paper does, or "members": only guesses "member" are made and counted, and the
+            level has the best bound of these alone. The set may hold no point: then no guess is made.
 
     Returns:
         The set. Intervals are in the unit of the scores.
@@ -150,6 +169,7 @@ def fit_output_set(
         floor=floor,
         min_density=min_density,
         caution=caution,
+        guess=guess,
     )
 
 
@@ -163,6 +183,7 @@ def choose_output_set(
     floor: float | None = None,
     min_density: float | None = None,
     caution: float = _CAUTION,
+    guess: Guess = "both",
 ) -> OutputSet:
     """Choose an output set from selection scores by any of the four methods.
 
@@ -175,6 +196,7 @@ def choose_output_set(
         floor: Share of the peak.
         min_density: The paper's rule.
         caution: Discount for luck.
+        guess: "both" or "members".
 
     Raises:
         ValueError: An argument is out of range.
@@ -183,8 +205,9 @@ def choose_output_set(
     ((-inf, inf),)
     """
     check_choice("method", method, METHODS)
+    check_choice("guess", guess, GUESSES)
     total = len(scores) if total is None else total
-    chosen = _selection(scores, confidence, delta, total, floor, min_density, caution)
+    chosen = _selection(scores, confidence, delta, total, floor, min_density, caution, guess)
     return CHOICES[method](chosen)
 
 
@@ -196,12 +219,9 @@ def _selection(
     floor: float | None,
     min_density: float | None,
     caution: float,
+    guess: Guess,
 ) -> Selection:
-    for name, values in (("member", scores.member), ("nonmember", scores.nonmember)):
-        if values.size < 2:
-            raise ValueError(f"selection scores: expected at least 2 {name} scores, got {values.size}")
-    if floor is not None and not 0 < floor < 1:
-        raise ValueError(f"floor: expected a number in (0, 1), got {floor!r}")
+    _check_selection(scores, floor)
     if not 1 <= caution < math.inf:
         raise ValueError(f"caution: expected a finite number of at least 1, got {caution!r}")
     return selection_of(
@@ -212,7 +232,50 @@ def _selection(
         delta=check_delta(delta),
         confidence=check_confidence(confidence),
         caution=caution,
+        guess=guess,
     )
+
+
+def _check_selection(scores: MembershipScores, floor: float | None) -> None:
+    for name, values in (("member", scores.member), ("nonmember", scores.nonmember)):
+        if values.size < 2:
+            raise ValueError(f"selection scores: expected at least 2 {name} scores, got {values.size}")
+    if floor is not None and not 0 < floor < 1:
+        raise ValueError(f"floor: expected a number in (0, 1), got {floor!r}")
+
+
+def ratio_scores(
+    selection_scores: MembershipScores, scores: ArrayLike, *, floor: float | None = None
+) -> FloatArray:
+    """Estimated log p/q at scores: the order in which output sets of a falling level take them in.
+
+    A search over recall on the ratio instead of the score guesses inside the sets {log p/q >= tau} of every
+    tau, and pays for the search on the examples judged. No level has to be chosen on the selection scores, so
+    that a smaller share of all examples will do for them.
+
+    Guarantee:
+        A bound that holds for any order of the guesses fixed without the membership of the judged examples
+        (`audit_one_run`, `audit_panoramia`) holds for this order.
+
+    Args:
+        selection_scores: To estimate densities from, at least two of each class.
+        scores: Of other examples, in the same direction and unit, shape (n,).
+        floor: See `fit_output_set`.
+
+    Returns:
+        Nats, shape (n,); higher means member, whatever the direction of the scores.
+
+    Raises:
+        ValueError: An argument is out of range, NaN or infinite.
+
+    >>> rng = np.random.default_rng(0)
+    >>> selection = MembershipScores(rng.normal(0, 0.5, 400), rng.normal(rng.choice([-2, 2], 400), 0.5))
+    >>> (ratio_scores(selection, [-2.0, 0.0, 2.0]) > 0).tolist()
+    [False, True, False]
+    """
+    _check_selection(selection_scores, floor)
+    estimate = estimate_ratio(*selection_scores.pooled(), floor=floor)
+    return np.interp(check_vector("scores", scores), estimate.grid, estimate.ratio)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -227,6 +290,7 @@ class OutputSetResult(AuditResult):
         delta: Approximate-DP slack.
         confidence: Probability with which the bound is below the true epsilon.
         method: How the output set was chosen.
+        guess: "both" or "members": which guesses were made.
         output_set: The set, chosen on the selection scores alone.
         selection_epsilon: The same bound on the selection scores. It was searched for, so it is
             optimistic and supports no claim.
@@ -239,6 +303,7 @@ class OutputSetResult(AuditResult):
     delta: float
     confidence: float
     method: str
+    guess: str
     output_set: OutputSet
     selection_epsilon: float
 
@@ -264,6 +329,7 @@ def audit_output_set(
     floor: float | None = None,
     min_density: float | None = None,
     caution: float = _CAUTION,
+    guess: Guess = "both",
 ) -> OutputSetResult:
     """Choose where to guess on one set of scores, and bound epsilon with the guesses on another.
 
@@ -290,6 +356,7 @@ def audit_output_set(
         floor: See `fit_output_set`.
         min_density: See `fit_output_set`.
         caution: See `fit_output_set`.
+        guess: "both" or "members"; see `fit_output_set`.
 
     Returns:
         The bound with the set, the counts and the claim.
@@ -324,6 +391,7 @@ def audit_output_set(
         floor=floor,
         min_density=min_density,
         caution=caution,
+        guess=guess,
     )
     correct, guesses = count_guesses(chosen, evaluation_scores)
     epsilon = float(one_run_epsilon(correct, guesses, total=total, delta=delta, confidence=confidence))
@@ -335,10 +403,11 @@ def audit_output_set(
         delta=delta,
         confidence=confidence,
         method=method,
+        guess=guess,
         output_set=chosen,
         selection_epsilon=max(chosen.objective, 0.0),
         claim=lower_bound_claim(epsilon, delta, confidence, ADJACENCY[design]),
-        assumptions=_assumptions(design, delta),
+        assumptions=_assumptions(design, delta, guess),
     )
 
 
@@ -355,19 +424,21 @@ def count_guesses(chosen: OutputSet, scores: MembershipScores) -> tuple[int, int
     return correct, int((member != 0).sum() + (nonmember != 0).sum())
 
 
-def _assumptions(design: str, delta: float) -> tuple[str, ...]:
+def _assumptions(design: str, delta: float, guess: str) -> tuple[str, ...]:
     coins = (
         "every evaluation example was included by its own fair coin, tossed before training"
         if design == "randomized"
         else "members and non-members come from one distribution, so that the fair-coin subsample drawn here "
         "(seeded) stands for a training set drawn by fair coins"
     )
+    sides = ('only "member" is guessed, and abstained elsewhere',)
     slack = (f"delta = {delta:g} is paid for every evaluation example, abstentions included",)
     return (
         coins,
         "a score depends on the example and the trained model, not on membership in any other way",
         "the output set was chosen on the selection scores alone; no evaluation example is among them",
         "the bound speaks of the training procedure with its randomness, not of this one model",
+        *(sides if guess == "members" else ()),
         *(slack if delta > 0 else ()),
     )
 

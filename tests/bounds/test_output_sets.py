@@ -7,14 +7,31 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import expit
-from scipy.stats import cauchy, expon, gaussian_kde, laplace, logistic, ncx2, norm
+from scipy.special import expit, logit
+from scipy.stats import beta, cauchy, expon, gaussian_kde, laplace, logistic, ncx2, norm
 from scipy.stats import f as f_distribution
 
-from paperlib.bounds import audit_output_set, fit_output_set, one_run_epsilon, optimal_output_set
+from paperlib.bounds import (
+    audit_one_run,
+    audit_output_set,
+    fit_output_set,
+    one_run_epsilon,
+    optimal_output_set,
+    ratio_scores,
+)
 from paperlib.bounds.densities import density_pair, rule_of_thumb
 from paperlib.bounds.level_sets import best_level, line_of
-from paperlib.bounds.output_methods import METHODS, choose_top_bottom, logistic_fit, selection_of
+from paperlib.bounds.output_methods import (
+    GUESSES,
+    METHODS,
+    OutputSet,
+    choose_optimal,
+    choose_top_bottom,
+    inside,
+    logistic_fit,
+    overlap,
+    selection_of,
+)
 from paperlib.bounds.output_sets import count_guesses, objective_of
 from paperlib.core import MembershipScores
 
@@ -94,36 +111,42 @@ def cells():
 
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize("m", [30, 100, 1000, 20_000])
-def test_no_level_set_of_a_dense_grid_is_better(name, m, cells):
+@pytest.mark.parametrize("guess", GUESSES)
+def test_no_level_set_of_a_dense_grid_is_better(name, m, guess, cells):
     p_mass, q_mass = cells[name]
+    if guess == "members":
+        p_mass, q_mass = p_mass[p_mass >= q_mass], q_mass[p_mass >= q_mass]
     with np.errstate(divide="ignore"):
         order = np.argsort(-np.abs(np.log(p_mass) - np.log(q_mass)), kind="stable")
     mass, right = np.cumsum((p_mass + q_mass)[order]), np.cumsum(np.maximum(p_mass, q_mass)[order])
     best = (right / mass - np.sqrt(2 * np.log(20) / (m * mass))).max()
     p, q, support = PAIRS[name]
-    found = optimal_output_set(density(*p), density(*q), m=m, support=support)
+    found = optimal_output_set(density(*p), density(*q), m=m, support=support, guess=guess)
     ours = found.accuracy - math.sqrt(2 * math.log(20) / (m * found.mass))
-    assert ours == pytest.approx(best, abs=1e-6)
+    # Members alone end where p = q, inside a cell; the stationary level of both sides forgives that.
+    assert ours == pytest.approx(best, abs=1e-6 if guess == "both" else 2e-5)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_level_sets_beat_every_subset_of_a_discrete_support(seed):
-    """All 2^9 - 1 subsets of nine cells, as step densities."""
+@pytest.mark.parametrize("guess", GUESSES)
+def test_level_sets_beat_every_subset_of_a_discrete_support(seed, guess):
+    """All 2^9 - 1 subsets of nine cells, as step densities; "members": of the cells with p >= q."""
     rng = np.random.default_rng(seed)
     p, q = rng.dirichlet(np.ones(9)), rng.dirichlet(np.ones(9))
 
     def step(mass):
         return lambda x: mass[np.clip(np.floor(x).astype(int), 0, 8)] * ((x >= 0) & (x < 9))
 
+    cells = [i for i in range(9) if guess == "both" or p[i] >= q[i]]
     best = max(
         float(np.maximum(p, q)[[*kept]].sum() / (p + q)[[*kept]].sum())
         - math.sqrt(2 * math.log(20) / (200 * float((p + q)[[*kept]].sum())))
         for size in range(1, 10)
-        for kept in itertools.combinations(range(9), size)
+        for kept in itertools.combinations(cells, size)
     )
-    found = optimal_output_set(step(p), step(q), m=200, support=(0, 9))
+    found = optimal_output_set(step(p), step(q), m=200, support=(0, 9), guess=guess)
     ours = found.accuracy - math.sqrt(2 * math.log(20) / (200 * found.mass))
-    assert ours == pytest.approx(best, abs=1e-6)
+    assert ours == pytest.approx(best, abs=1e-6 if guess == "both" else 2e-5)
 
 
 def test_no_nearby_cut_points_are_better():
@@ -171,6 +194,22 @@ def test_objective_grows_with_m_and_falls_with_confidence():
     assert values[-1] < 1  # the largest log-ratio of the pair
     strict = optimal_output_set(*LAPLACE, m=1000, support=(-30, 30), confidence=0.999)
     assert strict.objective < values[2]
+
+
+def test_members_alone_of_two_shifted_normals_is_a_half_line():
+    """log p/q = x - 1/2, so the set is x >= tau + 1/2 and its masses are normal tails."""
+    found = optimal_output_set(norm(1).pdf, norm.pdf, m=500, support=(-12, 12), guess="members")
+    ((low, high),) = found.intervals
+    assert (low, high) == (pytest.approx(found.tau + 0.5, abs=1e-6), BOTH)
+    p, q = norm(1).sf(low), norm.sf(low)
+    assert (found.accuracy, found.mass) == (pytest.approx(p / (p + q)), pytest.approx(p + q))
+    assert set(found.guess(np.linspace(-5, 5, 101)).tolist()) == {0, 1}
+
+
+def test_equal_densities_leave_the_whole_line_to_members_alone():
+    found = optimal_output_set(norm.pdf, norm.pdf, m=100, support=(-9, 9), guess="members")
+    assert found.intervals == ((-BOTH, BOTH),)
+    assert found.objective < 0
 
 
 def test_flat_log_ratio_is_taken_whole():
@@ -296,9 +335,10 @@ def test_score_direction_does_not_matter():
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("delta", [0.0, 1e-4])
-def test_epsilon_is_the_one_run_bound_of_its_counts(method, delta):
+@pytest.mark.parametrize("guess", GUESSES)
+def test_epsilon_is_the_one_run_bound_of_its_counts(method, delta, guess):
     selection, evaluation = scores(seed=3), scores(seed=4)
-    found = audit_output_set(selection, evaluation, method=method, delta=delta)
+    found = audit_output_set(selection, evaluation, method=method, delta=delta, guess=guess)
     correct, guesses = count_guesses(found.output_set, evaluation)
     assert (found.correct, found.guesses, found.total) == (correct, guesses, 800)
     assert found.epsilon == one_run_epsilon(correct, guesses, total=800, delta=delta)
@@ -323,22 +363,104 @@ def test_choice_sees_the_selection_scores_only():
     assert sets[0].intervals == sets[1].intervals
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_members_alone_are_guessed_and_counted(method):
+    found = audit_output_set(scores(seed=3), scores(seed=4), method=method, guess="members")
+    evaluation = scores(seed=4)
+    member, other = (found.output_set.contains(x) for x in (evaluation.member, evaluation.nonmember))
+    assert (found.correct, found.guesses) == (member.sum(), member.sum() + other.sum())
+    assert (found.output_set.guess(np.linspace(-9, 9, 999)) >= 0).all()
+    assert found.guess == "members"
+    assert 'only "member" is guessed' in " ".join(found.assumptions)
+
+
 @pytest.mark.parametrize("seed", range(5))
-def test_top_bottom_is_the_best_of_all_pairs(seed):
+def test_level_of_members_alone_has_the_best_bound_of_all_levels(seed):
+    """A loop over all levels, each with the guesses that the estimates without the score make there."""
+    rng = np.random.default_rng(seed)
+    some = MembershipScores(rng.normal(0.8, 1.3, 30), rng.normal(0, 1, 28))  # few enough to be tried all
+    chosen = selection_of(
+        some, floor=None, min_density=None, total=90, delta=0.0, confidence=0.95, caution=1.0, guess="members"
+    )
+    bounds = {}
+    for tau in chosen.estimate.levels:
+        kept = (chosen.estimate.levels >= tau) & chosen.estimate.says_member
+        k, n = (90 / 58 * count for count in ((kept & chosen.is_member).sum(), kept.sum()))
+        bounds[tau] = logit(beta.ppf(0.05, k, n - k + 1)) if k else -BOTH
+    tau = choose_optimal(chosen).tau
+    assert bounds[min(bounds, key=lambda level: abs(level - tau))] == max(bounds.values())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_overlap_is_where_both_sets_hold_a_point(seed):
+    rng = np.random.default_rng(seed)
+    first, second = (tuple(map(tuple, np.sort(rng.integers(0, 40, 8)).reshape(-1, 2))) for _ in range(2))
+    x = np.arange(-1.0, 42)
+    np.testing.assert_array_equal(inside(overlap(first, second), x), inside(first, x) & inside(second, x))
+
+
+def test_a_set_that_holds_nothing_makes_no_guess():
+    empty = OutputSet(
+        intervals=(), member_intervals=((0.0, 1.0),), objective=0.0, tau=1.0, confidence=0.95, accuracy=0.0,
+        mass=0.0,
+    )  # fmt: skip
+    assert count_guesses(empty, scores()) == (0, 0)
+    assert str(empty).startswith("no guess")
+
+
+def test_members_around_the_middle_are_guessed_where_no_threshold_can():
+    """The inner bump holds members alone; the outer two hold the rest of them, and all others."""
+
+    def draw(rng):
+        inner, outer = rng.normal(0, 0.3, 200), rng.choice([-2.0, 2.0], 700) + 0.5 * rng.normal(size=700)
+        return MembershipScores(np.concatenate([inner, outer[:250]]), outer[250:])
+
+    rng = np.random.default_rng(0)
+    selection, judged = draw(rng), draw(rng)
+    assert audit_output_set(selection, judged, guess="members").epsilon > 2
+    assert audit_one_run(judged, guess="members").epsilon < 0.5
+    again = MembershipScores(*(ratio_scores(selection, x) for x in (judged.member, judged.nonmember)))
+    assert audit_one_run(again, guess="members").epsilon > 2
+
+
+def test_ratio_scores_know_the_ratio_of_two_normals_and_no_direction():
+    rng = np.random.default_rng(0)
+    some, x = MembershipScores(rng.normal(1, 1, 20_000), rng.normal(0, 1, 20_000)), np.linspace(-1, 2, 9)
+    np.testing.assert_allclose(ratio_scores(some, x), x - 0.5, atol=0.1)
+    turned = MembershipScores(-some.member, -some.nonmember, higher_means_member=False)
+    np.testing.assert_allclose(ratio_scores(turned, -x), ratio_scores(some, x), atol=1e-3)
+
+
+def test_ratio_scores_of_tied_selection_scores_tell_nothing():
+    tied = MembershipScores(np.ones(20), np.ones(20))
+    np.testing.assert_allclose(ratio_scores(tied, [0.0, 1.0, 2.0]), 0, atol=1e-9)
+
+
+def test_ratio_scores_refuse():
+    with pytest.raises(ValueError, match="at least 2 nonmember scores"):
+        ratio_scores(MembershipScores([1.0, 2.0], [0.0]), [1.0])
+    with pytest.raises(ValueError, match=r"scores: .* NaN"):
+        ratio_scores(scores(), [np.nan])
+    with pytest.raises(ValueError, match="floor"):
+        ratio_scores(scores(), [1.0], floor=2.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("guess", GUESSES)
+def test_top_bottom_is_the_best_of_all_pairs(seed, guess):
     rng = np.random.default_rng(seed)
     some = MembershipScores(rng.normal(0.8, 1, 20).round(1), rng.normal(0, 1, 21).round(1))  # with ties
     chosen = selection_of(
-        some, floor=None, min_density=None, total=41, delta=0.0, confidence=0.95, caution=1.0
+        some, floor=None, min_density=None, total=41, delta=0.0, confidence=0.95, caution=1.0, guess=guess
     )
     best = -BOTH
     edges = np.concatenate([[-BOTH], np.unique(chosen.x), [BOTH]])
     for low, high in itertools.combinations_with_replacement(edges, 2):
         kept = (chosen.x < low) | (chosen.x >= high)
         if kept.any():
-            best = max(best, float(chosen.bound((kept & chosen.correct).sum(), kept.sum())))
-    found = choose_top_bottom(chosen)
-    kept = found.contains(chosen.x)
-    assert float(chosen.bound((kept & chosen.correct).sum(), kept.sum())) == pytest.approx(best, abs=1e-12)
+            made = (kept & chosen.guessed).sum()
+            best = max(best, float(chosen.bound((kept & chosen.correct).sum(), made)))
+    assert choose_top_bottom(chosen).objective == pytest.approx(best, abs=1e-12)
 
 
 def test_dp_sniper_takes_a_half_line():
@@ -384,6 +506,7 @@ def test_multimodal_scores_favour_the_optimal_set_over_the_tails():
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("delta", [0.0, 0.01])
+@pytest.mark.parametrize("guess", GUESSES)
 @pytest.mark.parametrize(
     "case",
     [
@@ -395,8 +518,9 @@ def test_multimodal_scores_favour_the_optimal_set_over_the_tails():
         ([0, 1, 1, 1] * 50, [0, 0, 0, 1] * 50),
     ],
 )
-def test_degenerate_scores_give_a_finite_bound(method, delta, case):
-    found = audit_output_set(MembershipScores(*case), MembershipScores(*case), method=method, delta=delta)
+def test_degenerate_scores_give_a_finite_bound(method, delta, guess, case):
+    selection, judged = MembershipScores(*case), MembershipScores(*case)
+    found = audit_output_set(selection, judged, method=method, delta=delta, guess=guess)
     assert 0 <= found.epsilon < 10
     assert found.correct <= found.guesses <= found.total
 
@@ -406,6 +530,8 @@ def test_randomized_response_bits_reach_their_bound():
     bits = MembershipScores([0, 1, 1, 1] * 50, [0, 0, 0, 1] * 50)
     found = audit_output_set(bits, MembershipScores([0, 1, 1, 1] * 50, [0, 0, 0, 1] * 50))
     assert (found.correct, found.guesses) == (300, 400)
+    found = audit_output_set(bits, MembershipScores([0, 1, 1, 1] * 50, [0, 0, 0, 1] * 50), guess="members")
+    assert (found.correct, found.guesses) == (150, 200)
 
 
 def test_unbalanced_evaluation_is_refused_or_played_as_a_game():
@@ -432,6 +558,7 @@ def test_same_scores_twice_are_refused():
     ("arguments", "message"),
     [
         ({"method": "best"}, "method"),
+        ({"guess": "nonmembers"}, "guess: expected one of 'both', 'members'"),
         ({"design": "fair"}, "design"),
         ({"delta": 1.0}, "delta"),
         ({"delta": -0.1}, "delta"),
@@ -451,7 +578,11 @@ def test_audit_refuses(arguments, message):
 def test_fit_refuses_a_single_score_and_a_bad_total():
     with pytest.raises(ValueError, match="at least 2 member scores"):
         fit_output_set(MembershipScores([1.0], [0.0, 2.0]))
+    with pytest.raises(ValueError, match="at least 2 nonmember scores"):
+        fit_output_set(MembershipScores([1.0, 2.0], [0.0]), guess="members")
     with pytest.raises(ValueError, match="total"):
         fit_output_set(scores(), total=0)
+    with pytest.raises(ValueError, match="guess"):
+        optimal_output_set(norm.pdf, norm.pdf, m=9, support=(-9, 9), guess="nonmembers")
     with pytest.raises(ValueError, match="bandwidths"):
         density_pair([0.0, 1.0], [0.0, 1.0], bandwidths=(0.0, 1.0))

@@ -1,11 +1,14 @@
 """Output sets on the scores of both tests: valid, and able to guess where a threshold cannot."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from paperlib.experiments.panoramia import output_set
 from paperlib.experiments.panoramia.audits import AuditConfig, Audits, JudgedTarget
-from paperlib.experiments.panoramia.output_set import output_set_bounds, set_bound
+from paperlib.experiments.panoramia.output_set import CHOSEN_FOR, EVERY_LEVEL, output_set_bounds, set_bound
 from tests.validity.coverage import assert_rate_at_most
 
 
@@ -28,8 +31,42 @@ def in_the_middle(rng, membership):
 def test_a_set_guesses_in_the_middle_where_a_threshold_cannot():
     found = output_set_bounds(audits_of(judged(0, in_the_middle))).set_index("way")
     assert found.loc["output set", "eps_tilde"] > 2
+    assert found.loc[EVERY_LEVEL, "eps_tilde"] > 2
     assert found.loc["anytime, all", "eps_tilde"] < 1
-    assert list(found["examples"]) == [400, 400, 800, 400, 800]
+    assert list(found.index[:3]) == [*CHOSEN_FOR, EVERY_LEVEL]
+    assert list(found["examples"]) == [400, 400, 600, 400, 800, 400, 800]
+
+
+def test_a_set_for_both_sides_can_leave_members_out():
+    """Generated examples that show themselves surely: the level for both sides leaves only them."""
+
+    def surely_generated(rng, membership):
+        shown = ~membership & (rng.random(membership.size) < 0.5)
+        return np.where(shown, -6.0, 0.9 * membership) + rng.normal(size=membership.size)
+
+    games = [judged(seed, surely_generated) for seed in range(5)]
+    found = output_set_bounds(audits_of(*games)).groupby("way")["c_plus_eps_lb"].mean()
+    assert found["output set"] > found["output set chosen for both sides"] + 0.5
+
+
+def test_the_judged_examples_change_neither_set_nor_order():
+    """Flipping who of them is a member leaves the guesses as they are: only their counts change."""
+    one = judged(3, in_the_middle)
+    first, second = output_set._cut(one, 0.25)
+    flipped = replace(second, membership=~second.membership)
+    for name in ("baseline", "attack"):
+        orders = [getattr(output_set.by_ratio(first, part), name) for part in (second, flipped)]
+        np.testing.assert_array_equal(*orders)
+
+
+def test_no_guess_is_no_bound():
+    flags = np.arange(40) < 20
+    scores = np.where(flags, 1.0, 0.0)
+    assert set_bound(scores, flags, np.zeros(40), flags, 0.025) == 0
+    with pytest.raises(ValueError, match="at least 2 member scores"):
+        set_bound(scores, np.arange(40) < 1, scores, flags, 0.025)
+    with pytest.raises(ValueError, match="NaN"):
+        set_bound(np.full(40, np.nan), flags, scores, flags, 0.025)
 
 
 def null_bound(seed, honest=True):

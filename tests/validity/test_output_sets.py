@@ -5,8 +5,9 @@ import pytest
 from scipy.special import expit
 from scipy.stats import binom, norm
 
-from paperlib.bounds import audit_output_set, one_run_epsilon
+from paperlib.bounds import audit_output_set, one_run_epsilon, ratio_scores
 from paperlib.bounds.output_methods import CHOICES, METHODS, selection_of
+from paperlib.bounds.recall_search import run_recall_test
 from paperlib.core import MembershipScores
 from tests.validity.coverage import assert_rate_at_most
 
@@ -53,7 +54,7 @@ def draw(rng, mechanism, examples):
     return MembershipScores(scores[flags], scores[~flags])
 
 
-def chosen_set(rng, mechanism, method, delta, examples=EXAMPLES, caution=20.0):
+def chosen_set(rng, mechanism, method, delta, examples=EXAMPLES, caution=20.0, guess="both"):
     selection = selection_of(
         draw(rng, mechanism, examples),
         floor=None,
@@ -62,6 +63,7 @@ def chosen_set(rng, mechanism, method, delta, examples=EXAMPLES, caution=20.0):
         delta=delta,
         confidence=0.95,
         caution=caution,
+        guess=guess,
     )
     return CHOICES[method](selection)
 
@@ -80,8 +82,8 @@ def bounds_on_fresh_scores(rng, chosen, mechanism, delta, confidence=0.95, examp
 def test_bound_on_fresh_scores_keeps_its_error_rate(method, case):
     mechanism, epsilon, delta = CASES[case]
     rng = np.random.default_rng([METHODS.index(method), list(CASES).index(case)])
-    for caution in (1.0, 20.0):
-        chosen = chosen_set(rng, mechanism, method, delta, caution=caution)
+    for caution, guess in ((1.0, "both"), (20.0, "both"), (20.0, "members")):
+        chosen = chosen_set(rng, mechanism, method, delta, caution=caution, guess=guess)
         bounds = bounds_on_fresh_scores(rng, chosen, mechanism, delta)
         assert_rate_at_most(0.05, int((bounds > epsilon).sum()), TRIALS)
 
@@ -102,15 +104,19 @@ def test_delta_left_out_is_caught():
         assert_rate_at_most(0.05, int((bounds > 0.8).sum()), TRIALS)
 
 
-@pytest.mark.parametrize("method", ["optimal", "top_bottom", "dp_sniper"])
-def test_whole_audit_is_valid_and_its_twin_that_selects_on_the_evaluation_is_not(method):
+@pytest.mark.parametrize(
+    ("method", "guess"),
+    [("optimal", "both"), ("optimal", "members"), ("top_bottom", "both"), ("dp_sniper", "both")],
+)
+def test_whole_audit_is_valid_and_its_twin_that_selects_on_the_evaluation_is_not(method, guess):
     """Null scores: any positive bound is false. The twin reports the bound it searched for."""
     rng = np.random.default_rng(3)
     sound = twin = 0
     trials = 150
     for _ in range(trials):
         evaluation = draw(rng, no_signal, EXAMPLES)
-        sound += audit_output_set(draw(rng, no_signal, EXAMPLES), evaluation, method=method).epsilon > 0
+        selection = draw(rng, no_signal, EXAMPLES)
+        sound += audit_output_set(selection, evaluation, method=method, guess=guess).epsilon > 0
         same = selection_of(
             evaluation,
             floor=None,
@@ -119,6 +125,7 @@ def test_whole_audit_is_valid_and_its_twin_that_selects_on_the_evaluation_is_not
             delta=0.0,
             confidence=0.95,
             caution=1.0,
+            guess=guess,
         )
         found = CHOICES[method](same)
         right = (found.guess(evaluation.member) == 1).sum() + (found.guess(evaluation.nonmember) == -1).sum()
@@ -127,6 +134,27 @@ def test_whole_audit_is_valid_and_its_twin_that_selects_on_the_evaluation_is_not
     assert_rate_at_most(0.05, sound, trials)
     with pytest.raises(AssertionError, match="allows"):
         assert_rate_at_most(0.05, twin, trials)
+
+
+def test_searching_all_levels_of_a_ratio_is_valid_and_its_twin_that_estimates_on_the_evaluation_is_not():
+    """Members' guesses in the order of the estimated ratio, at an epsilon of 1 and of 0."""
+    rng = np.random.default_rng(5)
+    trials = 120
+    hits = {"sound": 0, "null": 0, "twin": 0}
+    for _ in range(trials):
+        for mechanism, epsilon, name in ((laplace_mixture, 1.0, "sound"), (no_signal, 0.0, "null")):
+            judged = draw(rng, mechanism, EXAMPLES)
+            hits[name] += level_search(draw(rng, mechanism, 60), judged) > epsilon
+        hits["twin"] += level_search(judged, judged) > 0
+    for name in ("sound", "null"):
+        assert_rate_at_most(0.05, hits[name], trials)
+    with pytest.raises(AssertionError, match="allows"):
+        assert_rate_at_most(0.05, hits["twin"], trials)
+
+
+def level_search(selection, judged):
+    x, flags = judged.pooled()
+    return run_recall_test("mia", ratio_scores(selection, x), flags, 0.05, 0.0, "anytime").bound
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])

@@ -1,30 +1,43 @@
-"""Optimal output sets on PANORAMIA's scores: chosen on one half, judged on the other."""
+"""Optimal output sets on PANORAMIA's scores: chosen on a part of the judged examples, judged on the rest."""
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
-from paperlib.bounds import fit_output_set, one_run_epsilon
+from paperlib.bounds import fit_output_set, one_run_epsilon, ratio_scores
 from paperlib.core import FloatArray, MembershipScores, check_confidence
 from paperlib.experiments.panoramia.audits import Audits, JudgedTarget
 from paperlib.experiments.panoramia.game import Flags
+
+CHOSEN_FOR: dict[str, Literal["both", "members"]] = {
+    "output set": "members",
+    "output set chosen for both sides": "both",
+}
+EVERY_LEVEL = "output sets of every level"
+_HALF, _QUARTER = 1 / 2, 1 / 4  # of the examples, to choose a set on, and to order scores by
 
 
 def output_set_bounds(audits: Audits) -> pd.DataFrame:
     """Output sets beside the searches over recall, on the same examples.
 
     Both tests guess "member" where the ratio of the two densities of the scores is high, wherever that is: a
-    search over recall can only guess above a threshold. The first half of the test part chooses the set, the
-    second half is judged, so that no search is left to pay for. The set is chosen for guesses on both sides,
-    of which "member" alone counts here: it can end with less than a search.
+    search over recall can only guess above a threshold.
+
+    - "output set": the first half of the test part chooses the set whose guesses "member" alone have the best
+      bound; the second half is judged, and no search is left to pay for. Beside it stands the set that would
+      be best for guesses on both sides, as in its paper, of which "member" alone counts.
+    - "output sets of every level": the first quarter estimates the ratio, and the rest is judged by the
+      anytime search over its level.
 
     Guarantee:
-        The bounds of one game hold together at the audits' confidence, as those of `audit_panoramia`.
+        The bounds of one game hold together at the audits' confidence, as those of `audit_panoramia`: who of
+        the judged examples is a member changes neither set nor order.
 
     Returns:
-        One row per target, game and way: target, null, seed, way ("output set" or a search), examples judged,
-        c_lb, c_plus_eps_lb, eps_tilde (nats).
+        One row per target, game and way: target, null, seed, way (of the three, or a search over recall),
+        examples judged, c_lb, c_plus_eps_lb, eps_tilde (nats).
 
     Source:
         Output sets, Algorithm 1, with positive guesses only, as PANORAMIA's Propositions 1 and 2 require.
@@ -34,24 +47,38 @@ def output_set_bounds(audits: Audits) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for judged in audits.select("panoramia"):
         about = {"target": judged.target, "null": null[judged.target], "seed": judged.seed}
-        half = judged.membership.size // 2
-        first, second = _part(judged, slice(half)), _part(judged, slice(half, None))
-        level = (1 - confidence) / 2
-        found = [
-            set_bound(getattr(first, name), first.membership, getattr(second, name), second.membership, level)
-            for name in ("baseline", "attack")
-        ]
-        rows.append({**about, "way": "output set", "examples": half, **_bounds(*found)})
-        for search in audits.config.searches:
-            for way, part in ((f"{search}, second half", second), (f"{search}, all", judged)):
-                row = part.row(search, confidence)
-                bounds = {name: row[name] for name in ("c_lb", "c_plus_eps_lb", "eps_tilde")}
-                rows.append({**about, "way": way, "examples": part.membership.size, **bounds})
+        rows += [{**about, **found} for found in _ways(judged, audits.config.searches, confidence)]
     return pd.DataFrame(rows)
 
 
+def _ways(judged: JudgedTarget, searches: tuple[str, ...], confidence: float) -> Iterator[dict[str, Any]]:
+    first, second = _cut(judged, _HALF)
+    for way, guess in CHOSEN_FOR.items():
+        found = [
+            set_bound(
+                getattr(first, name), first.membership, getattr(second, name), second.membership,
+                (1 - confidence) / 2, guess=guess,
+            )
+            for name in ("baseline", "attack")
+        ]  # fmt: skip
+        names = {"c_lb": found[0], "c_plus_eps_lb": found[1], "eps_tilde": max(0.0, found[1] - found[0])}
+        yield {"way": way, "examples": second.membership.size, **names}
+    recall = ((f"{search}, {name}", search, part) for search in searches
+              for name, part in (("second half", second), ("all", judged)))  # fmt: skip
+    for way, search, part in ((EVERY_LEVEL, "anytime", by_ratio(*_cut(judged, _QUARTER))), *recall):
+        row = part.row(search, confidence)
+        names = {name: row[name] for name in ("c_lb", "c_plus_eps_lb", "eps_tilde")}
+        yield {"way": way, "examples": part.membership.size, **names}
+
+
 def set_bound(
-    scores: FloatArray, membership: Flags, judged_scores: FloatArray, judged: Flags, level: float
+    scores: FloatArray,
+    membership: Flags,
+    judged_scores: FloatArray,
+    judged: Flags,
+    level: float,
+    *,
+    guess: Literal["both", "members"] = "members",
 ) -> float:
     """Bound of the guesses "member" inside a set fitted on other scores.
 
@@ -61,6 +88,7 @@ def set_bound(
         judged_scores: To guess on, shape (k,).
         judged: Who of them is a member.
         level: Error of this bound, in (0, 1).
+        guess: What the set is chosen for; see `fit_output_set`.
 
     Returns:
         Nats, 0 where no guess is made.
@@ -71,19 +99,31 @@ def set_bound(
     >>> round(set_bound(rng.normal(4.0 * flags), flags, rng.normal(4.0 * flags), flags, 0.025), 1)
     3.2
     """
-    chosen = fit_output_set(
-        MembershipScores(scores[membership], scores[~membership]), confidence=1 - level, total=judged.size
-    )
+    chosen = fit_output_set(_of(scores, membership), confidence=1 - level, total=judged.size, guess=guess)
     guesses = chosen.guess(judged_scores) == 1
     if not guesses.any():
         return 0.0
     return float(one_run_epsilon(int(judged[guesses].sum()), int(guesses.sum()), confidence=1 - level))
 
 
-def _part(judged: JudgedTarget, rows: slice) -> JudgedTarget:
-    parts = {name: getattr(judged, name)[rows] for name in ("baseline", "attack", "membership")}
-    return replace(judged, **parts)
+def by_ratio(selection: JudgedTarget, judged: JudgedTarget) -> JudgedTarget:
+    """The judged examples with each score replaced by the log-ratio that the selection estimates for it."""
+    found = {
+        name: ratio_scores(_of(getattr(selection, name), selection.membership), getattr(judged, name))
+        for name in ("baseline", "attack")
+    }
+    return replace(judged, **found)
 
 
-def _bounds(c_lb: float, c_plus_eps_lb: float) -> dict[str, float]:
-    return {"c_lb": c_lb, "c_plus_eps_lb": c_plus_eps_lb, "eps_tilde": max(0.0, c_plus_eps_lb - c_lb)}
+def _of(scores: FloatArray, membership: Flags) -> MembershipScores:
+    return MembershipScores(scores[membership], scores[~membership])
+
+
+def _cut(judged: JudgedTarget, share: float) -> tuple[JudgedTarget, JudgedTarget]:
+    """The first examples, and the rest; they are in random order."""
+    at = int(share * judged.membership.size)
+    first, second = (
+        {name: getattr(judged, name)[rows] for name in ("baseline", "attack", "membership")}
+        for rows in (slice(at), slice(at, None))
+    )
+    return replace(judged, **first), replace(judged, **second)
