@@ -1,24 +1,24 @@
-"""Train a small causal language model on documents, plainly or with DP-SGD."""
+"""Training on documents: batches, loss, learning rate, noise."""
 
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from opacus import GradSampleModule
-from opacus.optimizers import DPOptimizer
+from opacus.optimizers import DPOptimizerFastGradientClipping
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from paperlib.training.batches import generator, poisson_batches, shuffled
 from paperlib.training.config import TrainingConfig
 from paperlib.training.fit import TrainingDiverged
+from paperlib.training.language.clipping import add_clipped_gradients, check_layers
 from paperlib.training.progress import progress_bar
 
 _NO_TOKEN = -100  # what torch's cross-entropy leaves out
+_TOKENS_AT_ONCE = 8192  # of a batch with DP, so that memory does not grow with the batch
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,23 +48,31 @@ def fit_language_model(
 
     The loss of a document is the mean over its tokens, the first left out. Without DP the learning rate rises
     over the first steps, then falls as a cosine to a tenth, and gradients are cut at norm 1. With DP it is
-    constant, every document is in every batch by its own coin, its own gradient is clipped (through Opacus),
-    and noise is added to the sum.
+    constant, every document is in every batch by its own coin, its own gradient is clipped, and Opacus adds
+    noise to the sum. Clipping is ghost clipping: no document's gradient is ever formed for the whole model,
+    so that memory is near that of training without DP. A weight used twice (GPT-2's embedding, tied to its
+    output layer) stays one weight: the norm is that of the sum of both uses.
 
     Guarantee:
         With DP, ``privacy_of(config, len(documents))`` for adding or removing one document, as `fit_dp`.
+        At the first step the sum of the documents' gradients is compared with autograd's.
 
     Args:
-        model: A causal language model, trained in place; with DP, its layers must be such that Opacus can
-            form each document's gradient (GPT-NeoX with untied embeddings, for instance).
+        model: A causal language model, trained in place; with DP, one whose trained weights are all in layers
+            Linear, Conv1D, Embedding and LayerNorm, such as GPT-2 and GPT-NeoX.
         documents: Token numbers, at least 2 each; documents of one length train fastest.
         config: ``optimizer`` "adam" or "sgd"; no microbatches.
         warmup: Share of the steps over which the learning rate rises, without DP.
         progress: Whether to show a bar.
 
     Raises:
-        ValueError: No document, one of fewer than 2 tokens, or averages of groups to be clipped.
+        ValueError: No document, one of fewer than 2 tokens, averages of groups to be clipped, or with DP a
+            model with other layers.
         TrainingDiverged: The loss stopped being finite.
+
+    Source:
+        Ghost clipping: Li, Tramèr, Liang and Hashimoto (2022), which PANORAMIA's DP GPT-2 uses too
+        (Appendix D.9).
     """
     if config.groups is not None:
         raise ValueError(f"config: expected microbatches None, got {config.microbatches}")
@@ -95,9 +103,11 @@ def document_losses(model: Any, tokens: Tensor) -> Tensor:
         tokens: Shape (n, length), padded at the end with -100.
     """
     present = tokens != _NO_TOKEN
-    logits = model(input_ids=tokens.clamp(min=0), attention_mask=present.long()).logits[:, :-1]
-    each = cross_entropy(logits.transpose(1, 2).float(), tokens[:, 1:], reduction="none")
-    return each.sum(1) / present[:, 1:].sum(1)
+    following = torch.cat([tokens[:, 1:], tokens.new_full((len(tokens), 1), _NO_TOKEN)], dim=1)
+    inputs = {"input_ids": tokens.clamp(min=0), "attention_mask": present.long()}
+    logits = model(**inputs, use_cache=False).logits
+    each = cross_entropy(logits.flatten(0, 1).float(), following.flatten(), reduction="none")
+    return each.view_as(tokens).sum(1) / present[:, 1:].sum(1)
 
 
 def _padded(documents: Sequence[Sequence[int]]) -> Tensor:
@@ -149,37 +159,48 @@ def _plain(model: Any, tokens: Tensor, config: TrainingConfig, warmup: float) ->
 
 @contextmanager
 def _private(model: Any, tokens: Tensor, config: TrainingConfig) -> Iterator[Any]:
-    per_document = GradSampleModule(model, loss_reduction="sum")
-    optimizer = DPOptimizer(
+    check_layers(model)
+    optimizer = DPOptimizerFastGradientClipping(
         _optimizer(model, config),
         noise_multiplier=config.noise_multiplier,
         max_grad_norm=config.clip_norm or 0.0,
         expected_batch_size=config.expected_batch(len(tokens)),
     )
     steps, rate = config.steps_per_epoch(len(tokens)), config.sampling_rate(len(tokens))
+    checked = False
 
     def one_epoch(epoch: int) -> float:
+        nonlocal checked
         optimizer.generator = generator(config.seed, "noise", epoch, tokens.device)
         batches = poisson_batches(config.seed, epoch, len(tokens), rate=rate, steps=steps)
         total = 0.0
         for step in range(steps):
-            optimizer.zero_grad()
-            batch = torch.from_numpy(batches.batch(step))
-            # An empty batch is a step of noise alone; one document of weight 0 gives its shapes.
-            weight = 1.0 if len(batch) else 0.0
-            loss = document_losses(per_document, tokens[batch if len(batch) else [0]]).sum() * weight
-            loss.backward()
+            batch = tokens[torch.from_numpy(batches.batch(step))]
+            total += _add_batch(model, batch, clip_norm=config.clip_norm or 0.0, check=not checked)
+            checked = checked or len(batch) > 0
+            for parameter in optimizer.params if not len(batch) else ():
+                parameter.grad = torch.zeros_like(parameter)  # An empty batch is a step of noise alone.
             optimizer.step()
-            total += float(loss.detach())
+            optimizer.zero_grad(set_to_none=True)
         return total / max(1, len(batches.records))
 
-    try:
-        with warnings.catch_warnings():
-            # Token numbers need no gradient of their own, and torch says so at every first layer.
-            warnings.filterwarnings("ignore", message="Full backward hook is firing")
-            yield one_epoch
-    finally:
-        per_document.to_standard_module()
+    yield one_epoch
+
+
+def _add_batch(model: Any, batch: Tensor, *, clip_norm: float, check: bool) -> float:
+    """Add the sum of clipped gradients, a few documents at a time; returns the sum of losses."""
+    total = 0.0
+    for some in batch.split(max(1, _TOKENS_AT_ONCE // batch.shape[1])) if len(batch) else ():
+        part = _trimmed(some)
+        losses = add_clipped_gradients(
+            model,
+            lambda part=part: document_losses(model, part),
+            len(part),
+            clip_norm=clip_norm,
+            check=check,
+        )
+        total += float(losses.sum())
+    return total
 
 
 def _trimmed(tokens: Tensor) -> Tensor:
