@@ -9,16 +9,20 @@ from paperlib.experiments.panoramia.tabular_data import RowEncoder, load_table
 from paperlib.experiments.panoramia.tabular_models import Learning, losses, train
 from paperlib.experiments.panoramia.your_data import Brought, Model
 from paperlib.experiments.panoramia.your_tables import bring_table
+from paperlib.generators.tabular import TableGenerator
 from paperlib.report import used_data
 
 _MEMBERS = 0.65
 
 
-def demonstration(*, epochs: int = 100, seed: int = 0) -> tuple[Brought, dict[str, Model]]:
+def demonstration(
+    *, epochs: int = 100, generator: TableGenerator | None = None, seed: int = 0
+) -> tuple[Brought, dict[str, Model]]:
     """Members of the RAND table, and two targets: one trained on them, one on other rows (the null).
 
     Args:
         epochs: Of both.
+        generator: Of the non-members, as in `bring_table`.
         seed: Of the parts, the generator and the models.
 
     Returns:
@@ -40,5 +44,5 @@ def demonstration(*, epochs: int = 100, seed: int = 0) -> tuple[Brought, dict[st
 
         return given
 
-    brought = bring_table(members, label=table.label, epochs=epochs, seed=seed)
+    brought = bring_table(members, label=table.label, generator=generator, epochs=epochs, seed=seed)
     return brought, {"trained on the members": target(members), "null: trained on others": target(others)}
