@@ -16,7 +16,7 @@ from paperlib.core import FloatArray, MembershipScores
 from paperlib.models.images import ImageArchitecture, build_image_model, picture_logits
 from paperlib.training.pictures import PictureTraining, fit_pictures
 
-_KEPT_NETWORKS, _KEPT_SMALL = 8, 128
+_KEPT_PARAMETERS, _KEPT_SMALL = 400_000_000, 128
 
 Module = TypeVar("Module")
 
@@ -148,23 +148,23 @@ def _without_losses(views: Views) -> Views:
 
 
 class _Recent(Generic[Module]):
-    """Modules trained last, found by everything they depend on."""
+    """Modules trained last, by everything they depend on; together no larger than ``most``, but for one."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._modules: dict[str, Module] = {}
+        self._modules: dict[str, tuple[Module, int]] = {}
 
     def get(self, key: str) -> Module | None:
-        return self._modules.get(key)
+        return self._modules[key][0] if key in self._modules else None
 
-    def put(self, key: str, module: Module) -> Module:
-        while len(self._modules) >= self._most:
+    def put(self, key: str, module: Module, size: int = 1) -> Module:
+        while self._modules and size + sum(kept for _, kept in self._modules.values()) > self._most:
             del self._modules[next(iter(self._modules))]
-        self._modules[key] = module
+        self._modules[key] = (module, size)
         return module
 
 
-_networks: _Recent[FittedAttack] = _Recent(_KEPT_NETWORKS)
+_networks: _Recent[FittedAttack] = _Recent(_KEPT_PARAMETERS)
 _trees: _Recent[FittedAttack] = _Recent(_KEPT_SMALL)
 _loss_modules: _Recent[LossModule] = _Recent(_KEPT_SMALL)
 
@@ -189,9 +189,8 @@ def _shared_image_module(
     if (module := kept.get(key)) is not None:
         return module
     if stack.architecture != "trees":
-        return kept.put(
-            key, _fit_network(stack, train.examples, membership, validation, validation_membership, seed)
-        )
+        network = _fit_network(stack, train.examples, membership, validation, validation_membership, seed)
+        return kept.put(key, network, sum(values.numel() for values in network.module.parameters()))
     trees = BoostedTrees().fit(
         _without_losses(train),
         membership,

@@ -41,8 +41,8 @@ def parse_targets(words: Sequence[str], **settings: Any) -> tuple[ImageTarget, .
     Raises:
         ValueError: Words of another form, or an unknown architecture.
 
-    >>> [target.name for target in parse_targets(["cnn@8:5", "null resnet18:20"])]
-    ['cnn-8 E5', 'null resnet18 E20']
+    >>> [target.name for target in parse_targets(["cnn@8:5", "null resnet18:20"], cnn={"dp_epsilon": 8.0})]
+    ['cnn-8 E5 DP 8', 'null resnet18 E20']
     """
     found = []
     own = {name: settings.pop(name) for name in tuple(settings) if name in ARCHITECTURES}
@@ -55,13 +55,15 @@ def parse_targets(words: Sequence[str], **settings: Any) -> tuple[ImageTarget, .
             )
         width = {} if match["width"] is None else {"width": int(match["width"])}
         shown = match["name"] + (f"-{match['width']}" if match["width"] else "")
+        chosen = {**width, **settings, **own.get(match["name"], {})}
+        private = f" DP {chosen['dp_epsilon']:g}" if chosen.get("dp_epsilon") is not None else ""
         found.append(
             ImageTarget(
-                name=f"{match['null'] or ''}{shown} E{match['epochs']}",
+                name=f"{match['null'] or ''}{shown} E{match['epochs']}{private}",
                 architecture=match["name"],
                 epochs=int(match["epochs"]),
                 null=match["null"] is not None,
-                **{**width, **settings, **own.get(match["name"], {})},
+                **chosen,
             )
         )
     return tuple(found)
@@ -318,6 +320,24 @@ def quality_table(quality: Mapping[str, float], results: ImageResults) -> pd.Dat
         "ceiling of a perfect attack": float(first["ceiling"]),
     }
     return pd.DataFrame({"what": list(rows), "value": list(rows.values())})
+
+
+def whole_table(results: ImageResults, quality: Mapping[str, float]) -> pd.DataFrame:
+    """Everything of a run in one table, to be kept beside other runs: one row per target.
+
+    Returns:
+        The target's settings, accuracy (share) and loss (nats) on the training part and on real non-members;
+        of each audit means over games of bounds, AUCs and ceiling, and the deviation (sd), in nats; and, the
+        same in every row, how the generated pictures compare (``kept``, ``kid ...``).
+    """
+    found = results.summary[results.summary["search"] == results.search]
+    columns = {"c_lb": "c_lb", "c_plus_eps_lb": "c+eps_lb", "value": "value", "value_sd": "sd",
+               "baseline_auc": "baseline auc", "mia_auc": "attack auc", "ceiling": "ceiling"}  # fmt: skip
+    table = results.pools.table.set_index("target")
+    for (form, audit), rows in found.groupby(["form", "audit"], sort=False):
+        own = rows.set_index("target")[list(columns)].rename(columns=columns).dropna(axis=1, how="all")
+        table = table.join(own.add_prefix(f"{audit} ({form} form) "))
+    return table.assign(games=int(found["games"].max()), **quality).reset_index()
 
 
 def low_recall(curves: pd.DataFrame, recall: float = 0.1) -> pd.Series:

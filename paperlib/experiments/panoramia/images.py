@@ -4,6 +4,7 @@ Every stage is kept on disk by its own configuration: other targets do not train
 attacks train nothing anew.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -216,12 +217,16 @@ def _generate(config: ImageConfig, pictures: Pictures) -> dict[str, NDArray[Any]
 def _kept(
     flow: Any, fakes: Any, wanted: int, seed: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], float]:
-    """As many pictures as wanted that pass the filter, and the share that does."""
+    """As many pictures as wanted that pass the filter, and the share that does.
+
+    After the first draw no more are drawn than are likely to be missing: drawing is slow.
+    """
     xs, ys, drawn, have = [], [], 0, 0
     while have < wanted:
-        x, y = flow.sample(wanted, seed + drawn)
+        count = wanted if not have else min(wanted, math.ceil(1.1 * (wanted - have) * drawn / have))
+        x, y = flow.sample(count, seed + drawn)
         keeps = fakes.keeps(x)
-        drawn, have = drawn + wanted, have + int(keeps.sum())
+        drawn, have = drawn + count, have + int(keeps.sum())
         xs.append(x[keeps])
         ys.append(y[keeps])
         if drawn > 20 * wanted:
