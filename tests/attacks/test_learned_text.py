@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from paperlib.attacks.learned import Views
+from paperlib.attacks.learned import Views, fit_best
 from paperlib.attacks.learned.text import LossSummaries, TextClassifier, loss_sequences, summaries
 from paperlib.core import MembershipScores
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
@@ -56,6 +56,77 @@ def test_seeds_repeat_and_matter():
     shown = views(30, seed=2)[0]
     np.testing.assert_array_equal(first.scores(shown), again.scores(shown))
     assert (first.scores(shown) != other.scores(shown)).any()
+
+
+def fitting(n=100, models=2, **options):
+    """Arguments of ``fit`` but the seed."""
+    (train, flags), (held, held_flags) = (
+        views(size, models=models, seed=at, **options) for at, size in enumerate((n, 60))
+    )
+    return (train, flags), {"validation": held, "validation_membership": held_flags}
+
+
+@pytest.mark.parametrize("models", [0, 2])
+def test_seeds_trained_together_are_trained_as_if_alone(models):
+    (train, flags), held = fitting(models=models, shift=0.3, word=7)
+    shown = views(50, models=models, seed=2, shift=0.3)[0]
+    together = FAST.fit_seeds(train, flags, **held, seeds=[4, 0])
+    alone = [FAST.fit(train, flags, **held, seed=seed) for seed in (4, 0)]
+    for one, other in zip(together, alone, strict=True):
+        np.testing.assert_allclose(one.scores(shown), other.scores(shown), atol=1e-4)
+    assert np.abs(together[0].scores(shown) - together[1].scores(shown)).max() > 0.01
+
+
+class Counted:
+    """Trees of luck: scores by the seed; counts how often it is trained."""
+
+    name = "luck"
+
+    def __init__(self):
+        self.seeds = []
+
+    def fit(self, train, membership, *, validation, validation_membership, seed):
+        self.seeds.append(seed)
+        return Lucky(seed)
+
+
+class Together(Counted):
+    def fit_seeds(self, train, membership, *, validation, validation_membership, seeds):
+        self.seeds.append(tuple(seeds))
+        return [Lucky(seed) for seed in seeds]
+
+
+class Lucky:
+    def __init__(self, seed):
+        self.seed = seed
+
+    def scores(self, views):
+        return np.full(len(views), float(self.seed))
+
+
+@pytest.mark.parametrize(
+    ("attack", "trained"),
+    [(Counted(), [3, 4, 5, 6]), (Together(), [3, (4, 5, 6)])],
+    ids=["one by one", "at once"],
+)
+def test_the_best_seed_is_kept_however_it_is_trained(attack, trained):
+    (train, flags), held = fitting(20)
+    best = fit_best([attack], train, flags, **held, criterion=lambda s, _: -abs(s[0] - 5), tries=4, seed=3)
+    assert best.seed == 5
+    assert attack.seeds == trained
+    first = fit_best([attack], train, flags, **held, criterion=lambda s, _: -s[0], tries=4, seed=3)
+    assert first.seed == 3
+    alone = fit_best([attack], train, flags, **held, criterion=lambda s, _: s[0], tries=1, seed=3)
+    assert alone.seed == 3
+
+
+def test_what_no_seed_changes_is_trained_once():
+    (train, flags), held = fitting(60, shift=0.4)
+    assert ATTACKS[0].fit_seeds(train, flags, **held, seeds=[1, 2]) == []
+    found = fit_best(ATTACKS[:1], train, flags, **held, criterion=lambda s, _: s[0], tries=5)
+    np.testing.assert_array_equal(
+        found.scores(train), ATTACKS[0].fit(train, flags, **held, seed=0).scores(train)
+    )
 
 
 def test_sequences_and_summaries_by_hand():

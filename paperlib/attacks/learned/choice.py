@@ -1,11 +1,12 @@
 """Which attack to use: several settings and seeds, judged on the validation part alone."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.attacks.learned.views import Attack, FittedAttack, Views
+from paperlib.attacks.learned.views import Attack, FittedAttack, ManySeeds, Views
 from paperlib.core import FloatArray
 
 Criterion = Callable[[FloatArray, NDArray[np.bool_]], float]
@@ -25,7 +26,8 @@ def fit_best(
     """Train attacks, and keep the one that does best on the validation part.
 
     Every setting is trained once; the best of them is trained anew from other seeds until it has been
-    trained ``tries`` times, and the best of these is kept. The first of equals wins.
+    trained ``tries`` times, and the best of these is kept. The first of equals wins. Settings that can train
+    several seeds at once (`ManySeeds`) do so.
 
     Args:
         attacks: Settings to choose from, at least one.
@@ -51,19 +53,19 @@ def fit_best(
         if flags.all() or not flags.any():
             raise ValueError(f"{name}: both kinds are needed, got {flags.size} of one kind")
 
-    def trained(attack: Attack, at: int) -> tuple[float, FittedAttack]:
-        fitted = attack.fit(
-            train,
-            membership,
-            validation=validation,
-            validation_membership=validation_membership,
-            seed=at,
-        )
+    held: dict[str, Any] = {"validation": validation, "validation_membership": validation_membership}
+
+    def judged(attack: Attack, fitted: FittedAttack) -> tuple[float, FittedAttack]:
         return criterion(_finite(attack, fitted.scores(validation)), validation_membership), fitted
 
-    first = [trained(attack, seed) for attack in attacks]
-    best = int(np.argmax([value for value, _ in first]))
-    found = [first[best], *(trained(attacks[best], seed + at) for at in range(1, tries))]
+    first = [judged(attack, attack.fit(train, membership, **held, seed=seed)) for attack in attacks]
+    best = attacks[int(np.argmax([value for value, _ in first]))]
+    seeds = range(seed + 1, seed + tries)
+    if isinstance(best, ManySeeds):
+        again = best.fit_seeds(train, membership, **held, seeds=seeds) if seeds else []
+    else:
+        again = [best.fit(train, membership, **held, seed=at) for at in seeds]
+    found = [max(first, key=lambda pair: pair[0]), *(judged(best, fitted) for fitted in again)]
     return max(found, key=lambda pair: pair[0])[1]
 
 

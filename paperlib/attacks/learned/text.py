@@ -1,6 +1,6 @@
 """Attacks for text: losses of every token by several models, alone or beside the tokens themselves."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits
+from torch.nn.functional import binary_cross_entropy_with_logits, embedding
 
 from paperlib.attacks.learned.views import Views
 from paperlib.core import FloatArray
@@ -92,6 +92,18 @@ class LossSummaries:
         table = _table(train, self.tokens)
         return FittedSummaries(model.fit(table, membership), self.tokens)
 
+    def fit_seeds(
+        self,
+        train: Views,
+        membership: NDArray[np.bool_],
+        *,
+        validation: Views,
+        validation_membership: NDArray[np.bool_],
+        seeds: Sequence[int],
+    ) -> "list[FittedSummaries]":
+        """Nothing: no seed changes anything."""
+        return []
+
 
 def _table(views: Views, tokens: int) -> FloatArray:
     found = summaries(loss_sequences(views, tokens))
@@ -115,7 +127,8 @@ class TextClassifier:
     """A network on tokens, a network on loss sequences, and a feed-forward layer on both.
 
     First the losses' network is trained alone, so that the tokens cannot drown it, then everything; the
-    weights with the lowest validation loss of all are kept.
+    weights with the lowest validation loss of all are kept. Small networks are trained for several seeds at
+    once, each as if it were alone.
 
     Attributes:
         tokens: Length of a chunk.
@@ -128,6 +141,7 @@ class TextClassifier:
         batch_size: Chunks per step.
         learning_rate: Of AdamW.
         weight_decay: Of AdamW.
+        dropout: Share of the feed-forward layer's values left out in training, in [0, 1).
 
     Source:
         PANORAMIA, appendix C.2: GPT-2 as sequence classifier, the loss sequence, a feed-forward layer, weight
@@ -143,6 +157,7 @@ class TextClassifier:
     batch_size: int = 64
     learning_rate: float = 3e-3
     weight_decay: float = 0.1
+    dropout: float = 0.1
 
     @property
     def name(self) -> str:
@@ -159,71 +174,111 @@ class TextClassifier:
         seed: int,
     ) -> "FittedTextClassifier":
         """Train in two phases, each ended early by the validation part."""
+        return self._trained(train, membership, validation, validation_membership, [seed])[0]
+
+    def fit_seeds(
+        self,
+        train: Views,
+        membership: NDArray[np.bool_],
+        *,
+        validation: Views,
+        validation_membership: NDArray[np.bool_],
+        seeds: Sequence[int],
+    ) -> "list[FittedTextClassifier]":
+        """What `fit` gives for each seed, up to rounding; small networks go through each step together."""
+        together = [[seed] for seed in seeds] if self.pretrained else [list(seeds)]
+        parts = (train, membership, validation, validation_membership)
+        return [fitted for part in together for fitted in self._trained(*parts, part)]
+
+    def _trained(
+        self,
+        train: Views,
+        membership: NDArray[np.bool_],
+        validation: Views,
+        validation_membership: NDArray[np.bool_],
+        seeds: list[int],
+    ) -> "list[FittedTextClassifier]":
         known = _sequences_and_table(train, self.tokens)
         scale = tuple((part.mean(axis=0), part.std(axis=0) + 1e-6) for part in known)
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        order = torch.Generator().manual_seed(seed)
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            torch.manual_seed(seed)  # initial weights, and what dropout leaves out
-            network = _Network(self, known[0].shape[1], known[1].shape[1])
-            fitted = FittedTextClassifier(self, network.to(device), scale)
-            data = fitted.inputs(train), torch.as_tensor(membership, dtype=torch.float32, device=device)
-            held = (
-                fitted.inputs(validation),
-                torch.as_tensor(validation_membership, dtype=torch.float32, device=device),
+        network = _Networks(self, known[0].shape[1], known[1].shape[1], seeds).to(device)
+        data, held = (
+            _Part(
+                _inputs(views, self.tokens, scale, device),
+                torch.as_tensor(flags, dtype=torch.float32, device=device),
             )
-            for alone in (True, False):
-                _phase(self, network, data, held, alone=alone, order=order)
+            for views, flags in ((train, membership), (validation, validation_membership))
+        )
+        orders = [torch.Generator().manual_seed(seed) for seed in seeds]
+        for alone in (True, False) if known[0].shape[1] else (False,):  # without losses, nothing to do alone
+            _phase(self, network, data, held, alone=alone, orders=orders)
         network.eval()
-        return fitted
+        return [FittedTextClassifier(self, network, at, scale) for at in range(len(seeds))]
 
 
 Inputs = tuple[Tensor, Tensor, Tensor]
 
 
+@dataclass(frozen=True, eq=False)
+class _Part:
+    inputs: Inputs  # tokens (n, T), windows of loss sequences (n, T, 3 * models), summaries (n, columns)
+    members: Tensor  # (n,), 0 or 1
+
+    def batch(self, rows: Tensor) -> Inputs:
+        tokens, windows, table = (part[rows] for part in self.inputs)
+        return tokens, windows, table
+
+
 def _phase(
     settings: TextClassifier,
-    network: "_Network",
-    data: tuple[Inputs, Tensor],
-    held: tuple[Inputs, Tensor],
+    network: "_Networks",
+    data: _Part,
+    held: _Part,
     *,
     alone: bool,
-    order: torch.Generator,
+    orders: list[torch.Generator],
 ) -> None:
-    """Train until the validation loss stops falling, and end at its lowest, the start included."""
+    """Train until no validation loss falls any more, and end each network at its lowest, start included."""
     optimizer = torch.optim.AdamW(
-        network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+        network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
     )
-    best, kept, waited = _loss(network, held, alone), _copied(network), 0
+    count, device = len(data.members), data.members.device
+    best, kept = _losses(network, held, alone), network.copied()
+    waited = torch.zeros(len(orders), dtype=torch.int64, device=device)
     for _ in range(settings.epochs):
         network.train()
-        for rows in torch.randperm(len(data[1]), generator=order).split(settings.batch_size):
-            rows = rows.to(data[1].device)
+        rows = torch.stack([torch.randperm(count, generator=order) for order in orders]).to(device)
+        left_in = network.left_in(count, orders).to(device)
+        for at in range(0, count, settings.batch_size):
+            step = slice(at, at + settings.batch_size)
             optimizer.zero_grad()
-            logits = network(*(part[rows] for part in data[0]), alone=alone)
-            binary_cross_entropy_with_logits(logits, data[1][rows]).backward()
+            logits = network(*data.batch(rows[:, step]), alone=alone, left_in=left_in[:, step])
+            loss = binary_cross_entropy_with_logits(logits, data.members[rows[:, step]], reduction="none")
+            loss.mean(dim=1).sum().backward()  # networks share no weight, so each has its own gradient
             optimizer.step()
-        found = _loss(network, held, alone)
-        if found < best:
-            best, kept, waited = found, _copied(network), 0
-        elif (waited := waited + 1) >= settings.patience:
+        found = _losses(network, held, alone)
+        lower = (found < best) & (waited < settings.patience)
+        best = torch.where(lower, found, best)
+        network.copy_into(kept, lower)
+        waited = torch.where(lower, 0, waited + 1)
+        if (waited >= settings.patience).all():
             break
     network.load_state_dict(kept)
 
 
-def _loss(network: "_Network", held: tuple[Inputs, Tensor], alone: bool) -> float:
-    return float(binary_cross_entropy_with_logits(_logits(network, held[0], alone=alone), held[1]))
+def _losses(network: "_Networks", held: _Part, alone: bool) -> Tensor:
+    logits = _logits(network, held.inputs, alone=alone)
+    members = held.members.expand_as(logits)
+    return binary_cross_entropy_with_logits(logits, members, reduction="none").mean(dim=1)
 
 
-def _logits(network: "_Network", inputs: Inputs, *, alone: bool = False) -> Tensor:
+def _logits(network: "_Networks", inputs: Inputs, *, alone: bool = False) -> Tensor:
+    """Of every network for every example, shape (networks, n)."""
     network.eval()
     with torch.inference_mode():
         batches: Iterator[Any] = zip(*(part.split(512) for part in inputs), strict=True)
-        return torch.cat([network(*batch, alone=alone) for batch in batches])
-
-
-def _copied(network: nn.Module) -> dict[str, Tensor]:
-    return {name: values.clone() for name, values in network.state_dict().items()}
+        found = [network(*(part[None] for part in batch), alone=alone) for batch in batches]
+        return torch.cat(found, dim=1)
 
 
 def _sequences_and_table(views: Views, tokens: int) -> tuple[FloatArray, FloatArray]:
@@ -231,75 +286,121 @@ def _sequences_and_table(views: Views, tokens: int) -> tuple[FloatArray, FloatAr
     return sequences, summaries(sequences)
 
 
-class _Network(nn.Module):
-    """Tokens, loss sequences and their summaries to one logit."""
+def _inputs(views: Views, tokens: int, scale: Sequence[Any], device: torch.device) -> Inputs:
+    """Tokens, and windows of scaled sequences and scaled summaries, as tensors."""
+    sequences, table = (
+        torch.as_tensor((part - mean) / deviation, dtype=torch.float32, device=device)
+        for part, (mean, deviation) in zip(_sequences_and_table(views, tokens), scale, strict=True)
+    )
+    read = torch.as_tensor(views.examples.astype(np.int64), device=device)
+    return read, _windows(sequences.transpose(1, 2)), table
 
-    def __init__(self, settings: TextClassifier, models: int, columns: int) -> None:
+
+def _windows(sequences: Tensor) -> Tensor:
+    """Each place with its neighbours, zeros past the ends: (..., T, channels) to (..., T, 3 * channels)."""
+    padded = torch.nn.functional.pad(sequences, (0, 0, 1, 1))
+    return torch.cat([padded[..., :-2, :], sequences, padded[..., 2:, :]], dim=-1)
+
+
+class _Networks(nn.Module):
+    """Networks of one shape, one per seed: tokens, loss sequences and their summaries to one logit each.
+
+    Every weight has the networks along its first axis, but for a pretrained reader, which only a single
+    network can have.
+    """
+
+    def __init__(self, settings: TextClassifier, models: int, columns: int, seeds: list[int]) -> None:
         super().__init__()
         width = settings.width
-        self.buckets = 0 if settings.pretrained else settings.buckets
+        self.settings = settings
+        shapes: dict[str, tuple[int, int]] = {"last": (width, 1)}
+        read, self.reader = width, None
         if settings.pretrained:
             self.reader: Any = load_language_model(settings.pretrained, dtype="float32")[0].base_model
             read = int(self.reader.config.hidden_size)
         else:
-            self.reader = nn.Sequential(
-                nn.Embedding(settings.buckets, width),
-                _Turned(),
-                nn.Conv1d(width, width, 3, padding=1),
-                nn.ReLU(),
-            )
-            read = width
-        self.sequence = nn.Conv1d(models, width, 3, padding=1) if models else None
-        self.table = nn.Linear(columns, width) if columns else None
-        seen = read + width * (2 * bool(models) + bool(columns))
-        self.read, self.forward_layer = (
-            read,
-            nn.Sequential(nn.Linear(seen, width), nn.ReLU(), nn.Dropout(0.1), nn.Linear(width, 1)),
+            shapes["text"] = (3 * width, width)
+        if models:
+            shapes["sequence"] = (3 * models, width)
+        if columns:
+            shapes["table"] = (columns, width)
+        self.read = read
+        shapes["joint"] = (read + width * (2 * bool(models) + bool(columns)), width)
+        drawn = [_drawn(settings, shapes, torch.Generator().manual_seed(seed)) for seed in seeds]
+        self.weights = nn.ParameterDict(
+            {name: nn.Parameter(torch.stack([one[name] for one in drawn])) for name in drawn[0]}
         )
 
-    def forward(self, tokens: Tensor, sequences: Tensor, table: Tensor, *, alone: bool) -> Tensor:
-        parts = [
-            tokens.new_zeros((len(tokens), self.read), dtype=torch.float32) if alone else self._text(tokens)
-        ]
-        if self.sequence is not None:
-            found = self.sequence(sequences).relu()
+    def forward(
+        self, tokens: Tensor, windows: Tensor, table: Tensor, *, alone: bool, left_in: Tensor | None = None
+    ) -> Tensor:
+        """Logits (networks, n) of inputs (networks or 1, n, ...)."""
+        batch = (len(self.weights["last"]), tokens.shape[1])
+        parts = [windows.new_zeros((*batch, self.read)) if alone else self._text(tokens)]
+        if "sequence" in self.weights:
+            found = self._linear("sequence", windows.flatten(1, 2)).relu().unflatten(1, (batch[1], -1))
             parts += [found.mean(2), found.amax(2)]
-        if self.table is not None:
-            parts.append(self.table(table))
-        return self.forward_layer(torch.cat(parts, dim=1))[:, 0]
+        if "table" in self.weights:
+            parts.append(self._linear("table", table))
+        joint = self._linear("joint", torch.cat(parts, dim=2)).relu()
+        return self._linear("last", joint if left_in is None else joint * left_in)[:, :, 0]
+
+    def left_in(self, count: int, orders: list[torch.Generator]) -> Tensor:
+        """What dropout multiplies by in one pass, (networks, count, width)."""
+        settings = self.settings
+        drawn = torch.stack([torch.rand(count, settings.width, generator=order) for order in orders])
+        return (drawn >= settings.dropout) / (1 - settings.dropout)
+
+    def copied(self) -> dict[str, Tensor]:
+        return {name: values.clone() for name, values in self.state_dict().items()}
+
+    def copy_into(self, kept: dict[str, Tensor], chosen: Tensor) -> None:
+        """Overwrite what is kept of the networks chosen."""
+        for name, values in self.state_dict().items():
+            if name.startswith("weights."):
+                kept[name][chosen] = values[chosen]
+            elif chosen.any():
+                kept[name].copy_(values)
 
     def _text(self, tokens: Tensor) -> Tensor:
-        if self.buckets:
-            return self.reader(tokens % self.buckets).mean(2)
-        return self.reader(input_ids=tokens).last_hidden_state[:, -1]
+        if self.reader is not None:
+            return self.reader(input_ids=tokens[0]).last_hidden_state[None, :, -1]
+        embeddings = self.weights["embedding"]
+        networks, buckets, width = embeddings.shape
+        first = buckets * torch.arange(networks, device=tokens.device)[:, None, None]
+        read = embedding(tokens % buckets + first, embeddings.view(-1, width))
+        found = self._linear("text", _windows(read).flatten(1, 2)).relu()
+        return found.unflatten(1, (tokens.shape[1], -1)).mean(2)
+
+    def _linear(self, name: str, x: Tensor) -> Tensor:
+        weights = self.weights[name]
+        return torch.baddbmm(self.weights[f"{name} bias"], x.expand(len(weights), -1, -1), weights)
 
 
-class _Turned(nn.Module):
-    """(n, tokens, width) to (n, width, tokens), as convolutions take it."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x.transpose(1, 2)
+def _drawn(
+    settings: TextClassifier, shapes: dict[str, tuple[int, int]], order: torch.Generator
+) -> dict[str, Tensor]:
+    """Weights of one network, as torch's own layers begin."""
+    drawn: dict[str, Tensor] = {}
+    for name, (inputs, outputs) in shapes.items():
+        for key, shape in ((name, (inputs, outputs)), (f"{name} bias", (1, outputs))):
+            drawn[key] = (2 * torch.rand(shape, generator=order) - 1) / inputs**0.5
+    if not settings.pretrained:
+        drawn["embedding"] = torch.randn(settings.buckets, settings.width, generator=order)
+    return drawn
 
 
 @dataclass(frozen=True, eq=False)
 class FittedTextClassifier:
-    """The network after training, with the means and deviations that its inputs are scaled by."""
+    """One of the networks after training, with the means and deviations that its inputs are scaled by."""
 
     settings: TextClassifier
     network: Any = field(repr=False)
+    at: int
     scale: tuple[tuple[FloatArray, FloatArray], ...] = field(repr=False)
-
-    def inputs(self, views: Views) -> Inputs:
-        """Tokens, and scaled sequences and summaries, as tensors on the network's device."""
-        device = next(self.network.parameters()).device
-        parts = _sequences_and_table(views, self.settings.tokens)
-        scaled = [
-            torch.as_tensor((part - mean) / deviation, dtype=torch.float32, device=device)
-            for part, (mean, deviation) in zip(parts, self.scale, strict=True)
-        ]
-        tokens = torch.as_tensor(views.examples.astype(np.int64), device=device)
-        return tokens, scaled[0], scaled[1]
 
     def scores(self, views: Views) -> FloatArray:
         """Log odds of being a member."""
-        return _logits(self.network, self.inputs(views)).double().cpu().numpy()
+        device = next(self.network.parameters()).device
+        inputs = _inputs(views, self.settings.tokens, self.scale, device)
+        return _logits(self.network, inputs)[self.at].double().cpu().numpy()

@@ -1,7 +1,8 @@
 """What an attack may see of each example, and what an attack is."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -85,6 +86,23 @@ class Attack(Protocol):
         seed: int,
     ) -> FittedAttack:
         """Train on one part; the validation part may decide when to stop, and nothing else is seen."""
+        ...
+
+
+@runtime_checkable
+class ManySeeds(Protocol):
+    """What settings have besides, whose trainings from several seeds cost less together than one by one."""
+
+    def fit_seeds(
+        self,
+        train: Views,
+        membership: NDArray[np.bool_],
+        *,
+        validation: Views,
+        validation_membership: NDArray[np.bool_],
+        seeds: Sequence[int],
+    ) -> Sequence[FittedAttack]:
+        """What ``fit`` gives for each seed; none for seeds that change nothing."""
         ...
 
 
