@@ -90,38 +90,23 @@ def test_only_pictures_are_taken():
         PictureStack(loss_steps=0)
 
 
-def fitted_scores(stack, seed):
+def test_attacks_trained_together_are_those_trained_alone():
     (train, flags), (test, _) = game(0, leak=1.0, columns=3), game(1, leak=1.0, columns=3)
-    return stack.fit(train, flags, validation=test, validation_membership=flags, seed=seed).scores(test)
+    stack, held = PictureStack(**FAST), {"validation": test, "validation_membership": flags}
+    seeds = (4, 5, 6)
+    alone = [stack.fit(train, flags, **held, seed=seed).scores(test) for seed in seeds]
+    together = [one.scores(test) for one in stack.fit_seeds(train, flags, **held, seeds=seeds)]
+    np.testing.assert_allclose(together, alone, atol=1e-3)
+    assert np.abs(together[0] - together[1]).max() > 0.01, "seeds differ"
 
 
-def test_loss_modules_trained_together_are_those_trained_alone(monkeypatch):
-    trained = []
-    fit = module.fit_loss_modules
-
-    def counted(*args, **options):
-        trained.append(list(options["seeds"]))
-        return fit(*args, **options)
-
-    monkeypatch.setattr(module, "fit_loss_modules", counted)
-    found = {}
-    for together in (1, 3):
-        monkeypatch.setattr(module, "_loss_modules", module._Recent(8))
-        stack = PictureStack(**FAST, together=together)
-        found[together] = [fitted_scores(stack, seed) for seed in (4, 5, 6)]
-    assert trained == [[4], [5], [6], [4, 5, 6]]
-    np.testing.assert_allclose(found[3], found[1], atol=1e-3)
-    assert np.abs(found[3][0] - found[3][1]).max() > 0.01, "seeds differ"
-
-
-def test_what_is_kept_is_bounded(monkeypatch):
-    kept = module._Recent(2)
+def test_what_is_kept_is_bounded():
+    kept = module._Recent(5)
     for at in range(4):
-        kept.put(str(at), at)
+        kept.put(str(at), at, size=2)
     assert [kept.get(str(at)) for at in range(4)] == [None, None, 2, 3]
-    monkeypatch.setattr(module, "_loss_modules", module._Recent(1))
-    few = fitted_scores(PictureStack(**FAST, together=3), 0)
-    np.testing.assert_allclose(few, fitted_scores(PictureStack(**FAST), 0), atol=1e-3)
+    kept.put("large", 9, size=50)
+    assert [kept.get(key) for key in ("2", "3", "large")] == [None, None, 9]
 
 
 def test_the_loss_module_is_taken_from_the_best_look():

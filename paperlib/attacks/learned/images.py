@@ -1,6 +1,7 @@
 """The attack on pictures: a network on the picture, one on the losses, and logistic regression on both."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -16,7 +17,7 @@ from paperlib.core import FloatArray, MembershipScores
 from paperlib.models.images import ImageArchitecture, build_image_model, picture_logits
 from paperlib.training.pictures import PictureTraining, fit_pictures
 
-_KEPT_PARAMETERS, _KEPT_SMALL = 400_000_000, 128
+_KEPT_PARAMETERS, _KEPT_TREES = 400_000_000, 128
 
 Module = TypeVar("Module")
 
@@ -41,8 +42,6 @@ class PictureStack:
         hidden: Units in each of the two hidden layers of the loss module.
         loss_steps: Most training steps of the loss module, on all examples at once.
         precision: Of the image module: "float32" or "bfloat16".
-        together: Loss modules trained at once: that of the seed asked for, and those of the next seeds, which
-            then find theirs ready. As many as an attack has tries are cheapest; all else changes by rounding.
 
     Source:
         PANORAMIA, appendix C.1, MIA and Baseline training.
@@ -58,10 +57,9 @@ class PictureStack:
     hidden: int = 32
     loss_steps: int = 200
     precision: str = "float32"
-    together: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "looks", "batch_size", "hidden", "loss_steps", "together"):
+        for name in ("epochs", "looks", "batch_size", "hidden", "loss_steps"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected 1 or more, got {getattr(self, name)}")
 
@@ -84,19 +82,46 @@ class PictureStack:
         Raises:
             ValueError: Examples that are not uint8 pictures.
         """
+        held = {"validation": validation, "validation_membership": validation_membership}
+        return self.fit_seeds(train, membership, **held, seeds=[seed])[0]
+
+    def fit_seeds(
+        self,
+        train: Views,
+        membership: NDArray[np.bool_],
+        *,
+        validation: Views,
+        validation_membership: NDArray[np.bool_],
+        seeds: Sequence[int],
+    ) -> "list[FittedStack]":
+        """What `fit` gives for each seed, but for rounding: the loss modules take their steps together.
+
+        Raises:
+            ValueError: Examples that are not uint8 pictures.
+        """
         x = train.examples
         if x.ndim != 4 or x.dtype != np.uint8:
             raise ValueError(
                 f"examples: expected uint8 pictures (n, channels, side, side), got {x.dtype} {x.shape}"
             )
+        losses: list[LossModule | None] = [None] * len(seeds)
+        if train.losses.shape[1]:
+            losses[:] = fit_loss_modules(
+                train.losses,
+                membership,
+                validation=validation.losses,
+                validation_membership=validation_membership,
+                seeds=seeds,
+                hidden=self.hidden,
+                steps=self.loss_steps,
+                weight_decay=self.weight_decay,
+            )
         shown = (train, membership, validation, validation_membership)
-        image = _shared_image_module(self, *shown, seed)
-        loss = _shared_loss_module(self, *shown, seed) if train.losses.shape[1] else None
-        modules = _Modules(image, loss)
-        scores = modules.scores(validation)
-        center, scale = scores.mean(axis=0), np.maximum(scores.std(axis=0), 1e-9)
-        stacking = LogisticRegression().fit((scores - center) / scale, validation_membership)
-        return FittedStack(modules, stacking.coef_[0] / scale, center)
+        images = [_shared_image_module(self, *shown, seed) for seed in seeds]
+        return [
+            _stacked(_Modules(image, loss), validation, validation_membership)
+            for image, loss in zip(images, losses, strict=True)
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +148,13 @@ class _Modules:
         if self.loss is not None:
             columns.append(self.loss.scores(views.losses))
         return np.stack(columns, axis=1)
+
+
+def _stacked(modules: _Modules, validation: Views, membership: NDArray[np.bool_]) -> FittedStack:
+    scores = modules.scores(validation)
+    center, scale = scores.mean(axis=0), np.maximum(scores.std(axis=0), 1e-9)
+    stacking = LogisticRegression().fit((scores - center) / scale, membership)
+    return FittedStack(modules, stacking.coef_[0] / scale, center)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,8 +197,7 @@ class _Recent(Generic[Module]):
 
 
 _networks: _Recent[FittedAttack] = _Recent(_KEPT_PARAMETERS)
-_trees: _Recent[FittedAttack] = _Recent(_KEPT_SMALL)
-_loss_modules: _Recent[LossModule] = _Recent(_KEPT_SMALL)
+_trees: _Recent[FittedAttack] = _Recent(_KEPT_TREES)
 
 
 def _digest(settings: object, *shown: NDArray[Any]) -> str:
@@ -199,34 +230,6 @@ def _shared_image_module(
         seed=seed,
     )
     return kept.put(key, _ImageTrees(trees))
-
-
-def _shared_loss_module(
-    stack: PictureStack,
-    train: Views,
-    membership: NDArray[np.bool_],
-    validation: Views,
-    validation_membership: NDArray[np.bool_],
-    seed: int,
-) -> LossModule:
-    """The module of one seed; if it is not there yet, it is trained with those of the seeds after it."""
-    shown = _digest(stack, train.losses, membership, validation.losses, validation_membership)
-    if (found := _loss_modules.get(f"{shown} {seed}")) is not None:
-        return found
-    seeds = range(seed, seed + stack.together)
-    modules = fit_loss_modules(
-        train.losses,
-        membership,
-        validation=validation.losses,
-        validation_membership=validation_membership,
-        seeds=seeds,
-        hidden=stack.hidden,
-        steps=stack.loss_steps,
-        weight_decay=stack.weight_decay,
-    )
-    for at, module in zip(seeds, modules, strict=True):
-        _loss_modules.put(f"{shown} {at}", module)
-    return modules[0]
 
 
 def _fit_network(
