@@ -151,6 +151,19 @@ def test_verdicts_cover_the_text_targets_and_follow_the_numbers(pools, results):
     assert not next(row for row in again if row["target"] == "panoramia-figure-08")["holds"]
 
 
+def test_the_null_is_shown_with_one_try_and_with_all(pools):
+    quick = replace(AUDIT, attacks=(replace(AUDIT.attacks[1], epochs=1),), tries=2)
+    found = tables.null_by_tries(tables.run_text(pools, quick))
+    assert list(found["tries"]) == [1, 2] * 2
+    assert set(found["form"]) == {"helpers", "paper"}
+    assert set(found["target"]) == {"null, 6 epochs"}
+    assert "Best of 2 moves" in tables.what_tries_did(found)
+    moved = found.assign(eps_tilde=[0.0, 0.4, 0.0, 0.0], sd=0.1)
+    assert "null, 6 epochs (helpers form) from 0.00 to 0.40, by more" in tables.what_tries_did(moved)
+    assert "no null target" in tables.what_tries_did(moved.assign(sd=0.5))
+    assert "trained 1 time;" in tables.what_tries_did(found[found["tries"] == 1])
+
+
 def test_fewer_helpers_make_other_pools(pools):
     fewer = with_helpers(pools, ("synthetic",))
     assert fewer.helpers == ("synthetic",)

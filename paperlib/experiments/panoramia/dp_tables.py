@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 
 from paperlib.experiments.panoramia.dp import STANDS_FOR, DpResults
-from paperlib.report import paper_table, targets
+from paperlib.experiments.panoramia.results import NEAR_ZERO, grows_with_test, is_ordered, with_headlines
+from paperlib.report import paper_table
 
-NEAR_ZERO = 0.1
-"""An eps-tilde up to this counts as 0 in verdicts, nats."""
 SMALL = 2.0
 """Epsilons up to this are the paper's most private models."""
 
@@ -218,8 +217,7 @@ def verdicts(results: DpResults, relaxed: pd.DataFrame, sizes: pd.DataFrame) -> 
         _ordered(results),
         _over_sizes(results, sizes),
     ]
-    printed = targets().set_index("id")["headline"]
-    return [{**row, "paper": printed[row["target"]]} for row in rows]
+    return with_headlines(rows)
 
 
 def _by_epsilon(results: DpResults, at: int) -> dict[str, Any]:
@@ -311,10 +309,9 @@ def _relaxation(relaxed: pd.DataFrame) -> dict[str, Any]:
 def _ordered(results: DpResults) -> dict[str, Any]:
     names = results.family(0)
     bounds = {name: results.one(name)["c_plus_eps_lb"] for name in names}
-    values = list(bounds.values())
     return {
         "target": "panoramia-figure-05",
-        "holds": bool(np.all(np.diff(values) >= -NEAR_ZERO) and values[-1] > values[0]),
+        "holds": is_ordered(list(bounds.values())),
         "ours": "; ".join(f"{name}: c+eps {value:.2f}" for name, value in bounds.items()),
         "note": f"Differences up to {NEAR_ZERO:g} count as none; c_lb "
         f"{float(results.one(names[0])['c_lb']):.2f}.",
@@ -322,13 +319,5 @@ def _ordered(results: DpResults) -> dict[str, Any]:
 
 
 def _over_sizes(results: DpResults, sizes: pd.DataFrame) -> dict[str, Any]:
-    name = results.family(0)[-1]
-    means = sizes[sizes["target"] == name].groupby("m")[["c_plus_eps_lb", "ceiling"]].mean()
-    first, last = means.iloc[0], means.iloc[-1]
-    return {
-        "target": "panoramia-figure-06",
-        "holds": bool(last["c_plus_eps_lb"] > first["c_plus_eps_lb"]),
-        "ours": f"{name}: c+eps from {first['c_plus_eps_lb']:.2f} at m {means.index[0]} to "
-        f"{last['c_plus_eps_lb']:.2f} at m {means.index[-1]}, ceiling {last['ceiling']:.2f}",
-        "note": "Part c, the targets with DP.",
-    }
+    found = grows_with_test(sizes, results.family(0)[-1])
+    return {"target": "panoramia-figure-06", **found, "note": "Part c, the targets with DP."}

@@ -82,7 +82,7 @@ def text_audit(
         validation=2 * ((size - test) // 8),
         test=test,
         seed=seed,
-        **{"attacks": attacks, "tries": 2, "repeats": 3, **options},
+        **{"attacks": attacks, "repeats": 3, **options},
     )
 
 

@@ -1,0 +1,129 @@
+"""What all modalities read from audits: rows, Table 3, and the verdicts they share."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from paperlib.experiments.panoramia import results as shared
+from paperlib.experiments.panoramia.pools import Pool, Pools
+from paperlib.report import paper_table
+
+TARGETS = pd.DataFrame(
+    {
+        "target": ["1 epoch", "6 epochs", "null", "DP"],
+        "null": [False, False, True, False],
+        "epochs": [1, 6, 6, 1],
+        "dp_epsilon": [np.nan, np.nan, np.nan, 3.0],
+    }
+)
+OWN = {"1 epoch": 0.2, "6 epochs": 1.0, "null": 0.05, "DP": 0.0}
+
+
+def summary(form, values, played):
+    """A summary of two searches in which the second one's numbers are off by ten."""
+    rows = [
+        {"target": target, "audit": audit, "form": form, "search": search, "c_lb": 0.5, "value_sd": 0.1,
+         "c_plus_eps_lb": value, "value": value + shift + off}
+        for target, value in values.items()
+        for audit, shift in played.items()
+        for search, off in (("union", 0.0), ("anytime", 10.0))
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def audits(form, values, played):
+    return SimpleNamespace(
+        config=SimpleNamespace(searches=("union", "anytime")),
+        summary=lambda: summary(form, values, played),
+        select=lambda audit: played.get(audit) is not None,
+    )
+
+
+def results(values=OWN, real=0.5, grid=1.0, both=True):
+    everywhere = {"panoramia": 0.0, "rm_rn": real, "o1": grid}
+    paper = {name: everywhere[name] for name in ("panoramia", "rm_rn") if both or name != "rm_rn"}
+    pool = Pool(np.zeros((2, 1)), {}, {name: np.zeros((2, 1)) for name in values})
+    pools = Pools(pool, pool, None, TARGETS)
+    forms = {"helpers": audits("helpers", values, everywhere), "paper": audits("paper", values, paper)}
+    return shared.FormResults(pools, forms)
+
+
+def test_rows_are_of_the_first_search_and_of_the_form_asked_for():
+    found = results()
+    assert found.value("6 epochs") == 1.0
+    assert found.value("6 epochs", "rm_rn", form="paper") == 1.5
+    assert found.one("null")["c_lb"] == 0.5
+    assert (found.trained, found.null, found.private) == (["1 epoch", "6 epochs"], ["null"], ["DP"])
+    with pytest.raises(ValueError, match="2 epochs"):
+        found.value("2 epochs")
+    with pytest.raises(ValueError, match="o1"):
+        found.value("null", "o1", form="paper")
+
+
+def test_table_three_has_ours_then_the_papers_own_numbers():
+    table = shared.table_three(results(both=False), models="base_model == 'GPT-2'")
+    assert list(table["source"]) == ["ours"] * 4 + ["paper"] * 3
+    assert "RM;RN (helpers form)" in table
+    ours, theirs = table.iloc[1], table[table["source"] == "paper"].set_index("target")
+    assert (ours["eps~ (helpers form)"], ours["RM;RN (helpers form)"], ours["O(1)"]) == (1.0, 1.5, 2.0)
+    assert np.isnan(ours["RM;RN (paper form)"]), "not played in the paper's form: only the paper's own stand"
+    printed = paper_table("panoramia_table03").query("base_model == 'GPT-2'")
+    for _, row in printed.iterrows():
+        own = theirs.loc[row["target_model"]]
+        if row["audit"] == "panoramia":
+            shown = [f"{name} (paper form)" for name in ("c_lb", "c+eps_lb", "eps~", "sd")]
+            np.testing.assert_array_equal(
+                own[shown].astype(float),
+                row[["c_lb", "c_plus_eps_lb", "eps_tilde", "eps_tilde_pm"]].astype(float),
+            )
+        else:
+            name = {"panoramia_rm_rn": "RM;RN (paper form)", "o1_rm_rn": "O(1)"}[row["audit"]]
+            np.testing.assert_array_equal(
+                own[[name, f"sd {name}"]].astype(float), row[["eps", "eps_pm"]].astype(float)
+            )
+
+
+@pytest.mark.parametrize(
+    ("made", "wrong"),
+    [
+        (results(), []),
+        (results({**OWN, "1 epoch": 1.2}), ["does not grow"]),
+        (results(real=-0.2), ["exceeds RM;RN"]),
+        (results(real=0.5, grid=0.3), ["exceeds O"]),
+        (results(real=-0.05, grid=-0.1), []),
+    ],
+)
+def test_table_threes_order_is_judged_with_what_counts_as_0(made, wrong):
+    said, ours = shared.judged_order(made, made.trained, form="paper")
+    assert len(said) == len(wrong)
+    assert all(word in text for word, text in zip(wrong, said, strict=True))
+    assert ours.startswith("1 epoch: eps~ ")
+
+
+@pytest.mark.parametrize(("bounds", "holds"), [((0.5, 1.0), True), ((1.0, 0.5), False), ((0.5, 3.0), False)])
+def test_the_bound_must_grow_with_the_test_and_stay_below_its_ceiling(bounds, holds):
+    rows = [{"target": "a", "audit": "panoramia", "m": m, "c_plus_eps_lb": bound, "ceiling": 2.0}
+            for m, bound in zip((10, 20), bounds, strict=True)]  # fmt: skip
+    other = [{**row, "target": "b", "c_plus_eps_lb": 9.0} for row in rows]
+    found = shared.grows_with_test(pd.DataFrame(rows + other), "a")
+    assert found["holds"] == holds
+    assert f"from {bounds[0]:.2f} at m 10" in found["ours"]
+
+
+def test_precision_is_read_where_recall_is_first_reached_and_averaged_over_games():
+    rows = [{"test": test, "seed": seed, "recall": recall, "precision": precision}
+            for test, first in (("mia", 0.9), ("baseline", 0.6))
+            for seed, off in ((0, 0.0), (1, 0.1))
+            for recall, precision in ((0.05, 0.0), (0.1, first - off), (0.2, 0.5))]  # fmt: skip
+    found = shared.precise_at_low_recall(pd.DataFrame(rows), "a")
+    assert found == {"holds": True, "ours": "a: precision at recall 0.1 0.85, baseline 0.55"}
+
+
+def test_verdicts_carry_what_the_paper_prints():
+    row = shared.with_headlines([{"target": "panoramia-table-03", "holds": True, "ours": "x"}])[0]
+    assert row["note"] == ""
+    assert row["paper"]
+    with pytest.raises(KeyError):
+        shared.with_headlines([{"target": "panoramia-table-99"}])
