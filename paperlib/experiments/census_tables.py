@@ -4,7 +4,6 @@ import itertools
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,6 @@ from paperlib.generators.identifiers import (
     StreamScanner,
     checked_kinds,
 )
-from paperlib.io import read_result
 from paperlib.report import paper_table
 
 _PAPER_COLUMNS = dict(
@@ -201,24 +199,3 @@ def chosen_files(corpora: Sequence[str], shipped: Sequence[CorpusFile]) -> list[
     if not corpora:
         return list(shipped)
     return [file for corpus in corpora for file in corpus_files(corpus)]
-
-
-def measured_table(path: str) -> tuple[pd.DataFrame, str] | None:
-    """A table that a notebook measured on another occasion, and where and when.
-
-    Args:
-        path: A CSV, looked for here and in the folders above, with the result file of its run beside it.
-            Empty for none.
-
-    Raises:
-        ValueError: There is no such file, or it has no result file.
-    """
-    if not path:
-        return None
-    here = Path.cwd()
-    found = next((folder / path for folder in (here, *here.parents) if (folder / path).is_file()), None)
-    if found is None or not found.with_suffix(".json").is_file():
-        raise ValueError(f"measured: no {path!r} with its .json here or above; pass an empty text for none")
-    origin = read_result(found.with_suffix(".json")).provenance
-    place = f"{origin['cpu']}, {origin['cores']} cores"
-    return pd.read_csv(found), f"measured {origin['date'][:10]} on {place}"

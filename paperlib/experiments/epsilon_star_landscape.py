@@ -20,7 +20,7 @@ import torch
 from paperlib.core import MembershipScores, check_choice
 from paperlib.data import Dataset, load
 from paperlib.experiments.landscape_measures import MEASURES, privacy_of_losses
-from paperlib.io import SCHEDULER_VARIABLE, code_tag, config_hash, read_result, run_sweep, user_cache_folder
+from paperlib.io import SCHEDULER_VARIABLE, code_tag, config_hash, run_sweep, user_cache_folder
 from paperlib.training import (
     DivergenceWarning,
     TrainingConfig,
@@ -413,33 +413,6 @@ def strategies(frame: pd.DataFrame) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
-
-
-def measured_models(path: str) -> tuple[pd.DataFrame, str] | None:
-    """Models measured on another occasion, with a line that says where and when.
-
-    Args:
-        path: A CSV of `landscape` rows, looked for here and in the folders above; the result file of
-            its run lies beside it, with the ending .json. Empty for none.
-
-    Returns:
-        The rows and their origin in words, or None for an empty path.
-
-    Raises:
-        ValueError: There is no such file, or it has no result file.
-    """
-    if not path:
-        return None
-    here = Path.cwd()
-    found = next((folder / path for folder in (here, *here.parents) if (folder / path).is_file()), None)
-    if found is None or not found.with_suffix(".json").is_file():
-        raise ValueError(
-            f"measured: no {path!r} with its .json in {here} or above; pass an empty text for none"
-        )
-    origin = read_result(found.with_suffix(".json")).provenance
-    place = origin.get("gpu") or f"{origin['cpu']}, {origin['cores']} cores"
-    text = f"measured {origin['date'][:10]} on {place}, in {origin['seconds'] / 60:.0f} minutes"
-    return pd.read_csv(found), text
 
 
 def config_fields(config: LandscapeConfig) -> pd.DataFrame:

@@ -6,7 +6,6 @@ import pytest
 from paperlib.experiments import census_tables as tables
 from paperlib.experiments.census import take_census
 from paperlib.generators.identifiers import KINDS, PAPER_KINDS, as_identifier
-from paperlib.io import RunResult, write_result
 from tests.generators.true_identifiers import KNOWN, LOOK_ALIKES
 
 
@@ -78,19 +77,6 @@ def test_subsets_are_compared_only_where_all_are_counted():
     table.loc[6, "total"] = 1
     paper, ours = tables.subsets_with_identifiers(table)
     assert ours - paper == {"europarl"}
-
-
-def test_measured_counts_come_with_their_origin(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert tables.measured_table("") is None
-    with pytest.raises(ValueError, match=r"no 'a\.csv'"):
-        tables.measured_table("a.csv")
-    pd.DataFrame({"subset": ["x"], "total": [3]}).to_csv("a.csv", index=False)
-    origin = {"date": "2026-01-02 03:04", "cpu": "a processor", "cores": 2}
-    write_result("a.json", RunResult(notebook="nid_census", profile="default", provenance=origin))
-    table, text = tables.measured_table("a.csv")
-    assert table.to_dict("list") == {"subset": ["x"], "total": [3]}
-    assert text == "measured 2026-01-02 on a processor, 2 cores"
 
 
 def test_a_corpus_of_which_nothing_can_be_read_says_why(tmp_path):

@@ -16,7 +16,6 @@ from paperlib.experiments.epsilon_star_landscape import (
     landscape,
     landscape_config,
     landscape_instances,
-    measured_models,
     strategies,
 )
 from paperlib.experiments.landscape_measures import (
@@ -28,7 +27,7 @@ from paperlib.experiments.landscape_measures import (
     two_interval_epsilon,
 )
 from paperlib.experiments.landscape_tables import pareto, section_42, theorem_2, verdicts, which_number_moves
-from paperlib.io import RunResult, write_result
+from paperlib.experiments.measured import measured_table
 from paperlib.report import describe_landscape, landscape_figure, paper_table, shuffled_figure
 from paperlib.training import epsilon_of, paper_delta
 
@@ -351,25 +350,6 @@ def test_tables_and_figure_work_on_models_of_every_kind():
         assert "AUROC" in describe_landscape(table, frontier, utility="AUROC")
 
 
-def test_measured_models_come_with_their_origin(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert measured_models("") is None
-    with pytest.raises(ValueError, match=r"measured: no 'book/a\.csv'"):
-        measured_models("book/a.csv")
-    (tmp_path / "book").mkdir()
-    frame = made_up(*SOUND)
-    frame.to_csv(tmp_path / "book" / "a.csv", index=False)
-    with pytest.raises(ValueError, match=r"with its \.json"):
-        measured_models("book/a.csv")
-    origin = {"date": "2026-01-02 03:04:05 UTC", "cpu": "some CPU", "cores": 2, "gpu": None, "seconds": 600.0}
-    write_result(tmp_path / "book" / "a.json", RunResult(notebook="n", profile="paper", provenance=origin))
-    (tmp_path / "deep").mkdir()
-    monkeypatch.chdir(tmp_path / "deep")
-    read, text = measured_models("book/a.csv")
-    assert len(strategies(read)) == len(strategies(frame))
-    assert text == "measured 2026-01-02 on some CPU, 2 cores, in 10 minutes"
-
-
 def test_a_model_above_the_limit_whose_interval_reaches_below_is_said_to_be_in_doubt():
     frame = made_up(*SOUND)
     frame.loc[frame.index[0], ["epsilon_star", "interval_low"]] = [0.4, 0.1]
@@ -379,7 +359,7 @@ def test_a_model_above_the_limit_whose_interval_reaches_below_is_said_to_be_in_d
 
 def test_the_committed_measurement_is_the_whole_adult_grid(monkeypatch):
     monkeypatch.chdir(Path(__file__).parents[2])
-    frame, origin = measured_models("book/measured/epsilon_star_landscape_adult.csv")
+    frame, origin = measured_table("book/measured/epsilon_star_landscape_adult.csv")
     assert len(frame) == landscape_config("adult", size="paper").instances
     assert len(strategies(frame)) == 52
     assert set(MEASURES) <= set(frame.columns)

@@ -1,0 +1,34 @@
+"""Tables measured on another occasion and kept with the book, with a line on where and when."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from paperlib.io import read_result
+
+
+def measured_table(path: str) -> tuple[pd.DataFrame, str] | None:
+    """A table that a run measured, and its origin in words.
+
+    Args:
+        path: A CSV, looked for here and in the folders above; the result file of its run lies beside it,
+            with the ending .json. Empty for none.
+
+    Returns:
+        The rows, and when, on what and in how many minutes they were measured; None for an empty path.
+
+    Raises:
+        ValueError: There is no such file, or it has no result file.
+    """
+    if not path:
+        return None
+    here = Path.cwd()
+    found = next((folder / path for folder in (here, *here.parents) if (folder / path).is_file()), None)
+    if found is None or not found.with_suffix(".json").is_file():
+        raise ValueError(
+            f"measured: no {path!r} with its .json in {here} or above; pass an empty text for none"
+        )
+    origin = read_result(found.with_suffix(".json")).provenance
+    place = origin.get("gpu") or f"{origin['cpu']}, {origin['cores']} cores"
+    minutes = origin["seconds"] / 60
+    return pd.read_csv(found), f"measured {origin['date'][:10]} on {place}, in {minutes:.0f} minutes"
