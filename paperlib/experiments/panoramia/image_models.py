@@ -1,7 +1,7 @@
 """Targets, helpers and the labeler of the tests on pictures, and what they say of pictures."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,14 @@ from torch import nn
 
 from paperlib.core import FloatArray, check_choice
 from paperlib.experiments.panoramia.image_data import Labelled, Pictures
+from paperlib.experiments.panoramia.image_weights import read_weights, weights_tag
 from paperlib.models.images import (
     ImageArchitecture,
     as_input,
     build_image_model,
     picture_logits,
     picture_losses,
+    pretrained_classifier,
 )
 from paperlib.training import TrainingConfig, fit_dp, noise_for
 from paperlib.training.pictures import PictureTraining, fit_pictures, pictures_per_second
@@ -104,6 +106,8 @@ class ImageHelper:
         batch_size: Pictures in a batch.
         learning_rate: Above 0.
         augment: Flips and shifts.
+        timm: Name of a model of timm that starts from pretrained weights, in the place of ``architecture``.
+        weights: A file with these weights; empty downloads them.
         seed: Of parameters and batches.
     """
 
@@ -115,10 +119,22 @@ class ImageHelper:
     batch_size: int = 64
     learning_rate: float = 1e-3
     augment: bool = False
+    timm: str = ""
+    weights: str = ""
     seed: int = 1
 
     def __post_init__(self) -> None:
         check_choice("data", self.data, ("synthetic", "real"))
+        if self.weights and not self.timm:
+            raise ValueError(f"weights: expected the name of their model as timm, got {self.weights!r} alone")
+
+    def about(self) -> dict[str, Any]:
+        """What its answers depend on: its settings, with the content of its weights for their place.
+
+        Raises:
+            FileNotFoundError: No such weights.
+        """
+        return {**asdict(self), "weights": weights_tag(self.weights)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +152,14 @@ class FittedHelper:
 def train_helper(
     helper: ImageHelper, x: NDArray[np.uint8], y: NDArray[np.int64], outputs: int
 ) -> FittedHelper:
-    """Train a helper or the labeler."""
-    module = _built(helper, x, outputs)
+    """Train a helper or the labeler.
+
+    Raises:
+        ValueError: An unknown name of timm, or weights that do not fit it.
+        FileNotFoundError: No such weights.
+        RuntimeError: Weights cannot be downloaded.
+    """
+    module = _pretrained(helper, outputs) if helper.timm else _built(helper, x, outputs)
     config = PictureTraining(
         epochs=helper.epochs,
         batch_size=helper.batch_size,
@@ -235,6 +257,11 @@ def _built(wanted: ImageTarget | ImageHelper, x: NDArray[np.uint8], outputs: int
             seed=wanted.seed,
         )
     )
+
+
+def _pretrained(helper: ImageHelper, outputs: int) -> nn.Module:
+    weights = read_weights(helper.weights) if helper.weights else None
+    return pretrained_classifier(helper.timm, outputs, weights=weights, seed=helper.seed)
 
 
 def _trained(

@@ -27,6 +27,15 @@ NEAR_ZERO = 0.1
 NOTABLE_AUC = 0.53
 """An AUC up to this counts as chance: about three standard errors over a few games of a thousand examples."""
 
+HELPERS = {
+    "none": ("no_helper", ""),
+    "synthetic": ("gen", "wide_resnet_28_2"),
+    "real": ("real", "wide_resnet_28_2"),
+    "real resnet101": ("real", "resnet101"),
+    "imagenet": ("imgnet", ""),
+}
+"""Our names of the helpers of the paper's Table 5: training data and architecture there."""
+
 _TARGET = re.compile(r"(?P<null>null )?(?P<name>[a-z0-9-]+?)(@(?P<width>\d+))?:(?P<epochs>\d+)")
 
 
@@ -254,7 +263,7 @@ def loss_aucs(pools: Pools, target: str) -> dict[str, float]:
 
 
 def table_two(pools: Pools, audit: AuditConfig) -> pd.DataFrame:
-    """The baseline's bound by helper, beside the paper's on CIFAR-10.
+    """The baseline's bound by helper, beside the paper's on CIFAR-10 for helpers of a name in `HELPERS`.
 
     Returns:
         Columns helper, c_lb, sd (over games), auc, paper.
@@ -264,11 +273,34 @@ def table_two(pools: Pools, audit: AuditConfig) -> pd.DataFrame:
     groups = found.groupby("helper", sort=False)
     table = groups[["c_lb", "auc"]].mean()
     table.insert(1, "sd", groups["c_lb"].std())
-    printed = paper_table("panoramia_table02").query("dataset == 'CIFAR10'").set_index("helper_training_data")
-    names = {"none": "no_helper", "synthetic": "gen", "real": "real"}
-    values = {ours: printed["c_lb"].to_dict()[theirs] for ours, theirs in names.items()}
-    table["paper"] = [values.get(str(name), np.nan) for name in table.index]
+    printed = printed_helpers()
+    table["paper"] = [printed.get(str(name), np.nan) for name in table.index]
     return table.reset_index()
+
+
+def printed_helpers() -> dict[str, float]:
+    """The c_lb that the paper's Table 5 prints on CIFAR-10, by our name of the helper.
+
+    >>> printed_helpers()["imagenet"]
+    1.12
+    """
+    printed = paper_table("panoramia_table05").query("dataset == 'CIFAR10'")
+    keys = printed[["helper_training_data", "helper_architecture"]].fillna("").itertuples(index=False)
+    values = dict(zip(map(tuple, keys), printed["c_lb"].astype(float), strict=True))
+    return {name: values[key] for name, key in HELPERS.items()}
+
+
+def helpers_left_out(by_helper: pd.DataFrame) -> str:
+    """Which helpers of the paper's Table 5 a run has not trained, and what they need, in words."""
+    left = [name for name in HELPERS if name not in set(by_helper["helper"])]
+    if not left:
+        return "Every helper of the paper's Table 5 on pictures is here."
+    printed = printed_helpers()
+    said = ", ".join(f"{name} (the paper's c_lb: {printed[name]:.2f})" for name in left)
+    return (
+        f"Not trained here: {said}. The parameter more_helpers trains them; one from ImageNet weights needs "
+        "a name of timm, and a network or a file of weights. The paper does not print how it used its own."
+    )
 
 
 def training_sizes(pools: Pools, audit: AuditConfig, sizes: Sequence[int], *, target: str) -> pd.DataFrame:

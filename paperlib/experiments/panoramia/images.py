@@ -41,10 +41,12 @@ _GENERATOR_CODE = (
     "paperlib.generators.images",
     "paperlib.generators.image_quality",
     "paperlib.experiments.panoramia.image_data",
+    "paperlib.experiments.panoramia.image_models",
     "paperlib.models.images",
     "paperlib.training.pictures",
+    __name__,
 )
-_MODEL_CODE = (*_GENERATOR_CODE, "paperlib.experiments.panoramia.image_models", "paperlib.training.dp")
+_MODEL_CODE = (*_GENERATOR_CODE, "paperlib.training.dp")
 KINDS = ("members", "generated", "nonmembers")
 
 
@@ -158,7 +160,7 @@ def image_pools(config: ImageConfig) -> Pools:
         )
 
     key = {"images": _json(config), "data": pictures.sha256s}
-    return cached_pools(key, build, code=(*_MODEL_CODE, __name__))
+    return cached_pools(key, build, code=_MODEL_CODE)
 
 
 def load_split(config: ImageConfig) -> Pictures:
@@ -180,7 +182,7 @@ def generated_pictures(config: ImageConfig, pictures: Pictures) -> Generated:
             name: value for name, value in _json(config).items() if name not in ("targets", "helpers")
         },
         "data": pictures.sha256s,
-        "code": code_tag(*_GENERATOR_CODE, "paperlib.experiments.panoramia.image_models"),
+        "code": code_tag(*_GENERATOR_CODE),
     }
     arrays = pools_cache().get(key, lambda: _generate(config, pictures))
     parts = {
@@ -262,7 +264,7 @@ def _helper_answers(
         module = train_helper(helper, data.x, data.y, pictures.outputs).module
         return {kind: answers(module, part.x, part.y) for kind, part in sets.items() if len(part)}
 
-    return pools_cache().get(_model_key(config, pictures, asdict(helper), "helper"), compute)
+    return pools_cache().get(_model_key(config, pictures, helper.about(), "helper"), compute)
 
 
 def _target_answers(
@@ -309,4 +311,5 @@ def _model_key(
 
 
 def _json(config: ImageConfig) -> dict[str, Any]:
-    return asdict(config)
+    helpers = [helper.about() for helper in config.helpers]
+    return {**asdict(config), "helpers": helpers, "labeler": config.labeler.about()}

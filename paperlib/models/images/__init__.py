@@ -8,3 +8,4 @@ from paperlib.models.images.outputs import as_input as as_input
 from paperlib.models.images.outputs import picture_features as picture_features
 from paperlib.models.images.outputs import picture_logits as picture_logits
 from paperlib.models.images.outputs import picture_losses as picture_losses
+from paperlib.models.images.pretrained import pretrained_classifier as pretrained_classifier

@@ -1,0 +1,83 @@
+"""Classifiers that start from weights trained on other pictures, by a name of timm."""
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import interpolate
+
+
+class PretrainedClassifier(nn.Module):
+    """A model of timm that is shown our pictures in the size and the colours of the ones it knows.
+
+    Args:
+        model: Takes normalised pictures (B, 3, side, side) and returns logits.
+        side: Of the pictures it was trained on.
+        mean: Of its channels, on pixels from 0 to 1.
+        std: Of its channels.
+    """
+
+    def __init__(self, model: nn.Module, side: int, mean: Tensor, std: Tensor) -> None:
+        super().__init__()
+        self.model, self.side = model, side
+        self.mean, self.std = nn.Buffer(mean), nn.Buffer(std)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits (B, outputs) of pictures as numbers from -1 to 1, grey (B, 1, ...) or in colour."""
+        large = interpolate(x, size=(self.side, self.side), mode="bilinear", antialias=True)
+        colour = large.expand(-1, 3, -1, -1)
+        return self.model(((colour + 1) / 2 - self.mean) / self.std)
+
+
+def pretrained_classifier(
+    name: str, outputs: int, *, weights: Mapping[str, Tensor] | None = None, seed: int = 0
+) -> nn.Module:
+    """A model of timm with weights from elsewhere (ImageNet, by most names) and a new last layer.
+
+    Args:
+        name: As in ``timm.create_model``, such as "resnet101.tv_in1k".
+        outputs: Classes.
+        weights: Tensors by name, as timm publishes them; None downloads them.
+        seed: Of the new layer.
+
+    Raises:
+        ValueError: A name that timm does not know, or weights of another model.
+        ModuleNotFoundError: timm is not installed.
+        RuntimeError: The weights cannot be downloaded.
+    """
+    timm = _timm()
+    if not timm.is_model(name):
+        close = difflib.get_close_matches(name, timm.list_models(), n=3)
+        raise ValueError(f"timm: no model {name!r}; close names: {', '.join(close) or 'none'}")
+    overlay = {} if weights is None else {"pretrained_cfg_overlay": {"state_dict": dict(weights)}}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        try:  # with its own classes: only then does timm insist that every weight fits
+            model = timm.create_model(name, pretrained=True, **overlay)
+        except (OSError, RuntimeError, KeyError) as error:
+            raise _unfit(name, weights is not None, error) from error
+        model.reset_classifier(outputs)
+    shown: dict[str, Any] = model.pretrained_cfg
+    mean, std = (torch.tensor(shown[key])[:, None, None] for key in ("mean", "std"))
+    return PretrainedClassifier(model, shown["input_size"][-1], mean, std)
+
+
+def _unfit(name: str, given: bool, error: Exception) -> Exception:
+    if given:
+        return ValueError(f"weights: these are not the weights of timm's {name} ({error})")
+    return RuntimeError(
+        f"timm: the weights of {name} cannot be downloaded ({error}). Fetch its model.safetensors where "
+        "there is a network, and name the file as 'weights'"
+    )
+
+
+def _timm() -> Any:
+    try:
+        import timm  # an extra: only models by its names need it
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "pretrained helpers need timm: pip install 'paperlib[images]'", name="timm"
+        ) from None
+    return timm

@@ -1,0 +1,122 @@
+"""Helpers that start from pretrained weights, on a file as timm publishes them."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from paperlib.experiments.panoramia.image_models import ImageHelper, answers, train_helper
+from paperlib.experiments.panoramia.image_tables import HELPERS, helpers_left_out
+from paperlib.experiments.panoramia.image_weights import read_weights, weights_tag
+from paperlib.models.images import pretrained_classifier
+
+timm = pytest.importorskip("timm")
+MODEL = "test_resnet"
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """``model.safetensors`` of a small model with its own 1,000 classes."""
+    from safetensors.torch import save_file
+
+    torch.manual_seed(5)
+    path = tmp_path_factory.mktemp("hub") / "model.safetensors"
+    state = timm.create_model(MODEL).state_dict()
+    save_file({name: values.contiguous() for name, values in state.items()}, path, {"format": "pt"})
+    return path
+
+
+def test_all_layers_but_the_last_come_from_the_file(published):
+    module, other = (
+        pretrained_classifier(MODEL, 7, weights=read_weights(str(published)), seed=seed) for seed in (0, 1)
+    )
+    theirs, state = read_weights(str(published)), module.model.state_dict()
+    own = {name for name, values in theirs.items() if not torch.equal(values, state[name])}
+    assert own == {"fc.weight", "fc.bias"}
+    assert not torch.equal(module.model.fc.weight, other.model.fc.weight), "the new layer follows the seed"
+    grey = torch.linspace(-1, 1, 2 * 8 * 8).reshape(2, 1, 8, 8)
+    module.eval()
+    torch.testing.assert_close(module(grey), module(grey.expand(-1, 3, -1, -1)))
+    assert module(grey).shape == (2, 7)
+
+
+def test_pictures_arrive_in_the_size_and_colours_of_the_weights(published):
+    module = pretrained_classifier(MODEL, 2, weights=read_weights(str(published)))
+    seen = []
+    module.model.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    module(torch.full((1, 3, 4, 4), 1.0))
+    config = module.model.pretrained_cfg
+    assert seen[0].shape[1:] == config["input_size"]
+    white = (1 - torch.tensor(config["mean"])) / torch.tensor(config["std"])
+    torch.testing.assert_close(seen[0].mean(dim=(0, 2, 3)), white)
+
+
+def test_a_helper_is_tuned_from_the_weights(published):
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 256, (12, 1, 8, 8), dtype=np.uint8), np.arange(12) % 2
+    helper = ImageHelper(
+        name="imagenet", data="real", timm=MODEL, weights=str(published), epochs=1, batch_size=12
+    )
+    module = train_helper(helper, x, y, 2).module
+    start, end = read_weights(str(published))["conv1.0.weight"], module.model.conv1[0].weight
+    moved = (end - start).abs().max()
+    assert 0 < moved <= 2 * helper.learning_rate, "one step of Adam away from the file"
+    assert answers(module, x, y).shape == (12, 2)
+
+
+def test_other_weights_are_another_helper(published, tmp_path):
+    helper = ImageHelper(name="imagenet", data="real", timm=MODEL, weights=str(published))
+    moved = tmp_path / "moved.safetensors"
+    moved.write_bytes(published.read_bytes())
+    assert helper.about() == replace(helper, weights=str(moved)).about(), "the content counts, not the place"
+    moved.write_bytes(published.read_bytes() + b" ")
+    assert helper.about() != replace(helper, weights=str(moved)).about()
+    assert weights_tag("") == ""
+
+
+def test_files_of_torch_are_read_as_tensors_alone(published, tmp_path):
+    state = read_weights(str(published))
+    for name, content in (("plain.pth", state), ("nested.pth", {"state_dict": state})):
+        torch.save(content, tmp_path / name)
+        assert read_weights(str(tmp_path / name)).keys() == state.keys()
+
+    class Harmful:
+        def __reduce__(self):
+            return (open, (str(tmp_path / "written"), "w"))
+
+    (tmp_path / "harm.bin").write_bytes(pickle.dumps(Harmful()))
+    torch.save({"model": [1, 2]}, tmp_path / "list.pth")
+    (tmp_path / "cut.safetensors").write_bytes(published.read_bytes()[:5000])
+    for name in ("harm.bin", "list.pth", "cut.safetensors"):
+        with pytest.raises(ValueError, match=f"weights: .*{name}"):
+            read_weights(str(tmp_path / name))
+    assert not (tmp_path / "written").exists()
+    for act in (read_weights, weights_tag):
+        with pytest.raises(FileNotFoundError, match="weights: no file"):
+            act(str(tmp_path / "nowhere.safetensors"))
+
+
+def test_wrong_names_and_weights_are_named(published, monkeypatch):
+    with pytest.raises(ValueError, match=r"timm: no model 'test_resnat'; close names: .*test_resnet"):
+        pretrained_classifier("test_resnat", 2)
+    with pytest.raises(ValueError, match="weights: these are not the weights of timm's test_vit"):
+        pretrained_classifier("test_vit", 2, weights=read_weights(str(published)))
+    with pytest.raises(ValueError, match="weights: expected the name of their model"):
+        ImageHelper(name="imagenet", data="real", weights=str(published))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(
+        RuntimeError, match=r"timm: the weights of test_resnet cannot be downloaded .* 'weights'"
+    ):
+        pretrained_classifier(MODEL, 2)
+
+
+def test_the_page_says_which_helpers_are_missing():
+    some = pd.DataFrame({"helper": ["none", "synthetic", "real", "all"]})
+    said = helpers_left_out(some)
+    assert "imagenet (the paper's c_lb: 1.12)" in said
+    assert "real resnet101 (the paper's c_lb: 2.01)" in said
+    assert "synthetic (" not in said
+    assert "Every helper" in helpers_left_out(pd.DataFrame({"helper": list(HELPERS)}))
