@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,12 +12,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.experiments.panoramia.audits import FORMS, AuditConfig, Audits, audit_pools
 from paperlib.experiments.panoramia.pools import Pool, Pools
+from paperlib.experiments.panoramia.results import NEAR_ZERO, precise_at_low_recall, with_headlines
 from paperlib.experiments.panoramia.tabular import TabularConfig, tabular_pools, tabular_rows
 from paperlib.experiments.panoramia.tabular_models import STRONG
-from paperlib.report import paper_table, targets
-
-NEAR_ZERO = 0.1
-"""An eps-tilde up to this counts as near 0 in verdicts, nats."""
+from paperlib.report import paper_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,15 +317,14 @@ def _printed() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def verdicts(results: TabularResults, extremes: pd.DataFrame, *, form: str) -> list[dict[str, object]]:
+def verdicts(results: TabularResults, extremes: pd.DataFrame, *, form: str) -> list[dict[str, Any]]:
     """What the paper's Table 6, Figure 10 and Figure 12 must show, judged on our runs.
 
     Returns:
         The arguments of ``record`` but the scale.
     """
     rows = [_table_six(results, form), _figure_ten(results, form), _figure_twelve(extremes)]
-    printed = targets().set_index("id")["headline"]
-    return [{**row, "paper": printed[str(row["target"])]} for row in rows]
+    return with_headlines(rows)
 
 
 def _trained(results: TabularResults) -> list[str]:
@@ -335,7 +333,7 @@ def _trained(results: TabularResults) -> list[str]:
     return list(table.loc[~table["null"] & table["dp_epsilon"].isna(), "target"])
 
 
-def _table_six(results: TabularResults, form: str) -> dict[str, object]:
+def _table_six(results: TabularResults, form: str) -> dict[str, Any]:
     first = next(iter(results.audits))[2]
     names = _trained(results)
     own = [results.value(name, "panoramia", form=form) for name in names]
@@ -355,24 +353,19 @@ def _table_six(results: TabularResults, form: str) -> dict[str, object]:
     return {"target": "panoramia-table-06", "holds": holds, "ours": ours, "note": note}
 
 
-def _figure_ten(results: TabularResults, form: str) -> dict[str, object]:
+def _figure_ten(results: TabularResults, form: str) -> dict[str, Any]:
     name = _trained(results)[-1]
-    found = {"baseline": [], "mia": []}
-    for (_, _, kind), audits in results.audits.items():
-        if kind == form:
-            curves = audits.curves(target=name)
-            for test, rows in curves[curves["recall"] >= 0.1].groupby("test"):
-                found[str(test)] += list(rows.groupby("seed")["precision"].first())
-    baseline, attack = (float(np.mean(found[test])) for test in ("baseline", "mia"))
-    return {
-        "target": "panoramia-figure-10",
-        "holds": attack > baseline,
-        "ours": f"{name}: precision at recall 0.1 {attack:.2f} (attack) and {baseline:.2f} (baseline)",
-        "note": "Tables only; the other panels are in the notebooks on pictures and text.",
-    }
+    curves = [
+        audits.curves(target=name).assign(seed=lambda game, label=label: label + game["seed"].astype(str))
+        for (label, _, kind), audits in results.audits.items()
+        if kind == form
+    ]
+    found = precise_at_low_recall(pd.concat(curves, ignore_index=True), name)
+    note = "Tables only; the other panels are in the notebooks on pictures and text."
+    return {"target": "panoramia-figure-10", **found, "note": note}
 
 
-def _figure_twelve(extremes: pd.DataFrame) -> dict[str, object]:
+def _figure_twelve(extremes: pd.DataFrame) -> dict[str, Any]:
     row = extremes[extremes["column"] == "any of them"].iloc[0]
     count = int(row["top_rows"])
     spread = np.sqrt(row["members"] * (1 - row["members"]) / count)
