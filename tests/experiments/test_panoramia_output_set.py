@@ -8,7 +8,14 @@ import pytest
 
 from paperlib.experiments.panoramia import output_set
 from paperlib.experiments.panoramia.audits import AuditConfig, Audits, JudgedTarget
-from paperlib.experiments.panoramia.output_set import CHOSEN_FOR, EVERY_LEVEL, output_set_bounds, set_bound
+from paperlib.experiments.panoramia.output_set import (
+    CHOSEN_FOR,
+    EVERY_LEVEL,
+    output_set_bounds,
+    set_bound,
+    sets_in_words,
+    simulated_bounds,
+)
 from tests.validity.coverage import assert_rate_at_most
 
 
@@ -35,6 +42,27 @@ def test_a_set_guesses_in_the_middle_where_a_threshold_cannot():
     assert found.loc["anytime, all", "eps_tilde"] < 1
     assert list(found.index[:3]) == [*CHOSEN_FOR, EVERY_LEVEL]
     assert list(found["examples"]) == [400, 400, 600, 400, 800, 400, 800]
+
+
+def test_simulated_sets_win_inside_and_cost_little_where_a_threshold_is_right():
+    found = simulated_bounds(games=3).groupby(["target", "way"])["c_plus_eps_lb"].mean()
+    for way in ("output set", EVERY_LEVEL):
+        assert found["inner region", way] > found["inner region", "anytime, all"] + 2
+        assert found["higher scores", way] > found["higher scores", "anytime, all"] - 0.6
+
+
+def test_words_name_the_best_way_and_how_the_ratio_follows_the_score():
+    inner, plain = (audits_of(judged(0, attack)) for attack in (in_the_middle, shifted))
+    words = sets_in_words(inner, output_set_bounds(inner), "one")
+    assert words.startswith("one: output set")
+    assert "nearer to 1" not in words
+    words = sets_in_words(plain, output_set_bounds(plain), "one")
+    assert "nearer to 1" in words
+    assert float(words.split("correlation of ")[1].split(" ")[0]) > 0.8
+
+
+def shifted(rng, membership):
+    return 1.5 * membership + rng.normal(size=membership.size)
 
 
 def test_a_set_for_both_sides_can_leave_members_out():

@@ -24,6 +24,7 @@ from paperlib.experiments.panoramia.tabular import (
     draw_rows,
     tabular_audit,
     tabular_config,
+    tabular_pools,
 )
 from paperlib.experiments.panoramia.tabular_data import (
     LabelledTable,
@@ -32,19 +33,20 @@ from paperlib.experiments.panoramia.tabular_data import (
     load_table,
     split_table,
 )
-from paperlib.experiments.panoramia.tabular_models import STRONG, Learning
+from paperlib.experiments.panoramia.tabular_models import Learning
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+@pytest.fixture(autouse=True, scope="module")
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+        yield
 
 
 SMALL = tabular_config(
     "smoke",
     dp_epsilons=(),
     epochs=(1, 80),
-    shadows=2,
     learning=Learning(hidden=(64,), batch_size=100, learning_rate=1e-2),
 )
 AUDIT = tabular_audit("smoke")
@@ -52,7 +54,7 @@ AUDIT = tabular_audit("smoke")
 
 @pytest.fixture(scope="module")
 def pools():
-    return build_pools(SMALL)
+    return tabular_pools(SMALL)
 
 
 def test_randhie_has_one_row_for_each_pattern():
@@ -73,11 +75,12 @@ def test_parts_share_no_row_and_null_target_learns_none_of_the_members():
 
 
 def test_generated_rows_are_kept_and_do_not_depend_on_targets(monkeypatch):
-    config = replace(SMALL, shadows=0)
+    config = SMALL
     first = tabular.tabular_rows(config)
     monkeypatch.setattr(TabularConfig, "table_generator", None)  # a second fit would fail
     again = tabular.tabular_rows(replace(config, epochs=(3,), dp_epsilons=(1.0,)))
     pd.testing.assert_frame_equal(first.generated, again.generated)
+    tabular.tabular_rows(replace(config, stronger=("gradient_norm", "lira_online")))
     with pytest.raises(TypeError):
         tabular.tabular_rows(replace(config, bins=7))
 
@@ -88,7 +91,7 @@ def test_pools_name_every_model_and_show_every_column(pools):
     assert pools.table["null"].tolist() == [False, False, True]
     for pool in pools.by_kind().values():
         assert pool.examples.shape == (300, 10)
-        assert {values.shape for values in pool.targets.values()} == {(300, len(STRONG))}
+        assert {values.shape for values in pool.targets.values()} == {(300, 1)}
     assert pools.table["train_accuracy"].iloc[1] > pools.table["test_accuracy"].iloc[1]
 
 
@@ -115,33 +118,15 @@ def test_dp_target_has_its_epsilon_in_the_table():
     assert np.isnan(table.loc["null", "dp_epsilon"])
 
 
-def test_only_columns_narrows_every_model(pools):
-    narrowed = tables.only_columns(pools, "RMIA", "loss")
-    np.testing.assert_array_equal(
-        narrowed.members.targets["null"], pools.members.targets["null"][:, [STRONG.index("RMIA"), 0]]
-    )
-    with pytest.raises(ValueError, match="make the pools with shadow models"):
-        tables.only_columns(tables.only_columns(pools, "loss"), "RMIA")
-
-
-def test_strong_attacks_show_each_number_and_all(pools):
-    table = tables.strong_attacks(pools, AUDIT, names=["MLP, 80 epochs", "null"])
-    assert table["attack"].tolist() == [*STRONG, "all"] * 2
-    loss = table[(table["attack"] == "loss") & (table["target"] == "null")].iloc[0]
-    member, other = (one.targets["null"][:, 0] for one in (pools.members, pools.nonmembers))
-    wins = (member[:, None] < other).mean() + (member[:, None] == other).mean() / 2
-    assert loss["auc_real"] == pytest.approx(wins)
-
-
 def test_tables_and_verdicts_of_the_page():
-    results = tables.run_tabular([replace(SMALL, shadows=0)], AUDIT)
+    results = tables.run_tabular([SMALL], AUDIT)
     shown = tables.table_six(results, form="helpers")
     assert shown["source"].tolist() == ["ours"] * 3 + ["paper"] * 2
     direct = results.table.query("target == 'null' and audit == 'panoramia' and form == 'helpers'")
     assert shown.loc[2, "panoramia"] == direct.query("search == 'union'")["eps_tilde"].mean()
     printed = shown[shown["source"] == "paper"].set_index("target")
     assert printed.loc["MLP_E10", ["panoramia", "o1", "o1_sd"]].tolist() == [0, 0.655, 0.014]
-    extremes = tables.extreme_values(replace(SMALL, shadows=0))
+    extremes = tables.extreme_values(SMALL)
     found = tables.verdicts(results, extremes, form="helpers")
     assert [row["target"] for row in found] == [
         "panoramia-table-06", "panoramia-figure-10", "panoramia-figure-12",
@@ -200,7 +185,10 @@ def test_adult_is_read_from_its_checked_files(tmp_path, monkeypatch):
         (lambda: load_table("randhie", "income"), "label: expected one of 'visits'"),
         (lambda: tabular_config("huge"), "size: expected one of"),
         (lambda: tabular_config("smoke", epochs=(5, 2)), "epochs: expected different numbers"),
-        (lambda: tabular_config("smoke", shadows=1), "shadows: expected 0, or 2"),
+        (lambda: tabular_config("smoke", stronger=("lira",)), "stronger: expected one of 'lira_offline'"),
+        (lambda: tabular_config("smoke", stronger=("rmia", "rmia")), "stronger: expected each attack once"),
+        (lambda: tabular_config("smoke", stronger=("rmia",), shadows=1), "shadows: expected 2 or more"),
+        (lambda: tabular_config("smoke", stronger=("lira_online",), shadows=5), "shadows: expected an even"),
         (lambda: tabular_config("smoke", generator="gan"), "generator: expected one of"),
         (lambda: tabular_config("smoke", filter="all"), "filter: expected one of"),
         (lambda: PartSizes(generator=9, members=10, null=10, nonmembers=10), "generator: expected 10"),

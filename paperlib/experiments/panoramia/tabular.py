@@ -21,7 +21,8 @@ from paperlib.experiments.panoramia.tabular_data import (
     load_table,
     split_table,
 )
-from paperlib.experiments.panoramia.tabular_models import Learning, Shadows, losses, train
+from paperlib.experiments.panoramia.tabular_models import Learning, train
+from paperlib.experiments.panoramia.tabular_shadows import OFFLINE, STRONGER, Shadows, numbers
 from paperlib.generators.mst import NoisyTree
 from paperlib.generators.table_filter import (
     ConfidentlySynthetic,
@@ -49,6 +50,7 @@ _MODELS = (
     "paperlib.attacks.shadow",
     "paperlib.attacks.gradients",
     "paperlib.experiments.panoramia.tabular_models",
+    "paperlib.experiments.panoramia.tabular_shadows",
     __name__,
 )
 
@@ -69,7 +71,8 @@ class TabularConfig:
         dp_epsilons: Of the targets with DP-SGD, at delta 1 / members.
         learning: How models learn.
         helper_rows: Generated rows that the synthetic helper learns from.
-        shadows: Shadow models; 0 leaves LiRA, RMIA and gradient norms out.
+        stronger: Attacks of `STRONGER` whose numbers stand beside the loss.
+        shadows: Shadow models of those that need them; even, 4 or more, for "lira_online".
         seed: Of the split, the generator and the models.
 
     Raises:
@@ -89,7 +92,8 @@ class TabularConfig:
     dp_epsilons: tuple[float, ...] = (2.0,)
     learning: Learning = field(default_factory=Learning)
     helper_rows: int = 780
-    shadows: int = 0
+    stronger: tuple[str, ...] = ()
+    shadows: int = 6
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -97,10 +101,28 @@ class TabularConfig:
         check_choice("filter", self.filter, FILTERS)
         if not self.epochs or min(self.epochs) < 1 or list(self.epochs) != sorted(set(self.epochs)):
             raise ValueError(f"epochs: expected different numbers of 1 or more, ascending, got {self.epochs}")
-        if self.shadows == 1 or self.shadows < 0:
-            raise ValueError(f"shadows: expected 0, or 2 or more, got {self.shadows}")
+        for name in self.stronger:
+            check_choice("stronger", name, tuple(STRONGER))
+        if len(set(self.stronger)) < len(self.stronger):
+            raise ValueError(f"stronger: expected each attack once, got {', '.join(self.stronger)}")
+        if self.offline and self.shadows < 2:
+            raise ValueError(f"shadows: expected 2 or more, got {self.shadows}")
+        if "lira_online" in self.stronger and (self.shadows < 4 or self.shadows % 2):
+            raise ValueError(
+                f"shadows: expected an even number, 4 or more, for lira_online, got {self.shadows}"
+            )
         if self.helper_rows < 10:
             raise ValueError(f"helper_rows: expected 10 or more, got {self.helper_rows}")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What each model gives for a row."""
+        return ("loss", *self.stronger)
+
+    @property
+    def offline(self) -> bool:
+        """Whether shadow models are wanted that saw no audited row."""
+        return any(name in OFFLINE for name in self.stronger)
 
     def table_generator(self) -> TableGenerator:
         """The generator, before it has seen rows."""
@@ -185,7 +207,7 @@ class TabularRows:
         parts: Real rows by the names of `PartSizes`.
         generated: D_out, as many as members.
         helper: Generated rows that the synthetic helper learns from.
-        spare: Generated rows for shadow models, half of them kept for RMIA's population.
+        spare: Generated rows for shadow models without audited rows, half of them kept for RMIA's population.
         table: The whole table's label and classes.
         copies: How near the generated rows come to D_G.
     """
@@ -205,7 +227,7 @@ def tabular_rows(config: TabularConfig) -> TabularRows:
         **{name: getattr(config, name) for name in ("generator", "filter", "bins", "mst_epsilon", "seed")},
         "sizes": asdict(config.sizes),
         "helper_rows": config.helper_rows,
-        "shadows": config.shadows > 0,
+        "shadows": config.offline,
         "rows": load_table(config.dataset, config.label).sha256,
         "code": code_tag(*_GENERATING, __name__),
     }
@@ -224,7 +246,7 @@ def draw_rows(
     """
     table = load_table(config.dataset, config.label)
     parts = split_table(table.rows, config.sizes, config.seed)
-    counts = (config.sizes.members, config.helper_rows, 2 * config.sizes.members if config.shadows else 0)
+    counts = (config.sizes.members, config.helper_rows, 2 * config.sizes.members if config.offline else 0)
 
     def make() -> pd.DataFrame:
         fitted = config.table_generator().fit(parts["generator"])
@@ -254,7 +276,7 @@ def tabular_pools(config: TabularConfig) -> Pools:
     """Targets with and without DP, a null target, two helpers, and their losses on all rows.
 
     Helpers: "synthetic", trained on generated rows, and "real", trained on D_G, each as long as the last
-    target. With shadow models each model gives the columns of `STRONG`, else its loss alone.
+    target. Each model gives the columns of ``config.columns``, as `numbers` does.
     """
     rows = tabular_rows(config)
     whole = {**asdict(config), "rows": rows.table.sha256}
@@ -315,7 +337,7 @@ class _Models:
             targets=None if only_null else train(encoder, members, [*plain, *private]),
             null=train(encoder, rows.parts["null"], [last]),
             helpers=helpers,
-            shadows=_shadows(config, rows, encoder) if config.shadows else None,
+            shadows=_shadows(config, rows, encoder) if config.offline else None,
         )
 
     def named(self) -> dict[str, tuple[Ensemble, int]]:
@@ -328,14 +350,14 @@ class _Models:
         return {**found, "null": (self.null, 0)}
 
     def pool(self, rows: pd.DataFrame, examples: FloatArray) -> Pool:
-        helpers = {name: self._numbers(found, 0, rows) for name, found in self.helpers.items()}
-        targets = {name: self._numbers(*place, rows) for name, place in self.named().items()}
-        return Pool(examples, helpers, targets)
+        seen = None if self.shadows is None else self.shadows.confidences(rows)
 
-    def _numbers(self, models: Ensemble, index: int, rows: pd.DataFrame) -> FloatArray:
-        if self.shadows is None:
-            return losses(self.encoder, models, rows)[:, index : index + 1]
-        return self.shadows.columns(models, index, rows)
+        def of(models: Ensemble, index: int) -> FloatArray:
+            asked = self.config.stronger
+            return numbers(asked, self.encoder, models, index, rows, shadows=self.shadows, seen=seen)
+
+        helpers = {name: of(found, 0) for name, found in self.helpers.items()}
+        return Pool(examples, helpers, {name: of(*place) for name, place in self.named().items()})
 
     def table(self, rows: TabularRows) -> pd.DataFrame:
         found = []

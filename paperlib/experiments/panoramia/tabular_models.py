@@ -3,18 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
-from paperlib.attacks.gradients import gradient_norms
-from paperlib.attacks.shadow import lira_offline, rmia
 from paperlib.core import FloatArray
 from paperlib.experiments.panoramia.tabular_data import RowEncoder
 from paperlib.models import cross_entropy
 from paperlib.training import Ensemble, TrainingConfig, fit_ensemble, noise_for
-
-STRONG = ("loss", "LiRA (offline)", "RMIA", "gradient norm")
-"""The columns of each model where shadow models were asked for; lower means member in all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,57 +74,3 @@ def losses(encoder: RowEncoder, models: Ensemble, rows: pd.DataFrame) -> FloatAr
     """Cross-entropy of each model on each row, shape (n, K)."""
     x, y = encoder(rows)
     return cross_entropy(models.logits(x), y).cpu().numpy().T
-
-
-@dataclass(frozen=True, eq=False)
-class Shadows:
-    """Models trained as a target is, on halves of rows that hold no member.
-
-    Attributes:
-        encoder: How rows become features.
-        models: One ensemble for each shadow.
-        population: Rows of the same kind, which RMIA compares with.
-    """
-
-    encoder: RowEncoder
-    models: tuple[Ensemble, ...]
-    population: pd.DataFrame
-
-    @classmethod
-    def train(
-        cls,
-        encoder: RowEncoder,
-        rows: pd.DataFrame,
-        population: pd.DataFrame,
-        learning: Learning,
-        *,
-        count: int,
-        epochs: int,
-        size: int,
-        seed: int,
-    ) -> "Shadows":
-        """``count`` models, each on its own random ``size`` of ``rows``."""
-        rng = np.random.default_rng(seed)
-        models = []
-        for at in range(count):
-            chosen = rng.permutation(len(rows))[: min(size, len(rows))]
-            config = learning.plain(encoder, epochs, seed + 1 + at)
-            models.append(train(encoder, rows.iloc[chosen], [config]))
-        return cls(encoder, tuple(models), population)
-
-    def columns(self, models: Ensemble, index: int, rows: pd.DataFrame) -> FloatArray:
-        """What `STRONG` names, for model ``index``, shape (n, 4); lower means member."""
-        x, y = self.encoder(rows)
-        z, labels = self.encoder(self.population)
-        margins = -models.margin_losses(x, y)[index]
-        shadow = -np.concatenate([one.margin_losses(x, y) for one in self.models])
-        z_margins = -models.margin_losses(z, labels)[index]
-        z_shadow = -np.concatenate([one.margin_losses(z, labels) for one in self.models])
-        probabilities = [1 / (1 + np.exp(-values)) for values in (margins, shadow, z_margins, z_shadow)]
-        columns = [
-            cross_entropy(models.logits(x)[index], y).cpu().numpy(),
-            -lira_offline(margins, shadow, fixed_variance=len(self.models) < 16),
-            -rmia(*probabilities),
-            gradient_norms(models.model(index), x, y),
-        ]
-        return np.stack(columns, axis=1)

@@ -1,4 +1,4 @@
-"""The tables and verdicts of PANORAMIA on tables: Table 6, Figures 10 and 12, stronger attacks."""
+"""The tables and verdicts of PANORAMIA on tables: Table 6, Figures 10 and 12."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,12 +9,12 @@ import pandas as pd
 from scipy.special import stdtrit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from paperlib.core import FloatArray, MembershipScores
+from paperlib.core import FloatArray
 from paperlib.experiments.panoramia.audits import FORMS, AuditConfig, Audits, audit_pools
-from paperlib.experiments.panoramia.pools import Pool, Pools
+from paperlib.experiments.panoramia.pools import Pools
 from paperlib.experiments.panoramia.results import NEAR_ZERO, precise_at_low_recall, with_headlines
 from paperlib.experiments.panoramia.tabular import TabularConfig, tabular_pools, tabular_rows
-from paperlib.experiments.panoramia.tabular_models import STRONG
+from paperlib.experiments.panoramia.tabular_strong import only_columns
 from paperlib.report import paper_table
 
 
@@ -85,13 +85,13 @@ def run_tabular(
     """Audit all targets of several pools.
 
     Args:
-        configs: One for each pools; those with shadow models are audited on losses here all the same.
+        configs: One for each pools; those with stronger attacks are audited on losses here all the same.
         audit: How; its seed is moved on for each pools.
         forms: Of "helpers" and "paper". Audits with real non-members are run for the first only.
     """
     tables, audits, found = [], {}, {}
     for config in configs:
-        pools = only_columns(tabular_pools(config), "loss")
+        pools = only_columns(tabular_pools(config), config.columns, ("loss",))
         found[config.label, config.seed] = pools
         for at, form in enumerate(forms):
             kinds = ("panoramia", "rm_rn", "o1") if at == 0 else ("panoramia",)
@@ -101,91 +101,6 @@ def run_tabular(
             audits[config.label, config.seed, form] = one
             tables.append(one.table.assign(label=config.label, pools=config.seed))
     return TabularResults(pd.concat(tables, ignore_index=True), audits, found)
-
-
-def only_columns(pools: Pools, *names: str) -> Pools:
-    """The same pools with some of the columns of `STRONG` for every model.
-
-    Raises:
-        ValueError: A column that is not there: these pools were made without shadow models.
-    """
-    places = [STRONG.index(name) for name in names]
-    width = next(iter(pools.members.targets.values())).shape[1]
-    if max(places) >= width:
-        raise ValueError(
-            f"names: expected some of {', '.join(STRONG[:width])}, got {', '.join(names)}; "
-            "make the pools with shadow models"
-        )
-
-    def narrow(pool: Pool) -> Pool:
-        helpers, kept = (
-            {name: values[:, places] for name, values in given.items()}
-            for given in (pool.helpers, pool.targets)
-        )
-        return Pool(pool.examples, helpers, kept)
-
-    others = None if pools.nonmembers is None else narrow(pools.nonmembers)
-    return replace(
-        pools,
-        members=narrow(pools.members),
-        generated=narrow(pools.generated),
-        nonmembers=others,
-        key=pools.key and f"{pools.key} {' '.join(names)}",
-    )
-
-
-def strong_attacks(pools: Pools, audit: AuditConfig, *, names: Sequence[str]) -> pd.DataFrame:
-    """The loss, LiRA, RMIA and the gradient norm side by side, and all together.
-
-    Args:
-        pools: Made with shadow models.
-        audit: How eps-tilde is measured; attack and baseline see the row and this number, the baseline from
-            its helpers.
-        names: Targets.
-
-    Returns:
-        One row per target and attack: auc_real (the number alone, members against real non-members),
-        auc_generated (against generated rows), helper_auc (the same of the synthetic helper), c_lb,
-        c_plus_eps_lb, eps_tilde (means over games; nats).
-    """
-    rows = []
-    for attack in (*STRONG, "all"):
-        chosen = STRONG if attack == "all" else (attack,)
-        narrowed = only_columns(pools, *chosen)
-        summary = audit_pools(narrowed, audit, targets=names, audits=["panoramia"]).summary()
-        summary = summary[summary["search"] == audit.searches[0]].set_index("target")
-        for name in names:
-            alone = {} if attack == "all" else _alone(narrowed, name)
-            found = summary.loc[name]
-            rows.append(
-                {
-                    "target": name,
-                    "attack": attack,
-                    **alone,
-                    "c_lb": found["c_lb"],
-                    "c_plus_eps_lb": found["c_plus_eps_lb"],
-                    "eps_tilde": found["value"],
-                }
-            )
-    return pd.DataFrame(rows).sort_values("target", key=_in_order(names), kind="stable", ignore_index=True)
-
-
-def _alone(pools: Pools, name: str) -> dict[str, float]:
-    members = pools.members
-    found = {"auc_generated": _auc(members.targets[name], pools.generated.targets[name])}
-    found["helper_auc"] = _auc(members.helpers["synthetic"], pools.generated.helpers["synthetic"])
-    if pools.nonmembers is not None:
-        found = {"auc_real": _auc(members.targets[name], pools.nonmembers.targets[name]), **found}
-    return found
-
-
-def _auc(member: FloatArray, other: FloatArray) -> float:
-    return MembershipScores(member[:, 0], other[:, 0], higher_means_member=False).auc()
-
-
-def _in_order(names: Sequence[str]):
-    places = {name: at for at, name in enumerate(names)}
-    return lambda column: column.map(places)
 
 
 def extreme_values(

@@ -1,0 +1,176 @@
+"""The numbers of stronger attacks on rows: shadow models, and what they, losses and gradients say."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from paperlib.attacks.gradients import gradient_norms
+from paperlib.attacks.shadow import lira_offline, lira_online, rmia
+from paperlib.core import FloatArray
+from paperlib.experiments.panoramia.tabular_data import RowEncoder
+from paperlib.experiments.panoramia.tabular_models import Learning, train
+from paperlib.models import cross_entropy
+from paperlib.training import Ensemble
+
+STRONGER: Mapping[str, str] = {
+    "lira_offline": "LiRA (offline)",
+    "lira_online": "LiRA (online)",
+    "rmia": "RMIA",
+    "gradient_norm": "gradient norm",
+}
+"""Stronger attacks, and what tables call them."""
+OFFLINE = ("lira_offline", "rmia")
+"""Those whose shadow models were trained without the audited rows."""
+_MANY = 16  # shadow models from which each row has a variance of its own
+
+
+@dataclass(frozen=True, eq=False)
+class Shadows:
+    """Models trained as a target is, on halves of rows that hold no audited row.
+
+    Attributes:
+        encoder: How rows become features.
+        models: One ensemble for each shadow.
+        population: Rows of the same kind, which RMIA compares with.
+    """
+
+    encoder: RowEncoder
+    models: tuple[Ensemble, ...]
+    population: pd.DataFrame
+
+    @classmethod
+    def train(
+        cls,
+        encoder: RowEncoder,
+        rows: pd.DataFrame,
+        population: pd.DataFrame,
+        learning: Learning,
+        *,
+        count: int,
+        epochs: int,
+        size: int,
+        seed: int,
+    ) -> "Shadows":
+        """``count`` models, each on its own random ``size`` of ``rows``."""
+        rng = np.random.default_rng(seed)
+        models = []
+        for at in range(count):
+            chosen = rng.permutation(len(rows))[: min(size, len(rows))]
+            config = learning.plain(encoder, epochs, seed + 1 + at)
+            models.append(train(encoder, rows.iloc[chosen], [config]))
+        return cls(encoder, tuple(models), population)
+
+    def confidences(self, rows: pd.DataFrame) -> FloatArray:
+        """Log-odds that each shadow gives the label of each row, shape (K, n)."""
+        return np.concatenate([log_odds(self.encoder, one, rows) for one in self.models])
+
+    @cached_property
+    def of_population(self) -> FloatArray:
+        """The same of the population, shape (K, m)."""
+        return self.confidences(self.population)
+
+
+def log_odds(encoder: RowEncoder, models: Ensemble, rows: pd.DataFrame) -> FloatArray:
+    """Log-odds log(p / (1 - p)) that each model gives the label of each row, shape (K, n)."""
+    return -models.margin_losses(*encoder(rows))
+
+
+def numbers(
+    names: Sequence[str],
+    encoder: RowEncoder,
+    models: Ensemble,
+    index: int,
+    rows: pd.DataFrame,
+    *,
+    shadows: Shadows | None = None,
+    seen: FloatArray | None = None,
+) -> FloatArray:
+    """The loss of one model on rows, and the number of each stronger attack; lower means member in all.
+
+    Args:
+        names: Of `STRONGER`. In the place of "lira_online" stands minus the log-odds: its shadow models
+            belong to one game (`play_online`).
+        encoder: How rows become features.
+        models: The model's ensemble.
+        index: Its place there.
+        rows: What it is asked about.
+        shadows: Needed for the names of `OFFLINE`.
+        seen: What `Shadows.confidences` gives for the rows, needed with them.
+
+    Returns:
+        Shape (n, 1 + names).
+
+    Raises:
+        ValueError: Shadow models that are missing.
+    """
+    x, y = encoder(rows)
+    found = [cross_entropy(models.logits(x)[index], y).cpu().numpy()]
+    confidence = log_odds(encoder, models, rows)[index]
+    for name in names:
+        if name == "gradient_norm":
+            found.append(gradient_norms(models.model(index), x, y))
+        elif name == "lira_online":
+            found.append(-confidence)
+        elif shadows is None or seen is None:
+            raise ValueError(f"shadows: {name} needs shadow models and what they give for the rows")
+        elif name == "lira_offline":
+            found.append(-lira_offline(confidence, seen, fixed_variance=len(seen) < _MANY))
+        else:
+            population = log_odds(encoder, models, shadows.population)[index]
+            found.append(-rmia(*map(expit, (confidence, seen, population, shadows.of_population))))
+    return np.stack(found, axis=1)
+
+
+def online_shadows(
+    encoder: RowEncoder, rows: pd.DataFrame, learning: Learning, *, count: int, epochs: int, seed: int
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Shadow models in pairs, one on a random half of the rows and one on the other half.
+
+    Every row is in half of the models, whatever it is. Who of the rows is a member is not asked.
+
+    Args:
+        encoder: How rows become features.
+        rows: The audited rows.
+        learning: How models learn.
+        count: Shadow models, even, 4 or more.
+        epochs: Of each.
+        seed: Of halves and models.
+
+    Returns:
+        Log-odds, shape (count, n), and which model was trained on which row, same shape.
+
+    Raises:
+        ValueError: An odd count, or fewer than 4.
+    """
+    if count < 4 or count % 2:
+        raise ValueError(f"shadows: expected an even number, 4 or more, for LiRA (online), got {count}")
+    rng = np.random.default_rng(seed)
+    included = np.empty((count, len(rows)), bool)
+    found = []
+    for at in range(count):
+        half = rng.permutation(len(rows)) < len(rows) // 2
+        included[at] = ~included[at - 1] if at % 2 else half
+        config = learning.plain(encoder, epochs, seed + 1 + at)
+        model = train(encoder, rows[included[at]], [config])
+        found.append(log_odds(encoder, model, rows))
+    return np.concatenate(found), included
+
+
+def play_online(confidence: FloatArray, shadows: FloatArray, included: NDArray[np.bool_]) -> FloatArray:
+    """LiRA (online) of one model; one variance for all rows where shadow models are few. Lower means member.
+
+    Args:
+        confidence: Log-odds of the model, shape (n,).
+        shadows: Of the shadow models, shape (K, n).
+        included: Which were trained on which row, shape (K, n).
+
+    >>> shadows = [[0.0], [2.0], [4.0], [6.0]]
+    >>> play_online([6.0], shadows, [[0], [0], [1], [1]]).round(1).tolist()
+    [-6.0]
+    """
+    return -lira_online(confidence, shadows, included, fixed_variance=len(shadows) < 2 * _MANY)

@@ -1,0 +1,239 @@
+"""Stronger attacks on tables: each number against its paper's formula, and who may see what."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy.stats import norm
+
+from paperlib.experiments.panoramia import tabular, tabular_strong
+from paperlib.experiments.panoramia.audits import audit_pools
+from paperlib.experiments.panoramia.tabular import build_pools, draw_rows, tabular_audit, tabular_config
+from paperlib.experiments.panoramia.tabular_data import RowEncoder
+from paperlib.experiments.panoramia.tabular_models import Learning, train
+from paperlib.experiments.panoramia.tabular_shadows import (
+    STRONGER,
+    Shadows,
+    log_odds,
+    numbers,
+    online_shadows,
+    play_online,
+)
+from paperlib.experiments.panoramia.tabular_strong import game_pools, only_columns, shown_rows, strong_attacks
+
+CONFIG = tabular_config(
+    "smoke",
+    dp_epsilons=(),
+    epochs=(60,),
+    stronger=tuple(STRONGER),
+    shadows=4,
+    learning=Learning(hidden=(64,), batch_size=100, learning_rate=1e-2),
+)
+AUDIT = tabular_audit("smoke")
+TRAINED = "MLP, 60 epochs"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+        yield
+
+
+class World:
+    """A target and three shadow models on 40 rows, and slow numbers from their probabilities."""
+
+    def __init__(self):
+        rows = draw_rows(CONFIG)
+        self.rows, self.population = rows.parts["members"][:40], rows.spare[:30]
+        self.encoder = RowEncoder.fit(rows.parts["generator"], rows.table.label, rows.table.classes)
+        self.target = train(self.encoder, self.rows, [CONFIG.learning.plain(self.encoder, 8, 1)])
+        known = rows.parts["generator"]
+        self.shadows = Shadows.train(
+            self.encoder, known, self.population, CONFIG.learning, count=3, epochs=8, size=90, seed=5
+        )
+
+    def numbers(self, *names):
+        seen = self.shadows.confidences(self.rows)
+        return numbers(names, self.encoder, self.target, 0, self.rows, shadows=self.shadows, seen=seen)
+
+    def chance(self, models, rows):
+        """Probability of the label of each row, in double precision."""
+        x, y = self.encoder(rows)
+        logits = models.logits(x)[0].double()
+        return torch.softmax(logits, dim=1)[torch.arange(len(y)), torch.as_tensor(y)].numpy()
+
+    def logits(self, rows):
+        return np.array([np.log(p / (1 - p)) for p in (self.chance(m, rows) for m in self.shadows.models)])
+
+
+@pytest.fixture(scope="module")
+def world():
+    return World()
+
+
+def test_the_loss_comes_first_and_the_order_is_the_asked_one(world):
+    found = world.numbers("gradient_norm", "lira_online")
+    p = world.chance(world.target, world.rows)
+    np.testing.assert_allclose(found[:, 0], -np.log(p), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found[:, 2], -np.log(p / (1 - p)), rtol=1e-3, atol=1e-4)
+    assert found.shape == (40, 3)
+
+
+def test_lira_offline_is_the_distance_above_the_shadows(world):
+    """Carlini et al. (2022), equation 4, one variance for all rows: there are three shadow models."""
+    p, out = world.chance(world.target, world.rows), world.logits(world.rows)
+    spread = np.sqrt(np.mean([out[:, i].var(ddof=1) for i in range(40)]))
+    slow = [norm.cdf(np.log(p[i] / (1 - p[i])), out[:, i].mean(), spread) for i in range(40)]
+    found = -world.numbers("lira_offline")[:, 1]
+    np.testing.assert_allclose(norm.cdf(found), slow, rtol=1e-3, atol=1e-5)
+
+
+def test_rmia_is_the_share_of_the_population_that_is_beaten(world):
+    """Zarifzadeh et al. (2024), equations 2, 3, 9 and 10, with a = 0.3 and gamma = 1."""
+    models = world.shadows.models
+
+    def ratios(rows, slope):
+        mean = np.mean([world.chance(one, rows) for one in models], axis=0)
+        return world.chance(world.target, rows) / (0.5 * ((1 + slope) * mean + 1 - slope))
+
+    population = ratios(world.population, 1.0)
+    slow = [np.mean([ratio / other >= 1 for other in population]) for ratio in ratios(world.rows, 0.3)]
+    np.testing.assert_allclose(-world.numbers("rmia")[:, 1], slow)
+
+
+def test_gradient_norm_is_that_of_one_row_at_a_time(world):
+    x, y = world.encoder(world.rows)
+    module, slow = world.target.model(0), []
+    for row, label in zip(torch.as_tensor(x), torch.as_tensor(y), strict=True):
+        module.zero_grad()
+        torch.nn.functional.cross_entropy(module(row[None]), label[None]).backward()
+        slow.append(float(torch.cat([p.grad.flatten() for p in module.parameters()]).norm()))
+    np.testing.assert_allclose(world.numbers("gradient_norm")[:, 1], slow, rtol=1e-4)
+
+
+def test_lira_online_is_the_ratio_of_two_normals(world):
+    """Carlini et al. (2022), Algorithm 1, one variance for all rows with and one for all without."""
+    shadows, included = online_shadows(world.encoder, world.rows, CONFIG.learning, count=4, epochs=8, seed=3)
+    target = log_odds(world.encoder, world.target, world.rows)[0]
+    spread = {
+        flag: np.sqrt(np.mean([shadows[included[:, i] == flag, i].var(ddof=1) for i in range(40)]))
+        for flag in (True, False)
+    }
+    slow = [
+        norm.logpdf(target[i], shadows[included[:, i], i].mean(), spread[True])
+        - norm.logpdf(target[i], shadows[~included[:, i], i].mean(), spread[False])
+        for i in range(40)
+    ]
+    np.testing.assert_allclose(-play_online(target, shadows, included), slow, rtol=1e-6)
+
+
+def test_online_shadows_learn_each_row_in_half_of_the_models(world):
+    shadows, included = online_shadows(world.encoder, world.rows, CONFIG.learning, count=4, epochs=60, seed=3)
+    assert (included.sum(axis=0) == 2).all()
+    assert (included.sum(axis=1) == 20).all()
+    gap = shadows[included].mean() - shadows[~included].mean()
+    turned = np.roll(included, 7, axis=1)  # the wrong rows
+    assert gap > 1
+    assert gap > shadows[turned].mean() - shadows[~turned].mean() + 1
+    with pytest.raises(ValueError, match="even number, 4 or more"):
+        online_shadows(world.encoder, world.rows, CONFIG.learning, count=2, epochs=1, seed=0)
+
+
+def test_attacks_without_their_shadow_models_are_refused(world):
+    with pytest.raises(ValueError, match="shadows: rmia needs shadow models"):
+        numbers(("rmia",), world.encoder, world.target, 0, world.rows)
+
+
+def test_a_gradient_norm_needs_no_shadow_model(monkeypatch):
+    monkeypatch.setattr(Shadows, "train", None)
+    monkeypatch.setattr(tabular_strong, "online_shadows", None)
+    config = replace(CONFIG, stronger=("gradient_norm",), epochs=(1,))
+    assert not len(draw_rows(config).spare)
+    assert build_pools(config).members.targets["null"].shape == (300, 2)
+
+
+def test_offline_shadows_see_no_audited_row(monkeypatch):
+    seen = []
+    monkeypatch.setattr(tabular.Shadows, "train", lambda encoder, rows, *rest, **how: seen.append(rows))
+    rows = draw_rows(CONFIG)
+    encoder = RowEncoder.fit(rows.parts["generator"], rows.table.label, rows.table.classes)
+    tabular._shadows(CONFIG, rows, encoder)
+    real, made = seen[0][: len(rows.parts["generator"])], seen[0][len(rows.parts["generator"]) :]
+    pd.testing.assert_frame_equal(made.reset_index(drop=True), rows.spare[: len(made)])
+    learned = set(map(tuple, real.to_numpy()))  # a generated row may equal a real one by chance
+    for part in ("members", "nonmembers", "null"):
+        assert not learned & set(map(tuple, rows.parts[part].to_numpy()))
+
+
+def test_online_shadows_see_no_row_that_the_game_leaves_out(monkeypatch):
+    """Whatever the numbers of rows that are not shown, the game ends alike; those shown matter."""
+    pools, shown = game_pools(CONFIG, AUDIT, 7)
+    assert sum(map(len, shown)) == AUDIT.train + AUDIT.validation + AUDIT.test
+    once = replace(AUDIT, repeats=1, seed=7)
+    place = CONFIG.columns.index("lira_online")
+    hidden = np.setdiff1d(np.arange(300), shown[0])
+
+    def bounds(poisoned):
+        members = pools.members
+        targets = {name: values.copy() for name, values in members.targets.items()}
+        targets[TRAINED][poisoned, place] = 1e6
+        poisoned_pools = replace(pools, members=replace(members, targets=targets), key="")
+        narrowed = only_columns(poisoned_pools, CONFIG.columns, ("lira_online",))
+        judged = audit_pools(narrowed, once, targets=[TRAINED], audits=["panoramia"]).judged
+        return judged[0].attack
+
+    np.testing.assert_array_equal(bounds(hidden), bounds([]))
+    assert (bounds(shown[0][:50]) != bounds([])).any()
+    learned = []
+    monkeypatch.setattr(
+        tabular_strong,
+        "online_shadows",
+        lambda encoder, rows, *rest, **how: (learned.append(rows), (np.zeros((4, 1)),) * 2)[1],
+    )
+    rows = draw_rows(CONFIG)
+    tabular_strong._trained(CONFIG, rows, shown, 7)
+    left_out = set(map(tuple, rows.parts["members"].iloc[hidden].to_numpy()))
+    real, made = learned[0][: len(shown[0])], learned[0][len(shown[0]) :]
+    assert not left_out & set(map(tuple, real.to_numpy()))  # a generated row may equal a real one by chance
+    pd.testing.assert_frame_equal(
+        made.reset_index(drop=True), rows.generated.iloc[shown[1]].reset_index(drop=True)
+    )
+
+
+def test_shown_rows_differ_by_game():
+    first, again, other = (shown_rows(300, 300, AUDIT, seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first[0], again[0])
+    assert first[0].tolist() != other[0].tolist()
+
+
+def test_every_attack_has_a_row_for_the_target_and_for_the_null():
+    table = strong_attacks(CONFIG, AUDIT, names=[TRAINED, "null"])
+    assert table["target"].tolist() == [TRAINED] * 6 + ["null"] * 6
+    assert table["attack"].tolist() == ["loss", *STRONGER.values(), "all"] * 2
+    pools, shown = game_pools(CONFIG, AUDIT, AUDIT.seed)
+    place = CONFIG.columns.index("lira_online")
+    for attack, column, others, rows in (
+        ("loss", "auc_real", pools.nonmembers, (slice(None), slice(None))),
+        ("LiRA (online)", "auc_generated", pools.generated, shown),
+    ):
+        at = place if attack != "loss" else 0
+        member = pools.members.targets["null"][rows[0], at]
+        assert others is not None
+        other = others.targets["null"][rows[1], at]
+        wins = (member[:, None] < other).mean() + (member[:, None] == other).mean() / 2
+        found = table[(table["attack"] == attack) & (table["target"] == "null")].iloc[0]
+        assert found[column] == pytest.approx(wins)
+    assert table.loc[table["attack"] == "LiRA (online)", "auc_real"].isna().all()
+    online = table[(table["attack"] == "LiRA (online)")].set_index("target")["auc_generated"]
+    assert online[TRAINED] > 0.6 > online["null"]
+
+
+def test_columns_are_kept_by_name():
+    pools = build_pools(replace(CONFIG, stronger=("gradient_norm",), epochs=(1,)))
+    narrowed = only_columns(pools, ("loss", "gradient_norm"), ("gradient_norm", "loss"))
+    np.testing.assert_array_equal(narrowed.members.targets["null"], pools.members.targets["null"][:, [1, 0]])
+    with pytest.raises(ValueError, match="names: expected some of loss, gradient_norm, got rmia"):
+        only_columns(pools, ("loss", "gradient_norm"), ("rmia",))
