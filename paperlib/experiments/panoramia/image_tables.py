@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,18 +11,16 @@ import pandas as pd
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.experiments.panoramia.audits import (
     AuditConfig,
-    Audits,
     audit_pools,
     baseline_by_helper,
     over_training_size,
 )
 from paperlib.experiments.panoramia.image_models import ImageTarget
 from paperlib.experiments.panoramia.pools import Pools
+from paperlib.experiments.panoramia.results import NEAR_ZERO, FormResults
+from paperlib.experiments.panoramia.results import table_three as all_bounds
 from paperlib.models.images import ARCHITECTURES
 from paperlib.report import paper_table
-
-NEAR_ZERO = 0.1
-"""An eps-tilde up to this counts as 0 in verdicts, nats."""
 
 NOTABLE_AUC = 0.53
 """An AUC up to this counts as chance: about three standard errors over a few games of a thousand examples."""
@@ -78,58 +76,15 @@ def parse_targets(words: Sequence[str], **settings: Any) -> tuple[ImageTarget, .
     return tuple(found)
 
 
-@dataclass(frozen=True, eq=False)
-class ImageResults:
-    """Audits of all targets in both forms.
-
-    Attributes:
-        pools: What was audited.
-        forms: "helpers" and "paper" to their audits; those with real non-members are in "helpers".
-    """
-
-    pools: Pools
-    forms: Mapping[str, Audits]
-
-    @property
-    def search(self) -> str:
-        """The first way to pay for the search over recall: what verdicts are about."""
-        return self.forms["helpers"].config.searches[0]
-
-    @property
-    def summary(self) -> pd.DataFrame:
-        """Means over games, one row per target, audit, form and search; see `Audits.summary`."""
-        return pd.concat([audits.summary() for audits in self.forms.values()], ignore_index=True)
-
-    def one(self, target: str, audit: str = "panoramia", *, form: str = "helpers") -> pd.Series:
-        """The row of a target by the first search."""
-        found = self.forms[form].summary()
-        chosen = (found["target"] == target) & (found["audit"] == audit) & (found["search"] == self.search)
-        return found[chosen].iloc[0]
-
-    def value(self, target: str, audit: str = "panoramia", *, form: str = "helpers") -> float:
-        """Mean eps-tilde, or epsilon, of a target by the first search."""
-        return float(self.one(target, audit, form=form)["value"])
-
-    @property
-    def trained(self) -> list[str]:
-        """Targets that learned the members."""
-        return list(self.pools.table.loc[~self.pools.table["null"], "target"])
-
-    @property
-    def null(self) -> list[str]:
-        """Targets that never saw the members."""
-        return list(self.pools.table.loc[self.pools.table["null"], "target"])
-
-    @property
-    def series(self) -> list[str]:
-        """The first architecture's targets by epochs: over-training."""
-        table = self.pools.table[~self.pools.table["null"]].sort_values("epochs", kind="stable")
-        first = self.pools.table[~self.pools.table["null"]].iloc[0]
-        same = (table["architecture"] == first["architecture"]) & (table["width"] == first["width"])
-        return list(table.loc[same, "target"])
+def series(results: FormResults) -> list[str]:
+    """The first architecture's targets by epochs: over-training."""
+    table = results.pools.table[~results.pools.table["null"]].sort_values("epochs", kind="stable")
+    first = results.pools.table[~results.pools.table["null"]].iloc[0]
+    same = (table["architecture"] == first["architecture"]) & (table["width"] == first["width"])
+    return list(table.loc[same, "target"])
 
 
-def run_images(pools: Pools, audit: AuditConfig) -> ImageResults:
+def run_images(pools: Pools, audit: AuditConfig) -> FormResults:
     """Audit all targets in the form "helpers" with all three audits, and in the paper's form.
 
     Raises:
@@ -139,7 +94,7 @@ def run_images(pools: Pools, audit: AuditConfig) -> ImageResults:
         raise ValueError("nonmembers: expected real ones, which RM;RN and O(1) need, got none")
     helpers = audit_pools(pools, replace(audit, form="helpers"))
     paper = audit_pools(pools, replace(audit, form="paper"), audits=["panoramia"])
-    return ImageResults(pools, {"helpers": helpers, "paper": paper})
+    return FormResults(pools, {"helpers": helpers, "paper": paper})
 
 
 def table_one(pools: Pools) -> pd.DataFrame:
@@ -162,27 +117,12 @@ def table_one(pools: Pools) -> pd.DataFrame:
     return pd.concat([ours, paper], ignore_index=True)
 
 
-def table_three(results: ImageResults) -> pd.DataFrame:
-    """Our targets, then the paper's models of pictures: every bound of the first search."""
-    rows: list[dict[str, object]] = []
-    for target, null in results.pools.table[["target", "null"]].itertuples(index=False):
-        row: dict[str, object] = {"source": "ours", "target": target, "null": null}
-        for form in results.forms:
-            one = results.one(target, form=form)
-            row |= {
-                f"c_lb ({form} form)": one["c_lb"],
-                f"c+eps_lb ({form} form)": one["c_plus_eps_lb"],
-                f"eps~ ({form} form)": one["value"],
-                f"± ({form} form)": one["value_sd"],
-            }
-        for audit in ("rm_rn", "o1"):
-            one = results.one(target, audit)
-            row |= {audit: one["value"], f"± {audit}": one["value_sd"]}
-        rows.append(row)
-    return pd.concat([pd.DataFrame(rows), _printed_three()], ignore_index=True)
+def table_three(results: FormResults) -> pd.DataFrame:
+    """Our targets, then the paper's models of pictures without DP; see `results.table_three`."""
+    return all_bounds(results, models="base_model != 'GPT-2' and base_model != 'ResNet18'")
 
 
-def searches(results: ImageResults) -> pd.DataFrame:
+def searches(results: FormResults) -> pd.DataFrame:
     """All audits by form and by how the search over recall is paid for: bounds, deviations, AUCs."""
     columns = ["target", "audit", "form", "search", "c_lb", "c_plus_eps_lb", "value", "value_sd", "value_t"]
     found = results.summary
@@ -190,31 +130,7 @@ def searches(results: ImageResults) -> pd.DataFrame:
     return found.loc[~grid, [*columns, "baseline_auc", "mia_auc"]].reset_index(drop=True)
 
 
-def _printed_three() -> pd.DataFrame:
-    printed = paper_table("panoramia_table03").query("base_model != 'GPT-2' and base_model != 'ResNet18'")
-    rows = []
-    for name, group in printed.groupby("target_model", sort=False):
-        by = group.set_index("audit")
-        own = by.loc["panoramia"]
-        rows.append(
-            {
-                "source": "paper",
-                "target": name,
-                "null": False,
-                "c_lb (paper form)": own["c_lb"],
-                "c+eps_lb (paper form)": own["c_plus_eps_lb"],
-                "eps~ (paper form)": own["eps_tilde"],
-                "± (paper form)": own["eps_tilde_pm"],
-                "rm_rn": by.loc["panoramia_rm_rn", "eps"],
-                "± rm_rn": by.loc["panoramia_rm_rn", "eps_pm"],
-                "o1": by.loc["o1_rm_rn", "eps"],
-                "± o1": by.loc["o1_rm_rn", "eps_pm"],
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def above_real(results: ImageResults) -> str:
+def above_real(results: FormResults) -> str:
     """Which targets' eps-tilde lies above RM;RN, and what is behind it, in words with numbers."""
     null = max((results.value(name) for name in results.null), default=0.0)
     found, easier = [], []
@@ -309,7 +225,7 @@ def training_sizes(pools: Pools, audit: AuditConfig, sizes: Sequence[int], *, ta
     return found[found["search"] == audit.searches[0]]
 
 
-def model_sizes(results: ImageResults) -> pd.DataFrame:
+def model_sizes(results: FormResults) -> pd.DataFrame:
     """Targets of one number of epochs by size: parameters, eps-tilde, RM;RN and O(1) (Figure 15)."""
     table = results.pools.table[~results.pools.table["null"]]
     rows = []
@@ -338,7 +254,7 @@ def loss_groups(pools: Pools, names: Sequence[str]) -> dict[str, dict[str, Float
     }
 
 
-def quality_table(quality: Mapping[str, float], results: ImageResults) -> pd.DataFrame:
+def quality_table(quality: Mapping[str, float], results: FormResults) -> pd.DataFrame:
     """How good the generator is, in a few numbers: what, value."""
     first = results.one(results.trained[0])
     rows = {
@@ -354,7 +270,7 @@ def quality_table(quality: Mapping[str, float], results: ImageResults) -> pd.Dat
     return pd.DataFrame({"what": list(rows), "value": list(rows.values())})
 
 
-def whole_table(results: ImageResults, quality: Mapping[str, float]) -> pd.DataFrame:
+def whole_table(results: FormResults, quality: Mapping[str, float]) -> pd.DataFrame:
     """Everything of a run in one table, to be kept beside other runs: one row per target.
 
     Returns:
@@ -372,12 +288,6 @@ def whole_table(results: ImageResults, quality: Mapping[str, float]) -> pd.DataF
     return table.assign(games=int(found["games"].max()), **quality).reset_index()
 
 
-def low_recall(curves: pd.DataFrame, recall: float = 0.1) -> pd.Series:
-    """Precision of "mia" and "baseline" where recall first reaches this, mean over games."""
-    reached = curves[curves["recall"] >= recall]
-    return reached.groupby(["test", "seed"])["precision"].first().groupby("test").mean()
-
-
 def best_recall(curves: pd.DataFrame) -> float:
     """Recall at which the attack's bound is largest, mean over games."""
     own = curves[curves["test"] == "mia"].reset_index(drop=True)
@@ -389,8 +299,3 @@ def rises_then_flattens(means: pd.Series) -> bool:
     middle = means.iloc[len(means) // 2]
     rise = middle - means.iloc[0], means.iloc[-1] - middle
     return bool(means.iloc[-1] > means.iloc[0] and rise[1] <= rise[0])
-
-
-def is_ordered(values: Sequence[float]) -> bool:
-    """Whether no value lies below the one before by more than what counts as 0."""
-    return bool(np.all(np.diff(values) >= -NEAR_ZERO) and values[-1] > values[0])

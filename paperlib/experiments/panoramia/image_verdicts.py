@@ -6,17 +6,21 @@ from typing import Any
 import pandas as pd
 
 from paperlib.experiments.panoramia.image_tables import (
-    NEAR_ZERO,
-    ImageResults,
     above_real,
     best_recall,
-    is_ordered,
     loss_groups,
-    low_recall,
     model_sizes,
     rises_then_flattens,
+    series,
 )
-from paperlib.report import targets
+from paperlib.experiments.panoramia.results import (
+    FormResults,
+    grows_with_test,
+    is_ordered,
+    judged_order,
+    precise_at_low_recall,
+    with_headlines,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +35,7 @@ class Evidence:
         quality: Of the generator.
     """
 
-    results: ImageResults
+    results: FormResults
     helpers: pd.DataFrame
     train_sizes: pd.DataFrame
     test_sizes: pd.DataFrame
@@ -44,21 +48,12 @@ def verdicts(evidence: Evidence) -> list[dict[str, Any]]:
         _table_one, _table_two, _table_three, _table_five, _figure_two, _figure_three, _figure_four,
         _figure_six, _figure_seven, _figure_ten, _figure_eleven, _figure_thirteen, _figure_fifteen,
     )  # fmt: skip
-    printed = targets().set_index("id")["headline"]
     rows = [judge(evidence) for judge in judges]
-    return [
-        {
-            "note": "",
-            **row,
-            "target": f"panoramia-{row['target']}",
-            "paper": printed[f"panoramia-{row['target']}"],
-        }
-        for row in rows
-    ]
+    return with_headlines([{**row, "target": f"panoramia-{row['target']}"} for row in rows])
 
 
 def _table_one(evidence: Evidence) -> dict[str, Any]:
-    table = evidence.results.pools.table.set_index("target").loc[evidence.results.series]
+    table = evidence.results.pools.table.set_index("target").loc[series(evidence.results)]
     test, gap = 100 * table["test_metric"], 100 * (table["train_metric"] - table["test_metric"])
     return {
         "target": "table-01",
@@ -96,27 +91,16 @@ def _table_five(evidence: Evidence) -> dict[str, Any]:
 
 def _table_three(evidence: Evidence) -> dict[str, Any]:
     results = evidence.results
-    names = results.series
-    own, real, grid = (
-        [results.value(name, audit) for name in names] for audit in ("panoramia", "rm_rn", "o1")
-    )
-    grows = is_ordered(own)
-    below = all(a <= b + NEAR_ZERO for a, b in zip(own, real, strict=True))
-    ordered = all(a <= b + NEAR_ZERO for a, b in zip(real, grid, strict=True))
+    wrong, ours = judged_order(results, series(results), form="helpers")
     null = max(
         (results.value(name, form=form) for name in results.null for form in results.forms), default=0.0
     )
-    said = f"Null target: at most {null:.2f} in either form. {above_real(results)}"
-    if not ordered:
-        said += " RM;RN lies above O(1) where its attack sees the helpers, and O(1) the target's loss alone."
+    said = f"{'; '.join(wrong)}. " if wrong else ""
     return {
         "target": "table-03",
-        "holds": grows and below and ordered,
-        "ours": "; ".join(
-            f"{name}: eps~ {a:.2f}, RM;RN {b:.2f}, O(1) {c:.2f}"
-            for name, a, b, c in zip(names, own, real, grid, strict=True)
-        ),
-        "note": f"Pictures. {said}",
+        "holds": not wrong,
+        "ours": ours,
+        "note": f"Pictures. {said}Null target: at most {null:.2f} in either form. {above_real(results)}",
     }
 
 
@@ -145,13 +129,9 @@ def _size_verdict(target: str, name: str, means: pd.Series) -> dict[str, Any]:
 
 
 def _figure_three(evidence: Evidence) -> dict[str, Any]:
-    name = evidence.results.series[-1]
-    low = low_recall(evidence.results.forms["helpers"].curves(target=name))
-    return {
-        "target": "figure-03",
-        "holds": bool(low["mia"] > low["baseline"]),
-        "ours": f"{name}: precision at recall 0.1 {low['mia']:.2f}, baseline {low['baseline']:.2f}",
-    }
+    name = series(evidence.results)[-1]
+    curves = evidence.results.forms["helpers"].curves(target=name)
+    return {"target": "figure-03", **precise_at_low_recall(curves, name)}
 
 
 def _figure_ten(evidence: Evidence) -> dict[str, Any]:
@@ -159,7 +139,7 @@ def _figure_ten(evidence: Evidence) -> dict[str, Any]:
 
 
 def _figure_four(evidence: Evidence) -> dict[str, Any]:
-    name = evidence.results.series[-1]
+    name = series(evidence.results)[-1]
     at = best_recall(evidence.results.forms["helpers"].curves(target=name))
     one = evidence.results.one(name)
     return {
@@ -171,18 +151,8 @@ def _figure_four(evidence: Evidence) -> dict[str, Any]:
 
 
 def _figure_six(evidence: Evidence) -> dict[str, Any]:
-    name = evidence.results.series[-1]
-    sizes = evidence.test_sizes
-    rows = sizes[(sizes["target"] == name) & (sizes["audit"] == "panoramia")]
-    means = rows.groupby("m")[["c_plus_eps_lb", "ceiling"]].mean()
-    first, last = means.iloc[0], means.iloc[-1]
-    return {
-        "target": "figure-06",
-        "holds": bool(first["c_plus_eps_lb"] < last["c_plus_eps_lb"] <= last["ceiling"]),
-        "ours": f"{name}: c+eps from {first['c_plus_eps_lb']:.2f} at m {means.index[0]} to "
-        f"{last['c_plus_eps_lb']:.2f} at m {means.index[-1]}, ceiling {last['ceiling']:.2f}",
-        "note": "Pictures, parts (a) and (b).",
-    }
+    found = grows_with_test(evidence.test_sizes, series(evidence.results)[-1])
+    return {"target": "figure-06", **found, "note": "Pictures, parts (a) and (b)."}
 
 
 def _figure_seven(evidence: Evidence) -> dict[str, Any]:
@@ -198,7 +168,7 @@ def _figure_seven(evidence: Evidence) -> dict[str, Any]:
 
 
 def _figure_thirteen(evidence: Evidence) -> dict[str, Any]:
-    pools, names = evidence.results.pools, evidence.results.series
+    pools, names = evidence.results.pools, series(evidence.results)
     gaps = {
         name: float(kinds["real non-members"].mean() - kinds["real members"].mean())
         for name, kinds in loss_groups(pools, names).items()

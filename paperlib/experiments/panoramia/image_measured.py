@@ -1,0 +1,161 @@
+"""A run on other pictures, made once and kept with the book: its table, sample grid and finding."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from PIL import Image
+
+from paperlib.experiments.measured import measured_table
+from paperlib.experiments.panoramia.results import NEAR_ZERO, is_ordered
+from paperlib.io import read_result
+
+GRID_ROWS = ("D_G", "members", "generated", "generated, more")
+"""Rows of a sample grid, from above."""
+
+_OWN, _PAPER = "panoramia (helpers form) ", "panoramia (paper form) "
+_SHOWN = {
+    "target": "target",
+    "null": "null",
+    "dp_epsilon": "dp_epsilon",
+    "train_metric": "train accuracy",
+    "test_metric": "test accuracy",
+    f"{_OWN}c_lb": "c_lb",
+    f"{_OWN}c+eps_lb": "c+eps_lb",
+    f"{_OWN}value": "eps~",
+    f"{_OWN}sd": "sd",
+    f"{_PAPER}value": "eps~ (paper form)",
+    "rm_rn (helpers form) value": "RM;RN",
+    "o1 (helpers form) value": "O(1)",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredRun:
+    """A run of the page on pictures that was made before.
+
+    Attributes:
+        table: Of `image_tables.whole_table`.
+        origin: When and where, in words.
+        parameters: Of the run.
+        grid: Its sample grid, uint8, shape (height, width, 3).
+    """
+
+    table: pd.DataFrame
+    origin: str
+    parameters: Mapping[str, Any]
+    grid: NDArray[np.uint8]
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        """What a page shows: accuracies in per cent, bounds in nats, means over games."""
+        shown = self.table[list(_SHOWN)].rename(columns=_SHOWN)
+        return shown.assign(**{name: 100 * shown[name] for name in ("train accuracy", "test accuracy")})
+
+    @property
+    def scale(self) -> str:
+        """How large it was, in words."""
+        given = self.parameters
+        generator, sizes = given["generator"], given["sizes"]
+        return (
+            f"{given['dataset']} at {given['side'] or 'their own'} pixels a side and {given['levels']} grey "
+            f"values per channel, D_G of {sizes[0]} pictures, {sizes[1]} members, {given['repeats']} games with "
+            f"test parts of {given['test']}; generator {generator['network']} of width {generator['width']}, "
+            f"{generator['steps']} steps"
+        )
+
+    @property
+    def quality(self) -> str:
+        """How good the generator and the baseline were, in words with numbers."""
+        one = self.table.iloc[0]
+        return (
+            f"kernel distance to the members {one['kid generated']:.2f} ± {one['kid generated error']:.2f} "
+            f"of generated pictures, {one['kid nonmembers']:.2f} ± {one['kid nonmembers error']:.2f} of real "
+            f"non-members; the baseline's AUC is {one[f'{_OWN}baseline auc']:.3f}, its c_lb "
+            f"{one[f'{_OWN}c_lb']:.2f} of at most {one[f'{_OWN}ceiling']:.2f}"
+        )
+
+    @property
+    def finding(self) -> str:
+        """Whether eps-tilde grows with training while the null target's is near 0, in words with numbers."""
+        table = self.table
+        trained = table[~table["null"] & table["dp_epsilon"].isna()]
+        trained = trained[trained["architecture"] == trained["architecture"].iloc[0]].sort_values("epochs")
+        values, null = list(trained[f"{_OWN}value"]), float(table.loc[table["null"], f"{_OWN}value"].max())
+        grows = is_ordered(values) and values[-1] > max(null, NEAR_ZERO)
+        numbers = [f"{name} {value:.2f}" for name, value in zip(trained["target"], values, strict=True)]
+        numbers += [
+            f"{name} {value:.2f}"
+            for name, value in table.loc[table["dp_epsilon"].notna(), ["target", f"{_OWN}value"]].itertuples(
+                index=False
+            )
+        ]
+        said = "eps~ grows with training" if grows else "At this scale eps~ does not grow with training"
+        kept = "stays near 0" if null <= NEAR_ZERO else "does not stay near 0"
+        return f"{said} ({', '.join(numbers)}), and the null target's {kept} ({null:.2f})."
+
+
+def measured_run(path: str) -> MeasuredRun | None:
+    """A run kept as a table with the ending .csv, its result file (.json) and its sample grid (.png).
+
+    Args:
+        path: Of the table, looked for here and in the folders above; empty for none.
+
+    Raises:
+        ValueError: A file or a column is missing.
+    """
+    found = measured_table(path)
+    if found is None:
+        return None
+    table, origin = found
+    if missing := [name for name in _SHOWN if name not in table]:
+        raise ValueError(f"measured: {path} lacks {', '.join(missing)}; measure it anew")
+    here = Path.cwd()
+    file = next(folder / path for folder in (here, *here.parents) if (folder / path).is_file())
+    if not file.with_suffix(".png").is_file():
+        raise ValueError(f"measured: {path} has no sample grid beside it ({file.with_suffix('.png').name})")
+    with Image.open(file.with_suffix(".png"), formats=("PNG",)) as image:
+        grid = np.asarray(image.convert("RGB"))
+    return MeasuredRun(table, origin, read_result(file.with_suffix(".json")).parameters, grid)
+
+
+def save_grid(path: Path, rows: Mapping[str, NDArray[np.uint8]], *, columns: int = 16) -> None:
+    """Write pictures as a small PNG, pixel for pixel, a white pixel between two.
+
+    Args:
+        path: The file.
+        rows: `GRID_ROWS` to pictures, uint8, shape (n, 1 or 3, side, side); the first are taken.
+        columns: How many.
+
+    Raises:
+        ValueError: Other rows than `GRID_ROWS`.
+    """
+    if tuple(rows) != GRID_ROWS:
+        raise ValueError(f"rows: expected {', '.join(GRID_ROWS)}, got {', '.join(rows)}")
+    strips = []
+    for pictures in rows.values():
+        framed = np.pad(pictures[:columns], ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=255)
+        strips.append(
+            np.concatenate(list(np.broadcast_to(framed, (len(framed), 3, *framed.shape[2:]))), axis=2)
+        )
+    grid = np.concatenate(strips, axis=1)[:, :-1, :-1]
+    Image.fromarray(np.moveaxis(grid, 0, 2)).save(path, optimize=True)
+
+
+def grid_figure(run: MeasuredRun) -> tuple[Figure, str]:
+    """The sample grid of a run, enlarged without smoothing, and its words."""
+    height, width = run.grid.shape[:2]
+    fig, axes = plt.subplots(figsize=(8, 8 * height / width + 0.2), layout="constrained")
+    axes.imshow(run.grid, interpolation="nearest")
+    places = (np.arange(len(GRID_ROWS)) + 0.5) * (height + 1) / len(GRID_ROWS) - 0.5
+    axes.set_yticks(places, GRID_ROWS, fontsize="small")
+    axes.set_xticks([])
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    return fig, f"Rows of small pictures of {run.parameters['dataset']}: {', '.join(GRID_ROWS)}."

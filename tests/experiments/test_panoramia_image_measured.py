@@ -1,0 +1,94 @@
+"""Runs on pictures that are kept with the book."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+
+from paperlib.experiments.panoramia.image_measured import (
+    GRID_ROWS,
+    MeasuredRun,
+    grid_figure,
+    measured_run,
+    save_grid,
+)
+
+ROOT = Path(__file__).parents[2]
+KEPT = "book/measured/panoramia_cifar10.csv"
+NUMBERS = dict.fromkeys(
+    ("kid generated", "kid generated error", "kid nonmembers", "kid nonmembers error"), 1.0
+)
+AUDITS = {
+    "panoramia (helpers form)": ("c_lb", "c+eps_lb", "value", "sd", "baseline auc", "ceiling"),
+    "panoramia (paper form)": ("value",),
+    "rm_rn (helpers form)": ("value",),
+    "o1 (helpers form)": ("value",),
+}
+
+
+def run(values, *, null=0.0):
+    """Targets of 10, 40 and 20 epochs, with DP, and null, of these eps-tilde."""
+    names, epochs = ["E10", "E40", "E20", "DP", "null"], [10, 40, 20, 10, 40]
+    table = pd.DataFrame({"target": names, "epochs": epochs, "null": [False] * 4 + [True]})
+    table = table.assign(dp_epsilon=[np.nan, np.nan, np.nan, 8.0, np.nan], train_metric=0.5, test_metric=0.25)
+    table["architecture"] = ["cnn4"] * 3 + ["cnn", "cnn4"]
+    for audit, columns in AUDITS.items():
+        table = table.assign(**{f"{audit} {column}": 0.5 for column in columns})
+    table["panoramia (helpers form) value"] = [*values, 0.0, null]
+    parameters = {
+        "dataset": "cifar10",
+        "side": 16,
+        "levels": 8,
+        "sizes": [5, 4, 4, 4],
+        "test": 3,
+        "repeats": 2,
+    }
+    generator = {"network": "unet", "width": 16, "steps": 7}
+    return MeasuredRun(
+        table.assign(**NUMBERS),
+        "measured then",
+        {**parameters, "generator": generator},
+        np.zeros((11, 8, 3), dtype=np.uint8),
+    )
+
+
+def test_the_finding_follows_the_numbers():
+    assert run([0.1, 0.9, 0.5]).finding.startswith(
+        "eps~ grows with training (E10 0.10, E20 0.50, E40 0.90, DP 0.00)"
+    )
+    assert "stays near 0 (0.05)" in run([0.1, 0.9, 0.5], null=0.05).finding
+    for flat in (run([0.0, 0.05, 0.0]), run([0.5, 0.1, 0.3]), run([0.1, 0.4, 0.2], null=0.5)):
+        assert flat.finding.startswith("At this scale eps~ does not grow with training")
+    assert "does not stay near 0 (0.50)" in run([0.1, 0.4, 0.2], null=0.5).finding
+    assert run([0.1, 0.9, 0.5]).scale.startswith("cifar10 at 16 pixels a side and 8 grey values")
+    assert list(run([0.1, 0.9, 0.5]).rows["test accuracy"]) == [25.0] * 5
+
+
+def test_a_grid_is_kept_pixel_for_pixel(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = {name: rng.integers(0, 256, (5, 3, 4, 4), dtype=np.uint8) for name in GRID_ROWS}
+    save_grid(tmp_path / "a.png", rows, columns=3)
+    grid = plt.imread(tmp_path / "a.png")
+    assert grid.shape[:2] == (4 * 5 - 1, 3 * 5 - 1)
+    second = (255 * grid[5:9, 5:9, :3]).round().astype(np.uint8)
+    np.testing.assert_array_equal(np.moveaxis(second, 2, 0), rows["members"][1])
+    assert (grid[4] == 1).all(), "white between rows"
+    with pytest.raises(ValueError, match="rows: expected D_G, members"):
+        save_grid(tmp_path / "b.png", {"D_G": rows["D_G"]})
+
+
+def test_the_grids_rows_are_named_where_they_stand():
+    fig, words = grid_figure(run([0.1, 0.9, 0.5]))
+    assert [label.get_text() for label in fig.axes[0].get_yticklabels()] == list(GRID_ROWS)
+    assert list(fig.axes[0].get_yticks()) == [1.0, 4.0, 7.0, 10.0]
+    assert "cifar10" in words
+    plt.close(fig)
+
+
+def test_incomplete_runs_are_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert measured_run("") is None
+    with pytest.raises(ValueError, match=r"measured: no 'nowhere\.csv'"):
+        measured_run("nowhere.csv")
