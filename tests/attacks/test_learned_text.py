@@ -137,6 +137,11 @@ def test_sequences_and_summaries_by_hand():
     assert found.shape == (1, 7 * 3)
     np.testing.assert_allclose(found[0, :7], [1.5, 0.5, 1.0, 1.25, 1.5, 1.75, 2.0])
     np.testing.assert_allclose(found[0, 14:], [2.5, 0.5, 2.0, 2.25, 2.5, 2.75, 3.0])
+    rows = np.random.default_rng(0).normal(size=(9, 3, 7))
+    ours = summaries(rows).reshape(9, 6, 7)
+    np.testing.assert_allclose(
+        ours[:, :3, 2:].transpose(2, 0, 1), np.quantile(rows, [0, 0.25, 0.5, 0.75, 1], axis=2)
+    )
     with pytest.raises(ValueError, match=r"1 \+ 4 columns"):
         loss_sequences(data, 4)
 
