@@ -140,11 +140,13 @@ def null_by_tries(results: FormResults) -> pd.DataFrame:
 
 
 def what_tries_did(table: pd.DataFrame) -> str:
-    """The table of `null_by_tries` in a sentence: whether more tries move the null by more than games do.
+    """The table of `null_by_tries` in a sentence: whether more tries move the null.
+
+    They do if by more than what counts as 0 and than the standard deviation over games.
 
     >>> once = {"form": "paper", "target": "null", "tries": 1, "eps_tilde": 0.1, "sd": 0.1}
     >>> what_tries_did(pd.DataFrame([once, once | {"tries": 5, "eps_tilde": 0.4, "sd": 0.2}]))
-    'Best of 5 moves null (paper form) from 0.10 to 0.40, by more than the standard deviation over games.'
+    'Best of 5 moves null (paper form) from 0.10 to 0.40, by more than 0.1 and than games differ.'
     """
     least, most = table["tries"].min(), table["tries"].max()
     if least == most:
@@ -153,14 +155,13 @@ def what_tries_did(table: pd.DataFrame) -> str:
     for (form, target), rows in table.groupby(["form", "target"], sort=False):
         by = rows.set_index("tries")
         first, last = by.loc[least, "eps_tilde"], by.loc[most, "eps_tilde"]
-        if abs(last - first) > by["sd"].max():
+        if abs(last - first) > max(NEAR_ZERO, by["sd"].fillna(0.0).max()):
             said.append(f"{target} ({form} form) from {first:.2f} to {last:.2f}")
     if said:
-        moved = "; ".join(said)
-        return f"Best of {most} moves {moved}, by more than the standard deviation over games."
+        return f"Best of {most} moves {'; '.join(said)}, by more than {NEAR_ZERO:g} and than games differ."
     means = table.groupby("tries")["eps_tilde"].mean()
     return (
-        f"Best of {most} moves no null target by more than the standard deviation over games: their mean "
+        f"Best of {most} moves no null target by more than {NEAR_ZERO:g} and than games differ: their mean "
         f"eps-tilde is {means[least]:.2f} with one training and {means[most]:.2f} with the best of {most}."
     )
 
