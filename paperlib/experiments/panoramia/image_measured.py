@@ -65,8 +65,8 @@ class MeasuredRun:
         generator, sizes = given["generator"], given["sizes"]
         return (
             f"{given['dataset']} at {given['side'] or 'their own'} pixels a side and {given['levels']} grey "
-            f"values per channel, D_G of {sizes[0]} pictures, {sizes[1]} members, {given['repeats']} games with "
-            f"test parts of {given['test']}; generator {generator['network']} of width {generator['width']}, "
+            f"values per channel, D_G of {sizes[0]} pictures, {sizes[1]} members, {given['repeats']} games "
+            f"with test parts of {given['test']}; generator {generator['network']} of width {generator['width']}, "
             f"{generator['steps']} steps"
         )
 
