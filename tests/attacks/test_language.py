@@ -329,6 +329,17 @@ def test_eight_bit_is_asked_of_the_library(folder, monkeypatch):
     assert "dtype" not in asked
 
 
+def test_eight_bits_score_nearly_as_thirty_two(folder):
+    """On a CPU too. Rounding weights to 8 bits moves scores a little, and far less than texts differ."""
+    pytest.importorskip("bitsandbytes", reason="pip install bitsandbytes to load models in 8 bits")
+    whole, tokenizer = load_language_model(folder, dtype="float32", device="cpu")
+    rounded, _ = load_language_model(folder, dtype="int8", device="cpu")
+    assert rounded.model.layers[0].mlp.up_proj.weight.dtype == torch.int8
+    expected, found = (score_texts(one, tokenizer, TEXTS)["loss"] for one in (whole, rounded))
+    moved = np.abs(found - expected)
+    assert 0 < moved.max() < 0.1 * expected.std()
+
+
 def test_a_tokenizer_of_another_model_is_refused(tokenizer):
     small = GPT2LMHeadModel(GPT2Config(vocab_size=60, n_embd=8, n_layer=1, n_head=1, n_positions=CONTEXT))
     with pytest.raises(ValueError, match="the model has tokens 0 to 59; take the model's own"):
