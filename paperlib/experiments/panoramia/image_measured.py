@@ -66,8 +66,8 @@ class MeasuredRun:
         return (
             f"{given['dataset']} at {given['side'] or 'their own'} pixels a side and {given['levels']} grey "
             f"values per channel, D_G of {sizes[0]} pictures, {sizes[1]} members, {given['repeats']} games "
-            f"with test parts of {given['test']}; generator {generator['network']} of width {generator['width']}, "
-            f"{generator['steps']} steps"
+            f"with test parts of {given['test']}; generator: {generator['network']} of width "
+            f"{generator['width']}, {generator['steps']} steps"
         )
 
     @property
