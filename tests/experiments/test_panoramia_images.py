@@ -1,6 +1,7 @@
 """Pools of pictures, on few digits and small networks."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -178,6 +179,32 @@ def test_every_verdict_names_a_target_of_the_list(pools):
     assert list(image_tables.model_sizes(results)["parameters"]) == [562, 1242]
     assert {"ours", "paper"} == set(image_tables.table_three(results)["source"])
     assert len(image_tables.table_one(pools)) == 12
+
+
+def test_what_exceeds_real_nonmembers_is_held_against_the_deviations(monkeypatch):
+    rows = {
+        ("far", "panoramia"): (0.9, 0.1), ("far", "rm_rn"): (0.3, 0.2),
+        ("near", "panoramia"): (0.4, 0.1), ("near", "rm_rn"): (0.3, np.nan),
+        ("below", "panoramia"): (0.2, 0.0), ("below", "rm_rn"): (0.9, 0.0),
+        ("null", "panoramia"): (0.3, 0.0),
+    }  # fmt: skip
+    config = SimpleNamespace(tries=5, validation=200)
+    results = SimpleNamespace(
+        forms={"helpers": SimpleNamespace(config=config)},
+        trained=["far", "near", "below"],
+        null=["null"],
+        pools=None,
+        value=lambda name, audit="panoramia": rows[name, audit][0],
+        one=lambda name, audit: dict(zip(("value", "value_sd"), rows[name, audit], strict=True), mia_auc=0.5),
+    )
+    monkeypatch.setattr(image_tables, "loss_aucs", lambda *_: {"generated": 0.6, "nonmembers": 0.7})
+    said = image_tables.above_real(results)
+    assert "far (0.90 ± 0.10 against 0.30 ± 0.20), near (0.40 ± 0.10 against 0.30 ± 0.00)." in said
+    assert "For near that is within what games differ by" in said
+    assert "best of 5 on 200 examples" in said
+    assert "the null target has 0.30" in said
+    results.trained = ["below"]
+    assert image_tables.above_real(results).startswith("No target's eps~ lies above RM;RN.")
 
 
 def test_speed_is_measured_on_the_targets_data(cache):

@@ -133,17 +133,25 @@ def searches(results: FormResults) -> pd.DataFrame:
 def above_real(results: FormResults) -> str:
     """Which targets' eps-tilde lies above RM;RN, and what is behind it, in words with numbers."""
     null = max((results.value(name) for name in results.null), default=0.0)
-    found, easier = [], []
+    config = results.forms["helpers"].config
+    found, within, easier = [], [], []
     for name in results.trained:
-        own, real = results.value(name), results.value(name, "rm_rn")
+        (own, own_sd), (real, real_sd) = _with_deviation(results, name)
         if own > real:
-            found.append(f"{name} ({own:.2f} against {real:.2f})")
+            found.append(f"{name} ({own:.2f} ± {own_sd:.2f} against {real:.2f} ± {real_sd:.2f})")
+            if own - real <= own_sd + real_sd:
+                within.append(name)
             aucs = loss_aucs(results.pools, name)
             if aucs["generated"] > aucs["nonmembers"]:
                 easier.append(f"{name} {aucs['generated']:.3f} against {aucs['nonmembers']:.3f}")
     if not found:
         return f"No target's eps~ lies above RM;RN. The null target's is {null:.2f}."
     said = f"eps~ lies above RM;RN, so it is no lower bound, for {', '.join(found)}. "
+    if within:
+        said += (
+            f"For {', '.join(within)} that is within what games differ by (±), where attacks are the best of "
+            f"{config.tries} on {config.validation} examples. "
+        )
     if null > NEAR_ZERO:
         said += f"A part of it is no leakage: the null target has {null:.2f}. "
     else:
@@ -166,6 +174,13 @@ def above_real(results: FormResults) -> str:
             f"and against real non-members: {'; '.join(easier)}."
         )
     return said.strip()
+
+
+def _with_deviation(results: FormResults, name: str) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Eps-tilde and RM;RN of a target, each with its deviation over games (0 for a single game)."""
+    rows = [results.one(name, audit) for audit in ("panoramia", "rm_rn")]
+    first, second = ((row["value"], float(np.nan_to_num(row["value_sd"]))) for row in rows)
+    return first, second
 
 
 def loss_aucs(pools: Pools, target: str) -> dict[str, float]:
