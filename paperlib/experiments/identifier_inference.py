@@ -37,7 +37,7 @@ class InferenceConfig:
     held_out_sets: int = 200
     null_alternatives: int = 15
     folds: int = 5
-    trees: int = 30
+    trees: int = 15
 
     def __post_init__(self) -> None:
         if self.set_size > min(self.planted.identifiers, self.planted.held_out):

@@ -1,8 +1,10 @@
 """Audit DP-SGD of a small GPT after the fact, by identifiers put before dialogues (Figures 2 and 5)."""
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -136,8 +138,12 @@ def theoretical_epsilons(run: DpRun, delta: float) -> tuple[float, float]:
     if run.noise == 0:
         return math.inf, math.inf
     rate, steps = run.sampling
-    process = (run.noise, rate, steps, delta)
-    return epsilon_of(*process, accountant="pld"), replacement_epsilon(*process)
+    return epsilon_of(run.noise, rate, steps, delta, accountant="pld"), _replacement(run, delta)
+
+
+@lru_cache(maxsize=256)
+def _replacement(run: DpRun, delta: float) -> float:
+    return replacement_epsilon(run.noise, *run.sampling, delta) if run.noise else math.inf
 
 
 def canary_documents(run: DpRun) -> tuple[list[list[str]], list[str]]:
@@ -180,22 +186,33 @@ def train_and_score(runs: Sequence[DpRun]) -> list[Mapping[str, Any]]:
 
 
 def _train_and_score(run: DpRun) -> Mapping[str, Any]:
-    model, tokenizer = (
-        load_language_model(run.model, dtype="float32") if run.model else planted_model(run.public)
-    )
+    model, tokenizer = _start(run.model, run.public)
     candidates, documents = canary_documents(run)
-    before, _ = score_candidates(model, tokenizer, candidates, attacks=["loss"], batch_size=256)
+    before = np.stack([_loss_at_start(run.model, run.public, tuple(one)) for one in candidates])
     tokens = [one[: run.document_tokens] for one in tokenizer(documents, verbose=False)["input_ids"]]
-    fitted = fit_language_model(model, tokens, config=run.training, progress=False)
+    fitted = fit_language_model(copy.deepcopy(model), tokens, config=run.training, progress=False)
     after, _ = score_candidates(
         fitted.model, tokenizer, candidates, attacks=["loss", "min_k"], batch_size=256
     )
     return {
         "loss": after[..., 0],
         "min_k": after[..., 1],
-        "difference": after[..., 0] - before[..., 0],
+        "difference": after[..., 0] - before,
         "losses": np.array(fitted.losses),
     }
+
+
+@lru_cache(maxsize=1)
+def _start(name: str, public: PlantedConfig) -> tuple[Any, Any]:
+    """Model before fine-tuning, and its tokenizer."""
+    return load_language_model(name, dtype="float32") if name else planted_model(public)
+
+
+@lru_cache(maxsize=4096)
+def _loss_at_start(name: str, public: PlantedConfig, candidates: tuple[str, ...]) -> FloatArray:
+    """Scores of one canary's candidates before fine-tuning, the same in every run that has this canary."""
+    scores, _ = score_candidates(*_start(name, public), [candidates], attacks=["loss"], batch_size=256)
+    return scores[0, :, 0]
 
 
 def trained_runs(runs: Sequence[DpRun], *, workers: int = 0) -> dict[DpRun, dict[str, FloatArray]]:
@@ -276,7 +293,7 @@ def audit_table(
     """
     rows = []
     for run, target in targets.items():
-        theory = theoretical_epsilons(run, delta)[1]
+        theory = _replacement(run, delta)
         for score in SCORES:
             for c in cardinalities:
                 for top in (t for t in tops if t < c):

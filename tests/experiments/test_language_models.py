@@ -222,6 +222,14 @@ def test_theory_knows_both_adjacencies():
     assert dp.theoretical_epsilons(dp.run_for(math.inf, 1e-5), 1e-5) == (math.inf, math.inf)
 
 
+def test_every_run_starts_from_the_model_before_fine_tuning():
+    run = dp.DpRun(noise=0.0, **TOY_RUN)
+    first, again = dp.train_and_score([run, run])
+    for name, values in first.items():
+        np.testing.assert_array_equal(values, again[name])
+    assert first["difference"][:, 0].mean() > first["difference"][:, 1:].mean()
+
+
 def test_a_dp_audit_end_to_end_is_kept_and_below_theory():
     targets = {dp.run_for(e, 1e-5, **TOY_RUN): e for e in (5.0, math.inf)}
     found = dp.trained_runs(list(targets))
