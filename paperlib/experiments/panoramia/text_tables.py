@@ -153,9 +153,9 @@ def what_tries_did(table: pd.DataFrame) -> str:
         return f"Attacks were trained {most} time{'s' if most > 1 else ''}; there is nothing to compare."
     said = []
     for (form, target), rows in table.groupby(["form", "target"], sort=False):
-        by = rows.set_index("tries")
-        first, last = by.loc[least, "eps_tilde"], by.loc[most, "eps_tilde"]
-        if abs(last - first) > max(NEAR_ZERO, by["sd"].fillna(0.0).max()):
+        values = dict(zip(rows["tries"], rows["eps_tilde"], strict=True))
+        first, last = values[least], values[most]
+        if abs(last - first) > max(NEAR_ZERO, float(rows["sd"].fillna(0.0).max())):
             said.append(f"{target} ({form} form) from {first:.2f} to {last:.2f}")
     if said:
         return f"Best of {most} moves {'; '.join(said)}, by more than {NEAR_ZERO:g} and than games differ."
