@@ -62,7 +62,8 @@ def load_language_model(
 
     Args:
         name: Such as "EleutherAI/pythia-2.8b", or a folder with config.json, weights and tokenizer files.
-        dtype: "auto" (as stored), "float32", "bfloat16", "float16", or "int8" (needs bitsandbytes).
+        dtype: "auto" (as stored), "float32", "bfloat16", "float16", or "int8" (through bitsandbytes, on a CPU
+            too: linear layers but the last keep weights of 8 bits; what they compute is rounded as well).
         device: "cpu", "cuda:0", ..., or "auto": spread over all GPUs through accelerate. None takes CUDA
             where there is one, else the CPU.
         revision: Branch, tag or commit on the hub.

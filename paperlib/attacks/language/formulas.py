@@ -19,12 +19,12 @@ ATTACKS = (*OWN_PASS, *REFERENCE, *PREFIX, *NEIGHBOURS)
 
 def mean_log_prob(tokens: TokenStatistics) -> float:
     """Minus the loss: mean log-probability of the tokens (Yeom et al., 2018)."""
-    return float(tokens.log_prob.mean())
+    return _mean(tokens.log_prob)
 
 
 def mean_margin(tokens: TokenStatistics) -> float:
     """Hinge: mean of each token's logit minus the largest other one (Carlini et al., 2022)."""
-    return float(tokens.margin.mean())
+    return _mean(tokens.margin)
 
 
 def mean_lowest(values: FloatArray, k: float) -> float:
@@ -37,7 +37,12 @@ def mean_lowest(values: FloatArray, k: float) -> float:
     (-4.0, -2.0)
     """
     count = max(1, int(k * values.size))
-    return float(np.sort(values)[:count].mean())
+    return _mean(np.sort(values)[:count])
+
+
+def _mean(values: FloatArray) -> float:
+    """As ``values.mean()``, whose checks take longer than the sum of a few tokens."""
+    return float(np.add.reduce(values) / values.size)
 
 
 def zlib_bytes(text: str) -> int:

@@ -203,16 +203,15 @@ def _common(windows: Sequence[Window]) -> int:
 
 def _scored_logits(model: Any, batch: Sequence[Window], common: int) -> tuple[Tensor, Tensor]:
     """Logits that predict the scored tokens of a batch, shape (tokens, vocabulary), and these tokens."""
-    length = max(len(window.tokens) for window in batch)
-    tokens = torch.zeros(len(batch), length, dtype=torch.long)
-    mask = torch.zeros(len(batch), length, dtype=torch.long)
-    wanted = torch.zeros(len(batch), length, dtype=torch.bool)
-    for row, window in enumerate(batch):
-        count = len(window.tokens)
-        tokens[row, :count] = torch.tensor(window.tokens)
-        mask[row, :count] = 1
-        wanted[row, window.first : count] = True
-    inputs = {"input_ids": tokens[:, common:], "attention_mask": mask}
+    lengths = [len(window.tokens) for window in batch]
+    length = max(lengths)
+    tokens = torch.tensor(
+        [[*window.tokens, *[0] * (length - count)] for window, count in zip(batch, lengths, strict=True)]
+    )
+    places = torch.arange(length)
+    mask = places < torch.tensor(lengths)[:, None]
+    wanted = mask & (places >= torch.tensor([window.first for window in batch])[:, None])
+    inputs = {"input_ids": tokens[:, common:], "attention_mask": mask.long()}
     inputs = {name: value.to(_device(model)) for name, value in inputs.items()}
     if common:
         cache = _cache(model, tokens[:1, :common].to(_device(model)), len(batch))

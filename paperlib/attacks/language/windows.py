@@ -97,7 +97,8 @@ def _encode_after(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str])
     output = tokenizer(both, return_offsets_mapping=True, return_attention_mask=False, verbose=False)
     encoded: list[Encoded] = []
     for tokens, offsets, context in zip(output["input_ids"], output["offset_mapping"], contexts, strict=True):
-        inside = [place for place, (_, end) in enumerate(offsets) if end > len(context)]
+        start = len(context)
+        inside = [place for place, (_, end) in enumerate(offsets) if end > start]
         end = inside[-1] + 1 if inside else len(tokens)
         first = max(1, inside[0] if inside else len(tokens))
         encoded.append(Encoded(tuple(tokens[:end]), first, groups[context]))
