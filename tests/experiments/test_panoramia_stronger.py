@@ -10,6 +10,7 @@ from scipy.stats import norm
 
 from paperlib.experiments.panoramia import tabular, tabular_strong
 from paperlib.experiments.panoramia.audits import audit_pools
+from paperlib.experiments.panoramia.pools import Pool
 from paperlib.experiments.panoramia.tabular import build_pools, draw_rows, tabular_audit, tabular_config
 from paperlib.experiments.panoramia.tabular_data import RowEncoder
 from paperlib.experiments.panoramia.tabular_models import Learning, train
@@ -201,6 +202,41 @@ def test_online_shadows_see_no_row_that_the_game_leaves_out(monkeypatch):
     pd.testing.assert_frame_equal(
         made.reset_index(drop=True), rows.generated.iloc[shown[1]].reset_index(drop=True)
     )
+
+
+def test_online_numbers_do_not_tell_the_kind_of_a_row():
+    """One formula for all rows shown: who is called a member changes no row's number."""
+    rng = np.random.default_rng(0)
+    shadows = rng.normal(size=(4, 12)) * np.repeat([1.0, 9.0], 6)  # one kind is far more spread out
+    included = np.array([[1], [0], [1], [0]]).repeat(12, axis=1).astype(bool)
+    confidence = rng.normal(size=12)
+
+    def numbers_if(members):
+        others = np.setdiff1d(np.arange(12), members)
+        first, second = (
+            Pool(np.zeros((6, 1)), {}, {"t": -confidence[rows, None]}) for rows in (members, others)
+        )
+        every = np.concatenate([members, others])
+        shown = (np.arange(6), np.arange(6))
+        found = tabular_strong._with_online(first, second, 0, shown, shadows[:, every], included[:, every])
+        values = np.empty(12)
+        values[every] = np.concatenate([pool.targets["t"][:, 0] for pool in found])
+        return values
+
+    np.testing.assert_allclose(numbers_if(np.arange(6)), numbers_if(np.arange(0, 12, 2)))
+    np.testing.assert_allclose(numbers_if(np.arange(6)), play_online(confidence, shadows, included))
+
+
+def test_offline_numbers_do_not_tell_the_kind_of_a_row():
+    """Rows that stand in two parts have one number, though the parts differ in spread."""
+    rows = draw_rows(CONFIG)
+    encoder = RowEncoder.fit(rows.parts["generator"], rows.table.label, rows.table.classes)
+    config = replace(CONFIG, epochs=(2,), stronger=("lira_offline", "rmia"))
+    models = tabular._Models.train(config, rows, encoder, only_null=True)
+    parts = rows.parts["members"][:20], rows.parts["members"][:60]
+    first, second = models.pools(parts, [np.zeros((len(part), 1)) for part in parts])
+    np.testing.assert_allclose(first.targets["null"], second.targets["null"][:20], rtol=1e-5)
+    np.testing.assert_allclose(first.helpers["real"], second.helpers["real"][:20], rtol=1e-5)
 
 
 def test_shown_rows_differ_by_game():

@@ -1,6 +1,6 @@
 """PANORAMIA on tables: rows from a tree of column pairs, MLPs as targets, boosted trees as attacks."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -295,8 +295,8 @@ def build_pools(config: TabularConfig, *, rows: TabularRows | None = None, only_
     encoder = RowEncoder.fit(rows.parts["generator"], rows.table.label, rows.table.classes)
     models = _Models.train(config, rows, encoder, only_null)
     coder = RowCoder.fit(rows.table.rows)
-    pools = (rows.parts["members"], rows.generated, rows.parts["nonmembers"])
-    members, generated, nonmembers = (models.pool(part, coder.numbers(part)) for part in pools)
+    parts = (rows.parts["members"], rows.generated, rows.parts["nonmembers"])
+    members, generated, nonmembers = models.pools(parts, [coder.numbers(part) for part in parts])
     return Pools(
         members=members,
         generated=generated,
@@ -349,15 +349,27 @@ class _Models:
             found = {name: (self.targets, at) for at, name in enumerate(names)}
         return {**found, "null": (self.null, 0)}
 
-    def pool(self, rows: pd.DataFrame, examples: FloatArray) -> Pool:
+    def pools(self, parts: Sequence[pd.DataFrame], examples: Sequence[FloatArray]) -> list[Pool]:
+        """What all models say of rows: one formula for all parts, since one for each would tell them apart."""
+        rows = pd.concat(parts, ignore_index=True)
         seen = None if self.shadows is None else self.shadows.confidences(rows)
+        cuts = np.cumsum([len(part) for part in parts])[:-1]
 
-        def of(models: Ensemble, index: int) -> FloatArray:
+        def of(models: Ensemble, index: int) -> list[FloatArray]:
             asked = self.config.stronger
-            return numbers(asked, self.encoder, models, index, rows, shadows=self.shadows, seen=seen)
+            found = numbers(asked, self.encoder, models, index, rows, shadows=self.shadows, seen=seen)
+            return np.split(found, cuts)
 
         helpers = {name: of(found, 0) for name, found in self.helpers.items()}
-        return Pool(examples, helpers, {name: of(*place) for name, place in self.named().items()})
+        targets = {name: of(*place) for name, place in self.named().items()}
+        return [
+            Pool(
+                own,
+                {name: found[at] for name, found in helpers.items()},
+                {name: found[at] for name, found in targets.items()},
+            )
+            for at, own in enumerate(examples)
+        ]
 
     def table(self, rows: TabularRows) -> pd.DataFrame:
         found = []

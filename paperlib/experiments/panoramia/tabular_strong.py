@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from paperlib.attacks.learned import Views
 from paperlib.core import FloatArray, IntArray, MembershipScores
@@ -111,18 +112,15 @@ def game_pools(
     shown = shown_rows(len(pools.members), len(pools.generated), audit, seed)
     if _ONLINE not in config.stronger:
         return pools, shown
-    place = config.columns.index(_ONLINE)
+    place, code = config.columns.index(_ONLINE), code_tag(*_CODE)
     kept = pools_cache().get(
-        {"pools": pools.key, "shown": [part.tolist() for part in shown], "code": code_tag(*_CODE)},
+        {"pools": pools.key, "shown": [part.tolist() for part in shown], "code": code},
         lambda: _trained(config, tabular_rows(config), shown, seed),
     )
     shadows, included = np.asarray(kept["shadows"]), np.asarray(kept["included"]).astype(bool)
-    cut = len(shown[0])
-    members = _with_online(pools.members, place, shown[0], shadows[:, :cut], included[:, :cut])
-    generated = _with_online(pools.generated, place, shown[1], shadows[:, cut:], included[:, cut:])
-    return replace(
-        pools, members=members, generated=generated, key=pools.key and f"{pools.key} {seed}"
-    ), shown
+    members, generated = _with_online(pools.members, pools.generated, place, shown, shadows, included)
+    key = pools.key and f"{pools.key} {seed} {code}"
+    return replace(pools, members=members, generated=generated, key=key), shown
 
 
 def _trained(
@@ -141,17 +139,36 @@ def _trained(
     return {"shadows": shadows, "included": included}
 
 
-def _with_online(pool: Pool, place: int, shown: IntArray, shadows: FloatArray, included: Any) -> Pool:
-    def replaced(values: FloatArray) -> FloatArray:
-        found = values.copy()
-        found[:, place] = 0
-        found[shown, place] = play_online(-values[shown, place], shadows, included)
-        return found
+def _with_online(
+    members: Pool,
+    generated: Pool,
+    place: int,
+    shown: tuple[IntArray, IntArray],
+    shadows: FloatArray,
+    included: NDArray[np.bool_],
+) -> tuple[Pool, Pool]:
+    """Both kinds at once: a variance pooled over one kind alone would tell which kind it is."""
 
-    helpers, targets = (
-        {name: replaced(values) for name, values in given.items()} for given in (pool.helpers, pool.targets)
+    def replaced(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+        values, parts = (first.copy(), second.copy()), tuple(zip((first, second), shown, strict=True))
+        confidence = -np.concatenate([part[rows, place] for part, rows in parts])
+        found = np.split(play_online(confidence, shadows, included), [len(shown[0])])
+        for part, rows, numbers in zip(values, shown, found, strict=True):
+            part[:, place] = 0
+            part[rows, place] = numbers
+        return values
+
+    helpers = {name: replaced(members.helpers[name], generated.helpers[name]) for name in members.helpers}
+    targets = {name: replaced(members.targets[name], generated.targets[name]) for name in members.targets}
+    first, second = (
+        Pool(
+            pool.examples,
+            {name: both[at] for name, both in helpers.items()},
+            {name: both[at] for name, both in targets.items()},
+        )
+        for at, pool in enumerate((members, generated))
     )
-    return Pool(pool.examples, helpers, targets)
+    return first, second
 
 
 class _Recorder:
