@@ -14,6 +14,8 @@ from paperlib.experiments.panoramia.image_measured import (
     measured_run,
     save_grid,
 )
+from paperlib.experiments.panoramia.image_tables import parse_targets
+from paperlib.io import read_result
 
 ROOT = Path(__file__).parents[2]
 KEPT = "book/measured/panoramia_cifar10.csv"
@@ -50,6 +52,7 @@ def run(values, *, null=0.0):
         table.assign(**NUMBERS),
         "measured then",
         {**parameters, "generator": generator},
+        "c_lb by helper",
         np.zeros((11, 8, 3), dtype=np.uint8),
     )
 
@@ -92,3 +95,48 @@ def test_incomplete_runs_are_refused(tmp_path, monkeypatch):
     assert measured_run("") is None
     with pytest.raises(ValueError, match=r"measured: no 'nowhere\.csv'"):
         measured_run("nowhere.csv")
+
+
+@pytest.fixture(scope="module")
+def kept():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT / "book")
+        run = measured_run(KEPT)
+    assert run is not None
+    return run
+
+
+def test_the_kept_run_is_whole(kept):
+    result = read_result((ROOT / KEPT).with_suffix(".json"))
+    given, origin = result.parameters, result.provenance
+    assert origin["dirty"] is False
+    assert len(origin["commit"]) == 40
+    for name in ("date", "cpu", "cores", "seconds", "packages", "command"):
+        assert origin[name], name
+    assert len(origin["data"]["cifar10"]) == 64
+    wanted = parse_targets([*given["targets"], *given["compared"]], **given["target_settings"])
+    assert list(kept.table["target"]) == [target.name for target in wanted]
+    assert list(kept.table["null"]) == [target.null for target in wanted]
+    assert kept.table["null"].any()
+    assert kept.table["dp_epsilon"].notna().any()
+    assert not kept.rows.drop(columns="dp_epsilon").isna().any(axis=None)
+    assert (kept.table["games"] == given["repeats"]).all()
+    assert (ROOT / KEPT).with_suffix(".png").stat().st_size <= 60_000
+    assert result.data == ["panoramia_cifar10.csv", "panoramia_cifar10.png"]
+
+
+def test_the_page_shows_the_numbers_of_the_file(kept):
+    raw = pd.read_csv(ROOT / KEPT).set_index("target")
+    shown = kept.rows.set_index("target")
+    np.testing.assert_allclose(shown["eps~"], raw["panoramia (helpers form) value"])
+    np.testing.assert_allclose(shown["RM;RN"], raw["rm_rn (helpers form) value"])
+    np.testing.assert_allclose(shown["test accuracy"], 100 * raw["test_metric"])
+    records = {row["target"]: row for row in read_result((ROOT / KEPT).with_suffix(".json")).records}
+    order = records["panoramia-table-03"]["ours"]
+    for name, row in shown[~shown["null"] & shown["dp_epsilon"].isna()].iterrows():
+        assert f"{name}: eps~ {row['eps~']:.2f}, RM;RN {row['RM;RN']:.2f}, O(1) {row['O(1)']:.2f}" in order
+        assert f"{name} {row['eps~']:.2f}" in kept.finding
+        assert f"{name} {row['eps~ (paper form)']:.2f}" in kept.finding
+    assert f"{raw['kid generated'].iloc[0]:.2f}" in kept.quality
+    assert kept.by_helper == records["panoramia-table-02"]["ours"]
+    assert f'measured = \\"{KEPT}\\"' in (ROOT / "notebooks/panoramia_images.ipynb").read_text()

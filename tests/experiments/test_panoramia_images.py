@@ -79,6 +79,10 @@ def test_parts_are_disjoint_and_half_of_the_drawn_labels_differ():
         (lambda: replace(CONFIG, targets=()), "targets: expected at least one"),
         (lambda: replace(CONFIG, targets=CONFIG.targets[:1] * 2), "targets: expected different names"),
         (lambda: replace(CONFIG, labels="guess"), "labels"),
+        (
+            lambda: replace(CONFIG, labels="labeler", split=replace(CONFIG.split, label_noise=0.0)),
+            "helpers: real is the labeler itself",
+        ),
         (lambda: replace(CONFIG, generator=FlowConfig()), "generator: expected levels 5"),
         (lambda: replace(CONFIG, split=PictureSplit(others=0)), "split: expected others above 0"),
         (lambda: ImageTarget(name="x", epochs=0), "epochs: expected 1 or more"),

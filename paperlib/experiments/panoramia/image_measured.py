@@ -20,6 +20,7 @@ GRID_ROWS = ("D_G", "members", "generated", "generated, more")
 """Rows of a sample grid, from above."""
 
 _OWN, _PAPER = "panoramia (helpers form) ", "panoramia (paper form) "
+_REAL = "rm_rn (helpers form) value"
 _SHOWN = {
     "target": "target",
     "null": "null",
@@ -31,7 +32,7 @@ _SHOWN = {
     f"{_OWN}value": "eps~",
     f"{_OWN}sd": "sd",
     f"{_PAPER}value": "eps~ (paper form)",
-    "rm_rn (helpers form) value": "RM;RN",
+    _REAL: "RM;RN",
     "o1 (helpers form) value": "O(1)",
 }
 
@@ -44,12 +45,14 @@ class MeasuredRun:
         table: Of `image_tables.whole_table`.
         origin: When and where, in words.
         parameters: Of the run.
+        by_helper: The baseline's bound by helper, in words.
         grid: Its sample grid, uint8, shape (height, width, 3).
     """
 
     table: pd.DataFrame
     origin: str
     parameters: Mapping[str, Any]
+    by_helper: str
     grid: NDArray[np.uint8]
 
     @property
@@ -98,7 +101,15 @@ class MeasuredRun:
         ]
         said = "eps~ grows with training" if grows else "At this scale eps~ does not grow with training"
         kept = "stays near 0" if null <= NEAR_ZERO else "does not stay near 0"
-        return f"{said} ({', '.join(numbers)}), and the null target's {kept} ({null:.2f})."
+        others = [
+            f"{word} "
+            + ", ".join(f"{target} {value:.2f}" for target, value in table[["target", column]].values)
+            for word, column in (("eps~ in the paper's form:", f"{_PAPER}value"), ("RM;RN:", _REAL))
+        ]
+        return (
+            f"{said} ({', '.join(numbers)}), and the null target's {kept} ({null:.2f}). Beside it, "
+            f"{'; '.join(others)}."
+        )
 
 
 def measured_run(path: str) -> MeasuredRun | None:
@@ -122,7 +133,9 @@ def measured_run(path: str) -> MeasuredRun | None:
         raise ValueError(f"measured: {path} has no sample grid beside it ({file.with_suffix('.png').name})")
     with Image.open(file.with_suffix(".png"), formats=("PNG",)) as image:
         grid = np.asarray(image.convert("RGB"))
-    return MeasuredRun(table, origin, read_result(file.with_suffix(".json")).parameters, grid)
+    result = read_result(file.with_suffix(".json"))
+    said = {record["target"]: record["ours"] for record in result.records}
+    return MeasuredRun(table, origin, result.parameters, said.get("panoramia-table-02", "not kept"), grid)
 
 
 def save_grid(path: Path, rows: Mapping[str, NDArray[np.uint8]], *, columns: int = 16) -> None:

@@ -77,7 +77,7 @@ class ImageConfig:
     generated: int = 1200
     helper_pictures: int = 2400
     labels: str = "class"
-    labeler: ImageHelper = field(default_factory=lambda: ImageHelper(name="labeler", data="real"))
+    labeler: ImageHelper = field(default_factory=lambda: ImageHelper(name="labeler", data="real", seed=2))
     helpers: tuple[ImageHelper, ...] = field(
         default_factory=lambda: (
             ImageHelper(name="synthetic", data="synthetic"),
@@ -95,6 +95,12 @@ class ImageConfig:
                 raise ValueError(f"{role}: expected different names, got {names}")
         if not self.targets:
             raise ValueError("targets: expected at least one, got none")
+        same = [one.name for one in self.helpers if replace(one, name=self.labeler.name) == self.labeler]
+        if self.labels == "labeler" and not self.split.label_noise and same:
+            raise ValueError(
+                f"helpers: {same[0]} is the labeler itself (same data, labels, settings and seed), which agrees"
+                " with all labels of generated pictures and so tells them from real ones; give it another seed"
+            )
         if self.generator.levels != self.split.levels:
             raise ValueError(
                 f"generator: expected levels {self.split.levels} as in split, got {self.generator.levels}"
