@@ -350,7 +350,7 @@ class _Models:
         return {**found, "null": (self.null, 0)}
 
     def pools(self, parts: Sequence[pd.DataFrame], examples: Sequence[FloatArray]) -> list[Pool]:
-        """What all models say of rows: one formula for all parts, since one for each would tell them apart."""
+        """What all models say of rows: one formula for all parts, or it would tell them apart."""
         rows = pd.concat(parts, ignore_index=True)
         seen = None if self.shadows is None else self.shadows.confidences(rows)
         cuts = np.cumsum([len(part) for part in parts])[:-1]
