@@ -24,7 +24,8 @@ def lira_online(
         shadows: The same of the shadow models, shape (K, n).
         included: Which shadow model was trained on which example, shape (K, n).
         fixed_variance: One variance for all examples, pooled over them, instead of one for each: better with
-            few shadow models.
+            few shadow models. Members and others must then stand in one call: a variance of each kind's own
+            would tell the kinds apart.
 
     Returns:
         Shape (n,), nats.
