@@ -31,4 +31,5 @@ def measured_table(path: str) -> tuple[pd.DataFrame, str] | None:
     origin = read_result(found.with_suffix(".json")).provenance
     place = origin.get("gpu") or f"{origin['cpu']}, {origin['cores']} cores"
     minutes = origin["seconds"] / 60
-    return pd.read_csv(found), f"measured {origin['date'][:10]} on {place}, in {minutes:.0f} minutes"
+    table = pd.read_csv(found, keep_default_na=False, na_values=[""])  # "null" is a word here
+    return table, f"measured {origin['date'][:10]} on {place}, in {minutes:.0f} minutes"

@@ -1,11 +1,15 @@
 """Tables measured on another occasion."""
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
 from paperlib.experiments.measured import measured_table
-from paperlib.io import RunResult, write_result
+from paperlib.io import RunResult, read_result, write_result
 
+KEPT = sorted((Path(__file__).parents[2] / "book" / "measured").glob("*.csv"))
+FROM_UNCOMMITTED_CODE = {"epsilon_star_landscape_adult"}  # its result file says so
 ORIGIN = {"date": "2026-01-02 03:04:05 UTC", "cpu": "some CPU", "cores": 2, "gpu": None, "seconds": 600.0}
 
 
@@ -16,11 +20,11 @@ def test_a_measured_table_comes_with_its_origin(tmp_path, monkeypatch, gpu, plac
     (tmp_path / "book").mkdir()
     (tmp_path / "deep").mkdir()
     monkeypatch.chdir(tmp_path / "deep")
-    pd.DataFrame({"subset": ["x"], "total": [3]}).to_csv(tmp_path / "book" / "a.csv", index=False)
+    pd.DataFrame({"subset": ["null"], "total": [3]}).to_csv(tmp_path / "book" / "a.csv", index=False)
     result = RunResult(notebook="n", profile="paper", provenance={**ORIGIN, "gpu": gpu})
     write_result(tmp_path / "book" / "a.json", result)
     table, text = measured_table("book/a.csv")
-    assert table.to_dict("list") == {"subset": ["x"], "total": [3]}
+    assert table.to_dict("list") == {"subset": ["null"], "total": [3]}
     assert text == f"measured 2026-01-02 on {place}, in 10 minutes"
 
 
@@ -32,3 +36,23 @@ def test_a_table_without_its_result_file_is_refused_and_no_path_gives_none(tmp_p
     (tmp_path / "a.csv").write_text("x\n1\n")
     with pytest.raises(ValueError, match=r"with its \.json"):
         measured_table("a.csv")
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
+def test_what_is_kept_is_a_table_of_a_run_that_can_be_repeated(path):
+    table, _ = measured_table(str(path))
+    result = read_result(path.with_suffix(".json"))
+    assert len(table) > 0
+    assert path.name in result.data
+    assert result.provenance["dirty"] is (path.stem in FROM_UNCOMMITTED_CODE)
+    assert len(result.provenance["commit"]) == 40
+    assert result.provenance["data"]
+
+
+def test_adult_is_kept_with_every_target_beside_the_papers():
+    table, _ = measured_table(str(next(path for path in KEPT if path.stem == "panoramia_adult")))
+    ours = table[table["source"] == "ours"]
+    assert set(ours["label"]) == {"income", "occupation"}
+    assert ours.groupby("label")["target"].nunique().tolist() == [4, 4]
+    assert not ours[["panoramia", "rm_rn", "o1"]].isna().any(axis=None)
+    assert set(table["source"]) == {"ours", "paper"}
