@@ -61,7 +61,7 @@ def _table_one(evidence: Evidence) -> dict[str, Any]:
         "ours": "; ".join(
             f"{name}: test {test[name]:.1f} %, gap {gap[name]:.1f} points" for name in table.index
         ),
-        "note": "Accuracy on labels of which a share is noise, in the training and the test part alike.",
+        "note": "Accuracy on the labels as given to the models, noise included, in both parts alike.",
     }
 
 

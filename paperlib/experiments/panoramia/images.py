@@ -98,8 +98,8 @@ class ImageConfig:
         same = [one.name for one in self.helpers if replace(one, name=self.labeler.name) == self.labeler]
         if self.labels == "labeler" and not self.split.label_noise and same:
             raise ValueError(
-                f"helpers: {same[0]} is the labeler itself (same data, labels, settings and seed), which agrees"
-                " with all labels of generated pictures and so tells them from real ones; give it another seed"
+                f"helpers: {same[0]} is the labeler itself (same data, labels, settings and seed); it agrees "
+                "with all labels of generated pictures, which tells them from real ones; give it another seed"
             )
         if self.generator.levels != self.split.levels:
             raise ValueError(
