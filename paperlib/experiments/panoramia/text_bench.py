@@ -164,7 +164,7 @@ class TextBench:
         rows = np.concatenate([self.text["generator"], self.text["members"]])
 
         def compute() -> Mapping[str, Any]:
-            model = _for_dp(copy.deepcopy(self.base))
+            model = copy.deepcopy(self.base)
             documents = with_start(model, rows).tolist()
             fit_language_model(model, documents, config=config.private_training(epsilon), progress=False)
             return self._judged(model)
@@ -294,17 +294,6 @@ def _untied(model: Any) -> Any:
         output.weight = torch.nn.Parameter(output.weight.detach().clone())
         model.config.tie_word_embeddings = False
     return model.eval()
-
-
-def _for_dp(model: Any) -> Any:
-    """A model whose learned positions, if it has any, stay as they are.
-
-    GPT-2 looks positions up once for a whole batch, so that no document has a gradient of its own there.
-    """
-    for name, module in model.named_modules():
-        if name.endswith("wpe"):
-            module.requires_grad_(False)
-    return model
 
 
 def _moved(model: Any) -> Any:
