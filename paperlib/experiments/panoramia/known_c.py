@@ -29,7 +29,7 @@ class IdentifierGame:
     """
 
     games: int = 5
-    tries: int = 2
+    tries: int = 5
     confidence: float = 0.95
     seed: int = 0
 

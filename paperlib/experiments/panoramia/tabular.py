@@ -183,7 +183,7 @@ def tabular_audit(size: str, seed: int = 0, **changes: Any) -> AuditConfig:
     small = BoostedTrees(leaves=8, learning_rate=0.08, rounds=60, smallest_leaf=10)
     stumps = BoostedTrees(leaves=3, learning_rate=0.15, rounds=60, smallest_leaf=10)
     found = AuditConfig(
-        train=400, validation=160, test=840, attacks=(small, stumps), tries=2, repeats=3, seed=seed
+        train=400, validation=160, test=840, attacks=(small, stumps), tries=5, repeats=3, seed=seed
     )
     if size == "smoke":
         found = replace(found, train=160, validation=60, test=260, attacks=(stumps,), tries=1, repeats=1)
