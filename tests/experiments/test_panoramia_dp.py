@@ -149,6 +149,10 @@ def test_broken_twins_do_not_hold(relaxed):
     assert "falls as epsilon grows" in small["table-08"]["note"]
     gaps = {"mlp eps 10": 0.02, "mlp eps 10 again": 0.1}
     assert not judge(made({"mlp eps 10": 2.0}, gaps), relaxed)["table-10"]["holds"]
+    faint = judge(made({"mlp eps 2": 0.06, "mlp eps 10": 0.06, "mlp no DP": 0.1}), relaxed)
+    assert not faint["table-07"]["holds"]
+    assert "no more than 0.1 above small epsilon without DP" in faint["table-07"]["note"]
+    assert not faint["figure-05"]["holds"]
     nothing = judge(made({"mlp no DP": 0.0}), relaxed)
     assert not nothing["table-07"]["holds"]
     assert "no leakage without DP" in nothing["table-07"]["note"]

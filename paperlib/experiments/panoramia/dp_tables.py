@@ -227,7 +227,8 @@ def _by_epsilon(results: DpResults, at: int) -> dict[str, Any]:
     private = [value for name, value in values.items() if np.isfinite(results.promised(name))]
     in_order = bool(np.all(np.diff(list(values.values())) >= -NEAR_ZERO))
     leak = values[names[-1]]
-    holds = bool(small) and max(small) <= NEAR_ZERO and in_order and leak > NEAR_ZERO
+    grows = bool(small) and leak > max(small) + NEAR_ZERO
+    holds = grows and max(small) <= NEAR_ZERO and in_order
     said = [f"{names[0].split()[0]} in the place of {STANDS_FOR[at]}"]
     if not small:
         said.append(f"no epsilon up to {SMALL:g} in this run")
@@ -237,6 +238,8 @@ def _by_epsilon(results: DpResults, at: int) -> dict[str, Any]:
         said.append("falls as epsilon grows")
     if leak <= NEAR_ZERO:
         said.append("nothing to protect: no leakage without DP")
+    elif small and not grows:
+        said.append(f"no more than {NEAR_ZERO:g} above small epsilon without DP")
     elif max(private) <= NEAR_ZERO:
         said.append("0 at every epsilon, so that the order rests on the model without DP alone")
     null = results.value(results.null(at))

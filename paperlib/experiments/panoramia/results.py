@@ -190,12 +190,12 @@ def precise_at_low_recall(curves: pd.DataFrame, target: str, recall: float = 0.1
 
 
 def is_ordered(values: Sequence[float]) -> bool:
-    """Whether values grow, and none lies below the one before by more than what counts as 0.
+    """Whether values grow by more than what counts as 0, and none lies further below the one before.
 
-    >>> is_ordered([0.0, 0.5, 0.45, 1.0]), is_ordered([0.5, 0.0, 1.0]), is_ordered([0.05, 0.0])
+    >>> is_ordered([0.0, 0.5, 0.45, 1.0]), is_ordered([0.5, 0.0, 1.0]), is_ordered([0.8, 0.85])
     (True, False, False)
     """
-    return bool(np.all(np.diff(values) >= -NEAR_ZERO) and values[-1] > values[0])
+    return bool(np.all(np.diff(values) >= -NEAR_ZERO) and values[-1] > values[0] + NEAR_ZERO)
 
 
 def with_headlines(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
