@@ -22,14 +22,34 @@ def measured_table(path: str) -> tuple[pd.DataFrame, str] | None:
     """
     if not path:
         return None
+    found = _kept(path)
+    origin = read_result(found.with_suffix(".json")).provenance
+    place = origin.get("gpu") or f"{origin['cpu']}, {origin['cores']} cores"
+    minutes = origin["seconds"] / 60
+    table = pd.read_csv(found, keep_default_na=False, na_values=[""])  # "null" is a word here
+    return table, f"measured {origin['date'][:10]} on {place}, in {minutes:.0f} minutes"
+
+
+def measured_scale(path: str, target: str) -> str:
+    """At what scale that run reproduced a table or figure of a paper, as its record states.
+
+    Raises:
+        ValueError: There is no such file, or its run has no record of this target.
+    """
+    records = read_result(_kept(path).with_suffix(".json")).records
+    scales = [record["scale"] for record in records if record["target"] == target]
+    if not scales:
+        raise ValueError(
+            f"target: expected one of {[record['target'] for record in records]}, got {target!r}"
+        )
+    return scales[0]
+
+
+def _kept(path: str) -> Path:
     here = Path.cwd()
     found = next((folder / path for folder in (here, *here.parents) if (folder / path).is_file()), None)
     if found is None or not found.with_suffix(".json").is_file():
         raise ValueError(
             f"measured: no {path!r} with its .json in {here} or above; pass an empty text for none"
         )
-    origin = read_result(found.with_suffix(".json")).provenance
-    place = origin.get("gpu") or f"{origin['cpu']}, {origin['cores']} cores"
-    minutes = origin["seconds"] / 60
-    table = pd.read_csv(found, keep_default_na=False, na_values=[""])  # "null" is a word here
-    return table, f"measured {origin['date'][:10]} on {place}, in {minutes:.0f} minutes"
+    return found
