@@ -154,11 +154,14 @@ def take_census(
     chosen = engine or default_engine()
     Scanner(checked_kinds(names), chosen)  # an unknown engine is an error here, not in a worker
     units = _units(_files(corpora), names, reading or Reading(), chosen)
-    version = code_tag(
-        "paperlib.generators.identifiers", "paperlib.data.pieces", "paperlib.experiments.census"
-    )
     done = run_sweep(
-        count_units, units, folder=folder, client=client, workers=workers, version=version, progress=progress
+        count_units,
+        units,
+        folder=folder,
+        client=client,
+        workers=workers,
+        version=code_tag(__name__),
+        progress=progress,
     )
     return _added(result for _, result in done)
 

@@ -33,15 +33,6 @@ from paperlib.training import (
 Options = tuple[tuple[str, Any], ...]
 
 SIZES = ("smoke", "default", "paper")
-_CODE = (
-    "paperlib.core",
-    "paperlib.bounds",
-    "paperlib.data",
-    "paperlib.models",
-    "paperlib.training",
-    "paperlib.experiments.landscape_measures",
-    "paperlib.experiments.epsilon_star_landscape",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,7 +257,7 @@ def landscape(
     on_gpu = torch.cuda.is_available()
     here = on_gpu and SCHEDULER_VARIABLE not in os.environ  # one process fills a GPU
     data = _data(config.dataset, config.options)
-    tag = config_hash({"code": code_tag(*_CODE), "data": dict(data.sha256s), "gpu": on_gpu})
+    tag = config_hash({"code": code_tag(__name__), "data": dict(data.sha256s), "gpu": on_gpu})
     with _quiet_accountant():
         instances = landscape_instances(config)
         pairs = run_sweep(
@@ -337,7 +328,6 @@ def _data(name: str, options: Options) -> Dataset:
     return load(name, **dict(options))
 
 
-@lru_cache(maxsize=256)
 def _noise(training: TrainingConfig, examples: int, epsilon: float) -> float:
     return noise_for(
         epsilon, training.sampling_rate(examples), training.steps(examples), paper_delta(examples)

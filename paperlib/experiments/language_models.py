@@ -1,6 +1,5 @@
 """Small GPTs with a known truth: identifiers planted 1, 2, 4, ... times in real text, and others held out."""
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,8 +14,13 @@ from paperlib.core import FloatArray, IntArray
 from paperlib.data.corpora import CORPORA, Document, corpus_path, read_documents
 from paperlib.data.pieces import ReadLog
 from paperlib.generators.identifiers import KINDS, checked_kinds, generate_identifiers
-from paperlib.io import Cache, code_tag, user_cache_folder
-from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer, wrap_tokenizer
+from paperlib.io import Cache, code_tag, config_hash, user_cache_folder
+from paperlib.models.language import (
+    LanguageModelConfig,
+    new_language_model,
+    train_tokenizer,
+    wrap_tokenizer,
+)
 from paperlib.training import TrainingConfig
 from paperlib.training.language import fit_language_model
 
@@ -24,13 +28,6 @@ PAPER_ATTACKS = ("loss", "min_k", "min_k_pp", "recall", "recall_hinge", "hinge")
 """The attacks of the paper's Tables 1 and 3 to 9."""
 
 _LETTERS = 4_000_000
-
-_CODE = (
-    "paperlib.attacks.language",
-    "paperlib.generators.identifiers",
-    "paperlib.models.language",
-    "paperlib.training.language",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +108,11 @@ class Planted:
     identifiers: tuple[PlantedIdentifier, ...]
     documents: tuple[str, ...]
     prefix: str
+
+    @property
+    def checksum(self) -> str:
+        """Changes with any letter of the corpus."""
+        return config_hash({"corpus": self})
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +228,10 @@ def planted_model(config: PlantedConfig) -> tuple[Any, Any]:
     It is trained and stays on a GPU if there is one.
     """
     shape = LanguageModelConfig(width=config.width, layers=config.layers, seed=config.seed)
-    arrays = cached("model", config, lambda: _train(config, shape))
+    corpus = planted(config)
+    arrays = cached(
+        "model", config, lambda: _train(config, corpus, shape), code=__name__, text=corpus.checksum
+    )
     tokenizer = wrap_tokenizer(str(arrays.pop("tokenizer")), context=shape.context)
     model: Any = new_language_model(shape, len(tokenizer))
     model.load_state_dict({name: torch.from_numpy(values.copy()) for name, values in arrays.items()})
@@ -238,8 +243,7 @@ def training_device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def _train(config: PlantedConfig, shape: LanguageModelConfig) -> Mapping[str, Any]:
-    corpus = planted(config)
+def _train(config: PlantedConfig, corpus: Planted, shape: LanguageModelConfig) -> Mapping[str, Any]:
     tokenizer = train_tokenizer(corpus.documents, config.vocabulary, context=shape.context)
     model: Any = new_language_model(shape, len(tokenizer))
     documents = [
@@ -289,21 +293,31 @@ def planted_scores(
         )
         return {"values": values}
 
-    values = cached("scores", config, compute, **options)["values"]
+    kept = cached("scores", config, compute, code=__name__, text=corpus.checksum, **options)
     groups = np.array([one.repetitions for one in corpus.identifiers])
-    return CandidateScores(values, tuple(attacks), groups)
+    return CandidateScores(kept["values"], tuple(attacks), groups)
 
 
 def cached(
-    what: str, config: Any, compute: Callable[[], Mapping[str, Any]], **options: Any
+    what: str, config: Any, compute: Callable[[], Mapping[str, Any]], *, code: str, text: str, **options: Any
 ) -> dict[str, np.ndarray]:
-    """Arrays kept in the user's cache by configuration, versions of torch and of the code."""
+    """Arrays kept in the user's cache by configuration, text, versions of torch and of the code.
+
+    Args:
+        what: The stage.
+        config: A frozen dataclass.
+        compute: Makes the arrays.
+        code: Name of the module that makes them.
+        text: Checksum of the text they are made of.
+        options: What else they depend on.
+    """
     key = {
         "what": what,
-        "config": dataclasses.asdict(config),
+        "config": config,
         "options": options,
         "torch": torch.__version__,
         "device": training_device().type,
-        "code": code_tag(*_CODE, __name__),
+        "code": code_tag(code),
+        "text": text,
     }
     return Cache(user_cache_folder() / "language").get(key, compute)

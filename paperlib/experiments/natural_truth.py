@@ -1,135 +1,13 @@
-"""A small GPT trained on documents as they are: their identifiers are members, those of others are not."""
+"""The benchmark and dataset inference on natural members and non-members of a small GPT."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from paperlib.attacks.language import score_candidates
-from paperlib.data.corpora import Document
-from paperlib.experiments.language_models import PAPER_ATTACKS, cached, open_corpus, training_device
-from paperlib.experiments.own_language_model import CorpusScores, FoundIdentifier, corpus_identifiers
-from paperlib.generators.identifiers import checked_kinds, generate_identifiers
-from paperlib.io import code_tag
-from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
-from paperlib.training import TrainingConfig
-from paperlib.training.language import fit_language_model
-
-
-@dataclass(frozen=True, kw_only=True)
-class NaturalConfig:
-    """Which documents are trained on, and how.
-
-    Attributes:
-        corpus: As `open_corpus`: "nid_corpus", or a file or folder of documents.
-        subsets: Parts of the corpus that are used; empty for all.
-        documents: Documents trained on; as many others are held out.
-        longest: Characters of a document, longer ones are left out.
-        kinds: Kinds of identifiers.
-        identifiers: Most identifiers scored of each side.
-        per_document: Most identifiers scored of one document, so that no list of digests is the benchmark.
-        before: Characters before each identifier that the model sees.
-        window: Tokens of a training example; documents are cut into such.
-        vocabulary: Tokens of the tokenizer trained on the documents.
-        width: Of the model.
-        layers: Of the model.
-        epochs: Passes over the documents.
-        batch_size: Examples per step.
-        learning_rate: Largest, of Adam.
-        seed: Of everything.
-    """
-
-    corpus: str = "nid_corpus"
-    subsets: tuple[str, ...] = ()
-    documents: int = 300
-    longest: int = 6_000
-    kinds: tuple[str, ...] = ("md5", "sha1", "sha256", "sha512", "ethereum")
-    identifiers: int = 300
-    per_document: int = 2
-    before: int = 150
-    window: int = 256
-    vocabulary: int = 1024
-    width: int = 128
-    layers: int = 1
-    epochs: int = 8
-    batch_size: int = 32
-    learning_rate: float = 3e-3
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        checked_kinds(self.kinds)
-        if self.documents < 2 or self.identifiers < 10 or self.per_document < 1:
-            raise ValueError(
-                "documents, identifiers, per_document: expected at least 2, 10 and 1, got "
-                f"{self.documents}, {self.identifiers}, {self.per_document}"
-            )
-
-
-@dataclass(frozen=True, eq=False)
-class NaturalSplit:
-    """Documents with a known truth.
-
-    Attributes:
-        trained: Documents trained on.
-        members: Identifiers of these, with their number of occurrences there.
-        non_members: Identifiers of held-out documents that occur in no document trained on.
-        prefix: The beginning of another held-out document, for ReCaLL.
-    """
-
-    trained: tuple[Document, ...]
-    members: tuple[FoundIdentifier, ...]
-    non_members: tuple[FoundIdentifier, ...]
-    prefix: str
-
-
-def natural_split(config: NaturalConfig) -> NaturalSplit:
-    """Deal the documents that hold an identifier to the two sides at random.
-
-    A value on both sides is no non-member; it stays a member, since the model has seen it.
-
-    Raises:
-        ValueError: Fewer than twice ``documents`` documents, or fewer than 10 identifiers on a side.
-    """
-    every = [one for one in open_corpus(config.corpus) if _usable(one, config)]
-    rng = np.random.default_rng(config.seed)
-    order = rng.permutation(len(every))[: 2 * config.documents + 1]
-    if len(order) <= 2 * config.documents:
-        raise ValueError(
-            f"documents: expected less than half of the {len(every)} documents of {config.corpus!r} with up "
-            f"to {config.longest} characters, got {config.documents}"
-        )
-    trained, held = ([every[at] for at in part] for part in np.split(order[:-1], 2))
-    inside, outside = (
-        corpus_identifiers(part, kinds=config.kinds, before=config.before) for part in (trained, held)
-    )
-    seen = {one.value.lower() for one in inside}
-    fresh = [one for one in outside if one.value.lower() not in seen]
-    sides = [_sampled(part, config, rng) for part in (inside, fresh)]
-    if min(map(len, sides)) < 10:
-        raise ValueError(
-            f"documents: found {len(sides[0])} identifiers of {', '.join(config.kinds)} in the documents "
-            f"trained on and {len(sides[1])} others in those held out, expected 10 or more of each"
-        )
-    prefix = every[order[-1]].text.encode()[: config.window // 2]  # no more tokens than bytes
-    return NaturalSplit(tuple(trained), tuple(sides[0]), tuple(sides[1]), prefix.decode("utf-8", "ignore"))
-
-
-def _usable(one: Document, config: NaturalConfig) -> bool:
-    return len(one.text) <= config.longest and (not config.subsets or one.subset in config.subsets)
-
-
-def _sampled(
-    found: Sequence[FoundIdentifier], config: NaturalConfig, rng: np.random.Generator
-) -> list[FoundIdentifier]:
-    left, chosen = dict[int, int](), list[FoundIdentifier]()
-    for at in rng.permutation(len(found)):
-        one = found[at]
-        left[one.document] = left.get(one.document, config.per_document) - 1
-        if left[one.document] >= 0:
-            chosen.append(one)
-    return chosen[: config.identifiers]
+from paperlib.experiments.language_models import PAPER_ATTACKS
+from paperlib.experiments.natural_models import NaturalConfig, natural_split, natural_values
+from paperlib.experiments.own_language_model import CorpusScores
 
 
 def natural_scores(
@@ -146,23 +24,7 @@ def natural_scores(
         Scores whose subsets are "held out", "trained, occurs once" and "trained, occurs oftener".
     """
     split = natural_split(config)
-    found = [*split.members, *split.non_members]
-
-    def compute() -> Mapping[str, Any]:
-        model, tokenizer = _trained(config, [one.text for one in split.trained])
-        values, _ = score_candidates(
-            model,
-            tokenizer,
-            [[one.value, *generate_identifiers(one.value, generated, config.seed)] for one in found],
-            contexts=[one.before for one in found],
-            attacks=attacks,
-            prefix=split.prefix if any(name.startswith("recall") for name in attacks) else None,
-            batch_size=128,
-        )
-        return {"values": values}
-
-    options = {"generated": generated, "attacks": list(attacks), "code": code_tag(__name__)}
-    values = cached("natural", config, compute, **options)["values"]
+    values = natural_values(config, split, generated=generated, attacks=attacks)
     groups = [
         "trained, occurs once" if one.occurrences == 1 else "trained, occurs oftener" for one in split.members
     ]
@@ -192,25 +54,3 @@ def natural_table(
         found[found["schedule"] == "forward"].set_index("subset")["p_value"].to_dict() if len(found) else {}
     )
     return quality.assign(p_value=quality["subset"].map(p_values))
-
-
-def _trained(config: NaturalConfig, texts: Sequence[str]) -> tuple[Any, Any]:
-    shape = LanguageModelConfig(
-        width=config.width, layers=config.layers, context=config.window, seed=config.seed
-    )
-    tokenizer = train_tokenizer(texts, config.vocabulary, context=shape.context)
-    model: Any = new_language_model(shape, len(tokenizer))
-    examples = [
-        tokens[start : start + config.window]
-        for tokens in tokenizer(list(texts), verbose=False)["input_ids"]
-        for start in range(0, max(1, len(tokens) - 1), config.window)
-    ]
-    training = TrainingConfig(
-        epochs=config.epochs,
-        batch_size=config.batch_size,
-        optimizer="adam",
-        learning_rate=config.learning_rate,
-        seed=config.seed,
-    )
-    fit_language_model(model.to(training_device()), examples, config=training)
-    return model, tokenizer

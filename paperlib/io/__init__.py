@@ -1,6 +1,7 @@
 """Files: atomic writes, the cache, result files, and reading scores."""
 
 from paperlib.io.cache import Cache as Cache
+from paperlib.io.cache import typed as typed
 from paperlib.io.downloads import DownloadError as DownloadError
 from paperlib.io.downloads import fetch as fetch
 from paperlib.io.files import OutputError as OutputError
@@ -19,6 +20,8 @@ from paperlib.io.results import write_result as write_result
 from paperlib.io.schedulers import SCHEDULER_VARIABLE as SCHEDULER_VARIABLE
 from paperlib.io.scores import LoadedScores as LoadedScores
 from paperlib.io.scores import read_scores as read_scores
+from paperlib.io.sources import code_tag as code_tag
+from paperlib.io.sources import imported_names as imported_names
+from paperlib.io.sources import source_files as source_files
 from paperlib.io.sweep import SweepError as SweepError
-from paperlib.io.sweep import code_tag as code_tag
 from paperlib.io.sweep import run_sweep as run_sweep

@@ -1,12 +1,13 @@
 """A cache of named arrays, found again by the configuration that made them."""
 
+import dataclasses
 import hashlib
 import io
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -35,7 +36,8 @@ class Cache:
         """The arrays of ``config``: read if a sound entry exists, else computed and kept.
 
         Args:
-            config: Everything the arrays depend on: parameters, seed, data checksum, code version.
+            config: Everything the arrays depend on: typed configurations, seed, checksum of the data, and
+                `code_tag` of the module that computes them. Dataclasses count with their type.
             compute: Makes the arrays; called only when there is no sound entry.
 
         Raises:
@@ -60,7 +62,7 @@ class Cache:
     def find(self, config: Mapping[str, Any]) -> Arrays | None:
         """The arrays of ``config``, or None when there is no sound entry."""
         path = self.path(config)
-        return _decode(path.read_bytes(), canonical_json(config)) if path.is_file() else None
+        return _decode(path.read_bytes(), _text(config)) if path.is_file() else None
 
     def put(self, config: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
         """Keep arrays under ``config``, in one piece or not at all.
@@ -69,11 +71,34 @@ class Cache:
             OutputError: The entry cannot be written.
             ValueError: An array holds Python objects.
         """
-        write_bytes(self.path(config), _encode(canonical_json(config), arrays))
+        write_bytes(self.path(config), _encode(_text(config), arrays))
 
     def path(self, config: Mapping[str, Any]) -> Path:
         """Where the entry of ``config`` lies, whether it exists or not."""
-        return self.folder / f"{config_hash(config)}.cache"
+        return self.folder / f"{config_hash(typed(config))}.cache"
+
+
+def typed(value: Any) -> Any:
+    """A configuration in which every dataclass names its type, so that no two types give the same key.
+
+    >>> @dataclass(frozen=True)
+    ... class Trees:
+    ...     leaves: int
+    >>> typed({"attack": Trees(4)})
+    {'attack': {'': 'Trees', 'leaves': 4}}
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: typed(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {"": type(value).__qualname__, **parts}
+    if isinstance(value, Mapping):
+        return {str(name): typed(one) for name, one in cast(Mapping[Any, Any], value).items()}
+    if isinstance(value, tuple | list):
+        return [typed(one) for one in cast(list[Any], value)]
+    return value
+
+
+def _text(config: Mapping[str, Any]) -> str:
+    return canonical_json(typed(config))
 
 
 def _encode(config: str, arrays: Mapping[str, np.ndarray]) -> bytes:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import importlib.util
 import inspect
 import itertools
 import logging
@@ -14,14 +13,15 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import numpy as np
 from tqdm.std import tqdm
 
 from paperlib.io.cache import Arrays, Cache
-from paperlib.io.files import config_hash, file_sha256
+from paperlib.io.files import config_hash
 from paperlib.io.schedulers import sweep_client
+from paperlib.io.sources import code_tag
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -82,7 +82,7 @@ def run_sweep(
         retries: How often a call that lost its worker is tried again elsewhere. A call that
             fails is then cut in half, until the configuration at fault stands alone.
         version: Part of every unit's name; units of another version are left alone and computed again.
-            None takes a checksum of the file ``function`` is defined in (see `code_tag` for more).
+            None takes `code_tag` of the module that ``function`` is defined in.
         progress: Show a bar with an estimate of the time left; silent too when ``PAPERLIB_PROGRESS=0``.
 
     Returns:
@@ -112,30 +112,6 @@ def run_sweep(
     units = _Units(Cache(Path(folder)), _name(function), version or _source_tag(function))
     plan = _Plan(batch_key, max_batch, workers, retries, progress)
     return _sweep(function, items, units, plan, client)
-
-
-def code_tag(*modules: str) -> str:
-    """A checksum of all source files of modules or packages: the ``version`` of what depends on them.
-
-    Args:
-        modules: Dotted names, such as ``"paperlib.training"``.
-
-    Raises:
-        ValueError: A module that does not exist or has no source file.
-
-    >>> code_tag("paperlib.io", "paperlib.core") == code_tag("paperlib.io", "paperlib.core")
-    True
-    """
-    digest = hashlib.sha256()
-    for module in modules:
-        spec = importlib.util.find_spec(module)
-        if spec is None or not spec.has_location or spec.origin is None:
-            raise ValueError(f"modules: no module {module!r} with a source file")
-        origin = Path(spec.origin)
-        files = sorted(origin.parent.rglob("*.py")) if spec.submodule_search_locations else [origin]
-        for file in files:
-            digest.update(f"{module}/{file.relative_to(origin.parent)} {file_sha256(file)}\n".encode())
-    return digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -371,10 +347,12 @@ def _name(function: Callable[..., Any]) -> str:
 
 def _source_tag(function: Callable[..., Any]) -> str:
     try:
-        return hashlib.sha256(inspect.getsource(sys.modules[function.__module__]).encode()).hexdigest()[:16]
-    except (OSError, TypeError, KeyError):
-        pass  # defined in a notebook or a shell
-    try:
-        return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()[:16]
-    except (OSError, TypeError):
-        raise ValueError(f"version: the source of {function!r} cannot be found; pass a version") from None
+        return code_tag(function.__module__)
+    except ValueError:
+        pass  # defined in a notebook or a shell, or no module of the import path
+    for what in (sys.modules.get(function.__module__), function):
+        try:
+            return hashlib.sha256(inspect.getsource(cast(Any, what)).encode()).hexdigest()[:16]
+        except (OSError, TypeError):
+            continue
+    raise ValueError(f"version: the source of {function!r} cannot be found; pass a version")

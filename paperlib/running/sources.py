@@ -1,14 +1,12 @@
 """Which code a notebook depends on, and the fingerprint that tells whether a run is still current."""
 
-import ast
 import sys
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import paperlib
-from paperlib.io import config_hash, file_sha256
+from paperlib.io import config_hash, file_sha256, imported_names, source_files
 from paperlib.running.parameters import read_notebook
 from paperlib.running.project import Project
 
@@ -44,52 +42,15 @@ def parameter_files(parameters: Mapping[str, Any]) -> dict[str, str]:
 
 def notebook_sources(path: Path) -> list[Path]:
     """Files of this package that a notebook's imports can reach, with the run's own code."""
-    code = [cell.source for cell in read_notebook(path).cells if cell.cell_type == "code"]
-    wanted = [name for source in code for name in _imports(source)]
-    files = _closure([*wanted, "paperlib.running.execute"])
+    cells = [cell.source for cell in read_notebook(path).cells if cell.cell_type == "code"]
+    names = {name for source in cells for name in imported_names(_without_magics(source))}
+    ours = sorted(name for name in names if name.partition(".")[0] == PACKAGE.name)
+    files = set(source_files([*ours, "paperlib.running.execute"]))
     if any(PACKAGE / "report" in file.parents for file in files):
         files |= set((PACKAGE / "report" / "papers").glob("*.csv"))
     return sorted(files)
 
 
-def _closure(names: Iterable[str]) -> set[Path]:
-    waiting, found = list(names), set[Path]()
-    while waiting:
-        for file in _module_files(waiting.pop()):
-            if file not in found:
-                found.add(file)
-                waiting += _file_imports(file)
-    return found
-
-
-def _file_imports(file: Path) -> list[str]:
-    return _imports(file.read_text(encoding="utf-8"))
-
-
-@cache
-def _imports(source: str) -> list[str]:
-    """Dotted names below paperlib that a source imports, each imported name included."""
-    # A line magic is no Python; the cell may still import something.
-    plain = "\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in source.splitlines())
-    names: list[str] = []
-    for node in ast.walk(ast.parse(plain)):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names += [f"{node.module}.{alias.name}" for alias in node.names]
-    return [name for name in names if name.split(".")[0] == "paperlib"]
-
-
-def _module_files(name: str) -> list[Path]:
-    """Files that importing ``name`` runs: the module, and the ``__init__`` of every package above it."""
-    files, folder = [PACKAGE / "__init__.py"], PACKAGE
-    for part in name.split(".")[1:]:
-        module, package = folder / f"{part}.py", folder / part / "__init__.py"
-        if package.is_file():
-            files.append(package)
-        elif module.is_file():
-            files.append(module)
-        else:
-            break
-        folder = folder / part
-    return files
+def _without_magics(source: str) -> str:
+    """The code of a cell: a line magic is no Python, and the cell may still import something."""
+    return "\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in source.splitlines())

@@ -75,6 +75,7 @@ def _quiet() -> Iterator[None]:
         logger.setLevel(before)
 
 
+@lru_cache(maxsize=1024)
 def noise_for(
     target_epsilon: float, sampling_rate: float, steps: int, delta: float, accountant: str = "rdp"
 ) -> float:

@@ -17,6 +17,7 @@ from paperlib.data.pieces import ReadLog
 from paperlib.experiments import identifier_benchmark as bench
 from paperlib.experiments import identifier_inference as inference
 from paperlib.experiments import language_dp_audit as dp
+from paperlib.experiments import language_dp_models as dp_models
 from paperlib.experiments import own_language_model as own
 from paperlib.experiments.language_models import (
     CandidateScores,
@@ -203,8 +204,8 @@ TOY_RUN = {"canaries": 10, "others": 6, "generated": 3, "epochs": 2, "public": T
 
 
 def test_canaries_of_a_smaller_run_are_those_of_a_larger_one():
-    small, large = (dp.DpRun(noise=0.0, **TOY_RUN | {"canaries": m}) for m in (5, 10))
-    (few, documents), (many, more) = dp.canary_documents(small), dp.canary_documents(large)
+    small, large = (dp_models.DpRun(noise=0.0, **TOY_RUN | {"canaries": m}) for m in (5, 10))
+    (few, documents), (many, more) = dp_models.canary_documents(small), dp_models.canary_documents(large)
     assert [c[0] for c in few] == [c[0] for c in many][:5]
     assert len(documents) == 11
     assert len(more) == 16
@@ -215,28 +216,28 @@ def test_canaries_of_a_smaller_run_are_those_of_a_larger_one():
 
 
 def test_theory_knows_both_adjacencies():
-    run = dp.run_for(5.0, 1e-5)
+    run = dp_models.run_for(5.0, 1e-5)
     add, swap = dp.theoretical_epsilons(run, 1e-5)
     assert add <= 5.0
     assert add < swap < 3 * add
-    assert dp.theoretical_epsilons(dp.run_for(math.inf, 1e-5), 1e-5) == (math.inf, math.inf)
+    assert dp.theoretical_epsilons(dp_models.run_for(math.inf, 1e-5), 1e-5) == (math.inf, math.inf)
 
 
 def test_every_run_starts_from_the_model_before_fine_tuning():
-    run = dp.DpRun(noise=0.0, **TOY_RUN)
-    first, again = dp.train_and_score([run, run])
+    run = dp_models.DpRun(noise=0.0, **TOY_RUN)
+    first, again = dp_models.train_and_score([run, run])
     for name, values in first.items():
         np.testing.assert_array_equal(values, again[name])
     assert first["difference"][:, 0].mean() > first["difference"][:, 1:].mean()
 
 
 def test_a_dp_audit_end_to_end_is_kept_and_below_theory():
-    targets = {dp.run_for(e, 1e-5, **TOY_RUN): e for e in (5.0, math.inf)}
-    found = dp.trained_runs(list(targets))
+    targets = {dp_models.run_for(e, 1e-5, **TOY_RUN): e for e in (5.0, math.inf)}
+    found = dp_models.trained_runs(list(targets))
     table = dp.audit_table(found, targets, cardinalities=[2, 4], tops=[1, 2], delta=1e-5)
     assert len(table) == 2 * 3 * 3  # top 2 of 2 is no audit
     assert table["below_theory"].all()
-    again = dp.trained_runs(list(targets))
+    again = dp_models.trained_runs(list(targets))
     for run, scores in found.items():
         np.testing.assert_array_equal(scores["difference"], again[run]["difference"])
 
@@ -266,9 +267,9 @@ def test_the_tight_bound_is_above_the_papers_for_more_than_one_place():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: dp.DpRun(noise=0.0, dialogues="films"), "dialogues"),
-        (lambda: dp.DpRun(noise=0.0, kind="crc"), "kind"),
-        (lambda: dp.DpRun(noise=0.0, canaries=0), "canaries"),
+        (lambda: dp_models.DpRun(noise=0.0, dialogues="films"), "dialogues"),
+        (lambda: dp_models.DpRun(noise=0.0, kind="crc"), "kind"),
+        (lambda: dp_models.DpRun(noise=0.0, canaries=0), "canaries"),
         (lambda: dp.audit_scores(np.zeros((3, 4)), cardinality=5, delta=0.0), "cardinality"),
     ],
 )

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from paperlib.experiments.natural_truth import NaturalConfig, natural_split, natural_table
+from paperlib.experiments.natural_models import NaturalConfig, natural_split
+from paperlib.experiments.natural_truth import natural_table
 from paperlib.generators.identifiers import find_identifiers, generate_identifiers
 
 WORDS = ["source", "file", "of", "the", "package", "with", "its", "digest", "for", "all"]

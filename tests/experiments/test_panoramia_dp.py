@@ -8,7 +8,8 @@ import pytest
 
 from paperlib.attacks.learned.images import PictureStack
 from paperlib.experiments.panoramia import dp_tables as tables
-from paperlib.experiments.panoramia.audits import AuditConfig, Audits, JudgedTarget
+from paperlib.experiments.panoramia.audits import Audits, JudgedTarget
+from paperlib.experiments.panoramia.config import AuditConfig
 from paperlib.experiments.panoramia.dp import DpPlan, DpResults, promises, run_dp
 from paperlib.experiments.panoramia.image_data import PictureSplit
 from paperlib.experiments.panoramia.image_models import ImageHelper

@@ -8,12 +8,8 @@ import pytest
 
 from paperlib.attacks.learned import BoostedTrees, LossScore, Views
 from paperlib.experiments.panoramia import pools as pools_module
-from paperlib.experiments.panoramia.audits import (
-    AuditConfig,
-    audit_pools,
-    baseline_by_helper,
-    over_training_size,
-)
+from paperlib.experiments.panoramia.audits import audit_pools, baseline_by_helper, over_training_size
+from paperlib.experiments.panoramia.config import AuditConfig
 from paperlib.experiments.panoramia.game import GameSplit, TestPartError, smallest_pool
 from paperlib.experiments.panoramia.pools import Pool, Pools, cached_pools
 
@@ -218,7 +214,7 @@ def test_kept_pools_are_read_back_and_not_made_again(tmp_path, monkeypatch):
         made.append(1)
         return replace(gaussian_pools(20), warnings=("beware",))
 
-    first, again = (cached_pools({"n": 20}, build, code=("paperlib.core",)) for _ in range(2))
+    first, again = (cached_pools({"n": 20}, build, code="paperlib.core") for _ in range(2))
     assert len(made) == 1
     assert again.key == first.key != ""
     assert again.warnings == ("beware",)
@@ -228,7 +224,7 @@ def test_kept_pools_are_read_back_and_not_made_again(tmp_path, monkeypatch):
 
 def test_games_on_kept_pools_are_kept_too(tmp_path, monkeypatch):
     monkeypatch.setattr(pools_module, "user_cache_folder", lambda: tmp_path)
-    pools = cached_pools({"n": 1}, gaussian_pools, code=("paperlib.core",))
+    pools = cached_pools({"n": 1}, gaussian_pools, code="paperlib.core")
     config = replace(SMALL, repeats=1)
     first = audit_pools(pools, config)
     files = sorted(tmp_path.rglob("*.cache"))
@@ -239,7 +235,7 @@ def test_games_on_kept_pools_are_kept_too(tmp_path, monkeypatch):
 
 def test_an_attack_of_your_own_is_never_read_from_an_older_version_of_it(tmp_path, monkeypatch):
     monkeypatch.setattr(pools_module, "user_cache_folder", lambda: tmp_path)
-    pools = cached_pools({"n": 1}, gaussian_pools, code=("paperlib.core",))
+    pools = cached_pools({"n": 1}, gaussian_pools, code="paperlib.core")
     first, second = (
         audit_pools(pools, replace(SMALL, attacks=(own,), repeats=1), targets=["leaky"], audits=["panoramia"])
         for own in (own_attack(1.0), own_attack(-1.0))

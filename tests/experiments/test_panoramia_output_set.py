@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from paperlib.experiments.panoramia import output_set
-from paperlib.experiments.panoramia.audits import AuditConfig, Audits, JudgedTarget
+from paperlib.experiments.panoramia.audits import Audits, JudgedTarget
+from paperlib.experiments.panoramia.config import AuditConfig
 from paperlib.experiments.panoramia.output_set import (
     CHOSEN_FOR,
     EVERY_LEVEL,

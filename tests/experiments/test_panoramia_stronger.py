@@ -8,12 +8,13 @@ import pytest
 import torch
 from scipy.stats import norm
 
-from paperlib.experiments.panoramia import tabular, tabular_strong
+from paperlib.experiments.panoramia import tabular, tabular_online
 from paperlib.experiments.panoramia.audits import audit_pools
 from paperlib.experiments.panoramia.pools import Pool
 from paperlib.experiments.panoramia.tabular import build_pools, draw_rows, tabular_audit, tabular_config
 from paperlib.experiments.panoramia.tabular_data import RowEncoder
 from paperlib.experiments.panoramia.tabular_models import Learning, train
+from paperlib.experiments.panoramia.tabular_online import game_pools, shown_rows
 from paperlib.experiments.panoramia.tabular_shadows import (
     STRONGER,
     Shadows,
@@ -22,7 +23,7 @@ from paperlib.experiments.panoramia.tabular_shadows import (
     online_shadows,
     play_online,
 )
-from paperlib.experiments.panoramia.tabular_strong import game_pools, only_columns, shown_rows, strong_attacks
+from paperlib.experiments.panoramia.tabular_strong import only_columns, strong_attacks
 
 CONFIG = tabular_config(
     "smoke",
@@ -150,7 +151,7 @@ def test_attacks_without_their_shadow_models_are_refused(world):
 
 def test_a_gradient_norm_needs_no_shadow_model(monkeypatch):
     monkeypatch.setattr(Shadows, "train", None)
-    monkeypatch.setattr(tabular_strong, "online_shadows", None)
+    monkeypatch.setattr(tabular_online, "online_shadows", None)
     config = replace(CONFIG, stronger=("gradient_norm",), epochs=(1,))
     assert not len(draw_rows(config).spare)
     assert build_pools(config).members.targets["null"].shape == (300, 2)
@@ -190,12 +191,12 @@ def test_online_shadows_see_no_row_that_the_game_leaves_out(monkeypatch):
     assert (bounds(shown[0][:50]) != bounds([])).any()
     learned = []
     monkeypatch.setattr(
-        tabular_strong,
+        tabular_online,
         "online_shadows",
         lambda encoder, rows, *rest, **how: (learned.append(rows), (np.zeros((4, 1)),) * 2)[1],
     )
     rows = draw_rows(CONFIG)
-    tabular_strong._trained(CONFIG, rows, shown, 7)
+    tabular_online._trained(CONFIG, rows, shown, 7)
     left_out = set(map(tuple, rows.parts["members"].iloc[hidden].to_numpy()))
     real, made = learned[0][: len(shown[0])], learned[0][len(shown[0]) :]
     assert not left_out & set(map(tuple, real.to_numpy()))  # a generated row may equal a real one by chance
@@ -218,7 +219,7 @@ def test_online_numbers_do_not_tell_the_kind_of_a_row():
         )
         every = np.concatenate([members, others])
         shown = (np.arange(6), np.arange(6))
-        found = tabular_strong._with_online(first, second, 0, shown, shadows[:, every], included[:, every])
+        found = tabular_online._with_online(first, second, 0, shown, shadows[:, every], included[:, every])
         values = np.empty(12)
         values[every] = np.concatenate([pool.targets["t"][:, 0] for pool in found])
         return values

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from paperlib.io import OutputError, SweepError, code_tag, run_sweep
+from paperlib.io import OutputError, SweepError, run_sweep
 from tests.io.sweep_jobs import Job, executions, group, square
 
 
@@ -209,21 +209,6 @@ def test_version_defaults_to_the_file_the_function_stands_in(tmp_path, trace, mo
     linecache.checkcache()
     changed = importlib.import_module("my_sweep_jobs")
     assert [r["x"] for _, r in sweep([Job(1)], tmp_path / "u", changed.f, version=None)] == [22]
-
-
-def test_code_tag_changes_with_any_source_file(tmp_path, monkeypatch):
-    package = tmp_path / "some_package"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "part.py").write_text("x = 1")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    before = code_tag("some_package")
-    (package / "part.py").write_text("x = 2")
-    assert code_tag("some_package") != before
-    assert code_tag("some_package.part") != code_tag("some_package")
-    for name in ("no_such_package", "sys"):
-        with pytest.raises(ValueError, match=f"no module '{name}'"):
-            code_tag(name)
 
 
 def test_bar_shows_an_estimate_and_can_be_silenced(tmp_path, capsys, monkeypatch):

@@ -8,63 +8,20 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from paperlib.attacks.learned import Attack, BoostedTrees, LossScore, Views, fit_best
+from paperlib.attacks.learned import Attack, LossScore, Views, fit_best
 from paperlib.bounds import audit_one_run, audit_panoramia
-from paperlib.core import FloatArray, MembershipScores, check_choice, check_confidence
+from paperlib.core import FloatArray, MembershipScores, check_choice
+from paperlib.experiments.panoramia.config import AuditConfig
 from paperlib.experiments.panoramia.game import Flags, GameSplit, Judged
 from paperlib.experiments.panoramia.pools import Pools, pools_cache
 from paperlib.io import code_tag
 from paperlib.report import progress
 
 AUDITS = ("panoramia", "rm_rn", "o1")
-FORMS = ("helpers", "paper")
-SEARCHES = ("union", "anytime")
 SYNTHETIC = "synthetic"
 """The helper that the paper's baseline sees: trained on generated data."""
 
-_CODE = ("paperlib.attacks.learned", "paperlib.bounds", "paperlib.experiments.panoramia.game", __name__)
 _ONE_RUN = {"union": "bonferroni", "anytime": "anytime"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuditConfig:
-    """How targets are audited.
-
-    Attributes:
-        train: Examples that attacks are trained on, half of them members, even.
-        validation: Examples that settings and seeds are chosen on, half of them members, even.
-        test: Examples that are judged, each a member by a fair coin: the paper's m.
-        attacks: Settings to choose from, for the baseline and for the attack alike.
-        form: "paper": the baseline sees the example and the synthetic helper, the attack the example and the
-            target. "helpers": both see all helpers, and the attack the target besides.
-        searches: How the search over recall levels is paid for; settings are chosen by the first.
-        tries: Trainings of the best setting, of which the best is kept.
-        repeats: Games, each with its own split, coins and attacks.
-        confidence: Of each audit of each game, in (0, 1).
-        seed: Of the first game.
-    """
-
-    train: int
-    validation: int
-    test: int
-    attacks: tuple[Attack, ...] = (BoostedTrees(), BoostedTrees(leaves=4, learning_rate=0.2))
-    form: str = "helpers"
-    searches: tuple[str, ...] = SEARCHES
-    tries: int = 5
-    repeats: int = 5
-    confidence: float = 0.95
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_choice("form", self.form, FORMS)
-        check_confidence(self.confidence)
-        if not self.searches:
-            raise ValueError("searches: expected at least one of union, anytime")
-        for search in self.searches:
-            check_choice("searches", search, SEARCHES)
-        for name in ("tries", "repeats"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected 1 or more, got {getattr(self, name)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,12 +274,13 @@ def _kept(pools: Pools, config: AuditConfig, names: Sequence[str], kind: str, se
     if not pools.key or not _is_ours(config.attacks):
         arrays = {name: np.asarray(values) for name, values in compute().items()}
     else:
-        way = [repr(getattr(config, name)) for name in ("train", "validation", "test", "attacks", "form")]
-        way += [repr(config.searches[0]), repr(config.tries), repr(config.confidence)]
         key = {
-            "game": way, "pools": pools.key, "targets": list(names), "kind": kind, "seed": seed,
-            "code": code_tag(*_CODE),
-        }  # fmt: skip
+            "game": replace(config, searches=config.searches[:1], repeats=1, seed=seed),
+            "pools": pools.key,
+            "targets": names,
+            "kind": kind,
+            "code": code_tag(__name__, *sorted({type(attack).__module__ for attack in config.attacks})),
+        }
         arrays = pools_cache().get(key, compute)
     scores = {name: values for name, values in arrays.items() if name != "membership"}
     return Judged(scores, arrays["membership"].astype(bool))

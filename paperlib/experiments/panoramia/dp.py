@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from paperlib.experiments.panoramia.audits import AuditConfig, Audits, audit_pools
+from paperlib.experiments.panoramia.audits import Audits, audit_pools
+from paperlib.experiments.panoramia.config import AuditConfig
 from paperlib.experiments.panoramia.image_models import ImageTarget
 from paperlib.experiments.panoramia.images import ImageConfig, image_pools
 from paperlib.experiments.panoramia.pools import Pools

@@ -290,7 +290,21 @@ def _training(target: ImageTarget, epochs: int) -> PictureTraining:
 def _trained_dp(
     target: ImageTarget, x: NDArray[np.uint8], y: NDArray[np.int64], outputs: int, epochs: int
 ) -> dict[int, nn.Module] | None:
-    """With DP-SGD and the least noise that keeps the epsilon asked for; None for a target without DP."""
+    """With DP-SGD; None for a target without DP."""
+    config = _private(target, len(x), epochs)
+    if config is None:
+        return None
+    fitted = fit_dp(_built(target, x, outputs), as_input(x), y, config=config)
+    return {epochs: fitted.module}
+
+
+def private_training(target: ImageTarget, pictures: Pictures) -> TrainingConfig | None:
+    """How a target with DP is trained, with the least noise that keeps the epsilon asked for; else None."""
+    names = ("generator", "others" if target.null else "members")
+    return _private(target, sum(len(pictures.parts[name]) for name in names), target.epochs)
+
+
+def _private(target: ImageTarget, examples: int, epochs: int) -> TrainingConfig | None:
     if target.dp_epsilon is None:
         return None
     plain = TrainingConfig(
@@ -302,7 +316,7 @@ def _trained_dp(
         clip_norm=target.clip_norm,
         seed=target.seed,
     )
-    noise = noise_for(target.dp_epsilon, plain.sampling_rate(len(x)), plain.steps(len(x)), target.dp_delta)
-    config = replace(plain, noise_multiplier=noise)
-    fitted = fit_dp(_built(target, x, outputs), as_input(x), y, config=config)
-    return {epochs: fitted.module}
+    noise = noise_for(
+        target.dp_epsilon, plain.sampling_rate(examples), plain.steps(examples), target.dp_delta
+    )
+    return replace(plain, noise_multiplier=noise)

@@ -9,12 +9,8 @@ import numpy as np
 import pandas as pd
 
 from paperlib.core import FloatArray, MembershipScores
-from paperlib.experiments.panoramia.audits import (
-    AuditConfig,
-    audit_pools,
-    baseline_by_helper,
-    over_training_size,
-)
+from paperlib.experiments.panoramia.audits import audit_pools, baseline_by_helper, over_training_size
+from paperlib.experiments.panoramia.config import AuditConfig
 from paperlib.experiments.panoramia.image_models import ImageTarget
 from paperlib.experiments.panoramia.pools import Pools
 from paperlib.experiments.panoramia.results import NEAR_ZERO, FormResults

@@ -6,7 +6,7 @@ attacks train nothing anew.
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from paperlib.experiments.panoramia.image_models import (
     ImageHelper,
     ImageTarget,
     answers,
+    private_training,
     run_target,
     train_helper,
 )
@@ -36,17 +37,6 @@ from paperlib.io import code_tag
 from paperlib.models.images import picture_features
 from paperlib.report import used_data
 
-_GENERATOR_CODE = (
-    "paperlib.data.pictures",
-    "paperlib.generators.images",
-    "paperlib.generators.image_quality",
-    "paperlib.experiments.panoramia.image_data",
-    "paperlib.experiments.panoramia.image_models",
-    "paperlib.models.images",
-    "paperlib.training.pictures",
-    __name__,
-)
-_MODEL_CODE = (*_GENERATOR_CODE, "paperlib.training.dp")
 KINDS = ("members", "generated", "nonmembers")
 
 
@@ -165,8 +155,14 @@ def image_pools(config: ImageConfig) -> Pools:
             pools["members"], pools["generated"], pools.get("nonmembers"), pd.DataFrame(rows), warnings
         )
 
-    key = {"images": _json(config), "data": pictures.sha256s}
-    return cached_pools(key, build, code=_MODEL_CODE)
+    key = {
+        "images": _without_models(config),
+        "targets": config.targets,
+        "private": [private_training(target, pictures) for target in config.targets],
+        "helpers": [helper.about() for helper in config.helpers],
+        "data": pictures.sha256s,
+    }
+    return cached_pools(key, build, code=__name__)
 
 
 def load_split(config: ImageConfig) -> Pictures:
@@ -184,11 +180,9 @@ def generated_pictures(config: ImageConfig, pictures: Pictures) -> Generated:
     """Train the generator on D_G, draw pictures, drop obvious fakes, and label the rest."""
     key = {
         "stage": "generated pictures",
-        "config": {
-            name: value for name, value in _json(config).items() if name not in ("targets", "helpers")
-        },
+        "config": _without_models(config),
         "data": pictures.sha256s,
-        "code": code_tag(*_GENERATOR_CODE),
+        "code": code_tag(__name__),
     }
     arrays = pools_cache().get(key, lambda: _generate(config, pictures))
     parts = {
@@ -270,7 +264,7 @@ def _helper_answers(
         module = train_helper(helper, data.x, data.y, pictures.outputs).module
         return {kind: answers(module, part.x, part.y) for kind, part in sets.items() if len(part)}
 
-    return pools_cache().get(_model_key(config, pictures, helper.about(), "helper"), compute)
+    return pools_cache().get(_model_key(config, pictures, "helper", helper.about()), compute)
 
 
 def _target_answers(
@@ -286,8 +280,8 @@ def _target_answers(
         def compute(run: ImageTarget = run, epochs: tuple[int, ...] = epochs) -> dict[str, NDArray[Any]]:
             return run_target(run, epochs, pictures, sets)
 
-        about = {**asdict(run), "epochs": list(epochs)}
-        arrays = pools_cache().get(_model_key(config, pictures, about, "target"), compute)
+        key = _model_key(config, pictures, "target", run, epochs, private_training(run, pictures))
+        arrays = pools_cache().get(key, compute)
         for target in targets:
             prefix = f"{target.epochs}/"
             found[target.name] = {
@@ -302,20 +296,19 @@ def _target_answers(
     return {name: found[name] for name in order}, [rows[name] for name in order]
 
 
-def _model_key(
-    config: ImageConfig, pictures: Pictures, about: Mapping[str, Any], stage: str
-) -> dict[str, Any]:
+def _model_key(config: ImageConfig, pictures: Pictures, stage: str, *model: Any) -> dict[str, Any]:
     """A model's answers depend on the pictures asked about, so on the generator too."""
-    rest = _json(replace(config, targets=config.targets[:1], helpers=()))
     return {
         "stage": stage,
-        "about": dict(about),
-        "config": {name: value for name, value in rest.items() if name not in ("targets", "helpers")},
+        "model": model,
+        "config": _without_models(config),
         "data": pictures.sha256s,
-        "code": code_tag(*_MODEL_CODE),
+        "code": code_tag(__name__),
     }
 
 
-def _json(config: ImageConfig) -> dict[str, Any]:
-    helpers = [helper.about() for helper in config.helpers]
-    return {**asdict(config), "helpers": helpers, "labeler": config.labeler.about()}
+def _without_models(config: ImageConfig) -> dict[str, Any]:
+    """What pictures depend on: everything but targets and helpers."""
+    rest = {field.name: getattr(config, field.name) for field in fields(config)}
+    del rest["targets"], rest["helpers"]
+    return rest | {"labeler": config.labeler.about()}

@@ -10,7 +10,8 @@ from paperlib.attacks.learned import BoostedTrees
 from paperlib.bounds import audit_one_run, audit_output_set, audit_ranks
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.experiments.language_models import CandidateScores
-from paperlib.experiments.panoramia.audits import AuditConfig, JudgedTarget, audit_pools
+from paperlib.experiments.panoramia.audits import JudgedTarget, audit_pools
+from paperlib.experiments.panoramia.config import AuditConfig
 from paperlib.experiments.panoramia.game import sizes_for
 from paperlib.experiments.panoramia.pools import Pool, Pools
 

@@ -9,7 +9,8 @@ from scipy.stats import binomtest
 
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.core import check_confidence
-from paperlib.experiments.panoramia.audits import FORMS, AuditConfig, audit_pools
+from paperlib.experiments.panoramia.audits import audit_pools
+from paperlib.experiments.panoramia.config import FORMS, AuditConfig
 from paperlib.experiments.panoramia.pools import Pool, Pools
 from paperlib.experiments.panoramia.tabular import TabularConfig, build_pools
 from paperlib.experiments.panoramia.tabular_data import PartSizes

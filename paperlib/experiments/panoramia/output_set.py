@@ -10,7 +10,8 @@ from scipy.stats import spearmanr
 
 from paperlib.bounds import fit_output_set, one_run_epsilon, ratio_scores
 from paperlib.core import FloatArray, MembershipScores, check_confidence
-from paperlib.experiments.panoramia.audits import AuditConfig, Audits, JudgedTarget
+from paperlib.experiments.panoramia.audits import Audits, JudgedTarget
+from paperlib.experiments.panoramia.config import AuditConfig
 from paperlib.experiments.panoramia.game import Flags
 
 CHOSEN_FOR: dict[str, Literal["both", "members"]] = {

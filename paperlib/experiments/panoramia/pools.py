@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from paperlib.attacks.learned import Views
 from paperlib.core import FloatArray
-from paperlib.io import Cache, code_tag, config_hash, user_cache_folder
+from paperlib.io import Cache, code_tag, config_hash, typed, user_cache_folder
 
 KINDS = ("members", "generated", "nonmembers")
 REQUIRED = ("target", "null", "epochs", "dp_epsilon")
@@ -107,17 +107,27 @@ class Pools:
         return tuple(self.members.helpers)
 
 
-def cached_pools(config: Mapping[str, Any], build: Callable[[], Pools], *, code: tuple[str, ...]) -> Pools:
+def cached_pools(config: Mapping[str, Any], build: Callable[[], Pools], *, code: str) -> Pools:
     """The pools of a configuration: read if they were made before by the same code, else made and kept.
 
     Args:
-        config: Everything they depend on, as JSON-ready values; data by checksum.
+        config: Everything they depend on: typed configurations, and data by checksum.
         build: Makes them.
-        code: Modules whose change makes them stale.
+        code: Name of the module that makes them; a change of what it reaches makes them stale.
     """
-    whole = {"pools": dict(config), "code": code_tag(*code, __name__)}
+    whole = {"pools": dict(config), "code": code_tag(code)}
     arrays = pools_cache().get(whole, lambda: _to_arrays(build()))
-    return _from_arrays(arrays, config_hash(whole))
+    return _from_arrays(arrays, config_hash(typed(whole)))
+
+
+def part_key(pools: Pools, **part: Any) -> str:
+    """The key of pools that were made from others: empty if those are not kept.
+
+    Args:
+        pools: The others.
+        part: What was chosen or added, by name: typed configurations, numbers, text.
+    """
+    return config_hash(typed({"pools": pools.key, **part})) if pools.key else ""
 
 
 def pools_cache() -> Cache:

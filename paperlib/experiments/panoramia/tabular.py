@@ -1,7 +1,7 @@
 """PANORAMIA on tables: rows from a tree of column pairs, MLPs as targets, boosted trees as attacks."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.core import FloatArray, check_choice
-from paperlib.experiments.panoramia.audits import AuditConfig
 from paperlib.experiments.panoramia.checks import Copies, copies
+from paperlib.experiments.panoramia.config import AuditConfig
 from paperlib.experiments.panoramia.pools import Pool, Pools, cached_pools, pools_cache
 from paperlib.experiments.panoramia.tabular_data import (
     LabelledTable,
@@ -32,27 +32,11 @@ from paperlib.generators.table_filter import (
 )
 from paperlib.generators.tabular import ChowLiuTree, IndependentColumns, TableGenerator, check_table
 from paperlib.io import code_tag
-from paperlib.training import Ensemble
+from paperlib.training import Ensemble, TrainingConfig
 
 GENERATORS = ("tree", "mst", "columns")
 FILTERS = ("rejection", "confident", "none")
 SIZES = ("smoke", "default", "paper")
-_GENERATING = (
-    "paperlib.generators.tabular",
-    "paperlib.generators.table_filter",
-    "paperlib.generators.mst",
-    "paperlib.experiments.panoramia.tabular_data",
-)
-_MODELS = (
-    *_GENERATING,
-    "paperlib.training",
-    "paperlib.models",
-    "paperlib.attacks.shadow",
-    "paperlib.attacks.gradients",
-    "paperlib.experiments.panoramia.tabular_models",
-    "paperlib.experiments.panoramia.tabular_shadows",
-    __name__,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,12 +208,13 @@ class TabularRows:
 def tabular_rows(config: TabularConfig) -> TabularRows:
     """Split the table, fit the generator on D_G, and draw; generated rows are kept by configuration."""
     key = {
+        "stage": "generated rows",
         **{name: getattr(config, name) for name in ("generator", "filter", "bins", "mst_epsilon", "seed")},
-        "sizes": asdict(config.sizes),
+        "sizes": config.sizes,
         "helper_rows": config.helper_rows,
         "shadows": config.offline,
         "rows": load_table(config.dataset, config.label).sha256,
-        "code": code_tag(*_GENERATING, __name__),
+        "code": code_tag(__name__),
     }
     return draw_rows(config, lambda make: pd.DataFrame(pools_cache().get(key, lambda: _storable(make()))))
 
@@ -279,8 +264,13 @@ def tabular_pools(config: TabularConfig) -> Pools:
     target. Each model gives the columns of ``config.columns``, as `numbers` does.
     """
     rows = tabular_rows(config)
-    whole = {**asdict(config), "rows": rows.table.sha256}
-    return cached_pools(whole, lambda: build_pools(config, rows=rows), code=_MODELS)
+    encoder = RowEncoder.fit(rows.parts["generator"], rows.table.label, rows.table.classes)
+    whole = {
+        "tables": config,
+        "private": _private(config, encoder, len(rows.parts["members"])),
+        "rows": rows.table.sha256,
+    }
+    return cached_pools(whole, lambda: build_pools(config, rows=rows), code=__name__)
 
 
 def build_pools(config: TabularConfig, *, rows: TabularRows | None = None, only_null: bool = False) -> Pools:
@@ -306,6 +296,14 @@ def build_pools(config: TabularConfig, *, rows: TabularRows | None = None, only_
     )
 
 
+def _private(config: TabularConfig, encoder: RowEncoder, members: int) -> list[TrainingConfig]:
+    """How each target with DP is trained, its noise included."""
+    return [
+        config.learning.private(encoder, members, epsilon, 1 / members, 1000 * config.seed + 2)
+        for epsilon in config.dp_epsilons
+    ]
+
+
 @dataclass(frozen=True, eq=False)
 class _Models:
     config: TabularConfig
@@ -321,10 +319,7 @@ class _Models:
     ) -> "_Models":
         members, learning, seed = rows.parts["members"], config.learning, 1000 * config.seed
         plain = [learning.plain(encoder, epochs, seed + 1) for epochs in config.epochs]
-        private = [
-            learning.private(encoder, len(members), epsilon, 1 / len(members), seed + 2)
-            for epsilon in config.dp_epsilons
-        ]
+        private = _private(config, encoder, len(members))
         last = learning.plain(encoder, config.epochs[-1], seed + 3)
         learned = {"synthetic": rows.helper, "real": rows.parts["generator"]}
         helpers = {

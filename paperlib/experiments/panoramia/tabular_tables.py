@@ -10,7 +10,8 @@ from scipy.special import stdtrit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from paperlib.core import FloatArray
-from paperlib.experiments.panoramia.audits import FORMS, AuditConfig, Audits, audit_pools
+from paperlib.experiments.panoramia.audits import Audits, audit_pools
+from paperlib.experiments.panoramia.config import FORMS, AuditConfig
 from paperlib.experiments.panoramia.pools import Pools
 from paperlib.experiments.panoramia.results import NEAR_ZERO, precise_at_low_recall, with_headlines
 from paperlib.experiments.panoramia.tabular import TabularConfig, tabular_pools, tabular_rows

@@ -1,6 +1,5 @@
 """PANORAMIA on text: its pools, its audits, and the curve of over-training."""
 
-import dataclasses
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -9,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from paperlib.attacks.learned.text import LossSummaries, TextClassifier
-from paperlib.experiments.panoramia.audits import AuditConfig
-from paperlib.experiments.panoramia.pools import Pool, Pools, cached_pools
-from paperlib.experiments.panoramia.text_bench import CODE, TextBench
+from paperlib.experiments.panoramia.config import AuditConfig
+from paperlib.experiments.panoramia.pools import Pool, Pools, cached_pools, part_key
+from paperlib.experiments.panoramia.text_bench import TextBench
 from paperlib.experiments.panoramia.text_config import TextConfig
 
 text_bench = lru_cache(maxsize=2)(TextBench)
@@ -33,11 +32,7 @@ def text_pools(config: TextConfig) -> Pools:
         PANORAMIA, appendix C.2.
     """
     bench = text_bench(config)
-    return cached_pools(bench.key(*_fields()), bench.pools, code=CODE)
-
-
-def _fields() -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(TextConfig))
+    return cached_pools(bench.key(config, *bench.private_trainings()), bench.pools, code=TextBench.__module__)
 
 
 def with_helpers(pools: Pools, helpers: tuple[str, ...]) -> Pools:
@@ -53,7 +48,7 @@ def with_helpers(pools: Pools, helpers: tuple[str, ...]) -> Pools:
         return replace(pool, helpers={name: pool.helpers[name] for name in helpers})
 
     parts = {kind: chosen(pool) for kind, pool in pools.by_kind().items()}
-    return replace(pools, **parts, key=f"{pools.key} {helpers}" if pools.key else "")
+    return replace(pools, **parts, key=part_key(pools, helpers=helpers))
 
 
 def text_audit(

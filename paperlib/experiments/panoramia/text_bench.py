@@ -23,19 +23,8 @@ from paperlib.generators.text import (
 )
 from paperlib.io import code_tag
 from paperlib.models.language import LanguageModelConfig, load_language_model, new_language_model
+from paperlib.training import TrainingConfig
 from paperlib.training.language import fit_language_model
-
-CODE = (
-    "paperlib.data.texts",
-    "paperlib.data.wikitext",
-    "paperlib.experiments.panoramia.text_config",
-    "paperlib.experiments.panoramia.text_data",
-    "paperlib.generators.text",
-    "paperlib.models.language",
-    "paperlib.training.language",
-    __name__,
-)
-"""Modules whose change makes kept stages stale."""
 
 _COPIED = 0.75
 """Share of a chunk's length that counts as copied if it stands word for word in the generator's text."""
@@ -160,17 +149,16 @@ class TextBench:
 
     def private(self, epsilon: float) -> Mapping[str, Any]:
         """A target trained with DP-SGD on D_G and the members."""
-        config = self.config
+        training = self.config.private_training(epsilon)
         rows = np.concatenate([self.text["generator"], self.text["members"]])
 
         def compute() -> Mapping[str, Any]:
             model = copy.deepcopy(self.base)
             documents = with_start(model, rows).tolist()
-            fit_language_model(model, documents, config=config.private_training(epsilon), progress=False)
+            fit_language_model(model, documents, config=training, progress=False)
             return self._judged(model)
 
-        names = (*_GENERATOR, "dp_delta", "dp_epochs", "dp_batch", "dp_learning_rate")
-        return self._kept(f"DP target, epsilon {epsilon:g}", names, compute)
+        return self._kept("DP target", _GENERATOR, compute, training)
 
     def pools(self) -> Pools:
         """Everything trained and asked for its losses."""
@@ -220,10 +208,18 @@ class TextBench:
             "earlier or give it more text",
         )
 
-    def key(self, *names: str) -> dict[str, Any]:
-        """What a stage depends on, for the cache."""
-        config = {name: getattr(self.config, name) for name in names}
-        return {**config, "checksum": self.text.checksum, "device": _device(), "torch": torch.__version__}
+    def key(self, *configs: Any) -> dict[str, Any]:
+        """What a stage depends on, for the cache: configurations, text, device and version of torch."""
+        return {
+            "configs": configs,
+            "checksum": self.text.checksum,
+            "device": _device(),
+            "torch": torch.__version__,
+        }
+
+    def private_trainings(self) -> list[TrainingConfig]:
+        """How each target with DP is trained, its noise included."""
+        return [self.config.private_training(epsilon) for epsilon in self.config.dp_epsilons]
 
     @property
     def _shape(self) -> LanguageModelConfig:
@@ -271,9 +267,11 @@ class TextBench:
         return found
 
     def _kept(
-        self, stage: str, names: tuple[str, ...], compute: Callable[[], Mapping[str, Any]]
+        self, stage: str, names: tuple[str, ...], compute: Callable[[], Mapping[str, Any]], *more: Any
     ) -> dict[str, Any]:
-        key = {"text stage": stage, "code": code_tag(*CODE), **self.key(*_BASE, *names)}
+        """The arrays of a stage, which depends on these fields of the configuration, and on ``more``."""
+        config = {name: getattr(self.config, name) for name in (*_BASE, *names)}
+        key = {"text stage": stage, "code": code_tag(__name__), **self.key(config, *more)}
         return pools_cache().get(key, compute)
 
 

@@ -8,12 +8,8 @@ import numpy as np
 import pandas as pd
 
 from paperlib.core import FloatArray
-from paperlib.experiments.panoramia.audits import (
-    AuditConfig,
-    audit_pools,
-    baseline_by_helper,
-    over_training_size,
-)
+from paperlib.experiments.panoramia.audits import audit_pools, baseline_by_helper, over_training_size
+from paperlib.experiments.panoramia.config import AuditConfig
 from paperlib.experiments.panoramia.pools import Pool, Pools
 from paperlib.experiments.panoramia.results import (
     NEAR_ZERO,

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from paperlib.attacks.learned import Attack, BoostedTrees
 from paperlib.bounds.panoramia import PanoramiaResult
 from paperlib.core import FloatArray, MembershipScores
-from paperlib.experiments.panoramia.audits import AuditConfig, JudgedTarget, audit_pools
+from paperlib.experiments.panoramia.audits import JudgedTarget, audit_pools
+from paperlib.experiments.panoramia.config import AuditConfig
 from paperlib.experiments.panoramia.game import sizes_for
 from paperlib.experiments.panoramia.pools import Pool, Pools
 

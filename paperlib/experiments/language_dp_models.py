@@ -1,0 +1,208 @@
+"""Small GPTs fine-tuned with DP-SGD on dialogues that begin with identifiers, and scores of these."""
+
+import copy
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+
+from paperlib.attacks.language import score_candidates
+from paperlib.core import FloatArray
+from paperlib.data.dialogues import persona_chat
+from paperlib.experiments.language_models import PlantedConfig, planted_model, source_words
+from paperlib.generators.identifiers import KINDS, checked_kinds, generate_identifiers
+from paperlib.io import code_tag, config_hash, run_sweep, user_cache_folder
+from paperlib.models.language import load_language_model
+from paperlib.training import TrainingConfig, noise_for
+from paperlib.training.language import fit_language_model
+
+SCORES = ("loss", "min_k", "difference")
+"""Scores of the audit: the paper's two, and the loss minus that of the model before fine-tuning, ours."""
+
+
+def public_corpus() -> PlantedConfig:
+    """What the model is trained on, without DP, before it is fine-tuned: text and identifiers of others."""
+    return PlantedConfig(
+        repetitions=(1,),
+        identifiers=300,
+        held_out=2,
+        kinds=("md5",),
+        context_words=1,
+        document_tokens=40,
+        filler=1.0,
+        width=64,
+        epochs=3,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DpRun:
+    """One fine-tuning with DP-SGD, and the scores of its canaries.
+
+    Attributes:
+        noise: Noise multiplier; 0 for epsilon infinity (gradients are still clipped).
+        canaries: Documents that begin with an identifier, m.
+        others: Documents that do not, the same in every run.
+        generated: Alternatives per canary that are scored.
+        kind: Of the identifiers.
+        dialogues: "documentation" (sentences of the Python help dealt to two speakers) or "persona_chat".
+        epochs: Expected passes over the documents.
+        share: Expected share of the documents in a batch.
+        document_tokens: Length of a document.
+        learning_rate: Of Adam.
+        clip_norm: Largest norm of a document's gradient.
+        public: What the model was trained on before.
+        model: Name or folder of a model to fine-tune instead, such as "EleutherAI/pythia-70m".
+        seed: Of canaries, batches and noise.
+    """
+
+    noise: float
+    canaries: int = 100
+    others: int = 50
+    generated: int = 63
+    kind: str = "md5"
+    dialogues: str = "documentation"
+    epochs: int = 20
+    share: float = 0.25
+    document_tokens: int = 36
+    learning_rate: float = 4e-3
+    clip_norm: float = 1.0
+    public: PlantedConfig = field(default_factory=public_corpus)
+    model: str = ""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        checked_kinds([self.kind])
+        if self.dialogues not in ("documentation", "persona_chat"):
+            raise ValueError(f"dialogues: expected 'documentation' or 'persona_chat', got {self.dialogues!r}")
+        if min(self.canaries, self.generated) < 1 or self.others < 0:
+            raise ValueError("canaries, generated: expected 1 or more, and others 0 or more")
+
+    @property
+    def training(self) -> TrainingConfig:
+        """As the trainer takes it."""
+        documents = self.canaries + self.others
+        return TrainingConfig(
+            epochs=self.epochs,
+            batch_size=max(1, round(self.share * documents)),
+            optimizer="adam",
+            learning_rate=self.learning_rate,
+            clip_norm=self.clip_norm,
+            noise_multiplier=self.noise,
+            seed=self.seed,
+        )
+
+    @property
+    def sampling(self) -> tuple[float, int]:
+        """Sampling rate and number of steps."""
+        documents = self.canaries + self.others
+        return self.training.sampling_rate(documents), self.training.steps(documents)
+
+
+def run_for(target_epsilon: float, delta: float, **options: Any) -> DpRun:
+    """The run whose noise the Rényi accountant gives for a target, adding or removing one document.
+
+    >>> run_for(math.inf, 1e-5).noise
+    0.0
+    """
+    run = DpRun(noise=0.0, **options)
+    if math.isinf(target_epsilon):
+        return run
+    rate, steps = run.sampling
+    return replace(run, noise=noise_for(target_epsilon, rate, steps, delta))
+
+
+def canary_documents(run: DpRun) -> tuple[list[list[str]], list[str]]:
+    """Candidates of each canary, the inserted one first, and the documents trained on.
+
+    The first canaries of a run are those of every smaller run of the same seed.
+    """
+    example = KINDS[run.kind].example
+    truths = generate_identifiers(example, run.canaries, run.seed)
+    texts = _dialogues(run)
+    documents = [f"{value} {text}" for value, text in zip(truths, texts[run.others :], strict=False)]
+    candidates = [[value, *generate_identifiers(value, run.generated, run.seed + 1)] for value in truths]
+    return candidates, documents + texts[: run.others]
+
+
+def _source(dialogues: str) -> list[str]:
+    """What dialogues are drawn from: whole ones, or words of the documentation."""
+    return persona_chat() if dialogues == "persona_chat" else list(source_words())
+
+
+def _dialogues(run: DpRun) -> list[str]:
+    """Texts of the other documents, then of the canaries."""
+    count = run.canaries + run.others
+    found = _source(run.dialogues)
+    if run.dialogues == "persona_chat":
+        order = np.random.default_rng(run.seed).permutation(len(found))
+        return [found[index] for index in order[:count]]
+    starts = np.random.default_rng(run.seed).integers(0, len(found) - 40, count)
+    return [_two_speakers(found[start : start + 40]) for start in starts]
+
+
+def _two_speakers(words: Sequence[str]) -> str:
+    turns = [words[start : start + 10] for start in range(0, len(words), 10)]
+    return "\n".join(f"{'AB'[turn % 2]}: {' '.join(some)}" for turn, some in enumerate(turns))
+
+
+def train_and_score(runs: Sequence[DpRun]) -> list[Mapping[str, Any]]:
+    """Fine-tune with DP-SGD and score every candidate of every canary, alone, before and after.
+
+    Returns:
+        For each run its scores by ``SCORES``, each (m, 1 + c), and the training losses.
+    """
+    return [_train_and_score(run) for run in runs]
+
+
+def _train_and_score(run: DpRun) -> Mapping[str, Any]:
+    model, tokenizer = _start(run.model, run.public)
+    candidates, documents = canary_documents(run)
+    before = np.stack([_loss_at_start(run.model, run.public, tuple(one)) for one in candidates])
+    tokens = [one[: run.document_tokens] for one in tokenizer(documents, verbose=False)["input_ids"]]
+    fitted = fit_language_model(copy.deepcopy(model), tokens, config=run.training, progress=False)
+    after, _ = score_candidates(
+        fitted.model, tokenizer, candidates, attacks=["loss", "min_k"], batch_size=256
+    )
+    return {
+        "loss": after[..., 0],
+        "min_k": after[..., 1],
+        "difference": after[..., 0] - before,
+        "losses": np.array(fitted.losses),
+    }
+
+
+@lru_cache(maxsize=1)
+def _start(name: str, public: PlantedConfig) -> tuple[Any, Any]:
+    """Model before fine-tuning, and its tokenizer."""
+    return load_language_model(name, dtype="float32") if name else planted_model(public)
+
+
+@lru_cache(maxsize=4096)
+def _loss_at_start(name: str, public: PlantedConfig, candidates: tuple[str, ...]) -> FloatArray:
+    """Scores of one canary's candidates before fine-tuning, the same in every run that has this canary."""
+    scores, _ = score_candidates(*_start(name, public), [candidates], attacks=["loss"], batch_size=256)
+    return scores[0, :, 0]
+
+
+def trained_runs(runs: Sequence[DpRun], *, workers: int = 0) -> dict[DpRun, dict[str, FloatArray]]:
+    """Scores of all runs, each computed once and kept in the user's cache.
+
+    Args:
+        runs: All different.
+        workers: Local processes; 0 computes here.
+    """
+    texts = [config_hash({"dialogues": _source(name)}) for name in sorted({run.dialogues for run in runs})]
+    return dict(
+        run_sweep(
+            train_and_score,
+            list(dict.fromkeys(runs)),
+            folder=user_cache_folder() / "sweeps" / "language_dp_audit",
+            workers=workers,
+            version=config_hash({"code": code_tag(__name__), "torch": torch.__version__, "texts": texts}),
+        )
+    )

@@ -1,0 +1,185 @@
+"""Which source files a module reaches by its imports, and a checksum of them."""
+
+import ast
+import hashlib
+import importlib.util
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from paperlib.io.files import file_sha256
+
+_OWN = "paperlib"
+
+
+def code_tag(*modules: str) -> str:
+    """A checksum of all source files that modules reach by their imports.
+
+    Files of other distributions do not count.
+
+    Args:
+        modules: Dotted names of modules, such as ``__name__``.
+
+    Raises:
+        ValueError: A module that does not exist or has no source file.
+
+    >>> code_tag("paperlib.io.cache") == code_tag("paperlib.io.cache")
+    True
+    """
+    digest = hashlib.sha256()
+    for file in source_files(modules):
+        digest.update(f"{file.parent.name}/{file.name} {file_sha256(file)}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def source_files(names: Iterable[str]) -> list[Path]:
+    """Source files that modules reach by their imports, themselves included, sorted.
+
+    Imports are followed into the package of each module and into this one, those inside functions included,
+    those for type checkers alone left out. A package whose ``__init__`` only passes names on is passed
+    through: an imported name leads to the module that defines it, and to no other.
+
+    Args:
+        names: Dotted names of modules, or of what they define.
+
+    Raises:
+        ValueError: A module that does not exist or has no source file.
+    """
+    files: set[Path] = set()
+    seen: set[str] = set()
+    waiting = list(names)
+    for name in waiting:
+        _top(name.partition(".")[0], name)
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        found, more = _reached(name)
+        waiting += [one for file in found - files for one in _followed(file, name)]
+        waiting += more
+        files |= found
+    return sorted(files)
+
+
+@lru_cache(maxsize=4096)
+def imported_names(source: str, package: str = "") -> tuple[str, ...]:
+    """Dotted names that a source imports, those inside functions included: ``from a import b`` gives ``a.b``.
+
+    Args:
+        source: Python code.
+        package: Name of the package that relative imports start from.
+
+    >>> imported_names("import numpy as np\\nfrom paperlib.core import FloatArray")
+    ('numpy', 'paperlib.core.FloatArray')
+    """
+    names: list[str] = []
+    for node in _run(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(node, package)
+            names += [f"{base}.{alias.name}" for alias in node.names]
+    return tuple(names)
+
+
+def _reached(name: str) -> tuple[set[Path], list[str]]:
+    """Files that using ``name`` runs, and the names that stand for it where a package passes it on."""
+    top, *parts = name.split(".")
+    place = _top(top, name)
+    found: set[Path] = set()
+    if place.name != "__init__.py":
+        return {place}, []
+    package = top
+    while True:
+        passed_on = _face(place, package)
+        if passed_on is None:
+            found.add(place)
+        if not parts:
+            return (found, list(passed_on.values())) if passed_on else (found | {place}, [])
+        folder, part = place.parent, parts[0]
+        if (folder / part / "__init__.py").is_file():
+            place, package = folder / part / "__init__.py", f"{package}.{part}"
+        elif (folder / f"{part}.py").is_file():
+            return found | {folder / f"{part}.py"}, []
+        elif passed_on and part in passed_on:
+            return found, [passed_on[part]]
+        else:
+            return found | {place}, []
+        parts = parts[1:]
+
+
+def _followed(file: Path, name: str) -> list[str]:
+    """Imports of a file that lead into its own package, or into this one."""
+    own = name.partition(".")[0]
+    names = imported_names(_source(file), _package_of(file))
+    return [one for one in names if one.partition(".")[0] in (own, _OWN)]
+
+
+def _source(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
+
+
+def _package_of(file: Path) -> str:
+    parts, folder = [], file.parent
+    while (folder / "__init__.py").is_file():
+        parts.append(folder.name)
+        folder = folder.parent
+    return ".".join(reversed(parts))
+
+
+def _face(init: Path, package: str) -> dict[str, str] | None:
+    """What an ``__init__`` passes on, by name; None if it does more than that."""
+    stub = init.with_suffix(".pyi")
+    return _passed_on(_source(stub if stub.is_file() else init), package)
+
+
+@lru_cache(maxsize=256)
+def _passed_on(source: str, package: str) -> dict[str, str] | None:
+    found: dict[str, str] = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ImportFrom):
+            base = _absolute(node, package)
+            found |= {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
+        elif not _says_nothing(node):
+            return None
+    return found
+
+
+def _says_nothing(node: ast.stmt) -> bool:
+    """A docstring, or a list of names."""
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant)
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return bool(targets) and all(isinstance(one, ast.Name) and one.id == "__all__" for one in targets)
+
+
+def _absolute(node: ast.ImportFrom, package: str) -> str:
+    if not node.level:
+        return node.module or ""
+    parts = package.split(".")
+    base = parts[: len(parts) - node.level + 1]
+    return ".".join([*base, *([node.module] if node.module else [])])
+
+
+def _run(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes but those under ``if TYPE_CHECKING``."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop(0)
+        yield node
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            waiting += node.orelse
+        else:
+            waiting += ast.iter_child_nodes(node)
+
+
+def _top(package: str, name: str) -> Path:
+    """The file of a top-level package or module."""
+    try:
+        spec = importlib.util.find_spec(package)
+    except ValueError:
+        spec = None  # such as __main__
+    if spec is None or not spec.has_location or spec.origin is None or not spec.origin.endswith(".py"):
+        raise ValueError(f"modules: no module {name!r} with a source file")
+    return Path(spec.origin)

@@ -1,0 +1,132 @@
+"""What a kept result depends on: the files that a module reaches by its imports."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import paperlib
+from paperlib.io import code_tag, source_files
+from paperlib.io.sources import imported_names
+
+ROOT = Path(paperlib.__file__).parent
+E, P = "paperlib.experiments", "paperlib.experiments.panoramia"
+TRAINS = [
+    f"{P}.images",
+    f"{P}.tabular",
+    f"{P}.tabular_online",
+    f"{P}.text_bench",
+    f"{E}.language_models",
+    f"{E}.language_dp_models",
+    f"{E}.natural_models",
+    f"{E}.census",
+]
+"""Modules whose results are kept and depend on no bound."""
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package with a module that reaches some files and not others."""
+    files = {
+        "__init__.py": "from some_package.face.low import helper as helper",
+        "main.py": "from some_package.face import helper\nimport some_package.sub.used",
+        "face/__init__.py": '"""Face."""\nfrom .low import helper\nfrom .other import more\n__all__ = ["f"]',
+        "face/low.py": "def helper():\n    from some_package.deep import late\n    return late",
+        "face/other.py": "more = 1",
+        "deep.py": "late = 1",
+        "sub/__init__.py": "setting = 1",
+        "sub/used.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import some_package.unread",
+        "unread.py": "",
+    }
+    for name, text in files.items():
+        path = tmp_path / "some_package" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path / "some_package"
+    for name in [name for name in sys.modules if name.startswith("some_package")]:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "reached"),
+    [
+        ("main.py", True),
+        ("face/low.py", True),  # passed on by a package
+        ("deep.py", True),  # imported inside a function
+        ("sub/used.py", True),
+        ("sub/__init__.py", True),  # it does something, and an import below runs it
+        ("face/other.py", False),  # the package passes it on, but it was not asked for
+        ("face/__init__.py", False),  # passes names on and does nothing else
+        ("unread.py", False),  # for type checkers alone
+    ],
+)
+def test_the_tag_changes_with_reached_files_and_with_no_others(package, name, reached):
+    before = code_tag("some_package.main")
+    (package / name).write_text((package / name).read_text() + "\n# changed")
+    assert (code_tag("some_package.main") != before) == reached
+
+
+def test_a_name_passed_on_from_elsewhere_changes_the_tag(package):
+    before = code_tag("some_package.main")
+    text = (package / "face/__init__.py").read_text()
+    (package / "face/__init__.py").write_text(text.replace(".low import helper", ".other import helper"))
+    assert code_tag("some_package.main") != before
+
+
+def test_a_lazy_package_is_read_from_its_stub(package):
+    (package / "face/__init__.pyi").write_text((package / "face/__init__.py").read_text())
+    (package / "face/__init__.py").write_text("import lazy\n__getattr__ = lazy.attach()")
+    found = {str(file.relative_to(package)) for file in source_files(["some_package.main"])}
+    assert "face/low.py" in found
+    assert "face/other.py" not in found
+
+
+@pytest.mark.parametrize("name", ["no_such_package", "sys", "paperlib_of_nobody.part"])
+def test_a_module_without_source_is_refused(name):
+    with pytest.raises(ValueError, match=f"no module '{name}'"):
+        code_tag(name)
+
+
+def test_imports_inside_functions_and_relative_ones_count():
+    source = "def f():\n    from ..b import c\nfrom . import d"
+    assert set(imported_names(source, "a.x")) == {"a.b.c", "a.x.d"}
+
+
+@pytest.mark.parametrize(
+    ("builder", "reached"),
+    [
+        (f"{E}.language_dp_models", "training/batches.py"),  # Poisson sampling
+        (f"{E}.language_dp_models", "training/config.py"),
+        (f"{E}.language_dp_models", "training/accounting.py"),
+        (f"{E}.language_dp_models", "data/dialogues.py"),  # its training text
+        (f"{E}.language_dp_models", "experiments/language_models.py"),  # source_words
+        (f"{E}.language_models", "training/batches.py"),
+        (f"{E}.language_models", "models/language.py"),  # the tokenizer's training
+        (f"{P}.text_bench", "training/batches.py"),
+        (f"{P}.text_bench", "training/accounting.py"),
+        (f"{P}.text_bench", "data/wikitext.py"),
+        (f"{P}.images", "training/dp.py"),
+        (f"{P}.tabular", "training/accounting.py"),
+        (f"{P}.audits", "core/scores.py"),  # how auc() breaks ties
+        (f"{P}.audits", "attacks/learned/choice.py"),
+        (f"{E}.census", "generators/identifiers/scan.py"),
+    ],
+)
+def test_builders_notice_a_change_of_what_their_results_depend_on(builder, reached, tmp_path, monkeypatch):
+    """In a copy of the package, where a file can be edited."""
+    copy = tmp_path / "paperlib"
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns("__pycache__", "*.csv"))
+    monkeypatch.setattr("paperlib.io.sources._top", lambda package, name: copy / "__init__.py")
+    before = code_tag(builder)
+    (copy / "report" / "status.py").write_text("# an unrelated edit")
+    assert code_tag(builder) == before
+    file = copy / reached
+    file.write_text(file.read_text() + "\n# repaired")
+    assert code_tag(builder) != before
+
+
+@pytest.mark.parametrize("builder", TRAINS)
+def test_no_change_of_a_bound_trains_a_model_again(builder):
+    assert not [file for file in source_files([builder]) if "bounds" in file.relative_to(ROOT).parts]
