@@ -13,11 +13,11 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from paperlib.audits.scores import ScoreAudit, audit_scores
 from paperlib.core import check_confidence, check_delta, json_ready
-from paperlib.experiments.score_audits import ScoreAudit, audit_scores
 from paperlib.io import LoadedScores, OutputError, data_folder, file_sha256, read_scores, write_text
-from paperlib.report.audit_report import audit_report
-from paperlib.report.papers import targets
+from paperlib.report.audit_page import audit_report
+from paperlib.report.printed import targets
 from paperlib.report.provenance import gpu_name, hardware, package_versions, utc_now
 from paperlib.running import (
     NotebookError,

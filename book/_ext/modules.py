@@ -11,15 +11,14 @@ from sphinx.util.docutils import SphinxDirective
 
 
 def source(package: str) -> str:
-    """The automodule directives for the modules right below ``package``; what packages re-export is included.
+    """The automodule directives for all modules below ``package``, those of its packages included.
 
     >>> print(source("paperlib.core").splitlines()[0])
     .. automodule:: paperlib.core.checks
     """
     blocks = []
-    for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
-        imported = "   :imported-members:\n" if module.ispkg else ""
-        blocks.append(f".. automodule:: {module.name}\n   :members:\n{imported}\n")
+    for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+        blocks.append(f".. automodule:: {module.name}\n   :members:\n\n")
     return "".join(blocks)
 
 

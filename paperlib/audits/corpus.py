@@ -1,11 +1,13 @@
 """The identifiers of a corpus, each with what stands before it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
-from paperlib.data.corpora import Document
+from paperlib.data.text.corpora import CORPORA, Document, corpus_path, read_documents
+from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import find_identifiers
 
 
@@ -76,3 +78,28 @@ def corpus_identifiers(
         chosen = np.sort(np.random.default_rng(seed).choice(len(found), limit, replace=False))
         found = [found[index] for index in chosen]
     return found
+
+
+def open_corpus(corpus: str, *, log: ReadLog | None = None) -> Iterator[Document]:
+    """Documents of a known corpus by name ("nid_corpus"), or of a file or folder.
+
+    Args:
+        corpus: Name, file or folder.
+        log: Counts what was skipped and why.
+
+    Raises:
+        ValueError: Nothing of that name.
+        DataUnavailableError: A known corpus that is not in the data folder.
+    """
+    yield from read_documents(corpus_path(corpus) if corpus in CORPORA else corpus, log=log)
+
+
+def skipped_table(log: ReadLog) -> pd.DataFrame:
+    """What was not read, or with a loss: columns reason, number, example.
+
+    >>> log = ReadLog()
+    >>> log.add("binary file", "a.bin")
+    >>> skipped_table(log).values.tolist()
+    [['binary file', 1, 'a.bin']]
+    """
+    return pd.DataFrame(log.rows, columns=["reason", "number", "example"])

@@ -14,13 +14,12 @@ from paperlib.attacks.dataset_inference import (
     ranks_and_positions,
 )
 from paperlib.attacks.language import causal_neighbours, score_candidates
+from paperlib.audits.candidates import CandidateScores, attack_quality
+from paperlib.audits.corpus import FoundIdentifier, corpus_identifiers, open_corpus, skipped_table
 from paperlib.bounds import audit_ranks, exposure
-from paperlib.bounds.ranks import RankAuditResult
+from paperlib.bounds.ranks.audit import RankAuditResult
 from paperlib.core import FloatArray
-from paperlib.data.pieces import ReadLog
-from paperlib.experiments.corpus_identifiers import FoundIdentifier, corpus_identifiers
-from paperlib.experiments.identifier_benchmark import attack_quality
-from paperlib.experiments.language_models import CandidateScores, open_corpus, skipped_table
+from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import Identifier, generate_identifiers
 from paperlib.generators.identifiers.filter import filter_identifiers
 from paperlib.models.language import load_language_model

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paperlib.bounds.fair_coins import IMPLAUSIBLE, fair_coin_p_value
-from paperlib.bounds.recall_search import RecallTest, run_recall_test
-from paperlib.bounds.tails import epsilon_from_counts
+from paperlib.bounds.one_run.fair_coins import IMPLAUSIBLE, fair_coin_p_value
+from paperlib.bounds.one_run.recall_search import RecallTest, run_recall_test
+from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.core import (
     AuditResult,
     FloatArray,

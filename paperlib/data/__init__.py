@@ -1,19 +1,19 @@
 """Data sets as arrays, with source, licence and checksum; who is trained on, by fair coins."""
 
-from paperlib.data.corpora import Document as Document
-from paperlib.data.corpora import corpus_files as corpus_files
-from paperlib.data.corpora import nid_corpus as nid_corpus
-from paperlib.data.corpora import pile_test_subsets as pile_test_subsets
-from paperlib.data.corpora import read_documents as read_documents
 from paperlib.data.dataset import Dataset as Dataset
 from paperlib.data.dataset import membership_split as membership_split
-from paperlib.data.encoding import TableEncoder as TableEncoder
 from paperlib.data.errors import DataUnavailableError as DataUnavailableError
-from paperlib.data.picture_sets import PICTURES as PICTURES
-from paperlib.data.picture_sets import load_pictures as load_pictures
-from paperlib.data.pictures import PictureSet as PictureSet
+from paperlib.data.images.images import PictureSet as PictureSet
+from paperlib.data.images.sets import PICTURES as PICTURES
+from paperlib.data.images.sets import load_pictures as load_pictures
 from paperlib.data.registry import REGISTRY as REGISTRY
 from paperlib.data.registry import Source as Source
 from paperlib.data.registry import load as load
-from paperlib.data.texts import TEXTS as TEXTS
-from paperlib.data.texts import text_documents as text_documents
+from paperlib.data.tables.encoding import TableEncoder as TableEncoder
+from paperlib.data.text.corpora import Document as Document
+from paperlib.data.text.corpora import corpus_files as corpus_files
+from paperlib.data.text.corpora import nid_corpus as nid_corpus
+from paperlib.data.text.corpora import pile_test_subsets as pile_test_subsets
+from paperlib.data.text.corpora import read_documents as read_documents
+from paperlib.data.text.texts import TEXTS as TEXTS
+from paperlib.data.text.texts import text_documents as text_documents

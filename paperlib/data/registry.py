@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from paperlib.data import adult, purchase, randhie
 from paperlib.data.dataset import Dataset
+from paperlib.data.tables import adult, purchase, randhie
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from torch import nn
 
 from paperlib.core import FloatArray
 from paperlib.models.images import ImageArchitecture, build_image_model, picture_logits
-from paperlib.training.pictures import PictureTraining, fit_pictures
+from paperlib.training.images import PictureTraining, fit_pictures
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from paperlib.models.arrays import check_labels
 from paperlib.models.images import as_input
 from paperlib.training.batches import generator as seeded_generator
 from paperlib.training.examples import default_device
-from paperlib.training.fit import TrainingDiverged
+from paperlib.training.fitting import TrainingDiverged
 from paperlib.training.progress import progress_bar
 
 NETWORKS = ("mlp", "unet")

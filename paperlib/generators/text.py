@@ -14,7 +14,7 @@ from torch.nn.functional import cross_entropy
 
 from paperlib.core import FloatArray, IntArray
 from paperlib.training import TrainingDiverged
-from paperlib.training.fit import seeded
+from paperlib.training.fitting import seeded
 
 Weights = Mapping[str, Tensor]
 

@@ -20,8 +20,8 @@ from paperlib.report.audit_figures import (
     roc_figure,
     score_histogram,
 )
+from paperlib.report.curve_figures import bounds_figure
 from paperlib.report.figures import svg_uri
-from paperlib.report.panoramia_figures import bounds_figure
 from paperlib.report.tables import format_cell
 
 
@@ -78,7 +78,7 @@ def audit_report(
         "<h2>Where these numbers come from</h2>",
         _facts(facts),
     ]
-    style = resources.files("paperlib.report").joinpath("audit_report.css").read_text(encoding="utf-8")
+    style = resources.files("paperlib.report").joinpath("audit_page.css").read_text(encoding="utf-8")
     return (
         "<!DOCTYPE html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>\n"

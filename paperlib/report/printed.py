@@ -1,6 +1,8 @@
 """The papers' own numbers: facts as printed, shipped as CSV, with their known inconsistencies as notes."""
 
+from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 
 import pandas as pd
 
@@ -19,8 +21,7 @@ def paper_tables() -> list[str]:
     >>> "epsilon_star_text" in paper_tables()
     True
     """
-    files = resources.files("paperlib.report").joinpath("papers").iterdir()
-    return sorted(item.name.removesuffix(".csv") for item in files if item.name.endswith(".csv"))
+    return sorted(_files())
 
 
 def paper_table(name: str, *, as_printed: bool = False) -> pd.DataFrame:
@@ -36,11 +37,24 @@ def paper_table(name: str, *, as_printed: bool = False) -> pd.DataFrame:
     >>> paper_table("panoramia_table02")[["dataset", "c_lb"]].head(1).to_dict("records")
     [{'dataset': 'CIFAR10', 'c_lb': 2.44}]
     """
-    known = paper_tables()
-    if name not in known:
-        raise ValueError(f"name: expected one of {', '.join(known)}; got {name!r}")
-    with resources.files("paperlib.report").joinpath("papers", f"{name}.csv").open(encoding="utf-8") as file:
+    files = _files()
+    if name not in files:
+        raise ValueError(f"name: expected one of {', '.join(sorted(files))}; got {name!r}")
+    with files[name].open(encoding="utf-8") as file:
         return pd.read_csv(file, dtype=str, keep_default_na=False) if as_printed else pd.read_csv(file)
+
+
+@cache
+def _files() -> dict[str, Traversable]:
+    """Files by the name of their table."""
+    folder = resources.files("paperlib.report").joinpath("printed_tables")
+    folders = [folder, *(folder.joinpath(paper) for paper in PAPERS)]
+    return {
+        file.name.removesuffix(".csv"): file
+        for place in folders
+        for file in place.iterdir()
+        if file.name.endswith(".csv")
+    }
 
 
 def targets() -> pd.DataFrame:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from paperlib.report.display import Bundle, one_line, results_folder, show
-from paperlib.report.papers import PAPERS, target_ids, targets
+from paperlib.report.printed import PAPERS, target_ids, targets
 
 RECORDS_FILE = "records.jsonl"
 """Name of the file in the run's folder to which `record` adds one line per call."""

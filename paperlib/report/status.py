@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from paperlib.report.papers import PAPERS, targets
+from paperlib.report.printed import PAPERS, targets
 from paperlib.report.records import REDUCED
 from paperlib.report.tables import pipe_table
 

@@ -47,7 +47,7 @@ def notebook_sources(path: Path) -> list[Path]:
     ours = sorted(name for name in names if name.partition(".")[0] == PACKAGE.name)
     files = set(source_files([*ours, "paperlib.running.execute"]))
     if any(PACKAGE / "report" in file.parents for file in files):
-        files |= set((PACKAGE / "report" / "papers").glob("*.csv"))
+        files |= set((PACKAGE / "report" / "printed_tables").rglob("*.csv"))
     return sorted(files)
 
 

@@ -18,7 +18,7 @@ from paperlib.models.arrays import as_tensor
 from paperlib.models.images import as_input
 from paperlib.training.batches import generator, shuffled
 from paperlib.training.examples import default_device
-from paperlib.training.fit import TrainingDiverged, seeded
+from paperlib.training.fitting import TrainingDiverged, seeded
 from paperlib.training.progress import progress_bar
 
 OPTIMIZERS = ("adam", "sgd")

@@ -19,11 +19,11 @@ from paperlib.bounds import (
     epsilon_star_from_rates,
     epsilon_star_normals,
 )
-from paperlib.bounds.bayesian import posterior_cdf
+from paperlib.bounds.many_runs.bayesian import posterior_cdf
 from paperlib.core import FloatArray
-from paperlib.experiments import mechanisms as known
-from paperlib.experiments.coverage import Case, ValidityConfig, against
-from paperlib.experiments.mechanisms import Mechanism
+from paperlib.validity import mechanisms as known
+from paperlib.validity.coverage import Case, ValidityConfig, against
+from paperlib.validity.mechanisms import Mechanism
 
 
 def our_cases(config: ValidityConfig) -> list[Case]:

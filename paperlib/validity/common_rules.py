@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from paperlib.bounds import audit_gaussian_dp, clopper_pearson_epsilon
-from paperlib.bounds.classical import epsilon_from_rates
-from paperlib.bounds.tails import epsilon_from_counts
+from paperlib.bounds.many_runs.classical import epsilon_from_rates
+from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.core import FloatArray, MembershipScores
 
 Rule = Callable[[MembershipScores], float]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import betaincinv
 
-from paperlib.experiments.mechanisms import Mechanism
+from paperlib.validity.mechanisms import Mechanism
 
 Trial = Callable[[np.random.Generator], tuple[float, bool]]
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from paperlib.bounds import audit_f_dp, audit_one_run
 from paperlib.core import MembershipScores
-from paperlib.experiments.mechanisms import gaussian
+from paperlib.validity.mechanisms import gaussian
 
 Bound = Callable[[MembershipScores, float, float], float]
 

@@ -2,11 +2,11 @@
 
 import pandas as pd
 
-from paperlib.experiments import common_rules as rules
-from paperlib.experiments import mechanisms as known
-from paperlib.experiments.coverage import Case, ValidityConfig, against, simulate
-from paperlib.experiments.coverage_cases import our_cases
-from paperlib.experiments.mechanisms import Mechanism
+from paperlib.validity import common_rules as rules
+from paperlib.validity import mechanisms as known
+from paperlib.validity.cases import our_cases
+from paperlib.validity.coverage import Case, ValidityConfig, against, simulate
+from paperlib.validity.mechanisms import Mechanism
 
 
 def coverage(config: ValidityConfig) -> pd.DataFrame:

@@ -8,12 +8,12 @@ import pytest
 
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.attacks.learned.images import PictureStack
-from paperlib.experiments.panoramia.image_models import ImageHelper
-from paperlib.experiments.panoramia.tabular_models import Learning
-from paperlib.experiments.panoramia.your_data import NO_NULL, Brought, audit_yours, columns
-from paperlib.experiments.panoramia.your_pictures import PictureDefaults, bring_pictures
-from paperlib.experiments.panoramia.your_tables import bring_table
-from paperlib.experiments.panoramia.your_text import TextDefaults, bring_text, of_text
+from paperlib.audits.panoramia.brought import NO_NULL, Brought, audit_yours, columns
+from paperlib.audits.panoramia.image_models import ImageHelper
+from paperlib.audits.panoramia.images import PictureDefaults, bring_pictures
+from paperlib.audits.panoramia.table import bring_table
+from paperlib.audits.panoramia.table_models import Learning
+from paperlib.audits.panoramia.text import TextDefaults, bring_text, of_text
 from paperlib.generators.images import FlowConfig
 
 QUICK = (BoostedTrees(rounds=20, smallest_leaf=10),)

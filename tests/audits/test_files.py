@@ -8,8 +8,8 @@ import pytest
 from safetensors.torch import save_file
 
 from paperlib.attacks.learned import BoostedTrees
-from paperlib.experiments.panoramia.your_data import Brought, audit_yours
-from paperlib.experiments.panoramia.your_files import (
+from paperlib.audits.panoramia.brought import Brought, audit_yours
+from paperlib.audits.panoramia.files import (
     bring_files,
     load_target,
     read_pictures,

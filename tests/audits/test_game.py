@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from paperlib.attacks.learned import BoostedTrees, LossScore, Views
-from paperlib.experiments.panoramia import pools as pools_module
-from paperlib.experiments.panoramia.audits import audit_pools, baseline_by_helper, over_training_size
-from paperlib.experiments.panoramia.config import AuditConfig
-from paperlib.experiments.panoramia.game import GameSplit, TestPartError, smallest_pool
-from paperlib.experiments.panoramia.pools import Pool, Pools, cached_pools
+from paperlib.audits.panoramia import pools as pools_module
+from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.game import GameSplit, TestPartError, smallest_pool
+from paperlib.audits.panoramia.pools import Pool, Pools, cached_pools
+from paperlib.audits.panoramia.run import audit_pools, baseline_by_helper, over_training_size
 
 TREES = (BoostedTrees(rounds=20, smallest_leaf=10),)
 SMALL = AuditConfig(train=200, validation=100, test=400, attacks=TREES, tries=2, repeats=2)

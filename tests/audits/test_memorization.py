@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from paperlib.experiments.panoramia.checks import copies
+from paperlib.audits.panoramia.memorization import copies
 
 
 def real(seed, size=400):

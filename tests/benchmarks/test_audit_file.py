@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.experiments.score_audits import audit_scores
+from paperlib.audits.scores import audit_scores
 from paperlib.io import read_scores
 from paperlib.report import audit_report
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from paperlib.data.pieces import Reading, ReadLog, read_pieces
-from paperlib.experiments.census import take_census
+from paperlib.data.text.pieces import Reading, ReadLog, read_pieces
 from paperlib.generators.identifiers import PAPER_KINDS, Scanner, StreamScanner, checked_kinds
+from paperlib.papers.natural_identifiers.census import take_census
 
 BYTES = int(float(os.environ.get("PAPERLIB_BENCH_MB", "4")) * 1e6)
 

@@ -3,9 +3,9 @@
 import pytest
 
 from paperlib.attacks.language import score_texts
-from paperlib.experiments.language_models import PlantedConfig, planted
 from paperlib.generators.identifiers import generate_identifiers
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
+from paperlib.papers.natural_identifiers.planted import PlantedConfig, planted
 
 ATTACKS = ["loss", "min_k", "min_k_pp", "zlib", "hinge"]
 

@@ -6,7 +6,7 @@ The paper's Adult model on 2,000 synthetic rows, batch 64, one epoch; a round tr
 import pytest
 import torch
 
-from paperlib.experiments.training_speed import (
+from paperlib.papers.epsilon_star.training_speed import (
     PLAIN,
     PRIVATE,
     SpeedConfig,

@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import beta
 
-from paperlib.bounds.anytime import (
+from paperlib.bounds.one_run.anytime import (
     anytime_curve,
     anytime_epsilon,
     anytime_from_counts,

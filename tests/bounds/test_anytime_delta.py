@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from paperlib.bounds import audit_one_run, one_run_epsilon
-from paperlib.bounds.anytime import anytime_from_counts
-from paperlib.bounds.anytime_delta import (
+from paperlib.bounds.one_run.anytime import anytime_from_counts
+from paperlib.bounds.one_run.anytime_delta import (
     anytime_curve_with_failures,
     anytime_with_failures,
     one_run_failures,

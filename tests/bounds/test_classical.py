@@ -18,9 +18,9 @@ from paperlib.bounds import (
     clopper_pearson_epsilon,
     gaussian_dp_epsilon,
 )
-from paperlib.bounds.bayesian import posterior_cdf, posterior_quantile
-from paperlib.bounds.classical import epsilon_from_rates, gaussian_dp_mu
-from paperlib.bounds.error_rates import upper_rate
+from paperlib.bounds.many_runs.bayesian import posterior_cdf, posterior_quantile
+from paperlib.bounds.many_runs.classical import epsilon_from_rates, gaussian_dp_mu
+from paperlib.bounds.many_runs.error_rates import upper_rate
 from paperlib.core import MembershipScores
 
 SHAPES = [

@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import bootstrap, norm
 
 from paperlib.bounds import epsilon_star, epsilon_star_from_rates, epsilon_star_normals
-from paperlib.bounds import epsilon_star_intervals as intervals
-from paperlib.bounds.epsilon_star_rates import EMPIRICAL_RANGE, TERMS, best_empirical_threshold
-from paperlib.bounds.normal_fit import fit_normal
+from paperlib.bounds.loss_rates import intervals as intervals
+from paperlib.bounds.loss_rates.normal_fit import fit_normal
+from paperlib.bounds.loss_rates.rates import EMPIRICAL_RANGE, TERMS, best_empirical_threshold
 
 
 def gammas(n, shift, seed=0):

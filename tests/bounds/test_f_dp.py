@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from paperlib.bounds import audit_f_dp, f_dp_parameter, one_run_epsilon
-from paperlib.bounds.f_dp import inverse_blow_up
+from paperlib.bounds.one_run.f_dp import inverse_blow_up
 from paperlib.core import MembershipScores
 
 Y = np.linspace(0, 1, 501)

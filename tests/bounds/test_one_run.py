@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from paperlib.bounds import audit_one_run, fair_coin_p_value, one_run_epsilon, one_run_p_value, play_game
-from paperlib.bounds.guess_paths import both_path, dyadic_counts, grid_path, member_path
+from paperlib.bounds.one_run.guesses import both_path, dyadic_counts, grid_path, member_path
 from paperlib.core import MembershipScores
 
 SEARCHES = ("anytime", "dyadic", "bonferroni", "split")

@@ -19,9 +19,10 @@ from paperlib.bounds import (
     optimal_output_set,
     ratio_scores,
 )
-from paperlib.bounds.densities import density_pair, rule_of_thumb
-from paperlib.bounds.level_sets import best_level, line_of
-from paperlib.bounds.output_methods import (
+from paperlib.bounds.output_sets.audit import count_guesses, objective_of
+from paperlib.bounds.output_sets.densities import density_pair, rule_of_thumb
+from paperlib.bounds.output_sets.level_sets import best_level, line_of
+from paperlib.bounds.output_sets.selection import (
     GUESSES,
     METHODS,
     OutputSet,
@@ -32,7 +33,6 @@ from paperlib.bounds.output_methods import (
     overlap,
     selection_of,
 )
-from paperlib.bounds.output_sets import count_guesses, objective_of
 from paperlib.core import MembershipScores
 
 BOTH = math.inf

@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 from scipy.stats import beta, binom
 
 from paperlib.bounds import audit_panoramia, panoramia_ceiling
-from paperlib.bounds.anytime import anytime_epsilon
+from paperlib.bounds.one_run.anytime import anytime_epsilon
 
 
 def example(m=300, seed=0, c=0.7, signal=1.0, ties=None):

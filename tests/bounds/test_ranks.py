@@ -21,7 +21,7 @@ from paperlib.bounds import (
     ranks_from_scores,
     score_margins,
 )
-from paperlib.bounds.poisson_binomial import poisson_binomial
+from paperlib.bounds.ranks.poisson_binomial import poisson_binomial
 
 
 def ranks_with(hits: int, sets: int, top: int = 1) -> np.ndarray:

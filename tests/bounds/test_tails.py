@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linprog
 from scipy.stats import binom
 
-from paperlib.bounds.tails import (
+from paperlib.bounds.one_run.tails import (
     best_of_slack,
     epsilon_from_counts,
     invert_slack,

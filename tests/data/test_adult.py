@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paperlib.data import DataUnavailableError, adult, load
+from paperlib.data import DataUnavailableError, load
+from paperlib.data.tables import adult
 from paperlib.io import DownloadError, OutputError
 
 WORKCLASSES = ("Private", "State-gov", "?", "Self-emp-inc")

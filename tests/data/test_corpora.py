@@ -11,10 +11,11 @@ import pytest
 import zstandard
 from pyarrow import parquet
 
-from paperlib.data import DataUnavailableError, corpora, pieces
-from paperlib.data.corpora import corpus_files, installed_text, read_documents
-from paperlib.data.pieces import Reading, ReadLog, read_pieces
-from paperlib.data.zstandard_frames import ends_within_frame
+from paperlib.data import DataUnavailableError
+from paperlib.data.text import corpora, pieces
+from paperlib.data.text.corpora import corpus_files, installed_text, read_documents
+from paperlib.data.text.pieces import Reading, ReadLog, read_pieces
+from paperlib.data.text.zstandard_frames import ends_within_frame
 
 RECORDS = [
     {"text": "one\nline", "subset": "a"},

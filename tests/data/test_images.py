@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from paperlib.data import DataUnavailableError, celeba, cifar10
-from paperlib.data.picture_sets import load_pictures
-from paperlib.data.pictures import PictureSet, check_pictures, posterise, shrink
+from paperlib.data import DataUnavailableError
+from paperlib.data.images import celeba, cifar10
+from paperlib.data.images.images import PictureSet, check_pictures, posterise, shrink
+from paperlib.data.images.sets import load_pictures
 from paperlib.io import DownloadError
 
 RNG = np.random.default_rng(0)

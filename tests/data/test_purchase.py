@@ -6,7 +6,8 @@ import tarfile
 import numpy as np
 import pytest
 
-from paperlib.data import DataUnavailableError, load, purchase
+from paperlib.data import DataUnavailableError, load
+from paperlib.data.tables import purchase
 from paperlib.io import DownloadError
 
 

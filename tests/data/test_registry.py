@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from paperlib.data import REGISTRY, Dataset, load, membership_split
-from paperlib.data import randhie as module
+from paperlib.data.tables import randhie as module
 from paperlib.io import DownloadError, OutputError, fetch
 
 

@@ -5,8 +5,8 @@ import hashlib
 
 import pytest
 
-from paperlib.data import texts, wikitext
 from paperlib.data.errors import DataUnavailableError
+from paperlib.data.text import texts, wikitext
 
 SAMPLE = (
     " \n = Lobster = \n \n A <unk> of the sea . \n \n = = Range = = \n \n Cold water . \n \n"

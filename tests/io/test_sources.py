@@ -11,16 +11,17 @@ from paperlib.io import code_tag, source_files
 from paperlib.io.sources import imported_names
 
 ROOT = Path(paperlib.__file__).parent
-E, P = "paperlib.experiments", "paperlib.experiments.panoramia"
+N, P = "paperlib.papers.natural_identifiers", "paperlib.papers.panoramia"
+GAMES = "paperlib.audits.panoramia.run"
 TRAINS = [
-    f"{P}.images",
-    f"{P}.tabular",
-    f"{P}.tabular_online",
-    f"{P}.text_bench",
-    f"{E}.language_models",
-    f"{E}.language_dp_models",
-    f"{E}.natural_models",
-    f"{E}.census",
+    f"{P}.images.pools",
+    f"{P}.tables.pools",
+    f"{P}.tables.online",
+    f"{P}.text.bench",
+    f"{N}.planted",
+    f"{N}.dp_models",
+    f"{N}.natural_models",
+    f"{N}.census",
 ]
 """Modules whose results are kept and depend on no bound."""
 
@@ -97,21 +98,21 @@ def test_imports_inside_functions_and_relative_ones_count():
 @pytest.mark.parametrize(
     ("builder", "reached"),
     [
-        (f"{E}.language_dp_models", "training/batches.py"),  # Poisson sampling
-        (f"{E}.language_dp_models", "training/config.py"),
-        (f"{E}.language_dp_models", "training/accounting.py"),
-        (f"{E}.language_dp_models", "data/dialogues.py"),  # its training text
-        (f"{E}.language_dp_models", "experiments/language_models.py"),  # source_words
-        (f"{E}.language_models", "training/batches.py"),
-        (f"{E}.language_models", "models/language.py"),  # the tokenizer's training
-        (f"{P}.text_bench", "training/batches.py"),
-        (f"{P}.text_bench", "training/accounting.py"),
-        (f"{P}.text_bench", "data/wikitext.py"),
-        (f"{P}.images", "training/dp.py"),
-        (f"{P}.tabular", "training/accounting.py"),
-        (f"{P}.audits", "core/scores.py"),  # how auc() breaks ties
-        (f"{P}.audits", "attacks/learned/choice.py"),
-        (f"{E}.census", "generators/identifiers/scan.py"),
+        (f"{N}.dp_models", "training/batches.py"),  # Poisson sampling
+        (f"{N}.dp_models", "training/config.py"),
+        (f"{N}.dp_models", "training/private/accounting.py"),
+        (f"{N}.dp_models", "data/text/dialogues.py"),  # its training text
+        (f"{N}.dp_models", "experiments/language_models.py"),  # source_words
+        (f"{N}.planted", "training/batches.py"),
+        (f"{N}.planted", "models/language.py"),  # the tokenizer's training
+        (f"{P}.text.bench", "training/batches.py"),
+        (f"{P}.text.bench", "training/private/accounting.py"),
+        (f"{P}.text.bench", "data/text/wikitext.py"),
+        (f"{P}.images.pools", "training/private/dp.py"),
+        (f"{P}.tables.pools", "training/private/accounting.py"),
+        (GAMES, "core/scores.py"),  # how auc() breaks ties
+        (GAMES, "attacks/learned/choice.py"),
+        (f"{N}.census", "generators/identifiers/scan.py"),
     ],
 )
 def test_builders_notice_a_change_of_what_their_results_depend_on(builder, reached, tmp_path, monkeypatch):

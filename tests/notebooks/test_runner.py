@@ -131,13 +131,18 @@ def test_the_fingerprint_covers_source_lock_and_named_files(tmp_path: Path) -> N
 
 def test_sources_are_those_a_notebook_can_reach(tmp_path: Path) -> None:
     project = make_project(
-        tmp_path, good=GOOD, model="%matplotlib inline\nfrom paperlib.experiments.own_model import own_scores"
+        tmp_path, good=GOOD, model="%matplotlib inline\nfrom paperlib.papers.own_model import own_scores"
     )
     good, model = (
         {str(path.relative_to(PACKAGE)) for path in notebook_sources(project.notebook(name))}
         for name in ("good", "model")
     )
-    assert {"report/tables.py", "core/results.py", "report/papers/targets.csv", "running/execute.py"} <= good
+    assert {
+        "report/tables.py",
+        "core/results.py",
+        "report/printed_tables/targets.csv",
+        "running/execute.py",
+    } <= good
     assert "experiments/own_model.py" not in good
     assert {"experiments/own_model.py", "bounds/one_run.py", "io/scores.py"} <= model
     assert "cli.py" not in model

@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from paperlib.experiments.measured import measured_scale, measured_table
 from paperlib.io import RunResult, read_result, write_result
+from paperlib.papers.measured import measured_scale, measured_table
 
 KEPT = sorted((Path(__file__).parents[2] / "book" / "measured").glob("*.csv"))
 FROM_UNCOMMITTED_CODE = {"epsilon_star_landscape_adult"}  # its result file says so

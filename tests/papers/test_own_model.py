@@ -5,15 +5,15 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
+from paperlib.audits.scores import audit_scores
 from paperlib.core import MembershipScores
-from paperlib.experiments.own_model import (
+from paperlib.papers.own_model import (
     OwnModelConfig,
     audited_digits,
     leak_by_epoch,
     margin_losses,
     train_and_score,
 )
-from paperlib.experiments.score_audits import audit_scores
 
 
 def test_labels_are_spoiled_for_members_and_nonmembers_alike() -> None:

@@ -31,4 +31,4 @@ def test_module_uses_only_public_names_of_other_rooms(path):
 def test_a_private_import_is_seen():
     assert private_imports("from paperlib.core.checks import _as_floats", "bounds")
     assert private_imports("import paperlib.core._x", "bounds")
-    assert not private_imports("from paperlib.bounds.tails import _x", "bounds")
+    assert not private_imports("from paperlib.bounds.one_run.tails import _x", "bounds")

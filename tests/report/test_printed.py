@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from paperlib.report import paper_notes, paper_table, paper_tables, targets
-from paperlib.report.papers import PAPERS
+from paperlib.report.printed import PAPERS
 from paperlib.report.status import status_markdown, status_table
 
 RUN: dict[str, Any] = {

@@ -7,7 +7,7 @@ from torch import nn
 
 from paperlib.models.images import ImageArchitecture, as_input, build_image_model, picture_logits
 from paperlib.training import TrainingConfig, TrainingDiverged, fit_dp
-from paperlib.training.pictures import PictureTraining, augmented, fit_pictures, pictures_per_second
+from paperlib.training.images import PictureTraining, augmented, fit_pictures, pictures_per_second
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 120, (60, 1, 4, 4)).astype(np.uint8)

@@ -12,7 +12,13 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from paperlib.models import MLP
 from paperlib.training import TrainingConfig, fit_dp, fit_ensemble
 from paperlib.training.batches import NoiseStreams, generator, poisson_batches
-from paperlib.training.ghost import clip_factors, derivatives, forward, loss_derivative, square_norms
+from paperlib.training.private.ghost import (
+    clip_factors,
+    derivatives,
+    forward,
+    loss_derivative,
+    square_norms,
+)
 
 SHAPES = pytest.mark.parametrize(
     "widths", [(6, 8, 5, 1), (6, 8, 3), (4, 3)], ids=["binary", "many", "linear"]

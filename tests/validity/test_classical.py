@@ -11,8 +11,8 @@ from paperlib.bounds import (
     clopper_pearson_epsilon,
     gaussian_dp_epsilon,
 )
-from paperlib.bounds.bayesian import posterior_cdf
-from paperlib.bounds.classical import epsilon_from_rates, gaussian_dp_mu
+from paperlib.bounds.many_runs.bayesian import posterior_cdf
+from paperlib.bounds.many_runs.classical import epsilon_from_rates, gaussian_dp_mu
 from paperlib.core import MembershipScores
 from tests.validity.coverage import assert_rate_at_most
 

@@ -7,10 +7,10 @@ from scipy.special import expit
 from scipy.stats import binom
 
 from paperlib.bounds import audit_one_run, one_run_epsilon
-from paperlib.bounds.anytime import anytime_from_counts, log_mixture
-from paperlib.bounds.anytime_delta import anytime_with_failures, one_run_failures
-from paperlib.bounds.classical import gaussian_dp_epsilon
-from paperlib.bounds.guess_paths import member_path
+from paperlib.bounds.many_runs.classical import gaussian_dp_epsilon
+from paperlib.bounds.one_run.anytime import anytime_from_counts, log_mixture
+from paperlib.bounds.one_run.anytime_delta import anytime_with_failures, one_run_failures
+from paperlib.bounds.one_run.guesses import member_path
 from paperlib.core import MembershipScores
 from tests.validity.coverage import assert_rate_at_most
 

@@ -8,8 +8,8 @@ from scipy.special import expit
 from scipy.stats import multinomial
 
 from paperlib.bounds import audit_panoramia
-from paperlib.bounds.recall_search import run_recall_test
-from paperlib.bounds.tails import epsilon_from_counts
+from paperlib.bounds.one_run.recall_search import run_recall_test
+from paperlib.bounds.one_run.tails import epsilon_from_counts
 from tests.validity.coverage import assert_rate_at_most
 
 C, EPSILON = np.log(2.0), 1.0

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from paperlib.experiments.power import BOUNDS, PowerConfig, mean_bounds
+from paperlib.validity.power import BOUNDS, PowerConfig, mean_bounds
 
 
 def test_power_table():

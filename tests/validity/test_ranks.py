@@ -9,7 +9,7 @@ from scipy.special import comb
 from scipy.stats import binom
 
 from paperlib.bounds import audit_ranks, rank_epsilon, rank_p_value, rank_success_probability
-from paperlib.bounds.poisson_binomial import poisson_binomial
+from paperlib.bounds.ranks.poisson_binomial import poisson_binomial
 from tests.validity.coverage import assert_rate_at_most
 
 LEVEL = 0.05

@@ -6,11 +6,11 @@ from scipy.integrate import quad
 from scipy.stats import binomtest, norm
 
 from paperlib.core import MembershipScores
-from paperlib.experiments import common_rules as rules
-from paperlib.experiments import mechanisms as known
-from paperlib.experiments.coverage import Case, ValidityConfig, rate_interval, simulate
-from paperlib.experiments.coverage_cases import our_cases
-from paperlib.experiments.validity import rule_cases
+from paperlib.validity import common_rules as rules
+from paperlib.validity import mechanisms as known
+from paperlib.validity.cases import our_cases
+from paperlib.validity.coverage import Case, ValidityConfig, rate_interval, simulate
+from paperlib.validity.studies import rule_cases
 
 
 def toy(rate, **more):

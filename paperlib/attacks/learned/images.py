@@ -15,7 +15,7 @@ from paperlib.attacks.learned.loss_modules import LossModule, fit_loss_modules
 from paperlib.attacks.learned.views import FittedAttack, Views
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.models.images import ImageArchitecture, build_image_model, picture_logits
-from paperlib.training.pictures import PictureTraining, fit_pictures
+from paperlib.training.images import PictureTraining, fit_pictures
 
 _KEPT_PARAMETERS, _KEPT_TREES = 400_000_000, 128
 

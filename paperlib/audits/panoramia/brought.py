@@ -9,12 +9,12 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from paperlib.attacks.learned import Attack, BoostedTrees
+from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.game import sizes_for
+from paperlib.audits.panoramia.pools import Pool, Pools
+from paperlib.audits.panoramia.run import JudgedTarget, audit_pools
 from paperlib.bounds.panoramia import PanoramiaResult
 from paperlib.core import FloatArray, MembershipScores
-from paperlib.experiments.panoramia.audits import JudgedTarget, audit_pools
-from paperlib.experiments.panoramia.config import AuditConfig
-from paperlib.experiments.panoramia.game import sizes_for
-from paperlib.experiments.panoramia.pools import Pool, Pools
 
 Batch = tuple[Any, ...]
 Model = Callable[..., ArrayLike]

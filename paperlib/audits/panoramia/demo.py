@@ -4,11 +4,11 @@ from typing import Any
 
 import pandas as pd
 
+from paperlib.audits.panoramia.brought import Brought, Model
+from paperlib.audits.panoramia.table import bring_table
+from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
 from paperlib.core import FloatArray
-from paperlib.experiments.panoramia.tabular_data import RowEncoder, load_table
-from paperlib.experiments.panoramia.tabular_models import Learning, losses, train
-from paperlib.experiments.panoramia.your_data import Brought, Model
-from paperlib.experiments.panoramia.your_tables import bring_table
+from paperlib.data.tables.labelled import load_table
 from paperlib.generators.tabular import TableGenerator
 from paperlib.report import used_data
 

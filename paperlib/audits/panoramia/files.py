@@ -11,13 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from paperlib.attacks.language import score_texts
+from paperlib.audits.panoramia.brought import Brought, Model, YourAudit
+from paperlib.audits.panoramia.images import PictureDefaults, bring_pictures
+from paperlib.audits.panoramia.table import bring_table
+from paperlib.audits.panoramia.text import TextDefaults, bring_text, of_text
+from paperlib.audits.scores import ScoreAudit
 from paperlib.core import check_choice
 from paperlib.data import read_documents
-from paperlib.experiments.panoramia.your_data import Brought, Model, YourAudit
-from paperlib.experiments.panoramia.your_pictures import PictureDefaults, bring_pictures
-from paperlib.experiments.panoramia.your_tables import bring_table
-from paperlib.experiments.panoramia.your_text import TextDefaults, bring_text, of_text
-from paperlib.experiments.score_audits import ScoreAudit
 from paperlib.io import file_sha256, write_text
 from paperlib.models.images import ImageArchitecture, build_image_model, picture_logits, picture_losses
 from paperlib.models.language import load_language_model

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paperlib.attacks.learned.images import PictureStack
+from paperlib.audits.panoramia.brought import Brought, Model
+from paperlib.audits.panoramia.image_models import ImageHelper, train_helper
+from paperlib.audits.panoramia.memorization import copies
 from paperlib.core import FloatArray
-from paperlib.experiments.panoramia.checks import copies
-from paperlib.experiments.panoramia.image_models import ImageHelper, train_helper
-from paperlib.experiments.panoramia.your_data import Brought, Model
 from paperlib.generators.images import FlowConfig
 from paperlib.models.images import picture_logits, picture_losses
 

@@ -9,11 +9,11 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from paperlib.attacks.learned import Attack, LossScore, Views, fit_best
+from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.game import Flags, GameSplit, Judged
+from paperlib.audits.panoramia.pools import Pools, pools_cache
 from paperlib.bounds import audit_one_run, audit_panoramia
 from paperlib.core import FloatArray, MembershipScores, check_choice
-from paperlib.experiments.panoramia.config import AuditConfig
-from paperlib.experiments.panoramia.game import Flags, GameSplit, Judged
-from paperlib.experiments.panoramia.pools import Pools, pools_cache
 from paperlib.io import code_tag
 from paperlib.report import progress
 

@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from paperlib.audits.panoramia.brought import Brought, Model
+from paperlib.audits.panoramia.memorization import copies
+from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
 from paperlib.core import FloatArray
-from paperlib.experiments.panoramia.checks import copies
-from paperlib.experiments.panoramia.tabular_data import RowEncoder
-from paperlib.experiments.panoramia.tabular_models import Learning, losses, train
-from paperlib.experiments.panoramia.your_data import Brought, Model
 from paperlib.generators.table_filter import FilteredGenerator, RowCoder
 from paperlib.generators.tabular import TableGenerator, check_table
 

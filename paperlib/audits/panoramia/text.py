@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.feature_extraction.text import HashingVectorizer
 
+from paperlib.audits.panoramia.brought import Brought, Model
 from paperlib.core import FloatArray, IntArray
-from paperlib.experiments.panoramia.your_data import Brought, Model
 from paperlib.generators.text import (
     ChunkTraining,
     TextGenerator,

@@ -7,8 +7,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paperlib.bounds import epsilon_star_intervals as intervals
-from paperlib.bounds.epsilon_star_rates import (
+from paperlib.bounds.loss_rates import intervals as intervals
+from paperlib.bounds.loss_rates.normal_fit import NormalFit, fit_normal
+from paperlib.bounds.loss_rates.rates import (
     EMPIRICAL_RANGE,
     BestThreshold,
     best_empirical_threshold,
@@ -17,8 +18,7 @@ from paperlib.bounds.epsilon_star_rates import (
     check_delta_below_half,
     normals_epsilon,
 )
-from paperlib.bounds.epsilon_star_rates import epsilon_star_from_rates as epsilon_star_from_rates
-from paperlib.bounds.normal_fit import NormalFit, fit_normal
+from paperlib.bounds.loss_rates.rates import epsilon_star_from_rates as epsilon_star_from_rates
 from paperlib.core import AuditResult, FloatArray, check_choice, check_confidence, check_delta, check_vector
 
 Method = Literal["parametric", "empirical"]

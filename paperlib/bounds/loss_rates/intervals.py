@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import betaincinv, fdtri, ndtri
 from scipy.stats import DegenerateDataWarning, bootstrap
 
-from paperlib.bounds.epsilon_star_rates import definition_terms, normals_epsilon
-from paperlib.bounds.normal_fit import NormalFit
+from paperlib.bounds.loss_rates.normal_fit import NormalFit
+from paperlib.bounds.loss_rates.rates import definition_terms, normals_epsilon
 from paperlib.core import FloatArray
 
 BOOTSTRAP_LIMIT = 5_000

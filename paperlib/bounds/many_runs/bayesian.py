@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.special import betainc, betaincc, betaincinv
 
-from paperlib.bounds.classical import INDEPENDENT_RUNS, clopper_pearson_epsilon
-from paperlib.bounds.error_rates import ErrorCounts, fixed_test
+from paperlib.bounds.many_runs.classical import INDEPENDENT_RUNS, clopper_pearson_epsilon
+from paperlib.bounds.many_runs.error_rates import ErrorCounts, fixed_test
 from paperlib.core import (
     AuditResult,
     FloatArray,

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtri
 
-from paperlib.bounds.error_rates import ErrorCounts, fixed_test, upper_rate
-from paperlib.bounds.tails import NUMERICAL_MARGIN
+from paperlib.bounds.many_runs.error_rates import ErrorCounts, fixed_test, upper_rate
+from paperlib.bounds.one_run.tails import NUMERICAL_MARGIN
 from paperlib.core import (
     AuditResult,
     FloatArray,

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from paperlib.bounds.anytime import (
+from paperlib.bounds.one_run.anytime import (
     LARGEST,
     TOLERANCE,
     AnytimeBound,

@@ -6,9 +6,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paperlib.bounds.fair_coins import play_game, require_fair_coins
-from paperlib.bounds.tails import invert_slack
-from paperlib.bounds.threshold_search import DeltaTerm, Found, Guess, Search, delta_test, search_thresholds
+from paperlib.bounds.one_run.fair_coins import play_game, require_fair_coins
+from paperlib.bounds.one_run.tails import invert_slack
+from paperlib.bounds.one_run.threshold_search import (
+    DeltaTerm,
+    Found,
+    Guess,
+    Search,
+    delta_test,
+    search_thresholds,
+)
 from paperlib.core import (
     AuditResult,
     FloatArray,

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from paperlib.bounds.classical import gaussian_dp_epsilon
-from paperlib.bounds.fair_coins import play_game, require_fair_coins
-from paperlib.bounds.one_run import ADJACENCY, lower_bound_claim
-from paperlib.bounds.threshold_search import dyadic_path, fixed_path, guess_path
+from paperlib.bounds.many_runs.classical import gaussian_dp_epsilon
+from paperlib.bounds.one_run.audit import ADJACENCY, lower_bound_claim
+from paperlib.bounds.one_run.fair_coins import play_game, require_fair_coins
+from paperlib.bounds.one_run.threshold_search import dyadic_path, fixed_path, guess_path
 from paperlib.core import (
     AuditResult,
     FloatArray,

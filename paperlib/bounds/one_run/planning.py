@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtri
 
-from paperlib.bounds.anytime_delta import anytime_with_failures, one_run_failures
-from paperlib.bounds.one_run import audit_one_run
+from paperlib.bounds.one_run.anytime_delta import anytime_with_failures, one_run_failures
+from paperlib.bounds.one_run.audit import audit_one_run
 from paperlib.core import (
     AuditResult,
     FloatArray,

@@ -11,9 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, expit
 
-from paperlib.bounds.anytime import anytime_curve, anytime_from_counts
-from paperlib.bounds.anytime_delta import MeanFailures, anytime_curve_with_failures, anytime_with_failures
-from paperlib.bounds.tails import invert_slack, slack_p_value
+from paperlib.bounds.one_run.anytime import anytime_curve, anytime_from_counts
+from paperlib.bounds.one_run.anytime_delta import (
+    MeanFailures,
+    anytime_curve_with_failures,
+    anytime_with_failures,
+)
+from paperlib.bounds.one_run.tails import invert_slack, slack_p_value
 from paperlib.core import FloatArray, IntArray
 
 _PROBES = 256  # thresholds inverted per round of the search,

@@ -6,14 +6,20 @@ from typing import Literal
 
 import numpy as np
 
-from paperlib.bounds.anytime import anytime_curve, anytime_from_counts
-from paperlib.bounds.anytime_delta import (
+from paperlib.bounds.one_run.anytime import anytime_curve, anytime_from_counts
+from paperlib.bounds.one_run.anytime_delta import (
     anytime_curve_with_failures,
     anytime_with_failures,
     one_run_failures,
 )
-from paperlib.bounds.guess_paths import GuessPath, both_path, dyadic_counts, grid_path, member_path
-from paperlib.bounds.tails import PValue, best_of_slack, invert_slack, sharp_p_value, slack_p_value
+from paperlib.bounds.one_run.guesses import GuessPath, both_path, dyadic_counts, grid_path, member_path
+from paperlib.bounds.one_run.tails import (
+    PValue,
+    best_of_slack,
+    invert_slack,
+    sharp_p_value,
+    slack_p_value,
+)
 from paperlib.core import FloatArray, IntArray, MembershipScores, check_choice
 
 Guess = Literal["both", "members", "grid"]

@@ -7,11 +7,18 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paperlib.bounds.densities import estimate_ratio
-from paperlib.bounds.fair_coins import play_game, require_fair_coins
-from paperlib.bounds.level_sets import Density, best_level, line_of
-from paperlib.bounds.one_run import ADJACENCY, lower_bound_claim, one_run_epsilon
-from paperlib.bounds.output_methods import CHOICES, GUESSES, METHODS, OutputSet, Selection, selection_of
+from paperlib.bounds.one_run.audit import ADJACENCY, lower_bound_claim, one_run_epsilon
+from paperlib.bounds.one_run.fair_coins import play_game, require_fair_coins
+from paperlib.bounds.output_sets.densities import estimate_ratio
+from paperlib.bounds.output_sets.level_sets import Density, best_level, line_of
+from paperlib.bounds.output_sets.selection import (
+    CHOICES,
+    GUESSES,
+    METHODS,
+    OutputSet,
+    Selection,
+    selection_of,
+)
 from paperlib.core import (
     AuditResult,
     FloatArray,

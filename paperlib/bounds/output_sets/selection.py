@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, expit, logit
 
-from paperlib.bounds.densities import RatioEstimate, at_least, estimate_ratio, spread_of
-from paperlib.bounds.level_sets import Intervals
-from paperlib.bounds.tails import invert_slack
+from paperlib.bounds.one_run.tails import invert_slack
+from paperlib.bounds.output_sets.densities import RatioEstimate, at_least, estimate_ratio, spread_of
+from paperlib.bounds.output_sets.level_sets import Intervals
 from paperlib.core import FloatArray, IntArray, MembershipScores
 
 METHODS = ("optimal", "whole", "top_bottom", "dp_sniper")

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from paperlib.bounds.anytime import failure_budget
-from paperlib.bounds.rank_p_values import (
+from paperlib.bounds.one_run.anytime import failure_budget
+from paperlib.bounds.ranks.candidates import check_ranks
+from paperlib.bounds.ranks.p_values import (
     CandidateSets,
     candidate_sets,
     check_delta_term,
@@ -16,7 +17,6 @@ from paperlib.bounds.rank_p_values import (
     p_value,
     rank_epsilon,
 )
-from paperlib.bounds.rank_scores import check_ranks
 from paperlib.core import (
     AuditResult,
     FloatArray,

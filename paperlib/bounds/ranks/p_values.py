@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv, logit
 
-from paperlib.bounds.poisson_binomial import poisson_binomial
-from paperlib.bounds.rank_scores import spread
-from paperlib.bounds.tails import NUMERICAL_MARGIN, log_sf, slack_p_value
+from paperlib.bounds.one_run.tails import NUMERICAL_MARGIN, log_sf, slack_p_value
+from paperlib.bounds.ranks.candidates import spread
+from paperlib.bounds.ranks.poisson_binomial import poisson_binomial
 from paperlib.core import (
     FloatArray,
     IntArray,

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from paperlib.data.celeba import load_celeba
-from paperlib.data.cifar10 import load_cifar10, load_cifar10_part
-from paperlib.data.mnist5k import load_mnist5k
-from paperlib.data.pictures import PictureSet
+from paperlib.data.images.celeba import load_celeba
+from paperlib.data.images.cifar10 import load_cifar10, load_cifar10_part
+from paperlib.data.images.images import PictureSet
+from paperlib.data.images.mnist5k import load_mnist5k
 
 PICTURES: Mapping[str, Callable[..., PictureSet]] = MappingProxyType(
     {

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from paperlib.core import check_choice
 from paperlib.data.dataset import Dataset
-from paperlib.data.encoding import TableEncoder
+from paperlib.data.tables.encoding import TableEncoder
 
 ROWS = 20_190
 COLUMNS = (

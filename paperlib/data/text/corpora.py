@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from paperlib.data.errors import unavailable
-from paperlib.data.pieces import Reading, ReadLog, printable, read_pieces
+from paperlib.data.text.pieces import Reading, ReadLog, printable, read_pieces
 from paperlib.io import data_folder, file_sha256
 
 

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from paperlib.data.zstandard_frames import ends_within_frame
+from paperlib.data.text.zstandard_frames import ends_within_frame
 
 BLOCK = 2**20
 """Bytes read at one time."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from paperlib.data.corpora import read_documents
-from paperlib.data.wikitext import wikitext, wikitext2_held_out
+from paperlib.data.text.corpora import read_documents
+from paperlib.data.text.wikitext import wikitext, wikitext2_held_out
 
 _SHORTEST = 200
 """Letters of the shortest docstring that counts as a document."""

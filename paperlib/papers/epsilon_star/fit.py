@@ -12,7 +12,7 @@ from scipy.stats import ks_2samp
 from paperlib.bounds import epsilon_star
 from paperlib.core import FloatArray, check_choice
 from paperlib.data import Dataset, load
-from paperlib.experiments.mixtures import (
+from paperlib.papers.epsilon_star.mixtures import (
     Mixture,
     best_of_mixtures,
     fit_mixture,

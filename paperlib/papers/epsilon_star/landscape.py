@@ -19,8 +19,8 @@ import torch
 
 from paperlib.core import MembershipScores, check_choice
 from paperlib.data import Dataset, load
-from paperlib.experiments.landscape_measures import MEASURES, privacy_of_losses
 from paperlib.io import SCHEDULER_VARIABLE, code_tag, config_hash, run_sweep, user_cache_folder
+from paperlib.papers.epsilon_star.landscape_measures import MEASURES, privacy_of_losses
 from paperlib.training import (
     DivergenceWarning,
     TrainingConfig,

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from paperlib.experiments.epsilon_star_landscape import STRATEGY, strategies
-from paperlib.experiments.landscape_measures import convex_frontier, mechanism_epsilon
+from paperlib.papers.epsilon_star.landscape import STRATEGY, strategies
+from paperlib.papers.epsilon_star.landscape_measures import convex_frontier, mechanism_epsilon
 
 LEAST_OVERFITTED = 5
 """Baselines of at least this many epochs are said to lie above every DP strategy (Section 4.2, Adult)."""

@@ -12,7 +12,7 @@ from scipy.stats import kstest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
-from paperlib.bounds.epsilon_star_rates import ceiling, definition_terms
+from paperlib.bounds.loss_rates.rates import ceiling, definition_terms
 from paperlib.core import FloatArray
 
 

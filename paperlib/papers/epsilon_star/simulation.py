@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from scipy.stats import gamma, laplace
 
 from paperlib.bounds import epsilon_star, epsilon_star_from_rates, epsilon_star_normals
-from paperlib.bounds.epsilon_star import IntervalMethod, Method
+from paperlib.bounds.loss_rates.audit import IntervalMethod, Method
 from paperlib.core import FloatArray
 
 EMPIRICAL_LOW = 0.001

@@ -12,8 +12,8 @@ from urllib.parse import quote, unquote_to_bytes
 import numpy as np
 import pandas as pd
 
-from paperlib.data.corpora import CorpusFile, corpus_files, installed_text
-from paperlib.data.pieces import Reading, ReadLog, read_pieces
+from paperlib.data.text.corpora import CorpusFile, corpus_files, installed_text
+from paperlib.data.text.pieces import Reading, ReadLog, read_pieces
 from paperlib.generators.identifiers import (
     KINDS,
     PAPER_KINDS,

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from paperlib.data.corpora import CorpusFile, corpus_files
-from paperlib.data.pieces import Piece, Reading, ReadLog, read_pieces
-from paperlib.experiments.census import Census
+from paperlib.data.text.corpora import CorpusFile, corpus_files
+from paperlib.data.text.pieces import Piece, Reading, ReadLog, read_pieces
 from paperlib.generators.identifiers import (
     KINDS,
     PAPER_KINDS,
@@ -19,6 +18,7 @@ from paperlib.generators.identifiers import (
     StreamScanner,
     checked_kinds,
 )
+from paperlib.papers.natural_identifiers.census import Census
 from paperlib.report import paper_table
 
 _PAPER_COLUMNS = dict(

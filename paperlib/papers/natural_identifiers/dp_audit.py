@@ -11,7 +11,7 @@ import pandas as pd
 from paperlib.attacks.dataset_inference import ranks_and_positions
 from paperlib.bounds import audit_ranks
 from paperlib.core import FloatArray
-from paperlib.experiments.language_dp_models import SCORES, DpRun
+from paperlib.papers.natural_identifiers.dp_models import SCORES, DpRun
 from paperlib.training import epsilon_of, replacement_epsilon
 
 
@@ -21,7 +21,7 @@ def theoretical_epsilons(run: DpRun, delta: float) -> tuple[float, float]:
     Replacing one document moves the sum of clipped gradients by up to twice the clipping norm. The audit's
     bound is for replacement, so it compares with the second number.
 
-    >>> from paperlib.experiments.language_dp_models import run_for
+    >>> from paperlib.papers.natural_identifiers.dp_models import run_for
     >>> add, swap = theoretical_epsilons(run_for(5.0, 1e-5), 1e-5)
     >>> add < 5.0 < swap
     True

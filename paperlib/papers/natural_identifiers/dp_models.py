@@ -12,11 +12,11 @@ import torch
 
 from paperlib.attacks.language import score_candidates
 from paperlib.core import FloatArray
-from paperlib.data.dialogues import persona_chat
-from paperlib.experiments.language_models import PlantedConfig, planted_model, source_words
+from paperlib.data.text.dialogues import persona_chat
 from paperlib.generators.identifiers import KINDS, checked_kinds, generate_identifiers
 from paperlib.io import code_tag, config_hash, run_sweep, user_cache_folder
 from paperlib.models.language import load_language_model
+from paperlib.papers.natural_identifiers.planted import PlantedConfig, planted_model, source_words
 from paperlib.training import TrainingConfig, noise_for
 from paperlib.training.language import fit_language_model
 

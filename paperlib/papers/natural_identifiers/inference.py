@@ -8,8 +8,9 @@ import pandas as pd
 from scipy.stats import beta
 
 from paperlib.attacks.dataset_inference import SCHEDULES, infer_dataset
+from paperlib.audits.candidates import CandidateScores
 from paperlib.core import FloatArray
-from paperlib.experiments.language_models import CandidateScores, PlantedConfig, planted_scores
+from paperlib.papers.natural_identifiers.planted import PlantedConfig, planted_scores
 
 FEATURES = ("loss", "min_k", "min_k_pp", "recall")
 """The attacks that the paper's classifier sees."""

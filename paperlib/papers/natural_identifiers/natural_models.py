@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from paperlib.attacks.language import score_candidates
+from paperlib.audits.corpus import FoundIdentifier, corpus_identifiers, open_corpus
 from paperlib.core import FloatArray
-from paperlib.data.corpora import Document
-from paperlib.experiments.corpus_identifiers import FoundIdentifier, corpus_identifiers
-from paperlib.experiments.language_models import cached, open_corpus, training_device
+from paperlib.data.text.corpora import Document
 from paperlib.generators.identifiers import checked_kinds, generate_identifiers
 from paperlib.io import config_hash
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
+from paperlib.papers.natural_identifiers.planted import cached, training_device
 from paperlib.training import TrainingConfig
 from paperlib.training.language import fit_language_model
 

@@ -5,9 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from paperlib.experiments.language_models import PAPER_ATTACKS
-from paperlib.experiments.natural_models import NaturalConfig, natural_split, natural_values
-from paperlib.experiments.own_language_model import CorpusScores
+from paperlib.audits.language import CorpusScores
+from paperlib.papers.natural_identifiers.natural_models import (
+    NaturalConfig,
+    natural_split,
+    natural_values,
+)
+from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS
 
 
 def natural_scores(

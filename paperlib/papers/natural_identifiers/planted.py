@@ -1,18 +1,16 @@
 """Small GPTs with a known truth: identifiers planted 1, 2, 4, ... times in real text, and others held out."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 
 from paperlib.attacks.language import score_candidates
-from paperlib.core import FloatArray, IntArray
-from paperlib.data.corpora import CORPORA, Document, corpus_path, read_documents
-from paperlib.data.pieces import ReadLog
+from paperlib.audits.candidates import CandidateScores
+from paperlib.audits.corpus import open_corpus
 from paperlib.generators.identifiers import KINDS, checked_kinds, generate_identifiers
 from paperlib.io import Cache, code_tag, config_hash, user_cache_folder
 from paperlib.models.language import (
@@ -113,51 +111,6 @@ class Planted:
     def checksum(self) -> str:
         """Changes with any letter of the corpus."""
         return config_hash({"corpus": self})
-
-
-@dataclass(frozen=True, eq=False)
-class CandidateScores:
-    """Scores of identifiers and of the alternatives generated for each.
-
-    Attributes:
-        values: Higher means member, shape (n, 1 + c, attacks); the identifier comes first.
-        attacks: Names of the attacks.
-        groups: How often each identifier occurs in the training data, 0 for held-out ones, shape (n,).
-    """
-
-    values: FloatArray
-    attacks: tuple[str, ...]
-    groups: IntArray
-
-    def of(self, attack: str, group: int | None = None) -> FloatArray:
-        """Scores of one attack, of one group or of all, shape (n, 1 + c)."""
-        rows = slice(None) if group is None else self.groups == group
-        return self.values[rows, :, self.attacks.index(attack)]
-
-
-def open_corpus(corpus: str, *, log: ReadLog | None = None) -> Iterator[Document]:
-    """Documents of a known corpus by name ("nid_corpus"), or of a file or folder.
-
-    Args:
-        corpus: Name, file or folder.
-        log: Counts what was skipped and why.
-
-    Raises:
-        ValueError: Nothing of that name.
-        DataUnavailableError: A known corpus that is not in the data folder.
-    """
-    yield from read_documents(corpus_path(corpus) if corpus in CORPORA else corpus, log=log)
-
-
-def skipped_table(log: ReadLog) -> pd.DataFrame:
-    """What was not read, or with a loss: columns reason, number, example.
-
-    >>> log = ReadLog()
-    >>> log.add("binary file", "a.bin")
-    >>> skipped_table(log).values.tolist()
-    [['binary file', 1, 'a.bin']]
-    """
-    return pd.DataFrame(log.rows, columns=["reason", "number", "example"])
 
 
 @lru_cache(maxsize=2)

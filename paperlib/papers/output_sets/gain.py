@@ -11,10 +11,10 @@ from scipy import stats
 from scipy.optimize import brentq
 
 from paperlib.bounds import audit_output_set
-from paperlib.bounds.level_sets import line_of
-from paperlib.bounds.output_methods import METHODS
+from paperlib.bounds.output_sets.level_sets import line_of
+from paperlib.bounds.output_sets.selection import METHODS
 from paperlib.core import FloatArray, MembershipScores, check_choice
-from paperlib.experiments.output_set_shapes import Mixture
+from paperlib.papers.output_sets.shapes import Mixture
 
 MECHANISMS = ("laplace", "gaussian")
 NAMES = {

@@ -7,11 +7,11 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from paperlib.experiments.panoramia.audits import Audits, audit_pools
-from paperlib.experiments.panoramia.config import AuditConfig
-from paperlib.experiments.panoramia.image_models import ImageTarget
-from paperlib.experiments.panoramia.images import ImageConfig, image_pools
-from paperlib.experiments.panoramia.pools import Pools
+from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.pools import Pools
+from paperlib.audits.panoramia.run import Audits, audit_pools
+from paperlib.papers.panoramia.images.models import ImageTarget
+from paperlib.papers.panoramia.images.pools import ImageConfig, image_pools
 from paperlib.training import TrainingConfig, noise_for, replacement_epsilon
 
 STANDS_FOR = ("ResNet18", "WRN-16-4")

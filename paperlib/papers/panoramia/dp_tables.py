@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from paperlib.experiments.panoramia.dp import STANDS_FOR, DpResults
-from paperlib.experiments.panoramia.results import NEAR_ZERO, grows_with_test, is_ordered, with_headlines
+from paperlib.papers.panoramia.dp import STANDS_FOR, DpResults
+from paperlib.papers.panoramia.results import NEAR_ZERO, grows_with_test, is_ordered, with_headlines
 from paperlib.report import paper_table
 
 SMALL = 2.0

@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 
 from paperlib.attacks.learned import BoostedTrees
+from paperlib.audits.candidates import CandidateScores
+from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.game import sizes_for
+from paperlib.audits.panoramia.pools import Pool, Pools
+from paperlib.audits.panoramia.run import JudgedTarget, audit_pools
 from paperlib.bounds import audit_one_run, audit_output_set, audit_ranks
 from paperlib.core import FloatArray, MembershipScores
-from paperlib.experiments.language_models import CandidateScores
-from paperlib.experiments.panoramia.audits import JudgedTarget, audit_pools
-from paperlib.experiments.panoramia.config import AuditConfig
-from paperlib.experiments.panoramia.game import sizes_for
-from paperlib.experiments.panoramia.pools import Pool, Pools
 
 TARGET = "trained"
 

@@ -8,13 +8,13 @@ import pandas as pd
 from scipy.stats import binomtest
 
 from paperlib.attacks.learned import BoostedTrees
+from paperlib.audits.panoramia.config import FORMS, AuditConfig
+from paperlib.audits.panoramia.pools import Pool, Pools
+from paperlib.audits.panoramia.run import audit_pools
+from paperlib.audits.panoramia.table_models import Learning
 from paperlib.core import check_confidence
-from paperlib.experiments.panoramia.audits import audit_pools
-from paperlib.experiments.panoramia.config import FORMS, AuditConfig
-from paperlib.experiments.panoramia.pools import Pool, Pools
-from paperlib.experiments.panoramia.tabular import TabularConfig, build_pools
-from paperlib.experiments.panoramia.tabular_data import PartSizes
-from paperlib.experiments.panoramia.tabular_models import Learning
+from paperlib.papers.panoramia.tables.data import PartSizes
+from paperlib.papers.panoramia.tables.pools import TabularConfig, build_pools
 from paperlib.report import progress
 
 CONTRAST = "(contrast)"

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
+from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.game import Flags
+from paperlib.audits.panoramia.run import Audits, JudgedTarget
 from paperlib.bounds import fit_output_set, one_run_epsilon, ratio_scores
 from paperlib.core import FloatArray, MembershipScores, check_confidence
-from paperlib.experiments.panoramia.audits import Audits, JudgedTarget
-from paperlib.experiments.panoramia.config import AuditConfig
-from paperlib.experiments.panoramia.game import Flags
 
 CHOSEN_FOR: dict[str, Literal["both", "members"]] = {
     "output set": "members",

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from paperlib.experiments.panoramia.audits import Audits
-from paperlib.experiments.panoramia.pools import Pools
+from paperlib.audits.panoramia.pools import Pools
+from paperlib.audits.panoramia.run import Audits
 from paperlib.report import paper_table, targets
 
 NEAR_ZERO = 0.1

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from paperlib.audits.panoramia.game import Flags
 from paperlib.bounds import audit_panoramia
 from paperlib.core import FloatArray, check_choice, check_confidence, check_nonnegative
-from paperlib.experiments.panoramia.game import Flags
 from paperlib.report import progress
 
 

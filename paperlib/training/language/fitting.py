@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 
 from paperlib.training.batches import generator, poisson_batches, shuffled
 from paperlib.training.config import TrainingConfig
-from paperlib.training.fit import TrainingDiverged
+from paperlib.training.fitting import TrainingDiverged
 from paperlib.training.language.clipping import add_clipped_gradients, check_layers
 from paperlib.training.progress import progress_bar
 

@@ -14,7 +14,9 @@ from paperlib.models import MLP
 from paperlib.training.batches import NoiseStreams, generator
 from paperlib.training.config import TrainingConfig
 from paperlib.training.examples import Examples, check_examples, default_device
-from paperlib.training.ghost import (
+from paperlib.training.many.stacks import train_stack
+from paperlib.training.many.trained import MLPEnsemble, warn_of_divergence
+from paperlib.training.private.ghost import (
     clip_factors,
     derivatives,
     forward,
@@ -23,8 +25,6 @@ from paperlib.training.ghost import (
     write_gradients,
 )
 from paperlib.training.progress import progress_bar
-from paperlib.training.stacks import train_stack
-from paperlib.training.trained import MLPEnsemble, warn_of_divergence
 
 
 def fit_ensemble(

@@ -10,12 +10,12 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, stack_module_state, vmap
 
 from paperlib.training.config import TrainingConfig
-from paperlib.training.ensembles import stackable
 from paperlib.training.examples import Examples, check_examples, check_records, default_device
-from paperlib.training.fit import check_outputs, mean_loss, seeded
+from paperlib.training.fitting import check_outputs, mean_loss, seeded
+from paperlib.training.many.ensembles import stackable
+from paperlib.training.many.stacks import train_stack
+from paperlib.training.many.trained import Ensemble, warn_of_divergence
 from paperlib.training.progress import progress_bar
-from paperlib.training.stacks import train_stack
-from paperlib.training.trained import Ensemble, warn_of_divergence
 
 _CHUNK = 16
 

@@ -14,7 +14,7 @@ from paperlib.models import MLP, margin_loss
 from paperlib.models.arrays import check_labels
 from paperlib.training.config import TrainingConfig
 from paperlib.training.examples import check_records
-from paperlib.training.ghost import forward
+from paperlib.training.private.ghost import forward
 
 # Numbers in one block of a forward pass over many records: 64 MiB in float32.
 _BLOCK = 2**24

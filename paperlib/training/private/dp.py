@@ -16,7 +16,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from paperlib.training.batches import generator, poisson_batches
 from paperlib.training.config import TrainingConfig
 from paperlib.training.examples import Examples, check_examples, default_device
-from paperlib.training.fit import Fitted, TrainingRun, as_module, check_outputs, make_optimizer
+from paperlib.training.fitting import Fitted, TrainingRun, as_module, check_outputs, make_optimizer
 
 
 def fit_dp(

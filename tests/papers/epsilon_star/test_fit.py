@@ -7,7 +7,7 @@ from scipy.special import ndtr
 
 from paperlib.bounds import epsilon_star, epsilon_star_from_rates, epsilon_star_normals
 from paperlib.data import Dataset
-from paperlib.experiments.epsilon_star_fit import (
+from paperlib.papers.epsilon_star.fit import (
     FitConfig,
     ModelsConfig,
     Scores,
@@ -17,7 +17,13 @@ from paperlib.experiments.epsilon_star_fit import (
     rejection_rates,
     trained_scores,
 )
-from paperlib.experiments.mixtures import Mixture, best_of_mixtures, fit_mixture, log_rates, mixture_epsilon
+from paperlib.papers.epsilon_star.mixtures import (
+    Mixture,
+    best_of_mixtures,
+    fit_mixture,
+    log_rates,
+    mixture_epsilon,
+)
 
 
 def normal(mean, std):

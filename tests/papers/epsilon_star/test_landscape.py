@@ -11,14 +11,19 @@ import pytest
 from scipy.stats import norm
 
 from paperlib.bounds import epsilon_star_normals
-from paperlib.experiments import epsilon_star_landscape as landscapes
-from paperlib.experiments.epsilon_star_landscape import (
+from paperlib.papers.epsilon_star import landscape as landscapes
+from paperlib.papers.epsilon_star.landscape import (
     landscape,
     landscape_config,
     landscape_instances,
     strategies,
 )
-from paperlib.experiments.landscape_measures import (
+from paperlib.papers.epsilon_star.landscape_figures import (
+    describe_landscape,
+    landscape_figure,
+    shuffled_figure,
+)
+from paperlib.papers.epsilon_star.landscape_measures import (
     MEASURES,
     convex_frontier,
     mechanism_epsilon,
@@ -26,9 +31,15 @@ from paperlib.experiments.landscape_measures import (
     shuffled_epsilon,
     two_interval_epsilon,
 )
-from paperlib.experiments.landscape_tables import pareto, section_42, theorem_2, verdicts, which_number_moves
-from paperlib.experiments.measured import measured_table
-from paperlib.report import describe_landscape, landscape_figure, paper_table, shuffled_figure
+from paperlib.papers.epsilon_star.landscape_tables import (
+    pareto,
+    section_42,
+    theorem_2,
+    verdicts,
+    which_number_moves,
+)
+from paperlib.papers.measured import measured_table
+from paperlib.report import paper_table
 from paperlib.training import epsilon_of, paper_delta
 
 DELTA = 1e-4

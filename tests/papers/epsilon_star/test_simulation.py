@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import gamma
 
-from paperlib.experiments.epsilon_star import (
+from paperlib.papers.epsilon_star.simulation import (
     ALL_RATES,
     CoverageConfig,
     CurveConfig,

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 import zstandard
 
-from paperlib.data import corpora, pieces
-from paperlib.data.corpora import corpus_files
-from paperlib.data.pieces import Reading
-from paperlib.experiments import census
-from paperlib.experiments.census import shipped_corpus, take_census
+from paperlib.data.text import corpora, pieces
+from paperlib.data.text.corpora import corpus_files
+from paperlib.data.text.pieces import Reading
 from paperlib.generators.identifiers import KINDS, PAPER_KINDS
+from paperlib.papers.natural_identifiers import census
+from paperlib.papers.natural_identifiers.census import shipped_corpus, take_census
 from tests.generators.true_identifiers import KNOWN, LOOK_ALIKES, random_ones
 
 VALUES = [value for values in [*KNOWN.values(), *LOOK_ALIKES.values()] for value in values]

@@ -3,9 +3,9 @@ import json
 import pandas as pd
 import pytest
 
-from paperlib.experiments import census_tables as tables
-from paperlib.experiments.census import take_census
 from paperlib.generators.identifiers import KINDS, PAPER_KINDS, as_identifier
+from paperlib.papers.natural_identifiers import census_tables as tables
+from paperlib.papers.natural_identifiers.census import take_census
 from tests.generators.true_identifiers import KNOWN, LOOK_ALIKES
 
 

@@ -11,25 +11,24 @@ import pytest
 from scipy.stats import binom
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from paperlib.data.dialogues import persona_chat
+from paperlib.audits import language as own
+from paperlib.audits.candidates import CandidateScores
+from paperlib.audits.corpus import open_corpus, skipped_table
 from paperlib.data.errors import DataUnavailableError
-from paperlib.data.pieces import ReadLog
-from paperlib.experiments import identifier_benchmark as bench
-from paperlib.experiments import identifier_inference as inference
-from paperlib.experiments import language_dp_audit as dp
-from paperlib.experiments import language_dp_models as dp_models
-from paperlib.experiments import own_language_model as own
-from paperlib.experiments.language_models import (
-    CandidateScores,
+from paperlib.data.text.dialogues import persona_chat
+from paperlib.data.text.pieces import ReadLog
+from paperlib.generators.identifiers import find_identifiers
+from paperlib.papers.natural_identifiers import benchmark as bench
+from paperlib.papers.natural_identifiers import dp_audit as dp
+from paperlib.papers.natural_identifiers import dp_models as dp_models
+from paperlib.papers.natural_identifiers import inference as inference
+from paperlib.papers.natural_identifiers.planted import (
     PlantedConfig,
-    open_corpus,
     planted,
     planted_model,
     planted_scores,
-    skipped_table,
     source_words,
 )
-from paperlib.generators.identifiers import find_identifiers
 from paperlib.report import paper_table
 from tests.validity.coverage import assert_rate_at_most
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from paperlib.experiments.natural_models import NaturalConfig, natural_split
-from paperlib.experiments.natural_truth import natural_table
 from paperlib.generators.identifiers import find_identifiers, generate_identifiers
+from paperlib.papers.natural_identifiers.natural_models import NaturalConfig, natural_split
+from paperlib.papers.natural_identifiers.natural_truth import natural_table
 
 WORDS = ["source", "file", "of", "the", "package", "with", "its", "digest", "for", "all"]
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from paperlib.bounds import rank_epsilon, ranks_from_scores
-from paperlib.experiments import natural_identifiers as nid
+from paperlib.papers.natural_identifiers import randomized_response as nid
 
 SMALL = nid.RandomizedResponseConfig(epsilons=(2.0,), curves=((4, 1), (4, 2)), largest_sets=100_000, points=3)
 

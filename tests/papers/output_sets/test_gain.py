@@ -8,15 +8,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from paperlib.experiments.output_set_shapes import (
-    ShapeConfig,
-    best_top_bottom,
-    is_asymmetric,
-    optimal_set,
-    panels,
-    shapes,
-)
-from paperlib.experiments.output_sets import (
+from paperlib.papers.output_sets.gain import (
     GainConfig,
     draw_scores,
     exact_epsilon,
@@ -27,6 +19,14 @@ from paperlib.experiments.output_sets import (
     paired_gain,
     proposition_epsilon,
     selection_rules,
+)
+from paperlib.papers.output_sets.shapes import (
+    ShapeConfig,
+    best_top_bottom,
+    is_asymmetric,
+    optimal_set,
+    panels,
+    shapes,
 )
 
 PANELS = {panel.name: panel for panel in panels()}

@@ -7,17 +7,17 @@ import pandas as pd
 import pytest
 
 from paperlib.attacks.learned.images import PictureStack
-from paperlib.experiments.panoramia import dp_tables as tables
-from paperlib.experiments.panoramia.audits import Audits, JudgedTarget
-from paperlib.experiments.panoramia.config import AuditConfig
-from paperlib.experiments.panoramia.dp import DpPlan, DpResults, promises, run_dp
-from paperlib.experiments.panoramia.image_data import PictureSplit
-from paperlib.experiments.panoramia.image_models import ImageHelper
-from paperlib.experiments.panoramia.images import ImageConfig
-from paperlib.experiments.panoramia.pools import Pool, Pools
+from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.image_models import ImageHelper
+from paperlib.audits.panoramia.pools import Pool, Pools
+from paperlib.audits.panoramia.run import Audits, JudgedTarget
 from paperlib.generators.image_quality import FakeFilter
 from paperlib.generators.images import FlowConfig
-from paperlib.report.papers import target_ids
+from paperlib.papers.panoramia import dp_tables as tables
+from paperlib.papers.panoramia.dp import DpPlan, DpResults, promises, run_dp
+from paperlib.papers.panoramia.images.data import PictureSplit
+from paperlib.papers.panoramia.images.pools import ImageConfig
+from paperlib.report.printed import target_ids
 from paperlib.training import TrainingConfig, epsilon_of
 
 PLAN = DpPlan(widths=(8, 4), epsilons=(10.0, 2.0))

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from paperlib.report import bounds_figure, guesses_figure, loss_figure, precision_figure, size_figure
+from paperlib.papers.panoramia.figures import loss_figure, size_figure
+from paperlib.report import bounds_figure, guesses_figure, precision_figure
 
 
 @pytest.fixture(autouse=True)

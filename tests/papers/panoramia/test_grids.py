@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from paperlib.report.picture_figures import picture_grid
+from paperlib.papers.panoramia.images.grids import picture_grid
 
 
 def test_rows_show_the_first_pictures_side_by_side():

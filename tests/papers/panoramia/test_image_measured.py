@@ -7,15 +7,15 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from paperlib.experiments.panoramia.image_measured import (
+from paperlib.io import read_result
+from paperlib.papers.panoramia.images.measured import (
     GRID_ROWS,
     MeasuredRun,
     grid_figure,
     measured_run,
     save_grid,
 )
-from paperlib.experiments.panoramia.image_tables import parse_targets
-from paperlib.io import read_result
+from paperlib.papers.panoramia.images.tables import parse_targets
 
 ROOT = Path(__file__).parents[2]
 KEPT = "book/measured/panoramia_cifar10.csv"

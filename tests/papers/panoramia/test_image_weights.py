@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 import torch
 
-from paperlib.experiments.panoramia.image_models import ImageHelper, answers, train_helper
-from paperlib.experiments.panoramia.image_tables import HELPERS, helpers_left_out
-from paperlib.experiments.panoramia.image_weights import read_weights, weights_tag
+from paperlib.audits.panoramia.image_models import ImageHelper, answers, train_helper
+from paperlib.audits.panoramia.weights import read_weights, weights_tag
 from paperlib.models.images import pretrained_classifier
+from paperlib.papers.panoramia.images.tables import HELPERS, helpers_left_out
 
 timm = pytest.importorskip("timm")
 MODEL = "test_resnet"

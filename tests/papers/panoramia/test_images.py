@@ -8,16 +8,30 @@ import pandas as pd
 import pytest
 
 from paperlib.attacks.learned.images import PictureStack
-from paperlib.experiments.panoramia import image_models, image_tables, images
-from paperlib.experiments.panoramia.config import AuditConfig
-from paperlib.experiments.panoramia.image_data import PARTS, PictureSplit, noisy_labels, split_pictures
-from paperlib.experiments.panoramia.image_models import ImageHelper, ImageTarget
-from paperlib.experiments.panoramia.image_tables import parse_targets
-from paperlib.experiments.panoramia.image_verdicts import Evidence, verdicts
-from paperlib.experiments.panoramia.images import ImageConfig, generated_pictures, image_pools, load_split
+from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.image_models import ImageHelper
 from paperlib.generators.image_quality import FakeFilter
 from paperlib.generators.images import FlowConfig
-from paperlib.report.papers import target_ids
+from paperlib.papers.panoramia.images import (
+    models as image_models,
+)
+from paperlib.papers.panoramia.images import (
+    pools as images,
+)
+from paperlib.papers.panoramia.images import (
+    tables as image_tables,
+)
+from paperlib.papers.panoramia.images.data import PARTS, PictureSplit, noisy_labels, split_pictures
+from paperlib.papers.panoramia.images.models import ImageTarget
+from paperlib.papers.panoramia.images.pools import (
+    ImageConfig,
+    generated_pictures,
+    image_pools,
+    load_split,
+)
+from paperlib.papers.panoramia.images.tables import parse_targets
+from paperlib.papers.panoramia.images.verdicts import Evidence, verdicts
+from paperlib.report.printed import target_ids
 
 SMALL = {"epochs": 1, "width": 4}
 CONFIG = ImageConfig(

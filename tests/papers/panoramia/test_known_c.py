@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from paperlib.experiments.language_models import CandidateScores
-from paperlib.experiments.panoramia.known_c import IdentifierGame, bounds_side_by_side, identifier_pools
-from paperlib.experiments.panoramia.toy import ToyWorld, weaken_baseline
+from paperlib.audits.candidates import CandidateScores
+from paperlib.papers.panoramia.known_c import IdentifierGame, bounds_side_by_side, identifier_pools
+from paperlib.papers.panoramia.toy import ToyWorld, weaken_baseline
 
 
 @pytest.mark.parametrize("weakness", [0.0, 0.2, 0.5])

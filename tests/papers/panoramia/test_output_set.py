@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.experiments.panoramia import output_set
-from paperlib.experiments.panoramia.audits import Audits, JudgedTarget
-from paperlib.experiments.panoramia.config import AuditConfig
-from paperlib.experiments.panoramia.output_set import (
+from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.run import Audits, JudgedTarget
+from paperlib.papers.panoramia import output_sets as output_set
+from paperlib.papers.panoramia.output_sets import (
     CHOSEN_FOR,
     EVERY_LEVEL,
     output_set_bounds,

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.experiments.panoramia import results as shared
-from paperlib.experiments.panoramia.pools import Pool, Pools
+from paperlib.audits.panoramia.pools import Pool, Pools
+from paperlib.papers.panoramia import results as shared
 from paperlib.report import paper_table
 
 TARGETS = pd.DataFrame(

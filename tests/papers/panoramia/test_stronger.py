@@ -8,14 +8,14 @@ import pytest
 import torch
 from scipy.stats import norm
 
-from paperlib.experiments.panoramia import tabular, tabular_online
-from paperlib.experiments.panoramia.audits import audit_pools
-from paperlib.experiments.panoramia.pools import Pool
-from paperlib.experiments.panoramia.tabular import build_pools, draw_rows, tabular_audit, tabular_config
-from paperlib.experiments.panoramia.tabular_data import RowEncoder
-from paperlib.experiments.panoramia.tabular_models import Learning, train
-from paperlib.experiments.panoramia.tabular_online import game_pools, shown_rows
-from paperlib.experiments.panoramia.tabular_shadows import (
+from paperlib.audits.panoramia.pools import Pool
+from paperlib.audits.panoramia.run import audit_pools
+from paperlib.audits.panoramia.table_models import Learning, RowEncoder, train
+from paperlib.papers.panoramia.tables import online as tabular_online
+from paperlib.papers.panoramia.tables import pools as tabular
+from paperlib.papers.panoramia.tables.online import game_pools, shown_rows
+from paperlib.papers.panoramia.tables.pools import build_pools, draw_rows, tabular_audit, tabular_config
+from paperlib.papers.panoramia.tables.shadows import (
     STRONGER,
     Shadows,
     log_odds,
@@ -23,7 +23,7 @@ from paperlib.experiments.panoramia.tabular_shadows import (
     online_shadows,
     play_online,
 )
-from paperlib.experiments.panoramia.tabular_strong import only_columns, strong_attacks
+from paperlib.papers.panoramia.tables.strong import only_columns, strong_attacks
 
 CONFIG = tabular_config(
     "smoke",

@@ -8,17 +8,22 @@ import pandas as pd
 import pytest
 
 from paperlib.attacks.learned import BoostedTrees
-from paperlib.data.adult import COLUMNS
-from paperlib.experiments.panoramia import null_control, tabular, tabular_data
-from paperlib.experiments.panoramia import tabular_tables as tables
-from paperlib.experiments.panoramia.audits import audit_pools
-from paperlib.experiments.panoramia.null_control import (
+from paperlib.audits.panoramia.run import audit_pools
+from paperlib.audits.panoramia.table_models import Learning, RowEncoder
+from paperlib.data.tables import labelled as tabular_data
+from paperlib.data.tables.adult import COLUMNS
+from paperlib.data.tables.labelled import LabelledTable, load_table
+from paperlib.papers.panoramia import null_control
+from paperlib.papers.panoramia.null_control import (
     NullControl,
     false_positives,
     run_null_control,
     toy_pools,
 )
-from paperlib.experiments.panoramia.tabular import (
+from paperlib.papers.panoramia.tables import pools as tabular
+from paperlib.papers.panoramia.tables import tables as tables
+from paperlib.papers.panoramia.tables.data import PartSizes, split_table
+from paperlib.papers.panoramia.tables.pools import (
     TabularConfig,
     build_pools,
     draw_rows,
@@ -26,14 +31,6 @@ from paperlib.experiments.panoramia.tabular import (
     tabular_config,
     tabular_pools,
 )
-from paperlib.experiments.panoramia.tabular_data import (
-    LabelledTable,
-    PartSizes,
-    RowEncoder,
-    load_table,
-    split_table,
-)
-from paperlib.experiments.panoramia.tabular_models import Learning
 
 
 @pytest.fixture(autouse=True, scope="module")

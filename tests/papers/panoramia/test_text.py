@@ -7,13 +7,14 @@ import pandas as pd
 import pytest
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from paperlib.experiments.panoramia import text_bench, text_config
-from paperlib.experiments.panoramia import text_tables as tables
-from paperlib.experiments.panoramia.audits import audit_pools
-from paperlib.experiments.panoramia.text import loss_curves, text_audit, text_pools, with_helpers
-from paperlib.experiments.panoramia.text_bench import TextBench
-from paperlib.experiments.panoramia.text_config import TextConfig
-from paperlib.experiments.panoramia.text_data import Chunks, deal, small_tokenizer
+from paperlib.audits.panoramia.run import audit_pools
+from paperlib.papers.panoramia.text import bench as text_bench
+from paperlib.papers.panoramia.text import config as text_config
+from paperlib.papers.panoramia.text import tables as tables
+from paperlib.papers.panoramia.text.bench import TextBench
+from paperlib.papers.panoramia.text.config import TextConfig
+from paperlib.papers.panoramia.text.data import Chunks, deal, small_tokenizer
+from paperlib.papers.panoramia.text.pools import loss_curves, text_audit, text_pools, with_helpers
 
 TINY = TextConfig(
     text="help_topics",

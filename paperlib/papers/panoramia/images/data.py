@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.data.picture_sets import load_pictures
-from paperlib.data.pictures import Pixels, posterise, shrink
+from paperlib.data.images.images import Pixels, posterise, shrink
+from paperlib.data.images.sets import load_pictures
 
 PARTS = ("generator", "members", "nonmembers", "others")
 
@@ -16,7 +16,7 @@ class PictureSplit:
     """Which pictures, and how many go where.
 
     Attributes:
-        dataset: A name of ``paperlib.data.picture_sets.PICTURES``.
+        dataset: A name of ``paperlib.data.images.sets.PICTURES``.
         side: Pixels along a side after averaging squares; None keeps the pictures' own.
         levels: Grey values per channel, 2 to 256.
         generator: Pictures of D_G, which the generator is trained on.

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
-from paperlib.experiments.measured import measured_table
-from paperlib.experiments.panoramia.results import NEAR_ZERO, is_ordered
 from paperlib.io import read_result
+from paperlib.papers.measured import measured_table
+from paperlib.papers.panoramia.results import NEAR_ZERO, is_ordered
 
 GRID_ROWS = ("D_G", "members", "generated", "generated, more")
 """Rows of a sample grid, from above."""

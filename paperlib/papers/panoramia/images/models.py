@@ -1,26 +1,24 @@
 """Targets, helpers and the labeler of the tests on pictures, and what they say of pictures."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from paperlib.core import FloatArray, check_choice
-from paperlib.experiments.panoramia.image_data import Labelled, Pictures
-from paperlib.experiments.panoramia.image_weights import read_weights, weights_tag
+from paperlib.audits.panoramia.image_models import answers
 from paperlib.models.images import (
     ImageArchitecture,
     as_input,
     build_image_model,
     picture_logits,
     picture_losses,
-    pretrained_classifier,
 )
+from paperlib.papers.panoramia.images.data import Labelled, Pictures
 from paperlib.training import TrainingConfig, fit_dp, noise_for
-from paperlib.training.pictures import PictureTraining, fit_pictures, pictures_per_second
+from paperlib.training.images import PictureTraining, fit_pictures, pictures_per_second
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,83 +91,6 @@ class ImageTarget:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class ImageHelper:
-    """A model that the baseline may ask.
-
-    Attributes:
-        name: "synthetic" is the paper's: what its baseline sees.
-        data: "synthetic", generated pictures, or "real", those the generator was trained on.
-        architecture: A name of ``paperlib.models.images.ARCHITECTURES``.
-        width: Of "mlp", "cnn" and "cnn4".
-        epochs: Passes over its training data.
-        batch_size: Pictures in a batch.
-        learning_rate: Above 0.
-        augment: Flips and shifts.
-        timm: Name of a model of timm that starts from pretrained weights, in the place of ``architecture``.
-        weights: A file with these weights; empty downloads them.
-        seed: Of parameters and batches.
-    """
-
-    name: str
-    data: str
-    architecture: str = "cnn"
-    width: int = 16
-    epochs: int = 15
-    batch_size: int = 64
-    learning_rate: float = 1e-3
-    augment: bool = False
-    timm: str = ""
-    weights: str = ""
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        check_choice("data", self.data, ("synthetic", "real"))
-        if self.weights and not self.timm:
-            raise ValueError(f"weights: expected the name of their model as timm, got {self.weights!r} alone")
-
-    def about(self) -> dict[str, Any]:
-        """What its answers depend on: its settings, with the content of its weights for their place.
-
-        Raises:
-            FileNotFoundError: No such weights.
-        """
-        return {**asdict(self), "weights": weights_tag(self.weights)}
-
-
-@dataclass(frozen=True, eq=False)
-class FittedHelper:
-    """A helper after training."""
-
-    module: nn.Module
-
-    def labels(self, x: NDArray[np.uint8], *, multi_label: bool) -> NDArray[np.int64]:
-        """The most likely class of each picture, or whether each attribute is likelier than not."""
-        logits = picture_logits(self.module, x)
-        return (logits > 0).long().numpy() if multi_label else logits.argmax(dim=1).numpy()
-
-
-def train_helper(
-    helper: ImageHelper, x: NDArray[np.uint8], y: NDArray[np.int64], outputs: int
-) -> FittedHelper:
-    """Train a helper or the labeler.
-
-    Raises:
-        ValueError: An unknown name of timm, or weights that do not fit it.
-        FileNotFoundError: No such weights.
-        RuntimeError: Weights cannot be downloaded.
-    """
-    module = _pretrained(helper, outputs) if helper.timm else _built(helper, x, outputs)
-    config = PictureTraining(
-        epochs=helper.epochs,
-        batch_size=helper.batch_size,
-        learning_rate=helper.learning_rate,
-        augment=helper.augment,
-        seed=helper.seed,
-    )
-    return FittedHelper(fit_pictures(module, x, y, config=config).module)
-
-
 def run_target(
     target: ImageTarget, epochs: Sequence[int], pictures: Pictures, asked: Mapping[str, Labelled]
 ) -> dict[str, NDArray[Any]]:
@@ -205,14 +126,6 @@ def run_target(
     return found
 
 
-def answers(module: nn.Module, x: NDArray[np.uint8], y: NDArray[np.int64]) -> FloatArray:
-    """What an attack is told of each picture: its loss, and the least loss of any label; shape (n, 2)."""
-    logits = picture_logits(module, x)
-    guess = (logits > 0).long() if y.ndim == 2 else logits.argmax(dim=1)
-    losses = [picture_losses(logits, labels).numpy() for labels in (y, guess)]
-    return np.stack(losses, axis=1)
-
-
 def _metrics(module: nn.Module, trained_on: Labelled, held_out: Labelled) -> dict[str, float]:
     """Accuracy and mean loss on the labels as given; on attributes the share that is right."""
     found = {}
@@ -243,25 +156,19 @@ def training_speed(target: ImageTarget, pictures: Pictures, *, epochs: int = 1) 
     return pictures_per_second(_built(target, x, pictures.outputs), x, y, config=_training(target, epochs))
 
 
-def _built(wanted: ImageTarget | ImageHelper, x: NDArray[np.uint8], outputs: int) -> nn.Module:
-    private = isinstance(wanted, ImageTarget) and wanted.dp_epsilon is not None
+def _built(target: ImageTarget, x: NDArray[np.uint8], outputs: int) -> nn.Module:
     return build_image_model(
         ImageArchitecture(
-            name=wanted.architecture,
+            name=target.architecture,
             channels=x.shape[1],
             side=x.shape[2],
             outputs=outputs,
-            width=wanted.width,
-            group_norm=private or (isinstance(wanted, ImageTarget) and wanted.group_norm),
-            pretrained=isinstance(wanted, ImageTarget) and wanted.pretrained,
-            seed=wanted.seed,
+            width=target.width,
+            group_norm=target.dp_epsilon is not None or target.group_norm,
+            pretrained=target.pretrained,
+            seed=target.seed,
         )
     )
-
-
-def _pretrained(helper: ImageHelper, outputs: int) -> nn.Module:
-    weights = read_weights(helper.weights) if helper.weights else None
-    return pretrained_classifier(helper.timm, outputs, weights=weights, seed=helper.seed)
 
 
 def _trained(

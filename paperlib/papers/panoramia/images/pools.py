@@ -13,28 +13,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from paperlib.audits.panoramia.image_models import ImageHelper, answers, train_helper
+from paperlib.audits.panoramia.memorization import copies
+from paperlib.audits.panoramia.pools import Pool, Pools, cached_pools, pools_cache
 from paperlib.core import FloatArray, check_choice
-from paperlib.experiments.panoramia.checks import copies
-from paperlib.experiments.panoramia.image_data import (
+from paperlib.generators.image_quality import FakeFilter, kernel_distance
+from paperlib.generators.images import FlowConfig
+from paperlib.io import code_tag
+from paperlib.models.images import picture_features
+from paperlib.papers.panoramia.images.data import (
     Labelled,
     Pictures,
     PictureSplit,
     noisy_labels,
     split_pictures,
 )
-from paperlib.experiments.panoramia.image_models import (
-    ImageHelper,
-    ImageTarget,
-    answers,
-    private_training,
-    run_target,
-    train_helper,
-)
-from paperlib.experiments.panoramia.pools import Pool, Pools, cached_pools, pools_cache
-from paperlib.generators.image_quality import FakeFilter, kernel_distance
-from paperlib.generators.images import FlowConfig
-from paperlib.io import code_tag
-from paperlib.models.images import picture_features
+from paperlib.papers.panoramia.images.models import ImageTarget, private_training, run_target
 from paperlib.report import used_data
 
 KINDS = ("members", "generated", "nonmembers")

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.pools import Pools
+from paperlib.audits.panoramia.run import audit_pools, baseline_by_helper, over_training_size
 from paperlib.core import FloatArray, MembershipScores
-from paperlib.experiments.panoramia.audits import audit_pools, baseline_by_helper, over_training_size
-from paperlib.experiments.panoramia.config import AuditConfig
-from paperlib.experiments.panoramia.image_models import ImageTarget
-from paperlib.experiments.panoramia.pools import Pools
-from paperlib.experiments.panoramia.results import NEAR_ZERO, FormResults
-from paperlib.experiments.panoramia.results import table_three as all_bounds
 from paperlib.models.images import ARCHITECTURES
+from paperlib.papers.panoramia.images.models import ImageTarget
+from paperlib.papers.panoramia.results import NEAR_ZERO, FormResults
+from paperlib.papers.panoramia.results import table_three as all_bounds
 from paperlib.report import paper_table
 
 NOTABLE_AUC = 0.53

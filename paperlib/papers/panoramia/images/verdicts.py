@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from paperlib.experiments.panoramia.image_tables import (
+from paperlib.papers.panoramia.images.tables import (
     above_real,
     best_recall,
     loss_groups,
@@ -13,7 +13,7 @@ from paperlib.experiments.panoramia.image_tables import (
     rises_then_flattens,
     series,
 )
-from paperlib.experiments.panoramia.results import (
+from paperlib.papers.panoramia.results import (
     FormResults,
     grows_with_test,
     is_ordered,

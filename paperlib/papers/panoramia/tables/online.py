@@ -8,14 +8,19 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from paperlib.attacks.learned import Views
+from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.game import GameSplit
+from paperlib.audits.panoramia.pools import Pool, Pools, part_key, pools_cache
+from paperlib.audits.panoramia.table_models import RowEncoder
 from paperlib.core import FloatArray, IntArray
-from paperlib.experiments.panoramia.config import AuditConfig
-from paperlib.experiments.panoramia.game import GameSplit
-from paperlib.experiments.panoramia.pools import Pool, Pools, part_key, pools_cache
-from paperlib.experiments.panoramia.tabular import TabularConfig, TabularRows, tabular_pools, tabular_rows
-from paperlib.experiments.panoramia.tabular_data import RowEncoder
-from paperlib.experiments.panoramia.tabular_shadows import online_shadows, play_online
 from paperlib.io import code_tag
+from paperlib.papers.panoramia.tables.pools import (
+    TabularConfig,
+    TabularRows,
+    tabular_pools,
+    tabular_rows,
+)
+from paperlib.papers.panoramia.tables.shadows import online_shadows, play_online
 
 ONLINE = "lira_online"
 """Its column."""

@@ -10,19 +10,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from paperlib.attacks.learned import BoostedTrees
+from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.memorization import Copies, copies
+from paperlib.audits.panoramia.pools import Pool, Pools, cached_pools, pools_cache
+from paperlib.audits.panoramia.table_models import Learning, RowEncoder, train
 from paperlib.core import FloatArray, check_choice
-from paperlib.experiments.panoramia.checks import Copies, copies
-from paperlib.experiments.panoramia.config import AuditConfig
-from paperlib.experiments.panoramia.pools import Pool, Pools, cached_pools, pools_cache
-from paperlib.experiments.panoramia.tabular_data import (
-    LabelledTable,
-    PartSizes,
-    RowEncoder,
-    load_table,
-    split_table,
-)
-from paperlib.experiments.panoramia.tabular_models import Learning, train
-from paperlib.experiments.panoramia.tabular_shadows import OFFLINE, STRONGER, Shadows, numbers
+from paperlib.data.tables.labelled import LabelledTable, load_table
 from paperlib.generators.mst import NoisyTree
 from paperlib.generators.table_filter import (
     ConfidentlySynthetic,
@@ -32,6 +25,8 @@ from paperlib.generators.table_filter import (
 )
 from paperlib.generators.tabular import ChowLiuTree, IndependentColumns, TableGenerator, check_table
 from paperlib.io import code_tag
+from paperlib.papers.panoramia.tables.data import PartSizes, split_table
+from paperlib.papers.panoramia.tables.shadows import OFFLINE, STRONGER, Shadows, numbers
 from paperlib.training import Ensemble, TrainingConfig
 
 GENERATORS = ("tree", "mst", "columns")

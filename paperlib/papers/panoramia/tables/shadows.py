@@ -11,9 +11,8 @@ from scipy.special import expit
 
 from paperlib.attacks.gradients import gradient_norms
 from paperlib.attacks.shadow import lira_offline, lira_online, rmia
+from paperlib.audits.panoramia.table_models import Learning, RowEncoder, train
 from paperlib.core import FloatArray
-from paperlib.experiments.panoramia.tabular_data import RowEncoder
-from paperlib.experiments.panoramia.tabular_models import Learning, train
 from paperlib.models import cross_entropy
 from paperlib.training import Ensemble
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pandas as pd
 
+from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.pools import Pool, Pools, part_key
+from paperlib.audits.panoramia.run import audit_pools
 from paperlib.core import FloatArray, IntArray, MembershipScores
-from paperlib.experiments.panoramia.audits import audit_pools
-from paperlib.experiments.panoramia.config import AuditConfig
-from paperlib.experiments.panoramia.pools import Pool, Pools, part_key
-from paperlib.experiments.panoramia.tabular import TabularConfig
-from paperlib.experiments.panoramia.tabular_online import ONLINE, game_pools
-from paperlib.experiments.panoramia.tabular_shadows import STRONGER
+from paperlib.papers.panoramia.tables.online import ONLINE, game_pools
+from paperlib.papers.panoramia.tables.pools import TabularConfig
+from paperlib.papers.panoramia.tables.shadows import STRONGER
 
 
 def strong_attacks(config: TabularConfig, audit: AuditConfig, *, names: Sequence[str]) -> pd.DataFrame:

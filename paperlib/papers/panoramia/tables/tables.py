@@ -9,13 +9,13 @@ import pandas as pd
 from scipy.special import stdtrit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from paperlib.audits.panoramia.config import FORMS, AuditConfig
+from paperlib.audits.panoramia.pools import Pools
+from paperlib.audits.panoramia.run import Audits, audit_pools
 from paperlib.core import FloatArray
-from paperlib.experiments.panoramia.audits import Audits, audit_pools
-from paperlib.experiments.panoramia.config import FORMS, AuditConfig
-from paperlib.experiments.panoramia.pools import Pools
-from paperlib.experiments.panoramia.results import NEAR_ZERO, precise_at_low_recall, with_headlines
-from paperlib.experiments.panoramia.tabular import TabularConfig, tabular_pools, tabular_rows
-from paperlib.experiments.panoramia.tabular_strong import only_columns
+from paperlib.papers.panoramia.results import NEAR_ZERO, precise_at_low_recall, with_headlines
+from paperlib.papers.panoramia.tables.pools import TabularConfig, tabular_pools, tabular_rows
+from paperlib.papers.panoramia.tables.strong import only_columns
 from paperlib.report import paper_table
 
 

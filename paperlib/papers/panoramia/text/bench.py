@@ -10,10 +10,8 @@ import numpy as np
 import pandas as pd
 import torch
 
+from paperlib.audits.panoramia.pools import KINDS, Pool, Pools, pools_cache
 from paperlib.core import FloatArray, IntArray
-from paperlib.experiments.panoramia.pools import KINDS, Pool, Pools, pools_cache
-from paperlib.experiments.panoramia.text_config import TextConfig
-from paperlib.experiments.panoramia.text_data import DealtText, deal, small_tokenizer
 from paperlib.generators.text import (
     TextGenerator,
     copied_share,
@@ -23,6 +21,8 @@ from paperlib.generators.text import (
 )
 from paperlib.io import code_tag
 from paperlib.models.language import LanguageModelConfig, load_language_model, new_language_model
+from paperlib.papers.panoramia.text.config import TextConfig
+from paperlib.papers.panoramia.text.data import DealtText, deal, small_tokenizer
 from paperlib.training import TrainingConfig
 from paperlib.training.language import fit_language_model
 

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from paperlib.attacks.learned.text import LossSummaries, TextClassifier
-from paperlib.experiments.panoramia.config import AuditConfig
-from paperlib.experiments.panoramia.pools import Pool, Pools, cached_pools, part_key
-from paperlib.experiments.panoramia.text_bench import TextBench
-from paperlib.experiments.panoramia.text_config import TextConfig
+from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.pools import Pool, Pools, cached_pools, part_key
+from paperlib.papers.panoramia.text.bench import TextBench
+from paperlib.papers.panoramia.text.config import TextConfig
 
 text_bench = lru_cache(maxsize=2)(TextBench)
 """The stages of a configuration, kept while the program runs."""

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.pools import Pool, Pools
+from paperlib.audits.panoramia.run import audit_pools, baseline_by_helper, over_training_size
 from paperlib.core import FloatArray
-from paperlib.experiments.panoramia.audits import audit_pools, baseline_by_helper, over_training_size
-from paperlib.experiments.panoramia.config import AuditConfig
-from paperlib.experiments.panoramia.pools import Pool, Pools
-from paperlib.experiments.panoramia.results import (
+from paperlib.papers.panoramia.results import (
     NEAR_ZERO,
     FormResults,
     grows_with_test,
@@ -20,8 +20,8 @@ from paperlib.experiments.panoramia.results import (
     precise_at_low_recall,
     with_headlines,
 )
-from paperlib.experiments.panoramia.results import table_three as all_bounds
-from paperlib.experiments.panoramia.text import with_helpers
+from paperlib.papers.panoramia.results import table_three as all_bounds
+from paperlib.papers.panoramia.text.pools import with_helpers
 from paperlib.report import paper_table
 
 

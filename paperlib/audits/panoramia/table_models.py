@@ -1,14 +1,59 @@
-"""What the models of the tabular experiment are, and what they say of rows."""
+"""Small networks on tables: how rows become features, how models learn, and their losses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from paperlib.core import FloatArray
-from paperlib.experiments.panoramia.tabular_data import RowEncoder
+from paperlib.core import FloatArray, IntArray
+from paperlib.data.tables.encoding import TableEncoder
 from paperlib.models import cross_entropy
 from paperlib.training import Ensemble, TrainingConfig, fit_ensemble, noise_for
+
+
+@dataclass(frozen=True, eq=False)
+class RowEncoder:
+    """Rows as what an MLP takes: features and class numbers.
+
+    Fitted on D_G alone: a target that never saw the members knows nothing of them through the scaling either.
+
+    Attributes:
+        features: Numbers scaled, words one-hot.
+        label: Name of the label's column.
+        classes: Its values.
+    """
+
+    features: TableEncoder
+    label: str
+    classes: tuple[str, ...]
+
+    @classmethod
+    def fit(cls, rows: pd.DataFrame, label: str, classes: tuple[str, ...]) -> "RowEncoder":
+        """Learn means, deviations and words from ``rows``."""
+        columns = {str(name): values.to_numpy() for name, values in rows.items()}
+        numeric = [name for name, values in columns.items() if name != label and values.dtype.kind in "biuf"]
+        words = [name for name in columns if name != label and name not in numeric]
+        return cls(TableEncoder.fit(columns, numeric=numeric, words=words), label, classes)
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return len(self.features.names)
+
+    def __call__(self, rows: pd.DataFrame) -> tuple[NDArray[np.float32], IntArray]:
+        """Features (n, width), float32, and class numbers (n,).
+
+        Raises:
+            ValueError: A label that is none of the classes.
+        """
+        place = {name: at for at, name in enumerate(self.classes)}
+        labels = rows[self.label].astype(str)
+        if unknown := sorted(set(labels) - set(place)):
+            raise ValueError(f"rows: expected labels of {', '.join(self.classes)}, got {', '.join(unknown)}")
+        x = self.features.transform({str(name): rows[name].to_numpy() for name in rows})
+        return x, np.array([place[value] for value in labels], dtype=np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,1 @@
+"""PANORAMIA on what a user brings: known members against generated examples."""

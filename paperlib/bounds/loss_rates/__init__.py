@@ -1,0 +1,1 @@
+"""Epsilon*: a measurement from the loss distributions of members and others."""

@@ -1,0 +1,1 @@
+"""Bounds from independent training runs."""

@@ -1,0 +1,1 @@
+"""Bounds from one training run whose members were chosen by fair coins."""

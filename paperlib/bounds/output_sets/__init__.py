@@ -1,0 +1,1 @@
+"""Bounds from guesses on a chosen set of outputs."""

@@ -1,0 +1,85 @@
+"""Real tables with raw columns, one of them the label."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import pandas as pd
+
+from paperlib.core import check_choice
+from paperlib.data.tables import adult, randhie
+from paperlib.io import data_folder
+
+DATASETS = ("randhie", "adult")
+
+
+LABELS: Mapping[str, tuple[str, ...]] = {"randhie": ("visits",), "adult": ("occupation", "income")}
+
+
+MOST_VISITS = 11
+"""Numbers of visits from here on are one class."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledTable:
+    """Rows whose label is one of their columns.
+
+    Attributes:
+        rows: Numbers and words, the label among them.
+        label: Name of the label's column.
+        classes: Its values, whether or not a part of the rows has them all.
+        sha256: Checksum of the rows.
+    """
+
+    rows: pd.DataFrame
+    label: str
+    classes: tuple[str, ...]
+    sha256: str
+
+
+@lru_cache(maxsize=4)
+def load_table(dataset: str, label: str) -> LabelledTable:
+    """A real table.
+
+    Args:
+        dataset: "randhie": one person-year drawn of each of 2,760 patterns of features (rows of one person
+            or family repeat the features), from a file of statsmodels. "adult": both official parts, 48,842
+            rows.
+        label: "visits" to a doctor in a year (0 to 10, and more) for randhie; "occupation" or "income"
+            (the paper's) for adult.
+
+    Raises:
+        ValueError: Unknown names.
+        DataUnavailableError: Adult is not there and cannot be fetched.
+    """
+    check_choice("dataset", dataset, DATASETS)
+    check_choice("label", label, LABELS[dataset])
+    rows = _randhie() if dataset == "randhie" else _adult()
+    classes = tuple(sorted(set(rows[label].astype(str)), key=lambda name: (len(name) * name.isdigit(), name)))
+    digest = hashlib.sha256(rows.to_csv(index=False).encode()).hexdigest()
+    return LabelledTable(rows=rows, label=label, classes=classes, sha256=digest)
+
+
+def _randhie() -> pd.DataFrame:
+    from statsmodels.datasets import randhie as source  # slow to import and needed only here
+
+    randhie.load_randhie()  # checks the values
+    loaded: Any = source.load_pandas()
+    raw: pd.DataFrame = loaded.data
+    shuffled = raw.sample(frac=1, random_state=0)
+    one_of_each = shuffled[~shuffled.duplicated(list(randhie.COLUMNS[1:]))].reset_index(drop=True)
+    visits = one_of_each.pop("mdvis").clip(upper=MOST_VISITS).astype(int)
+    return one_of_each.assign(visits=visits)
+
+
+def _adult() -> pd.DataFrame:
+    adult.load_adult()  # fetches where needed, and checks the rows
+    folder = data_folder()
+    rows: list[adult.Row] = []
+    for part in (adult.TRAIN, adult.TEST):
+        path = next(folder / name for name in part.files if (folder / name).is_file())
+        rows += adult.read_rows(path)
+    table = pd.DataFrame(rows, columns=list(adult.COLUMNS))
+    return table.astype(dict.fromkeys(adult.NUMERIC, "int64"))

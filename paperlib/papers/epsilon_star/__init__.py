@@ -1,0 +1,1 @@
+"""Epsilon*: a measurement of one trained model (Negoescu et al., 2023)."""

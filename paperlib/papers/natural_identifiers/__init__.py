@@ -1,0 +1,1 @@
+"""Natural identifiers: random strings of a corpus as canaries."""

@@ -1,0 +1,1 @@
+"""Optimal output sets: where an auditor guesses, and where it abstains."""

@@ -1,0 +1,1 @@
+"""PANORAMIA on tables."""

@@ -1,0 +1,1 @@
+"""DP-SGD: accounting, clipping, noise."""
