@@ -3,9 +3,9 @@
 from paperlib.data.dataset import Dataset as Dataset
 from paperlib.data.dataset import membership_split as membership_split
 from paperlib.data.errors import DataUnavailableError as DataUnavailableError
-from paperlib.data.images.images import PictureSet as PictureSet
-from paperlib.data.images.sets import PICTURES as PICTURES
-from paperlib.data.images.sets import load_pictures as load_pictures
+from paperlib.data.images.images import ImageSet as ImageSet
+from paperlib.data.images.sets import IMAGE_SETS as IMAGE_SETS
+from paperlib.data.images.sets import load_images as load_images
 from paperlib.data.registry import REGISTRY as REGISTRY
 from paperlib.data.registry import Source as Source
 from paperlib.data.registry import load as load

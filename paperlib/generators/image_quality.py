@@ -1,4 +1,4 @@
-"""How good generated pictures are: the filter that drops obvious fakes, and the kernel distance."""
+"""How good generated images are: the filter that drops obvious fakes, and the kernel distance."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,20 +8,20 @@ from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from paperlib.core import FloatArray
-from paperlib.models.images import ImageArchitecture, build_image_model, picture_logits
-from paperlib.training.images import PictureTraining, fit_pictures
+from paperlib.models.images import ImageArchitecture, build_image_model, image_logits
+from paperlib.training.images import ImageTraining, fit_images
 
 
 @dataclass(frozen=True, kw_only=True)
 class FakeFilter:
-    """A vanilla classifier of real and generated pictures, which drops fakes it is sure of.
+    """A vanilla classifier of real and generated images, which drops fakes it is sure of.
 
     Attributes:
-        threshold: Drop a generated picture whose chance of being generated lies above this, in (0.5, 1];
+        threshold: Drop a generated image whose chance of being generated lies above this, in (0.5, 1];
             1 drops nothing and trains nothing.
         architecture: Of the classifier.
         width: Of "mlp", "cnn" and "cnn4".
-        epochs: Passes over the real and as many generated pictures.
+        epochs: Passes over the real and as many generated images.
 
     Source:
         PANORAMIA, appendix C.1, Generator.
@@ -37,11 +37,11 @@ class FakeFilter:
             raise ValueError(f"threshold: expected (0.5, 1], got {self.threshold}")
 
     def fit(self, real: Any, generated: Any, *, seed: int = 0, progress: bool = True) -> "FittedFilter":
-        """Train on what the generator was trained on, and on pictures of its own for nothing else.
+        """Train on what the generator was trained on, and on images of its own for nothing else.
 
         Args:
             real: uint8, shape (n, channels, side, side).
-            generated: The same of generated pictures.
+            generated: The same of generated images.
             seed: Of the classifier.
             progress: Whether to show a bar.
         """
@@ -59,9 +59,9 @@ class FakeFilter:
                 seed=seed,
             )
         )
-        config = PictureTraining(epochs=self.epochs, weight_decay=1e-2, seed=seed)
+        config = ImageTraining(epochs=self.epochs, weight_decay=1e-2, seed=seed)
         return FittedFilter(
-            fit_pictures(network, x, y, config=config, progress=progress).module, self.threshold
+            fit_images(network, x, y, config=config, progress=progress).module, self.threshold
         )
 
 
@@ -71,17 +71,17 @@ class FittedFilter:
 
     Attributes:
         module: The classifier, or None where nothing is dropped.
-        threshold: Above which chance of being generated a picture is dropped.
+        threshold: Above which chance of being generated an image is dropped.
     """
 
     module: nn.Module | None
     threshold: float
 
-    def keeps(self, pictures: Any) -> NDArray[np.bool_]:
-        """Which pictures stay, shape (n,)."""
+    def keeps(self, images: Any) -> NDArray[np.bool_]:
+        """Which images stay, shape (n,)."""
         if self.module is None:
-            return np.ones(len(pictures), dtype=bool)
-        chances = picture_logits(self.module, pictures).softmax(dim=1)[:, 1]
+            return np.ones(len(images), dtype=bool)
+        chances = image_logits(self.module, images).softmax(dim=1)[:, 1]
         return chances.numpy() <= self.threshold
 
 

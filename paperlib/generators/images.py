@@ -1,8 +1,8 @@
-"""Pictures of a class, drawn by a rectified flow: straight lines from noise to pictures.
+"""Images of a class, drawn by a rectified flow: straight lines from noise to images.
 
 The paper's generator is StyleGAN2, which is not packaged. A rectified flow learns, at each point between
-noise and a picture, the direction from the one to the other; drawing follows it from noise. Two networks are
-on offer: diffusers' `UNet2DModel` for pictures like CIFAR's, and a multi-layer perceptron for pictures of a
+noise and an image, the direction from the one to the other; drawing follows it from noise. Two networks are
+on offer: diffusers' `UNet2DModel` for images like CIFAR's, and a multi-layer perceptron for images of a
 few dozen pixels, where it is many times faster.
 """
 
@@ -40,13 +40,13 @@ class FlowConfig:
         width: Hidden units of the MLP; channels of the U-Net's first block, a multiple of 8.
         blocks: Residual blocks of the MLP; levels of the U-Net, whose channels double after the first.
         steps: Training steps, 1 or more.
-        batch_size: Pictures in a step.
+        batch_size: Images in a step.
         learning_rate: Peak of a one-cycle schedule.
         average: Weight of the past in the running mean of parameters that is drawn from, in [0, 1).
         dequantise: Uniform noise on the training pixels, in units of the gap between grey values.
-        levels: Evenly spaced grey values of the pictures, 2 to 256; drawn pixels are rounded to them.
+        levels: Evenly spaced grey values of the images, 2 to 256; drawn pixels are rounded to them.
         sampler: "heun" (second order) or "euler".
-        sampler_steps: Steps from noise to picture.
+        sampler_steps: Steps from noise to image.
         precision: "float32", or "bfloat16" to train and draw under autocast.
         compile: Compile the network (worth it for long runs on a GPU).
         seed: Of the parameters and the training.
@@ -85,30 +85,30 @@ class FlowConfig:
 
     def fit(
         self,
-        pictures: Any,
+        images: Any,
         labels: Any,
         *,
         classes: int,
         device: torch.device | str | None = None,
         progress: bool = True,
     ) -> "FittedFlow":
-        """Train on pictures and their classes.
+        """Train on images and their classes.
 
         Args:
-            pictures: uint8, shape (n, channels, side, side).
+            images: uint8, shape (n, channels, side, side).
             labels: Class numbers, shape (n,); all 0 for a generator without classes.
             classes: Number of classes.
             device: With None, CUDA where there is one, else the CPU.
             progress: Whether to show a bar.
 
         Raises:
-            ValueError: Pictures or labels that do not fit.
+            ValueError: Images or labels that do not fit.
             TrainingDiverged: The loss stopped being finite.
         """
         place = default_device(device)
-        x = as_input(pictures).to(place)
+        x = as_input(images).to(place)
         if not len(x):
-            raise ValueError("pictures: expected at least one, got none")
+            raise ValueError("images: expected at least one, got none")
         y = check_labels(labels, classes, len(x)).to(place)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
@@ -125,7 +125,7 @@ class FittedFlow:
     Attributes:
         network: Takes points (B, channels, side, side), times (B,) and classes (B,); returns velocities.
         config: How it was made.
-        shape: Of a picture: channels, side, side.
+        shape: Of an image: channels, side, side.
         shares: Of each class in the training data, shape (classes,).
         losses: Mean squared error of each tenth of the training.
     """
@@ -137,15 +137,15 @@ class FittedFlow:
     losses: tuple[float, ...] = field(default=())
 
     def sample(self, n: int, seed: int, *, batch: int = 1024) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Draw pictures, their classes as frequent as in the training data.
+        """Draw images, their classes as frequent as in the training data.
 
         Args:
             n: How many.
-            seed: Of the classes and the noise; on one device equal seeds give equal pictures.
-            batch: Pictures at a time; part of what is drawn on a GPU, not of its distribution.
+            seed: Of the classes and the noise; on one device equal seeds give equal images.
+            batch: Images at a time; part of what is drawn on a GPU, not of its distribution.
 
         Returns:
-            Pictures, uint8, shape (n, channels, side, side), and class numbers, shape (n,).
+            Images, uint8, shape (n, channels, side, side), and class numbers, shape (n,).
         """
         if n < 1:
             raise ValueError(f"n: expected 1 or more, got {n}")
@@ -162,7 +162,7 @@ class FittedFlow:
 
     @torch.inference_mode()
     def _drawn(self, x: Tensor, y: Tensor) -> Tensor:
-        """Follow the velocity from time 0 (noise) to 1 (picture)."""
+        """Follow the velocity from time 0 (noise) to 1 (image)."""
         times = torch.linspace(0, 1, self.config.sampler_steps + 1, device=x.device)
         for now, then in pairwise(times):
             velocity = self._velocity(x, now, y)
@@ -222,7 +222,7 @@ def _checked(loss: float, step: int) -> float:
 
 
 def _loss(config: FlowConfig, forward: Any, x: Tensor, y: Tensor, rng: torch.Generator) -> Tensor:
-    """Squared error of the velocity at random points between noise and pictures."""
+    """Squared error of the velocity at random points between noise and images."""
     device = x.device
     rows = torch.randint(len(x), (config.batch_size,), generator=rng, device=device)
     target = x[rows]
@@ -279,7 +279,7 @@ class VelocityMLP(nn.Module):
 
 
 class VelocityUNet(nn.Module):
-    """diffusers' `UNet2DModel`, told the class; attention where the picture is at most a quarter of its side.
+    """diffusers' `UNet2DModel`, told the class; attention where the image is at most a quarter of its side.
 
     Raises:
         ValueError: A side that the levels do not halve evenly, or a width that groups of 8 do not divide.

@@ -1,4 +1,4 @@
-"""The three pictures of an audit: histograms of the scores, ROC curve, bound over guesses."""
+"""The three images of an audit: histograms of the scores, ROC curve, bound over guesses."""
 
 from typing import Any
 

@@ -73,7 +73,7 @@ def audit_report(
         "<p>Each number holds at its own confidence. The one above was chosen before looking; taking the "
         "largest of several afterwards is not covered by any of their claims.</p>",
         *[_audit(audit) for audit in audits],
-        "<h2>Pictures</h2>",
+        "<h2>Images</h2>",
         *figures,
         "<h2>Where these numbers come from</h2>",
         _facts(facts),

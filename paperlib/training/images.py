@@ -1,4 +1,4 @@
-"""Train a classifier of pictures: data on the device, snapshots on the way, and pictures per second."""
+"""Train a classifier of images: data on the device, snapshots on the way, and images per second."""
 
 import copy
 import math
@@ -26,12 +26,12 @@ SCHEDULES = ("constant", "cosine")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PictureTraining:
-    """How a classifier of pictures is trained.
+class ImageTraining:
+    """How a classifier of images is trained.
 
     Attributes:
         epochs: Passes over the data, 1 or more.
-        batch_size: Pictures in a batch, 1 or more.
+        batch_size: Images in a batch, 1 or more.
         optimizer: "adam" or "sgd" (momentum 0.9, Nesterov).
         learning_rate: Above 0.
         weight_decay: 0 or more.
@@ -67,7 +67,7 @@ class PictureTraining:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedPictures:
+class FittedImages:
     """A trained classifier.
 
     Attributes:
@@ -81,23 +81,23 @@ class FittedPictures:
     losses: tuple[float, ...]
 
 
-def fit_pictures(
+def fit_images(
     module: nn.Module,
-    pictures: Any,
+    images: Any,
     labels: Any,
     *,
-    config: PictureTraining,
+    config: ImageTraining,
     snapshots: Sequence[int] = (),
     device: torch.device | str | None = None,
     progress: bool = True,
-) -> FittedPictures:
+) -> FittedImages:
     """Train a classifier in place.
 
     Pixels stay uint8 on the device, and become numbers batch by batch.
 
     Args:
-        module: Takes pictures as numbers from -1 to 1 and returns logits (B, outputs).
-        pictures: uint8, shape (n, channels, side, side).
+        module: Takes images as numbers from -1 to 1 and returns logits (B, outputs).
+        images: uint8, shape (n, channels, side, side).
         labels: Class numbers, shape (n,), or 0 and 1 per attribute, shape (n, attributes).
         config: How.
         snapshots: Epochs after which a copy is kept, each 1 to ``config.epochs``.
@@ -113,7 +113,7 @@ def fit_pictures(
     place = default_device(device)
     layout = torch.channels_last if config.channels_last else torch.contiguous_format
     module = module.to(place, memory_format=layout)  # pyright: ignore[reportCallIssue]
-    x, y = _checked(pictures, labels, place)
+    x, y = _checked(images, labels, place)
     loop = _Loop(module, x, y, config)
     losses: list[float] = []
     kept: dict[int, nn.Module] = {}
@@ -129,13 +129,13 @@ def fit_pictures(
                 kept[epoch + 1] = copy.deepcopy(module).eval()
             bar.update()
     kept[config.epochs] = module.eval()
-    return FittedPictures(module, kept, tuple(losses))
+    return FittedImages(module, kept, tuple(losses))
 
 
 class _Loop:
     """The optimizer, its schedule, and one pass over the data."""
 
-    def __init__(self, module: nn.Module, x: Tensor, y: Tensor, config: PictureTraining) -> None:
+    def __init__(self, module: nn.Module, x: Tensor, y: Tensor, config: ImageTraining) -> None:
         self._module, self._x, self._y, self._config = module, x, y, config
         self._forward: Any = torch.compile(module) if config.compile else module
         self._optimizer = _optimizer(module, config)
@@ -162,7 +162,7 @@ class _Loop:
         self._optimizer.zero_grad(set_to_none=True)
         with torch.autocast(x.device.type, torch.bfloat16, enabled=self._config.precision == "bfloat16"):
             logits = self._forward(as_input(x).contiguous(memory_format=self._layout))
-        loss = picture_loss(logits.float(), self._y[batch])
+        loss = image_loss(logits.float(), self._y[batch])
         loss.backward()
         self._optimizer.step()
         if self._schedule is not None:
@@ -170,7 +170,7 @@ class _Loop:
         return loss.detach()
 
 
-def picture_loss(logits: Tensor, labels: Tensor) -> Tensor:
+def image_loss(logits: Tensor, labels: Tensor) -> Tensor:
     """Mean cross-entropy; binary and over all attributes where labels are (B, attributes)."""
     if labels.ndim == 2:
         return binary_cross_entropy_with_logits(logits, labels.to(logits.dtype))
@@ -178,7 +178,7 @@ def picture_loss(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def augmented(x: Tensor, rng: torch.Generator) -> Tensor:
-    """Each picture flipped by a fair coin, and shifted by up to an eighth of its side; empty places are 0.
+    """Each image flipped by a fair coin, and shifted by up to an eighth of its side; empty places are 0.
 
     Args:
         x: Shape (B, channels, side, side).
@@ -195,7 +195,7 @@ def augmented(x: Tensor, rng: torch.Generator) -> Tensor:
     return padded[picked, :, (rows + along)[:, :, None], (columns + along)[:, None, :]].permute(0, 3, 1, 2)
 
 
-def _optimizer(module: nn.Module, config: PictureTraining) -> torch.optim.Optimizer:
+def _optimizer(module: nn.Module, config: ImageTraining) -> torch.optim.Optimizer:
     values = list(module.parameters())
     if config.optimizer == "adam":
         return torch.optim.AdamW(
@@ -211,25 +211,25 @@ def _optimizer(module: nn.Module, config: PictureTraining) -> torch.optim.Optimi
     )
 
 
-def _checked(pictures: Any, labels: Any, device: torch.device) -> tuple[Tensor, Tensor]:
-    x, y = as_tensor(pictures), as_tensor(labels)
+def _checked(images: Any, labels: Any, device: torch.device) -> tuple[Tensor, Tensor]:
+    x, y = as_tensor(images), as_tensor(labels)
     as_input(x[:1])
     if not len(x) or len(y) != len(x) or y.ndim not in (1, 2):
         raise ValueError(
-            f"labels: expected shape (n,) or (n, attributes) for {len(x)} pictures, got {tuple(y.shape)}"
+            f"labels: expected shape (n,) or (n, attributes) for {len(x)} images, got {tuple(y.shape)}"
         )
     return x.to(device), y.long().to(device)
 
 
-def pictures_per_second(
+def images_per_second(
     module: nn.Module,
-    pictures: Any,
+    images: Any,
     labels: Any,
     *,
-    config: PictureTraining,
+    config: ImageTraining,
     device: torch.device | str | None = None,
 ) -> dict[str, float]:
-    """Training speed of this loop, and of a plain DataLoader loop in float32, in pictures per second.
+    """Training speed of this loop, and of a plain DataLoader loop in float32, in images per second.
 
     Both train a copy for ``config.epochs`` epochs after one epoch that is not timed.
 
@@ -237,26 +237,26 @@ def pictures_per_second(
         "here" and "dataloader".
     """
     place = default_device(device)
-    x, y = _checked(pictures, labels, place)
+    x, y = _checked(images, labels, place)
     work = copy.deepcopy(module).to(place)
     loop = _Loop(work.to(memory_format=_layout(config)), x, y, config)  # pyright: ignore[reportCallIssue]
     here = _timed(loop.epoch, config.epochs, len(x), place)
-    plain = _plain_epoch(copy.deepcopy(module).to(place), pictures, labels, config, place)
+    plain = _plain_epoch(copy.deepcopy(module).to(place), images, labels, config, place)
     return {"here": here, "dataloader": _timed(plain, config.epochs, len(x), place)}
 
 
-def _layout(config: PictureTraining) -> torch.memory_format:
+def _layout(config: ImageTraining) -> torch.memory_format:
     return torch.channels_last if config.channels_last else torch.contiguous_format
 
 
-def _timed(epoch: Any, epochs: int, pictures: int, device: torch.device) -> float:
+def _timed(epoch: Any, epochs: int, images: int, device: torch.device) -> float:
     epoch(0)
     _wait(device)
     start = time.perf_counter()
     for at in range(epochs):
         epoch(at)
     _wait(device)
-    return pictures * epochs / (time.perf_counter() - start)
+    return images * epochs / (time.perf_counter() - start)
 
 
 def _wait(device: torch.device) -> None:
@@ -265,10 +265,10 @@ def _wait(device: torch.device) -> None:
 
 
 def _plain_epoch(
-    module: nn.Module, pictures: Any, labels: Any, config: PictureTraining, device: torch.device
+    module: nn.Module, images: Any, labels: Any, config: ImageTraining, device: torch.device
 ) -> Any:
-    """One epoch as most people write it: float pictures in a DataLoader, moved batch by batch."""
-    data = TensorDataset(as_input(pictures), as_tensor(np.asarray(labels)).long())
+    """One epoch as most people write it: float images in a DataLoader, moved batch by batch."""
+    data = TensorDataset(as_input(images), as_tensor(np.asarray(labels)).long())
     loader = DataLoader(data, batch_size=config.batch_size, shuffle=True)
     optimizer = torch.optim.Adam(module.parameters(), lr=config.learning_rate)
 
@@ -276,7 +276,7 @@ def _plain_epoch(
         module.train()
         for x, y in loader:
             optimizer.zero_grad()
-            picture_loss(module(x.to(device)), y.to(device)).backward()
+            image_loss(module(x.to(device)), y.to(device)).backward()
             optimizer.step()
 
     return epoch

@@ -1,13 +1,13 @@
-"""The attack on pictures: an image module and a loss module, stacked."""
+"""The attack on images: an image module and a loss module, stacked."""
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from paperlib.attacks.learned import Views
+from paperlib.attacks.learned import AttackInputs
 from paperlib.attacks.learned import images as module
-from paperlib.attacks.learned.images import PictureStack
+from paperlib.attacks.learned.images import ImageStack
 from paperlib.attacks.learned.loss_modules import fit_loss_modules, normal_scores
 from paperlib.core import MembershipScores
 
@@ -18,10 +18,10 @@ def game(seed, *, bright=0.0, leak=0.0, n=400, columns=2):
     """Members that are brighter, or have lower losses in the first column."""
     rng = np.random.default_rng(seed)
     member = np.arange(n) < n // 2
-    pictures = np.clip(rng.normal(120, 30, (n, 1, 4, 4)) + bright * member[:, None, None, None], 0, 255)
+    images = np.clip(rng.normal(120, 30, (n, 1, 4, 4)) + bright * member[:, None, None, None], 0, 255)
     losses = rng.exponential(size=(n, columns))
     losses[:, :1] *= np.exp(-leak * member)[:, None]
-    return Views(pictures.astype(np.uint8), losses), member
+    return AttackInputs(images.astype(np.uint8), losses), member
 
 
 def auc(stack, *, seed=0, **signal):
@@ -33,24 +33,22 @@ def auc(stack, *, seed=0, **signal):
 
 @pytest.mark.parametrize("architecture", ["trees", "cnn"])
 def test_both_modules_are_heard(architecture):
-    stack = PictureStack(architecture=architecture, **FAST)
-    assert auc(stack, bright=20.0) > 0.9, "the picture alone"
+    stack = ImageStack(architecture=architecture, **FAST)
+    assert auc(stack, bright=20.0) > 0.9, "the image alone"
     assert auc(stack, leak=2.0) > 0.85, "the losses alone"
     assert auc(stack, bright=20.0, columns=0) > 0.9, "without losses"
 
 
 def test_there_is_nothing_to_find_where_there_is_nothing():
-    assert np.mean([auc(PictureStack(**FAST), seed=10 * at) for at in range(5)]) == pytest.approx(
-        0.5, abs=0.06
-    )
+    assert np.mean([auc(ImageStack(**FAST), seed=10 * at) for at in range(5)]) == pytest.approx(0.5, abs=0.06)
 
 
 def test_the_scale_of_losses_does_not_matter():
     (train, flags), (test, _) = game(0, leak=1.0), game(1, leak=1.0)
-    stack = PictureStack(**FAST)
+    stack = ImageStack(**FAST)
 
     def scores(change):
-        views = [Views(part.examples, change(part.losses)) for part in (train, test)]
+        views = [AttackInputs(part.examples, change(part.losses)) for part in (train, test)]
         return stack.fit(views[0], flags, validation=views[0], validation_membership=flags, seed=0).scores(
             views[1]
         )
@@ -73,26 +71,26 @@ def test_the_image_module_is_trained_once_for_baseline_and_attack(monkeypatch):
     monkeypatch.setattr(module, "BoostedTrees", Counted)
     (views, flags), (other, _) = game(0), game(1)
     for losses in (views.losses, views.losses[:, :1]):
-        both = Views(views.examples, losses)
-        PictureStack(**FAST).fit(both, flags, validation=both, validation_membership=flags, seed=0)
+        both = AttackInputs(views.examples, losses)
+        ImageStack(**FAST).fit(both, flags, validation=both, validation_membership=flags, seed=0)
     assert calls == [0]
-    PictureStack(**FAST).fit(views, flags, validation=views, validation_membership=flags, seed=1)
-    PictureStack(**FAST).fit(other, flags, validation=views, validation_membership=flags, seed=0)
-    assert calls == [0, 1, 0], "another seed and other pictures are trained anew"
+    ImageStack(**FAST).fit(views, flags, validation=views, validation_membership=flags, seed=1)
+    ImageStack(**FAST).fit(other, flags, validation=views, validation_membership=flags, seed=0)
+    assert calls == [0, 1, 0], "another seed and other images are trained anew"
 
 
-def test_only_pictures_are_taken():
+def test_only_images_are_taken():
     views, flags = game(0)
-    floats = Views(views.examples / 255, views.losses)
-    with pytest.raises(ValueError, match="examples: expected uint8 pictures"):
-        PictureStack().fit(floats, flags, validation=floats, validation_membership=flags, seed=0)
+    floats = AttackInputs(views.examples / 255, views.losses)
+    with pytest.raises(ValueError, match="examples: expected uint8 images"):
+        ImageStack().fit(floats, flags, validation=floats, validation_membership=flags, seed=0)
     with pytest.raises(ValueError, match="loss_steps: expected 1 or more"):
-        PictureStack(loss_steps=0)
+        ImageStack(loss_steps=0)
 
 
 def test_attacks_trained_together_are_those_trained_alone():
     (train, flags), (test, _) = game(0, leak=1.0, columns=3), game(1, leak=1.0, columns=3)
-    stack, held = PictureStack(**FAST), {"validation": test, "validation_membership": flags}
+    stack, held = ImageStack(**FAST), {"validation": test, "validation_membership": flags}
     seeds = (4, 5, 6)
     alone = [stack.fit(train, flags, **held, seed=seed).scores(test) for seed in seeds]
     together = [one.scores(test) for one in stack.fit_seeds(train, flags, **held, seeds=seeds)]

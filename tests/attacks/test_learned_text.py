@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from paperlib.attacks.learned import Views, fit_best
+from paperlib.attacks.learned import AttackInputs, fit_best
 from paperlib.attacks.learned.text import LossSummaries, TextClassifier, loss_sequences, summaries
 from paperlib.core import MembershipScores
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
@@ -23,7 +23,7 @@ def views(n, *, shift=0.0, models=2, seed=0, word=None):
     if word is not None:
         tokens[: n // 2, 2] = word
     columns = np.concatenate([each.mean(axis=2, keepdims=True), each], axis=2).reshape(n, -1)
-    return Views(tokens, columns), np.arange(n) < n // 2
+    return AttackInputs(tokens, columns), np.arange(n) < n // 2
 
 
 def auc(attack, seed=0, **options):
@@ -111,26 +111,26 @@ class Lucky:
 )
 def test_the_best_seed_is_kept_however_it_is_trained(attack, trained):
     (train, flags), held = fitting(20)
-    best = fit_best([attack], train, flags, **held, criterion=lambda s, _: -abs(s[0] - 5), tries=4, seed=3)
+    best = fit_best([attack], train, flags, **held, criterion=lambda s, _: -abs(s[0] - 5), restarts=4, seed=3)
     assert best.seed == 5
     assert attack.seeds == trained
-    first = fit_best([attack], train, flags, **held, criterion=lambda s, _: -s[0], tries=4, seed=3)
+    first = fit_best([attack], train, flags, **held, criterion=lambda s, _: -s[0], restarts=4, seed=3)
     assert first.seed == 3
-    alone = fit_best([attack], train, flags, **held, criterion=lambda s, _: s[0], tries=1, seed=3)
+    alone = fit_best([attack], train, flags, **held, criterion=lambda s, _: s[0], restarts=1, seed=3)
     assert alone.seed == 3
 
 
 def test_what_no_seed_changes_is_trained_once():
     (train, flags), held = fitting(60, shift=0.4)
     assert ATTACKS[0].fit_seeds(train, flags, **held, seeds=[1, 2]) == []
-    found = fit_best(ATTACKS[:1], train, flags, **held, criterion=lambda s, _: s[0], tries=5)
+    found = fit_best(ATTACKS[:1], train, flags, **held, criterion=lambda s, _: s[0], restarts=5)
     np.testing.assert_array_equal(
         found.scores(train), ATTACKS[0].fit(train, flags, **held, seed=0).scores(train)
     )
 
 
 def test_sequences_and_summaries_by_hand():
-    data = Views([[0, 0]], [[1.5, 1.0, 2.0, 4.0, 3.0, 5.0]])
+    data = AttackInputs([[0, 0]], [[1.5, 1.0, 2.0, 4.0, 3.0, 5.0]])
     sequences = loss_sequences(data, 2)
     np.testing.assert_array_equal(sequences, [[[1.0, 2.0], [3.0, 5.0]]])
     found = summaries(sequences)

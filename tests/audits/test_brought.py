@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from paperlib.attacks.learned import BoostedTrees
-from paperlib.attacks.learned.images import PictureStack
-from paperlib.audits.panoramia.brought import NO_NULL, Brought, audit_yours, columns
+from paperlib.attacks.learned.images import ImageStack
+from paperlib.audits.panoramia.brought import NO_NULL, AuditData, audit_model, columns
 from paperlib.audits.panoramia.image_models import ImageHelper
-from paperlib.audits.panoramia.images import PictureDefaults, bring_pictures
+from paperlib.audits.panoramia.images import ImageDefaults, bring_images
 from paperlib.audits.panoramia.table import bring_table
 from paperlib.audits.panoramia.table_models import Learning
 from paperlib.audits.panoramia.text import TextDefaults, bring_text, of_text
@@ -49,11 +49,11 @@ LEARNING = Learning(hidden=(8,))
 def test_a_table_and_a_target_are_enough():
     members = table()
     brought = quick(bring_table(members, label="label", epochs=2, learning=LEARNING))
-    found = audit_yours(knows(members), brought, games=1, tries=1)
+    found = audit_model(knows(members), brought, games=1, restarts=1)
     assert found.result.epsilon_tilde > 0.3
     assert NO_NULL in found.result.assumptions
     assert found.real is None
-    nothing = audit_yours(knows(members, certain=False), brought, games=1, tries=1)
+    nothing = audit_model(knows(members, certain=False), brought, games=1, restarts=1)
     assert nothing.result.epsilon_tilde == 0
 
 
@@ -81,19 +81,19 @@ def test_your_own_generated_rows_are_halved_between_helper_and_audit():
     assert len(brought.members[0]) == 600
     assert len(brought.generated[0]) == 300
     assert list(brought.helpers) == ["synthetic"]
-    found = audit_yours(knows(table()), quick(brought), games=1, tries=1)
+    found = audit_model(knows(table()), quick(brought), games=1, restarts=1)
     assert found.real.epsilon > 0.3
 
 
 def test_a_known_c_gives_a_lower_bound_and_needs_no_null():
     brought = quick(bring_table(table(), generated=table(seed=7)))
-    found = audit_yours(knows(table()), brought, known_c=0.0, games=1, tries=1)
+    found = audit_model(knows(table()), brought, known_c=0.0, games=1, restarts=1)
     assert found.result.epsilon == found.result.c_plus_epsilon_lb > 0.3
     assert NO_NULL not in found.result.assumptions
 
 
 def test_without_a_label_the_result_says_that_the_baseline_may_be_weak():
-    found = audit_yours(knows(table()), quick(bring_table(table())), games=1, tries=1)
+    found = audit_model(knows(table()), quick(bring_table(table())), games=1, restarts=1)
     assert any("without a label" in text for text in found.result.warnings)
 
 
@@ -107,7 +107,7 @@ def test_a_generator_that_copies_warns_in_the_result():
             return self.rows.sample(n, replace=True, random_state=seed).reset_index(drop=True)
 
     brought = quick(bring_table(table(), label="label", generator=Copier(), epochs=1, learning=LEARNING))
-    found = audit_yours(knows(table()), brought, games=1, tries=1)
+    found = audit_model(knows(table()), brought, games=1, restarts=1)
     assert any("memorises" in text for text in found.result.warnings)
 
 
@@ -136,14 +136,14 @@ def test_missing_values_are_named():
 def test_a_target_that_returns_nan_or_the_wrong_number_is_named():
     brought = quick(bring_table(table(), generated=table(seed=3)))
     with pytest.raises(ValueError, match=r"target: expected one loss for each of 600 examples.*got \(3,\)"):
-        audit_yours(lambda rows: [0.0, 1.0, 2.0], brought)
+        audit_model(lambda rows: [0.0, 1.0, 2.0], brought)
     with pytest.raises(ValueError, match="target 'yours': losses: 600 of 600 rows hold NaN"):
-        audit_yours(lambda rows: np.full(len(rows), np.nan), brought)
+        audit_model(lambda rows: np.full(len(rows), np.nan), brought)
 
 
 def test_too_few_members_say_how_many_are_needed():
     with pytest.raises(ValueError, match="members: expected 30 or more"):
-        audit_yours(knows(table()), bring_table(table(20), generated=table(seed=3)))
+        audit_model(knows(table()), bring_table(table(20), generated=table(seed=3)))
 
 
 def test_one_loss_each_becomes_a_column():
@@ -163,8 +163,8 @@ def test_documents_and_a_target_are_enough():
     texts, tokens = brought.members
     assert len(texts) == len(tokens)
     joined = " ".join(documents)
-    found = audit_yours(
-        of_text(lambda batch: [-4.0 * (text in joined) for text in batch]), brought, games=1, tries=1
+    found = audit_model(
+        of_text(lambda batch: [-4.0 * (text in joined) for text in batch]), brought, games=1, restarts=1
     )
     assert found.result.c_plus_epsilon_lb > 1
 
@@ -176,59 +176,59 @@ def test_too_little_text_is_refused():
 
 def test_models_beside_the_members_may_be_none():
     rng = np.random.default_rng(0)
-    brought = Brought(
+    brought = AuditData(
         members=(rng.normal(size=(300, 2)),),
         generated=(rng.normal(size=(300, 2)),),
         examples=lambda rows: rows,
         attacks=QUICK,
     )
-    found = audit_yours(lambda rows: rng.normal(size=len(rows)), brought, games=1, tries=1)
+    found = audit_model(lambda rows: rng.normal(size=len(rows)), brought, games=1, restarts=1)
     assert found.result.epsilon_tilde < 0.5
 
 
 def blobs(count=160, seed=0):
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, 2, count)
-    pictures = rng.integers(0, 100, (count, 1, 4, 4)) + 120 * labels[:, None, None, None]
-    return pictures.astype(np.uint8), labels
+    images = rng.integers(0, 100, (count, 1, 4, 4)) + 120 * labels[:, None, None, None]
+    return images.astype(np.uint8), labels
 
 
-SMALL_PICTURES = PictureDefaults(
+SMALL_PICTURES = ImageDefaults(
     generator=FlowConfig(width=16, blocks=1, steps=20, sampler_steps=2),
     helper=ImageHelper(name="helper", data="real", architecture="mlp", width=8, epochs=1),
-    attack=PictureStack(architecture="mlp", width=8, epochs=1, looks=1, loss_steps=20),
+    attack=ImageStack(architecture="mlp", width=8, epochs=1, looks=1, loss_steps=20),
 )
 
 
-def test_pictures_and_a_target_are_enough():
-    pictures, labels = blobs()
-    known = {picture.tobytes() for picture in pictures}
+def test_images_and_a_target_are_enough():
+    images, labels = blobs()
+    known = {image.tobytes() for image in images}
 
     def target(shown, classes):
-        return [-4.0 * (picture.tobytes() in known) for picture in shown]
+        return [-4.0 * (image.tobytes() in known) for image in shown]
 
-    brought = bring_pictures(pictures, labels, SMALL_PICTURES)
+    brought = bring_images(images, labels, SMALL_PICTURES)
     assert len(brought.members[0]) == len(brought.generated[0]) == 96
     assert list(brought.helpers) == ["synthetic", "real"]
-    found = audit_yours(target, brought, games=1, tries=1)
+    found = audit_model(target, brought, games=1, restarts=1)
     assert found.result.c_plus_epsilon_lb > 1
 
 
 @pytest.mark.parametrize(
-    ("pictures", "labels", "words"),
+    ("images", "labels", "words"),
     [
-        (np.zeros((5, 4, 4), np.uint8), np.zeros(5, int), r"pictures: expected uint8 of shape"),
+        (np.zeros((5, 4, 4), np.uint8), np.zeros(5, int), r"images: expected uint8 of shape"),
         (np.zeros((5, 1, 4, 4)), np.zeros(5, int), r"got float64 \(5, 1, 4, 4\)"),
-        (np.zeros((5, 1, 4, 4), np.uint8), [0, 1], "pictures: expected 5 labels"),
+        (np.zeros((5, 1, 4, 4), np.uint8), [0, 1], "images: expected 5 labels"),
         (np.zeros((5, 1, 4, 4), np.uint8), np.full(5, -1), "whole numbers of 0 or more"),
     ],
 )
-def test_pictures_that_cannot_be_audited_are_refused(pictures, labels, words):
+def test_images_that_cannot_be_audited_are_refused(images, labels, words):
     with pytest.raises(ValueError, match=words):
-        bring_pictures(pictures, labels)
+        bring_images(images, labels)
 
 
-def test_generated_pictures_of_another_size_are_refused():
+def test_generated_images_of_another_size_are_refused():
     other = np.zeros((5, 1, 8, 8), np.uint8), np.zeros(5, int)
-    with pytest.raises(ValueError, match=r"generated: expected pictures of shape \(1, 4, 4\)"):
-        bring_pictures(*blobs(), generated=other)
+    with pytest.raises(ValueError, match=r"generated: expected images of shape \(1, 4, 4\)"):
+        bring_images(*blobs(), generated=other)

@@ -8,11 +8,11 @@ import pytest
 from safetensors.torch import save_file
 
 from paperlib.attacks.learned import BoostedTrees
-from paperlib.audits.panoramia.brought import Brought, audit_yours
+from paperlib.audits.panoramia.brought import AuditData, audit_model
 from paperlib.audits.panoramia.files import (
     bring_files,
     load_target,
-    read_pictures,
+    read_images,
     read_table,
     report_facts,
     write_report,
@@ -34,11 +34,11 @@ def test_a_table_from_csv_and_parquet(tmp_path, rows):
     assert len(brought.generated[0]) == 100
 
 
-def test_pictures_from_npz(tmp_path):
+def test_images_from_npz(tmp_path):
     path = tmp_path / "p.npz"
-    np.savez(path, pictures=np.zeros((4, 1, 3, 3), np.uint8), labels=np.zeros(4, int))
-    pictures, labels = read_pictures(str(path))
-    assert pictures.shape == (4, 1, 3, 3)
+    np.savez(path, images=np.zeros((4, 1, 3, 3), np.uint8), labels=np.zeros(4, int))
+    images, labels = read_images(str(path))
+    assert images.shape == (4, 1, 3, 3)
     assert labels.shape == (4,)
 
 
@@ -66,18 +66,18 @@ def test_weights_of_a_known_architecture_are_a_target(tmp_path):
     wanted = ImageArchitecture(name="cnn", channels=1, side=7, outputs=3, width=16, seed=4)
     path = tmp_path / "cnn.safetensors"
     save_file(build_image_model(wanted).state_dict(), path)
-    pictures, labels = np.full((2, 1, 7, 7), 9, np.uint8), np.array([0, 2])
-    losses = load_target("pictures", str(path), architecture="cnn", classes=3)(pictures, labels)
+    images, labels = np.full((2, 1, 7, 7), 9, np.uint8), np.array([0, 2])
+    losses = load_target("images", str(path), architecture="cnn", classes=3)(images, labels)
     assert losses.shape == (2,)
     with pytest.raises(ValueError, match="does not fit 'cnn'"):
-        load_target("pictures", str(path), architecture="cnn", classes=5)(pictures, labels)
+        load_target("images", str(path), architecture="cnn", classes=5)(images, labels)
 
 
 @pytest.mark.parametrize(
     ("kind", "target", "words"),
     [
         ("table", "model.pkl", "target: expected FILE.py:FUNCTION for table, got 'model.pkl'"),
-        ("pictures", "model.pt", "or a .safetensors file for pictures"),
+        ("images", "model.pt", "or a .safetensors file for images"),
         ("sound", "a.py:f", "kind"),
         ("table", "nowhere.py:f", "there is no such file"),
     ],
@@ -97,14 +97,14 @@ def test_files_that_hold_something_else_are_refused(tmp_path, rows):
     with pytest.raises(ValueError, match="expected a CSV or Parquet file"):
         read_table(str(tmp_path / "void.csv"))
     np.savez(tmp_path / "other.npz", x=np.zeros(3))
-    with pytest.raises(ValueError, match="expected the arrays pictures and labels, got x"):
-        read_pictures(str(tmp_path / "other.npz"))
-    np.savez(tmp_path / "objects.npz", pictures=np.array([{}], dtype=object), labels=np.zeros(1))
+    with pytest.raises(ValueError, match="expected the arrays images and labels, got x"):
+        read_images(str(tmp_path / "other.npz"))
+    np.savez(tmp_path / "objects.npz", images=np.array([{}], dtype=object), labels=np.zeros(1))
     with pytest.raises(ValueError, match="expected an NPZ file"):
-        read_pictures(str(tmp_path / "objects.npz"))
+        read_images(str(tmp_path / "objects.npz"))
     (tmp_path / "text.npz").write_text("no archive")
     with pytest.raises(ValueError, match="expected an NPZ file"):
-        read_pictures(str(tmp_path / "text.npz"))
+        read_images(str(tmp_path / "text.npz"))
     with pytest.raises(ValueError, match="nonmembers: not used for text"):
         bring_files("text", str(tmp_path), nonmembers=str(tmp_path))
 
@@ -123,12 +123,12 @@ def test_a_report_says_which_files_and_machine_its_numbers_come_from(tmp_path, r
 def test_the_page_holds_the_number_its_sentence_and_both_curves(tmp_path):
     rng = np.random.default_rng(0)
     members, made, real = rng.normal(size=(3, 300, 1))
-    brought = Brought(
+    brought = AuditData(
         members=(members,), generated=(made,), nonmembers=(real,), examples=lambda x: x,
         attacks=(BoostedTrees(rounds=20, smallest_leaf=10),),
     )  # fmt: skip
-    audit = audit_yours(
-        lambda x: rng.normal(size=300) - 3 * np.isin(x[:, 0], members), brought, games=1, tries=1
+    audit = audit_model(
+        lambda x: rng.normal(size=300) - 3 * np.isin(x[:, 0], members), brought, games=1, restarts=1
     )
     write_report(str(tmp_path / "page.html"), audit, {"Input": json.dumps("made up")})
     page = (tmp_path / "page.html").read_text()

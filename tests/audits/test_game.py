@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.attacks.learned import BoostedTrees, LossScore, Views
+from paperlib.attacks.learned import AttackInputs, BoostedTrees, LossScore
 from paperlib.audits.panoramia import pools as pools_module
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.game import GameSplit, TestPartError, smallest_pool
@@ -14,7 +14,7 @@ from paperlib.audits.panoramia.pools import Pool, Pools, cached_pools
 from paperlib.audits.panoramia.run import audit_pools, baseline_by_helper, over_training_size
 
 TREES = (BoostedTrees(rounds=20, smallest_leaf=10),)
-SMALL = AuditConfig(train=200, validation=100, test=400, attacks=TREES, tries=2, repeats=2)
+SMALL = AuditConfig(train=200, validation=100, test=400, attacks=TREES, restarts=2, repeats=2)
 
 
 def gaussian_pools(size=700, *, leak=2.0, shift=0.0, seed=0, helper=True):
@@ -119,7 +119,7 @@ def test_training_on_more_examples_is_one_row_set_for_each_size():
 
 
 def views_of(count=300):
-    return Views(np.arange(count)[:, None], np.zeros((count, 1))), Views(
+    return AttackInputs(np.arange(count)[:, None], np.zeros((count, 1))), AttackInputs(
         -1 - np.arange(count)[:, None], np.zeros((count, 1))
     )
 

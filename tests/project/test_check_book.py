@@ -12,7 +12,7 @@ GOOD = """<html><head><link rel="stylesheet" href="style.css"><link rel="canonic
 
 @pytest.fixture
 def book(tmp_path):
-    (tmp_path / "style.css").write_text("body { background: url(picture.png) }")
+    (tmp_path / "style.css").write_text("body { background: url(image.png) }")
     (tmp_path / "b c.html").write_text("<p id='there'>x</p>")
     (tmp_path / "index.html").write_text(GOOD)
     return tmp_path

@@ -1,4 +1,4 @@
-"""The audit report is one file that asks for nothing and describes every picture."""
+"""The audit report is one file that asks for nothing and describes every image."""
 
 from dataclasses import dataclass
 from html.parser import HTMLParser
@@ -74,7 +74,7 @@ def test_the_page_asks_for_nothing(text: str) -> None:
     assert "script" not in page.tags
 
 
-def test_every_picture_is_described(text: str) -> None:
+def test_every_image_is_described(text: str) -> None:
     images = Page(text).images
     assert len(images) == 3
     assert all(len(image["alt"] or "") > 40 for image in images)

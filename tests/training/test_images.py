@@ -1,13 +1,13 @@
-"""Training classifiers of pictures."""
+"""Training classifiers of images."""
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from paperlib.models.images import ImageArchitecture, as_input, build_image_model, picture_logits
+from paperlib.models.images import ImageArchitecture, as_input, build_image_model, image_logits
 from paperlib.training import TrainingConfig, TrainingDiverged, fit_dp
-from paperlib.training.images import PictureTraining, augmented, fit_pictures, pictures_per_second
+from paperlib.training.images import ImageTraining, augmented, fit_images, images_per_second
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 120, (60, 1, 4, 4)).astype(np.uint8)
@@ -25,16 +25,16 @@ def flat(module):
     return nn.utils.parameters_to_vector(module.parameters())
 
 
-def test_bright_pictures_are_learned():
-    fitted = fit_pictures(network(), X, Y, config=PictureTraining(epochs=20, batch_size=10), progress=False)
-    assert (picture_logits(fitted.module, X).argmax(1).numpy() == Y).mean() > 0.95
+def test_bright_images_are_learned():
+    fitted = fit_images(network(), X, Y, config=ImageTraining(epochs=20, batch_size=10), progress=False)
+    assert (image_logits(fitted.module, X).argmax(1).numpy() == Y).mean() > 0.95
     assert fitted.losses[-1] < fitted.losses[0]
     assert not fitted.module.training
 
 
 def test_a_snapshot_is_a_shorter_run():
-    long = fit_pictures(network(), X, Y, config=PictureTraining(epochs=4), snapshots=[2, 4], progress=False)
-    short = fit_pictures(network(), X, Y, config=PictureTraining(epochs=2), progress=False)
+    long = fit_images(network(), X, Y, config=ImageTraining(epochs=4), snapshots=[2, 4], progress=False)
+    short = fit_images(network(), X, Y, config=ImageTraining(epochs=2), progress=False)
     assert flat(long.snapshots[2]).equal(flat(short.module))
     assert not flat(long.snapshots[4]).equal(flat(short.module))
     assert long.snapshots[4] is long.module
@@ -42,9 +42,9 @@ def test_a_snapshot_is_a_shorter_run():
 
 def test_attributes_are_learned_together():
     labels = np.stack([Y, 1 - Y, np.ones(60, dtype=int)], axis=1)
-    config = PictureTraining(epochs=30, batch_size=10)
-    fitted = fit_pictures(network(3), X, labels, config=config, progress=False)
-    assert ((picture_logits(fitted.module, X) > 0).numpy() == labels).mean() > 0.95
+    config = ImageTraining(epochs=30, batch_size=10)
+    fitted = fit_images(network(3), X, labels, config=config, progress=False)
+    assert ((image_logits(fitted.module, X) > 0).numpy() == labels).mean() > 0.95
 
 
 WAYS = [
@@ -57,16 +57,16 @@ WAYS = [
 @pytest.mark.parametrize("options", WAYS)
 def test_every_way_to_train_lowers_the_loss(options):
     model = build_image_model(ImageArchitecture(name="cnn", channels=1, side=4, outputs=2, width=4))
-    config = PictureTraining(**{"epochs": 8, "batch_size": 10, "learning_rate": 1e-2} | options)
-    fitted = fit_pictures(model, X, Y, config=config, progress=False)
+    config = ImageTraining(**{"epochs": 8, "batch_size": 10, "learning_rate": 1e-2} | options)
+    fitted = fit_images(model, X, Y, config=config, progress=False)
     assert fitted.losses[-1] < 0.8 * fitted.losses[0]
 
 
-def test_augmenting_moves_pictures_and_adds_nothing():
-    pictures = torch.full((200, 1, 16, 16), 9, dtype=torch.uint8)
-    pictures[:, :, :, 8:] = 5
-    moved = augmented(pictures, torch.Generator().manual_seed(0))
-    assert moved.shape == pictures.shape
+def test_augmenting_moves_images_and_adds_nothing():
+    images = torch.full((200, 1, 16, 16), 9, dtype=torch.uint8)
+    images[:, :, :, 8:] = 5
+    moved = augmented(images, torch.Generator().manual_seed(0))
+    assert moved.shape == images.shape
     assert moved.dtype == torch.uint8
     assert set(moved.unique().tolist()) == {0, 5, 9}
     centre = moved[:, 0, 8, [4, 11]]
@@ -78,23 +78,23 @@ def test_augmenting_moves_pictures_and_adds_nothing():
 
 def test_bad_input_is_named():
     with pytest.raises(ValueError, match="snapshots: expected epochs from 1 to 2"):
-        fit_pictures(network(), X, Y, config=PictureTraining(epochs=2), snapshots=[3], progress=False)
+        fit_images(network(), X, Y, config=ImageTraining(epochs=2), snapshots=[3], progress=False)
     with pytest.raises(ValueError, match="labels: expected shape"):
-        fit_pictures(network(), X, Y[:5], config=PictureTraining(epochs=2), progress=False)
+        fit_images(network(), X, Y[:5], config=ImageTraining(epochs=2), progress=False)
     with pytest.raises(ValueError, match="epochs: expected 1 or more"):
-        PictureTraining(epochs=0)
+        ImageTraining(epochs=0)
     with pytest.raises(TrainingDiverged, match="lower learning_rate"):
-        fit_pictures(
+        fit_images(
             network(),
             X,
             Y,
-            config=PictureTraining(epochs=30, optimizer="sgd", learning_rate=1e30),
+            config=ImageTraining(epochs=30, optimizer="sgd", learning_rate=1e30),
             progress=False,
         )
 
 
 def test_speed_is_measured_for_both_loops():
-    speeds = pictures_per_second(network(), X, Y, config=PictureTraining(epochs=1, batch_size=20))
+    speeds = images_per_second(network(), X, Y, config=ImageTraining(epochs=1, batch_size=20))
     assert set(speeds) == {"here", "dataloader"}
     assert min(speeds.values()) > 0
 
@@ -122,7 +122,7 @@ def test_group_norm_can_be_trained_privately_and_batch_norm_cannot():
 @pytest.mark.parametrize("compiled", [False, True])
 def test_a_gpu_trains_in_bfloat16_with_channels_last(compiled):
     model = build_image_model(ImageArchitecture(name="wrn-16-4", channels=1, side=4, outputs=2))
-    config = PictureTraining(
+    config = ImageTraining(
         epochs=8,
         batch_size=10,
         precision="bfloat16",
@@ -130,9 +130,9 @@ def test_a_gpu_trains_in_bfloat16_with_channels_last(compiled):
         compile=compiled,
         learning_rate=1e-3,
     )
-    fitted = fit_pictures(model, X, Y, config=config, device="cuda", snapshots=[4], progress=False)
+    fitted = fit_images(model, X, Y, config=config, device="cuda", snapshots=[4], progress=False)
     assert next(fitted.module.parameters()).is_cuda
     assert fitted.losses[-1] < fitted.losses[0]
-    assert picture_logits(fitted.snapshots[4], X).device.type == "cpu"
-    speeds = pictures_per_second(model.cpu(), X, Y, config=config, device="cuda")
+    assert image_logits(fitted.snapshots[4], X).device.type == "cpu"
+    speeds = images_per_second(model.cpu(), X, Y, config=config, device="cuda")
     assert min(speeds.values()) > 0

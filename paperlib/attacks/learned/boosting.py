@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from paperlib.attacks.learned.views import Views
+from paperlib.attacks.learned.views import AttackInputs
 from paperlib.core import FloatArray
 
 
@@ -41,16 +41,16 @@ class BoostedTrees:
 
     def fit(
         self,
-        train: Views,
+        train: AttackInputs,
         membership: NDArray[np.bool_],
         *,
-        validation: Views,
+        validation: AttackInputs,
         validation_membership: NDArray[np.bool_],
         seed: int,
     ) -> "FittedTrees":
         """Train on examples and losses as one table.
 
-        >>> views = Views(np.zeros((80, 1)), np.arange(80.0)[:, None])
+        >>> views = AttackInputs(np.zeros((80, 1)), np.arange(80.0)[:, None])
         >>> member = np.arange(80) < 40
         >>> trees = BoostedTrees(smallest_leaf=5).fit(
         ...     views, member, validation=views, validation_membership=member, seed=0)
@@ -79,6 +79,6 @@ class FittedTrees:
 
     model: Any
 
-    def scores(self, views: Views) -> FloatArray:
+    def scores(self, views: AttackInputs) -> FloatArray:
         """Log odds of being a member."""
         return np.asarray(self.model.decision_function(views.flat()), dtype=np.float64)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.attacks.learned.views import Attack, FittedAttack, ManySeeds, Views
+from paperlib.attacks.learned.views import Attack, AttackInputs, FittedAttack, ManySeeds
 from paperlib.core import FloatArray
 
 Criterion = Callable[[FloatArray, NDArray[np.bool_]], float]
@@ -14,20 +14,20 @@ Criterion = Callable[[FloatArray, NDArray[np.bool_]], float]
 
 def fit_best(
     attacks: Sequence[Attack],
-    train: Views,
+    train: AttackInputs,
     membership: NDArray[np.bool_],
     *,
-    validation: Views,
+    validation: AttackInputs,
     validation_membership: NDArray[np.bool_],
     criterion: Criterion,
-    tries: int = 5,
+    restarts: int = 5,
     seed: int = 0,
 ) -> FittedAttack:
     """Train attacks, and keep the one that does best on the validation part.
 
     Every setting is trained once; the best of them is trained anew from other seeds until it has been
-    trained ``tries`` times, and the best of these is kept. The first of equals wins. Settings that can train
-    several seeds at once (`ManySeeds`) do so.
+    trained ``restarts`` times, and the best of these is kept. The first of equals wins. Settings that can
+    train several seeds at once (`ManySeeds`) do so.
 
     Args:
         attacks: Settings to choose from, at least one.
@@ -36,7 +36,7 @@ def fit_best(
         validation: What settings and seeds are chosen on.
         validation_membership: Who of it is a member.
         criterion: From scores and membership to a number, higher is better, such as the bound itself.
-        tries: Trainings of the best setting, 1 or more.
+        restarts: Trainings of the best setting, 1 or more.
         seed: Of the first training.
 
     Raises:
@@ -47,8 +47,8 @@ def fit_best(
     """
     if not attacks:
         raise ValueError("attacks: expected at least one, got none")
-    if tries < 1:
-        raise ValueError(f"tries: expected 1 or more, got {tries}")
+    if restarts < 1:
+        raise ValueError(f"restarts: expected 1 or more, got {restarts}")
     for name, flags in (("membership", membership), ("validation_membership", validation_membership)):
         if flags.all() or not flags.any():
             raise ValueError(f"{name}: both kinds are needed, got {flags.size} of one kind")
@@ -60,7 +60,7 @@ def fit_best(
 
     first = [judged(attack, attack.fit(train, membership, **held, seed=seed)) for attack in attacks]
     best = attacks[int(np.argmax([value for value, _ in first]))]
-    seeds = range(seed + 1, seed + tries)
+    seeds = range(seed + 1, seed + restarts)
     if isinstance(best, ManySeeds):
         again = best.fit_seeds(train, membership, **held, seeds=seeds) if seeds else []
     else:

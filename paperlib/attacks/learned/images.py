@@ -1,4 +1,4 @@
-"""The attack on pictures: a network on the picture, one on the losses, and logistic regression on both."""
+"""The attack on images: a network on the image, one on the losses, and logistic regression on both."""
 
 import hashlib
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ from torch import nn
 
 from paperlib.attacks.learned.boosting import BoostedTrees
 from paperlib.attacks.learned.loss_modules import LossModule, fit_loss_modules
-from paperlib.attacks.learned.views import FittedAttack, Views
+from paperlib.attacks.learned.views import AttackInputs, FittedAttack
 from paperlib.core import FloatArray, MembershipScores
-from paperlib.models.images import ImageArchitecture, build_image_model, picture_logits
-from paperlib.training.images import PictureTraining, fit_pictures
+from paperlib.models.images import ImageArchitecture, build_image_model, image_logits
+from paperlib.training.images import ImageTraining, fit_images
 
 _KEPT_PARAMETERS, _KEPT_TREES = 400_000_000, 128
 
@@ -23,20 +23,20 @@ Module = TypeVar("Module")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PictureStack:
+class ImageStack:
     """An image module and a loss module, stacked.
 
     Both are trained on the training part and stopped where their AUC on the validation part is highest; the
     logistic regression on their two scores is fitted on the validation part. The image module never sees a
-    loss, so that baseline and attack share it where they see the same pictures.
+    loss, so that baseline and attack share it where they see the same images.
 
     Attributes:
         architecture: Of the image module: the paper's "resnet101", another network by name, or "trees",
-            boosted trees on the pixels, which see more in pictures of a few dozen pixels and few examples.
+            boosted trees on the pixels, which see more in images of a few dozen pixels and few examples.
         width: Of "mlp", "cnn" and "cnn4".
         epochs: Most passes of the image module.
         looks: How often, evenly spaced, its validation AUC is looked at.
-        batch_size: Pictures in a batch.
+        batch_size: Images in a batch.
         learning_rate: Of the image module.
         weight_decay: Of both modules.
         hidden: Units in each of the two hidden layers of the loss module.
@@ -66,43 +66,43 @@ class PictureStack:
     @property
     def name(self) -> str:
         """What it is called in tables."""
-        return f"picture stack ({self.architecture})"
+        return f"image stack ({self.architecture})"
 
     def fit(
         self,
-        train: Views,
+        train: AttackInputs,
         membership: NDArray[np.bool_],
         *,
-        validation: Views,
+        validation: AttackInputs,
         validation_membership: NDArray[np.bool_],
         seed: int,
     ) -> "FittedStack":
         """Train both modules and the stacking.
 
         Raises:
-            ValueError: Examples that are not uint8 pictures.
+            ValueError: Examples that are not uint8 images.
         """
         held = {"validation": validation, "validation_membership": validation_membership}
         return self.fit_seeds(train, membership, **held, seeds=[seed])[0]
 
     def fit_seeds(
         self,
-        train: Views,
+        train: AttackInputs,
         membership: NDArray[np.bool_],
         *,
-        validation: Views,
+        validation: AttackInputs,
         validation_membership: NDArray[np.bool_],
         seeds: Sequence[int],
     ) -> "list[FittedStack]":
         """What `fit` gives for each seed, but for rounding: the loss modules take their steps together.
 
         Raises:
-            ValueError: Examples that are not uint8 pictures.
+            ValueError: Examples that are not uint8 images.
         """
         x = train.examples
         if x.ndim != 4 or x.dtype != np.uint8:
             raise ValueError(
-                f"examples: expected uint8 pictures (n, channels, side, side), got {x.dtype} {x.shape}"
+                f"examples: expected uint8 images (n, channels, side, side), got {x.dtype} {x.shape}"
             )
         losses: list[LossModule | None] = [None] * len(seeds)
         if train.losses.shape[1]:
@@ -132,7 +132,7 @@ class FittedStack:
     weights: FloatArray
     center: FloatArray
 
-    def scores(self, views: Views) -> FloatArray:
+    def scores(self, views: AttackInputs) -> FloatArray:
         """Log odds of being a member, but for a constant."""
         return (self.modules.scores(views) - self.center) @ self.weights
 
@@ -142,7 +142,7 @@ class _Modules:
     image: FittedAttack
     loss: LossModule | None
 
-    def scores(self, views: Views) -> FloatArray:
+    def scores(self, views: AttackInputs) -> FloatArray:
         """One column per module."""
         columns = [self.image.scores(views)]
         if self.loss is not None:
@@ -150,7 +150,7 @@ class _Modules:
         return np.stack(columns, axis=1)
 
 
-def _stacked(modules: _Modules, validation: Views, membership: NDArray[np.bool_]) -> FittedStack:
+def _stacked(modules: _Modules, validation: AttackInputs, membership: NDArray[np.bool_]) -> FittedStack:
     scores = modules.scores(validation)
     center, scale = scores.mean(axis=0), np.maximum(scores.std(axis=0), 1e-9)
     stacking = LogisticRegression().fit((scores - center) / scale, membership)
@@ -161,22 +161,22 @@ def _stacked(modules: _Modules, validation: Views, membership: NDArray[np.bool_]
 class _ImageNetwork:
     module: nn.Module
 
-    def scores(self, views: Views) -> FloatArray:
-        """Log odds, from the picture alone."""
-        return picture_logits(self.module, views.examples).double().diff(dim=1)[:, 0].numpy()
+    def scores(self, views: AttackInputs) -> FloatArray:
+        """Log odds, from the image alone."""
+        return image_logits(self.module, views.examples).double().diff(dim=1)[:, 0].numpy()
 
 
 @dataclass(frozen=True, eq=False)
 class _ImageTrees:
     trees: FittedAttack
 
-    def scores(self, views: Views) -> FloatArray:
-        """Log odds, from the picture alone."""
+    def scores(self, views: AttackInputs) -> FloatArray:
+        """Log odds, from the image alone."""
         return self.trees.scores(_without_losses(views))
 
 
-def _without_losses(views: Views) -> Views:
-    return Views(views.examples, np.empty((len(views), 0)))
+def _without_losses(views: AttackInputs) -> AttackInputs:
+    return AttackInputs(views.examples, np.empty((len(views), 0)))
 
 
 class _Recent(Generic[Module]):
@@ -208,10 +208,10 @@ def _digest(settings: object, *shown: NDArray[Any]) -> str:
 
 
 def _shared_image_module(
-    stack: PictureStack,
-    train: Views,
+    stack: ImageStack,
+    train: AttackInputs,
     membership: NDArray[np.bool_],
-    validation: Views,
+    validation: AttackInputs,
     validation_membership: NDArray[np.bool_],
     seed: int,
 ) -> FittedAttack:
@@ -233,10 +233,10 @@ def _shared_image_module(
 
 
 def _fit_network(
-    stack: PictureStack,
+    stack: ImageStack,
     x: NDArray[Any],
     y: NDArray[np.bool_],
-    validation: Views,
+    validation: AttackInputs,
     validation_y: NDArray[np.bool_],
     seed: int,
 ) -> _ImageNetwork:
@@ -251,7 +251,7 @@ def _fit_network(
             seed=seed,
         )
     )
-    config = PictureTraining(
+    config = ImageTraining(
         epochs=stack.epochs,
         batch_size=stack.batch_size,
         learning_rate=stack.learning_rate,
@@ -261,7 +261,7 @@ def _fit_network(
         seed=seed,
     )
     looks = sorted({round(stack.epochs * at / stack.looks) for at in range(1, stack.looks + 1)} - {0})
-    fitted = fit_pictures(network, x, y, config=config, snapshots=looks, progress=False)
+    fitted = fit_images(network, x, y, config=config, snapshots=looks, progress=False)
     networks = [_ImageNetwork(module) for module in fitted.snapshots.values()]
     return max(networks, key=lambda network: _auc(network.scores(validation), validation_y))
 

@@ -15,14 +15,14 @@ from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, embedding
 
-from paperlib.attacks.learned.views import Views
+from paperlib.attacks.learned.views import AttackInputs
 from paperlib.core import FloatArray
 from paperlib.models.language import load_language_model
 
 _QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-def loss_sequences(views: Views, tokens: int) -> FloatArray:
+def loss_sequences(views: AttackInputs, tokens: int) -> FloatArray:
     """Losses by model and token, shape (n, models, tokens).
 
     Args:
@@ -32,7 +32,7 @@ def loss_sequences(views: Views, tokens: int) -> FloatArray:
     Raises:
         ValueError: A number of columns that is no multiple of 1 + ``tokens``.
 
-    >>> loss_sequences(Views([[5, 6]], [[2.0, 1.0, 3.0, 4.0, 4.0, 4.0]]), 2)[0].tolist()
+    >>> loss_sequences(AttackInputs([[5, 6]], [[2.0, 1.0, 3.0, 4.0, 4.0, 4.0]]), 2)[0].tolist()
     [[1.0, 3.0], [4.0, 4.0]]
     """
     columns = views.losses.shape[1]
@@ -88,10 +88,10 @@ class LossSummaries:
 
     def fit(
         self,
-        train: Views,
+        train: AttackInputs,
         membership: NDArray[np.bool_],
         *,
-        validation: Views,
+        validation: AttackInputs,
         validation_membership: NDArray[np.bool_],
         seed: int,
     ) -> "FittedSummaries":
@@ -102,10 +102,10 @@ class LossSummaries:
 
     def fit_seeds(
         self,
-        train: Views,
+        train: AttackInputs,
         membership: NDArray[np.bool_],
         *,
-        validation: Views,
+        validation: AttackInputs,
         validation_membership: NDArray[np.bool_],
         seeds: Sequence[int],
     ) -> "list[FittedSummaries]":
@@ -113,7 +113,7 @@ class LossSummaries:
         return []
 
 
-def _table(views: Views, tokens: int) -> FloatArray:
+def _table(views: AttackInputs, tokens: int) -> FloatArray:
     found = _sequences_and_table(views, tokens)[1]
     return found if found.shape[1] else np.zeros((len(views), 1))  # without a model nothing is known
 
@@ -125,7 +125,7 @@ class FittedSummaries:
     model: Any
     tokens: int
 
-    def scores(self, views: Views) -> FloatArray:
+    def scores(self, views: AttackInputs) -> FloatArray:
         """Log odds of being a member."""
         return np.asarray(self.model.decision_function(_table(views, self.tokens)), dtype=np.float64)
 
@@ -174,10 +174,10 @@ class TextClassifier:
 
     def fit(
         self,
-        train: Views,
+        train: AttackInputs,
         membership: NDArray[np.bool_],
         *,
-        validation: Views,
+        validation: AttackInputs,
         validation_membership: NDArray[np.bool_],
         seed: int,
     ) -> "FittedTextClassifier":
@@ -186,10 +186,10 @@ class TextClassifier:
 
     def fit_seeds(
         self,
-        train: Views,
+        train: AttackInputs,
         membership: NDArray[np.bool_],
         *,
-        validation: Views,
+        validation: AttackInputs,
         validation_membership: NDArray[np.bool_],
         seeds: Sequence[int],
     ) -> "list[FittedTextClassifier]":
@@ -200,9 +200,9 @@ class TextClassifier:
 
     def _trained(
         self,
-        train: Views,
+        train: AttackInputs,
         membership: NDArray[np.bool_],
-        validation: Views,
+        validation: AttackInputs,
         validation_membership: NDArray[np.bool_],
         seeds: list[int],
     ) -> "list[FittedTextClassifier]":
@@ -290,12 +290,12 @@ def _logits(network: "_Networks", inputs: Inputs, *, alone: bool = False) -> Ten
 
 
 @lru_cache(maxsize=2)  # every setting and try reads the same training and validation part
-def _sequences_and_table(views: Views, tokens: int) -> tuple[FloatArray, FloatArray]:
+def _sequences_and_table(views: AttackInputs, tokens: int) -> tuple[FloatArray, FloatArray]:
     sequences = loss_sequences(views, tokens)
     return sequences, summaries(sequences)
 
 
-def _inputs(views: Views, tokens: int, scale: Sequence[Any], device: torch.device) -> Inputs:
+def _inputs(views: AttackInputs, tokens: int, scale: Sequence[Any], device: torch.device) -> Inputs:
     """Tokens, and windows of scaled sequences and scaled summaries, as tensors."""
     sequences, table = (
         torch.as_tensor((part - mean) / deviation, dtype=torch.float32, device=device)
@@ -408,7 +408,7 @@ class FittedTextClassifier:
     at: int
     scale: tuple[tuple[FloatArray, FloatArray], ...] = field(repr=False)
 
-    def scores(self, views: Views) -> FloatArray:
+    def scores(self, views: AttackInputs) -> FloatArray:
         """Log odds of being a member."""
         device = next(self.network.parameters()).device
         inputs = _inputs(views, self.settings.tokens, self.scale, device)

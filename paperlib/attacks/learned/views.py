@@ -11,7 +11,7 @@ from paperlib.core import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
-class Views:
+class AttackInputs:
     """What an attack may see of n examples.
 
     Args:
@@ -21,7 +21,7 @@ class Views:
     Raises:
         ValueError: The lengths differ, ``losses`` is not a table, or a number is NaN or infinite.
 
-    >>> Views([[1, 2], [3, 4]], [[0.1], [0.2]]).take([1]).losses
+    >>> AttackInputs([[1, 2], [3, 4]], [[0.1], [0.2]]).take([1]).losses
     array([[0.2]])
     """
 
@@ -42,10 +42,10 @@ class Views:
     def __len__(self) -> int:
         return len(self.losses)
 
-    def take(self, index: ArrayLike) -> "Views":
+    def take(self, index: ArrayLike) -> "AttackInputs":
         """The examples at ``index``, in this order."""
         rows = np.asarray(index)
-        return Views(self.examples[rows], self.losses[rows])
+        return AttackInputs(self.examples[rows], self.losses[rows])
 
     def flat(self) -> NDArray[Any]:
         """Examples and losses as one table, shape (n, features)."""
@@ -53,9 +53,9 @@ class Views:
         return np.concatenate([examples.astype(np.float64, copy=False), self.losses], axis=1)
 
 
-def joined(first: Views, second: Views) -> Views:
+def joined(first: AttackInputs, second: AttackInputs) -> AttackInputs:
     """The examples of two, one after the other."""
-    return Views(
+    return AttackInputs(
         np.concatenate([first.examples, second.examples]), np.concatenate([first.losses, second.losses])
     )
 
@@ -63,7 +63,7 @@ def joined(first: Views, second: Views) -> Views:
 class FittedAttack(Protocol):
     """An attack that has been trained."""
 
-    def scores(self, views: Views) -> FloatArray:
+    def scores(self, views: AttackInputs) -> FloatArray:
         """One score per example, higher means member, shape (n,)."""
         ...
 
@@ -78,10 +78,10 @@ class Attack(Protocol):
 
     def fit(
         self,
-        train: Views,
+        train: AttackInputs,
         membership: NDArray[np.bool_],
         *,
-        validation: Views,
+        validation: AttackInputs,
         validation_membership: NDArray[np.bool_],
         seed: int,
     ) -> FittedAttack:
@@ -95,10 +95,10 @@ class ManySeeds(Protocol):
 
     def fit_seeds(
         self,
-        train: Views,
+        train: AttackInputs,
         membership: NDArray[np.bool_],
         *,
-        validation: Views,
+        validation: AttackInputs,
         validation_membership: NDArray[np.bool_],
         seeds: Sequence[int],
     ) -> Sequence[FittedAttack]:
@@ -113,7 +113,7 @@ class LossScore:
     Source:
         PANORAMIA, section 5.2, O(1): a threshold on the loss of the target.
 
-    >>> LossScore().scores(Views([[0], [0]], [[2.0, 9.0], [1.0, 9.0]]))
+    >>> LossScore().scores(AttackInputs([[0], [0]], [[2.0, 9.0], [1.0, 9.0]]))
     array([-2., -1.])
     """
 
@@ -121,17 +121,17 @@ class LossScore:
 
     def fit(
         self,
-        train: Views,
+        train: AttackInputs,
         membership: NDArray[np.bool_],
         *,
-        validation: Views,
+        validation: AttackInputs,
         validation_membership: NDArray[np.bool_],
         seed: int,
     ) -> "LossScore":
         """Itself."""
         return self
 
-    def scores(self, views: Views) -> FloatArray:
+    def scores(self, views: AttackInputs) -> FloatArray:
         """Minus the loss."""
         if not views.losses.shape[1]:
             raise ValueError("losses: expected at least one column, the target's loss, got none")

@@ -12,7 +12,7 @@ from paperlib.attacks.learned import Attack, BoostedTrees
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.game import sizes_for
 from paperlib.audits.panoramia.pools import Pool, Pools
-from paperlib.audits.panoramia.run import JudgedTarget, audit_pools
+from paperlib.audits.panoramia.run import TargetScores, audit_pools
 from paperlib.bounds.panoramia import PanoramiaResult
 from paperlib.core import FloatArray, MembershipScores
 
@@ -30,11 +30,11 @@ NO_NULL = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Brought:
+class AuditData:
     """Members, generated points and helpers, whatever the kind of data.
 
     Attributes:
-        members: What the target takes to give the members' losses: (rows,), (pictures, labels) or (texts,).
+        members: What the target takes to give the members' losses: (rows,), (images, labels) or (texts,).
             None of them was seen by the generator or by a helper.
         generated: The same for generated points that no helper has seen.
         nonmembers: The same for real examples the target was not trained on, or None.
@@ -73,7 +73,7 @@ class Brought:
 
 
 @dataclass(frozen=True, eq=False)
-class YourAudit:
+class PanoramiaAudit:
     """What was found.
 
     Attributes:
@@ -91,9 +91,9 @@ class YourAudit:
     config: AuditConfig
 
 
-def audit_yours(
+def audit_model(
     target: Model,
-    brought: Brought,
+    brought: AuditData,
     *,
     known_c: float | None = None,
     search: str = "anytime",
@@ -101,9 +101,9 @@ def audit_yours(
     gamma: float = 0.0,
     confidence: float = 0.95,
     games: int = 3,
-    tries: int = 5,
+    restarts: int = 5,
     seed: int = 0,
-) -> YourAudit:
+) -> PanoramiaAudit:
     """Measure the leakage of a target on known members.
 
     Guarantee:
@@ -119,7 +119,7 @@ def audit_yours(
         gamma: Closeness may fail on a set of this probability.
         confidence: Of the claim, in (0, 1).
         games: Repetitions with other splits, to show how much the numbers vary.
-        tries: Trainings of the best attack, of which the best is kept.
+        restarts: Trainings of the best attack, of which the best is kept.
         seed: Of the first game.
 
     Raises:
@@ -131,7 +131,7 @@ def audit_yours(
         **sizes,
         attacks=brought.attacks,
         searches=(search,),
-        tries=tries,
+        restarts=restarts,
         repeats=games,
         confidence=confidence,
         seed=seed,
@@ -141,7 +141,7 @@ def audit_yours(
     options: dict[str, Any] = {"known_c": known_c, "delta": delta, "gamma": gamma}
     result = first.panoramia(search, confidence, **options)
     real = audits.select("rm_rn", seed=seed)
-    return YourAudit(
+    return PanoramiaAudit(
         result=_with_caveats(result, brought.warnings, known_c),
         real=real[0].one_run(search, confidence) if real else None,
         games=audits.table,
@@ -176,5 +176,5 @@ def _with_caveats(
     return replace(result, assumptions=(*result.assumptions, *caveat), warnings=(*result.warnings, *warnings))
 
 
-def _scores(judged: JudgedTarget) -> MembershipScores:
+def _scores(judged: TargetScores) -> MembershipScores:
     return MembershipScores(judged.attack[judged.membership], judged.attack[~judged.membership])

@@ -21,7 +21,7 @@ class AuditConfig:
         form: "paper": the baseline sees the example and the synthetic helper, the attack the example and the
             target. "helpers": both see all helpers, and the attack the target besides.
         searches: How the search over recall levels is paid for; settings are chosen by the first.
-        tries: Trainings of the best setting, of which the best is kept.
+        restarts: Trainings of the best setting, of which the best is kept.
         repeats: Games, each with its own split, coins and attacks.
         confidence: Of each audit of each game, in (0, 1).
         seed: Of the first game.
@@ -33,7 +33,7 @@ class AuditConfig:
     attacks: tuple[Attack, ...] = (BoostedTrees(), BoostedTrees(leaves=4, learning_rate=0.2))
     form: str = "helpers"
     searches: tuple[str, ...] = SEARCHES
-    tries: int = 5
+    restarts: int = 5
     repeats: int = 5
     confidence: float = 0.95
     seed: int = 0
@@ -45,6 +45,6 @@ class AuditConfig:
             raise ValueError("searches: expected at least one of union, anytime")
         for search in self.searches:
             check_choice("searches", search, SEARCHES)
-        for name in ("tries", "repeats"):
+        for name in ("restarts", "repeats"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected 1 or more, got {getattr(self, name)}")

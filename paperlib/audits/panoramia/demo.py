@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from paperlib.audits.panoramia.brought import Brought, Model
+from paperlib.audits.panoramia.brought import AuditData, Model
 from paperlib.audits.panoramia.table import bring_table
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
 from paperlib.core import FloatArray
@@ -17,7 +17,7 @@ _MEMBERS = 0.65
 
 def demonstration(
     *, epochs: int = 100, generator: TableGenerator | None = None, seed: int = 0
-) -> tuple[Brought, dict[str, Model]]:
+) -> tuple[AuditData, dict[str, Model]]:
     """Members of the RAND table, and two targets: one trained on them, one on other rows (the null).
 
     Args:
@@ -26,7 +26,7 @@ def demonstration(
         seed: Of the parts, the generator and the models.
 
     Returns:
-        What `audit_yours` takes.
+        What `audit_model` takes.
     """
     table = load_table("randhie", "visits")
     used_data("randhie (statsmodels)", table.rows.to_csv(index=False).encode())

@@ -11,21 +11,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from paperlib.attacks.language import score_texts
-from paperlib.audits.panoramia.brought import Brought, Model, YourAudit
-from paperlib.audits.panoramia.images import PictureDefaults, bring_pictures
+from paperlib.audits.panoramia.brought import AuditData, Model, PanoramiaAudit
+from paperlib.audits.panoramia.images import ImageDefaults, bring_images
 from paperlib.audits.panoramia.table import bring_table
 from paperlib.audits.panoramia.text import TextDefaults, bring_text, of_text
 from paperlib.audits.scores import ScoreAudit
 from paperlib.core import check_choice
 from paperlib.data import read_documents
 from paperlib.io import file_sha256, write_text
-from paperlib.models.images import ImageArchitecture, build_image_model, picture_logits, picture_losses
+from paperlib.models.images import ImageArchitecture, build_image_model, image_logits, image_losses
 from paperlib.models.language import load_language_model
 from paperlib.report import audit_report
 from paperlib.report.provenance import hardware, package_versions, utc_now
 
 _VERSIONS = ("paperlib", "numpy", "scipy", "scikit-learn", "torch")
-KINDS = ("table", "pictures", "text")
+KINDS = ("table", "images", "text")
 
 
 def bring_files(
@@ -38,11 +38,11 @@ def bring_files(
     base: str = "",
     tokens: int = 32,
     seed: int = 0,
-) -> Brought:
+) -> AuditData:
     """Prepare members from files.
 
     Args:
-        kind: "table" (CSV or Parquet), "pictures" (NPZ with ``pictures``, uint8 of shape (n, channels, side,
+        kind: "table" (CSV or Parquet), "images" (NPZ with ``images``, uint8 of shape (n, channels, side,
             side), and ``labels`` (n,)) or "text" (file or folder of documents: txt, jsonl, Parquet, ...).
         members: What the target was trained on.
         label: Column of a table that helpers predict; empty leaves helpers out.
@@ -62,11 +62,9 @@ def bring_files(
         return bring_table(
             read_table(members), label=label or None, generated=made, nonmembers=others, seed=seed
         )
-    if kind == "pictures":
-        drawn, real = (read_pictures(path) if path else None for path in (generated, nonmembers))
-        return bring_pictures(
-            *read_pictures(members), PictureDefaults(seed=seed), generated=drawn, nonmembers=real
-        )
+    if kind == "images":
+        drawn, real = (read_images(path) if path else None for path in (generated, nonmembers))
+        return bring_images(*read_images(members), ImageDefaults(seed=seed), generated=drawn, nonmembers=real)
     if nonmembers:
         raise ValueError("nonmembers: not used for text; leave it empty")
     texts = [document.text for document in read_documents(members)]
@@ -79,14 +77,14 @@ def load_target(kind: str, target: str, *, architecture: str = "", classes: int 
 
     Args:
         kind: As for `bring_files`.
-        target: "FILE.py:FUNCTION", a function of yours that takes a table (pandas), pictures and labels, or
+        target: "FILE.py:FUNCTION", a function of yours that takes a table (pandas), images and labels, or
             a list of texts, and returns one loss for each; for text also a causal language model by name or
-            folder; for pictures also a ``.safetensors`` file with the weights of ``architecture``.
+            folder; for images also a ``.safetensors`` file with the weights of ``architecture``.
         architecture: For the last: a name of ``paperlib.models.images.ARCHITECTURES``.
         classes: Its number of outputs.
 
     Returns:
-        What `audit_yours` takes. Your function's file is run, so name only files you trust.
+        What `audit_model` takes. Your function's file is run, so name only files you trust.
 
     Raises:
         ValueError: Nothing of that name, or not for this kind.
@@ -98,10 +96,10 @@ def load_target(kind: str, target: str, *, architecture: str = "", classes: int 
         return of_text(function) if kind == "text" else function
     if kind == "text":
         return of_text(_language_model(target))
-    if kind == "pictures" and target.endswith(".safetensors"):
+    if kind == "images" and target.endswith(".safetensors"):
         return _classifier(_existing(target), architecture, classes)
     raise ValueError(
-        f"target: expected FILE.py:FUNCTION{', or a .safetensors file' if kind == 'pictures' else ''} for "
+        f"target: expected FILE.py:FUNCTION{', or a .safetensors file' if kind == 'images' else ''} for "
         f"{kind}, got {target!r}"
     )
 
@@ -122,24 +120,24 @@ def read_table(path: str) -> pd.DataFrame:
     return found
 
 
-def read_pictures(path: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """An NPZ file with ``pictures`` and ``labels``; pickled objects are never loaded.
+def read_images(path: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """An NPZ file with ``images`` and ``labels``; pickled objects are never loaded.
 
     Raises:
         ValueError: It is not there, or holds other arrays.
     """
     try:
         with np.load(_existing(path), allow_pickle=False) as archive:
-            if {"pictures", "labels"} <= set(archive.files):
-                return archive["pictures"], archive["labels"]
+            if {"images", "labels"} <= set(archive.files):
+                return archive["images"], archive["labels"]
             held = ", ".join(archive.files)
     except (OSError, EOFError, AttributeError, ValueError) as error:
-        raise ValueError(f"{path}: expected an NPZ file with pictures and labels: {error}") from error
-    raise ValueError(f"{path}: expected the arrays pictures and labels, got {held}")
+        raise ValueError(f"{path}: expected an NPZ file with images and labels: {error}") from error
+    raise ValueError(f"{path}: expected the arrays images and labels, got {held}")
 
 
-def write_report(path: str, audit: YourAudit, facts: dict[str, str]) -> None:
-    """One HTML page with the number, its sentence, its assumptions and pictures.
+def write_report(path: str, audit: PanoramiaAudit, facts: dict[str, str]) -> None:
+    """One HTML page with the number, its sentence, its assumptions and images.
 
     Raises:
         OutputError: It cannot be written.
@@ -228,6 +226,6 @@ def _classifier(weights: Path, architecture: str, classes: int) -> Model:
             module.load_state_dict(state)
         except RuntimeError as error:
             raise ValueError(f"target: {weights} does not fit {architecture!r}: {error}") from error
-        return picture_losses(picture_logits(module.eval(), x), y).numpy()
+        return image_losses(image_logits(module.eval(), x), y).numpy()
 
     return losses

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.attacks.learned import FittedAttack, Views
+from paperlib.attacks.learned import AttackInputs, FittedAttack
 from paperlib.attacks.learned.views import joined
 from paperlib.core import FloatArray, IntArray
 
@@ -20,7 +20,7 @@ class TestPartError(RuntimeError):
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class GameScores:
     """Scores of the test part.
 
     Attributes:
@@ -53,7 +53,7 @@ class GameSplit:
     Source:
         PANORAMIA, Definition 2 and section 3.
 
-    >>> members = others = Views(np.zeros((40, 1)), np.ones((40, 1)))
+    >>> members = others = AttackInputs(np.zeros((40, 1)), np.ones((40, 1)))
     >>> game = GameSplit({"loss": (members, others)}, train=10, validation=10, test=20, seed=0)
     >>> shown, membership = game.train("loss")
     >>> len(shown), int(membership.sum())
@@ -61,7 +61,13 @@ class GameSplit:
     """
 
     def __init__(
-        self, views: Mapping[str, tuple[Views, Views]], *, train: int, validation: int, test: int, seed: int
+        self,
+        views: Mapping[str, tuple[AttackInputs, AttackInputs]],
+        *,
+        train: int,
+        validation: int,
+        test: int,
+        seed: int,
     ) -> None:
         members, others = _lengths(views)
         for name, size in (("train", train), ("validation", validation)):
@@ -79,7 +85,7 @@ class GameSplit:
         self._train, self._validation, self._coins = train, validation, coins
         self._judged = False
 
-    def train(self, name: str) -> tuple[Views, Flags]:
+    def train(self, name: str) -> tuple[AttackInputs, Flags]:
         """What attack ``name`` is trained on, and who of it is a member.
 
         Raises:
@@ -87,7 +93,7 @@ class GameSplit:
         """
         return self._open_part(name, 0, self._train // 2)
 
-    def validation(self, name: str) -> tuple[Views, Flags]:
+    def validation(self, name: str) -> tuple[AttackInputs, Flags]:
         """What settings of attack ``name`` are chosen on, and who of it is a member.
 
         Raises:
@@ -95,7 +101,7 @@ class GameSplit:
         """
         return self._open_part(name, self._train // 2, self._validation // 2)
 
-    def judge(self, fitted: Mapping[str, FittedAttack]) -> Judged:
+    def judge(self, fitted: Mapping[str, FittedAttack]) -> GameScores:
         """Scores of all attacks on the test part, once.
 
         Raises:
@@ -107,7 +113,7 @@ class GameSplit:
         if unknown := sorted(set(fitted) - set(self._views)):
             raise ValueError(f"fitted: expected attacks of {sorted(self._views)}, got {unknown}")
         self._judged = True
-        return Judged(
+        return GameScores(
             {name: self._scores(name, attack) for name, attack in fitted.items()}, self._coins.copy()
         )
 
@@ -126,7 +132,7 @@ class GameSplit:
             scores[coins == flag] = found
         return scores
 
-    def _open_part(self, name: str, start: int, half: int) -> tuple[Views, Flags]:
+    def _open_part(self, name: str, start: int, half: int) -> tuple[AttackInputs, Flags]:
         if self._judged:
             raise TestPartError("the test part has been judged; nothing may be trained on this game any more")
         members, others = self._views[name]
@@ -179,7 +185,7 @@ def sizes_for(pool: int, *, train: float = 0.3, validation: float = 0.1) -> dict
     return {"train": learned, "validation": chosen, "test": test}
 
 
-def _lengths(views: Mapping[str, tuple[Views, Views]]) -> tuple[int, int]:
+def _lengths(views: Mapping[str, tuple[AttackInputs, AttackInputs]]) -> tuple[int, int]:
     if not views:
         raise ValueError("views: expected at least one attack, got none")
     sizes = {name: (len(members), len(others)) for name, (members, others) in views.items()}

@@ -10,12 +10,12 @@ from torch import nn
 from paperlib.audits.panoramia.weights import read_weights, weights_tag
 from paperlib.core import FloatArray, check_choice
 from paperlib.models.images import (
-    picture_logits,
-    picture_losses,
+    image_logits,
+    image_losses,
     pretrained_classifier,
 )
 from paperlib.models.images.build import ImageArchitecture, build_image_model
-from paperlib.training.images import PictureTraining, fit_pictures
+from paperlib.training.images import ImageTraining, fit_images
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,11 +24,11 @@ class ImageHelper:
 
     Attributes:
         name: "synthetic" is the paper's: what its baseline sees.
-        data: "synthetic", generated pictures, or "real", those the generator was trained on.
+        data: "synthetic", generated images, or "real", those the generator was trained on.
         architecture: A name of ``paperlib.models.images.ARCHITECTURES``.
         width: Of "mlp", "cnn" and "cnn4".
         epochs: Passes over its training data.
-        batch_size: Pictures in a batch.
+        batch_size: Images in a batch.
         learning_rate: Above 0.
         augment: Flips and shifts.
         timm: Name of a model of timm that starts from pretrained weights, in the place of ``architecture``.
@@ -69,8 +69,8 @@ class FittedHelper:
     module: nn.Module
 
     def labels(self, x: NDArray[np.uint8], *, multi_label: bool) -> NDArray[np.int64]:
-        """The most likely class of each picture, or whether each attribute is likelier than not."""
-        logits = picture_logits(self.module, x)
+        """The most likely class of each image, or whether each attribute is likelier than not."""
+        logits = image_logits(self.module, x)
         return (logits > 0).long().numpy() if multi_label else logits.argmax(dim=1).numpy()
 
 
@@ -85,21 +85,21 @@ def train_helper(
         RuntimeError: Weights cannot be downloaded.
     """
     module = _pretrained(helper, outputs) if helper.timm else _network(helper, x, outputs)
-    config = PictureTraining(
+    config = ImageTraining(
         epochs=helper.epochs,
         batch_size=helper.batch_size,
         learning_rate=helper.learning_rate,
         augment=helper.augment,
         seed=helper.seed,
     )
-    return FittedHelper(fit_pictures(module, x, y, config=config).module)
+    return FittedHelper(fit_images(module, x, y, config=config).module)
 
 
 def answers(module: nn.Module, x: NDArray[np.uint8], y: NDArray[np.int64]) -> FloatArray:
-    """What an attack is told of each picture: its loss, and the least loss of any label; shape (n, 2)."""
-    logits = picture_logits(module, x)
+    """What an attack is told of each image: its loss, and the least loss of any label; shape (n, 2)."""
+    logits = image_logits(module, x)
     guess = (logits > 0).long() if y.ndim == 2 else logits.argmax(dim=1)
-    losses = [picture_losses(logits, labels).numpy() for labels in (y, guess)]
+    losses = [image_losses(logits, labels).numpy() for labels in (y, guess)]
     return np.stack(losses, axis=1)
 
 

@@ -1,4 +1,4 @@
-"""Your pictures: what a classifier was trained on, a generator for them, and helpers for their classes."""
+"""Your images: what a classifier was trained on, a generator for them, and helpers for their classes."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,20 +6,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paperlib.attacks.learned.images import PictureStack
-from paperlib.audits.panoramia.brought import Brought, Model
+from paperlib.attacks.learned.images import ImageStack
+from paperlib.audits.panoramia.brought import AuditData, Model
 from paperlib.audits.panoramia.image_models import ImageHelper, train_helper
 from paperlib.audits.panoramia.memorization import copies
 from paperlib.core import FloatArray
 from paperlib.generators.images import FlowConfig
-from paperlib.models.images import picture_logits, picture_losses
+from paperlib.models.images import image_logits, image_losses
 
 Labelled = tuple[NDArray[np.uint8], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PictureDefaults:
-    """How pictures without a generator of their own are prepared.
+class ImageDefaults:
+    """How images without a generator of their own are prepared.
 
     Attributes:
         share: Of the members for the generator, in (0, 1).
@@ -32,7 +32,7 @@ class PictureDefaults:
     share: float = 0.4
     generator: FlowConfig | None = None
     helper: ImageHelper = field(default_factory=lambda: ImageHelper(name="helper", data="real"))
-    attack: PictureStack = field(default_factory=PictureStack)
+    attack: ImageStack = field(default_factory=ImageStack)
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -40,35 +40,35 @@ class PictureDefaults:
             raise ValueError(f"share: expected a number in (0, 1), got {self.share}")
 
 
-def bring_pictures(
-    pictures: ArrayLike,
+def bring_images(
+    images: ArrayLike,
     labels: ArrayLike,
-    defaults: PictureDefaults | None = None,
+    defaults: ImageDefaults | None = None,
     *,
     generated: tuple[ArrayLike, ArrayLike] | None = None,
     nonmembers: tuple[ArrayLike, ArrayLike] | None = None,
-) -> Brought:
-    """Prepare pictures the target was trained on.
+) -> AuditData:
+    """Prepare images the target was trained on.
 
-    Without generated pictures a share of the members becomes D_G: a rectified flow learns from it, class by
+    Without generated images a share of the members becomes D_G: a rectified flow learns from it, class by
     class, and a helper too; the rest is audited. With them all members are audited, and the generator, which
-    must not have seen them, is yours to answer for. Half of the generated pictures go to the other helper.
+    must not have seen them, is yours to answer for. Half of the generated images go to the other helper.
 
     Args:
-        pictures: uint8, shape (n, channels, side, side).
+        images: uint8, shape (n, channels, side, side).
         labels: Class numbers the target was trained on, shape (n,).
         defaults: How.
-        generated: Pictures and labels of your own generator.
-        nonmembers: Real pictures and labels the target was not trained on, for a comparison.
+        generated: Images and labels of your own generator.
+        nonmembers: Real images and labels the target was not trained on, for a comparison.
 
     Returns:
-        `Brought`; the target takes pictures and labels.
+        `AuditData`; the target takes images and labels.
 
     Raises:
-        ValueError: Other shapes or types, labels that are missing or do not fit, or too few pictures.
+        ValueError: Other shapes or types, labels that are missing or do not fit, or too few images.
     """
-    way = defaults or PictureDefaults()
-    x, y = _checked("pictures", (pictures, labels))
+    way = defaults or ImageDefaults()
+    x, y = _checked("images", (images, labels))
     own = {name: _checked(name, given, x) for name, given in
            (("generated", generated), ("nonmembers", nonmembers)) if given is not None}  # fmt: skip
     order = np.random.default_rng(way.seed).permutation(len(x))
@@ -79,12 +79,12 @@ def bring_pictures(
     shown, spare = ((made[0][part], made[1][part]) for part in (slice(half), slice(half, None)))
     outputs = 1 + max(int(part[1].max()) for part in (audited, made))
     helpers = {"synthetic": spare, **({"real": known} if cut else {})}
-    return Brought(
+    return AuditData(
         members=audited,
         generated=shown,
         nonmembers=own.get("nonmembers"),
         helpers={name: _helper(way, part, outputs) for name, part in helpers.items()},
-        examples=_pictures_alone,
+        examples=_images_alone,
         attacks=(way.attack,),
         warnings=copies(shown[0], known[0], audited[0]).warnings if cut else (),
     )
@@ -97,7 +97,7 @@ def _checked(name: str, given: tuple[Any, Any], like: NDArray[np.uint8] | None =
             f"{name}: expected uint8 of shape (n, channels, side, side), got {x.dtype} {x.shape}"
         )
     if like is not None and x.shape[1:] != like.shape[1:]:
-        raise ValueError(f"{name}: expected pictures of shape {like.shape[1:]}, got {x.shape[1:]}")
+        raise ValueError(f"{name}: expected images of shape {like.shape[1:]}, got {x.shape[1:]}")
     if y.shape != (len(x),) or y.dtype.kind not in "iu" or y.min() < 0:
         raise ValueError(
             f"{name}: expected {len(x)} labels, whole numbers of 0 or more, got {y.dtype} {y.shape}"
@@ -105,7 +105,7 @@ def _checked(name: str, given: tuple[Any, Any], like: NDArray[np.uint8] | None =
     return x, y.astype(np.int64)
 
 
-def _generate(way: PictureDefaults, known: Labelled, count: int) -> Labelled:
+def _generate(way: ImageDefaults, known: Labelled, count: int) -> Labelled:
     x, y = known
     chosen = way.generator
     if chosen is None:
@@ -116,14 +116,14 @@ def _generate(way: PictureDefaults, known: Labelled, count: int) -> Labelled:
     return drawn, np.asarray(classes, dtype=np.int64)
 
 
-def _helper(way: PictureDefaults, part: Labelled, outputs: int) -> Model:
+def _helper(way: ImageDefaults, part: Labelled, outputs: int) -> Model:
     fitted = train_helper(way.helper, *part, outputs)
 
     def losses(x: NDArray[np.uint8], y: NDArray[np.int64]) -> FloatArray:
-        return picture_losses(picture_logits(fitted.module, x), y).numpy().astype(np.float64)
+        return image_losses(image_logits(fitted.module, x), y).numpy().astype(np.float64)
 
     return losses
 
 
-def _pictures_alone(x: NDArray[np.uint8], y: NDArray[np.int64]) -> NDArray[np.uint8]:
+def _images_alone(x: NDArray[np.uint8], y: NDArray[np.int64]) -> NDArray[np.uint8]:
     return x

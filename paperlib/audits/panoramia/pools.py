@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from paperlib.attacks.learned import Views
+from paperlib.attacks.learned import AttackInputs
 from paperlib.core import FloatArray
 from paperlib.io import Cache, code_tag, config_hash, typed, user_cache_folder
 
@@ -39,18 +39,18 @@ class Pool:
         for role, given in (("helper", self.helpers), ("target", self.targets)):
             for name, values in given.items():
                 try:
-                    Views(self.examples, values)
+                    AttackInputs(self.examples, values)
                 except ValueError as error:
                     raise ValueError(f"{role} {name!r}: {error}") from None
 
     def __len__(self) -> int:
         return len(self.examples)
 
-    def views(self, *, helpers: tuple[str, ...] = (), target: str | None = None) -> Views:
+    def views(self, *, helpers: tuple[str, ...] = (), target: str | None = None) -> AttackInputs:
         """What an attack sees that is given these models: the target's columns first, then the helpers'."""
         columns = [self.targets[target]] if target is not None else []
         columns += [self.helpers[name] for name in helpers]
-        return Views(self.examples, np.concatenate([np.empty((len(self), 0)), *columns], axis=1))
+        return AttackInputs(self.examples, np.concatenate([np.empty((len(self), 0)), *columns], axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from paperlib.attacks.learned import Attack, LossScore, Views, fit_best
+from paperlib.attacks.learned import Attack, AttackInputs, LossScore, fit_best
 from paperlib.audits.panoramia.config import AuditConfig
-from paperlib.audits.panoramia.game import Flags, GameSplit, Judged
+from paperlib.audits.panoramia.game import Flags, GameScores, GameSplit
 from paperlib.audits.panoramia.pools import Pools, pools_cache
 from paperlib.bounds import audit_one_run, audit_panoramia
 from paperlib.core import FloatArray, MembershipScores, check_choice
@@ -25,7 +25,7 @@ _ONE_RUN = {"union": "bonferroni", "anytime": "anytime"}
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedTarget:
+class TargetScores:
     """Scores on the test part of one game, for one target and one audit.
 
     Attributes:
@@ -44,7 +44,7 @@ class JudgedTarget:
     attack: FloatArray
     membership: Flags
 
-    def first(self, size: int) -> "JudgedTarget":
+    def first(self, size: int) -> "TargetScores":
         """The game on the first ``size`` examples: they are in random order."""
         if not 2 <= size <= self.membership.size:
             raise ValueError(f"size: expected 2 to {self.membership.size}, got {size}")
@@ -116,7 +116,7 @@ class Audits:
     """
 
     table: pd.DataFrame
-    judged: tuple[JudgedTarget, ...]
+    judged: tuple[TargetScores, ...]
     config: AuditConfig
 
     def summary(self) -> pd.DataFrame:
@@ -136,7 +136,7 @@ class Audits:
         means["value_t"] = stdtrit(np.maximum(games - 1, 1), 0.975) * spread / np.sqrt(games)
         return means.reset_index()
 
-    def select(self, audit: str = "panoramia", **wanted: Any) -> tuple[JudgedTarget, ...]:
+    def select(self, audit: str = "panoramia", **wanted: Any) -> tuple[TargetScores, ...]:
         """Scores of one audit, for the targets or seeds asked for (``target=``, ``seed=``)."""
         return tuple(
             one
@@ -202,7 +202,7 @@ def audit_pools(
         check_choice("audits", audit, AUDITS)
     if pools.nonmembers is None:
         audits = [audit for audit in audits if audit == "panoramia"]
-    judged: list[JudgedTarget] = []
+    judged: list[TargetScores] = []
     for at in progress(range(config.repeats), label="games"):
         judged += _game(pools, config, names, audits, config.seed + at)
     return Audits(_table(pools, config, judged), tuple(judged), config)
@@ -248,11 +248,11 @@ def over_training_size(
 
 def _game(
     pools: Pools, config: AuditConfig, names: Sequence[str], audits: Sequence[str], seed: int
-) -> Iterator[JudgedTarget]:
+) -> Iterator[TargetScores]:
     if "panoramia" in audits:
         judged = _kept(pools, config, names, "generated", seed)
         for name in names:
-            yield JudgedTarget(
+            yield TargetScores(
                 name, "panoramia", seed, judged.scores["baseline"], judged.scores[name], judged.membership
             )
     real = [audit for audit in audits if audit != "panoramia"]
@@ -261,10 +261,10 @@ def _game(
         for name in names:
             for audit in real:
                 scores = judged.scores[name if audit == "rm_rn" else f"loss of {name}"]
-                yield JudgedTarget(name, audit, seed, np.empty(0), scores, judged.membership)
+                yield TargetScores(name, audit, seed, np.empty(0), scores, judged.membership)
 
 
-def _kept(pools: Pools, config: AuditConfig, names: Sequence[str], kind: str, seed: int) -> Judged:
+def _kept(pools: Pools, config: AuditConfig, names: Sequence[str], kind: str, seed: int) -> GameScores:
     """The scores of one game, from disk where these pools were played on in this way before."""
 
     def compute() -> dict[str, Any]:
@@ -283,7 +283,7 @@ def _kept(pools: Pools, config: AuditConfig, names: Sequence[str], kind: str, se
         }
         arrays = pools_cache().get(key, compute)
     scores = {name: values for name, values in arrays.items() if name != "membership"}
-    return Judged(scores, arrays["membership"].astype(bool))
+    return GameScores(scores, arrays["membership"].astype(bool))
 
 
 def _is_ours(attacks: Sequence[Attack]) -> bool:
@@ -293,11 +293,11 @@ def _is_ours(attacks: Sequence[Attack]) -> bool:
 
 def _views(
     pools: Pools, config: AuditConfig, names: Sequence[str], kind: str
-) -> dict[str, tuple[Views, Views]]:
+) -> dict[str, tuple[AttackInputs, AttackInputs]]:
     others = pools.by_kind()[kind]
     all_helpers = pools.helpers if config.form == "helpers" else ()
 
-    def pair(**given: Any) -> tuple[Views, Views]:
+    def pair(**given: Any) -> tuple[AttackInputs, AttackInputs]:
         return pools.members.views(**given), others.views(**given)
 
     views = {name: pair(helpers=all_helpers, target=name) for name in names}
@@ -307,7 +307,9 @@ def _views(
     return {"baseline": pair(helpers=seen), **views}
 
 
-def _play(views: Mapping[str, tuple[Views, Views]], config: AuditConfig, seed: int) -> Judged:
+def _play(
+    views: Mapping[str, tuple[AttackInputs, AttackInputs]], config: AuditConfig, seed: int
+) -> GameScores:
     """One game: train all attacks, choose on the validation part, judge once."""
     game = GameSplit(views, train=config.train, validation=config.validation, test=config.test, seed=seed)
     fitted = {}
@@ -323,7 +325,7 @@ def _play(views: Mapping[str, tuple[Views, Views]], config: AuditConfig, seed: i
             validation=validation,
             validation_membership=validation_membership,
             criterion=_criterion(config),
-            tries=config.tries,
+            restarts=config.restarts,
             seed=seed,
         )
     return game.judge(fitted)
@@ -343,7 +345,7 @@ def _one_sided_bound(scores: FloatArray, membership: Flags, search: Any, confide
     return audit_panoramia(scores, scores, membership, search=search, confidence=confidence).c_lb
 
 
-def _table(pools: Pools, config: AuditConfig, judged: Sequence[JudgedTarget]) -> pd.DataFrame:
+def _table(pools: Pools, config: AuditConfig, judged: Sequence[TargetScores]) -> pd.DataFrame:
     rows = [one.row(search, config.confidence) for one in judged for search in config.searches]
     about = pools.table[["target", "null", "epochs", "dp_epsilon"]]
     return about.merge(pd.DataFrame(rows).assign(form=config.form), on="target", how="right")

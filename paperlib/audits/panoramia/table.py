@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from paperlib.audits.panoramia.brought import Brought, Model
+from paperlib.audits.panoramia.brought import AuditData, Model
 from paperlib.audits.panoramia.memorization import copies
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
 from paperlib.core import FloatArray
@@ -26,7 +26,7 @@ def bring_table(
     epochs: int = 50,
     learning: Learning | None = None,
     seed: int = 0,
-) -> Brought:
+) -> AuditData:
     """Prepare a table of members.
 
     Without generated rows a share of the members becomes D_G: the generator learns from it, and a helper
@@ -45,7 +45,7 @@ def bring_table(
         seed: Of the parts, the generator and the helpers.
 
     Returns:
-        `Brought`; the target takes a table with the same columns.
+        `AuditData`; the target takes a table with the same columns.
 
     Raises:
         ValueError: Missing values, a label that is not there or has too many values, tables whose columns
@@ -71,7 +71,7 @@ def bring_table(
     half = len(made) // 2
     coder = RowCoder.fit(members)
     learns = {"synthetic": made[half:], **({} if known is None else {"real": known})}
-    return Brought(
+    return AuditData(
         members=(audited,),
         generated=(made[:half],),
         nonmembers=None if nonmembers is None else (nonmembers,),

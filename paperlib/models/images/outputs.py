@@ -1,4 +1,4 @@
-"""What a classifier says of pictures: logits, losses, and features of the layer before the last."""
+"""What a classifier says of images: logits, losses, and features of the layer before the last."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from paperlib.models.arrays import as_tensor
 from paperlib.models.losses import cross_entropy
 
 
-def as_input(pictures: Any) -> Tensor:
+def as_input(images: Any) -> Tensor:
     """uint8 pixels as float32 from -1 to 1: what every classifier here takes.
 
     Raises:
@@ -19,28 +19,28 @@ def as_input(pictures: Any) -> Tensor:
     >>> as_input(torch.full((1, 1, 2, 2), 255, dtype=torch.uint8)).max().item()
     1.0
     """
-    given = as_tensor(pictures)
+    given = as_tensor(images)
     if given.dtype != torch.uint8 or given.ndim != 4:
         raise ValueError(
-            "pictures: expected uint8 of shape (n, channels, side, side), "
+            "images: expected uint8 of shape (n, channels, side, side), "
             f"got {given.dtype} {tuple(given.shape)}"
         )
     return given.float() / 127.5 - 1
 
 
-def picture_logits(module: nn.Module, pictures: Any, *, batch: int = 1024) -> Tensor:
+def image_logits(module: nn.Module, images: Any, *, batch: int = 1024) -> Tensor:
     """Logits, shape (n, outputs), float32, on the CPU; the module's mode is left as it was.
 
     Args:
         module: A classifier.
-        pictures: uint8, shape (n, channels, side, side).
-        batch: Pictures at a time.
+        images: uint8, shape (n, channels, side, side).
+        batch: Images at a time.
     """
-    return _collected(module, pictures, batch, module)
+    return _collected(module, images, batch, module)
 
 
-def picture_features(module: nn.Module, pictures: Any, *, batch: int = 1024) -> Tensor:
-    """What comes into the last linear layer, shape (n, features): a picture's place as the model sees it.
+def image_features(module: nn.Module, images: Any, *, batch: int = 1024) -> Tensor:
+    """What comes into the last linear layer, shape (n, features): an image's place as the model sees it.
 
     Raises:
         ValueError: A module without a linear layer.
@@ -56,15 +56,15 @@ def picture_features(module: nn.Module, pictures: Any, *, batch: int = 1024) -> 
         return seen.pop()
 
     try:
-        return _collected(module, pictures, batch, features)
+        return _collected(module, images, batch, features)
     finally:
         hook.remove()
 
 
-def picture_losses(logits: Any, labels: Any) -> Tensor:
-    """Cross-entropy of each picture, float64, shape (n,); the mean over attributes where labels are (n, k).
+def image_losses(logits: Any, labels: Any) -> Tensor:
+    """Cross-entropy of each image, float64, shape (n,); the mean over attributes where labels are (n, k).
 
-    >>> [round(x, 3) for x in picture_losses([[0.0, 0.0]], [1]).tolist()]
+    >>> [round(x, 3) for x in image_losses([[0.0, 0.0]], [1]).tolist()]
     [0.693]
     """
     wanted = as_tensor(labels)
@@ -78,9 +78,9 @@ def picture_losses(logits: Any, labels: Any) -> Tensor:
     return binary_cross_entropy_with_logits(scores, wanted.double(), reduction="none").mean(dim=1)
 
 
-def _collected(module: nn.Module, pictures: Any, batch: int, outputs: Any) -> Tensor:
+def _collected(module: nn.Module, images: Any, batch: int, outputs: Any) -> Tensor:
     device = next(module.parameters()).device
-    given, was_training = as_tensor(pictures), module.training
+    given, was_training = as_tensor(images), module.training
     module.eval()
     try:
         with torch.inference_mode():

@@ -1,4 +1,4 @@
-"""Classifiers that start from weights trained on other pictures, by a name of timm."""
+"""Classifiers that start from weights trained on other images, by a name of timm."""
 
 import difflib
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from torch.nn.functional import interpolate
 
 
 class PretrainedClassifier(nn.Module):
-    """A model of timm that is shown our pictures in the size and the colours of the ones it knows.
+    """A model of timm that is shown our images in the size and the colours of the ones it knows.
 
     Args:
-        model: Takes normalised pictures (B, 3, side, side) and returns logits.
-        side: Of the pictures it was trained on.
+        model: Takes normalised images (B, 3, side, side) and returns logits.
+        side: Of the images it was trained on.
         mean: Of its channels, on pixels from 0 to 1.
         std: Of its channels.
     """
@@ -25,7 +25,7 @@ class PretrainedClassifier(nn.Module):
         self.mean, self.std = nn.Buffer(mean), nn.Buffer(std)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits (B, outputs) of pictures as numbers from -1 to 1, grey (B, 1, ...) or in colour."""
+        """Logits (B, outputs) of images as numbers from -1 to 1, grey (B, 1, ...) or in colour."""
         large = interpolate(x, size=(self.side, self.side), mode="bilinear", antialias=True)
         colour = large.expand(-1, 3, -1, -1)
         return self.model(((colour + 1) / 2 - self.mean) / self.std)

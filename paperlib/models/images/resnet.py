@@ -1,4 +1,4 @@
-"""Torchvision's residual networks, with a stem for small pictures and sums that hooks can follow."""
+"""Torchvision's residual networks, with a stem for small images and sums that hooks can follow."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -51,12 +51,12 @@ _LAYERS: dict[str, tuple[type[Any], list[int]]] = {
 def resnet(
     name: str, channels: int, side: int, outputs: int, *, group_norm: bool = False, pretrained: bool = False
 ) -> nn.Module:
-    """A ResNet; for pictures up to 64 pixels with a 3x3 stem without pooling, as usual on CIFAR.
+    """A ResNet; for images up to 64 pixels with a 3x3 stem without pooling, as usual on CIFAR.
 
     Args:
         name: "resnet18", "resnet50" or "resnet101".
-        channels: Of the pictures.
-        side: Of the pictures.
+        channels: Of the images.
+        side: Of the images.
         outputs: Classes.
         group_norm: Group norm for batch norm.
         pretrained: Start from torchvision's ImageNet weights, which are downloaded; stem and last layer are

@@ -35,7 +35,7 @@ def cnn(channels: int, side: int, outputs: int, width: int) -> nn.Module:
 
 
 def cnn4(channels: int, side: int, outputs: int, width: int, *, group_norm: bool = False) -> nn.Module:
-    """Four convolutional layers, each halving the picture, and a linear layer.
+    """Four convolutional layers, each halving the image, and a linear layer.
 
     With 40 outputs this is the multi-label CNN of CelebA; the paper states four layers and no widths.
 

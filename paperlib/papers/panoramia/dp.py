@@ -1,4 +1,4 @@
-"""PANORAMIA on pictures, with targets trained by DP-SGD: which targets, and what is promised of them."""
+"""PANORAMIA on images, with targets trained by DP-SGD: which targets, and what is promised of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ class DpPlan:
         epsilons: Of DP-SGD, each with both families; training without DP comes on top.
         delta: Of DP-SGD.
         dp_epochs: Passes with DP-SGD.
-        dp_batch: Expected pictures in a batch of DP-SGD.
+        dp_batch: Expected images in a batch of DP-SGD.
         dp_rate: Learning rate of DP-SGD, by Adam.
         dp_rate_again: The first family at the largest epsilon once more, at this rate (Table 10).
         clip_norm: Of DP-SGD.
@@ -130,7 +130,7 @@ class DpResults:
         pools: What was audited.
         audits: All three audits.
         promises: Of `promises`.
-        counts: Pictures in a target's training part, and real non-members.
+        counts: Images in a target's training part, and real non-members.
     """
 
     plan: DpPlan
@@ -173,7 +173,7 @@ class DpResults:
         return self.accuracy(target, "train") - self.accuracy(target, "test")
 
     def gap_error(self, target: str) -> float:
-        """Standard error of the gap in points, over pictures drawn at random."""
+        """Standard error of the gap in points, over images drawn at random."""
         variances = []
         for part, count in zip(("train", "test"), self.counts, strict=True):
             share = self.accuracy(target, part) / 100
@@ -196,13 +196,13 @@ def run_dp(config: ImageConfig, plan: DpPlan, audit: AuditConfig) -> DpResults:
     """Train the plan's targets, audit them, and ask the accountant.
 
     Args:
-        config: Pictures, generator and helpers; its targets are replaced by the plan's.
+        config: Images, generator and helpers; its targets are replaced by the plan's.
         plan: The targets.
         audit: How they are audited.
 
     Raises:
         ValueError: Options that do not fit one another.
-        DataUnavailableError: The pictures are not on this machine and cannot be fetched.
+        DataUnavailableError: The images are not on this machine and cannot be fetched.
     """
     whole = replace(config, targets=plan.targets())
     pools = image_pools(whole)
@@ -217,11 +217,11 @@ def promises(targets: Sequence[ImageTarget], examples: int) -> pd.DataFrame:
 
     Args:
         targets: Of a plan.
-        examples: Pictures that each is trained on.
+        examples: Images that each is trained on.
 
     Returns:
         Columns target, noise (in units of the clipping norm), delta, epsilon (adding or removing one
-        picture) and epsilon_replacement (replacing one: what the audits' games are about), nats.
+        image) and epsilon_replacement (replacing one: what the audits' games are about), nats.
     """
     rows = []
     for target in targets:

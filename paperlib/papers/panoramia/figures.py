@@ -1,4 +1,4 @@
-"""Pictures of PANORAMIA's tests: precision, bounds and guesses over recall, and bounds over sizes."""
+"""Images of PANORAMIA's tests: precision, bounds and guesses over recall, and bounds over sizes."""
 
 from collections.abc import Mapping
 

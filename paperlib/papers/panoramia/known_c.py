@@ -11,7 +11,7 @@ from paperlib.audits.candidates import CandidateScores
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.game import sizes_for
 from paperlib.audits.panoramia.pools import Pool, Pools
-from paperlib.audits.panoramia.run import JudgedTarget, audit_pools
+from paperlib.audits.panoramia.run import TargetScores, audit_pools
 from paperlib.bounds import audit_one_run, audit_output_set, audit_ranks
 from paperlib.core import FloatArray, MembershipScores
 
@@ -24,13 +24,13 @@ class IdentifierGame:
 
     Attributes:
         games: Repetitions.
-        tries: Trainings of the best setting.
+        restarts: Trainings of the best setting.
         confidence: Of each bound.
         seed: Of the first game.
     """
 
     games: int = 5
-    tries: int = 5
+    restarts: int = 5
     confidence: float = 0.95
     seed: int = 0
 
@@ -45,7 +45,7 @@ class IdentifierGame:
         return AuditConfig(
             **sizes,
             attacks=(BoostedTrees(rounds=30, leaves=4, smallest_leaf=5, learning_rate=0.2),),
-            tries=self.tries,
+            restarts=self.restarts,
             repeats=self.games,
             confidence=self.confidence,
             seed=self.seed,
@@ -104,13 +104,13 @@ def bounds_side_by_side(scores: CandidateScores, game: IdentifierGame, attack: s
     return pd.DataFrame(rows, columns=["bound", "uses", "epsilon", "null"])
 
 
-def output_set_epsilon(judged: JudgedTarget, confidence: float, seed: int = 0) -> float:
+def output_set_epsilon(judged: TargetScores, confidence: float, seed: int = 0) -> float:
     """Bound of the best region of an attack's scores, chosen on one half and judged on the other, c = 0."""
     scores = MembershipScores(judged.attack[judged.membership], judged.attack[~judged.membership])
     return audit_output_set(*scores.split(seed=seed), confidence=confidence).epsilon
 
 
-def _mean(games: tuple[JudgedTarget, ...], bound: Any) -> float:
+def _mean(games: tuple[TargetScores, ...], bound: Any) -> float:
     return float(np.mean([bound(one) for one in games]))
 
 

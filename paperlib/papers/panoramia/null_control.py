@@ -60,7 +60,7 @@ class NullControl:
             validation=2 * (self.members // 10),
             test=int(0.95 * self.members),
             attacks=(BoostedTrees(leaves=4, learning_rate=0.15, rounds=30, smallest_leaf=10),),
-            tries=1,
+            restarts=1,
             repeats=1,
             confidence=self.confidence,
         )

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.game import Flags
-from paperlib.audits.panoramia.run import Audits, JudgedTarget
+from paperlib.audits.panoramia.run import Audits, TargetScores
 from paperlib.bounds import fit_output_set, one_run_epsilon, ratio_scores
 from paperlib.core import FloatArray, MembershipScores, check_confidence
 
@@ -54,7 +54,7 @@ def output_set_bounds(audits: Audits) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _ways(judged: JudgedTarget, searches: tuple[str, ...], confidence: float) -> Iterator[dict[str, Any]]:
+def _ways(judged: TargetScores, searches: tuple[str, ...], confidence: float) -> Iterator[dict[str, Any]]:
     first, second = _cut(judged, _HALF)
     for way, guess in CHOSEN_FOR.items():
         found = [
@@ -104,7 +104,7 @@ def simulated_bounds(*, games: int = 5, examples: int = 840, seed: int = 0) -> p
 
     Args:
         games: Draws of each.
-        examples: Judged, as the test part.
+        examples: GameScores, as the test part.
         seed: Of the first draw.
 
     Returns:
@@ -116,7 +116,7 @@ def simulated_bounds(*, games: int = 5, examples: int = 840, seed: int = 0) -> p
             rng = np.random.default_rng(game)
             flags = rng.random(examples) < 0.5
             scores = rng.normal(size=examples), attack(rng, flags)
-            drawn.append(JudgedTarget(name, "panoramia", game, *scores, flags))
+            drawn.append(TargetScores(name, "panoramia", game, *scores, flags))
     table = pd.DataFrame({"target": [one.target for one in drawn], "null": False})
     return output_set_bounds(Audits(table, tuple(drawn), AuditConfig(train=2, validation=2, test=examples)))
 
@@ -165,7 +165,7 @@ def set_bound(
     return float(one_run_epsilon(int(judged[guesses].sum()), int(guesses.sum()), confidence=1 - level))
 
 
-def by_ratio(selection: JudgedTarget, judged: JudgedTarget) -> JudgedTarget:
+def by_ratio(selection: TargetScores, judged: TargetScores) -> TargetScores:
     """The judged examples with each score replaced by the log-ratio that the selection estimates for it."""
     found = {
         name: ratio_scores(_of(getattr(selection, name), selection.membership), getattr(judged, name))
@@ -178,7 +178,7 @@ def _of(scores: FloatArray, membership: Flags) -> MembershipScores:
     return MembershipScores(scores[membership], scores[~membership])
 
 
-def _cut(judged: JudgedTarget, share: float) -> tuple[JudgedTarget, JudgedTarget]:
+def _cut(judged: TargetScores, share: float) -> tuple[TargetScores, TargetScores]:
     """The first examples, and the rest; they are in random order."""
     at = int(share * judged.membership.size)
     first, second = (

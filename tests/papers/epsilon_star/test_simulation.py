@@ -88,7 +88,7 @@ def test_gamma_table_has_every_cell():
         ({"repeats": 1}, "repeats"),
     ],
 )
-def test_settings_without_a_picture_are_refused(change, message):
+def test_settings_without_a_image_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         GammaConfig(**change)
 

@@ -6,16 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.attacks.learned.images import PictureStack
+from paperlib.attacks.learned.images import ImageStack
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.image_models import ImageHelper
 from paperlib.audits.panoramia.pools import Pool, Pools
-from paperlib.audits.panoramia.run import Audits, JudgedTarget
+from paperlib.audits.panoramia.run import Audits, TargetScores
 from paperlib.generators.image_quality import FakeFilter
 from paperlib.generators.images import FlowConfig
 from paperlib.papers.panoramia import dp_tables as tables
 from paperlib.papers.panoramia.dp import DpPlan, DpResults, promises, run_dp
-from paperlib.papers.panoramia.images.data import PictureSplit
+from paperlib.papers.panoramia.images.data import ImageSplit
 from paperlib.papers.panoramia.images.pools import ImageConfig
 from paperlib.report.printed import target_ids
 from paperlib.training import TrainingConfig, epsilon_of
@@ -88,11 +88,11 @@ def made(leaks=None, gaps=None, null=0.0, plan=PLAN):
         for target in targets:
             attack = noise + membership * (1.0 + leaks.get(target.name, 0.0))
             judged.append(
-                JudgedTarget(target.name, "panoramia", seed, noise + membership, attack, membership)
+                TargetScores(target.name, "panoramia", seed, noise + membership, attack, membership)
             )
             real = noise + membership * leaks.get(target.name, 0.0)
             judged += [
-                JudgedTarget(target.name, audit, seed, np.empty(0), real, membership)
+                TargetScores(target.name, audit, seed, np.empty(0), real, membership)
                 for audit in ("rm_rn", "o1")
             ]
     found = pd.DataFrame([one.row(search, 0.95) for one in judged for search in config.searches])
@@ -193,22 +193,22 @@ def test_tables_stand_beside_the_papers_numbers(results):
     assert "by 25.0 from above (10 for" in leaky
 
 
-def test_few_pictures_go_all_the_way(tmp_path, monkeypatch):
+def test_few_images_go_all_the_way(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     small = {"epochs": 1, "width": 4}
     plan = replace(PLAN, epsilons=(2.0,), dp_epochs=1, dp_batch=120, epochs=2, epochs_again=1)
     config = ImageConfig(
-        split=PictureSplit(generator=60, members=60, nonmembers=60, others=60),
+        split=ImageSplit(generator=60, members=60, nonmembers=60, others=60),
         generator=FlowConfig(width=16, blocks=1, steps=10, sampler_steps=3, levels=5),
         fakes=FakeFilter(threshold=1.0),
         generated=60,
-        helper_pictures=40,
+        helper_images=40,
         labeler=ImageHelper(name="labeler", data="real", **small),
         helpers=(ImageHelper(name="synthetic", data="synthetic", **small),),
         targets=plan.targets(),
     )
     audit = AuditConfig(
-        train=20, validation=20, test=20, attacks=(PictureStack(loss_steps=10),), repeats=1, tries=1
+        train=20, validation=20, test=20, attacks=(ImageStack(loss_steps=10),), repeats=1, restarts=1
     )
     results = run_dp(config, plan, audit)
     assert results.counts == (120, 60)

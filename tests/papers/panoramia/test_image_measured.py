@@ -1,4 +1,4 @@
-"""Runs on pictures that are kept with the book."""
+"""Runs on images that are kept with the book."""
 
 from pathlib import Path
 

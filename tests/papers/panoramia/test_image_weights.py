@@ -43,7 +43,7 @@ def test_all_layers_but_the_last_come_from_the_file(published):
     assert module(grey).shape == (2, 7)
 
 
-def test_pictures_arrive_in_the_size_and_colours_of_the_weights(published):
+def test_images_arrive_in_the_size_and_colours_of_the_weights(published):
     module = pretrained_classifier(MODEL, 2, weights=read_weights(str(published)))
     seen = []
     module.model.register_forward_pre_hook(lambda _, given: seen.append(given[0]))

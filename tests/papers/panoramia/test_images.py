@@ -1,4 +1,4 @@
-"""Pools of pictures, on few digits and small networks."""
+"""Pools of images, on few digits and small networks."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.attacks.learned.images import PictureStack
+from paperlib.attacks.learned.images import ImageStack
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.image_models import ImageHelper
 from paperlib.generators.image_quality import FakeFilter
@@ -21,11 +21,11 @@ from paperlib.papers.panoramia.images import (
 from paperlib.papers.panoramia.images import (
     tables as image_tables,
 )
-from paperlib.papers.panoramia.images.data import PARTS, PictureSplit, noisy_labels, split_pictures
+from paperlib.papers.panoramia.images.data import PARTS, ImageSplit, noisy_labels, split_images
 from paperlib.papers.panoramia.images.models import ImageTarget
 from paperlib.papers.panoramia.images.pools import (
     ImageConfig,
-    generated_pictures,
+    generated_images,
     image_pools,
     load_split,
 )
@@ -35,11 +35,11 @@ from paperlib.report.printed import target_ids
 
 SMALL = {"epochs": 1, "width": 4}
 CONFIG = ImageConfig(
-    split=PictureSplit(generator=90, members=80, nonmembers=80, others=80),
+    split=ImageSplit(generator=90, members=80, nonmembers=80, others=80),
     generator=FlowConfig(width=16, blocks=1, steps=20, sampler_steps=3, levels=5),
     fakes=FakeFilter(epochs=1, width=2, threshold=0.95),
     generated=80,
-    helper_pictures=60,
+    helper_images=60,
     labeler=ImageHelper(name="labeler", data="real", **SMALL),
     helpers=(
         ImageHelper(name="synthetic", data="synthetic", **SMALL),
@@ -76,10 +76,10 @@ def test_targets_are_read_from_words():
 
 
 def test_parts_are_disjoint_and_half_of_the_drawn_labels_differ():
-    pictures = split_pictures(PictureSplit(side=None, levels=256, label_noise=0.5))
-    rows = np.concatenate([pictures.parts[part].x for part in PARTS]).reshape(5000, -1)
+    images = split_images(ImageSplit(side=None, levels=256, label_noise=0.5))
+    rows = np.concatenate([images.parts[part].x for part in PARTS]).reshape(5000, -1)
     assert len(np.unique(rows, axis=0)) == 5000
-    for part in pictures.parts.values():
+    for part in images.parts.values():
         assert 0.4 < (part.y != part.true).mean() < 0.5
     attributes = noisy_labels(np.zeros((500, 4), dtype=np.int64), 1.0, 4, np.random.default_rng(0))
     assert 0.4 < attributes.mean() < 0.6
@@ -88,8 +88,8 @@ def test_parts_are_disjoint_and_half_of_the_drawn_labels_differ():
 @pytest.mark.parametrize(
     ("action", "words"),
     [
-        (lambda: PictureSplit(label_noise=2.0), "label_noise: expected a share"),
-        (lambda: split_pictures(PictureSplit(members=4000)), "members: mnist5k has 5000 pictures, and 7800"),
+        (lambda: ImageSplit(label_noise=2.0), "label_noise: expected a share"),
+        (lambda: split_images(ImageSplit(members=4000)), "members: mnist5k has 5000 images, and 7800"),
         (lambda: replace(CONFIG, targets=()), "targets: expected at least one"),
         (lambda: replace(CONFIG, targets=CONFIG.targets[:1] * 2), "targets: expected different names"),
         (lambda: replace(CONFIG, labels="guess"), "labels"),
@@ -98,7 +98,7 @@ def test_parts_are_disjoint_and_half_of_the_drawn_labels_differ():
             "helpers: real is the labeler itself",
         ),
         (lambda: replace(CONFIG, generator=FlowConfig()), "generator: expected levels 5"),
-        (lambda: replace(CONFIG, split=PictureSplit(others=0)), "split: expected others above 0"),
+        (lambda: replace(CONFIG, split=ImageSplit(others=0)), "split: expected others above 0"),
         (lambda: ImageTarget(name="x", epochs=0), "epochs: expected 1 or more"),
         (lambda: ImageTarget(name="x", epochs=1, dp_epsilon=0.0), "dp_epsilon: expected a finite number"),
     ],
@@ -150,9 +150,9 @@ def test_other_targets_train_no_generator_and_no_helper_anew(pools, monkeypatch)
 
 def test_a_labeler_may_name_the_classes(cache):
     config = replace(CONFIG, labels="labeler")
-    pictures = load_split(config)
-    made = generated_pictures(config, pictures)
-    asked = generated_pictures(CONFIG, pictures)
+    images = load_split(config)
+    made = generated_images(config, images)
+    asked = generated_images(CONFIG, images)
     np.testing.assert_array_equal(made.audit.x, asked.audit.x)
     assert (made.audit.true != asked.audit.true).any()
 
@@ -181,12 +181,12 @@ def test_dp_targets_keep_their_epsilon(cache, monkeypatch):
 
 
 def test_every_verdict_names_a_target_of_the_list(pools):
-    stack = PictureStack(loss_steps=20)
-    audit = AuditConfig(train=40, validation=20, test=50, attacks=(stack,), repeats=1, tries=1)
+    stack = ImageStack(loss_steps=20)
+    audit = AuditConfig(train=40, validation=20, test=50, attacks=(stack,), repeats=1, restarts=1)
     results = image_tables.run_images(pools, audit)
     helpers = image_tables.table_two(pools, audit)
     sizes = image_tables.training_sizes(pools, audit, [20, 40], target="mlp-8 E30")
-    made = generated_pictures(CONFIG, load_split(CONFIG))
+    made = generated_images(CONFIG, load_split(CONFIG))
     found = verdicts(
         Evidence(results, helpers, sizes, results.forms["helpers"].over_test_size([25, 50]), made.quality)
     )
@@ -206,7 +206,7 @@ def test_what_exceeds_real_nonmembers_is_held_against_the_deviations(monkeypatch
         ("below", "panoramia"): (0.2, 0.0), ("below", "rm_rn"): (0.9, 0.0),
         ("null", "panoramia"): (0.3, 0.0),
     }  # fmt: skip
-    config = SimpleNamespace(tries=5, validation=200)
+    config = SimpleNamespace(restarts=5, validation=200)
     results = SimpleNamespace(
         forms={"helpers": SimpleNamespace(config=config)},
         trained=["far", "near", "below"],

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from paperlib.audits.panoramia.config import AuditConfig
-from paperlib.audits.panoramia.run import Audits, JudgedTarget
+from paperlib.audits.panoramia.run import Audits, TargetScores
 from paperlib.papers.panoramia import output_sets as output_set
 from paperlib.papers.panoramia.output_sets import (
     CHOSEN_FOR,
@@ -23,7 +23,7 @@ from tests.validity.coverage import assert_rate_at_most
 def judged(seed, attack, m=800):
     rng = np.random.default_rng(seed)
     membership = rng.random(m) < 0.5
-    return JudgedTarget("one", "panoramia", seed, rng.normal(size=m), attack(rng, membership), membership)
+    return TargetScores("one", "panoramia", seed, rng.normal(size=m), attack(rng, membership), membership)
 
 
 def audits_of(*games):

@@ -38,7 +38,7 @@ TINY = TextConfig(
     batch_size=16,
     learning_rate=5e-3,
 )
-AUDIT = text_audit(150, tokens=8, repeats=1, tries=1)
+AUDIT = text_audit(150, tokens=8, repeats=1, restarts=1)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -153,16 +153,16 @@ def test_verdicts_cover_the_text_targets_and_follow_the_numbers(pools, results):
 
 
 def test_the_null_is_shown_with_one_try_and_with_all(pools):
-    quick = replace(AUDIT, attacks=(replace(AUDIT.attacks[1], epochs=1),), tries=2)
-    found = tables.null_by_tries(tables.run_text(pools, quick))
-    assert list(found["tries"]) == [1, 2] * 2
+    quick = replace(AUDIT, attacks=(replace(AUDIT.attacks[1], epochs=1),), restarts=2)
+    found = tables.null_by_restarts(tables.run_text(pools, quick))
+    assert list(found["restarts"]) == [1, 2] * 2
     assert set(found["form"]) == {"helpers", "paper"}
     assert set(found["target"]) == {"null, 6 epochs"}
-    assert "Best of 2 moves" in tables.what_tries_did(found)
+    assert "Best of 2 moves" in tables.restarts_in_words(found)
     moved = found.assign(eps_tilde=[0.0, 0.4, 0.0, 0.0], sd=0.1)
-    assert "null, 6 epochs (helpers form) from 0.00 to 0.40, by more" in tables.what_tries_did(moved)
-    assert "no null target" in tables.what_tries_did(moved.assign(sd=0.5))
-    assert "trained 1 time;" in tables.what_tries_did(found[found["tries"] == 1])
+    assert "null, 6 epochs (helpers form) from 0.00 to 0.40, by more" in tables.restarts_in_words(moved)
+    assert "no null target" in tables.restarts_in_words(moved.assign(sd=0.5))
+    assert "trained 1 time;" in tables.restarts_in_words(found[found["restarts"] == 1])
 
 
 def test_fewer_helpers_make_other_pools(pools):

@@ -1,4 +1,4 @@
-"""Pictures of PANORAMIA's tests: who is in which part, and the labels that targets are trained on."""
+"""Images of PANORAMIA's tests: who is in which part, and the labels that targets are trained on."""
 
 from dataclasses import dataclass
 
@@ -6,24 +6,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.data.images.images import Pixels, posterise, shrink
-from paperlib.data.images.sets import load_pictures
+from paperlib.data.images.sets import load_images
 
 PARTS = ("generator", "members", "nonmembers", "others")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PictureSplit:
-    """Which pictures, and how many go where.
+class ImageSplit:
+    """Which images, and how many go where.
 
     Attributes:
-        dataset: A name of ``paperlib.data.images.sets.PICTURES``.
-        side: Pixels along a side after averaging squares; None keeps the pictures' own.
+        dataset: A name of ``paperlib.data.images.sets.IMAGE_SETS``.
+        side: Pixels along a side after averaging squares; None keeps the images' own.
         levels: Grey values per channel, 2 to 256.
-        generator: Pictures of D_G, which the generator is trained on.
-        members: Pictures of D_in.
-        nonmembers: Real pictures that no target sees.
-        others: Pictures in the place of the members where a null target is trained; 0 where there is none.
-        label_noise: Share of all pictures, real and generated, whose class is drawn anew, in [0, 1].
+        generator: Images of D_G, which the generator is trained on.
+        members: Images of D_in.
+        nonmembers: Real images that no target sees.
+        others: Images in the place of the members where a null target is trained; 0 where there is none.
+        label_noise: Share of all images, real and generated, whose class is drawn anew, in [0, 1].
         seed: Of the parts and the labels.
     """
 
@@ -47,7 +47,7 @@ class PictureSplit:
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Pictures, their true labels, and the labels given to models.
+    """Images, their true labels, and the labels given to models.
 
     Attributes:
         x: uint8, shape (n, channels, side, side).
@@ -64,11 +64,11 @@ class Labelled:
 
 
 @dataclass(frozen=True, eq=False)
-class Pictures:
+class Images:
     """The parts of a data set.
 
     Attributes:
-        parts: "generator", "members", "nonmembers" and "others" to their pictures.
+        parts: "generator", "members", "nonmembers" and "others" to their images.
         outputs: Classes, or attributes.
         name: Of the data set.
         source: Of the data set.
@@ -83,32 +83,32 @@ class Pictures:
 
     @property
     def multi_label(self) -> bool:
-        """Whether each picture has several labels."""
+        """Whether each image has several labels."""
         return self.parts["members"].y.ndim == 2
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of a picture: channels, side, side."""
+        """Of an image: channels, side, side."""
         return self.parts["members"].x.shape[1:]
 
 
-def split_pictures(split: PictureSplit) -> Pictures:
-    """Load pictures, and deal them out at random; training and test part of the data set are one pool.
+def split_images(split: ImageSplit) -> Images:
+    """Load images, and deal them out at random; training and test part of the data set are one pool.
 
     Raises:
-        ValueError: An unknown data set, or fewer pictures than asked for.
+        ValueError: An unknown data set, or fewer images than asked for.
         DataUnavailableError: Its files are not on this machine and cannot be fetched.
 
-    >>> pictures = split_pictures(PictureSplit(generator=10, members=8, nonmembers=6, others=4))
-    >>> [len(pictures.parts[part]) for part in PARTS], pictures.shape
+    >>> images = split_images(ImageSplit(generator=10, members=8, nonmembers=6, others=4))
+    >>> [len(images.parts[part]) for part in PARTS], images.shape
     ([10, 8, 6, 4], (1, 7, 7))
     """
-    loaded = load_pictures(split.dataset)
+    loaded = load_images(split.dataset)
     x, y = np.concatenate([loaded.train_x, loaded.test_x]), np.concatenate([loaded.train_y, loaded.test_y])
     sizes = [getattr(split, part) for part in PARTS]
     if sum(sizes) > len(x):
         raise ValueError(
-            f"members: {split.dataset} has {len(x)} pictures, and {sum(sizes)} were asked for "
+            f"members: {split.dataset} has {len(x)} images, and {sum(sizes)} were asked for "
             f"({', '.join(f'{part} {size}' for part, size in zip(PARTS, sizes, strict=True))})"
         )
     rng = np.random.default_rng(split.seed)
@@ -118,7 +118,7 @@ def split_pictures(split: PictureSplit) -> Pictures:
         pixels = x[chosen] if split.side is None else shrink(x[chosen], split.side)
         given = noisy_labels(y[chosen], split.label_noise, loaded.outputs, rng)
         parts[part] = Labelled(posterise(pixels, split.levels), y[chosen], given)
-    return Pictures(parts, loaded.outputs, loaded.name, loaded.source, dict(loaded.sha256s))
+    return Images(parts, loaded.outputs, loaded.name, loaded.source, dict(loaded.sha256s))
 
 
 def noisy_labels(

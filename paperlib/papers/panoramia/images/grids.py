@@ -1,4 +1,4 @@
-"""Pictures as they are: a grid of them, one row per kind."""
+"""Images as they are: a grid of them, one row per kind."""
 
 from collections.abc import Mapping
 
@@ -8,34 +8,34 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 
-def picture_grid(rows: Mapping[str, NDArray[np.uint8]], *, columns: int = 12) -> Figure:
-    """Pictures side by side, enlarged without smoothing.
+def image_grid(rows: Mapping[str, NDArray[np.uint8]], *, columns: int = 12) -> Figure:
+    """Images side by side, enlarged without smoothing.
 
     Args:
-        rows: Name of each row to its pictures, uint8, shape (n, 1 or 3, side, side); the first are shown.
-        columns: Pictures in a row, at most.
+        rows: Name of each row to its images, uint8, shape (n, 1 or 3, side, side); the first are shown.
+        columns: Images in a row, at most.
 
     Raises:
-        ValueError: No row, or pictures of another form.
+        ValueError: No row, or images of another form.
     """
     if not rows:
         raise ValueError("rows: expected at least one, got none")
     fig, all_axes = plt.subplots(
         len(rows), 1, figsize=(0.66 * columns, 0.86 * len(rows)), layout="constrained", squeeze=False
     )
-    for axes, (name, pictures) in zip(all_axes[:, 0], rows.items(), strict=True):
-        if pictures.ndim != 4 or pictures.shape[1] not in (1, 3) or not len(pictures):
-            raise ValueError(f"{name}: expected pictures (n, 1 or 3, side, side), got {pictures.shape}")
-        axes.imshow(_strip(pictures[:columns]), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+    for axes, (name, images) in zip(all_axes[:, 0], rows.items(), strict=True):
+        if images.ndim != 4 or images.shape[1] not in (1, 3) or not len(images):
+            raise ValueError(f"{name}: expected images (n, 1 or 3, side, side), got {images.shape}")
+        axes.imshow(_strip(images[:columns]), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
         axes.set(xticks=[], yticks=[])
         axes.set_title(name, loc="left", fontsize="small", pad=3)
         axes.spines[:].set_visible(False)
     return fig
 
 
-def _strip(pictures: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Pictures in one row with a white gap between them, shape (side, width, 1 or 3)."""
-    gap = max(1, pictures.shape[-1] // 7)
-    padded = np.pad(pictures, ((0, 0), (0, 0), (0, 0), (0, gap)), constant_values=255)
+def _strip(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Images in one row with a white gap between them, shape (side, width, 1 or 3)."""
+    gap = max(1, images.shape[-1] // 7)
+    padded = np.pad(images, ((0, 0), (0, 0), (0, 0), (0, gap)), constant_values=255)
     strip = np.concatenate(list(padded), axis=2)[:, :, :-gap]
     return np.moveaxis(strip, 0, 2)

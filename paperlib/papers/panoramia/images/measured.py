@@ -1,4 +1,4 @@
-"""A run on other pictures, made once and kept with the book: its table, sample grid and finding."""
+"""A run on other images, made once and kept with the book: its table, sample grid and finding."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ _SHOWN = {
 
 @dataclass(frozen=True, eq=False)
 class MeasuredRun:
-    """A run of the page on pictures that was made before.
+    """A run of the page on images that was made before.
 
     Attributes:
         table: Of `image_tables.whole_table`.
@@ -68,7 +68,7 @@ class MeasuredRun:
         generator, sizes = given["generator"], given["sizes"]
         return (
             f"{given['dataset']} at {given['side'] or 'their own'} pixels a side and {given['levels']} grey "
-            f"values per channel, D_G of {sizes[0]} pictures, {sizes[1]} members, {given['repeats']} games "
+            f"values per channel, D_G of {sizes[0]} images, {sizes[1]} members, {given['repeats']} games "
             f"with test parts of {given['test']}; generator: {generator['network']} of width "
             f"{generator['width']}, {generator['steps']} steps"
         )
@@ -79,7 +79,7 @@ class MeasuredRun:
         one = self.table.iloc[0]
         return (
             f"kernel distance to the members {one['kid generated']:.2f} ± {one['kid generated error']:.2f} "
-            f"of generated pictures, {one['kid nonmembers']:.2f} ± {one['kid nonmembers error']:.2f} of real "
+            f"of generated images, {one['kid nonmembers']:.2f} ± {one['kid nonmembers error']:.2f} of real "
             f"non-members; the baseline's AUC is {one[f'{_OWN}baseline auc']:.3f}, its c_lb "
             f"{one[f'{_OWN}c_lb']:.2f} of at most {one[f'{_OWN}ceiling']:.2f}"
         )
@@ -139,11 +139,11 @@ def measured_run(path: str) -> MeasuredRun | None:
 
 
 def save_grid(path: Path, rows: Mapping[str, NDArray[np.uint8]], *, columns: int = 16) -> None:
-    """Write pictures as a small PNG, pixel for pixel, a white pixel between two.
+    """Write images as a small PNG, pixel for pixel, a white pixel between two.
 
     Args:
         path: The file.
-        rows: `GRID_ROWS` to pictures, uint8, shape (n, 1 or 3, side, side); the first are taken.
+        rows: `GRID_ROWS` to images, uint8, shape (n, 1 or 3, side, side); the first are taken.
         columns: How many.
 
     Raises:
@@ -152,8 +152,8 @@ def save_grid(path: Path, rows: Mapping[str, NDArray[np.uint8]], *, columns: int
     if tuple(rows) != GRID_ROWS:
         raise ValueError(f"rows: expected {', '.join(GRID_ROWS)}, got {', '.join(rows)}")
     strips = []
-    for pictures in rows.values():
-        framed = np.pad(pictures[:columns], ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=255)
+    for images in rows.values():
+        framed = np.pad(images[:columns], ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=255)
         strips.append(
             np.concatenate(list(np.broadcast_to(framed, (len(framed), 3, *framed.shape[2:]))), axis=2)
         )
@@ -171,4 +171,4 @@ def grid_figure(run: MeasuredRun) -> tuple[Figure, str]:
     axes.set_xticks([])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    return fig, f"Rows of small pictures of {run.parameters['dataset']}: {', '.join(GRID_ROWS)}."
+    return fig, f"Rows of small images of {run.parameters['dataset']}: {', '.join(GRID_ROWS)}."

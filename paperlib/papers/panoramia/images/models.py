@@ -1,4 +1,4 @@
-"""Targets, helpers and the labeler of the tests on pictures, and what they say of pictures."""
+"""Targets, helpers and the labeler of the tests on images, and what they say of images."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,12 +13,12 @@ from paperlib.models.images import (
     ImageArchitecture,
     as_input,
     build_image_model,
-    picture_logits,
-    picture_losses,
+    image_logits,
+    image_losses,
 )
-from paperlib.papers.panoramia.images.data import Labelled, Pictures
+from paperlib.papers.panoramia.images.data import Images, Labelled
 from paperlib.training import TrainingConfig, fit_dp, noise_for
-from paperlib.training.images import PictureTraining, fit_pictures, pictures_per_second
+from paperlib.training.images import ImageTraining, fit_images, images_per_second
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,11 +30,11 @@ class ImageTarget:
         architecture: A name of ``paperlib.models.images.ARCHITECTURES``.
         epochs: Passes over its training data.
         width: Of "mlp", "cnn" and "cnn4".
-        null: Train it on other pictures in the place of the members: an audit must find nothing.
+        null: Train it on other images in the place of the members: an audit must find nothing.
         dp_epsilon: Train it with DP-SGD at this epsilon; None trains without.
         dp_delta: Of DP-SGD.
         clip_norm: Of DP-SGD.
-        batch_size: Pictures in a batch.
+        batch_size: Images in a batch.
         learning_rate: Above 0.
         optimizer: "adam" or "sgd".
         weight_decay: 0 or more; not with DP-SGD.
@@ -92,7 +92,7 @@ class ImageTarget:
 
 
 def run_target(
-    target: ImageTarget, epochs: Sequence[int], pictures: Pictures, asked: Mapping[str, Labelled]
+    target: ImageTarget, epochs: Sequence[int], images: Images, asked: Mapping[str, Labelled]
 ) -> dict[str, NDArray[Any]]:
     """Train a target on D_G and the members, and ask it after some epochs.
 
@@ -101,26 +101,26 @@ def run_target(
     Args:
         target: Whose epochs do not matter here.
         epochs: When it is asked.
-        pictures: The real pictures.
+        images: The real images.
         asked: What it is asked about.
 
     Returns:
         "EPOCHS/KIND" to its answers, and "EPOCHS/metric/NAME" to train_metric and test_metric (accuracy),
         train_loss and test_loss (nats), and parameters (their number).
     """
-    parts = [pictures.parts["generator"], pictures.parts["others" if target.null else "members"]]
+    parts = [images.parts["generator"], images.parts["others" if target.null else "members"]]
     x, y = (np.concatenate([getattr(part, name) for part in parts]) for name in ("x", "y"))
     if target.dp_epsilon is not None and y.ndim > 1:
-        raise ValueError("dp_epsilon: expected None for pictures with several labels")
-    modules = _trained_dp(target, x, y, pictures.outputs, epochs[-1])
+        raise ValueError("dp_epsilon: expected None for images with several labels")
+    modules = _trained_dp(target, x, y, images.outputs, epochs[-1])
     if modules is None:
-        modules = _trained(target, x, y, pictures.outputs, epochs)
+        modules = _trained(target, x, y, images.outputs, epochs)
     found: dict[str, NDArray[Any]] = {}
     for epoch, module in modules.items():
         found |= {
             f"{epoch}/{kind}": answers(module, part.x, part.y) for kind, part in asked.items() if len(part)
         }
-        metrics = _metrics(module, Labelled(x, y, y), pictures.parts["nonmembers"])
+        metrics = _metrics(module, Labelled(x, y, y), images.parts["nonmembers"])
         metrics["parameters"] = sum(values.numel() for values in module.parameters())
         found |= {f"{epoch}/metric/{name}": np.array(value) for name, value in metrics.items()}
     return found
@@ -133,27 +133,27 @@ def _metrics(module: nn.Module, trained_on: Labelled, held_out: Labelled) -> dic
         if not len(part):
             found |= {f"{name}_metric": np.nan, f"{name}_loss": np.nan}
             continue
-        logits = picture_logits(module, part.x)
+        logits = image_logits(module, part.x)
         guess = (logits > 0).long() if part.y.ndim == 2 else logits.argmax(dim=1)
         found[f"{name}_metric"] = float((guess.numpy() == part.y).mean())
-        found[f"{name}_loss"] = float(picture_losses(logits, part.y).mean())
+        found[f"{name}_loss"] = float(image_losses(logits, part.y).mean())
     return found
 
 
-def training_speed(target: ImageTarget, pictures: Pictures, *, epochs: int = 1) -> dict[str, float]:
-    """Pictures per second of training a target as it is trained here, and in a plain DataLoader loop.
+def training_speed(target: ImageTarget, images: Images, *, epochs: int = 1) -> dict[str, float]:
+    """Images per second of training a target as it is trained here, and in a plain DataLoader loop.
 
     Args:
         target: What is trained, from fresh parameters; nothing is kept.
-        pictures: Its data: D_G and the members.
+        images: Its data: D_G and the members.
         epochs: How many are timed.
 
     Returns:
         "here" and "dataloader".
     """
-    parts = [pictures.parts["generator"], pictures.parts["members"]]
+    parts = [images.parts["generator"], images.parts["members"]]
     x, y = (np.concatenate([getattr(part, name) for part in parts]) for name in ("x", "y"))
-    return pictures_per_second(_built(target, x, pictures.outputs), x, y, config=_training(target, epochs))
+    return images_per_second(_built(target, x, images.outputs), x, y, config=_training(target, epochs))
 
 
 def _built(target: ImageTarget, x: NDArray[np.uint8], outputs: int) -> nn.Module:
@@ -175,11 +175,11 @@ def _trained(
     target: ImageTarget, x: NDArray[np.uint8], y: NDArray[np.int64], outputs: int, epochs: Sequence[int]
 ) -> dict[int, nn.Module]:
     config = _training(target, max(epochs))
-    return fit_pictures(_built(target, x, outputs), x, y, config=config, snapshots=epochs).snapshots
+    return fit_images(_built(target, x, outputs), x, y, config=config, snapshots=epochs).snapshots
 
 
-def _training(target: ImageTarget, epochs: int) -> PictureTraining:
-    return PictureTraining(
+def _training(target: ImageTarget, epochs: int) -> ImageTraining:
+    return ImageTraining(
         epochs=epochs,
         batch_size=target.batch_size,
         optimizer=target.optimizer,
@@ -205,10 +205,10 @@ def _trained_dp(
     return {epochs: fitted.module}
 
 
-def private_training(target: ImageTarget, pictures: Pictures) -> TrainingConfig | None:
+def private_training(target: ImageTarget, images: Images) -> TrainingConfig | None:
     """How a target with DP is trained, with the least noise that keeps the epsilon asked for; else None."""
     names = ("generator", "others" if target.null else "members")
-    return _private(target, sum(len(pictures.parts[name]) for name in names), target.epochs)
+    return _private(target, sum(len(images.parts[name]) for name in names), target.epochs)
 
 
 def _private(target: ImageTarget, examples: int, epochs: int) -> TrainingConfig | None:

@@ -1,4 +1,4 @@
-"""PANORAMIA on pictures: the pools of members, generated and other real pictures.
+"""PANORAMIA on images: the pools of members, generated and other real images.
 
 Every stage is kept on disk by its own configuration: other targets do not train the generator anew, and other
 attacks train nothing anew.
@@ -20,13 +20,13 @@ from paperlib.core import FloatArray, check_choice
 from paperlib.generators.image_quality import FakeFilter, kernel_distance
 from paperlib.generators.images import FlowConfig
 from paperlib.io import code_tag
-from paperlib.models.images import picture_features
+from paperlib.models.images import image_features
 from paperlib.papers.panoramia.images.data import (
+    Images,
+    ImageSplit,
     Labelled,
-    Pictures,
-    PictureSplit,
     noisy_labels,
-    split_pictures,
+    split_images,
 )
 from paperlib.papers.panoramia.images.models import ImageTarget, private_training, run_target
 from paperlib.report import used_data
@@ -36,30 +36,30 @@ KINDS = ("members", "generated", "nonmembers")
 
 @dataclass(frozen=True, kw_only=True)
 class ImageConfig:
-    """What pools of pictures are made of.
+    """What pools of images are made of.
 
     Attributes:
-        split: The pictures, and how many go where.
+        split: The images, and how many go where.
         generator: How the generator is made.
         fakes: The filter that drops obvious fakes.
-        generated: Pictures of D_out, which nothing has seen before the audit.
-        helper_pictures: Generated pictures that the synthetic helper is trained on.
-        labels: Of generated pictures: "class", the one the generator was asked for, or "labeler", what a
-            classifier trained on D_G says. Pictures with several labels need the labeler.
+        generated: Images of D_out, which nothing has seen before the audit.
+        helper_images: Generated images that the synthetic helper is trained on.
+        labels: Of generated images: "class", the one the generator was asked for, or "labeler", what a
+            classifier trained on D_G says. Images with several labels need the labeler.
         labeler: The classifier trained on D_G with true labels; it labels, and its features measure quality.
         helpers: Helper models.
         targets: Target models.
-        seed: Of the generator's draws and of the labels of generated pictures.
+        seed: Of the generator's draws and of the labels of generated images.
 
     >>> ImageConfig(targets=(ImageTarget(name="cnn 5", epochs=5),)).generated
     1200
     """
 
-    split: PictureSplit = field(default_factory=PictureSplit)
+    split: ImageSplit = field(default_factory=ImageSplit)
     generator: FlowConfig = field(default_factory=lambda: FlowConfig(levels=5))
     fakes: FakeFilter = field(default_factory=FakeFilter)
     generated: int = 1200
-    helper_pictures: int = 2400
+    helper_images: int = 2400
     labels: str = "class"
     labeler: ImageHelper = field(default_factory=lambda: ImageHelper(name="labeler", data="real", seed=2))
     helpers: tuple[ImageHelper, ...] = field(
@@ -83,7 +83,7 @@ class ImageConfig:
         if self.labels == "labeler" and not self.split.label_noise and same:
             raise ValueError(
                 f"helpers: {same[0]} is the labeler itself (same data, labels, settings and seed); it agrees "
-                "with all labels of generated pictures, which tells them from real ones; give it another seed"
+                "with all labels of generated images, which tells them from real ones; give it another seed"
             )
         if self.generator.levels != self.split.levels:
             raise ValueError(
@@ -91,7 +91,7 @@ class ImageConfig:
             )
         if any(target.null for target in self.targets) and not self.split.others:
             raise ValueError("split: expected others above 0, which the null target is trained on, got 0")
-        for name in ("generated", "helper_pictures"):
+        for name in ("generated", "helper_images"):
             if getattr(self, name) < 2:
                 raise ValueError(f"{name}: expected 2 or more, got {getattr(self, name)}")
 
@@ -114,25 +114,25 @@ class Generated:
 
 
 def image_pools(config: ImageConfig) -> Pools:
-    """Train what has to be trained, and ask every model about every picture.
+    """Train what has to be trained, and ask every model about every image.
 
     Raises:
-        ValueError: Options that do not fit one another, or too few pictures.
-        DataUnavailableError: The pictures are not on this machine and cannot be fetched.
+        ValueError: Options that do not fit one another, or too few images.
+        DataUnavailableError: The images are not on this machine and cannot be fetched.
     """
-    pictures = load_split(config)
+    images = load_split(config)
 
     def build() -> Pools:
-        made = generated_pictures(config, pictures)
+        made = generated_images(config, images)
         sets = {
-            "members": pictures.parts["members"],
+            "members": images.parts["members"],
             "generated": made.audit,
-            "nonmembers": pictures.parts["nonmembers"],
+            "nonmembers": images.parts["nonmembers"],
         }
         helpers = {
-            helper.name: _helper_answers(config, helper, pictures, made, sets) for helper in config.helpers
+            helper.name: _helper_answers(config, helper, images, made, sets) for helper in config.helpers
         }
-        targets, rows = _target_answers(config, pictures, sets)
+        targets, rows = _target_answers(config, images, sets)
         pools = {
             kind: Pool(
                 sets[kind].x,
@@ -142,9 +142,7 @@ def image_pools(config: ImageConfig) -> Pools:
             for kind in KINDS
             if len(sets[kind])
         }
-        warnings = copies(
-            made.audit.x, pictures.parts["generator"].x, pictures.parts["nonmembers"].x
-        ).warnings
+        warnings = copies(made.audit.x, images.parts["generator"].x, images.parts["nonmembers"].x).warnings
         return Pools(
             pools["members"], pools["generated"], pools.get("nonmembers"), pd.DataFrame(rows), warnings
         )
@@ -152,33 +150,31 @@ def image_pools(config: ImageConfig) -> Pools:
     key = {
         "images": _without_models(config),
         "targets": config.targets,
-        "private": [private_training(target, pictures) for target in config.targets],
+        "private": [private_training(target, images) for target in config.targets],
         "helpers": [helper.about() for helper in config.helpers],
-        "data": pictures.sha256s,
+        "data": images.sha256s,
     }
     return cached_pools(key, build, code=__name__)
 
 
-def load_split(config: ImageConfig) -> Pictures:
-    """The real pictures, dealt out; noted as used data."""
-    pictures = split_pictures(config.split)
-    if config.labels == "class" and pictures.multi_label:
-        raise ValueError(
-            f"labels: expected 'labeler' for {pictures.name}, whose pictures have several labels"
-        )
-    used_data(pictures.name, np.concatenate([part.x for part in pictures.parts.values()]))
-    return pictures
+def load_split(config: ImageConfig) -> Images:
+    """The real images, dealt out; noted as used data."""
+    images = split_images(config.split)
+    if config.labels == "class" and images.multi_label:
+        raise ValueError(f"labels: expected 'labeler' for {images.name}, whose images have several labels")
+    used_data(images.name, np.concatenate([part.x for part in images.parts.values()]))
+    return images
 
 
-def generated_pictures(config: ImageConfig, pictures: Pictures) -> Generated:
-    """Train the generator on D_G, draw pictures, drop obvious fakes, and label the rest."""
+def generated_images(config: ImageConfig, images: Images) -> Generated:
+    """Train the generator on D_G, draw images, drop obvious fakes, and label the rest."""
     key = {
-        "stage": "generated pictures",
+        "stage": "generated images",
         "config": _without_models(config),
-        "data": pictures.sha256s,
+        "data": images.sha256s,
         "code": code_tag(__name__),
     }
-    arrays = pools_cache().get(key, lambda: _generate(config, pictures))
+    arrays = pools_cache().get(key, lambda: _generate(config, images))
     parts = {
         name: Labelled(*(arrays[f"{name}/{field}"] for field in ("x", "true", "y")))
         for name in ("audit", "helper")
@@ -187,22 +183,22 @@ def generated_pictures(config: ImageConfig, pictures: Pictures) -> Generated:
     return Generated(parts["audit"], parts["helper"], quality, arrays["losses"])
 
 
-def _generate(config: ImageConfig, pictures: Pictures) -> dict[str, NDArray[Any]]:
-    real = pictures.parts["generator"]
-    classes = 1 if pictures.multi_label else pictures.outputs
-    known = np.zeros(len(real), dtype=np.int64) if pictures.multi_label else real.true
+def _generate(config: ImageConfig, images: Images) -> dict[str, NDArray[Any]]:
+    real = images.parts["generator"]
+    classes = 1 if images.multi_label else images.outputs
+    known = np.zeros(len(real), dtype=np.int64) if images.multi_label else real.true
     flow = config.generator.fit(real.x, known, classes=classes)
     seeds = np.random.SeedSequence(config.seed).generate_state(4)
     drawn, _ = flow.sample(len(real), int(seeds[0]))
     fakes = config.fakes.fit(real.x, drawn, seed=int(seeds[1]) % 2**31)
-    wanted = config.generated + config.helper_pictures
+    wanted = config.generated + config.helper_images
     x, true, share = _kept(flow, fakes, wanted, int(seeds[2]))
-    labeler = train_helper(config.labeler, real.x, real.true, pictures.outputs)
+    labeler = train_helper(config.labeler, real.x, real.true, images.outputs)
     if config.labels == "labeler":
-        true = labeler.labels(x, multi_label=pictures.multi_label)
+        true = labeler.labels(x, multi_label=images.multi_label)
     rng = np.random.default_rng(int(seeds[3]))
-    y = noisy_labels(true, config.split.label_noise, pictures.outputs, rng)
-    quality = {"kept": share, **_quality(labeler.module, pictures, x[: config.generated])}
+    y = noisy_labels(true, config.split.label_noise, images.outputs, rng)
+    quality = {"kept": share, **_quality(labeler.module, images, x[: config.generated])}
     arrays: dict[str, NDArray[Any]] = {"losses": np.array(flow.losses)}
     for name, rows in (("audit", slice(config.generated)), ("helper", slice(config.generated, None))):
         arrays |= {f"{name}/x": x[rows], f"{name}/true": true[rows], f"{name}/y": y[rows]}
@@ -213,7 +209,7 @@ def _generate(config: ImageConfig, pictures: Pictures) -> dict[str, NDArray[Any]
 def _kept(
     flow: Any, fakes: Any, wanted: int, seed: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], float]:
-    """As many pictures as wanted that pass the filter, and the share that does.
+    """As many images as wanted that pass the filter, and the share that does.
 
     After the first draw no more are drawn than are likely to be missing: drawing is slow.
     """
@@ -227,20 +223,20 @@ def _kept(
         ys.append(y[keeps])
         if drawn > 20 * wanted:
             raise ValueError(
-                f"fakes: the filter keeps only {have / drawn:.1%} of the pictures; raise its threshold, or "
+                f"fakes: the filter keeps only {have / drawn:.1%} of the images; raise its threshold, or "
                 "train the generator longer"
             )
     return np.concatenate(xs)[:wanted], np.concatenate(ys)[:wanted], have / drawn
 
 
-def _quality(module: Any, pictures: Pictures, generated: NDArray[np.uint8]) -> dict[str, float]:
-    """Kernel distance to the members of generated pictures, and of other real ones, on labeler features."""
-    members = picture_features(module, pictures.parts["members"].x).numpy()
+def _quality(module: Any, images: Images, generated: NDArray[np.uint8]) -> dict[str, float]:
+    """Kernel distance to the members of generated images, and of other real ones, on labeler features."""
+    members = image_features(module, images.parts["members"].x).numpy()
     found = {}
-    for name, x in (("generated", generated), ("nonmembers", pictures.parts["nonmembers"].x)):
+    for name, x in (("generated", generated), ("nonmembers", images.parts["nonmembers"].x)):
         if len(x) < 2:
             continue
-        value, error = kernel_distance(members, picture_features(module, x).numpy())
+        value, error = kernel_distance(members, image_features(module, x).numpy())
         found |= {f"kid {name}": value, f"kid {name} error": error}
     return found
 
@@ -248,21 +244,21 @@ def _quality(module: Any, pictures: Pictures, generated: NDArray[np.uint8]) -> d
 def _helper_answers(
     config: ImageConfig,
     helper: ImageHelper,
-    pictures: Pictures,
+    images: Images,
     made: Generated,
     sets: Mapping[str, Labelled],
 ) -> dict[str, FloatArray]:
-    data = made.helper if helper.data == "synthetic" else pictures.parts["generator"]
+    data = made.helper if helper.data == "synthetic" else images.parts["generator"]
 
     def compute() -> dict[str, FloatArray]:
-        module = train_helper(helper, data.x, data.y, pictures.outputs).module
+        module = train_helper(helper, data.x, data.y, images.outputs).module
         return {kind: answers(module, part.x, part.y) for kind, part in sets.items() if len(part)}
 
-    return pools_cache().get(_model_key(config, pictures, "helper", helper.about()), compute)
+    return pools_cache().get(_model_key(config, images, "helper", helper.about()), compute)
 
 
 def _target_answers(
-    config: ImageConfig, pictures: Pictures, sets: Mapping[str, Labelled]
+    config: ImageConfig, images: Images, sets: Mapping[str, Labelled]
 ) -> tuple[dict[str, dict[str, FloatArray]], list[dict[str, Any]]]:
     """Targets that differ in epochs alone are one run, looked at on its way."""
     found: dict[str, dict[str, FloatArray]] = {}
@@ -272,9 +268,9 @@ def _target_answers(
         epochs = tuple(sorted({target.epochs for target in targets}))
 
         def compute(run: ImageTarget = run, epochs: tuple[int, ...] = epochs) -> dict[str, NDArray[Any]]:
-            return run_target(run, epochs, pictures, sets)
+            return run_target(run, epochs, images, sets)
 
-        key = _model_key(config, pictures, "target", run, epochs, private_training(run, pictures))
+        key = _model_key(config, images, "target", run, epochs, private_training(run, images))
         arrays = pools_cache().get(key, compute)
         for target in targets:
             prefix = f"{target.epochs}/"
@@ -290,19 +286,19 @@ def _target_answers(
     return {name: found[name] for name in order}, [rows[name] for name in order]
 
 
-def _model_key(config: ImageConfig, pictures: Pictures, stage: str, *model: Any) -> dict[str, Any]:
-    """A model's answers depend on the pictures asked about, so on the generator too."""
+def _model_key(config: ImageConfig, images: Images, stage: str, *model: Any) -> dict[str, Any]:
+    """A model's answers depend on the images asked about, so on the generator too."""
     return {
         "stage": stage,
         "model": model,
         "config": _without_models(config),
-        "data": pictures.sha256s,
+        "data": images.sha256s,
         "code": code_tag(__name__),
     }
 
 
 def _without_models(config: ImageConfig) -> dict[str, Any]:
-    """What pictures depend on: everything but targets and helpers."""
+    """What images depend on: everything but targets and helpers."""
     rest = {field.name: getattr(config, field.name) for field in fields(config)}
     del rest["targets"], rest["helpers"]
     return rest | {"labeler": config.labeler.about()}

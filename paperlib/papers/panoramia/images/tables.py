@@ -1,4 +1,4 @@
-"""The tables and verdicts of PANORAMIA on pictures: Tables 1, 2, 3 and 5, Figures 2 to 15."""
+"""The tables and verdicts of PANORAMIA on images: Tables 1, 2, 3 and 5, Figures 2 to 15."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -114,7 +114,7 @@ def table_one(pools: Pools) -> pd.DataFrame:
 
 
 def table_three(results: FormResults) -> pd.DataFrame:
-    """Our targets, then the paper's models of pictures without DP; see `results.table_three`."""
+    """Our targets, then the paper's models of images without DP; see `results.table_three`."""
     return all_bounds(results, models="base_model != 'GPT-2' and base_model != 'ResNet18'")
 
 
@@ -146,7 +146,7 @@ def above_real(results: FormResults) -> str:
     if within:
         said += (
             f"For {', '.join(within)} that is within what games differ by (±), where attacks are the best of "
-            f"{config.tries} on {config.validation} examples. "
+            f"{config.restarts} on {config.validation} examples. "
         )
     if null > NEAR_ZERO:
         said += f"A part of it is no leakage: the null target has {null:.2f}. "
@@ -166,7 +166,7 @@ def above_real(results: FormResults) -> str:
         )
     if easier:
         said += (
-            "The game with generated pictures is the easier one: AUC of the target's loss against generated "
+            "The game with generated images is the easier one: AUC of the target's loss against generated "
             f"and against real non-members: {'; '.join(easier)}."
         )
     return said.strip()
@@ -180,7 +180,7 @@ def _with_deviation(results: FormResults, name: str) -> tuple[tuple[float, float
 
 
 def loss_aucs(pools: Pools, target: str) -> dict[str, float]:
-    """AUC of a target's loss for members against each other kind of picture."""
+    """AUC of a target's loss for members against each other kind of image."""
     members, *others = pools.by_kind().items()
     own = members[1].targets[target][:, 0]
     return {
@@ -221,7 +221,7 @@ def helpers_left_out(by_helper: pd.DataFrame) -> str:
     """Which helpers of the paper's Table 5 a run has not trained, and what they need, in words."""
     left = [name for name in HELPERS if name not in set(by_helper["helper"])]
     if not left:
-        return "Every helper of the paper's Table 5 on pictures is here."
+        return "Every helper of the paper's Table 5 on images is here."
     printed = printed_helpers()
     said = ", ".join(f"{name} (the paper's c_lb: {printed[name]:.2f})" for name in left)
     return (
@@ -257,7 +257,7 @@ def model_sizes(results: FormResults) -> pd.DataFrame:
 
 
 def loss_groups(pools: Pools, names: Sequence[str]) -> dict[str, dict[str, FloatArray]]:
-    """Target to kind of picture to losses (Figure 13)."""
+    """Target to kind of image to losses (Figure 13)."""
     kinds = {"members": "real members", "nonmembers": "real non-members", "generated": "generated"}
     return {
         name: {kinds[kind]: pool.targets[name][:, 0] for kind, pool in pools.by_kind().items()}
@@ -269,8 +269,8 @@ def quality_table(quality: Mapping[str, float], results: FormResults) -> pd.Data
     """How good the generator is, in a few numbers: what, value."""
     first = results.one(results.trained[0])
     rows = {
-        "share of generated pictures that the filter keeps": quality["kept"],
-        "kernel distance to the members, generated pictures": quality["kid generated"],
+        "share of generated images that the filter keeps": quality["kept"],
+        "kernel distance to the members, generated images": quality["kid generated"],
         "its standard error": quality["kid generated error"],
         "kernel distance to the members, real non-members": quality["kid nonmembers"],
         "its standard error (non-members)": quality["kid nonmembers error"],
@@ -287,7 +287,7 @@ def whole_table(results: FormResults, quality: Mapping[str, float]) -> pd.DataFr
     Returns:
         The target's settings, accuracy (share) and loss (nats) on the training part and on real non-members;
         of each audit means over games of bounds, AUCs and ceiling, and the deviation (sd), in nats; and, the
-        same in every row, how the generated pictures compare (``kept``, ``kid ...``).
+        same in every row, how the generated images compare (``kept``, ``kid ...``).
     """
     found = results.summary[results.summary["search"] == results.search]
     columns = {"c_lb": "c_lb", "c_plus_eps_lb": "c+eps_lb", "value": "value", "value_sd": "sd",

@@ -1,4 +1,4 @@
-"""What the paper's tables and figures on pictures must show, judged on a run."""
+"""What the paper's tables and figures on images must show, judged on a run."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -86,7 +86,7 @@ def _table_two(evidence: Evidence) -> dict[str, Any]:
 
 def _table_five(evidence: Evidence) -> dict[str, Any]:
     holds, ours, note = _order_of_helpers(evidence)
-    return {"target": "table-05", "holds": holds, "ours": ours, "note": f"Pictures. {note}"}
+    return {"target": "table-05", "holds": holds, "ours": ours, "note": f"Images. {note}"}
 
 
 def _table_three(evidence: Evidence) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _table_three(evidence: Evidence) -> dict[str, Any]:
         "target": "table-03",
         "holds": not wrong,
         "ours": ours,
-        "note": f"Pictures. {said}Null target: at most {null:.2f} in either form. {above_real(results)}",
+        "note": f"Images. {said}Null target: at most {null:.2f} in either form. {above_real(results)}",
     }
 
 
@@ -124,7 +124,7 @@ def _size_verdict(target: str, name: str, means: pd.Series) -> dict[str, Any]:
         "ours": f"{name}: " + ", ".join(f"{value:.2f} at {size}" for size, value in means.items()),
         "note": ""
         if holds
-        else "With this few pictures the bound has not flattened, or games differ more than sizes.",
+        else "With this few images the bound has not flattened, or games differ more than sizes.",
     }
 
 
@@ -135,7 +135,7 @@ def _figure_three(evidence: Evidence) -> dict[str, Any]:
 
 
 def _figure_ten(evidence: Evidence) -> dict[str, Any]:
-    return {**_figure_three(evidence), "target": "figure-10", "note": "Pictures."}
+    return {**_figure_three(evidence), "target": "figure-10", "note": "Images."}
 
 
 def _figure_four(evidence: Evidence) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def _figure_four(evidence: Evidence) -> dict[str, Any]:
 
 def _figure_six(evidence: Evidence) -> dict[str, Any]:
     found = grows_with_test(evidence.test_sizes, series(evidence.results)[-1])
-    return {"target": "figure-06", **found, "note": "Pictures, parts (a) and (b)."}
+    return {"target": "figure-06", **found, "note": "Images, parts (a) and (b)."}
 
 
 def _figure_seven(evidence: Evidence) -> dict[str, Any]:

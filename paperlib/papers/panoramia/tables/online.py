@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from paperlib.attacks.learned import Views
+from paperlib.attacks.learned import AttackInputs
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.game import GameSplit
 from paperlib.audits.panoramia.pools import Pool, Pools, part_key, pools_cache
@@ -99,7 +99,7 @@ class _Recorder:
     def __init__(self) -> None:
         self.rows: list[IntArray] = []
 
-    def scores(self, views: Views) -> FloatArray:
+    def scores(self, views: AttackInputs) -> FloatArray:
         self.rows.append(views.examples)
         return np.zeros(len(views))
 
@@ -113,7 +113,7 @@ def shown_rows(members: int, generated: int, audit: AuditConfig, seed: int) -> t
         audit: Sizes of the parts.
         seed: Of the game.
     """
-    rows = tuple(Views(np.arange(count) + start, np.empty((count, 0)))
+    rows = tuple(AttackInputs(np.arange(count) + start, np.empty((count, 0)))
                  for count, start in ((members, 0), (generated, members)))  # fmt: skip
     views = {"row": (rows[0], rows[1])}
     game = GameSplit(views, train=audit.train, validation=audit.validation, test=audit.test, seed=seed)

@@ -162,10 +162,10 @@ def tabular_audit(size: str, seed: int = 0, **changes: Any) -> AuditConfig:
     small = BoostedTrees(leaves=8, learning_rate=0.08, rounds=60, smallest_leaf=10)
     stumps = BoostedTrees(leaves=3, learning_rate=0.15, rounds=60, smallest_leaf=10)
     found = AuditConfig(
-        train=400, validation=160, test=840, attacks=(small, stumps), tries=5, repeats=3, seed=seed
+        train=400, validation=160, test=840, attacks=(small, stumps), restarts=5, repeats=3, seed=seed
     )
     if size == "smoke":
-        found = replace(found, train=160, validation=60, test=260, attacks=(stumps,), tries=1, repeats=1)
+        found = replace(found, train=160, validation=60, test=260, attacks=(stumps,), restarts=1, repeats=1)
     if size == "paper":
         grid = tuple(
             BoostedTrees(leaves=leaves, learning_rate=rate, rounds=300)
@@ -173,7 +173,7 @@ def tabular_audit(size: str, seed: int = 0, **changes: Any) -> AuditConfig:
             for rate in (0.05, 0.2)
         )
         found = AuditConfig(
-            train=8000, validation=2000, test=15_000, attacks=grid, tries=5, repeats=5, seed=seed
+            train=8000, validation=2000, test=15_000, attacks=grid, restarts=5, repeats=5, seed=seed
         )
     return replace(found, **changes)
 

@@ -277,7 +277,7 @@ def _figure_ten(results: TabularResults, form: str) -> dict[str, Any]:
         if kind == form
     ]
     found = precise_at_low_recall(pd.concat(curves, ignore_index=True), name)
-    note = "Tables only; the other panels are in the notebooks on pictures and text."
+    note = "Tables only; the other panels are in the notebooks on images and text."
     return {"target": "panoramia-figure-10", **found, "note": note}
 
 

@@ -49,7 +49,7 @@ def table_five(pools: Pools, audit: AuditConfig) -> pd.DataFrame:
     Returns:
         Columns helper ("none", "synthetic", "real 1" on D_G, "all"), c_lb, sd (over games), auc, paper.
     """
-    found = baseline_by_helper(with_helpers(pools, ("synthetic", "real 1")), replace(audit, tries=1))
+    found = baseline_by_helper(with_helpers(pools, ("synthetic", "real 1")), replace(audit, restarts=1))
     found = found[found["search"] == audit.searches[0]]
     groups = found.groupby("helper", sort=False)
     table = groups[["c_lb", "auc"]].mean()
@@ -108,54 +108,54 @@ def what_helped(steps: pd.DataFrame, null: Sequence[str]) -> str:
 
 
 def _quick(audit: AuditConfig, form: str) -> AuditConfig:
-    return replace(audit, attacks=audit.attacks[:1], tries=1, form=form)
+    return replace(audit, attacks=audit.attacks[:1], restarts=1, form=form)
 
 
-def null_by_tries(results: FormResults) -> pd.DataFrame:
-    """The null targets' bounds with attacks and baseline trained once, and with the best of all tries.
+def null_by_restarts(results: FormResults) -> pd.DataFrame:
+    """The null targets' bounds with attacks and baseline trained once, and with the best of all restarts.
 
     Returns:
-        One row per form, null target and number of tries, by the first search, means over games: form,
-        target, tries, c_lb, c_plus_eps_lb, eps_tilde, sd (of eps_tilde).
+        One row per form, null target and number of restarts, by the first search, means over games: form,
+        target, restarts, c_lb, c_plus_eps_lb, eps_tilde, sd (of eps_tilde).
     """
     rows = []
     chosen = with_helpers(results.pools, standing_helpers(results.pools))
     for form, audits in results.forms.items():
-        for tries in dict.fromkeys((1, audits.config.tries)):
+        for restarts in dict.fromkeys((1, audits.config.restarts)):
             played = audits
-            if tries != audits.config.tries:
-                once = replace(audits.config, tries=tries)
+            if restarts != audits.config.restarts:
+                once = replace(audits.config, restarts=restarts)
                 played = audit_pools(chosen, once, targets=results.null, audits=["panoramia"])
             summary = played.summary()
             for target in results.null:
                 one = mean_row(summary, target=target, audit="panoramia", search=results.search)
                 bounds = {name: one[name] for name in ("c_lb", "c_plus_eps_lb")}
                 found = {"eps_tilde": one["value"], "sd": one["value_sd"]}
-                rows.append({"form": form, "target": target, "tries": tries, **bounds, **found})
+                rows.append({"form": form, "target": target, "restarts": restarts, **bounds, **found})
     return pd.DataFrame(rows).sort_values(["form", "target"], kind="stable", ignore_index=True)
 
 
-def what_tries_did(table: pd.DataFrame) -> str:
-    """The table of `null_by_tries` in a sentence: whether more tries move the null.
+def restarts_in_words(table: pd.DataFrame) -> str:
+    """The table of `null_by_restarts` in a sentence: whether more restarts move the null.
 
     They do if by more than what counts as 0 and than the standard deviation over games.
 
-    >>> once = {"form": "paper", "target": "null", "tries": 1, "eps_tilde": 0.1, "sd": 0.1}
-    >>> what_tries_did(pd.DataFrame([once, once | {"tries": 5, "eps_tilde": 0.4, "sd": 0.2}]))
+    >>> once = {"form": "paper", "target": "null", "restarts": 1, "eps_tilde": 0.1, "sd": 0.1}
+    >>> restarts_in_words(pd.DataFrame([once, once | {"restarts": 5, "eps_tilde": 0.4, "sd": 0.2}]))
     'Best of 5 moves null (paper form) from 0.10 to 0.40, by more than 0.1 and than games differ.'
     """
-    least, most = table["tries"].min(), table["tries"].max()
+    least, most = table["restarts"].min(), table["restarts"].max()
     if least == most:
         return f"Attacks were trained {most} time{'s' if most > 1 else ''}; there is nothing to compare."
     said = []
     for (form, target), rows in table.groupby(["form", "target"], sort=False):
-        values = dict(zip(rows["tries"], rows["eps_tilde"], strict=True))
+        values = dict(zip(rows["restarts"], rows["eps_tilde"], strict=True))
         first, last = values[least], values[most]
         if abs(last - first) > max(NEAR_ZERO, float(rows["sd"].fillna(0.0).max())):
             said.append(f"{target} ({form} form) from {first:.2f} to {last:.2f}")
     if said:
         return f"Best of {most} moves {'; '.join(said)}, by more than {NEAR_ZERO:g} and than games differ."
-    means = table.groupby("tries")["eps_tilde"].mean()
+    means = table.groupby("restarts")["eps_tilde"].mean()
     return (
         f"Best of {most} moves no null target by more than {NEAR_ZERO:g} and than games differ: their mean "
         f"eps-tilde is {means[least]:.2f} with one training and {means[most]:.2f} with the best of {most}."
