@@ -102,7 +102,7 @@ def test_imports_inside_functions_and_relative_ones_count():
         (f"{N}.dp_models", "training/config.py"),
         (f"{N}.dp_models", "training/private/accounting.py"),
         (f"{N}.dp_models", "data/text/dialogues.py"),  # its training text
-        (f"{N}.dp_models", "experiments/language_models.py"),  # source_words
+        (f"{N}.dp_models", "papers/natural_identifiers/planted.py"),  # source_words
         (f"{N}.planted", "training/batches.py"),
         (f"{N}.planted", "models/language.py"),  # the tokenizer's training
         (f"{P}.text.bench", "training/batches.py"),

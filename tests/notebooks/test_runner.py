@@ -143,8 +143,8 @@ def test_sources_are_those_a_notebook_can_reach(tmp_path: Path) -> None:
         "report/printed_tables/targets.csv",
         "running/execute.py",
     } <= good
-    assert "experiments/own_model.py" not in good
-    assert {"experiments/own_model.py", "bounds/one_run.py", "io/scores.py"} <= model
+    assert "papers/own_model.py" not in good
+    assert {"papers/own_model.py", "bounds/one_run/audit.py", "io/scores.py"} <= model
     assert "cli.py" not in model
 
 

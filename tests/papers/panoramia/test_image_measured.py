@@ -17,7 +17,7 @@ from paperlib.papers.panoramia.images.measured import (
 )
 from paperlib.papers.panoramia.images.tables import parse_targets
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 KEPT = "book/measured/panoramia_cifar10.csv"
 NUMBERS = dict.fromkeys(
     ("kid generated", "kid generated error", "kid nonmembers", "kid nonmembers error"), 1.0
