@@ -15,6 +15,7 @@ from paperlib.papers.panoramia.text.bench import TextBench
 from paperlib.papers.panoramia.text.config import TextConfig
 from paperlib.papers.panoramia.text.data import Chunks, deal, small_tokenizer
 from paperlib.papers.panoramia.text.pools import loss_curves, text_audit, text_pools, with_helpers
+from paperlib.papers.panoramia.text.pools import text_bench as stages
 
 TINY = TextConfig(
     text="help_topics",
@@ -45,6 +46,7 @@ AUDIT = text_audit(150, tokens=8, repeats=1, restarts=1)
 def own_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        stages.cache_clear()  # what another folder keeps is not in this one
         yield
 
 
