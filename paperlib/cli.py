@@ -13,7 +13,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from paperlib.audits.scores import ScoreAudit, audit_scores
+from paperlib.audits import Audits, audit_scores
 from paperlib.core import check_confidence, check_delta, json_ready
 from paperlib.io import LoadedScores, OutputError, data_folder, file_sha256, read_scores, write_text
 from paperlib.report.audit_page import audit_report
@@ -262,10 +262,10 @@ def audit(
     facts = _facts(loaded, files)
     report = output or (None if as_json else Path(f"{file.name.partition('.')[0]}-audit.html"))
     if report is not None:
-        page = audit_report(loaded.scores, audits, title=f"Privacy audit of {file.name}", facts=facts)
+        page = audit_report(loaded.scores, tuple(audits), title=f"Privacy audit of {file.name}", facts=facts)
         write_text(report, page)
     if as_json:
-        content = {"audits": [_as_dict(item) for item in audits], "provenance": facts}
+        content = {**audits.to_dict(), "provenance": facts}
         print(json.dumps(json_ready(content), indent=1, sort_keys=True, ensure_ascii=False))
     else:
         _print_audits(loaded, audits)
@@ -288,29 +288,13 @@ def _facts(loaded: LoadedScores, files: list[Path]) -> dict[str, str]:
     }
 
 
-def _as_dict(item: ScoreAudit) -> dict[str, Any]:
-    result = item.result
-    fields = {name: getattr(item, name) for name in ("title", "kind", "purpose", "refused")}
-    if result is None:
-        return {**fields, "result": None}
-    return {**fields, "headline": result.headline, "result": result.to_dict()}
-
-
-def _print_audits(loaded: LoadedScores, audits: list[ScoreAudit]) -> None:
+def _print_audits(loaded: LoadedScores, audits: Audits) -> None:
     scores = loaded.scores
     print(
         f"{loaded.source}: {scores.member.size} members, {scores.nonmember.size} non-members ({loaded.kind})"
     )
     print(f"AUC {scores.auc():.4f}\n")
-    for item in audits:
-        print(f"{item.title} ({item.kind})")
-        if item.result is None:
-            print(f"  not possible: {item.refused}\n")
-            continue
-        print(f"  {item.result.headline}\n  {item.result.claim}")
-        for text in item.result.warnings:
-            print(f"  Warning: {text}")
-        print()
+    print(f"{audits}\n")
     print("Each number holds at its own confidence; assumptions are in the report (and in --json).")
 
 

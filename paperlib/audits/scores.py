@@ -1,11 +1,13 @@
 """Every audit that a file of membership scores allows, each with what it can and cannot say."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+import pandas as pd
 
 from paperlib.bounds import audit_clopper_pearson, audit_one_run, audit_output_set, epsilon_star
-from paperlib.core import AuditResult, MembershipScores
+from paperlib.core import AuditResult, MembershipScores, to_frame
 
 Guess = Literal["both", "members", "grid"]
 Design = Literal["randomized", "game"]
@@ -29,6 +31,73 @@ class ScoreAudit:
     result: AuditResult | None
     refused: str = ""
 
+    def __str__(self) -> str:
+        if self.result is None:
+            return f"{self.title} ({self.kind})\n  not possible: {self.refused}"
+        warnings = [f"Warning: {text}" for text in self.result.warnings]
+        return "\n  ".join(
+            [f"{self.title} ({self.kind})", self.result.headline, self.result.claim, *warnings]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field as JSON-ready values, with the headline of the result."""
+        fields = {name: getattr(self, name) for name in ("title", "kind", "purpose", "refused")}
+        if self.result is None:
+            return {**fields, "result": None}
+        return {**fields, "headline": self.result.headline, "result": self.result.to_dict()}
+
+
+@dataclass(frozen=True, eq=False)
+class Audits:
+    """All audits of one set of scores, the main one first.
+
+    Each number holds at its own confidence. The main audit was chosen before looking; no claim covers the
+    largest of several numbers chosen afterwards.
+
+    Attributes:
+        scores: The audited scores.
+        audits: One or more audits; the first one has a result.
+    """
+
+    scores: MembershipScores
+    audits: tuple[ScoreAudit, ...]
+
+    @property
+    def headline(self) -> AuditResult:
+        """Result of the main audit."""
+        result = self.audits[0].result
+        assert result is not None, "audit_scores raises where the main audit is not possible"
+        return result
+
+    def __iter__(self) -> Iterator[ScoreAudit]:
+        return iter(self.audits)
+
+    def __len__(self) -> int:
+        return len(self.audits)
+
+    def __str__(self) -> str:
+        return "\n\n".join(str(audit) for audit in self.audits)
+
+    def _repr_html_(self) -> str:
+        return self.headline._repr_html_() + self.to_frame().to_html(index=False)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per audit: audit, kind, epsilon (nats) and note (purpose, or why not possible)."""
+        return to_frame(
+            {
+                "audit": [one.title for one in self.audits],
+                "kind": [one.kind for one in self.audits],
+                "epsilon": [getattr(one.result, "epsilon", None) for one in self.audits],
+                "note": [
+                    one.purpose if one.result else f"not possible: {one.refused}" for one in self.audits
+                ],
+            }
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready values: ``audits``, a list with one entry per audit."""
+        return {"audits": [audit.to_dict() for audit in self.audits]}
+
 
 def audit_scores(
     scores: MembershipScores,
@@ -38,20 +107,21 @@ def audit_scores(
     guess: Guess = "both",
     design: Design = "randomized",
     seed: int = 0,
-) -> list[ScoreAudit]:
-    """Run every score-based audit.
+) -> Audits:
+    """Run every score-based audit of one set of scores.
 
     Each number holds at its own confidence. The first one is the answer to "how much does this
-    training leak at least?"; choosing the largest after looking would need a price of its own.
+    training leak at least?"; no claim covers the largest number, chosen after looking.
 
     Args:
         scores: Scores or losses of members and non-members of one trained model.
-        delta: Of the (epsilon, delta)-DP that the lower bounds test, in [0, 1).
-        confidence: Of every number, in (0, 1).
-        guess: Where the one-run audit guesses.
+        delta: Delta of the (epsilon, delta)-DP that the lower bounds test, in [0, 1).
+        confidence: Confidence level of every number, in (0, 1).
+        guess: Guesses of the one-run audit: "both" ends of the scores, likely "members" only, or a "grid" of
+            pairs.
         design: "randomized" if fair coins decided membership before training; "game" draws a
             fair-coin subsample.
-        seed: Of every random split.
+        seed: Seed of every random split, 0 or more.
 
     Returns:
         The audits, the main one first. Epsilon* needs losses and is left out for scores.
@@ -62,8 +132,12 @@ def audit_scores(
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> scores = MembershipScores(rng.normal(3, 1, 500), rng.normal(0, 1, 500))
-    >>> [audit.kind for audit in audit_scores(scores)]
+    >>> audits = audit_scores(scores)
+    >>> [audit.kind for audit in audits]
     ['lower bound', 'lower bound', 'baseline']
+    >>> print(audits.headline.headline)
+    ε ≥ 4.009 (δ = 0, confidence 0.95; 492 of 494 guesses right, 1000 examples)
+
     """
     main = audit_one_run(scores, delta=delta, confidence=confidence, guess=guess, design=design, seed=seed)
     audits = [
@@ -101,7 +175,7 @@ def audit_scores(
             lambda: audit_clopper_pearson(scores.oriented(), delta=delta, confidence=confidence, seed=seed),
         )
     )
-    return audits
+    return Audits(scores, tuple(audits))
 
 
 def _tried(title: str, kind: str, purpose: str, audit: Callable[[], AuditResult]) -> ScoreAudit:

@@ -21,8 +21,8 @@ def precision_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
     """Precision of the positive guesses over recall, one panel per target (Figure 3 of the paper).
 
     Args:
-        curves: As `Audits.curves`: target, seed, test, recall, guesses, precision. Several seeds give one
-            line each.
+        curves: As `TargetAudits.curves`: target, seed, test, recall, guesses, precision. Several seeds give
+            one line each.
 
     Returns:
         The figure, and its description in words.
@@ -38,7 +38,7 @@ def bounds_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
     """Lower bounds on c and on c + epsilon over recall, with the ceiling of a perfect attack (Figure 4).
 
     Args:
-        curves: As `Audits.curves`: target, seed, test, recall, guesses, bound, ceiling.
+        curves: As `TargetAudits.curves`: target, seed, test, recall, guesses, bound, ceiling.
 
     Returns:
         The figure, and its description in words.

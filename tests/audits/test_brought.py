@@ -49,11 +49,11 @@ LEARNING = Learning(hidden=(8,))
 def test_a_table_and_a_target_are_enough():
     members = table()
     brought = quick(bring_table(members, label="label", epochs=2, learning=LEARNING))
-    found = audit_model(knows(members), brought, games=1, restarts=1)
+    found = audit_model(knows(members), brought, repetitions=1, restarts=1)
     assert found.result.epsilon_tilde > 0.3
     assert NO_NULL in found.result.assumptions
     assert found.real is None
-    nothing = audit_model(knows(members, certain=False), brought, games=1, restarts=1)
+    nothing = audit_model(knows(members, certain=False), brought, repetitions=1, restarts=1)
     assert nothing.result.epsilon_tilde == 0
 
 
@@ -81,19 +81,19 @@ def test_your_own_generated_rows_are_halved_between_helper_and_audit():
     assert len(brought.members[0]) == 600
     assert len(brought.generated[0]) == 300
     assert list(brought.helpers) == ["synthetic"]
-    found = audit_model(knows(table()), quick(brought), games=1, restarts=1)
+    found = audit_model(knows(table()), quick(brought), repetitions=1, restarts=1)
     assert found.real.epsilon > 0.3
 
 
 def test_a_known_c_gives_a_lower_bound_and_needs_no_null():
     brought = quick(bring_table(table(), generated=table(seed=7)))
-    found = audit_model(knows(table()), brought, known_c=0.0, games=1, restarts=1)
+    found = audit_model(knows(table()), brought, known_c=0.0, repetitions=1, restarts=1)
     assert found.result.epsilon == found.result.c_plus_epsilon_lb > 0.3
     assert NO_NULL not in found.result.assumptions
 
 
 def test_without_a_label_the_result_says_that_the_baseline_may_be_weak():
-    found = audit_model(knows(table()), quick(bring_table(table())), games=1, restarts=1)
+    found = audit_model(knows(table()), quick(bring_table(table())), repetitions=1, restarts=1)
     assert any("without a label" in text for text in found.result.warnings)
 
 
@@ -107,7 +107,7 @@ def test_a_generator_that_copies_warns_in_the_result():
             return self.rows.sample(n, replace=True, random_state=seed).reset_index(drop=True)
 
     brought = quick(bring_table(table(), label="label", generator=Copier(), epochs=1, learning=LEARNING))
-    found = audit_model(knows(table()), brought, games=1, restarts=1)
+    found = audit_model(knows(table()), brought, repetitions=1, restarts=1)
     assert any("memorises" in text for text in found.result.warnings)
 
 
@@ -164,7 +164,7 @@ def test_documents_and_a_target_are_enough():
     assert len(texts) == len(tokens)
     joined = " ".join(documents)
     found = audit_model(
-        of_text(lambda batch: [-4.0 * (text in joined) for text in batch]), brought, games=1, restarts=1
+        of_text(lambda batch: [-4.0 * (text in joined) for text in batch]), brought, repetitions=1, restarts=1
     )
     assert found.result.c_plus_epsilon_lb > 1
 
@@ -182,7 +182,7 @@ def test_models_beside_the_members_may_be_none():
         examples=lambda rows: rows,
         attacks=QUICK,
     )
-    found = audit_model(lambda rows: rng.normal(size=len(rows)), brought, games=1, restarts=1)
+    found = audit_model(lambda rows: rng.normal(size=len(rows)), brought, repetitions=1, restarts=1)
     assert found.result.epsilon_tilde < 0.5
 
 
@@ -210,7 +210,7 @@ def test_images_and_a_target_are_enough():
     brought = bring_images(images, labels, SMALL_PICTURES)
     assert len(brought.members[0]) == len(brought.generated[0]) == 96
     assert list(brought.helpers) == ["synthetic", "real"]
-    found = audit_model(target, brought, games=1, restarts=1)
+    found = audit_model(target, brought, repetitions=1, restarts=1)
     assert found.result.c_plus_epsilon_lb > 1
 
 

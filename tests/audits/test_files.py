@@ -128,7 +128,7 @@ def test_the_page_holds_the_number_its_sentence_and_both_curves(tmp_path):
         attacks=(BoostedTrees(rounds=20, smallest_leaf=10),),
     )  # fmt: skip
     audit = audit_model(
-        lambda x: rng.normal(size=300) - 3 * np.isin(x[:, 0], members), brought, games=1, restarts=1
+        lambda x: rng.normal(size=300) - 3 * np.isin(x[:, 0], members), brought, repetitions=1, restarts=1
     )
     write_report(str(tmp_path / "page.html"), audit, {"Input": json.dumps("made up")})
     page = (tmp_path / "page.html").read_text()

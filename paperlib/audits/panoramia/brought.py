@@ -79,7 +79,7 @@ class PanoramiaAudit:
     Attributes:
         result: PANORAMIA's result of the first game, with claim, assumptions and warnings.
         real: With real non-members, the lower bound of the same attack on them; else None.
-        games: Every game's numbers, as `Audits.table`: how much they vary; the claim is the first game's.
+        games: Numbers of every game, as `TargetAudits.table`; the claim is the first game's.
         scores: Of the attack in the first game.
         config: How it was done.
     """
@@ -89,6 +89,12 @@ class PanoramiaAudit:
     games: pd.DataFrame
     scores: MembershipScores
     config: AuditConfig
+
+    def __str__(self) -> str:
+        return str(self.result)
+
+    def _repr_html_(self) -> str:
+        return self.result._repr_html_()
 
 
 def audit_model(
@@ -100,7 +106,7 @@ def audit_model(
     delta: float = 0.0,
     gamma: float = 0.0,
     confidence: float = 0.95,
-    games: int = 3,
+    repetitions: int = 3,
     restarts: int = 5,
     seed: int = 0,
 ) -> PanoramiaAudit:
@@ -111,16 +117,16 @@ def audit_model(
         those of the test.
 
     Args:
-        target: From a batch to losses.
-        brought: Members, generated points, helpers.
-        known_c: c of the generator where it is known, as 0 for identifiers.
-        search: "anytime" or "union".
-        delta: Of (epsilon, delta)-DP.
-        gamma: Closeness may fail on a set of this probability.
-        confidence: Of the claim, in (0, 1).
-        games: Repetitions with other splits, to show how much the numbers vary.
-        restarts: Trainings of the best attack, of which the best is kept.
-        seed: Of the first game.
+        target: Function from a batch to losses.
+        brought: Members, generated points and helpers.
+        known_c: c of the generator in nats, 0 or more, where it is known; 0 for identifiers.
+        search: Search over recall levels, "anytime" or "union".
+        delta: Delta of the (epsilon, delta)-DP that is tested, in [0, 1).
+        gamma: Probability of a set on which the closeness of the generator may fail, in [0, 1).
+        confidence: Confidence level of the claim, in (0, 1).
+        repetitions: Games with different splits, 1 or more; they show how much the numbers vary.
+        restarts: Trainings of the best attack, 1 or more, of which the best is kept.
+        seed: Seed of the first game, 0 or more.
 
     Raises:
         ValueError: Too few members, losses that are not one finite number each, or a number out of range.
@@ -132,7 +138,7 @@ def audit_model(
         attacks=brought.attacks,
         searches=(search,),
         restarts=restarts,
-        repeats=games,
+        repeats=repetitions,
         confidence=confidence,
         seed=seed,
     )

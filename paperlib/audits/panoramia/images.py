@@ -1,13 +1,14 @@
 """Your images: what a classifier was trained on, a generator for them, and helpers for their classes."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paperlib.attacks.learned.images import ImageStack
-from paperlib.audits.panoramia.brought import AuditData, Model
+from paperlib.audits.panoramia.brought import AuditData, Model, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.image_models import ImageHelper, train_helper
 from paperlib.audits.panoramia.memorization import copies
 from paperlib.core import FloatArray
@@ -38,6 +39,87 @@ class ImageDefaults:
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:
             raise ValueError(f"share: expected a number in (0, 1), got {self.share}")
+
+
+def audit_images(
+    target: Callable[[NDArray[np.uint8], NDArray[np.int64]], ArrayLike],
+    images: ArrayLike,
+    labels: ArrayLike,
+    *,
+    generated: tuple[ArrayLike, ArrayLike] | None = None,
+    nonmembers: tuple[ArrayLike, ArrayLike] | None = None,
+    settings: ImageDefaults | None = None,
+    known_c: float | None = None,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    repetitions: int = 3,
+    restarts: int = 5,
+    seed: int = 0,
+) -> PanoramiaAudit:
+    """Measure with PANORAMIA how much a classifier leaks about its training images.
+
+    Non-members are generated, as `bring_images` describes; no model is trained like the target again.
+
+    Guarantee:
+        That of `audit_panoramia`, for the first game. Attacks are trained and chosen on other members than
+        those of the test.
+
+    Args:
+        target: Function from images (n, channels, side, side) and labels (n,) to one loss per image, shape
+            (n,), lower where the model knows the image.
+        images: Images the target was trained on, uint8, shape (n, channels, side, side), n of 30 or more.
+        labels: Class numbers the target was trained on, 0 or more, shape (n,).
+        generated: Images and labels of a generator that saw none of ``images``; None trains a rectified flow
+            on 40 % of them.
+        nonmembers: Real images and labels the target was not trained on, for a comparison.
+        settings: Generator, helpers and attack; None takes the defaults. ``seed`` is used in place of theirs.
+        known_c: c of the generator in nats, 0 or more, where it is known; None where it is not.
+        delta: Delta of the (epsilon, delta)-DP that is tested, in [0, 1).
+        confidence: Confidence level of the claim, in (0, 1).
+        repetitions: Games with different splits, 1 or more; the claim is the first game's.
+        restarts: Trainings of the best attack, 1 or more, of which the best on validation data is kept.
+        seed: Seed of the splits, the generator and the attacks, 0 or more.
+
+    Returns:
+        The result of the first game with its claim, and the numbers of all games.
+
+    Raises:
+        ValueError: Images, labels or losses that cannot be audited, or a number out of range.
+
+    Source:
+        PANORAMIA, Algorithm 1 (arXiv:2402.09477).
+
+    >>> rng = np.random.default_rng(0)
+    >>> images, labels = rng.integers(0, 256, (400, 1, 4, 4), dtype=np.uint8), np.arange(400) % 2
+    >>> known = {image.tobytes() for image in images}
+    >>> def losses(shown, classes):  # a model that memorised its training images
+    ...     return [0.0 if image.tobytes() in known else 2.0 for image in shown]
+    >>> small = ImageDefaults(
+    ...     generator=FlowConfig(width=16, blocks=1, steps=20, sampler_steps=2),
+    ...     helper=ImageHelper(name="helper", data="real", architecture="mlp", width=8, epochs=1),
+    ...     attack=ImageStack(architecture="mlp", width=8, epochs=1, looks=1, loss_steps=20),
+    ... )
+    >>> audit = audit_images(losses, images, labels, settings=small, repetitions=1, restarts=1)
+    >>> print(audit.result.headline)
+    ε~ = 3... (a measurement; c ≥ 0.000, c + ε ≥ 3...; δ = 0, confidence 0.95)
+    """
+    brought = bring_images(
+        images,
+        labels,
+        replace(settings or ImageDefaults(), seed=seed),
+        generated=generated,
+        nonmembers=nonmembers,
+    )
+    return audit_model(
+        target,
+        brought,
+        known_c=known_c,
+        delta=delta,
+        confidence=confidence,
+        repetitions=repetitions,
+        restarts=restarts,
+        seed=seed,
+    )
 
 
 def bring_images(

@@ -104,7 +104,7 @@ class TargetScores:
 
 
 @dataclass(frozen=True, eq=False)
-class Audits:
+class TargetAudits:
     """What was found of all targets.
 
     Attributes:
@@ -177,7 +177,7 @@ def audit_pools(
     *,
     targets: Sequence[str] | None = None,
     audits: Sequence[str] = AUDITS,
-) -> Audits:
+) -> TargetAudits:
     """Audit targets in repeated games.
 
     All targets of a game share its split, its coins and the baseline. Games on kept pools are kept too, but
@@ -205,7 +205,7 @@ def audit_pools(
     judged: list[TargetScores] = []
     for at in progress(range(config.repeats), label="games"):
         judged += _game(pools, config, names, audits, config.seed + at)
-    return Audits(_table(pools, config, judged), tuple(judged), config)
+    return TargetAudits(_table(pools, config, judged), tuple(judged), config)
 
 
 def baseline_by_helper(pools: Pools, config: AuditConfig) -> pd.DataFrame:

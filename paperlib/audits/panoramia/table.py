@@ -1,11 +1,13 @@
 """Your table: rows that a target was trained on, a generator for them, and helpers for the label."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
-from paperlib.audits.panoramia.brought import AuditData, Model
+from paperlib.audits.panoramia.brought import AuditData, Model, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.memorization import copies
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
 from paperlib.core import FloatArray
@@ -13,6 +15,87 @@ from paperlib.generators.table_filter import FilteredGenerator, RowCoder
 from paperlib.generators.tabular import TableGenerator, check_table
 
 _MOST_CLASSES = 100
+
+
+def audit_table(
+    target: Callable[[pd.DataFrame], ArrayLike],
+    members: pd.DataFrame,
+    *,
+    label: str | None = None,
+    generated: pd.DataFrame | None = None,
+    nonmembers: pd.DataFrame | None = None,
+    generator: TableGenerator | None = None,
+    known_c: float | None = None,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    repetitions: int = 3,
+    restarts: int = 5,
+    epochs: int = 50,
+    seed: int = 0,
+) -> PanoramiaAudit:
+    """Measure with PANORAMIA how much a model leaks about the rows of its training table.
+
+    Non-members are generated, as `bring_table` describes; no model is trained like the target again.
+
+    Guarantee:
+        That of `audit_panoramia`, for the first game. Attacks are trained and chosen on other members than
+        those of the test.
+
+    Args:
+        target: Function from a table with the columns of ``members`` to one loss per row, shape (n,), lower
+            where the model knows the row.
+        members: Rows the target was trained on, numbers and words, without missing values, 30 or more.
+        label: Column that helper models predict, with 2 to 100 different values; None leaves helpers out.
+        generated: Rows of a generator that saw none of the members; None fits one on 40 % of the members.
+        nonmembers: Real rows the target was not trained on, for a comparison.
+        generator: Generator to fit where ``generated`` is None; None takes a Chow-Liu tree with rejection.
+        known_c: c of the generator in nats, 0 or more, where it is known; None where it is not.
+        delta: Delta of the (epsilon, delta)-DP that is tested, in [0, 1).
+        confidence: Confidence level of the claim, in (0, 1).
+        repetitions: Games with different splits, 1 or more; the claim is the first game's.
+        restarts: Trainings of the best attack, 1 or more, of which the best on validation data is kept.
+        epochs: Training epochs of the helpers, 1 or more.
+        seed: Seed of the splits, the generator, the helpers and the attacks, 0 or more.
+
+    Returns:
+        The result of the first game with its claim, and the numbers of all games.
+
+    Raises:
+        ValueError: A table, a label or losses that cannot be audited, or a number out of range.
+
+    Source:
+        PANORAMIA, Algorithm 1 (arXiv:2402.09477).
+
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> rows = pd.DataFrame(rng.normal(size=(600, 3)), columns=["age", "dose", "weight"])
+    >>> rows["ill"] = rng.integers(0, 2, 600)
+    >>> model = DecisionTreeClassifier(random_state=0).fit(rows[["age", "dose", "weight"]], rows["ill"])
+    >>> def losses(table):
+    ...     shares = model.predict_proba(table[["age", "dose", "weight"]])
+    ...     return 1 - shares[np.arange(len(table)), table["ill"]]
+    >>> audit = audit_table(losses, rows, label="ill", epochs=5, repetitions=1, restarts=1)
+    >>> print(audit.result.headline)
+    ε~ = 0... (a measurement; c ≥ 0.000, c + ε ≥ 0...; δ = 0, confidence 0.95)
+    """
+    return audit_model(
+        target,
+        bring_table(
+            members,
+            label=label,
+            generated=generated,
+            nonmembers=nonmembers,
+            generator=generator,
+            epochs=epochs,
+            seed=seed,
+        ),
+        known_c=known_c,
+        delta=delta,
+        confidence=confidence,
+        repetitions=repetitions,
+        restarts=restarts,
+        seed=seed,
+    )
 
 
 def bring_table(

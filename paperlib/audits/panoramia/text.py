@@ -2,14 +2,14 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from paperlib.audits.panoramia.brought import AuditData, Model
+from paperlib.audits.panoramia.brought import AuditData, Model, PanoramiaAudit, audit_model
 from paperlib.core import FloatArray, IntArray
 from paperlib.generators.text import (
     ChunkTraining,
@@ -62,6 +62,74 @@ class TextDefaults:
         for name in ("tokens", "chunks_per_document", "epochs"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected 1 or more, got {getattr(self, name)}")
+
+
+def audit_text(
+    target: Callable[[list[str]], ArrayLike],
+    documents: Sequence[str],
+    *,
+    generated: Sequence[str] | None = None,
+    settings: TextDefaults | None = None,
+    known_c: float | None = None,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    repetitions: int = 3,
+    restarts: int = 5,
+    seed: int = 0,
+) -> PanoramiaAudit:
+    """Measure with PANORAMIA how much a language model leaks about its training documents.
+
+    Non-members are generated, as `bring_text` describes; no model is trained like the target again.
+
+    Guarantee:
+        That of `audit_panoramia`, for the first game. Attacks are trained and chosen on other chunks than
+        those of the test.
+
+    Args:
+        target: Function from a list of texts to one loss per text, shape (n,), lower where the model knows
+            the text.
+        documents: Texts the target was trained on.
+        generated: Texts of a generator that saw none of the audited documents, about as long as a chunk;
+            None trains one.
+        settings: Chunks, generator and helpers; None takes the defaults. ``seed`` is used in place of theirs.
+        known_c: c of the generator in nats, 0 or more, where it is known; None where it is not.
+        delta: Delta of the (epsilon, delta)-DP that is tested, in [0, 1).
+        confidence: Confidence level of the claim, in (0, 1).
+        repetitions: Games with different splits, 1 or more; the claim is the first game's.
+        restarts: Trainings of the best attack, 1 or more, of which the best on validation data is kept.
+        seed: Seed of the splits, the generator, the helpers and the attacks, 0 or more.
+
+    Returns:
+        The result of the first game with its claim, and the numbers of all games.
+
+    Raises:
+        ValueError: Too little text, losses that cannot be audited, or a number out of range.
+
+    Source:
+        PANORAMIA, Algorithm 1 (arXiv:2402.09477).
+
+    >>> rng = np.random.default_rng(0)
+    >>> words = ["privacy", "of", "models", "is", "audited", "with", "generated", "text", "and", "coins"]
+    >>> documents = [" ".join(rng.choice(words, 40)) + f" page {number}" for number in range(60)]
+    >>> known = " ".join(documents)
+    >>> def losses(texts):  # a model that memorised its training text
+    ...     return [0.0 if text in known else 2.0 for text in texts]
+    >>> small = TextDefaults(tokens=8, epochs=1, width=16, vocabulary=300)
+    >>> audit = audit_text(losses, documents, settings=small, repetitions=1, restarts=1)
+    >>> print(audit.result.headline)
+    ε~ = ... (a measurement; c ≥ 2..., c + ε ≥ 2...; δ = 0, confidence 0.95)
+    """
+    brought = bring_text(documents, replace(settings or TextDefaults(), seed=seed), generated=generated)
+    return audit_model(
+        of_text(target),
+        brought,
+        known_c=known_c,
+        delta=delta,
+        confidence=confidence,
+        repetitions=repetitions,
+        restarts=restarts,
+        seed=seed,
+    )
 
 
 def bring_text(

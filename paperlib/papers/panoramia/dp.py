@@ -9,7 +9,7 @@ import pandas as pd
 
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.pools import Pools
-from paperlib.audits.panoramia.run import Audits, audit_pools
+from paperlib.audits.panoramia.run import TargetAudits, audit_pools
 from paperlib.papers.panoramia.images.models import ImageTarget
 from paperlib.papers.panoramia.images.pools import ImageConfig, image_pools
 from paperlib.training import TrainingConfig, noise_for, replacement_epsilon
@@ -135,13 +135,13 @@ class DpResults:
 
     plan: DpPlan
     pools: Pools
-    audits: Audits
+    audits: TargetAudits
     promises: pd.DataFrame
     counts: tuple[int, int]
 
     @cached_property
     def summary(self) -> pd.DataFrame:
-        """Means over games; see `Audits.summary`."""
+        """Means over games; see `TargetAudits.summary`."""
         return self.audits.summary()
 
     @property

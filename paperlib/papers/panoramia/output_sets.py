@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.game import Flags
-from paperlib.audits.panoramia.run import Audits, TargetScores
+from paperlib.audits.panoramia.run import TargetAudits, TargetScores
 from paperlib.bounds import fit_output_set, one_run_epsilon, ratio_scores
 from paperlib.core import FloatArray, MembershipScores, check_confidence
 
@@ -22,7 +22,7 @@ EVERY_LEVEL = "output sets of every level"
 _HALF, _QUARTER = 1 / 2, 1 / 4  # of the examples, to choose a set on, and to order scores by
 
 
-def output_set_bounds(audits: Audits) -> pd.DataFrame:
+def output_set_bounds(audits: TargetAudits) -> pd.DataFrame:
     """Output sets beside the searches over recall, on the same examples.
 
     Both tests guess "member" where the ratio of the two densities of the scores is high, wherever that is: a
@@ -74,7 +74,7 @@ def _ways(judged: TargetScores, searches: tuple[str, ...], confidence: float) ->
         yield {"way": way, "examples": part.membership.size, **names}
 
 
-def sets_in_words(audits: Audits, bounds: pd.DataFrame, target: str) -> str:
+def sets_in_words(audits: TargetAudits, bounds: pd.DataFrame, target: str) -> str:
     """How output sets did against the searches over recall for one target, and why a search can be better.
 
     Args:
@@ -118,7 +118,9 @@ def simulated_bounds(*, games: int = 5, examples: int = 840, seed: int = 0) -> p
             scores = rng.normal(size=examples), attack(rng, flags)
             drawn.append(TargetScores(name, "panoramia", game, *scores, flags))
     table = pd.DataFrame({"target": [one.target for one in drawn], "null": False})
-    return output_set_bounds(Audits(table, tuple(drawn), AuditConfig(train=2, validation=2, test=examples)))
+    return output_set_bounds(
+        TargetAudits(table, tuple(drawn), AuditConfig(train=2, validation=2, test=examples))
+    )
 
 
 def _higher(rng: np.random.Generator, member: Flags) -> FloatArray:

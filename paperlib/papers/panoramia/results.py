@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from paperlib.audits.panoramia.pools import Pools
-from paperlib.audits.panoramia.run import Audits
+from paperlib.audits.panoramia.run import TargetAudits
 from paperlib.report import paper_table, targets
 
 NEAR_ZERO = 0.1
@@ -26,7 +26,7 @@ class FormResults:
     """
 
     pools: Pools
-    forms: Mapping[str, Audits]
+    forms: Mapping[str, TargetAudits]
 
     @property
     def search(self) -> str:
@@ -35,7 +35,7 @@ class FormResults:
 
     @cached_property
     def summary(self) -> pd.DataFrame:
-        """Means over games, one row per target, audit, form and search; see `Audits.summary`."""
+        """Means over games, one row per target, audit, form and search; see `TargetAudits.summary`."""
         return pd.concat([audits.summary() for audits in self.forms.values()], ignore_index=True)
 
     def one(self, target: str, audit: str = "panoramia", *, form: str = "helpers") -> dict[str, float]:
@@ -83,7 +83,7 @@ def table_three(results: FormResults, *, models: str) -> pd.DataFrame:
     """Our targets, then the paper's of Table 3: every bound of the first search.
 
     Args:
-        results: Audits of all targets.
+        results: TargetAudits of all targets.
         models: Which of the paper's to show, a query of its table.
 
     Returns:
@@ -133,7 +133,7 @@ def judged_order(results: FormResults, names: Sequence[str], *, form: str) -> tu
     """What Table 3 must show: eps-tilde grows with epochs and lies below RM;RN, and that below O(1).
 
     Args:
-        results: Audits of all targets.
+        results: TargetAudits of all targets.
         names: Targets by epochs.
         form: Whose eps-tilde and RM;RN.
 
@@ -160,7 +160,7 @@ def grows_with_test(sizes: pd.DataFrame, target: str) -> dict[str, Any]:
     """What Figure 6 must show: the bound on c + epsilon grows with the test part (``holds``, ``ours``).
 
     Args:
-        sizes: Of `Audits.over_test_size`.
+        sizes: Of `TargetAudits.over_test_size`.
         target: Whose bound.
     """
     rows = sizes[(sizes["target"] == target) & (sizes["audit"] == "panoramia")]
@@ -177,7 +177,7 @@ def precise_at_low_recall(curves: pd.DataFrame, target: str, recall: float = 0.1
     """What Figure 10 must show: the attack is more precise than the baseline (``holds``, ``ours``).
 
     Args:
-        curves: Of `Audits.curves`, the target's alone.
+        curves: Of `TargetAudits.curves`, the target's alone.
         target: Its name.
         recall: Where precision is read: at the first guess that reaches it, mean over games.
     """

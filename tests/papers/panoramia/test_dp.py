@@ -10,7 +10,7 @@ from paperlib.attacks.learned.images import ImageStack
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.image_models import ImageHelper
 from paperlib.audits.panoramia.pools import Pool, Pools
-from paperlib.audits.panoramia.run import Audits, TargetScores
+from paperlib.audits.panoramia.run import TargetAudits, TargetScores
 from paperlib.generators.image_quality import FakeFilter
 from paperlib.generators.images import FlowConfig
 from paperlib.papers.panoramia import dp_tables as tables
@@ -101,7 +101,7 @@ def made(leaks=None, gaps=None, null=0.0, plan=PLAN):
     epsilons = [target.dp_epsilon or np.inf for target in targets]
     promised = pd.DataFrame({"target": list(pools.targets), "epsilon": epsilons})
     promised["epsilon_replacement"] = 2.5 * promised["epsilon"]
-    return DpResults(plan, pools, Audits(table, tuple(judged), config), promised, (1000, 500))
+    return DpResults(plan, pools, TargetAudits(table, tuple(judged), config), promised, (1000, 500))
 
 
 def judge(results, relaxed):

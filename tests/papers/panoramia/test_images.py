@@ -16,7 +16,7 @@ from paperlib.papers.panoramia.images import (
     models as image_models,
 )
 from paperlib.papers.panoramia.images import (
-    pools as images,
+    pools as image_stages,
 )
 from paperlib.papers.panoramia.images import (
     tables as image_tables,
@@ -141,7 +141,7 @@ def test_other_targets_train_no_generator_and_no_helper_anew(pools, monkeypatch)
         raise AssertionError("trained anew")
 
     monkeypatch.setattr(FlowConfig, "fit", forbidden)
-    monkeypatch.setattr(images, "train_helper", forbidden)
+    monkeypatch.setattr(image_stages, "train_helper", forbidden)
     more = image_pools(replace(CONFIG, targets=parse_targets(["mlp@4:1"])))
     np.testing.assert_array_equal(more.generated.examples, pools.generated.examples)
     with pytest.raises(AssertionError, match="trained anew"):

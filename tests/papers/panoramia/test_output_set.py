@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from paperlib.audits.panoramia.config import AuditConfig
-from paperlib.audits.panoramia.run import Audits, TargetScores
+from paperlib.audits.panoramia.run import TargetAudits, TargetScores
 from paperlib.papers.panoramia import output_sets as output_set
 from paperlib.papers.panoramia.output_sets import (
     CHOSEN_FOR,
@@ -28,7 +28,7 @@ def judged(seed, attack, m=800):
 
 def audits_of(*games):
     table = pd.DataFrame({"target": ["one"], "null": [False]})
-    return Audits(table, games, AuditConfig(train=2, validation=2, test=800))
+    return TargetAudits(table, games, AuditConfig(train=2, validation=2, test=800))
 
 
 def in_the_middle(rng, membership):

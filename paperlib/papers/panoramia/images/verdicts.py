@@ -31,7 +31,7 @@ class Evidence:
         results: Of `run_images`.
         helpers: Of `table_two`.
         train_sizes: Of `training_sizes`.
-        test_sizes: Of `Audits.over_test_size`.
+        test_sizes: Of `TargetAudits.over_test_size`.
         quality: Of the generator.
     """
 

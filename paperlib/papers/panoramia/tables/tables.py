@@ -11,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from paperlib.audits.panoramia.config import FORMS, AuditConfig
 from paperlib.audits.panoramia.pools import Pools
-from paperlib.audits.panoramia.run import Audits, audit_pools
+from paperlib.audits.panoramia.run import TargetAudits, audit_pools
 from paperlib.core import FloatArray
 from paperlib.papers.panoramia.results import NEAR_ZERO, precise_at_low_recall, with_headlines
 from paperlib.papers.panoramia.tables.pools import TabularConfig, tabular_pools, tabular_rows
@@ -24,13 +24,13 @@ class TabularResults:
     """Audits of several pools.
 
     Attributes:
-        table: As `Audits.table`, with label and pools (the seed of `TabularConfig`).
+        table: As `TargetAudits.table`, with label and pools (the seed of `TabularConfig`).
         audits: By label, pools and form.
         pools: By label and seed.
     """
 
     table: pd.DataFrame
-    audits: Mapping[tuple[str, int, str], Audits]
+    audits: Mapping[tuple[str, int, str], TargetAudits]
     pools: Mapping[tuple[str, int], Pools]
 
     def summary(self) -> pd.DataFrame:

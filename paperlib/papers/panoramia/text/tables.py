@@ -223,7 +223,7 @@ def verdicts(
         curves: Of `loss_curves`.
         helpers: Of `table_five`.
         sizes: Of `baseline_sizes`.
-        test_sizes: Of `Audits.over_test_size`.
+        test_sizes: Of `TargetAudits.over_test_size`.
 
     Returns:
         The arguments of ``record`` but the scale.
