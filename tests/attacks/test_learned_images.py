@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from paperlib.attacks.learned import AttackInputs
+from paperlib.attacks.learned import AttackInputs, Labelled
 from paperlib.attacks.learned import images as module
 from paperlib.attacks.learned.images import ImageStack
 from paperlib.attacks.learned.loss_modules import fit_loss_modules, normal_scores
@@ -21,14 +21,13 @@ def game(seed, *, bright=0.0, leak=0.0, n=400, columns=2):
     images = np.clip(rng.normal(120, 30, (n, 1, 4, 4)) + bright * member[:, None, None, None], 0, 255)
     losses = rng.exponential(size=(n, columns))
     losses[:, :1] *= np.exp(-leak * member)[:, None]
-    return AttackInputs(images.astype(np.uint8), losses), member
+    return Labelled(AttackInputs(images.astype(np.uint8), losses), member)
 
 
 def auc(stack, *, seed=0, **signal):
-    (train, flags), (check, check_flags), (test, truth) = (game(seed + at, **signal) for at in (1, 2, 3))
-    fitted = stack.fit(train, flags, validation=check, validation_membership=check_flags, seed=0)
-    scores = fitted.scores(test)
-    return MembershipScores(scores[truth], scores[~truth]).auc()
+    train, check, test = (game(seed + at, **signal) for at in (1, 2, 3))
+    [fitted] = stack.fit(train, check, seeds=[0])
+    return MembershipScores.from_labels(fitted.scores(test.inputs), test.membership).auc()
 
 
 @pytest.mark.parametrize("architecture", ["trees", "cnn"])
@@ -44,14 +43,14 @@ def test_there_is_nothing_to_find_where_there_is_nothing():
 
 
 def test_the_scale_of_losses_does_not_matter():
-    (train, flags), (test, _) = game(0, leak=1.0), game(1, leak=1.0)
-    stack = ImageStack(**FAST)
+    train, test = game(0, leak=1.0), game(1, leak=1.0)
 
     def scores(change):
-        views = [AttackInputs(part.examples, change(part.losses)) for part in (train, test)]
-        return stack.fit(views[0], flags, validation=views[0], validation_membership=flags, seed=0).scores(
-            views[1]
+        changed, shown = (
+            AttackInputs(part.inputs.examples, change(part.inputs.losses)) for part in (train, test)
         )
+        part = Labelled(changed, train.membership)
+        return ImageStack(**FAST).fit(part, part, seeds=[0])[0].scores(shown)
 
     np.testing.assert_allclose(
         scores(lambda losses: losses), scores(lambda losses: np.exp(3 * losses)), atol=1e-5
@@ -65,35 +64,34 @@ def test_the_image_module_is_trained_once_for_baseline_and_attack(monkeypatch):
 
     class Counted(trees):
         def fit(self, *args, **options):
-            calls.append(options["seed"])
+            calls.extend(options["seeds"])
             return super().fit(*args, **options)
 
     monkeypatch.setattr(module, "BoostedTrees", Counted)
-    (views, flags), (other, _) = game(0), game(1)
-    for losses in (views.losses, views.losses[:, :1]):
-        both = AttackInputs(views.examples, losses)
-        ImageStack(**FAST).fit(both, flags, validation=both, validation_membership=flags, seed=0)
+    part, other = game(0), game(1)
+    for losses in (part.inputs.losses, part.inputs.losses[:, :1]):
+        both = Labelled(AttackInputs(part.inputs.examples, losses), part.membership)
+        ImageStack(**FAST).fit(both, both, seeds=[0])
     assert calls == [0]
-    ImageStack(**FAST).fit(views, flags, validation=views, validation_membership=flags, seed=1)
-    ImageStack(**FAST).fit(other, flags, validation=views, validation_membership=flags, seed=0)
+    ImageStack(**FAST).fit(part, part, seeds=[1])
+    ImageStack(**FAST).fit(other, part, seeds=[0])
     assert calls == [0, 1, 0], "another seed and other images are trained anew"
 
 
 def test_only_images_are_taken():
-    views, flags = game(0)
-    floats = AttackInputs(views.examples / 255, views.losses)
+    part = game(0)
+    floats = Labelled(AttackInputs(part.inputs.examples / 255, part.inputs.losses), part.membership)
     with pytest.raises(ValueError, match="examples: expected uint8 images"):
-        ImageStack().fit(floats, flags, validation=floats, validation_membership=flags, seed=0)
+        ImageStack().fit(floats, floats, seeds=[0])
     with pytest.raises(ValueError, match="loss_steps: expected 1 or more"):
         ImageStack(loss_steps=0)
 
 
 def test_attacks_trained_together_are_those_trained_alone():
-    (train, flags), (test, _) = game(0, leak=1.0, columns=3), game(1, leak=1.0, columns=3)
-    stack, held = ImageStack(**FAST), {"validation": test, "validation_membership": flags}
-    seeds = (4, 5, 6)
-    alone = [stack.fit(train, flags, **held, seed=seed).scores(test) for seed in seeds]
-    together = [one.scores(test) for one in stack.fit_seeds(train, flags, **held, seeds=seeds)]
+    train, test = game(0, leak=1.0, columns=3), game(1, leak=1.0, columns=3)
+    stack, seeds = ImageStack(**FAST), (4, 5, 6)
+    alone = [stack.fit(train, test, seeds=[seed])[0].scores(test.inputs) for seed in seeds]
+    together = [one.scores(test.inputs) for one in stack.fit(train, test, seeds=seeds)]
     np.testing.assert_allclose(together, alone, atol=1e-3)
     assert np.abs(together[0] - together[1]).max() > 0.01, "seeds differ"
 
@@ -113,9 +111,8 @@ def test_the_loss_module_is_taken_from_the_best_look():
     member = np.arange(60) < 30
     losses, check = (rng.exponential(size=(60, 2)) * np.exp(-0.7 * member)[:, None] for _ in range(2))
     options = {"seeds": (1, 2), "hidden": 6, "weight_decay": 0.01}
-    found = fit_loss_modules(
-        losses, member, validation=check, validation_membership=member, steps=200, **options
-    )
+    parts = [Labelled(AttackInputs(values, values), member) for values in (losses, check)]
+    found = fit_loss_modules(*parts, steps=200, **options)
     for at, seed in enumerate(options["seeds"]):
         scores = alone(losses, member, check, seed)
         best = max(scores, key=lambda one: MembershipScores(one[member], one[~member]).auc())

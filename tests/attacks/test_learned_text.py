@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from paperlib.attacks.learned import AttackInputs, fit_best
+from paperlib.attacks.learned import AttackInputs, Labelled, fit_best
 from paperlib.attacks.learned.text import LossSummaries, TextClassifier, loss_sequences, summaries
 from paperlib.core import MembershipScores
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
@@ -13,7 +13,7 @@ FAST = TextClassifier(tokens=T, epochs=6)
 ATTACKS = (LossSummaries(tokens=T, strength=0.1), FAST)
 
 
-def views(n, *, shift=0.0, models=2, seed=0, word=None):
+def game(n, *, shift=0.0, models=2, seed=0, word=None):
     """Losses of ``models`` models, those of the first lower by ``shift`` for the first half, the members."""
     rng = np.random.default_rng(seed)
     each = rng.gamma(2.0, 1.0, (n, 1, T)) + 0.3 * rng.normal(size=(n, models, T))
@@ -23,16 +23,13 @@ def views(n, *, shift=0.0, models=2, seed=0, word=None):
     if word is not None:
         tokens[: n // 2, 2] = word
     columns = np.concatenate([each.mean(axis=2, keepdims=True), each], axis=2).reshape(n, -1)
-    return AttackInputs(tokens, columns), np.arange(n) < n // 2
+    return Labelled(AttackInputs(tokens, columns), np.arange(n) < n // 2)
 
 
 def auc(attack, seed=0, **options):
-    (train, flags), (held, held_flags), (test, test_flags) = (
-        views(n, seed=at, **options) for at, n in enumerate((400, 100, 400))
-    )
-    fitted = attack.fit(train, flags, validation=held, validation_membership=held_flags, seed=seed)
-    scores = fitted.scores(test)
-    return MembershipScores(scores[test_flags], scores[~test_flags]).auc()
+    train, held, test = (game(n, seed=at, **options) for at, n in enumerate((400, 100, 400)))
+    [fitted] = attack.fit(train, held, seeds=[seed])
+    return MembershipScores.from_labels(fitted.scores(test.inputs), test.membership).auc()
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=["summaries", "classifier"])
@@ -49,49 +46,37 @@ def test_the_classifier_reads_tokens_and_the_summaries_do_not():
 
 
 def test_seeds_repeat_and_matter():
-    first, again, other = (
-        FAST.fit(*views(100), validation=views(40, seed=1)[0], validation_membership=views(40)[1], seed=seed)
-        for seed in (0, 0, 1)
-    )
-    shown = views(30, seed=2)[0]
+    first, again, other = (FAST.fit(game(100), game(40, seed=1), seeds=[seed])[0] for seed in (0, 0, 1))
+    shown = game(30, seed=2).inputs
     np.testing.assert_array_equal(first.scores(shown), again.scores(shown))
     assert (first.scores(shown) != other.scores(shown)).any()
 
 
-def fitting(n=100, models=2, **options):
-    """Arguments of ``fit`` but the seed."""
-    (train, flags), (held, held_flags) = (
-        views(size, models=models, seed=at, **options) for at, size in enumerate((n, 60))
-    )
-    return (train, flags), {"validation": held, "validation_membership": held_flags}
+def parts(n=100, models=2, **options):
+    """A training part of ``n`` examples and a validation part of 60."""
+    return [game(size, models=models, seed=at, **options) for at, size in enumerate((n, 60))]
 
 
 @pytest.mark.parametrize("models", [0, 2])
 def test_seeds_trained_together_are_trained_as_if_alone(models):
-    (train, flags), held = fitting(models=models, shift=0.3, word=7)
-    shown = views(50, models=models, seed=2, shift=0.3)[0]
-    together = FAST.fit_seeds(train, flags, **held, seeds=[4, 0])
-    alone = [FAST.fit(train, flags, **held, seed=seed) for seed in (4, 0)]
+    train, held = parts(models=models, shift=0.3, word=7)
+    shown = game(50, models=models, seed=2, shift=0.3).inputs
+    together = FAST.fit(train, held, seeds=[4, 0])
+    alone = [FAST.fit(train, held, seeds=[seed])[0] for seed in (4, 0)]
     for one, other in zip(together, alone, strict=True):
         np.testing.assert_allclose(one.scores(shown), other.scores(shown), atol=1e-4)
     assert np.abs(together[0].scores(shown) - together[1].scores(shown)).max() > 0.01
 
 
 class Counted:
-    """Trees of luck: scores by the seed; counts how often it is trained."""
+    """Trees of luck: scores by the seed; remembers from which seeds it is trained."""
 
     name = "luck"
 
     def __init__(self):
         self.seeds = []
 
-    def fit(self, train, membership, *, validation, validation_membership, seed):
-        self.seeds.append(seed)
-        return Lucky(seed)
-
-
-class Together(Counted):
-    def fit_seeds(self, train, membership, *, validation, validation_membership, seeds):
+    def fit(self, train, validation, *, seeds):
         self.seeds.append(tuple(seeds))
         return [Lucky(seed) for seed in seeds]
 
@@ -100,33 +85,44 @@ class Lucky:
     def __init__(self, seed):
         self.seed = seed
 
-    def scores(self, views):
-        return np.full(len(views), float(self.seed))
+    def scores(self, inputs):
+        return np.full(len(inputs), float(self.seed))
 
 
-@pytest.mark.parametrize(
-    ("attack", "trained"),
-    [(Counted(), [3, 4, 5, 6]), (Together(), [3, (4, 5, 6)])],
-    ids=["one by one", "at once"],
-)
-def test_the_best_seed_is_kept_however_it_is_trained(attack, trained):
-    (train, flags), held = fitting(20)
-    best = fit_best([attack], train, flags, **held, criterion=lambda s, _: -abs(s[0] - 5), restarts=4, seed=3)
-    assert best.seed == 5
-    assert attack.seeds == trained
-    first = fit_best([attack], train, flags, **held, criterion=lambda s, _: -s[0], restarts=4, seed=3)
-    assert first.seed == 3
-    alone = fit_best([attack], train, flags, **held, criterion=lambda s, _: s[0], restarts=1, seed=3)
-    assert alone.seed == 3
+def test_the_best_seed_is_kept():
+    def chosen(criterion, restarts=4):
+        attack = Counted()
+        best = fit_best([attack], *parts(20), criterion=criterion, restarts=restarts, seed=3)
+        return best.seed, attack.seeds
+
+    assert chosen(lambda s, _: -abs(s[0] - 5)) == (5, [(3,), (4, 5, 6)])
+    assert chosen(lambda s, _: -s[0]) == (3, [(3,), (4, 5, 6)])
+    assert chosen(lambda s, _: s[0], restarts=1) == (3, [(3,)])
+
+
+def test_the_first_of_equal_settings_is_kept():
+    attacks = [Counted(), Counted()]
+    best = fit_best(attacks, *parts(20), criterion=lambda s, _: 0.0, restarts=3, seed=3)
+    assert [attack.seeds for attack in attacks] == [[(3,), (4, 5)], [(3,)]]
+    assert best.seed == 3
 
 
 def test_what_no_seed_changes_is_trained_once():
-    (train, flags), held = fitting(60, shift=0.4)
-    assert ATTACKS[0].fit_seeds(train, flags, **held, seeds=[1, 2]) == []
-    found = fit_best(ATTACKS[:1], train, flags, **held, criterion=lambda s, _: s[0], restarts=5)
-    np.testing.assert_array_equal(
-        found.scores(train), ATTACKS[0].fit(train, flags, **held, seed=0).scores(train)
-    )
+    train, held = parts(60, shift=0.4)
+    [first, second] = ATTACKS[0].fit(train, held, seeds=[1, 2])
+    assert first is second is ATTACKS[0].fit(train, held, seeds=[0])[0]
+    best = fit_best(ATTACKS[:1], train, held, criterion=lambda s, _: s[0], restarts=5)
+    assert best is first
+
+
+def test_labels_are_one_per_example():
+    inputs = game(20).inputs
+    with pytest.raises(ValueError, match=r"membership: expected shape \(20,\) as in inputs, got \(19,\)"):
+        Labelled(inputs, np.arange(19) < 9)
+    with pytest.raises(
+        ValueError, match="validation: members and others are both needed, got 20 of one kind"
+    ):
+        fit_best(ATTACKS, game(20), Labelled(inputs, np.zeros(20, dtype=bool)), criterion=lambda s, _: s[0])
 
 
 def test_sequences_and_summaries_by_hand():

@@ -137,7 +137,7 @@ class Spy:
 
 def test_no_test_example_is_ever_handed_out_for_training():
     game = GameSplit({"spy": views_of()}, train=100, validation=60, test=200, seed=3)
-    train, validation = (set(part("spy")[0].examples[:, 0]) for part in (game.train, game.validation))
+    train, validation = (set(part("spy").inputs.examples[:, 0]) for part in (game.train, game.validation))
     spy = Spy()
     judged = game.judge({"spy": spy})
     test = set(np.concatenate(spy.seen))

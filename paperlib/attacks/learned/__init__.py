@@ -2,8 +2,8 @@
 
 from paperlib.attacks.learned.boosting import BoostedTrees as BoostedTrees
 from paperlib.attacks.learned.choice import fit_best as fit_best
-from paperlib.attacks.learned.views import Attack as Attack
-from paperlib.attacks.learned.views import AttackInputs as AttackInputs
-from paperlib.attacks.learned.views import FittedAttack as FittedAttack
-from paperlib.attacks.learned.views import LossScore as LossScore
-from paperlib.attacks.learned.views import ManySeeds as ManySeeds
+from paperlib.attacks.learned.interface import Attack as Attack
+from paperlib.attacks.learned.interface import AttackInputs as AttackInputs
+from paperlib.attacks.learned.interface import FittedAttack as FittedAttack
+from paperlib.attacks.learned.interface import Labelled as Labelled
+from paperlib.attacks.learned.interface import LossScore as LossScore

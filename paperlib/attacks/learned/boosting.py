@@ -1,13 +1,13 @@
 """Boosted trees on examples and losses together: the attack for tables, and the default for small data."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from paperlib.attacks.learned.views import AttackInputs
+from paperlib.attacks.learned.interface import AttackInputs, Labelled
 from paperlib.core import FloatArray
 
 
@@ -39,26 +39,26 @@ class BoostedTrees:
         """What it is called in tables."""
         return f"boosted trees ({self.leaves} leaves, rate {self.learning_rate:g})"
 
-    def fit(
-        self,
-        train: AttackInputs,
-        membership: NDArray[np.bool_],
-        *,
-        validation: AttackInputs,
-        validation_membership: NDArray[np.bool_],
-        seed: int,
-    ) -> "FittedTrees":
-        """Train on examples and losses as one table.
+    def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> "list[FittedTrees]":
+        """Train on examples and losses as one table, once per seed.
 
-        >>> views = AttackInputs(np.zeros((80, 1)), np.arange(80.0)[:, None])
-        >>> member = np.arange(80) < 40
-        >>> trees = BoostedTrees(smallest_leaf=5).fit(
-        ...     views, member, validation=views, validation_membership=member, seed=0)
-        >>> bool(trees.scores(views)[:40].min() > trees.scores(views)[40:].max())
+        >>> inputs = AttackInputs(np.zeros((80, 1)), np.arange(80.0)[:, None])
+        >>> part = Labelled(inputs, np.arange(80) < 40)
+        >>> [trees] = BoostedTrees(smallest_leaf=5).fit(part, part, seeds=[0])
+        >>> bool(trees.scores(inputs)[:40].min() > trees.scores(inputs)[40:].max())
         True
         """
+        x, shown = train.inputs.flat(), validation.inputs.flat()
+        return [
+            FittedTrees(
+                self._untrained(seed).fit(x, train.membership, X_val=shown, y_val=validation.membership)
+            )
+            for seed in seeds
+        ]
+
+    def _untrained(self, seed: int) -> Any:
         stop: Any = True  # scikit-learn's own annotation has only the default, "auto"
-        model = HistGradientBoostingClassifier(
+        return HistGradientBoostingClassifier(
             learning_rate=self.learning_rate,
             max_iter=self.rounds,
             max_leaf_nodes=self.leaves,
@@ -69,8 +69,6 @@ class BoostedTrees:
             n_iter_no_change=10,
             random_state=seed,
         )
-        model.fit(train.flat(), membership, X_val=validation.flat(), y_val=validation_membership)
-        return FittedTrees(model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +77,6 @@ class FittedTrees:
 
     model: Any
 
-    def scores(self, views: AttackInputs) -> FloatArray:
+    def scores(self, inputs: AttackInputs) -> FloatArray:
         """Log odds of being a member."""
-        return np.asarray(self.model.decision_function(views.flat()), dtype=np.float64)
+        return np.asarray(self.model.decision_function(inputs.flat()), dtype=np.float64)

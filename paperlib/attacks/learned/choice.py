@@ -1,12 +1,11 @@
-"""Which attack to use: several settings and seeds, judged on the validation part alone."""
+"""Which attack to use: several settings and seeds, compared on the validation part alone."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.attacks.learned.views import Attack, AttackInputs, FittedAttack, ManySeeds
+from paperlib.attacks.learned.interface import Attack, FittedAttack, Labelled
 from paperlib.core import FloatArray
 
 Criterion = Callable[[FloatArray, NDArray[np.bool_]], float]
@@ -14,59 +13,57 @@ Criterion = Callable[[FloatArray, NDArray[np.bool_]], float]
 
 def fit_best(
     attacks: Sequence[Attack],
-    train: AttackInputs,
-    membership: NDArray[np.bool_],
+    train: Labelled,
+    validation: Labelled,
     *,
-    validation: AttackInputs,
-    validation_membership: NDArray[np.bool_],
     criterion: Criterion,
     restarts: int = 5,
     seed: int = 0,
 ) -> FittedAttack:
     """Train attacks, and keep the one that does best on the validation part.
 
-    Every setting is trained once; the best of them is trained anew from other seeds until it has been
-    trained ``restarts`` times, and the best of these is kept. The first of equals wins. Settings that can
-    train several seeds at once (`ManySeeds`) do so.
+    Every setting is trained once; the best of them is trained again from other seeds until it has been
+    trained ``restarts`` times, and the best of these is kept. The first of equals wins.
 
     Args:
         attacks: Settings to choose from, at least one.
-        train: What is trained on.
-        membership: Who of it is a member, shape (n,).
-        validation: What settings and seeds are chosen on.
-        validation_membership: Who of it is a member.
-        criterion: From scores and membership to a number, higher is better, such as the bound itself.
-        restarts: Trainings of the best setting, 1 or more.
-        seed: Of the first training.
+        train: Examples to train on, members and others.
+        validation: Examples that settings and seeds are compared on, members and others.
+        criterion: Function of scores and membership, higher is better, such as the bound itself.
+        restarts: Number of trainings of the best setting, 1 or more.
+        seed: Seed of the first training; the next ones are ``seed + 1`` and so on.
 
     Raises:
-        ValueError: No attack, no try, one kind of example only, or scores that are not finite.
+        ValueError: No attack, no restart, only members or only others, or scores that are not finite.
 
     Source:
         PANORAMIA, appendix C.2: the best of 5 initialisations on the validation part.
     """
+    _check(attacks, train, validation, restarts)
+
+    def value(attack: Attack, fitted: FittedAttack) -> float:
+        return criterion(_finite(attack, fitted.scores(validation.inputs)), validation.membership)
+
+    candidates = [attack.fit(train, validation, seeds=[seed])[0] for attack in attacks]
+    values = [value(attack, fitted) for attack, fitted in zip(attacks, candidates, strict=True)]
+    if restarts > 1:
+        best = attacks[int(np.argmax(values))]
+        again = best.fit(train, validation, seeds=range(seed + 1, seed + restarts))
+        candidates += again
+        values += [value(best, fitted) for fitted in again]
+    return candidates[int(np.argmax(values))]
+
+
+def _check(attacks: Sequence[Attack], train: Labelled, validation: Labelled, restarts: int) -> None:
     if not attacks:
         raise ValueError("attacks: expected at least one, got none")
     if restarts < 1:
         raise ValueError(f"restarts: expected 1 or more, got {restarts}")
-    for name, flags in (("membership", membership), ("validation_membership", validation_membership)):
-        if flags.all() or not flags.any():
-            raise ValueError(f"{name}: both kinds are needed, got {flags.size} of one kind")
-
-    held: dict[str, Any] = {"validation": validation, "validation_membership": validation_membership}
-
-    def judged(attack: Attack, fitted: FittedAttack) -> tuple[float, FittedAttack]:
-        return criterion(_finite(attack, fitted.scores(validation)), validation_membership), fitted
-
-    first = [judged(attack, attack.fit(train, membership, **held, seed=seed)) for attack in attacks]
-    best = attacks[int(np.argmax([value for value, _ in first]))]
-    seeds = range(seed + 1, seed + restarts)
-    if isinstance(best, ManySeeds):
-        again = best.fit_seeds(train, membership, **held, seeds=seeds) if seeds else []
-    else:
-        again = [best.fit(train, membership, **held, seed=at) for at in seeds]
-    found = [max(first, key=lambda pair: pair[0]), *(judged(best, fitted) for fitted in again)]
-    return max(found, key=lambda pair: pair[0])[1]
+    for name, part in (("train", train), ("validation", validation)):
+        if part.membership.all() or not part.membership.any():
+            raise ValueError(
+                f"{name}: members and others are both needed, got {part.membership.size} of one kind"
+            )
 
 
 def _finite(attack: Attack, scores: FloatArray) -> FloatArray:

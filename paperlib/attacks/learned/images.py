@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 from paperlib.attacks.learned.boosting import BoostedTrees
+from paperlib.attacks.learned.interface import AttackInputs, FittedAttack, Labelled
 from paperlib.attacks.learned.loss_modules import LossModule, fit_loss_modules
-from paperlib.attacks.learned.views import AttackInputs, FittedAttack
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.models.images import ImageArchitecture, build_image_model, image_logits
 from paperlib.training.images import ImageTraining, fit_images
@@ -68,59 +68,30 @@ class ImageStack:
         """What it is called in tables."""
         return f"image stack ({self.architecture})"
 
-    def fit(
-        self,
-        train: AttackInputs,
-        membership: NDArray[np.bool_],
-        *,
-        validation: AttackInputs,
-        validation_membership: NDArray[np.bool_],
-        seed: int,
-    ) -> "FittedStack":
-        """Train both modules and the stacking.
+    def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> "list[FittedStack]":
+        """Train both modules and the stacking for each seed; the loss modules take their steps together.
 
         Raises:
             ValueError: Examples that are not uint8 images.
         """
-        held = {"validation": validation, "validation_membership": validation_membership}
-        return self.fit_seeds(train, membership, **held, seeds=[seed])[0]
-
-    def fit_seeds(
-        self,
-        train: AttackInputs,
-        membership: NDArray[np.bool_],
-        *,
-        validation: AttackInputs,
-        validation_membership: NDArray[np.bool_],
-        seeds: Sequence[int],
-    ) -> "list[FittedStack]":
-        """What `fit` gives for each seed, but for rounding: the loss modules take their steps together.
-
-        Raises:
-            ValueError: Examples that are not uint8 images.
-        """
-        x = train.examples
+        x = train.inputs.examples
         if x.ndim != 4 or x.dtype != np.uint8:
             raise ValueError(
                 f"examples: expected uint8 images (n, channels, side, side), got {x.dtype} {x.shape}"
             )
         losses: list[LossModule | None] = [None] * len(seeds)
-        if train.losses.shape[1]:
+        if train.inputs.losses.shape[1]:
             losses[:] = fit_loss_modules(
-                train.losses,
-                membership,
-                validation=validation.losses,
-                validation_membership=validation_membership,
+                train,
+                validation,
                 seeds=seeds,
                 hidden=self.hidden,
                 steps=self.loss_steps,
                 weight_decay=self.weight_decay,
             )
-        shown = (train, membership, validation, validation_membership)
-        images = [_shared_image_module(self, *shown, seed) for seed in seeds]
+        images = [_shared_image_module(self, train, validation, seed) for seed in seeds]
         return [
-            _stacked(_Modules(image, loss), validation, validation_membership)
-            for image, loss in zip(images, losses, strict=True)
+            _stacked(_Modules(image, loss), validation) for image, loss in zip(images, losses, strict=True)
         ]
 
 
@@ -132,9 +103,9 @@ class FittedStack:
     weights: FloatArray
     center: FloatArray
 
-    def scores(self, views: AttackInputs) -> FloatArray:
+    def scores(self, inputs: AttackInputs) -> FloatArray:
         """Log odds of being a member, but for a constant."""
-        return (self.modules.scores(views) - self.center) @ self.weights
+        return (self.modules.scores(inputs) - self.center) @ self.weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,18 +113,18 @@ class _Modules:
     image: FittedAttack
     loss: LossModule | None
 
-    def scores(self, views: AttackInputs) -> FloatArray:
+    def scores(self, inputs: AttackInputs) -> FloatArray:
         """One column per module."""
-        columns = [self.image.scores(views)]
+        columns = [self.image.scores(inputs)]
         if self.loss is not None:
-            columns.append(self.loss.scores(views.losses))
+            columns.append(self.loss.scores(inputs.losses))
         return np.stack(columns, axis=1)
 
 
-def _stacked(modules: _Modules, validation: AttackInputs, membership: NDArray[np.bool_]) -> FittedStack:
-    scores = modules.scores(validation)
+def _stacked(modules: _Modules, validation: Labelled) -> FittedStack:
+    scores = modules.scores(validation.inputs)
     center, scale = scores.mean(axis=0), np.maximum(scores.std(axis=0), 1e-9)
-    stacking = LogisticRegression().fit((scores - center) / scale, membership)
+    stacking = LogisticRegression().fit((scores - center) / scale, validation.membership)
     return FittedStack(modules, stacking.coef_[0] / scale, center)
 
 
@@ -161,22 +132,22 @@ def _stacked(modules: _Modules, validation: AttackInputs, membership: NDArray[np
 class _ImageNetwork:
     module: nn.Module
 
-    def scores(self, views: AttackInputs) -> FloatArray:
+    def scores(self, inputs: AttackInputs) -> FloatArray:
         """Log odds, from the image alone."""
-        return image_logits(self.module, views.examples).double().diff(dim=1)[:, 0].numpy()
+        return image_logits(self.module, inputs.examples).double().diff(dim=1)[:, 0].numpy()
 
 
 @dataclass(frozen=True, eq=False)
 class _ImageTrees:
     trees: FittedAttack
 
-    def scores(self, views: AttackInputs) -> FloatArray:
+    def scores(self, inputs: AttackInputs) -> FloatArray:
         """Log odds, from the image alone."""
-        return self.trees.scores(_without_losses(views))
+        return self.trees.scores(_without_losses(inputs))
 
 
-def _without_losses(views: AttackInputs) -> AttackInputs:
-    return AttackInputs(views.examples, np.empty((len(views), 0)))
+def _without_losses(inputs: AttackInputs) -> AttackInputs:
+    return AttackInputs(inputs.examples, np.empty((len(inputs), 0)))
 
 
 class _Recent(Generic[Module]):
@@ -207,40 +178,22 @@ def _digest(settings: object, *shown: NDArray[Any]) -> str:
     return digest.hexdigest()
 
 
-def _shared_image_module(
-    stack: ImageStack,
-    train: AttackInputs,
-    membership: NDArray[np.bool_],
-    validation: AttackInputs,
-    validation_membership: NDArray[np.bool_],
-    seed: int,
-) -> FittedAttack:
+def _shared_image_module(stack: ImageStack, train: Labelled, validation: Labelled, seed: int) -> FittedAttack:
     kept = _trees if stack.architecture == "trees" else _networks
-    key = _digest((stack, seed), train.examples, membership, validation.examples, validation_membership)
+    shown = [values for part in (train, validation) for values in (part.inputs.examples, part.membership)]
+    key = _digest((stack, seed), *shown)
     if (module := kept.get(key)) is not None:
         return module
     if stack.architecture != "trees":
-        network = _fit_network(stack, train.examples, membership, validation, validation_membership, seed)
+        network = _fit_network(stack, train, validation, seed)
         return kept.put(key, network, sum(values.numel() for values in network.module.parameters()))
-    trees = BoostedTrees().fit(
-        _without_losses(train),
-        membership,
-        validation=_without_losses(validation),
-        validation_membership=validation_membership,
-        seed=seed,
-    )
-    return kept.put(key, _ImageTrees(trees))
+    images = [Labelled(_without_losses(part.inputs), part.membership) for part in (train, validation)]
+    return kept.put(key, _ImageTrees(BoostedTrees().fit(*images, seeds=[seed])[0]))
 
 
-def _fit_network(
-    stack: ImageStack,
-    x: NDArray[Any],
-    y: NDArray[np.bool_],
-    validation: AttackInputs,
-    validation_y: NDArray[np.bool_],
-    seed: int,
-) -> _ImageNetwork:
+def _fit_network(stack: ImageStack, train: Labelled, validation: Labelled, seed: int) -> _ImageNetwork:
     """The image module as it was at the best look."""
+    x = train.inputs.examples
     network = build_image_model(
         ImageArchitecture(
             name=stack.architecture,
@@ -261,10 +214,10 @@ def _fit_network(
         seed=seed,
     )
     looks = sorted({round(stack.epochs * at / stack.looks) for at in range(1, stack.looks + 1)} - {0})
-    fitted = fit_images(network, x, y, config=config, snapshots=looks, progress=False)
+    fitted = fit_images(network, x, train.membership, config=config, snapshots=looks, progress=False)
     networks = [_ImageNetwork(module) for module in fitted.snapshots.values()]
-    return max(networks, key=lambda network: _auc(network.scores(validation), validation_y))
 
+    def auc(network: _ImageNetwork) -> float:
+        return MembershipScores.from_labels(network.scores(validation.inputs), validation.membership).auc()
 
-def _auc(scores: FloatArray, membership: NDArray[np.bool_]) -> float:
-    return MembershipScores(scores[membership], scores[~membership]).auc()
+    return max(networks, key=auc)

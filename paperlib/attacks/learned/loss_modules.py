@@ -10,6 +10,7 @@ from scipy.special import ndtri
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, silu
 
+from paperlib.attacks.learned.interface import Labelled
 from paperlib.core import FloatArray, MembershipScores
 
 LOOKS = 10
@@ -37,11 +38,9 @@ class LossModule:
 
 
 def fit_loss_modules(
-    losses: FloatArray,
-    membership: NDArray[np.bool_],
+    train: Labelled,
+    validation: Labelled,
     *,
-    validation: FloatArray,
-    validation_membership: NDArray[np.bool_],
     seeds: Sequence[int],
     hidden: int,
     steps: int,
@@ -53,25 +52,23 @@ def fit_loss_modules(
     most of a step is overhead. Each is what it would be alone, but for rounding.
 
     Args:
-        losses: Shape (n, k), k at least 1.
-        membership: Who of them is a member, shape (n,).
-        validation: Losses that the best look is chosen on, shape (v, k).
-        validation_membership: Who of them is a member.
-        seeds: Of the initial parameters.
+        train: Examples with losses of shape (n, k), k at least 1.
+        validation: Examples that the best evaluation is chosen on.
+        seeds: Seeds of the initial parameters.
         hidden: Units of both hidden layers.
         steps: Training steps, on all examples at once.
-        weight_decay: Of AdamW.
+        weight_decay: Weight decay of AdamW, 0 or more.
 
+    >>> from paperlib.attacks.learned import AttackInputs
     >>> losses, member = np.arange(40.0)[:, None], np.arange(40) < 20
-    >>> found = fit_loss_modules(
-    ...     losses, member, validation=losses, validation_membership=member,
-    ...     seeds=(0, 1), hidden=4, steps=50, weight_decay=0.0)
-    >>> [bool(module.scores(losses)[0] > module.scores(losses)[-1]) for module in found]
+    >>> part = Labelled(AttackInputs(np.zeros(40), losses), member)
+    >>> modules = fit_loss_modules(part, part, seeds=(0, 1), hidden=4, steps=50, weight_decay=0.0)
+    >>> [bool(module.scores(losses)[0] > module.scores(losses)[-1]) for module in modules]
     [True, True]
     """
-    columns = np.sort(losses, axis=0)
-    x, shown = (normal_scores(values, columns) for values in (losses, validation))
-    wanted = torch.from_numpy(membership).float().expand(len(seeds), -1)
+    columns = np.sort(train.inputs.losses, axis=0)
+    x, shown = (normal_scores(part.inputs.losses, columns) for part in (train, validation))
+    wanted = torch.from_numpy(train.membership).float().expand(len(seeds), -1)
     layers = _initial(x.shape[1], hidden, seeds)
     parameters = [values for layer in layers for values in layer]
     optimizer = torch.optim.AdamW(parameters, lr=1e-2, weight_decay=weight_decay, fused=True)
@@ -83,7 +80,7 @@ def fit_loss_modules(
         loss.mean(dim=1).sum().backward()
         optimizer.step()
         if step % max(1, steps // LOOKS) == 0:
-            better = np.flatnonzero((aucs := _aucs(_logits(shown, layers), validation_membership)) > best)
+            better = np.flatnonzero((aucs := _aucs(_logits(shown, layers), validation.membership)) > best)
             best[better] = aucs[better]
             for keep, values in zip(kept, parameters, strict=True):
                 keep[better] = values.detach()[better]

@@ -8,25 +8,24 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, embedding
 
-from paperlib.attacks.learned.views import AttackInputs
+from paperlib.attacks.learned.interface import AttackInputs, Labelled
 from paperlib.core import FloatArray
 from paperlib.models.language import load_language_model
 
 _QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-def loss_sequences(views: AttackInputs, tokens: int) -> FloatArray:
+def loss_sequences(inputs: AttackInputs, tokens: int) -> FloatArray:
     """Losses by model and token, shape (n, models, tokens).
 
     Args:
-        views: Its losses hold, for each model, the mean loss of a chunk and then the loss of each token.
+        inputs: Its losses hold, for each model, the mean loss of a chunk and then the loss of each token.
         tokens: Length of a chunk.
 
     Raises:
@@ -35,12 +34,12 @@ def loss_sequences(views: AttackInputs, tokens: int) -> FloatArray:
     >>> loss_sequences(AttackInputs([[5, 6]], [[2.0, 1.0, 3.0, 4.0, 4.0, 4.0]]), 2)[0].tolist()
     [[1.0, 3.0], [4.0, 4.0]]
     """
-    columns = views.losses.shape[1]
+    columns = inputs.losses.shape[1]
     if columns % (1 + tokens):
         raise ValueError(
             f"losses: expected 1 + {tokens} columns for each model, the mean and each token, got {columns}"
         )
-    return views.losses.reshape(len(views), -1, 1 + tokens)[:, :, 1:]
+    return inputs.losses.reshape(len(inputs), -1, 1 + tokens)[:, :, 1:]
 
 
 def summaries(sequences: FloatArray) -> FloatArray:
@@ -86,36 +85,21 @@ class LossSummaries:
         """What it is called in tables."""
         return f"logistic regression on loss summaries (C {self.strength:g})"
 
-    def fit(
-        self,
-        train: AttackInputs,
-        membership: NDArray[np.bool_],
-        *,
-        validation: AttackInputs,
-        validation_membership: NDArray[np.bool_],
-        seed: int,
-    ) -> "FittedSummaries":
-        """Train; neither the validation part nor the seed changes anything."""
-        model = make_pipeline(StandardScaler(), LogisticRegression(C=self.strength, max_iter=1000))
-        table = _table(train, self.tokens)
-        return FittedSummaries(model.fit(table, membership), self.tokens)
-
-    def fit_seeds(
-        self,
-        train: AttackInputs,
-        membership: NDArray[np.bool_],
-        *,
-        validation: AttackInputs,
-        validation_membership: NDArray[np.bool_],
-        seeds: Sequence[int],
-    ) -> "list[FittedSummaries]":
-        """Nothing: no seed changes anything."""
-        return []
+    def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> "list[FittedSummaries]":
+        """Train once: neither the validation part nor the seed changes anything."""
+        return [_fitted_summaries(self, train)] * len(seeds)
 
 
-def _table(views: AttackInputs, tokens: int) -> FloatArray:
-    found = _sequences_and_table(views, tokens)[1]
-    return found if found.shape[1] else np.zeros((len(views), 1))  # without a model nothing is known
+@lru_cache(maxsize=2)  # other seeds give the same
+def _fitted_summaries(settings: LossSummaries, train: Labelled) -> "FittedSummaries":
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=settings.strength, max_iter=1000))
+    table = _table(train.inputs, settings.tokens)
+    return FittedSummaries(model.fit(table, train.membership), settings.tokens)
+
+
+def _table(inputs: AttackInputs, tokens: int) -> FloatArray:
+    found = _sequences_and_table(inputs, tokens)[1]
+    return found if found.shape[1] else np.zeros((len(inputs), 1))  # without a model nothing is known
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +109,9 @@ class FittedSummaries:
     model: Any
     tokens: int
 
-    def scores(self, views: AttackInputs) -> FloatArray:
+    def scores(self, inputs: AttackInputs) -> FloatArray:
         """Log odds of being a member."""
-        return np.asarray(self.model.decision_function(_table(views, self.tokens)), dtype=np.float64)
+        return np.asarray(self.model.decision_function(_table(inputs, self.tokens)), dtype=np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,49 +157,25 @@ class TextClassifier:
         return f"text classifier ({self.pretrained or 'small'}) with loss sequence"
 
     def fit(
-        self,
-        train: AttackInputs,
-        membership: NDArray[np.bool_],
-        *,
-        validation: AttackInputs,
-        validation_membership: NDArray[np.bool_],
-        seed: int,
-    ) -> "FittedTextClassifier":
-        """Train in two phases, each ended early by the validation part."""
-        return self._trained(train, membership, validation, validation_membership, [seed])[0]
-
-    def fit_seeds(
-        self,
-        train: AttackInputs,
-        membership: NDArray[np.bool_],
-        *,
-        validation: AttackInputs,
-        validation_membership: NDArray[np.bool_],
-        seeds: Sequence[int],
+        self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]
     ) -> "list[FittedTextClassifier]":
-        """What `fit` gives for each seed, up to rounding; small networks go through each step together."""
-        together = [[seed] for seed in seeds] if self.pretrained else [list(seeds)]
-        parts = (train, membership, validation, validation_membership)
-        return [fitted for part in together for fitted in self._trained(*parts, part)]
+        """Train in two phases, each ended early by the validation part; small networks share their steps."""
+        groups = [[seed] for seed in seeds] if self.pretrained else [list(seeds)]
+        return [fitted for group in groups for fitted in self._trained(train, validation, group)]
 
     def _trained(
-        self,
-        train: AttackInputs,
-        membership: NDArray[np.bool_],
-        validation: AttackInputs,
-        validation_membership: NDArray[np.bool_],
-        seeds: list[int],
+        self, train: Labelled, validation: Labelled, seeds: list[int]
     ) -> "list[FittedTextClassifier]":
-        known = _sequences_and_table(train, self.tokens)
+        known = _sequences_and_table(train.inputs, self.tokens)
         scale = tuple((part.mean(axis=0), part.std(axis=0) + 1e-6) for part in known)
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         network = _Networks(self, known[0].shape[1], known[1].shape[1], seeds).to(device)
         data, held = (
             _Part(
-                _inputs(views, self.tokens, scale, device),
-                torch.as_tensor(flags, dtype=torch.float32, device=device),
+                _inputs(part.inputs, self.tokens, scale, device),
+                torch.as_tensor(part.membership, dtype=torch.float32, device=device),
             )
-            for views, flags in ((train, membership), (validation, validation_membership))
+            for part in (train, validation)
         )
         orders = [torch.Generator().manual_seed(seed) for seed in seeds]
         for alone in (True, False) if known[0].shape[1] else (False,):  # without losses, nothing to do alone
@@ -290,18 +250,18 @@ def _logits(network: "_Networks", inputs: Inputs, *, alone: bool = False) -> Ten
 
 
 @lru_cache(maxsize=2)  # every setting and try reads the same training and validation part
-def _sequences_and_table(views: AttackInputs, tokens: int) -> tuple[FloatArray, FloatArray]:
-    sequences = loss_sequences(views, tokens)
+def _sequences_and_table(inputs: AttackInputs, tokens: int) -> tuple[FloatArray, FloatArray]:
+    sequences = loss_sequences(inputs, tokens)
     return sequences, summaries(sequences)
 
 
-def _inputs(views: AttackInputs, tokens: int, scale: Sequence[Any], device: torch.device) -> Inputs:
+def _inputs(inputs: AttackInputs, tokens: int, scale: Sequence[Any], device: torch.device) -> Inputs:
     """Tokens, and windows of scaled sequences and scaled summaries, as tensors."""
     sequences, table = (
         torch.as_tensor((part - mean) / deviation, dtype=torch.float32, device=device)
-        for part, (mean, deviation) in zip(_sequences_and_table(views, tokens), scale, strict=True)
+        for part, (mean, deviation) in zip(_sequences_and_table(inputs, tokens), scale, strict=True)
     )
-    read = torch.as_tensor(views.examples.astype(np.int64), device=device)
+    read = torch.as_tensor(inputs.examples.astype(np.int64), device=device)
     return read, _windows(sequences.transpose(1, 2)), table
 
 
@@ -408,8 +368,8 @@ class FittedTextClassifier:
     at: int
     scale: tuple[tuple[FloatArray, FloatArray], ...] = field(repr=False)
 
-    def scores(self, views: AttackInputs) -> FloatArray:
+    def scores(self, inputs: AttackInputs) -> FloatArray:
         """Log odds of being a member."""
         device = next(self.network.parameters()).device
-        inputs = _inputs(views, self.settings.tokens, self.scale, device)
-        return _logits(self.network, inputs)[self.at].double().cpu().numpy()
+        tensors = _inputs(inputs, self.settings.tokens, self.scale, device)
+        return _logits(self.network, tensors)[self.at].double().cpu().numpy()

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.attacks.learned import AttackInputs, FittedAttack
-from paperlib.attacks.learned.views import joined
+from paperlib.attacks.learned import AttackInputs, FittedAttack, Labelled
+from paperlib.attacks.learned.interface import joined
 from paperlib.core import FloatArray, IntArray
 
 Flags = NDArray[np.bool_]
@@ -55,8 +55,8 @@ class GameSplit:
 
     >>> members = others = AttackInputs(np.zeros((40, 1)), np.ones((40, 1)))
     >>> game = GameSplit({"loss": (members, others)}, train=10, validation=10, test=20, seed=0)
-    >>> shown, membership = game.train("loss")
-    >>> len(shown), int(membership.sum())
+    >>> part = game.train("loss")
+    >>> len(part.inputs), int(part.membership.sum())
     (10, 5)
     """
 
@@ -85,7 +85,7 @@ class GameSplit:
         self._train, self._validation, self._coins = train, validation, coins
         self._judged = False
 
-    def train(self, name: str) -> tuple[AttackInputs, Flags]:
+    def train(self, name: str) -> Labelled:
         """What attack ``name`` is trained on, and who of it is a member.
 
         Raises:
@@ -93,7 +93,7 @@ class GameSplit:
         """
         return self._open_part(name, 0, self._train // 2)
 
-    def validation(self, name: str) -> tuple[AttackInputs, Flags]:
+    def validation(self, name: str) -> Labelled:
         """What settings of attack ``name`` are chosen on, and who of it is a member.
 
         Raises:
@@ -132,7 +132,7 @@ class GameSplit:
             scores[coins == flag] = found
         return scores
 
-    def _open_part(self, name: str, start: int, half: int) -> tuple[AttackInputs, Flags]:
+    def _open_part(self, name: str, start: int, half: int) -> Labelled:
         if self._judged:
             raise TestPartError("the test part has been judged; nothing may be trained on this game any more")
         members, others = self._views[name]
@@ -141,7 +141,7 @@ class GameSplit:
             self._others[start : start + half],
         )
         shown = joined(members.take(rows[0]), others.take(rows[1]))
-        return shown, np.arange(2 * half) < half
+        return Labelled(shown, np.arange(2 * half) < half)
 
 
 def smallest_pool(train: int, validation: int, test: int) -> int:

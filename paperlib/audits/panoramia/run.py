@@ -317,13 +317,10 @@ def _play(
         if name.startswith("loss of "):
             fitted[name] = LossScore()
             continue
-        (train, membership), (validation, validation_membership) = game.train(name), game.validation(name)
         fitted[name] = fit_best(
             config.attacks,
-            train,
-            membership,
-            validation=validation,
-            validation_membership=validation_membership,
+            game.train(name),
+            game.validation(name),
             criterion=_criterion(config),
             restarts=config.restarts,
             seed=seed,

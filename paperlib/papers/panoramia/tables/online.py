@@ -99,9 +99,9 @@ class _Recorder:
     def __init__(self) -> None:
         self.rows: list[IntArray] = []
 
-    def scores(self, views: AttackInputs) -> FloatArray:
-        self.rows.append(views.examples)
-        return np.zeros(len(views))
+    def scores(self, inputs: AttackInputs) -> FloatArray:
+        self.rows.append(inputs.examples)
+        return np.zeros(len(inputs))
 
 
 def shown_rows(members: int, generated: int, audit: AuditConfig, seed: int) -> tuple[IntArray, IntArray]:
@@ -118,7 +118,7 @@ def shown_rows(members: int, generated: int, audit: AuditConfig, seed: int) -> t
     views = {"row": (rows[0], rows[1])}
     game = GameSplit(views, train=audit.train, validation=audit.validation, test=audit.test, seed=seed)
     recorder = _Recorder()
-    fixed = [game.train("row")[0].examples, game.validation("row")[0].examples]
+    fixed = [part("row").inputs.examples for part in (game.train, game.validation)]
     game.judge({"row": recorder})
     every = np.sort(np.concatenate([*fixed, *recorder.rows]))
     return every[every < members], every[every >= members] - members

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -60,10 +60,35 @@ def joined(first: AttackInputs, second: AttackInputs) -> AttackInputs:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Examples whose membership the attack may know: the part it is trained on, or the validation part.
+
+    Args:
+        inputs: What the attack sees of n examples.
+        membership: True for a member, shape (n,).
+
+    Raises:
+        ValueError: The lengths differ.
+
+    >>> Labelled(AttackInputs([[1], [2]], [[0.1], [0.2]]), np.array([True, False])).membership.sum()
+    np.int64(1)
+    """
+
+    inputs: AttackInputs
+    membership: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        if self.membership.shape != (len(self.inputs),):
+            raise ValueError(
+                f"membership: expected shape ({len(self.inputs)},) as in inputs, got {self.membership.shape}"
+            )
+
+
 class FittedAttack(Protocol):
     """An attack that has been trained."""
 
-    def scores(self, views: AttackInputs) -> FloatArray:
+    def scores(self, inputs: AttackInputs, /) -> FloatArray:
         """One score per example, higher means member, shape (n,)."""
         ...
 
@@ -73,36 +98,20 @@ class Attack(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called in tables."""
+        """Name in tables."""
         ...
 
-    def fit(
-        self,
-        train: AttackInputs,
-        membership: NDArray[np.bool_],
-        *,
-        validation: AttackInputs,
-        validation_membership: NDArray[np.bool_],
-        seed: int,
-    ) -> FittedAttack:
-        """Train on one part; the validation part may decide when to stop, and nothing else is seen."""
-        ...
+    def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> Sequence[FittedAttack]:
+        """Train once from each seed.
 
+        Args:
+            train: What is trained on.
+            validation: What may decide when training stops; nothing else is seen.
+            seeds: Seeds of the trainings, at least one.
 
-@runtime_checkable
-class ManySeeds(Protocol):
-    """What settings have besides, whose trainings from several seeds cost less together than one by one."""
-
-    def fit_seeds(
-        self,
-        train: AttackInputs,
-        membership: NDArray[np.bool_],
-        *,
-        validation: AttackInputs,
-        validation_membership: NDArray[np.bool_],
-        seeds: Sequence[int],
-    ) -> Sequence[FittedAttack]:
-        """What ``fit`` gives for each seed; none for seeds that change nothing."""
+        Returns:
+            One trained attack per seed, each as if it were the only one, but for rounding.
+        """
         ...
 
 
@@ -119,23 +128,15 @@ class LossScore:
 
     name: str = "loss"
 
-    def fit(
-        self,
-        train: AttackInputs,
-        membership: NDArray[np.bool_],
-        *,
-        validation: AttackInputs,
-        validation_membership: NDArray[np.bool_],
-        seed: int,
-    ) -> "LossScore":
-        """Itself."""
-        return self
+    def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> "list[LossScore]":
+        """Itself for each seed."""
+        return [self for _ in seeds]
 
-    def scores(self, views: AttackInputs) -> FloatArray:
-        """Minus the loss."""
-        if not views.losses.shape[1]:
+    def scores(self, inputs: AttackInputs) -> FloatArray:
+        """Minus the loss, shape (n,)."""
+        if not inputs.losses.shape[1]:
             raise ValueError("losses: expected at least one column, the target's loss, got none")
-        return -views.losses[:, 0]
+        return -inputs.losses[:, 0]
 
 
 def _check_finite(name: str, values: NDArray[Any]) -> None:
