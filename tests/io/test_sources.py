@@ -13,7 +13,9 @@ from paperlib.io.sources import imported_names
 ROOT = Path(paperlib.__file__).parent
 N, P = "paperlib.papers.natural_identifiers", "paperlib.papers.panoramia"
 GAMES = "paperlib.audits.panoramia.run"
+LANDSCAPE = "paperlib.papers.epsilon_star.landscape_models"
 TRAINS = [
+    LANDSCAPE,
     f"{P}.images.pools",
     f"{P}.tables.pools",
     f"{P}.tables.online",
@@ -103,6 +105,10 @@ def test_imports_inside_functions_and_relative_ones_count():
         (f"{N}.dp_models", "training/private/accounting.py"),
         (f"{N}.dp_models", "data/text/dialogues.py"),  # its training text
         (f"{N}.dp_models", "papers/natural_identifiers/planted.py"),  # source_words
+        (LANDSCAPE, "training/many/ensembles.py"),
+        (LANDSCAPE, "training/batches.py"),
+        (LANDSCAPE, "data/tables/purchase.py"),  # the generator of its data
+        (LANDSCAPE, "papers/epsilon_star/landscape_grids.py"),
         (f"{N}.planted", "training/batches.py"),
         (f"{N}.planted", "models/language.py"),  # the tokenizer's training
         (f"{P}.text.bench", "training/batches.py"),

@@ -1,7 +1,9 @@
 """Every privacy number of one trained model, from its losses, and what several models say together."""
 
+import hashlib
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -14,6 +16,7 @@ from paperlib.bounds import (
     epsilon_star_normals,
 )
 from paperlib.core import FloatArray, MembershipScores
+from paperlib.io import Cache, code_tag
 
 MEASURES = (
     "epsilon_star",
@@ -48,9 +51,9 @@ def privacy_of_losses(
     Args:
         train: Losses of the training records, shape (n,).
         other: Losses of records of the same population, shape (m,).
-        delta: Of Epsilon* and of the bounds.
-        confidence: Of the interval and of each bound.
-        seed: Of the privacy game, which shows one of each pair of a member and another record.
+        delta: Delta of Epsilon* and of the bounds, in (0, 0.5).
+        confidence: Confidence level of the interval and of each bound, in (0, 1).
+        seed: Seed of the privacy game, which shows one of each pair of a member and another record.
 
     Returns:
         The numbers named in ``MEASURES``. All are NaN for a model that diverged. A model that gives
@@ -85,19 +88,32 @@ def privacy_of_losses(
     }
 
 
+def kept_measures(
+    train: FloatArray, other: FloatArray, *, delta: float, confidence: float, seed: int, folder: Path
+) -> dict[str, float]:
+    """`privacy_of_losses`, read from ``folder`` if the same losses were measured before."""
+    numbers = {"delta": delta, "confidence": confidence, "seed": seed}
+    losses = [hashlib.sha256(part.tobytes()).hexdigest() for part in (train, other)]
+    kept = Cache(folder).get(
+        {"losses": losses, "numbers": numbers, "code": code_tag(__name__)},
+        lambda: privacy_of_losses(train, other, **numbers),
+    )
+    return {name: float(kept[name]) for name in MEASURES}
+
+
 def shuffled_epsilon(losses: FloatArray, members: int, *, delta: float, seed: int, draws: int = 10) -> float:
-    """Mean Epsilon* after membership is dealt anew at random: what sampling alone gives.
+    """Mean Epsilon* after membership is assigned anew at random: the value that sampling alone gives.
 
     Args:
-        losses: Of all records, shape (n,), not all equal.
-        members: How many of them to call members.
-        delta: Of Epsilon*.
-        seed: Of the dealing.
-        draws: Dealings averaged.
+        losses: Losses of all records, shape (n,), not all equal.
+        members: Number of records to call members, in (0, n).
+        delta: Delta of Epsilon*, in (0, 0.5).
+        seed: Seed of the assignments, 0 or more.
+        draws: Assignments that are averaged, 1 or more.
     """
     rng = np.random.default_rng([seed, 1])
-    dealt = [rng.permutation(losses) for _ in range(draws)]
-    return float(np.mean([epsilon_star(x[:members], x[members:], delta=delta).epsilon for x in dealt]))
+    shuffled = [rng.permutation(losses) for _ in range(draws)]
+    return float(np.mean([epsilon_star(x[:members], x[members:], delta=delta).epsilon for x in shuffled]))
 
 
 def two_interval_epsilon(normals: Normals, *, delta: float) -> float:

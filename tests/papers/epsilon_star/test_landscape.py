@@ -11,18 +11,15 @@ import pytest
 from scipy.stats import norm
 
 from paperlib.bounds import epsilon_star_normals
-from paperlib.papers.epsilon_star import landscape as landscapes
-from paperlib.papers.epsilon_star.landscape import (
-    landscape,
-    landscape_config,
-    landscape_instances,
-    strategies,
-)
+from paperlib.papers.epsilon_star import landscape_measures, landscape_models
+from paperlib.papers.epsilon_star.landscape import landscape
+from paperlib.papers.epsilon_star.landscape_claims import section_42, verdicts
 from paperlib.papers.epsilon_star.landscape_figures import (
     describe_landscape,
     landscape_figure,
     shuffled_figure,
 )
+from paperlib.papers.epsilon_star.landscape_grids import landscape_config
 from paperlib.papers.epsilon_star.landscape_measures import (
     MEASURES,
     convex_frontier,
@@ -33,9 +30,8 @@ from paperlib.papers.epsilon_star.landscape_measures import (
 )
 from paperlib.papers.epsilon_star.landscape_tables import (
     pareto,
-    section_42,
+    strategies,
     theorem_2,
-    verdicts,
     which_number_moves,
 )
 from paperlib.papers.measured import measured_table
@@ -227,8 +223,8 @@ def tiny():
     )
 
 
-def test_noise_reaches_the_target_and_only_clipped_records_are_promised_it(tiny):
-    instances = landscape_instances(tiny)
+def test_noise_reaches_the_target_and_only_clipped_records_have_the_guarantee(tiny):
+    instances = landscape_models.landscape_models(tiny)
     assert len(instances) == tiny.instances == 8
     for instance in instances:
         training = instance.training
@@ -255,8 +251,17 @@ def test_a_small_landscape_from_end_to_end_is_kept_and_does_not_depend_on_who_sh
     alone = frame[frame["seed"] == 0].reset_index(drop=True)
     for name in ("accuracy", "auroc", "epsilon_star"):
         np.testing.assert_allclose(half[name], alone[name], rtol=0.02, atol=0.01)
-    monkeypatch.setattr(landscapes, "fit_ensemble", None)
+    monkeypatch.setattr(landscape_models, "fit_ensemble", None)  # nothing is trained again
+    monkeypatch.setattr(landscape_measures, "privacy_of_losses", None)
     again = landscape(tiny, folder=tmp_path / "a", workers=0, progress=False)
+    pd.testing.assert_frame_equal(frame, again)
+
+
+def test_other_measures_need_no_training(tiny, tmp_path, monkeypatch):
+    frame = landscape(tiny, folder=tmp_path, workers=0, progress=False)
+    monkeypatch.setattr(landscape_models, "fit_ensemble", None)
+    monkeypatch.setattr(landscape_measures, "code_tag", lambda name: "a bound was changed")
+    again = landscape(tiny, folder=tmp_path, workers=0, progress=False)
     pd.testing.assert_frame_equal(frame, again)
 
 

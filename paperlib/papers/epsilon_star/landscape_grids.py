@@ -1,0 +1,165 @@
+"""The grids of training strategies behind Figures 1 and 2 of Epsilon*."""
+
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+import pandas as pd
+
+from paperlib.core import check_choice
+
+Options = tuple[tuple[str, Any], ...]
+
+SIZES = ("smoke", "default", "paper")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LandscapeConfig:
+    """A grid of strategies on one data set.
+
+    Attributes:
+        dataset: Name of the data set.
+        options: Options of its loader, as pairs of name and value.
+        widths: Hidden units of each layer.
+        baseline_epochs: Numbers of epochs without DP, one strategy for each.
+        baseline_batch: Batch size without DP.
+        private_epochs: Epochs of every DP training; the paper does not say how many.
+        epsilons: Targets of the DP trainings, nats.
+        clip_norms: Clipping norms, above 0.
+        batch_sizes: Batch sizes of the DP trainings.
+        microbatches: Groups of a batch whose average gradient is clipped; None clips each record's own
+            gradient, which is what makes the accountant's epsilon a guarantee for a record.
+        seeds: Models of each strategy, 1 or more.
+        learning_rate: Learning rate of SGD.
+        momentum: Momentum of SGD, in [0, 1).
+        confidence: Confidence level of intervals and bounds, in (0, 1).
+    """
+
+    dataset: str
+    options: Options = ()
+    widths: tuple[int, ...]
+    baseline_epochs: tuple[int, ...]
+    baseline_batch: int
+    private_epochs: int
+    epsilons: tuple[float, ...] = (1.0, 3.0, 10.0, 100.0)
+    clip_norms: tuple[float, ...] = (1.0, 10.0, 30.0)
+    batch_sizes: tuple[int, ...]
+    microbatches: tuple[int | None, ...] = (1, 32)
+    seeds: int = 5
+    learning_rate: float = 0.01
+    momentum: float = 0.9
+    confidence: float = 0.95
+
+    @property
+    def instances(self) -> int:
+        """Number of models."""
+        private = len(self.epsilons) * len(self.clip_norms) * len(self.batch_sizes) * len(self.microbatches)
+        return self.seeds * (len(self.baseline_epochs) + private)
+
+
+_BINARY = (150, 100, 50)
+_CLASSES = (100, 100, 100)
+_ADULT = LandscapeConfig(
+    dataset="adult",
+    widths=_BINARY,
+    baseline_epochs=(1, 5, 10, 20),
+    baseline_batch=64,
+    private_epochs=10,
+    batch_sizes=(64, 512),
+)
+_PURCHASE = LandscapeConfig(
+    dataset="purchase100",
+    widths=_CLASSES,
+    baseline_epochs=(10, 50, 100),
+    baseline_batch=256,
+    private_epochs=50,
+    batch_sizes=(256, 1024),
+)
+_PURCHASE_LIKE = replace(
+    _PURCHASE,
+    dataset="purchase100_like",
+    options=(("n_train", 20_000), ("n_test", 20_000), ("mixing", 0.35)),
+)
+# The 1,380 training rows of randhie need more epochs to be memorised than Adult's 32,561.
+_RAND = replace(
+    _ADULT,
+    dataset="randhie",
+    options=(("group", "distinct"),),
+    baseline_epochs=(5, 20, 100, 200),
+    private_epochs=20,
+)
+_PAPER = {config.dataset: config for config in (_ADULT, _PURCHASE, _PURCHASE_LIKE, _RAND)}
+_SMALL: dict[str, dict[str, Any]] = {
+    "adult": {"clip_norms": (1.0,), "batch_sizes": (512,), "microbatches": (1, 32, None), "seeds": 3},
+    "purchase100": {"clip_norms": (1.0,), "batch_sizes": (1024,), "microbatches": (None,), "seeds": 2},
+    "purchase100_like": {
+        "options": (("n_train", 10_000), ("n_test", 10_000), ("mixing", 0.35)),
+        "private_epochs": 20,
+        "epsilons": (1.0, 10.0, 100.0),
+        "clip_norms": (1.0,),
+        "batch_sizes": (256,),
+        "microbatches": (None,),
+        "seeds": 3,
+    },
+    "randhie": {"clip_norms": (1.0,), "batch_sizes": (64,), "microbatches": (32, None)},
+}
+_SMOKE: dict[str, dict[str, Any]] = {
+    "purchase100_like": {
+        "options": (("n_train", 1_000), ("n_test", 1_000), ("mixing", 0.5)),
+        "baseline_epochs": (5, 30),
+        "private_epochs": 3,
+    },
+    "randhie": {"baseline_epochs": (5, 100), "private_epochs": 5},
+}
+_SMOKE_GRID: dict[str, Any] = {
+    "epsilons": (1.0, 100.0),
+    "clip_norms": (1.0,),
+    "batch_sizes": (256,),
+    "microbatches": (None,),
+    "seeds": 2,
+}
+
+
+def landscape_config(dataset: str, *, size: str = "default") -> LandscapeConfig:
+    """The grid of a data set.
+
+    Args:
+        dataset: "adult", "purchase100", "purchase100_like" or "randhie".
+        size: "paper" is the paper's grid (260 models on Adult, 255 on Purchase-100; the same grids on
+            the stand-ins, with longer baselines on the small randhie); "default" a part of it that two
+            cores train in a minute or a few; "smoke" a few models.
+
+    Raises:
+        ValueError: Another data set or size.
+
+    >>> landscape_config("adult", size="paper").instances
+    260
+    >>> landscape_config("purchase100", size="paper").instances
+    255
+    """
+    check_choice("dataset", dataset, tuple(_PAPER))
+    check_choice("size", size, SIZES)
+    config = _PAPER[dataset]
+    if size != "paper":
+        config = replace(config, **_SMALL[dataset])
+    if size == "smoke":
+        config = replace(config, **_SMOKE_GRID, **_SMOKE.get(dataset, {}))
+    return config
+
+
+def config_fields(config: LandscapeConfig) -> pd.DataFrame:
+    """The grid as a table of two columns, for a page."""
+    values = asdict(config)
+    shown = [
+        {"setting": field.name.replace("_", " "), "value": _shown(values[field.name])}
+        for field in fields(config)
+    ]
+    return pd.DataFrame(shown)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "each record"
+    if isinstance(value, tuple | list):
+        nested = any(isinstance(item, tuple | list) for item in value)
+        return ("; " if nested else ", ").join(map(_shown, value)) or "–"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,154 @@
+"""The models of the landscape, trained once: their losses and accuracies are kept, apart from any bound."""
+
+import os
+import time
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+from typing import Any, TypedDict
+
+import torch
+
+from paperlib.core import FloatArray
+from paperlib.data import Dataset, load
+from paperlib.io import SCHEDULER_VARIABLE, code_tag, config_hash, run_sweep
+from paperlib.papers.epsilon_star.landscape_grids import LandscapeConfig, Options
+from paperlib.training import DivergenceWarning, TrainingConfig, fit_ensemble, noise_for, paper_delta
+
+
+@dataclass(frozen=True, kw_only=True)
+class LandscapeModel:
+    """One model of the landscape.
+
+    Attributes:
+        dataset: Name of the data set.
+        options: Options of its loader, as pairs of name and value.
+        training: Settings of its training, noise and seed included.
+        target_epsilon: The DP epsilon aimed at, nats; None without DP.
+    """
+
+    dataset: str
+    options: Options
+    training: TrainingConfig
+    target_epsilon: float | None
+
+
+class TrainedModel(TypedDict):
+    """What is kept of a trained model; all numbers but the seconds are NaN if it diverged.
+
+    Attributes:
+        train: Margin losses of the training records, float64, shape (n_train,).
+        population: Margin losses of the test records, float64, shape (n_test,).
+        accuracy: Share of the test records that it gets right.
+        train_accuracy: Share of the training records that it gets right.
+        seconds: Its share of the time of the training.
+    """
+
+    train: FloatArray
+    population: FloatArray
+    accuracy: float
+    train_accuracy: float
+    seconds: float
+
+
+def landscape_models(config: LandscapeConfig) -> list[LandscapeModel]:
+    """Every model of the grid, with the noise that reaches its target epsilon (RDP, as in the paper)."""
+    data = landscape_data(config.dataset, config.options)
+    outputs = 1 if data.classes == 2 else data.classes
+    base = TrainingConfig(
+        widths=(data.train_x.shape[1], *config.widths, outputs),
+        epochs=1,
+        batch_size=config.baseline_batch,
+        learning_rate=config.learning_rate,
+        momentum=config.momentum,
+    )
+    plain = [(replace(base, epochs=epochs), None) for epochs in config.baseline_epochs]
+    return [
+        LandscapeModel(
+            dataset=config.dataset,
+            options=config.options,
+            training=replace(training, seed=seed),
+            target_epsilon=epsilon,
+        )
+        for training, epsilon in (*plain, *_private_strategies(config, base, len(data.train_y)))
+        for seed in range(config.seeds)
+    ]
+
+
+def _private_strategies(
+    config: LandscapeConfig, base: TrainingConfig, examples: int
+) -> list[tuple[TrainingConfig, float]]:
+    found = list[tuple[TrainingConfig, float]]()
+    grid = product(config.batch_sizes, config.epsilons, config.clip_norms, config.microbatches)
+    for batch, epsilon, clip, groups in grid:
+        plan = replace(base, epochs=config.private_epochs, batch_size=batch)
+        rate, steps = plan.sampling_rate(examples), plan.steps(examples)
+        noise = noise_for(epsilon, rate, steps, paper_delta(examples))
+        found.append((replace(plan, clip_norm=clip, noise_multiplier=noise, microbatches=groups), epsilon))
+    return found
+
+
+@lru_cache(maxsize=2)
+def landscape_data(name: str, options: Options) -> Dataset:
+    """The data set that models are trained on, kept in memory."""
+    return load(name, **dict(options))
+
+
+def trained_models(
+    models: Iterable[LandscapeModel], *, folder: Path, workers: int | None = None, progress: bool = True
+) -> dict[LandscapeModel, TrainedModel]:
+    """Losses and accuracies of every model; what was trained before is read from disk.
+
+    Args:
+        models: Models of one data set, all different.
+        folder: Where the results are kept; at most 0.7 GB for a grid of the paper.
+        workers: Processes; None takes two without a GPU, and none (all in this process) with one. With
+            ``PAPERLIB_SCHEDULER`` set, the workers of that scheduler.
+        progress: Show a bar.
+    """
+    every = list(models)
+    on_gpu = torch.cuda.is_available()
+    here = on_gpu and SCHEDULER_VARIABLE not in os.environ  # one process fills a GPU
+    checksums = dict(landscape_data(every[0].dataset, every[0].options).sha256s)
+    about = {"code": code_tag(__name__), "data": checksums, "torch": torch.__version__, "gpu": on_gpu}
+    found: Any = run_sweep(
+        train_models,
+        every,
+        folder=folder,
+        batch_key=lambda model: model.training.batch_key,
+        max_batch=512 if on_gpu else 16,
+        workers=(0 if here else 2) if workers is None else workers,
+        version=config_hash(about),
+        progress=progress,
+    )
+    return dict(found)
+
+
+def train_models(batch: list[LandscapeModel]) -> list[TrainedModel]:
+    """Train models that fit into one ensemble: the unit of work of a sweep."""
+    data = landscape_data(batch[0].dataset, batch[0].options)
+    started = time.perf_counter()
+    with warnings.catch_warnings():
+        # A diverged model is a result: its numbers are NaN.
+        warnings.simplefilter("ignore", DivergenceWarning)
+        models = fit_ensemble([model.training for model in batch], data.train_x, data.train_y, progress=False)
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+    seconds = (time.perf_counter() - started) / len(batch)
+    parts = ((data.train_x, data.train_y), (data.test_x, data.test_y))
+    (train, population), (right_train, right) = (
+        [ask(x, y) for x, y in parts] for ask in (models.margin_losses, models.accuracies)
+    )
+    return [
+        TrainedModel(
+            train=train[at],
+            population=population[at],
+            accuracy=float(right[at]),
+            train_accuracy=float(right_train[at]),
+            seconds=seconds,
+        )
+        for at in range(len(batch))
+    ]
