@@ -1,6 +1,7 @@
 """The landscape by strategy: means, the Pareto frontier, Theorem 2, and which number moves when."""
 
 import math
+from typing import Any
 
 import pandas as pd
 
@@ -140,6 +141,6 @@ def which_number_moves(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def epochs_in_words(count: float) -> str:
+def epochs_in_words(count: Any) -> str:
     """A number of epochs in words, such as "1 epoch"."""
     return f"{count:g} epoch{'' if count == 1 else 's'}"

@@ -12,33 +12,24 @@ from paperlib.core import FloatArray
 from paperlib.data.text.corpora import Document
 from paperlib.generators.identifiers import checked_kinds, generate_identifiers
 from paperlib.io import config_hash
-from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
-from paperlib.papers.natural_identifiers.planted import cached, training_device
-from paperlib.training import TrainingConfig
-from paperlib.training.language import fit_language_model
+from paperlib.papers.natural_identifiers.small_gpt import GptSettings, Tokens, kept, train_gpt
 
 
 @dataclass(frozen=True, kw_only=True)
-class NaturalConfig:
+class NaturalConfig(GptSettings):
     """Which documents are trained on, and how.
 
-    Attributes:
-        corpus: As `open_corpus`: "nid_corpus", or a file or folder of documents.
+    Attributes besides those of `GptSettings`:
+        corpus: Name or path that `open_corpus` takes: "nid_corpus", or a file or folder of documents.
         subsets: Parts of the corpus that are used; empty for all.
-        documents: Documents trained on; as many others are held out.
-        longest: Characters of a document, longer ones are left out.
+        documents: Documents trained on, 2 or more; as many others are held out.
+        longest: Most characters of a document; longer ones are left out.
         kinds: Kinds of identifiers.
-        identifiers: Most identifiers scored of each side.
-        per_document: Most identifiers scored of one document, so that no list of digests is the benchmark.
+        identifiers: Most identifiers scored of each side, 10 or more.
+        per_document: Most identifiers scored of one document, 1 or more, so that no list of digests
+            dominates the benchmark.
         before: Characters before each identifier that the model sees.
-        window: Tokens of a training example; documents are cut into such.
-        vocabulary: Tokens of the tokenizer trained on the documents.
-        width: Of the model.
-        layers: Of the model.
-        epochs: Passes over the documents.
-        batch_size: Examples per step.
-        learning_rate: Largest, of Adam.
-        seed: Of everything.
+        window: Tokens of a training example; longer documents are cut.
     """
 
     corpus: str = "nid_corpus"
@@ -50,13 +41,7 @@ class NaturalConfig:
     per_document: int = 2
     before: int = 150
     window: int = 256
-    vocabulary: int = 1024
-    width: int = 128
-    layers: int = 1
     epochs: int = 8
-    batch_size: int = 32
-    learning_rate: float = 3e-3
-    seed: int = 0
 
     def __post_init__(self) -> None:
         checked_kinds(self.kinds)
@@ -133,25 +118,11 @@ def _sampled(
 
 
 def _trained(config: NaturalConfig, texts: Sequence[str]) -> tuple[Any, Any]:
-    shape = LanguageModelConfig(
-        width=config.width, layers=config.layers, context=config.window, seed=config.seed
-    )
-    tokenizer = train_tokenizer(texts, config.vocabulary, context=shape.context)
-    model: Any = new_language_model(shape, len(tokenizer))
-    examples = [
-        tokens[start : start + config.window]
-        for tokens in tokenizer(list(texts), verbose=False)["input_ids"]
-        for start in range(0, max(1, len(tokens) - 1), config.window)
-    ]
-    training = TrainingConfig(
-        epochs=config.epochs,
-        batch_size=config.batch_size,
-        optimizer="adam",
-        learning_rate=config.learning_rate,
-        seed=config.seed,
-    )
-    fit_language_model(model.to(training_device()), examples, config=training)
-    return model, tokenizer
+    def windows(tokens: Tokens) -> list[Tokens]:
+        starts = range(0, max(1, len(tokens) - 1), config.window)
+        return [tokens[start : start + config.window] for start in starts]
+
+    return train_gpt(texts, config, config.shape(context=config.window), windows)
 
 
 def natural_values(
@@ -161,22 +132,22 @@ def natural_values(
 
     Args:
         config: Documents and model.
-        split: What `natural_split` gives for them.
-        generated: Alternatives per identifier.
+        split: Result of `natural_split` for them.
+        generated: Alternatives per identifier, 1 or more.
         attacks: Names of `score_texts`; no reference model, no neighbours.
 
     Returns:
         Scores, higher means member, shape (n, 1 + generated, attacks).
     """
-    found = [*split.members, *split.non_members]
+    identifiers = [*split.members, *split.non_members]
 
     def compute() -> Mapping[str, Any]:
         model, tokenizer = _trained(config, [one.text for one in split.trained])
         values, _ = score_candidates(
             model,
             tokenizer,
-            [[one.value, *generate_identifiers(one.value, generated, config.seed)] for one in found],
-            contexts=[one.before for one in found],
+            [[one.value, *generate_identifiers(one.value, generated, config.seed)] for one in identifiers],
+            contexts=[one.before for one in identifiers],
             attacks=attacks,
             prefix=split.prefix if any(name.startswith("recall") for name in attacks) else None,
             batch_size=128,
@@ -184,5 +155,5 @@ def natural_values(
         return {"values": values}
 
     options = {"generated": generated, "attacks": list(attacks)}
-    text = config_hash({"split": split})
-    return cached("natural", config, compute, code=__name__, text=text, **options)["values"]
+    stage = {"stage": "natural scores", "config": config, "split": config_hash({"split": split}), **options}
+    return kept(stage, compute, code=__name__)["values"]

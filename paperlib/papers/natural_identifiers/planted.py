@@ -1,6 +1,6 @@
 """Small GPTs with a known truth: identifiers planted 1, 2, 4, ... times in real text, and others held out."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,15 +12,9 @@ from paperlib.attacks.language import score_candidates
 from paperlib.audits.candidates import CandidateScores
 from paperlib.audits.corpus import open_corpus
 from paperlib.generators.identifiers import KINDS, checked_kinds, generate_identifiers
-from paperlib.io import Cache, code_tag, config_hash, user_cache_folder
-from paperlib.models.language import (
-    LanguageModelConfig,
-    new_language_model,
-    train_tokenizer,
-    wrap_tokenizer,
-)
-from paperlib.training import TrainingConfig
-from paperlib.training.language import fit_language_model
+from paperlib.io import config_hash
+from paperlib.models.language import new_language_model, wrap_tokenizer
+from paperlib.papers.natural_identifiers.small_gpt import GptSettings, kept, train_gpt, training_device
 
 PAPER_ATTACKS = ("loss", "min_k", "min_k_pp", "recall", "recall_hinge", "hinge")
 """The attacks of the paper's Tables 1 and 3 to 9."""
@@ -29,26 +23,19 @@ _LETTERS = 4_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlantedConfig:
+class PlantedConfig(GptSettings):
     """A corpus with planted identifiers, and the model trained on it.
 
-    Attributes:
-        repetitions: How often the identifiers of each trained group occur in the corpus.
-        identifiers: Identifiers per trained group.
-        held_out: Identifiers that occur nowhere.
+    Attributes besides those of `GptSettings`:
+        repetitions: Occurrences of each identifier in the corpus, one number per trained group, 1 or more.
+        identifiers: Identifiers per trained group, 2 or more.
+        held_out: Identifiers that occur nowhere, 2 or more.
         kinds: Kinds of identifiers, in turn; names of `find_identifiers`.
         context_words: Words before each identifier.
-        document_tokens: Length of a document.
+        document_tokens: Length of a document in tokens.
         filler: Documents without identifiers, as a multiple of those with one.
-        text: What identifiers are planted in: "documentation" (Python's help topics), a known corpus such as
+        text: Source of the text: "documentation" (Python's help topics), a known corpus such as
             "pile_test_subsets", or a file or folder of documents.
-        vocabulary: Tokens of the tokenizer trained on the text.
-        width: Of the model.
-        layers: Of the model.
-        epochs: Passes over the corpus.
-        batch_size: Documents per step.
-        learning_rate: Largest, of Adam.
-        seed: Of everything.
     """
 
     repetitions: tuple[int, ...] = (1, 2, 4, 8, 16)
@@ -59,13 +46,6 @@ class PlantedConfig:
     document_tokens: int = 56
     filler: float = 0.25
     text: str = "documentation"
-    vocabulary: int = 1024
-    width: int = 128
-    layers: int = 1
-    epochs: int = 2
-    batch_size: int = 32
-    learning_rate: float = 3e-3
-    seed: int = 0
 
     def __post_init__(self) -> None:
         checked_kinds(self.kinds)
@@ -180,37 +160,19 @@ def planted_model(config: PlantedConfig) -> tuple[Any, Any]:
 
     It is trained and stays on a GPU if there is one.
     """
-    shape = LanguageModelConfig(width=config.width, layers=config.layers, seed=config.seed)
     corpus = planted(config)
-    arrays = cached(
-        "model", config, lambda: _train(config, corpus, shape), code=__name__, text=corpus.checksum
-    )
-    tokenizer = wrap_tokenizer(str(arrays.pop("tokenizer")), context=shape.context)
-    model: Any = new_language_model(shape, len(tokenizer))
+    stage = {"stage": "planted model", "config": config, "corpus": corpus.checksum}
+    arrays = kept(stage, lambda: _train(config, corpus), code=__name__)
+    tokenizer = wrap_tokenizer(str(arrays.pop("tokenizer")), context=config.shape().context)
+    model: Any = new_language_model(config.shape(), len(tokenizer))
     model.load_state_dict({name: torch.from_numpy(values.copy()) for name, values in arrays.items()})
     return model.to(training_device()), tokenizer
 
 
-def training_device() -> torch.device:
-    """A GPU if there is one."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
-def _train(config: PlantedConfig, corpus: Planted, shape: LanguageModelConfig) -> Mapping[str, Any]:
-    tokenizer = train_tokenizer(corpus.documents, config.vocabulary, context=shape.context)
-    model: Any = new_language_model(shape, len(tokenizer))
-    documents = [
-        tokens[: config.document_tokens]
-        for tokens in tokenizer(list(corpus.documents), verbose=False)["input_ids"]
-    ]
-    training = TrainingConfig(
-        epochs=config.epochs,
-        batch_size=config.batch_size,
-        optimizer="adam",
-        learning_rate=config.learning_rate,
-        seed=config.seed,
+def _train(config: PlantedConfig, corpus: Planted) -> Mapping[str, Any]:
+    model, tokenizer = train_gpt(
+        corpus.documents, config, config.shape(), lambda tokens: [tokens[: config.document_tokens]]
     )
-    fit_language_model(model.to(training_device()), documents, config=training)
     weights = {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
     return {**weights, "tokenizer": tokenizer.backend_tokenizer.to_str()}
 
@@ -228,9 +190,8 @@ def planted_scores(
         config: Corpus and model.
         generated: Alternatives per identifier, 1 or more.
         attacks: Names of `score_texts`; no reference model, no neighbours.
-        in_context: Score identifiers after the words they stand behind, or alone.
+        in_context: Whether identifiers are scored after the words they stand behind, or alone.
     """
-    options = {"generated": generated, "attacks": list(attacks), "in_context": in_context}
     corpus = planted(config)
 
     def compute() -> Mapping[str, Any]:
@@ -246,31 +207,8 @@ def planted_scores(
         )
         return {"values": values}
 
-    kept = cached("scores", config, compute, code=__name__, text=corpus.checksum, **options)
+    options = {"generated": generated, "attacks": list(attacks), "in_context": in_context}
+    stage = {"stage": "planted scores", "config": config, "corpus": corpus.checksum, **options}
+    values = kept(stage, compute, code=__name__)["values"]
     groups = np.array([one.repetitions for one in corpus.identifiers])
-    return CandidateScores(kept["values"], tuple(attacks), groups)
-
-
-def cached(
-    what: str, config: Any, compute: Callable[[], Mapping[str, Any]], *, code: str, text: str, **options: Any
-) -> dict[str, np.ndarray]:
-    """Arrays kept in the user's cache by configuration, text, versions of torch and of the code.
-
-    Args:
-        what: The stage.
-        config: A frozen dataclass.
-        compute: Makes the arrays.
-        code: Name of the module that makes them.
-        text: Checksum of the text they are made of.
-        options: What else they depend on.
-    """
-    key = {
-        "what": what,
-        "config": config,
-        "options": options,
-        "torch": torch.__version__,
-        "device": training_device().type,
-        "code": code_tag(code),
-        "text": text,
-    }
-    return Cache(user_cache_folder() / "language").get(key, compute)
+    return CandidateScores(values, tuple(attacks), groups)

@@ -1,0 +1,94 @@
+"""Small GPTs trained on texts, and what was computed with them, kept."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from paperlib.io import Cache, code_tag, user_cache_folder
+from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
+from paperlib.training import TrainingConfig
+from paperlib.training.language import fit_language_model
+
+Tokens = Sequence[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GptSettings:
+    """Shape and training of a small GPT and its tokenizer.
+
+    Attributes:
+        vocabulary: Tokens of the tokenizer trained on the texts.
+        width: Width of the model.
+        layers: Layers of the model.
+        epochs: Passes over the texts.
+        batch_size: Examples in a step.
+        learning_rate: Largest learning rate of Adam.
+        seed: Seed of all random draws, 0 or more.
+    """
+
+    vocabulary: int = 1024
+    width: int = 128
+    layers: int = 1
+    epochs: int = 2
+    batch_size: int = 32
+    learning_rate: float = 3e-3
+    seed: int = 0
+
+    def shape(self, **options: int) -> LanguageModelConfig:
+        """The architecture."""
+        return LanguageModelConfig(width=self.width, layers=self.layers, seed=self.seed, **options)
+
+
+def train_gpt(
+    texts: Sequence[str],
+    settings: GptSettings,
+    shape: LanguageModelConfig,
+    examples_of: Callable[[Tokens], Sequence[Tokens]],
+) -> tuple[Any, Any]:
+    """Train a tokenizer and a model, on a GPU if there is one.
+
+    Args:
+        texts: Training texts.
+        settings: Settings of the training.
+        shape: Architecture of the model.
+        examples_of: Training examples of one text, from its tokens.
+
+    Returns:
+        The model and its tokenizer.
+    """
+    tokenizer = train_tokenizer(texts, settings.vocabulary, context=shape.context)
+    model: Any = new_language_model(shape, len(tokenizer))
+    tokens = tokenizer(list(texts), verbose=False)["input_ids"]
+    training = TrainingConfig(
+        epochs=settings.epochs,
+        batch_size=settings.batch_size,
+        optimizer="adam",
+        learning_rate=settings.learning_rate,
+        seed=settings.seed,
+    )
+    examples = [example for text in tokens for example in examples_of(text)]
+    fit_language_model(model.to(training_device()), examples, config=training)
+    return model, tokenizer
+
+
+def training_device() -> torch.device:
+    """A GPU if there is one."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def kept(
+    config: Mapping[str, Any], compute: Callable[[], Mapping[str, Any]], *, code: str
+) -> dict[str, np.ndarray]:
+    """Arrays of one stage, read from the user's cache if the same code computed them before.
+
+    Args:
+        config: Everything they depend on: name of the stage, typed configurations, texts by checksum. Device
+            and version of torch are added.
+        compute: Computes the arrays.
+        code: Name of the module that computes them; a change of what it reaches makes them stale.
+    """
+    machine = {"torch": torch.__version__, "device": training_device().type}
+    return Cache(user_cache_folder() / "language").get({**config, **machine, "code": code_tag(code)}, compute)
