@@ -147,9 +147,11 @@ def _passed_on(source: str, package: str) -> dict[str, str] | None:
 
 
 def _says_nothing(node: ast.stmt) -> bool:
-    """A docstring, or a list of names."""
+    """A docstring, a list of names, or (in a stub) the type of a name that holds no code."""
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant)
+    if isinstance(node, ast.AnnAssign):
+        return node.value is None
     targets = node.targets if isinstance(node, ast.Assign) else []
     return bool(targets) and all(isinstance(one, ast.Name) and one.id == "__all__" for one in targets)
 

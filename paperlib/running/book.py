@@ -148,7 +148,7 @@ def _run_many(to_do: list[Job], seconds: dict[str, float | None], jobs: int, say
 
 
 def _start(job: Job) -> _Running:
-    command = [sys.executable, "-m", "paperlib.cli", "run", job.stem, "--profile", job.profile, "--book"]
+    command = [sys.executable, "-m", "paperlib", "run", job.stem, "--profile", job.profile, "--book"]
     output = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the run ends)
     # In a session of its own: a Ctrl-C of the terminal reaches only this process, which then
     # ends the others in order.

@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import paperlib
 from paperlib.io import config_hash, file_sha256, imported_names, source_files
 from paperlib.running.parameters import read_notebook
 from paperlib.running.project import Project
 
-PACKAGE = Path(paperlib.__file__).parent
+PACKAGE = Path(__file__).parents[1]
 
 
 def fingerprint(project: Project, stem: str, profile: str, parameters: Mapping[str, Any]) -> str:

@@ -4,6 +4,8 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import paperlib
 from paperlib import cli
 from paperlib.bounds import audit_one_run
+from paperlib.cli.app import notebook_names
 from paperlib.core import MembershipScores
 from paperlib.io import OutputError, file_sha256
 from tests.notebooks.toys import GOOD, make_project
@@ -257,3 +261,46 @@ def test_help_is_given_with_an_example(
     assert call(monkeypatch, *words) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert f"paperlib {words[0]}" in said if len(words) == 2 else "audit" in said
+
+
+def test_the_version_is_that_of_the_package(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "--version") == 0
+    assert capsys.readouterr().out == f"paperlib {paperlib.__version__}\n"
+
+
+def test_the_module_is_the_command(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-m", "paperlib", "run", "x"], cwd=tmp_path, capture_output=True)
+    assert done.returncode == 2
+    assert b"inside a checkout" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["run", "out"], "output_set_shapes"),
+        (["run", "--profile", ""], "default smoke"),
+        (["list", "--profile", "s"], "smoke"),
+        (["do"], "doctor"),
+    ],
+)
+def test_the_shell_completes_commands_notebooks_and_profiles(
+    tmp_path: Path, words: list[str], expected: str
+) -> None:
+    make_project(tmp_path, output_set_shapes=GOOD)
+    variables = {"_PAPERLIB_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(["paperlib", *words])}
+    code = "import sys; sys.argv = ['paperlib']; from paperlib.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, **variables, "COMP_CWORD": str(len(words))},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == expected.split()
+
+
+def test_outside_a_checkout_nothing_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert notebook_names() == []

@@ -79,7 +79,8 @@ def test_a_name_passed_on_from_elsewhere_changes_the_tag(package):
 
 
 def test_a_lazy_package_is_read_from_its_stub(package):
-    (package / "face/__init__.pyi").write_text((package / "face/__init__.py").read_text())
+    stub = (package / "face/__init__.py").read_text() + "\n__version__: str"
+    (package / "face/__init__.pyi").write_text(stub)
     (package / "face/__init__.py").write_text("import lazy\n__getattr__ = lazy.attach()")
     found = {str(file.relative_to(package)) for file in source_files(["some_package.main"])}
     assert "face/low.py" in found

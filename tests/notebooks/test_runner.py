@@ -189,7 +189,7 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
         tmp_path, slow=f"open({str(tmp_path / 'started')!r}, 'w').close()\nimport time\ntime.sleep(60)"
     )
     process = subprocess.Popen(
-        [sys.executable, "-m", "paperlib.cli", "run", "--all", "--profile", "smoke"],
+        [sys.executable, "-m", "paperlib", "run", "--all", "--profile", "smoke"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

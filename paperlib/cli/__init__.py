@@ -1,0 +1,3 @@
+"""The ``paperlib`` command."""
+
+from paperlib.cli.app import main as main

@@ -1,0 +1,220 @@
+"""The command line: options, help texts, completion and exit codes.
+
+Each command imports what it needs when it runs, so that help and completion answer at once.
+"""
+
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated, Literal, NoReturn
+
+import typer
+
+import paperlib
+
+USAGE_ERROR, INTERRUPTED = 2, 130
+
+app = typer.Typer(
+    help="Audit the privacy of machine-learning models without retraining them.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"paperlib {paperlib.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options of the command itself."""
+
+
+def _names(pattern: str) -> list[str]:
+    """Names that the shell can complete; none outside a checkout."""
+    from paperlib.running.project import find_project
+
+    try:
+        folder = find_project().notebooks
+    except ValueError:
+        return []
+    return sorted(path.stem for path in folder.glob(pattern))
+
+
+def notebook_names() -> list[str]:
+    return _names("*.ipynb")
+
+
+def profile_names() -> list[str]:
+    return _names("profiles/*.yaml")
+
+
+Profile = Annotated[
+    str, typer.Option(help="Profile of parameters: smoke, default or paper.", autocompletion=profile_names)
+]
+
+
+@app.command(
+    epilog="Examples:  paperlib run output_set_gain -p trials=20 -p seed=1 --profile smoke   |   "
+    "paperlib run --all --profile default --jobs 2"
+)
+def run(
+    notebook: Annotated[
+        str, typer.Argument(help="Name of a notebook; see `paperlib list`.", autocompletion=notebook_names)
+    ] = "",
+    assignments: Annotated[
+        list[str] | None, typer.Argument(help="Parameters as name=value, the same as with -p.")
+    ] = None,
+    parameter: Annotated[
+        list[str] | None, typer.Option("-p", "--parameter", help="One parameter, name=value; repeatable.")
+    ] = None,
+    profile: Profile = "default",
+    every: Annotated[
+        bool, typer.Option("--all", help="Run every notebook that changed, for the book.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(help="Number of notebooks run at one time with --all.")] = 2,
+    book: Annotated[bool, typer.Option("--book", help="Put this one run into the book.")] = False,
+) -> None:
+    """Run one notebook with checked parameters into a new folder below runs/, or all into the book."""
+    from paperlib.cli import notebooks
+
+    given = [*(assignments or []), *(parameter or [])]
+    notebooks.run(notebook, given, profile=profile, every=every, jobs=jobs, book=book)
+
+
+@app.command("list", epilog="Example:  paperlib list --profile paper")
+def list_notebooks(profile: Profile = "default") -> None:
+    """List the notebooks with their parameters, what they reproduce, and the verdicts of their last run."""
+    from paperlib.cli import notebooks
+
+    notebooks.list_notebooks(profile)
+
+
+@app.command(epilog="Example:  PAPERLIB_DATA=/data paperlib doctor")
+def doctor() -> None:
+    """Show what is installed, the hardware, where data is looked for, and where files can be written."""
+    from paperlib.cli.doctor import doctor
+
+    doctor()
+
+
+@app.command(
+    epilog="Examples:  paperlib audit my_scores.csv   |   paperlib audit losses.parquet --score-column nll "
+    "--member-column in_train --losses --delta 1e-5   |   paperlib audit members.npy others.npy --kind losses"
+)
+def audit(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV, Parquet, NPZ or NPY with a score or loss column and a membership column (1/0, "
+            "true/false, in/out); with a second file, the members' scores."
+        ),
+    ],
+    nonmembers: Annotated[Path | None, typer.Argument(metavar="[FILE2]", help="Non-members' scores.")] = None,
+    score_column: Annotated[str | None, typer.Option(help="Score column; default: score or loss.")] = None,
+    member_column: Annotated[str | None, typer.Option(help="Membership column; default: member.")] = None,
+    kind: Annotated[
+        Literal["scores", "losses"] | None,
+        typer.Option(
+            help="scores: higher values point to members; losses: lower values do. Default: by column name."
+        ),
+    ] = None,
+    losses: Annotated[bool, typer.Option("--losses", help="The same as --kind losses.")] = False,
+    delta: Annotated[float, typer.Option(help="Delta of the DP guarantee that is tested, in [0, 1).")] = 0.0,
+    confidence: Annotated[
+        float, typer.Option(help="Confidence level of each number by itself, in (0, 1).")
+    ] = 0.95,
+    guess: Annotated[
+        Literal["both", "members", "grid"],
+        typer.Option(help="Guess on both ends, on likely members only, or over a grid of pairs."),
+    ] = "both",
+    design: Annotated[
+        Literal["randomized", "game"],
+        typer.Option(help="randomized: fair coins chose the members; game: draw a fair-coin subsample."),
+    ] = "randomized",
+    seed: Annotated[int, typer.Option(help="Seed of all random splits, 0 or more.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option(help="Path of the HTML report; default: FILE-audit.html in this folder.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, and write a report only with --output.")
+    ] = False,
+) -> None:
+    """Audit the scores of a trained model: numbers, what each of them supports, and an HTML report."""
+    from paperlib.cli.audit import audit_file
+    from paperlib.core import check_confidence, check_delta
+
+    check_confidence(confidence)
+    check_delta(delta)
+    if losses and kind == "scores":
+        raise ValueError("--losses: contradicts --kind scores")
+    audit_file(
+        file,
+        nonmembers,
+        {
+            "score_column": score_column,
+            "member_column": member_column,
+            "kind": "losses" if losses else kind,
+        },
+        {"delta": delta, "confidence": confidence, "guess": guess, "design": design, "seed": seed},
+        output=output,
+        as_json=as_json,
+    )
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def main() -> None:
+    """Run the command; a mistake of the user ends with one message on stderr and exit code 2."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    sys.exit(_guarded())
+
+
+def _guarded() -> int:
+    try:
+        code = app(standalone_mode=False)
+        # Typer turns a Ctrl-C into this exit code without a word.
+        return _interrupted() if code == INTERRUPTED else code if isinstance(code, int) else 0
+    except (KeyboardInterrupt, typer.Abort):
+        return _interrupted()
+    except typer.Exit as stop:
+        return stop.exit_code
+    except Exception as error:
+        return _explained(error)
+
+
+def _explained(error: Exception) -> int:
+    """The exit code after one message on stderr; what is no mistake of the user is raised again."""
+    # Typer's usage errors come from the copy of click it carries, which has no public name.
+    usage = getattr(error, "format_message", None)
+    if usage is not None:
+        return _complain(usage(), USAGE_ERROR)
+    if isinstance(error, ValueError | FileNotFoundError | PermissionError | IsADirectoryError):
+        return _complain(str(error), USAGE_ERROR)
+
+    from paperlib.io import OutputError
+    from paperlib.running import NotebookError
+
+    if isinstance(error, OutputError):
+        return _complain(str(error), USAGE_ERROR)
+    if isinstance(error, NotebookError):
+        return _complain(str(error), 1)
+    raise error
+
+
+def _interrupted() -> int:
+    return _complain("interrupted; no half-finished result was kept", INTERRUPTED)
+
+
+def _complain(message: str, code: int) -> int:
+    print(f"paperlib: {message}", file=sys.stderr)
+    return code

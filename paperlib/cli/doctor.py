@@ -1,0 +1,61 @@
+"""``paperlib doctor``: what is installed, and where files are read and written."""
+
+import os
+import shutil
+import sys
+from importlib import metadata
+from pathlib import Path
+
+from paperlib.io import data_folder
+from paperlib.report.provenance import gpu_name, hardware, package_versions
+from paperlib.running import find_project
+
+
+def doctor() -> None:
+    """Print versions, hardware, the data folder, and which folders can be written."""
+    machine = hardware()
+    print(
+        f"Python {sys.version.split()[0]} on {machine['system']}, {machine['cpu']}, {machine['cores']} cores"
+    )
+    print(f"GPU: {gpu_name() or 'none found'}")
+    versions = package_versions()
+    for name, extra in _WANTED.items():
+        missing = f"not installed (pip install 'paperlib[{extra}]')" if extra else "not installed"
+        print(f"  {name:16} {versions.get(name) or _version(name) or missing}")
+    browser = next(
+        (p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None
+    )
+    print(f"Chromium (make check, make pdf): {browser or 'not found'}")
+    data = data_folder()
+    chosen = (
+        "PAPERLIB_DATA" if os.environ.get("PAPERLIB_DATA") else "the default; set PAPERLIB_DATA to change it"
+    )
+    print(f"Data is looked for in {data} ({chosen}): {_writable(data)}")
+    try:
+        project = find_project()
+    except ValueError:
+        print("No checkout here: `paperlib audit` works, `paperlib run` needs one")
+        return
+    for folder in (project.runs, project.generated):
+        print(f"{folder.relative_to(project.root)}/: {_writable(folder)}")
+
+
+_WANTED = {
+    "paperlib": "", "numpy": "", "scipy": "", "pandas": "", "matplotlib": "run", "pyarrow": "run",
+    "papermill": "run", "ipykernel": "run", "torch": "train", "torchvision": "train", "scikit-learn": "train",
+    "jupyter-book": "book", "pytest": "dev",
+}  # fmt: skip
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _writable(folder: Path) -> str:
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not (existing.is_dir() and os.access(existing, os.W_OK)):
+        return "NOT writable"
+    return "writable" if existing == folder else "can be made"

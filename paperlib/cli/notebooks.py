@@ -1,0 +1,102 @@
+"""``paperlib run`` and ``paperlib list``: the notebooks of a checkout."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from paperlib.report import targets
+from paperlib.running import (
+    NotebookError,
+    Project,
+    book_results,
+    find_project,
+    notebook_parameters,
+    parse_assignments,
+    plan,
+    run_all,
+    run_aside,
+    run_into_book,
+)
+from paperlib.running.execute import PAGE, RESULT
+from paperlib.running.parameters import read_notebook
+
+
+def run(notebook: str, given: list[str], *, profile: str, every: bool, jobs: int, book: bool) -> None:
+    """Run one notebook, or every notebook that changed.
+
+    Args:
+        notebook: Name of a notebook, or the empty text with ``every``.
+        given: Parameters as ``name=value`` words.
+        profile: Name of a profile.
+        every: True to run all notebooks of the profile for the book.
+        jobs: Number of notebooks run at one time with ``every``, 1 or more.
+        book: True to put the run into the book, not into a folder of its own.
+
+    Raises:
+        NotebookError: A notebook failed.
+        ValueError: An unknown notebook, profile or parameter.
+    """
+    project = find_project()
+    values = parse_assignments(given)
+    if every:
+        if notebook or values:
+            raise ValueError("--all: expected no notebook and no parameters beside it")
+        _run_every(project, profile, jobs)
+        return
+    if not notebook:
+        raise ValueError(f"notebook: expected one of {', '.join(project.stems()) or 'none yet'}, or --all")
+    job = plan(project, notebook, profile=profile, given=values)
+    if book:
+        run_into_book(job)
+        return
+    folder = run_aside(job)
+    _print_records(folder)
+    print(f"Executed notebook: {folder / PAGE}\nResult file:       {folder / RESULT}")
+
+
+def _run_every(project: Project, profile: str, jobs: int) -> None:
+    failed = run_all(project, profile=profile, jobs=jobs, say=lambda text: print(text, flush=True))
+    if failed:
+        raise NotebookError(f"failed: {', '.join(failed)}; the other notebooks are done")
+
+
+def _print_records(folder: Path) -> None:
+    result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+    for item in result["records"]:
+        verdict = "holds" if item["holds"] else "does not hold"
+        print(f"{item['target']}: {verdict} ({item['scale']}). Paper: {item['paper']}. Ours: {item['ours']}.")
+
+
+def list_notebooks(profile: str) -> None:
+    """Print every notebook with its parameters, what it reproduces, and the verdicts of its last run."""
+    project = find_project()
+    results = {result.notebook: result for result in book_results(project)}
+    table = targets()
+    for stem in project.stems():
+        values = plan(project, stem, profile=profile).parameters
+        print(f"{stem}: {_title(project, stem)}")
+        for item in notebook_parameters(project.notebook(stem)):
+            print(
+                f"    {item.name} = {values[item.name]!r}" + (f"  # {item.comment}" if item.comment else "")
+            )
+        mine = [row["id"] for row in table.to_dict("records") if stem in str(row["notebook"]).split("; ")]
+        found = {r["target"]: r for r in results[stem].records} if stem in results else {}
+        for name in mine:
+            print(f"    reproduces {name}: {_status(found.get(name))}")
+        if stem in results:
+            print(f"    last run: {results[stem].provenance['date']}, profile {results[stem].profile}")
+        print()
+
+
+def _title(project: Project, stem: str) -> str:
+    for cell in read_notebook(project.notebook(stem)).cells:
+        for line in cell.source.splitlines():
+            if cell.cell_type == "markdown" and line.startswith("#"):
+                return line.lstrip("# ").replace("\\", "")
+    return "(no title)"
+
+
+def _status(record: dict[str, Any] | None) -> str:
+    if record is None:
+        return "not yet"
+    return f"{'holds' if record['holds'] else 'does not hold'} ({record['scale']})"
