@@ -99,6 +99,7 @@ def infer_dataset(
     scores = _out_of_fold(table, folds, schedule, trees, within_set, rng)
     ranks, positions = ranks_and_positions(scores, rng)
     return DatasetInference(
+        epsilon=None,
         p_value=rank_test(positions, one_sided=True),
         p_value_two_sided=rank_test(positions, one_sided=False),
         ranks=ranks,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import beta
 
-from paperlib.core import FloatArray, IntArray, check_confidence
+from paperlib.core import FloatArray, IntArray, MembershipScores, check_confidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ def attack_quality(
     wins = _wins(scores)
     weights = rng.multinomial(len(scores), np.full(len(scores), 1 / len(scores)), size=draws)
     aucs = np.einsum("di,ij,dj->d", weights, wins, weights) / len(scores) ** 2
-    auc, tpr = float(wins.mean()), tpr_at(scores)
+    auc, tpr = float(wins.mean()), MembershipScores(scores[:, 0], scores[:, 1:].ravel()).tpr_at_fpr(0.01)
     low, high = np.quantile(aucs, [spread, 1 - spread])
     hits, misses = tpr * len(scores), (1 - tpr) * len(scores)
     return {
@@ -77,14 +77,3 @@ def _wins(scores: FloatArray) -> FloatArray:
         not_above = np.searchsorted(alternatives, identifiers, side="right")
         columns.append((below + not_above) / (2 * alternatives.size))
     return np.stack(columns, axis=1)
-
-
-def tpr_at(scores: FloatArray, false_positive_rate: float = 0.01) -> float:
-    """Share of identifiers above the score that at most this share of the alternatives exceeds.
-
-    >>> tpr_at(np.array([[3.0, 1.0], [0.5, 0.0]]), 0.01)
-    0.5
-    """
-    alternatives = np.sort(scores[:, 1:], axis=None)[::-1]
-    allowed = int(false_positive_rate * alternatives.size)
-    return float((scores[:, 0] > alternatives[allowed]).mean())

@@ -2,49 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 
 from paperlib.bounds import audit_clopper_pearson, audit_one_run, audit_output_set, epsilon_star
-from paperlib.core import AuditResult, MembershipScores, to_frame
-
-Guess = Literal["both", "members", "grid"]
-Design = Literal["randomized", "game"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScoreAudit:
-    """One audit of the scores, or the reason why it could not be made.
-
-    Attributes:
-        title: Its name.
-        kind: "lower bound", "measurement" or "baseline".
-        purpose: What it is good for, in one sentence.
-        result: The number with its claim, or None.
-        refused: Why there is no result; empty otherwise.
-    """
-
-    title: str
-    kind: str
-    purpose: str
-    result: AuditResult | None
-    refused: str = ""
-
-    def __str__(self) -> str:
-        if self.result is None:
-            return f"{self.title} ({self.kind})\n  not possible: {self.refused}"
-        warnings = [f"Warning: {text}" for text in self.result.warnings]
-        return "\n  ".join(
-            [f"{self.title} ({self.kind})", self.result.headline, self.result.claim, *warnings]
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Every field as JSON-ready values, with the headline of the result."""
-        fields = {name: getattr(self, name) for name in ("title", "kind", "purpose", "refused")}
-        if self.result is None:
-            return {**fields, "result": None}
-        return {**fields, "headline": self.result.headline, "result": self.result.to_dict()}
+from paperlib.core import AuditResult, Design, Guess, MembershipScores, ScoreAudit, table
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +46,11 @@ class Audits:
 
     def to_frame(self) -> pd.DataFrame:
         """One row per audit: audit, kind, epsilon (nats) and note (purpose, or why not possible)."""
-        return to_frame(
+        return table(
             {
                 "audit": [one.title for one in self.audits],
                 "kind": [one.kind for one in self.audits],
-                "epsilon": [getattr(one.result, "epsilon", None) for one in self.audits],
+                "epsilon": [one.result.epsilon if one.result else None for one in self.audits],
                 "note": [
                     one.purpose if one.result else f"not possible: {one.refused}" for one in self.audits
                 ],

@@ -27,7 +27,7 @@ from paperlib.core import (
     check_nonnegative,
     check_vector,
     round_down,
-    to_frame,
+    table,
 )
 
 if TYPE_CHECKING:
@@ -80,14 +80,19 @@ class PanoramiaResult(AuditResult):
         """The baseline's test and the membership attack's, in this order."""
         return self._tests
 
-    @cached_property
+    @property
     def curve(self) -> "pd.DataFrame":
         """Both tests over thresholds: test, recall, guesses, true_positives, precision, bound.
 
-        ``bound`` pays for the search, so its maximum is the reported lower bound. Computed when
-        first asked for; with slack or the anytime search long curves show about 1,000 thresholds,
-        evenly spaced in log rank, the best one among them.
+        ``bound`` is corrected for the search, so its maximum is the reported lower bound. Computed
+        when first asked for; where each bound is costly (gamma or delta above 0, or the anytime
+        search) long curves show about 1,000 thresholds, evenly spaced in log rank, the best one
+        among them.
         """
+        return self._curve
+
+    @cached_property
+    def _curve(self) -> "pd.DataFrame":
         columns: dict[str, list[Any]] = {}
         for test in self._tests:
             at = test.shown()
@@ -102,7 +107,7 @@ class PanoramiaResult(AuditResult):
             }
             for name, values in rows.items():
                 columns.setdefault(name, []).append(values)
-        return to_frame({name: np.concatenate(values) for name, values in columns.items()})
+        return table({name: np.concatenate(values) for name, values in columns.items()})
 
 
 def panoramia_ceiling(m: int, guesses: int, confidence: float = 0.95) -> float:

@@ -26,7 +26,7 @@ def round_down(value: float, digits: int = 3) -> float:
     return math.floor(value * scale) / scale
 
 
-def to_frame(columns: Mapping[str, Any]) -> "pd.DataFrame":
+def table(columns: Mapping[str, Any]) -> "pd.DataFrame":
     """Build a pandas table; pandas is imported here so that the bounds work without it.
 
     Args:
@@ -43,13 +43,20 @@ class AuditResult(ABC):
 
     Attributes:
         claim: The exact sentence the number supports, with confidence, adjacency and delta.
-        assumptions: What must be true for the claim to hold.
-        warnings: What the reader should worry about in this very run; often empty.
+        assumptions: Conditions under which the claim holds.
+        warnings: Problems of this very run that weaken its number; often empty.
+        epsilon: The number as an epsilon, nats; None for a result that is no epsilon.
     """
 
     claim: str
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    epsilon: float | None
+
+    @property
+    def curve(self) -> "pd.DataFrame | None":
+        """The bound over guess counts, with columns guesses and bound at least; None without a search."""
+        return None
 
     @property
     @abstractmethod
@@ -78,6 +85,46 @@ class AuditResult(ABC):
             for field in dataclasses.fields(self)
             if not field.name.startswith("_")
         }
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row with every field that holds one number, truth value or text; the others are left out."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        single = (str, int, float, type(None))
+        return table({name: [value] for name, value in values.items() if isinstance(value, single)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreAudit:
+    """One audit of membership scores, or the reason why it could not be made.
+
+    Attributes:
+        title: Name of the audit.
+        kind: "lower bound", "measurement" or "baseline".
+        purpose: Its use, in one sentence.
+        result: The number with its claim, or None.
+        refused: Reason why there is no result; empty otherwise.
+    """
+
+    title: str
+    kind: str
+    purpose: str
+    result: AuditResult | None
+    refused: str = ""
+
+    def __str__(self) -> str:
+        if self.result is None:
+            return f"{self.title} ({self.kind})\n  not possible: {self.refused}"
+        warnings = [f"Warning: {text}" for text in self.result.warnings]
+        return "\n  ".join(
+            [f"{self.title} ({self.kind})", self.result.headline, self.result.claim, *warnings]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field as JSON-ready values, with the headline of the result."""
+        fields = {name: getattr(self, name) for name in ("title", "kind", "purpose", "refused")}
+        if self.result is None:
+            return {**fields, "result": None}
+        return {**fields, "headline": self.result.headline, "result": self.result.to_dict()}
 
 
 def json_ready(value: Any) -> Any:

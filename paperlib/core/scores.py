@@ -4,12 +4,16 @@ import csv
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paperlib.core.checks import FloatArray, check_vector
+from paperlib.core.results import table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _TRUE = {"1", "1.0", "true", "yes", "member", "in", "train"}
 _FALSE = {"0", "0.0", "false", "no", "nonmember", "non-member", "out", "test", "population"}
@@ -78,6 +82,39 @@ class MembershipScores:
         below = np.searchsorted(others, oriented.member, side="left")
         not_above = np.searchsorted(others, oriented.member, side="right")
         return float((below + not_above).sum() / (2.0 * oriented.member.size * others.size))
+
+    def tpr_at_fpr(self, false_positive_rate: float) -> float:
+        """True-positive rate at a false-positive rate: a point of the empirical ROC curve, never between two.
+
+        The threshold is the lowest score that at most this share of the non-members exceeds; a member
+        counts if its score is above it. A member tied with the threshold does not count, so ties can only
+        lower the result.
+
+        Args:
+            false_positive_rate: Largest share of non-members above the threshold, in [0, 1].
+
+        Returns:
+            Share of the members above the threshold, in [0, 1].
+
+        Raises:
+            ValueError: A rate outside [0, 1].
+
+        >>> MembershipScores([3, 2, 1, 1], [2, 1, 0, 0]).tpr_at_fpr(0.25)
+        0.5
+        """
+        if not 0 <= false_positive_rate <= 1:
+            raise ValueError(f"false_positive_rate: expected a number in [0, 1], got {false_positive_rate!r}")
+        oriented = self.oriented()
+        highest_first = np.sort(oriented.nonmember)[::-1]
+        allowed = int(false_positive_rate * highest_first.size)
+        if allowed == highest_first.size:
+            return 1.0
+        return float((oriented.member > highest_first[allowed]).mean())
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row per example, members first: score as given and member (0 or 1), as `from_csv` reads."""
+        scores, labels = self.pooled()
+        return table({"score": scores, "member": labels.astype(np.int64)})
 
     def roc(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """False-positive rate, true-positive rate and threshold, one entry per distinct score.

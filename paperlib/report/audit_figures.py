@@ -1,13 +1,11 @@
 """The three images of an audit: histograms of the scores, ROC curve, bound over guesses."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from paperlib.core import MembershipScores, round_down
+from paperlib.core import AuditResult, MembershipScores, round_down
 
 _POINTS = 600
 
@@ -81,10 +79,10 @@ def bound_figure(curve: pd.DataFrame, epsilon: float) -> Figure:
     return fig
 
 
-def curve_of(result: Any) -> pd.DataFrame | None:
+def curve_of(result: AuditResult | None) -> pd.DataFrame | None:
     """The bound over guesses of a result that has one."""
-    curve = getattr(result, "curve", None)
-    return curve if isinstance(curve, pd.DataFrame) and {"guesses", "bound"} <= set(curve.columns) else None
+    curve = None if result is None else result.curve
+    return curve if curve is not None and {"guesses", "bound"} <= set(curve.columns) else None
 
 
 def describe_roc(data: pd.DataFrame, auc: float) -> str:

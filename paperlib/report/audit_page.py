@@ -3,14 +3,13 @@
 import html
 from collections.abc import Mapping, Sequence
 from importlib import resources
-from typing import Protocol
 
 import matplotlib as mpl
 import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from paperlib.core import AuditResult, MembershipScores
+from paperlib.core import MembershipScores, ScoreAudit
 from paperlib.report.audit_figures import (
     bound_figure,
     curve_of,
@@ -25,23 +24,8 @@ from paperlib.report.figures import svg_uri
 from paperlib.report.tables import format_cell
 
 
-class Audit(Protocol):
-    """What the report shows of one audit."""
-
-    @property
-    def title(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def purpose(self) -> str: ...
-    @property
-    def result(self) -> AuditResult | None: ...
-    @property
-    def refused(self) -> str: ...
-
-
 def audit_report(
-    scores: MembershipScores, audits: Sequence[Audit], *, title: str, facts: Mapping[str, str]
+    scores: MembershipScores, audits: Sequence[ScoreAudit], *, title: str, facts: Mapping[str, str]
 ) -> str:
     """Write the report of an audit as one HTML page.
 
@@ -89,7 +73,7 @@ def audit_report(
     )
 
 
-def _main(audit: Audit) -> str:
+def _main(audit: ScoreAudit) -> str:
     if audit.result is None:
         return f"<div class='main'><p class='number'>No bound</p><p>{html.escape(audit.refused)}</p></div>"
     return (
@@ -98,7 +82,7 @@ def _main(audit: Audit) -> str:
     )
 
 
-def _audit(audit: Audit) -> str:
+def _audit(audit: ScoreAudit) -> str:
     head = (
         f"<h3>{html.escape(audit.title)} <span class='kind'>{html.escape(audit.kind)}</span></h3>"
         f"<p class='soft'>{html.escape(audit.purpose)}</p>"
@@ -115,7 +99,7 @@ def _audit(audit: Audit) -> str:
     )
 
 
-def _figures(scores: MembershipScores, audits: Sequence[Audit]) -> list[str]:
+def _figures(scores: MembershipScores, audits: Sequence[ScoreAudit]) -> list[str]:
     histogram, _ = score_histogram(scores)
     roc, points = roc_figure(scores)
     shown = [
@@ -133,7 +117,7 @@ def _figures(scores: MembershipScores, audits: Sequence[Audit]) -> list[str]:
     return shown
 
 
-def _two_bounds(audit: Audit, curve: pd.DataFrame) -> str:
+def _two_bounds(audit: ScoreAudit, curve: pd.DataFrame) -> str:
     """Of a result with a baseline and an attack, as PANORAMIA's."""
     ceiling = getattr(audit.result, "ceiling", float("nan"))
     fig, words = bounds_figure(curve.assign(target="your model", seed=0, ceiling=ceiling))
@@ -141,8 +125,9 @@ def _two_bounds(audit: Audit, curve: pd.DataFrame) -> str:
     return _figure(fig, caption, words)
 
 
-def _bound(audit: Audit, curve: pd.DataFrame) -> str:
-    epsilon = float(getattr(audit.result, "epsilon", curve["bound"].max()))
+def _bound(audit: ScoreAudit, curve: pd.DataFrame) -> str:
+    epsilon = audit.result.epsilon if audit.result is not None else None
+    epsilon = float(curve["bound"].max()) if epsilon is None else epsilon
     return _figure(
         bound_figure(curve, epsilon),
         f"{audit.title}: the bound over the number of guesses, with the price of trying them all paid.",

@@ -31,13 +31,14 @@ class Mechanism:
     draw: Draw
 
 
-def _split(scores: FloatArray, bits: IntArray) -> MembershipScores:
-    return MembershipScores(scores[bits == 1], scores[bits == 0])
-
-
 def no_leakage() -> Mechanism:
     """Scores that do not depend on membership: epsilon 0."""
-    return Mechanism("no leakage", 0.0, 0.0, lambda rng, m: _split(rng.normal(size=m), rng.integers(0, 2, m)))
+    return Mechanism(
+        "no leakage",
+        0.0,
+        0.0,
+        lambda rng, m: MembershipScores.from_labels(rng.normal(size=m), rng.integers(0, 2, m)),
+    )
 
 
 def randomized_response(epsilon: float) -> Mechanism:
@@ -46,7 +47,7 @@ def randomized_response(epsilon: float) -> Mechanism:
     def draw(rng: np.random.Generator, m: int) -> MembershipScores:
         bits = rng.integers(0, 2, m)
         answer = np.where(rng.random(m) < expit(epsilon), bits, 1 - bits)
-        return _split(answer + 0.1 * rng.random(m), bits)
+        return MembershipScores.from_labels(answer + 0.1 * rng.random(m), bits)
 
     return Mechanism(f"randomized response, ε = {epsilon:g}", epsilon, 0.0, draw)
 
@@ -56,7 +57,7 @@ def laplace(epsilon: float) -> Mechanism:
 
     def draw(rng: np.random.Generator, m: int) -> MembershipScores:
         bits = rng.integers(0, 2, m)
-        return _split(bits + rng.laplace(scale=1 / epsilon, size=m), bits)
+        return MembershipScores.from_labels(bits + rng.laplace(scale=1 / epsilon, size=m), bits)
 
     return Mechanism(f"Laplace, ε = {epsilon:g}", epsilon, 0.0, draw)
 
@@ -66,7 +67,7 @@ def gaussian(mu: float, delta: float) -> Mechanism:
 
     def draw(rng: np.random.Generator, m: int) -> MembershipScores:
         bits = rng.integers(0, 2, m)
-        return _split(mu * bits + rng.normal(size=m), bits)
+        return MembershipScores.from_labels(mu * bits + rng.normal(size=m), bits)
 
     return Mechanism(f"Gaussian, μ = {mu:g}", float(gaussian_dp_epsilon(mu, delta)), delta, draw)
 
@@ -77,7 +78,7 @@ def subsampled_gaussian(rate: float, mu: float, delta: float) -> Mechanism:
     def draw(rng: np.random.Generator, m: int) -> MembershipScores:
         bits = rng.integers(0, 2, m)
         taken = bits * (rng.random(m) < rate)
-        return _split(mu * taken + rng.normal(size=m), bits)
+        return MembershipScores.from_labels(mu * taken + rng.normal(size=m), bits)
 
     epsilon = subsampled_gaussian_epsilon(rate, mu, delta)
     return Mechanism(f"subsampled Gaussian, q = {rate:g}, μ = {mu:g}", epsilon, delta, draw)
@@ -108,7 +109,7 @@ def truth_teller(epsilon: float, delta: float) -> Mechanism:
         bits = rng.integers(0, 2, m)
         answer = np.where(rng.random(m) < expit(epsilon), bits, 1 - bits) + 0.1 * rng.random(m)
         told = rng.random(m) < delta
-        return _split(np.where(told, 20.0 * bits - 10.0, answer), bits)
+        return MembershipScores.from_labels(np.where(told, 20.0 * bits - 10.0, answer), bits)
 
     return Mechanism(f"truth with chance δ, else ε = {epsilon:g}", epsilon, delta, draw)
 

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from paperlib.core import AuditResult, check_choice, check_counts, check_nonnegative, json_ready, round_down
+from paperlib.core import (
+    AuditResult,
+    Guess,
+    Sides,
+    check_choice,
+    check_counts,
+    check_nonnegative,
+    check_option,
+    json_ready,
+    round_down,
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,3 +83,16 @@ def test_checks_name_the_argument():
 
 def test_json_ready_nested():
     assert json_ready({"a": (np.int64(1), {"b": np.bool_(True)})}) == {"a": [1, {"b": True}]}
+
+
+def test_a_table_of_a_result_has_one_row_of_its_single_values():
+    table = RESULT.to_frame()
+    assert list(table.columns) == ["claim", "epsilon"]
+    assert table["epsilon"].tolist() == [math.inf]
+    assert RESULT.curve is None
+
+
+def test_options_are_checked_by_their_literal():
+    check_option("guess", "grid", Guess)
+    with pytest.raises(ValueError, match="guess: expected one of 'both', 'members', got 'grid'"):
+        check_option("guess", "grid", Sides)

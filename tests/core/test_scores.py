@@ -125,3 +125,40 @@ def test_npz_never_loads_pickles(tmp_path):
     np.savez(tmp_path / "evil.npz", member=np.array([{}], dtype=object), nonmember=[0.0])
     with pytest.raises(ValueError, match=r"[Pp]ickle"):
         MembershipScores.from_npz(tmp_path / "evil.npz")
+
+
+def thresholds_by_hand(member, nonmember, rate):
+    """Largest true-positive rate of "above t" over every t that at most this share of non-members exceeds."""
+    cuts = np.concatenate([[-np.inf], member, nonmember])
+    allowed = [t for t in cuts if (nonmember > t).sum() <= int(rate * nonmember.size)]
+    return max(float((member > t).mean()) for t in allowed if np.isinf(t) or t in nonmember)
+
+
+@pytest.mark.parametrize("levels", [2, 5, 10_000])
+@pytest.mark.parametrize("rate", [0.0, 0.01, 0.3, 0.99, 1.0])
+def test_tpr_at_fpr_is_the_best_threshold_among_the_nonmembers(levels, rate):
+    rng = np.random.default_rng(levels)
+    member, nonmember = rng.integers(0, levels, 150) / 7, rng.integers(0, levels, 90) / 7
+    scores = MembershipScores(member, nonmember)
+    assert scores.tpr_at_fpr(rate) == thresholds_by_hand(member, nonmember, rate)
+    losses = MembershipScores(-member, -nonmember, higher_means_member=False)
+    assert losses.tpr_at_fpr(rate) == scores.tpr_at_fpr(rate)
+
+
+def test_ties_never_raise_tpr_at_fpr():
+    assert MembershipScores([1.0] * 5, [1.0] * 4).tpr_at_fpr(0.5) == 0.0
+    assert MembershipScores([1.0, 1.0, 0.0], [1.0, 0.0, 0.0]).tpr_at_fpr(0.34) == pytest.approx(2 / 3)
+    assert MembershipScores([1.0, 1.0, 0.0], [1.0, 0.0, 0.0]).tpr_at_fpr(0.33) == 0.0
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.1, float("nan")])
+def test_a_rate_outside_0_and_1_is_refused(rate):
+    with pytest.raises(ValueError, match="false_positive_rate"):
+        MembershipScores([1.0], [0.0]).tpr_at_fpr(rate)
+
+
+def test_a_table_of_scores_is_read_back(tmp_path):
+    scores = MembershipScores([1.0, 2.0], [0.5])
+    scores.to_frame().to_csv(tmp_path / "scores.csv", index=False)
+    again = MembershipScores.from_csv(tmp_path / "scores.csv")
+    assert (again.member.tolist(), again.nonmember.tolist()) == ([1.0, 2.0], [0.5])

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from html.parser import HTMLParser
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from paperlib.core import AuditResult, MembershipScores
+from paperlib.core import AuditResult, MembershipScores, ScoreAudit
 from paperlib.report import audit_report
 from paperlib.report.audit_figures import describe_roc, roc_figure, score_histogram
 
@@ -26,13 +27,9 @@ class Result(AuditResult):
         return pd.DataFrame({"guesses": [1, 10, 100], "bound": [0.0, 1.23456, 0.5]})
 
 
-@dataclass(frozen=True)
-class Item:
-    title: str = "Main"
-    kind: str = "lower bound"
-    purpose: str = "Says something."
-    result: AuditResult | None = None
-    refused: str = ""
+def item(**parts: Any) -> ScoreAudit:
+    given = {"title": "Main", "kind": "lower bound", "purpose": "Says something.", "result": None}
+    return ScoreAudit(**{**given, **parts})
 
 
 class Page(HTMLParser):
@@ -61,7 +58,7 @@ def scores() -> MembershipScores:
 @pytest.fixture(scope="module")
 def text() -> str:
     result = Result(claim="The claim & more.", assumptions=("fair coins",), warnings=("mind <this>",))
-    items = [Item(result=result), Item(title="Other", refused="too few <scores>")]
+    items = [item(result=result), item(title="Other", refused="too few <scores>")]
     return audit_report(
         scores(), items, title="Audit of a<b.csv", facts={"SHA-256": "abc", "Command": "x > y"}
     )
@@ -124,4 +121,4 @@ def test_histogram_shares_sum_to_one_per_class() -> None:
 
 def test_constant_scores_can_be_drawn() -> None:
     same = MembershipScores([1.0, 1.0], [1.0])
-    assert "<figure>" in audit_report(same, [Item(refused="no signal")], title="a", facts={})
+    assert "<figure>" in audit_report(same, [item(refused="no signal")], title="a", facts={})

@@ -51,7 +51,7 @@ CASES = {
 def draw(rng, mechanism, examples):
     flags = rng.random(examples) < 0.5
     scores = mechanism(rng, flags)
-    return MembershipScores(scores[flags], scores[~flags])
+    return MembershipScores.from_labels(scores, flags)
 
 
 def chosen_set(rng, mechanism, method, delta, examples=EXAMPLES, caution=20.0, guess="both"):

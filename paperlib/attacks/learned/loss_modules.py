@@ -128,4 +128,4 @@ def _logits(x: Tensor, layers: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
 
 def _aucs(logits: Tensor, membership: NDArray[np.bool_]) -> FloatArray:
     scores = logits.detach().double().numpy()
-    return np.array([MembershipScores(row[membership], row[~membership]).auc() for row in scores])
+    return np.array([MembershipScores.from_labels(row, membership).auc() for row in scores])

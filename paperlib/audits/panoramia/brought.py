@@ -183,4 +183,4 @@ def _with_caveats(
 
 
 def _scores(judged: TargetScores) -> MembershipScores:
-    return MembershipScores(judged.attack[judged.membership], judged.attack[~judged.membership])
+    return MembershipScores.from_labels(judged.attack, judged.membership)

@@ -15,8 +15,7 @@ from paperlib.audits.panoramia.brought import AuditData, Model, PanoramiaAudit
 from paperlib.audits.panoramia.images import ImageDefaults, bring_images
 from paperlib.audits.panoramia.table import bring_table
 from paperlib.audits.panoramia.text import TextDefaults, bring_text, of_text
-from paperlib.audits.scores import ScoreAudit
-from paperlib.core import check_choice
+from paperlib.core import ScoreAudit, check_choice
 from paperlib.data import read_documents
 from paperlib.io import file_sha256, write_text
 from paperlib.models.images import ImageArchitecture, build_image_model, image_logits, image_losses

@@ -349,7 +349,7 @@ def _table(pools: Pools, config: AuditConfig, judged: Sequence[TargetScores]) ->
 
 
 def _scores(scores: FloatArray, membership: Flags) -> MembershipScores:
-    return MembershipScores(scores[membership], scores[~membership])
+    return MembershipScores.from_labels(scores, membership)
 
 
 def _has_both(membership: Flags) -> bool:

@@ -1,7 +1,7 @@
 """Auditing with one training run: from guesses about fair-coin membership to a lower bound on epsilon."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,8 +26,11 @@ from paperlib.core import (
     check_counts,
     check_delta,
     round_down,
-    to_frame,
+    table,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def one_run_p_value(
@@ -187,12 +190,12 @@ class OneRunResult(AuditResult):
         )
 
     @property
-    def curve(self) -> Any:
+    def curve(self) -> "pd.DataFrame":
         """DataFrame over guess counts: guesses, correct, threshold, bound (corrected for the search).
 
         At most 200 counts, evenly spaced on a log scale; the reported one is always among them.
         """
-        return to_frame(
+        return table(
             {
                 "guesses": self.curve_guesses,
                 "correct": self.curve_correct,

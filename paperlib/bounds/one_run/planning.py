@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.special import ndtri
@@ -19,8 +19,11 @@ from paperlib.core import (
     check_counts,
     check_delta,
     round_down,
-    to_frame,
+    table,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _LARGEST_AUC = 1 - 1e-12
 
@@ -66,9 +69,9 @@ class AuditPlan(AuditResult):
         )
 
     @property
-    def curve(self) -> Any:
+    def curve(self) -> "pd.DataFrame":
         """DataFrame: guesses, and the epsilon shown if all of them are right."""
-        return to_frame({"guesses": self.curve_guesses, "perfect": self.curve_perfect})
+        return table({"guesses": self.curve_guesses, "perfect": self.curve_perfect})
 
 
 def plan_audit(
@@ -113,6 +116,7 @@ def plan_audit(
     shown = _simulated(attack, total, delta, confidence, guess, int(simulations), seed)
     low, high = (float(np.quantile(shown, q)) for q in (0.1, 0.9)) if shown.size else (math.nan, math.nan)
     return AuditPlan(
+        epsilon=None,
         claim=(
             f"An audit of {total} examples at delta = {delta:g} cannot show more than epsilon = "
             f"{math.ceil(1000 * float(perfect.max())) / 1000:.3f} at confidence {confidence:g}, however good "

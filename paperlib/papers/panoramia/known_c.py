@@ -106,7 +106,7 @@ def bounds_side_by_side(scores: CandidateScores, game: IdentifierGame, attack: s
 
 def output_set_epsilon(judged: TargetScores, confidence: float, seed: int = 0) -> float:
     """Bound of the best region of an attack's scores, chosen on one half and judged on the other, c = 0."""
-    scores = MembershipScores(judged.attack[judged.membership], judged.attack[~judged.membership])
+    scores = MembershipScores.from_labels(judged.attack, judged.membership)
     return audit_output_set(*scores.split(seed=seed), confidence=confidence).epsilon
 
 

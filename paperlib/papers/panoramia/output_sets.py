@@ -177,7 +177,7 @@ def by_ratio(selection: TargetScores, judged: TargetScores) -> TargetScores:
 
 
 def _of(scores: FloatArray, membership: Flags) -> MembershipScores:
-    return MembershipScores(scores[membership], scores[~membership])
+    return MembershipScores.from_labels(scores, membership)
 
 
 def _cut(judged: TargetScores, share: float) -> tuple[TargetScores, TargetScores]:

@@ -1,0 +1,39 @@
+"""Named options of the public functions: each is checked once, where a user's value enters."""
+
+from typing import Any, Literal, get_args
+
+Sides = Literal["both", "members"]
+"""Guesses "member" and "non-member", or "member" alone."""
+
+Guess = Literal[Sides, "grid"]
+"""As `Sides`; "grid": pairs of counts of both guesses from a fixed grid."""
+
+Design = Literal["randomized", "game"]
+"""Fair coins decided membership before training, or a fair-coin subsample is drawn by the audit."""
+
+Search = Literal["anytime", "dyadic", "bonferroni", "split"]
+"""Correction for testing many thresholds in a one-run audit."""
+
+RecallSearch = Literal["union", "anytime"]
+"""Correction for testing many recall levels in PANORAMIA."""
+
+DeltaTerm = Literal["published", "sharp"]
+"""Price of delta above 0 in a p-value."""
+
+
+def check_option(name: str, value: object, options: Any) -> None:
+    """Refuse a value that is not one of the options of a ``Literal``.
+
+    Args:
+        name: Argument's name in the error message.
+        value: Value given.
+        options: One of the literals of this module.
+
+    Raises:
+        ValueError: Another value; the message lists the allowed ones.
+
+    >>> check_option("guess", "both", Guess)
+    """
+    if value not in get_args(options):
+        allowed = ", ".join(map(repr, get_args(options)))
+        raise ValueError(f"{name}: expected one of {allowed}, got {value!r}")
