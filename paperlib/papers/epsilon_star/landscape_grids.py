@@ -75,9 +75,7 @@ _PURCHASE = LandscapeConfig(
     batch_sizes=(256, 1024),
 )
 _PURCHASE_LIKE = replace(
-    _PURCHASE,
-    dataset="purchase100_like",
-    options=(("n_train", 20_000), ("n_test", 20_000), ("mixing", 0.35)),
+    _PURCHASE, dataset="purchase100_like", options=(("n_train", 20_000), ("n_test", 20_000), ("mixing", 0.35))
 )
 # The 1,380 training rows of randhie need more epochs to be memorised than Adult's 32,561.
 _RAND = replace(

@@ -6,11 +6,7 @@ import numpy as np
 import pandas as pd
 
 from paperlib.audits.language import CorpusScores
-from paperlib.papers.natural_identifiers.natural_models import (
-    NaturalConfig,
-    natural_split,
-    natural_values,
-)
+from paperlib.papers.natural_identifiers.natural_models import NaturalConfig, natural_split, natural_values
 from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS
 
 

@@ -143,12 +143,7 @@ def test_models_of_both_kinds_are_trained():
     )
     config = ModelsConfig(widths=(4,), epochs=3, private_epochs=1, models=2, seed=5)
     found = trained_scores(config, data=data)
-    assert [(model.private, model.seed) for model in found] == [
-        (False, 5),
-        (False, 6),
-        (True, 5),
-        (True, 6),
-    ]
+    assert [(model.private, model.seed) for model in found] == [(False, 5), (False, 6), (True, 5), (True, 6)]
     assert all(np.isfinite(model.train).all() and model.train.size == 200 for model in found)
     assert found[0].accuracy > 0.6
 

@@ -28,12 +28,7 @@ from paperlib.papers.epsilon_star.landscape_measures import (
     shuffled_epsilon,
     two_interval_epsilon,
 )
-from paperlib.papers.epsilon_star.landscape_tables import (
-    pareto,
-    strategies,
-    theorem_2,
-    which_number_moves,
-)
+from paperlib.papers.epsilon_star.landscape_tables import pareto, strategies, theorem_2, which_number_moves
 from paperlib.papers.measured import measured_table
 from paperlib.report import paper_table
 from paperlib.training import epsilon_of, paper_delta

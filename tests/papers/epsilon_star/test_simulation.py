@@ -7,20 +7,17 @@ import pandas as pd
 import pytest
 from scipy.stats import gamma
 
-from paperlib.papers.epsilon_star.simulation import (
+from paperlib.papers.epsilon_star.gamma_losses import (
     ALL_RATES,
-    CoverageConfig,
-    CurveConfig,
     GammaConfig,
-    curve_noise,
-    curve_terms,
     gamma_runs,
     gamma_summary,
-    interval_coverage,
     laplace_values,
     true_gamma_value,
     value_over_thresholds,
 )
+from paperlib.papers.epsilon_star.interval_coverage import CoverageConfig, interval_coverage
+from paperlib.papers.epsilon_star.known_curves import CurveConfig, curve_noise, curve_terms
 
 
 @pytest.mark.parametrize("shift", [1, 2, 3])
@@ -88,7 +85,7 @@ def test_gamma_table_has_every_cell():
         ({"repeats": 1}, "repeats"),
     ],
 )
-def test_settings_without_a_image_are_refused(change, message):
+def test_settings_without_a_figure_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         GammaConfig(**change)
 

@@ -233,10 +233,7 @@ def test_text_of_installed_packages_has_identifiers(tmp_path):
 
 
 def test_bad_requests_say_what_is_wrong(tmp_path):
-    for options, message in (
-        ({"kinds": ["md6"]}, "'md6'"),
-        ({"engine": "grep"}, "engine: expected one of"),
-    ):
+    for options, message in (({"kinds": ["md6"]}, "'md6'"), ({"engine": "grep"}, "engine: expected one of")):
         with pytest.raises(ValueError, match=message):
             count(Path(__file__), tmp_path, **options)
     with pytest.raises(ValueError, match="none"):

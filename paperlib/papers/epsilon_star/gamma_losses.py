@@ -1,0 +1,191 @@
+"""Epsilon* of Gamma and Laplace losses, whose true value is known (Figures 4 and 5)."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr
+from scipy.stats import gamma, laplace
+
+from paperlib.bounds import epsilon_star, epsilon_star_from_rates
+from paperlib.bounds.loss_rates.audit import Method
+from paperlib.core import FloatArray
+from paperlib.papers.epsilon_star.known_curves import share_at_or_below
+from paperlib.training import paper_delta
+
+EMPIRICAL_LOW = 0.001
+"""Appendix B: the empirical version uses rates in (0.001, 0.999)."""
+
+METHODS: tuple[Method, ...] = ("empirical", "parametric")
+
+ALL_RATES = 1e-30
+"""Stands for "every threshold": rates this small never attain the supremum, since delta is above them."""
+
+
+@dataclass(frozen=True)
+class GammaConfig:
+    """Settings of Figures 4 and 5: Gamma(shape, scale) training against Gamma(shape + d, scale) population.
+
+    Attributes:
+        shape: Shape k of the training losses.
+        scale: Scale theta of both.
+        shifts: Values of d.
+        sizes: Losses in each set.
+        repeats: Samples for each d and size, 2 or more.
+        seed: Seed of the samples, 0 or more.
+    """
+
+    shape: float = 2.0
+    scale: float = 5.0
+    shifts: tuple[int, ...] = (0, 1, 2, 3)
+    sizes: tuple[int, ...] = (1_000, 10_000, 100_000)
+    repeats: int = 10
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if 0 not in self.shifts or max(self.shifts) <= 0 or min(self.shifts) < 0:
+            raise ValueError(f"shifts: expected 0 and at least one number above it, got {self.shifts}")
+        if not self.sizes or min(self.sizes) < 20:
+            raise ValueError(f"sizes: expected numbers of losses of at least 20, got {self.sizes}")
+        if self.repeats < 2:
+            raise ValueError(f"repeats: expected at least 2, to have a spread, got {self.repeats}")
+
+    def draw(self, rng: np.random.Generator, shift: int, size: int) -> tuple[FloatArray, FloatArray]:
+        """Training and population losses, each of shape (size,)."""
+        train = rng.gamma(self.shape, self.scale, size)
+        return train, rng.gamma(self.shape + shift, self.scale, size)
+
+    def law(self, shift: float) -> Any:
+        """Distribution of the population losses at a shift; of the training losses at 0."""
+        return gamma(self.shape + shift, scale=self.scale)
+
+
+def true_gamma_value(config: GammaConfig, shift: float, *, delta: float, low: float) -> tuple[float, float]:
+    """True Epsilon* over thresholds with both rates in [low, 1 - low], and the FPR that attains it.
+
+    >>> value, rate = true_gamma_value(GammaConfig(), 1, delta=1e-6, low=1e-6)
+    >>> round(value, 3), round(rate * 1e6, 3)
+    (5.097, 1.0)
+    """
+    train, population = config.law(0), config.law(shift)
+    left = max(train.ppf(low), population.ppf(low))
+    right = min(train.isf(low), population.isf(low))
+    tau = np.geomspace(left, right, 20_001)
+    fpr, fnr = np.clip(population.cdf(tau), low, 1 - low), np.clip(train.sf(tau), low, 1 - low)
+    values = epsilon_star_from_rates(fpr, fnr, delta=delta)
+    return float(values.max()), float(fpr[values.argmax()])
+
+
+def gamma_runs(config: GammaConfig) -> Iterator[dict[str, object]]:
+    """One row per shift, size, repeat and method (Figures 4 and 5).
+
+    Yields:
+        shift, size, repeat, method, epsilon, false_positive_rate (where the supremum sits).
+    """
+    for shift, size in itertools.product(config.shifts, config.sizes):
+        rng = np.random.default_rng([config.seed, shift, size])
+        for repeat in range(config.repeats):
+            losses = config.draw(rng, shift, size)
+            for method in METHODS:
+                star = epsilon_star(*losses, method=method)
+                place = {"shift": shift, "size": size, "repeat": repeat, "method": method}
+                rate = star.false_positive_rate
+                yield {**place, "epsilon": star.epsilon, "false_positive_rate": rate}
+
+
+def gamma_summary(config: GammaConfig, runs: pd.DataFrame) -> pd.DataFrame:
+    """Mean and standard deviation of each method beside three true values.
+
+    Returns:
+        Columns shift, size, method, mean, std, true (every threshold, Definition 1), true_delta_range
+        (rates in [delta, 1 - delta]), true_own_range (rates in the method's own range) and typical_fpr
+        (median place of the supremum).
+    """
+    rows: list[dict[str, object]] = []
+    for shift, size, method in itertools.product(config.shifts, config.sizes, METHODS):
+        part = runs[(runs["shift"] == shift) & (runs["size"] == size) & (runs["method"] == method)]
+        delta = paper_delta(size)
+        lows = {
+            "true": ALL_RATES,
+            "true_delta_range": delta,
+            "true_own_range": EMPIRICAL_LOW if method == "empirical" else delta,
+        }
+        true = {name: true_gamma_value(config, shift, delta=delta, low=low)[0] for name, low in lows.items()}
+        sampled = {"mean": part["epsilon"].mean(), "std": part["epsilon"].std(ddof=1)}
+        rate = part["false_positive_rate"].median()
+        rows.append({"shift": shift, "size": size, "method": method, **sampled, **true, "typical_fpr": rate})
+    return pd.DataFrame(rows)
+
+
+def laplace_values(gaps: tuple[float, ...], *, size: int, repeats: int, seed: int) -> pd.DataFrame:
+    """Losses with Laplace tails of scale 1, a gap apart: the true Epsilon* is the gap, at any delta near 0.
+
+    Args:
+        gaps: Distances of the means, above 0.
+        size: Losses in each set.
+        repeats: Samples for each gap.
+        seed: Seed of the samples, 0 or more.
+
+    Returns:
+        One row per gap: columns gap, true (every threshold), empirical and parametric (means over repeats),
+        rejected (share of repeats whose normal fit is rejected).
+    """
+    rng, delta = np.random.default_rng(seed), paper_delta(size)
+    rows: list[dict[str, float]] = []
+    for gap in gaps:
+        tau = np.linspace(-30, 30 + gap, 60_001)
+        true = epsilon_star_from_rates(laplace.cdf(tau, gap), laplace.sf(tau), delta=delta).max()
+        draws = [(rng.laplace(0, 1, size), rng.laplace(gap, 1, size)) for _ in range(repeats)]
+        empirical, parametric = ([epsilon_star(*draw, method=m) for draw in draws] for m in METHODS)
+        means = {
+            "empirical": float(np.mean([star.epsilon for star in empirical])),
+            "parametric": float(np.mean([star.epsilon for star in parametric])),
+            "rejected": float(np.mean([bool(star.fit_rejected) for star in parametric])),
+        }
+        rows.append({"gap": gap, "true": float(true), **means})
+    return pd.DataFrame(rows)
+
+
+def value_over_thresholds(config: GammaConfig, shift: int, size: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Equation 7 at every threshold: true distributions, one sample, and the normals fitted to it.
+
+    Args:
+        config: Shape, scale and seed of the losses.
+        shift: Value of d.
+        size: Losses in each set.
+
+    Returns:
+        A table with columns source, false_positive_rate and epsilon, and a table with the fits: columns set,
+        skewness_of_losses, skewness, kurtosis, ks_distance, ks_p_value.
+    """
+    train, population = config.draw(np.random.default_rng([config.seed, shift, size]), shift, size)
+    star, delta = epsilon_star(train, population), paper_delta(size)
+    a, b = star.fit_train, star.fit_population
+    assert a is not None
+    assert b is not None
+    grid = np.linspace(-7, 7, 1_201)
+    score = np.linspace(b.mean - 6 * b.std, b.mean + 6 * b.std, 1_201)
+    seen = np.quantile(np.concatenate([train, population]), ndtr(np.linspace(-4.5, 4.5, 1_201)))
+    sampled = share_at_or_below(population, seen), 1 - share_at_or_below(train, seen)
+    curves = {
+        "true": (ndtr(grid), config.law(0).sf(config.law(shift).ppf(ndtr(grid))), delta),
+        "empirical": (*sampled, EMPIRICAL_LOW),
+        "parametric": (ndtr((b.mean - score) / b.std), ndtr((score - a.mean) / a.std), delta),
+    }
+    frames = [_curve(*rates, delta).assign(source=source) for source, rates in curves.items()]
+    fits = [
+        {"set": name, "skewness_of_losses": float(np.mean(((losses - losses.mean()) / losses.std()) ** 3))}
+        | {key: getattr(fit, key) for key in ("skewness", "kurtosis", "ks_distance", "ks_p_value")}
+        for name, losses, fit in (("training", train, a), ("population", population, b))
+    ]
+    values = pd.concat(frames, ignore_index=True)
+    return values[["source", "false_positive_rate", "epsilon"]], pd.DataFrame(fits)
+
+
+def _curve(fpr: FloatArray, fnr: FloatArray, low: float, delta: float) -> pd.DataFrame:
+    kept = (np.minimum(fpr, fnr) >= low) & (np.maximum(fpr, fnr) <= 1 - low)
+    values = epsilon_star_from_rates(fpr[kept], fnr[kept], delta=delta)
+    return pd.DataFrame({"false_positive_rate": fpr[kept], "epsilon": values})
