@@ -13,24 +13,8 @@ from paperlib.bounds import OutputSet, optimal_output_set
 from paperlib.bounds.output_sets.audit import choose_output_set, objective_of
 from paperlib.bounds.output_sets.level_sets import Line, line_of
 from paperlib.core import FloatArray, MembershipScores
+from paperlib.papers.output_sets.mechanisms import Mixture
 from paperlib.report import paper_table
-
-
-@dataclass(frozen=True)
-class Mixture:
-    """An even mixture of frozen scipy distributions."""
-
-    components: tuple[Any, ...]
-
-    def pdf(self, x: FloatArray) -> FloatArray:
-        """Density, same shape as ``x``."""
-        return np.mean([c.pdf(x) for c in self.components], axis=0)
-
-    def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws, shape (size,)."""
-        counts = rng.multinomial(size, [1 / len(self.components)] * len(self.components))
-        parts = (c.rvs(n, random_state=rng) for c, n in zip(self.components, counts, strict=True))
-        return np.concatenate([np.atleast_1d(part) for part in parts])
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,13 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from paperlib.papers.output_sets.gain import (
-    GainConfig,
+from paperlib.papers.output_sets.deltas import falls_with_delta
+from paperlib.papers.output_sets.gain import GainConfig, gain, judge_gain, paired_gain, selection_rules
+from paperlib.papers.output_sets.mechanisms import (
     draw_scores,
     exact_epsilon,
-    falls_with_delta,
-    gain,
-    judge_gain,
     mixtures,
-    paired_gain,
     proposition_epsilon,
-    selection_rules,
 )
 from paperlib.papers.output_sets.shapes import (
     ShapeConfig,

@@ -1,0 +1,74 @@
+"""Optimal output sets under approximate differential privacy (Figure 6)."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from paperlib.bounds import audit_output_set
+from paperlib.bounds.output_sets.selection import METHODS
+from paperlib.papers.output_sets.gain import mean_difference
+from paperlib.papers.output_sets.mechanisms import MECHANISMS, draw_scores, exact_epsilon
+
+
+@dataclass(frozen=True)
+class DeltaConfig:
+    """Settings of Figure 6.
+
+    Attributes:
+        scales: One component scale per mechanism.
+        deltas: Values of delta, in [0, 1).
+        m: Half the number of scores: 2m are drawn to select with and 2m to evaluate on.
+        trials: Independent audits.
+        caution: Discount for the luck of the search, 1 or more.
+        confidence: Confidence level of each bound, in (0, 1).
+        seed: Seed of all random draws, 0 or more.
+    """
+
+    scales: dict[str, float]
+    deltas: tuple[float, ...]
+    m: int = 1000
+    trials: int = 5
+    caution: float = 1.0
+    confidence: float = 0.95
+    seed: int = 0
+
+
+def over_delta(config: DeltaConfig) -> pd.DataFrame:
+    """Audit the same scores at every delta.
+
+    Returns:
+        One row per mechanism, delta, trial and method, with the bound and the exact epsilon at that delta.
+    """
+    return pd.DataFrame(
+        row for mechanism, scale in config.scales.items() for row in _audits(config, mechanism, scale)
+    )
+
+
+def _audits(config: DeltaConfig, mechanism: str, scale: float) -> Iterator[dict[str, object]]:
+    exact = {delta: exact_epsilon(mechanism, scale, delta) for delta in config.deltas}
+    options = {"confidence": config.confidence, "caution": config.caution}
+    for trial in range(config.trials):
+        rng = np.random.default_rng([config.seed, MECHANISMS.index(mechanism), trial])
+        pair = [draw_scores(rng, mechanism, scale, 2 * config.m) for _ in range(2)]
+        for delta, method in itertools.product(config.deltas, METHODS):
+            about = {"mechanism": mechanism, "scale": scale, "m": config.m, "delta": delta, "trial": trial}
+            epsilon = audit_output_set(*pair, method=method, delta=delta, **options).epsilon
+            yield {**about, "method": method, "epsilon": epsilon, "exact_epsilon": exact[delta]}
+
+
+def falls_with_delta(frame: pd.DataFrame, method: str = "optimal") -> bool:
+    """Whether the bound is lower at the largest delta than at the smallest and rises nowhere between.
+
+    A rise counts if its mean over trials exceeds two standard errors: each delta has its own search,
+    whose luck differs.
+    """
+    for _, part in frame[frame["method"] == method].groupby("mechanism"):
+        wide = part.pivot(index="trial", columns="delta", values="epsilon").to_numpy()
+        steps = [mean_difference(step) for step in np.diff(wide, axis=1).T]
+        rises = any(step["gain"] > max(2 * step["standard_error"], 1e-9) for step in steps)
+        if rises or wide[:, -1].mean() >= wide[:, 0].mean():
+            return False
+    return True
