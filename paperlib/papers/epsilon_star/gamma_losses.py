@@ -170,7 +170,7 @@ def value_over_thresholds(config: GammaConfig, shift: int, size: int) -> tuple[p
     score = np.linspace(b.mean - 6 * b.std, b.mean + 6 * b.std, 1_201)
     seen = np.quantile(np.concatenate([train, population]), ndtr(np.linspace(-4.5, 4.5, 1_201)))
     sampled = share_at_or_below(population, seen), 1 - share_at_or_below(train, seen)
-    curves = {
+    curves: dict[str, tuple[FloatArray, FloatArray, float]] = {
         "true": (ndtr(grid), config.law(0).sf(config.law(shift).ppf(ndtr(grid))), delta),
         "empirical": (*sampled, EMPIRICAL_LOW),
         "parametric": (ndtr((b.mean - score) / b.std), ndtr((score - a.mean) / a.std), delta),
