@@ -1,9 +1,10 @@
 from .book import book_results as book_results
 from .book import current_result as current_result
+from .book import keep_run as keep_run
 from .book import measured_results as measured_results
-from .book import run_all as run_all
 from .book import run_aside as run_aside
 from .book import run_into_book as run_into_book
+from .book import show_run as show_run
 from .book import write_status as write_status
 from .execute import Job as Job
 from .execute import NotebookError as NotebookError
@@ -13,3 +14,4 @@ from .parameters import notebook_parameters as notebook_parameters
 from .parameters import parse_assignments as parse_assignments
 from .project import Project as Project
 from .project import find_project as find_project
+from .together import run_all as run_all

@@ -1,49 +1,42 @@
-"""Running every notebook of a profile, and putting finished runs into the book."""
+"""Finished runs: kept one per notebook and profile, and shown in the book."""
 
 import itertools
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import IO
 
-from paperlib.io import RunResult, read_result, write_text
+from paperlib.io import RunResult, read_result, write_bytes, write_text
 from paperlib.report.status import CSV_NAME, status_markdown, status_table
-from paperlib.running.execute import PAGE, RESULT, Job, finished_run, plan
+from paperlib.running.execute import PAGE, RESULT, Job, finished_run
 from paperlib.running.project import Project
-
-Say = Callable[[str], None]
 
 
 def run_into_book(job: Job) -> RunResult:
-    """Run a notebook and put its page, CSVs and result file into the book.
-
-    The result file goes last: as long as it is missing the run counts as not done.
+    """Run a notebook, keep the finished run, and show its page, CSVs and result file in the book.
 
     Raises:
         NotebookError: The notebook failed; the book is unchanged.
         OutputError: A file could not be written.
     """
-    project = job.project
-    result = project.results / f"{job.stem}.json"
-    page, data = project.pages / f"{job.stem}.ipynb", project.generated / "data" / job.stem
+    keep_run(job)
+    return show_run(job)
+
+
+def keep_run(job: Job) -> Path:
+    """Run a notebook and keep the finished run for the book of its profile, leaving the book alone.
+
+    Returns:
+        The folder with the executed notebook, its CSVs and its result file.
+
+    Raises:
+        NotebookError: The notebook failed; a run kept before stays.
+        OutputError: A file could not be written.
+    """
+    kept = _kept(job)
     with finished_run(job) as folder:
-        for parent in (result.parent, page.parent, data.parent):
-            parent.mkdir(parents=True, exist_ok=True)
-        result.unlink(missing_ok=True)
-        shutil.rmtree(data, ignore_errors=True)
-        data.mkdir()
-        for path in folder.glob("*.csv"):
-            os.replace(path, data / path.name)
-        os.replace(folder / PAGE, page)
-        os.replace(folder / RESULT, result)
-    return read_result(result)
+        _copy_whole(folder, kept)
+    return kept
 
 
 def run_aside(job: Job) -> Path:
@@ -60,157 +53,79 @@ def run_aside(job: Job) -> Path:
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
         names = itertools.chain([stamp], (f"{stamp}-{at}" for at in itertools.count(2)))
         target = next(path for name in names if not (path := job.project.runs / job.stem / name).exists())
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part = target.with_name(f".{target.name}.part")
-        shutil.copytree(folder, part)
-        part.chmod(target.parent.stat().st_mode & 0o777)  # the temporary folder was private
-        os.replace(part, target)
+        _copy_whole(folder, target)
     return target
 
 
 def current_result(job: Job) -> RunResult | None:
-    """The result in the book if this very run made it and all its files are there, else None."""
-    project = job.project
-    path, page = project.results / f"{job.stem}.json", project.pages / f"{job.stem}.ipynb"
-    if not (path.is_file() and page.is_file()):
+    """The result of the kept run if it is this very run and all its files are there, else None."""
+    folder = _kept(job)
+    if not ((folder / RESULT).is_file() and (folder / PAGE).is_file()):
         return None
     try:
-        result = read_result(path)
+        result = read_result(folder / RESULT)
     except ValueError:
         return None
-    data = project.generated / "data" / job.stem
-    whole = all((data / name).is_file() for name in result.data)
+    whole = all((folder / name).is_file() for name in result.data)
     return result if whole and result.provenance.get("fingerprint") == job.fingerprint else None
 
 
-@dataclass
-class _Running:
-    job: Job
-    process: "subprocess.Popen[bytes]"
-    output: IO[bytes]
-    started: float
+def show_run(job: Job) -> RunResult:
+    """Copy a kept run into the book, unless the book shows it already.
 
-
-def run_all(project: Project, *, profile: str, jobs: int = 2, say: Say = print) -> list[str]:
-    """Run every notebook whose source, parameters, code, versions or data changed; renew the status.
-
-    Each run is a process of its own, so a failing one does not stop the others, and what is
-    finished counts when the whole is stopped and started again.
-
-    Args:
-        project: The checkout.
-        profile: The profile to run.
-        jobs: Runs at one time.
-        say: Where progress goes, line by line.
-
-    Returns:
-        Names of the notebooks that failed.
+    The result file goes last: as long as it is missing the page counts as not there.
 
     Raises:
-        ValueError: An unknown profile, a bad parameter in it, or fewer than one job.
+        OutputError: A file could not be written.
     """
-    if jobs < 1:
-        raise ValueError(f"jobs: expected at least 1, got {jobs}")
-    every = [plan(project, stem, profile=profile) for stem in project.stems()]
-    to_do = [job for job in every if current_result(job) is None]
-    seconds = {job.stem: _last_seconds(job) for job in to_do}
-    _prune(project)
-    say(f"Profile {profile}: {len(every)} notebooks, {len(to_do)} to run")
-    # Longest first keeps both processes busy to the end; an unknown time counts as long.
-    to_do.sort(key=lambda job: -(seconds[job.stem] or 1e9))
-    failed = _run_many(to_do, seconds, jobs, say)
-    write_status(project, profile)
-    return failed
+    project, kept = job.project, _kept(job)
+    result = project.results / f"{job.stem}.json"
+    page, data = project.pages / f"{job.stem}.ipynb", project.generated / "data" / job.stem
+    csvs = sorted(kept.glob("*.csv"))
+    same = result.is_file() and result.read_bytes() == (kept / RESULT).read_bytes()
+    if not (same and page.is_file() and all((data / path.name).is_file() for path in csvs)):
+        result.unlink(missing_ok=True)
+        shutil.rmtree(data, ignore_errors=True)
+        copies = [*((path, data / path.name) for path in csvs), (kept / PAGE, page), (kept / RESULT, result)]
+        for source, target in copies:
+            write_bytes(target, source.read_bytes())
+    return read_result(result)
 
 
-def _run_many(to_do: list[Job], seconds: dict[str, float | None], jobs: int, say: Say) -> list[str]:
-    waiting, running = list(to_do), list[_Running]()
-    failed, done = list[str](), 0
-    try:
-        while waiting or running:
-            while waiting and len(running) < jobs:
-                running.append(_start(waiting.pop(0)))
-            finished = [run for run in running if run.process.poll() is not None]
-            for run in finished:
-                running.remove(run)
-                done += 1
-                took = time.monotonic() - run.started
-                seconds[run.job.stem] = took
-                if not _report(run, say):
-                    failed.append(run.job.stem)
-                left = _seconds_left(waiting, running, seconds, jobs)
-                say(f"  [{done}/{len(to_do)}] {run.job.stem}: {took:.0f} s" + (f"; {left}" if left else ""))
-            if not finished:
-                time.sleep(0.05)
-    finally:
-        _stop(running)
-    return failed
-
-
-def _start(job: Job) -> _Running:
-    command = [sys.executable, "-m", "paperlib", "run", job.stem, "--profile", job.profile, "--book"]
-    output = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the run ends)
-    # In a session of its own: a Ctrl-C of the terminal reaches only this process, which then
-    # ends the others in order.
-    process = subprocess.Popen(
-        command, cwd=job.project.root, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-    )
-    return _Running(job, process, output, time.monotonic())
-
-
-def _report(run: _Running, say: Say) -> bool:
-    with run.output as output:
-        output.seek(0)
-        text = output.read().decode("utf-8", errors="replace")
-    if run.process.returncode:
-        say(text.rstrip())
-    return run.process.returncode == 0
-
-
-def _stop(running: Iterable[_Running]) -> None:
-    """End runs that are still going: politely, so that they remove their folders, then for good."""
-    for run in running:
-        run.process.send_signal(signal.SIGINT)
-    for run in running:
-        try:
-            run.process.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            run.process.kill()
-            run.process.wait()
-        run.output.close()
-
-
-def _seconds_left(
-    waiting: list[Job], running: list[_Running], seconds: dict[str, float | None], jobs: int
-) -> str:
-    if not waiting and not running:
-        return ""
-    known = [value for value in seconds.values() if value]
-    usual = sum(known) / len(known) if known else 0.0
-    left = sum(seconds[job.stem] or usual for job in waiting)
-    left += sum(
-        max(0.0, (seconds[run.job.stem] or usual) - (time.monotonic() - run.started)) for run in running
-    )
-    return f"about {left / jobs:.0f} s left"
-
-
-def _last_seconds(job: Job) -> float | None:
-    path = job.project.results / f"{job.stem}.json"
+def last_seconds(job: Job) -> float | None:
+    """Wall time in seconds of the kept run, whatever has changed since; None without one."""
+    path = _kept(job) / RESULT
     try:
         return float(read_result(path).provenance["seconds"]) if path.is_file() else None
     except (ValueError, KeyError, TypeError):
         return None
 
 
-def _prune(project: Project) -> None:
-    """Remove pages and results of notebooks that no longer exist, and folders of killed runs."""
+def _kept(job: Job) -> Path:
+    return job.project.kept / job.profile / job.stem
+
+
+def _copy_whole(folder: Path, target: Path) -> None:
+    """Put a copy of ``folder`` at ``target``, whole or not at all."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.part")
+    shutil.rmtree(part, ignore_errors=True)  # of a run that was killed
+    shutil.copytree(folder, part)
+    part.chmod(target.parent.stat().st_mode & 0o777)  # the temporary folder was private
+    shutil.rmtree(target, ignore_errors=True)
+    part.replace(target)
+
+
+def prune(project: Project) -> None:
+    """Remove pages, results and kept runs of notebooks that no longer exist, and folders of killed runs."""
     known = set(project.stems())
     for path in [*project.pages.glob("*.ipynb"), *project.results.glob("*.json")]:
         if path.stem not in known:
             path.unlink()
-    for folder in project.runs.glob(".*"):
-        if folder.is_dir() and time.time() - folder.stat().st_mtime > 86400:
-            shutil.rmtree(folder, ignore_errors=True)
+    gone = [folder for folder in project.kept.glob("*/*") if folder.name.lstrip(".") not in known]
+    old = [folder for folder in project.runs.glob(".*") if time.time() - folder.stat().st_mtime > 86400]
+    for folder in [*gone, *old]:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def book_results(project: Project) -> list[RunResult]:

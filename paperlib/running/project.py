@@ -46,6 +46,11 @@ class Project:
         return self.root / "book" / "measured"
 
     @property
+    def kept(self) -> Path:
+        """The last finished run of each notebook in each profile: a folder ``PROFILE/NOTEBOOK``."""
+        return self.runs / "book"
+
+    @property
     def runs(self) -> Path:
         """Runs outside the book, temporary folders and logs of failures."""
         return self.root / "runs"

@@ -11,7 +11,17 @@ from pathlib import Path
 import pytest
 
 from paperlib.io import read_result
-from paperlib.running import NotebookError, Project, current_result, plan, run_all, run_aside, run_into_book
+from paperlib.running import (
+    NotebookError,
+    Project,
+    current_result,
+    keep_run,
+    plan,
+    run_all,
+    run_aside,
+    run_into_book,
+    show_run,
+)
 from paperlib.running.execute import rerun_command
 from paperlib.running.sources import PACKAGE, notebook_sources
 from tests.notebooks.toys import GOOD, make_project, write_notebook
@@ -40,6 +50,9 @@ def test_a_failing_notebook_stops_no_other_and_leaves_only_its_log(
     project, failed, said = ran
     assert failed == ["bad"]
     assert files(project) == {
+        "runs/book/smoke/good/notebook.ipynb",
+        "runs/book/smoke/good/result.json",
+        "runs/book/smoke/good/sizes.csv",
         "book/notebooks/good.ipynb",
         "book/_generated/results/good.json",
         "book/_generated/data/good/sizes.csv",
@@ -97,17 +110,45 @@ def test_a_finished_run_is_not_run_again_until_something_changes(
     assert current_result(job) is not None
     assert current_result(plan(project, "good", profile="default")) is None
     assert current_result(plan(project, "good", profile="smoke", given={"m": 4})) is None
-    for path in (project.pages / "good.ipynb", project.generated / "data" / "good" / "sizes.csv"):
+    kept = project.kept / "smoke" / "good"
+    for path in (kept / "notebook.ipynb", kept / "sizes.csv"):
         content = path.read_bytes()
         path.unlink()
         assert current_result(job) is None, f"{path.name} is missing"
         path.write_bytes(content)
-    result = project.results / "good.json"
+    result = kept / "result.json"
     content = result.read_bytes()
     result.write_bytes(content[: len(content) // 2])
     assert current_result(job) is None
     result.write_bytes(content)
     assert current_result(job) is not None
+
+
+def test_each_profile_keeps_its_runs_and_the_book_shows_one_of_them(tmp_path: Path) -> None:
+    project = make_project(tmp_path, good=GOOD)
+    (project.notebooks / "profiles" / "default.yaml").write_text("good:\n  m: 4\n")
+    assert run_all(project, profile="default", say=lambda _: None) == []
+    shown = {path: path.read_bytes() for path in (tmp_path / "book").rglob("*") if path.is_file()}
+    keep_run(plan(project, "good", profile="smoke"))
+    assert all(path.read_bytes() == content for path, content in shown.items())
+    said: list[str] = []
+    for profile, m in (("smoke", 3), ("default", 4)):
+        assert run_all(project, profile=profile, say=said.append) == []
+        assert read_result(project.results / "good.json").parameters["m"] == m
+        assert (project.generated / "data" / "good" / "sizes.csv").read_text() == f"m\n{m}\n"
+    assert all(path.read_bytes() == content for path, content in shown.items())
+    assert said == ["Profile smoke: 1 notebooks, 0 to run", "Profile default: 1 notebooks, 0 to run"]
+
+
+@pytest.mark.parametrize("name", ["notebooks/good.ipynb", "_generated/data/good/sizes.csv"])
+def test_a_page_that_was_removed_is_shown_again_without_a_run(
+    ran: tuple[Project, list[str], list[str]], name: str
+) -> None:
+    project = ran[0]
+    before = (project.root / "book" / name).read_bytes()
+    (project.root / "book" / name).unlink()
+    show_run(plan(project, "good", profile="smoke"))
+    assert (project.root / "book" / name).read_bytes() == before
 
 
 def test_the_fingerprint_covers_source_lock_and_named_files(tmp_path: Path) -> None:
@@ -203,7 +244,7 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert error == "paperlib: interrupted; nothing half-made was kept\n"
+    assert error == "paperlib: interrupted; no half-finished result was kept\n"
     assert files(project) == {"started"}
 
 
@@ -221,7 +262,8 @@ def test_bad_profiles_and_job_counts_are_refused_before_anything_runs(tmp_path: 
 
 def test_pages_of_removed_notebooks_go(tmp_path: Path) -> None:
     project = make_project(tmp_path)
-    for path in (project.pages / "gone.ipynb", project.results / "gone.json"):
+    kept = project.kept / "smoke" / "gone" / "result.json"
+    for path in (project.pages / "gone.ipynb", project.results / "gone.json", kept):
         path.parent.mkdir(parents=True)
         path.write_text("{}")
     assert run_all(project, profile="smoke", say=lambda _: None) == []

@@ -2,15 +2,14 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
 from paperlib.io import read_result
 from paperlib.report import targets
-from paperlib.running import Project, find_project, plan
-from paperlib.running.execute import PAGE, RESULT, finished_run
+from paperlib.running import find_project, keep_run, plan
+from paperlib.running.execute import PAGE, RESULT
 
 HERE = find_project(Path(__file__).parent)
 
@@ -19,29 +18,22 @@ HERE = find_project(Path(__file__).parent)
 NEED_REAL_DATA = {"epsilon-star-figure-02"}
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    """A copy of the notebooks, so that a test writes nothing into the checkout."""
-    shutil.copytree(HERE.notebooks, tmp_path / "notebooks")
-    return Project(tmp_path)
-
-
 def targets_of(stem: str) -> set[str]:
     rows = targets().to_dict("records")
     return {str(row["id"]) for row in rows if stem in str(row["notebook"]).split("; ")}
 
 
 @pytest.mark.parametrize("stem", HERE.stems())
-def test_notebook_runs_in_the_smoke_profile(project: Project, stem: str) -> None:
-    with finished_run(plan(project, stem, profile="smoke")) as folder:
-        result = read_result(folder / RESULT)
-        text = (folder / PAGE).read_text()
-        csvs = {path.name for path in folder.glob("*.csv")}
+def test_notebook_runs_in_the_smoke_profile(stem: str) -> None:
+    """The run is kept, so that `make book PROFILE=smoke` need not repeat it; the book's pages stay."""
+    folder = keep_run(plan(HERE, stem, profile="smoke"))
+    result = read_result(folder / RESULT)
+    text = (folder / PAGE).read_text()
+    csvs = {path.name for path in folder.glob("*.csv")}
     recorded = {record["target"] for record in result.records}
     assert targets_of(stem) - NEED_REAL_DATA <= recorded <= targets_of(stem)
     assert all(record["scale"].startswith(("paper", "reduced: ")) for record in result.records)
     assert set(result.data) == csvs
-    assert str(project.root) not in text
     assert str(HERE.root) not in text
     markdown = [
         "".join(output["data"]["text/markdown"])

@@ -1,0 +1,130 @@
+"""Running every notebook of a profile that changed, several at one time."""
+
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import IO
+
+from paperlib.running.book import current_result, last_seconds, prune, show_run, write_status
+from paperlib.running.execute import Job, plan
+from paperlib.running.project import Project
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class _Running:
+    job: Job
+    process: "subprocess.Popen[bytes]"
+    output: IO[bytes]
+    started: float
+
+
+def run_all(project: Project, *, profile: str, jobs: int = 2, say: Say = print) -> list[str]:
+    """Run every notebook whose source, parameters, code, versions or data changed; renew the status.
+
+    Each run is a process of its own, so a failing one does not stop the others, and what is
+    finished counts when the whole is stopped and started again.
+
+    Args:
+        project: The checkout.
+        profile: The profile to run.
+        jobs: Runs at one time.
+        say: Where progress goes, line by line.
+
+    Returns:
+        Names of the notebooks that failed.
+
+    Raises:
+        ValueError: An unknown profile, a bad parameter in it, or fewer than one job.
+    """
+    if jobs < 1:
+        raise ValueError(f"jobs: expected at least 1, got {jobs}")
+    every = [plan(project, stem, profile=profile) for stem in project.stems()]
+    to_do = [job for job in every if current_result(job) is None]
+    seconds = {job.stem: last_seconds(job) for job in to_do}
+    prune(project)
+    say(f"Profile {profile}: {len(every)} notebooks, {len(to_do)} to run")
+    for job in every:
+        if job not in to_do:
+            show_run(job)
+    # Longest first keeps both processes busy to the end; an unknown time counts as long.
+    to_do.sort(key=lambda job: -(seconds[job.stem] or 1e9))
+    failed = _run_many(to_do, seconds, jobs, say)
+    write_status(project, profile)
+    return failed
+
+
+def _run_many(to_do: list[Job], seconds: dict[str, float | None], jobs: int, say: Say) -> list[str]:
+    waiting, running = list(to_do), list[_Running]()
+    failed, done = list[str](), 0
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                running.append(_start(waiting.pop(0)))
+            finished = [run for run in running if run.process.poll() is not None]
+            for run in finished:
+                running.remove(run)
+                done += 1
+                took = time.monotonic() - run.started
+                seconds[run.job.stem] = took
+                if not _report(run, say):
+                    failed.append(run.job.stem)
+                left = _seconds_left(waiting, running, seconds, jobs)
+                say(f"  [{done}/{len(to_do)}] {run.job.stem}: {took:.0f} s" + (f"; {left}" if left else ""))
+            if not finished:
+                time.sleep(0.05)
+    finally:
+        _stop(running)
+    return failed
+
+
+def _start(job: Job) -> _Running:
+    command = [sys.executable, "-m", "paperlib", "run", job.stem, "--profile", job.profile, "--book"]
+    output = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the run ends)
+    # In a session of its own: a Ctrl-C of the terminal reaches only this process, which then
+    # ends the others in order.
+    process = subprocess.Popen(
+        command, cwd=job.project.root, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+    )
+    return _Running(job, process, output, time.monotonic())
+
+
+def _report(run: _Running, say: Say) -> bool:
+    with run.output as output:
+        output.seek(0)
+        text = output.read().decode("utf-8", errors="replace")
+    if run.process.returncode:
+        say(text.rstrip())
+    return run.process.returncode == 0
+
+
+def _stop(running: Iterable[_Running]) -> None:
+    """End runs that are still going: politely, so that they remove their folders, then for good."""
+    for run in running:
+        run.process.send_signal(signal.SIGINT)
+    for run in running:
+        try:
+            run.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            run.process.kill()
+            run.process.wait()
+        run.output.close()
+
+
+def _seconds_left(
+    waiting: list[Job], running: list[_Running], seconds: dict[str, float | None], jobs: int
+) -> str:
+    if not waiting and not running:
+        return ""
+    known = [value for value in seconds.values() if value]
+    usual = sum(known) / len(known) if known else 0.0
+    left = sum(seconds[job.stem] or usual for job in waiting)
+    left += sum(
+        max(0.0, (seconds[run.job.stem] or usual) - (time.monotonic() - run.started)) for run in running
+    )
+    return f"about {left / jobs:.0f} s left"
