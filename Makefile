@@ -8,6 +8,9 @@ READY   := .venv/.ready
 HTML    := book/_build/html
 CHROMIUM := chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
             --disable-background-networking --disable-component-update --disable-sync
+# One room's tests: tests/ROOM and the examples of paperlib/ROOM. Whether bounds hold is tested in tests/validity.
+ROOMS   = $(ROOM) $(if $(filter bounds,$(ROOM)),validity)
+TESTED  = $(foreach room,$(ROOMS),$(wildcard tests/$(room) paperlib/$(room)))
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
@@ -18,7 +21,7 @@ setup: $(READY)  ## Create .venv with the locked versions and this package (done
 
 help:  ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-7s %s\n", $$1, $$2}'
-	@echo "  PROFILE=smoke|default|paper (now $(PROFILE)), PYTHON=python3.12, JOBS=2, PORT=8000"
+	@echo "  PROFILE=smoke|default|paper (now $(PROFILE)), ROOM=bounds, PYTHON=python3.12, JOBS=2, PORT=8000"
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -28,17 +31,19 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 
-book: $(READY)  ## Run every notebook that changed and build the HTML book (PROFILE=)
+book: $(READY)  ## Run every notebook that changed and build the book as HTML (PROFILE=)
 	$(BIN)/paperlib run --all --profile $(PROFILE) --jobs $(JOBS)
-	@# Sphinx forgets a warning on its next run, so a failed build must start from nothing.
+	@# Sphinx reports a warning only once, so after a failed build the next one starts anew.
 	@$(BIN)/jupyter-book build book -W --keep-going -q >/dev/null || { rm -rf book/_build/.doctrees; \
-	  echo "The book was not built: mend what the warnings above name"; exit 1; }
+	  echo "The book was not built: correct what the warnings above name"; exit 1; }
 	@echo "The book is ready: $(HTML)/index.html"
 
-test: lint  ## Lint, types, import directions, notebooks without outputs, and all tests
-	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "not browser"
+test: $(if $(ROOM),$(READY),lint)  ## Lint and all tests; with ROOM=bounds the tests of one room, without lint
+	@test -z "$(ROOM)" || test -n "$(TESTED)" \
+	  || { echo 'there is no room "$(ROOM)": the rooms are the folders of paperlib/'; exit 2; }
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "not browser" $(TESTED)
 
-lint: $(READY)  ## The checks of `make test` that run nothing
+lint: $(READY)  ## Format, style, types, import directions, notebooks stored without outputs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
@@ -51,7 +56,7 @@ format: $(READY)  ## Format the code and strip the notebooks
 	$(BIN)/nbstripout --keep-id notebooks/*.ipynb
 
 run: $(READY)  ## Run one notebook: NB=output_set_gain P="trials=20 seed=1" PROFILE=smoke
-	@test -n "$(NB)" || { echo 'say which notebook, such as: make run NB=output_set_gain P="trials=20"'; \
+	@test -n "$(NB)" || { echo 'name a notebook, such as: make run NB=output_set_gain P="trials=20"'; \
 	  $(BIN)/paperlib list; exit 2; }
 	$(BIN)/paperlib run $(NB) --profile $(PROFILE) $(foreach p,$(P),-p '$(p)')
 
@@ -68,7 +73,7 @@ pdf: $(HTML)/index.html  ## Print the book to book/_build/paperlib.pdf with Chro
 	  --print-to-pdf=book/_build/paperlib.pdf "file://$(CURDIR)/book/_build/singlehtml/index.html"
 
 $(HTML)/index.html:
-	@echo "there is no built book yet: run make book first"; exit 1
+	@echo "there is no book yet: run make book first"; exit 1
 
 bench: $(READY)  ## Time the bounds
 	$(BIN)/pytest tests/benchmarks --benchmark-enable --benchmark-only

@@ -19,7 +19,7 @@ from paperlib.bounds import audit_one_run
 from paperlib.cli.app import notebook_names
 from paperlib.core import MembershipScores
 from paperlib.io import OutputError, file_sha256
-from tests.notebooks.toys import GOOD, make_project
+from tests.running.toys import GOOD, make_project
 
 
 @pytest.fixture

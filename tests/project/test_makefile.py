@@ -44,4 +44,28 @@ def test_an_old_python_is_refused_in_words(tmp_path):
 
 def test_run_without_a_notebook_says_what_to_type():
     refused = make("--dry-run", "run", "NB=")
-    assert "say which notebook" in refused.stdout
+    assert "name a notebook" in refused.stdout
+
+
+def paths_of_test(*arguments: str) -> list[str]:
+    """Paths that `make test` gives to pytest."""
+    (line,) = [
+        line for line in make("--dry-run", "test", *arguments).stdout.splitlines() if "pytest -n" in line
+    ]
+    return line.partition('"not browser"')[2].split()
+
+
+def test_one_room_is_tested_by_its_folders():
+    assert paths_of_test() == []  # everything
+    assert paths_of_test("ROOM=report") == ["tests/report", "paperlib/report"]
+    assert {"tests/bounds", "paperlib/bounds", "tests/validity"} <= set(paths_of_test("ROOM=bounds"))
+
+
+def test_every_room_has_tests():
+    rooms = [path.parent.name for path in (ROOT / "paperlib").glob("*/__init__.py")]
+    assert [room for room in rooms if not (ROOT / "tests" / room).is_dir()] == []
+
+
+def test_an_unknown_room_is_refused_in_words():
+    refused = make("--dry-run", "test", "ROOM=bound")
+    assert 'there is no room "bound"' in refused.stdout

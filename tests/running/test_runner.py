@@ -24,7 +24,7 @@ from paperlib.running import (
 )
 from paperlib.running.execute import rerun_command
 from paperlib.running.sources import PACKAGE, notebook_sources
-from tests.notebooks.toys import GOOD, make_project, write_notebook
+from tests.running.toys import GOOD, make_project, write_notebook
 
 
 def files(project: Project) -> set[str]:
