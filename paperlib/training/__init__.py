@@ -6,10 +6,7 @@ from paperlib.training.fitting import Fitted as Fitted
 from paperlib.training.fitting import TrainingDiverged as TrainingDiverged
 from paperlib.training.fitting import fit as fit
 from paperlib.training.many.ensembles import fit_ensemble as fit_ensemble
-from paperlib.training.many.modules import ModuleEnsemble as ModuleEnsemble
-from paperlib.training.many.modules import fit_module_ensemble as fit_module_ensemble
 from paperlib.training.many.trained import DivergenceWarning as DivergenceWarning
-from paperlib.training.many.trained import Ensemble as Ensemble
 from paperlib.training.many.trained import MLPEnsemble as MLPEnsemble
 from paperlib.training.private.accounting import Privacy as Privacy
 from paperlib.training.private.accounting import epsilon_of as epsilon_of

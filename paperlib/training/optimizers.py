@@ -13,51 +13,47 @@ from paperlib.training.config import TrainingConfig
 class StackedOptimizer:
     """The update rules of ``torch.optim.SGD`` and ``torch.optim.Adam`` for many models at once.
 
-    Each parameter tensor has shape (K, ...): one row for each model, and only the first ``count`` rows
-    are updated, so that models which finish early stay as they are.
+    Parameters have shape (K, size), one row for each model; only the first ``count`` rows are updated, so
+    that models which finish early stay as they are.
     """
 
-    def __init__(self, configs: Sequence[TrainingConfig], parameters: Sequence[Tensor]) -> None:
-        self._configs = list(configs)
-        self._parameters = [tensor.flatten(1) for tensor in parameters]
-        device = parameters[0].device
+    def __init__(self, configs: Sequence[TrainingConfig], parameters: Tensor) -> None:
+        self._configs, self._parameters = list(configs), parameters
+        device = parameters.device
         self._rates = torch.tensor([[config.learning_rate] for config in configs], device=device)
         self._momenta = torch.tensor([[config.momentum] for config in configs], device=device)
         self._adam = configs[0].optimizer == "adam"
-        self._first = [torch.zeros_like(tensor) for tensor in self._parameters]
-        self._second = [torch.zeros_like(tensor) for tensor in self._parameters if self._adam]
+        self._first = torch.zeros_like(parameters)
+        self._second = torch.zeros_like(parameters if self._adam else parameters[:0])
         self._steps = torch.zeros((), device=device)
 
-    def step(self, gradients: Sequence[Tensor], count: int) -> None:
+    def step(self, gradients: Tensor, count: int) -> None:
         """Update the first ``count`` models.
 
         Args:
-            gradients: One tensor for each parameter tensor, shape (count, ...).
-            count: Models still in training.
+            gradients: Gradients of these models, shape (count, size).
+            count: Number of models still in training.
         """
-        flat = [tensor.flatten(1) for tensor in gradients]
         if self._adam:
-            self._step_adam(flat, count)
+            self._step_adam(gradients, count)
         else:
-            self._step_sgd(flat, count)
+            self._step_sgd(gradients, count)
 
-    def _step_sgd(self, gradients: list[Tensor], count: int) -> None:
-        rates, momenta = self._rates[:count], self._momenta[:count]
-        for tensor, first, gradient in zip(self._parameters, self._first, gradients, strict=True):
-            velocity = first[:count]
-            velocity.mul_(momenta).add_(gradient)
-            tensor[:count].addcmul_(velocity, rates, value=-1)
+    def _step_sgd(self, gradients: Tensor, count: int) -> None:
+        velocity = self._first[:count]
+        velocity.mul_(self._momenta[:count]).add_(gradients)
+        self._parameters[:count].addcmul_(velocity, self._rates[:count], value=-1)
 
-    def _step_adam(self, gradients: list[Tensor], count: int) -> None:
+    def _step_adam(self, gradients: Tensor, count: int) -> None:
         for rate, rows in self._equal_rates(count):
             # The fused kernel takes one rate and counts the step itself, hence a copy of the count.
             adam(
-                [tensor[rows] for tensor in self._parameters],
-                [gradient[rows] for gradient in gradients],
-                [first[rows] for first in self._first],
-                [second[rows] for second in self._second],
+                [self._parameters[rows]],
+                [gradients[rows]],
+                [self._first[rows]],
+                [self._second[rows]],
                 [],
-                [self._steps.clone() for _ in gradients],
+                [self._steps.clone()],
                 foreach=False,
                 fused=True,
                 amsgrad=False,
@@ -71,9 +67,9 @@ class StackedOptimizer:
         self._steps += 1
 
     def _equal_rates(self, count: int) -> list[tuple[float, slice]]:
-        found, start = [], 0
+        runs, start = [], 0
         for rate, run in groupby(self._configs[:count], key=lambda config: config.learning_rate):
             end = start + len(list(run))
-            found.append((rate, slice(start, end)))
+            runs.append((rate, slice(start, end)))
             start = end
-        return found
+        return runs

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from paperlib.core import FloatArray, IntArray
 from paperlib.data.tables.encoding import TableEncoder
 from paperlib.models import cross_entropy
-from paperlib.training import Ensemble, TrainingConfig, fit_ensemble, noise_for
+from paperlib.training import MLPEnsemble, TrainingConfig, fit_ensemble, noise_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,13 +109,13 @@ class Learning:
 
 def train(
     encoder: RowEncoder, rows: pd.DataFrame, configs: Sequence[TrainingConfig], *, progress: bool = False
-) -> Ensemble:
+) -> MLPEnsemble:
     """Models of ``configs`` on the same rows, in one call."""
     x, y = encoder(rows)
     return fit_ensemble(configs, x, y, device="cpu", progress=progress)
 
 
-def losses(encoder: RowEncoder, models: Ensemble, rows: pd.DataFrame) -> FloatArray:
+def losses(encoder: RowEncoder, models: MLPEnsemble, rows: pd.DataFrame) -> FloatArray:
     """Cross-entropy of each model on each row, shape (n, K)."""
     x, y = encoder(rows)
     return cross_entropy(models.logits(x), y).cpu().numpy().T

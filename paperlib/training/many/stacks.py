@@ -1,123 +1,110 @@
-"""The training loop that every stack of models goes through.
+"""Many MLPs of one shape as one matrix of parameters, and their gradients, with or without DP-SGD."""
 
-A stack holds K models of one shape. It knows how to turn one batch for each model into gradients; the
-loop knows which records come next, when a model has had its epochs, and when one has diverged.
-"""
+from collections.abc import Sequence
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
-
-import numpy as np
 import torch
 from torch import Tensor
 
-from paperlib.training.batches import poisson_batches, shuffled
+from paperlib.models import MLP
+from paperlib.training.batches import NoiseStreams, generator
 from paperlib.training.config import TrainingConfig
 from paperlib.training.examples import Examples
-from paperlib.training.optimizers import StackedOptimizer
+from paperlib.training.private.ghost import (
+    clip_factors,
+    derivatives,
+    forward,
+    loss_derivative,
+    square_norms,
+    write_gradients,
+)
 
 
-class Stack(Protocol):
-    """K models of one shape, the first ``count`` of which are trained by each call."""
+class MLPStack:
+    """Parameters and gradients of K MLPs as two (K, size) matrices, with their layers as views.
 
-    @property
-    def parameters(self) -> Sequence[Tensor]:
-        """Parameter tensors, each (K, ...)."""
-        ...
+    Attributes:
+        parameters: Shape (K, size), laid out as ``MLP.views`` reads them.
+    """
+
+    def __init__(
+        self, mlp: MLP, configs: Sequence[TrainingConfig], data: Examples, dtype: torch.dtype
+    ) -> None:
+        self._mlp, self._dtype = mlp, dtype
+        initial = [mlp.initial(generator(config.seed, "initial")) for config in configs]
+        self.parameters = torch.stack(initial).to(data.x.device)
+        self._gradients = torch.zeros_like(self.parameters)
+        self._clipping = _Clipping(mlp, configs, data) if configs[0].is_private else None
 
     def start(self, epoch: int, count: int) -> None:
-        """Begin an epoch."""
-        ...
+        """Begin an epoch in which the first ``count`` models are trained."""
+        self._count = count
+        self._layers = self._mlp.views(self.parameters[:count])
+        self._slots = self._mlp.views(self._gradients[:count])
+        if self._clipping is not None:
+            self._clipping.noise.start(epoch, count)
 
-    def gradients(self, x: Tensor, y: Tensor, present: Tensor | None) -> Sequence[Tensor]:
-        """Gradients of one step, each (count, ...).
+    def gradients(self, x: Tensor, y: Tensor, present: Tensor | None) -> Tensor:
+        """Gradients of one step, shape (count, size).
 
         Args:
-            x: One batch for each model, (count, B, ...).
-            y: Labels, (count, B).
-            present: For DP-SGD, which places hold a record, (count, B).
+            x: One batch for each model, shape (count, B, inputs).
+            y: Labels, shape (count, B).
+            present: For DP-SGD, the places that hold a record, shape (count, B).
         """
-        ...
+        gradients = self._gradients[: self._count]
+        if present is None or self._clipping is None:
+            self._plain(x, y)
+        else:
+            self._private(x, y, present, self._clipping, gradients)
+        return gradients
+
+    def _plain(self, x: Tensor, y: Tensor) -> None:
+        layers = self._layers
+        if self._dtype != torch.float32:
+            layers = self._mlp.views(self.parameters[: self._count].to(self._dtype))
+        inputs, logits = forward(layers, x.to(self._dtype))
+        top = loss_derivative(logits, y).div_(y.shape[1])
+        write_gradients(self._slots, inputs, derivatives(layers, inputs, top))
+
+    def _private(
+        self, x: Tensor, y: Tensor, present: Tensor, clipping: "_Clipping", gradients: Tensor
+    ) -> None:
+        inputs, logits = forward(self._layers, x)
+        top = clipping.averaged(loss_derivative(logits, y).mul_(present[..., None]), present)
+        deltas = derivatives(self._layers, inputs, top)
+        clip, groups = clipping.norms[: self._count], clipping.groups
+        if groups == 1:  # The only group's gradient is formed anyway.
+            write_gradients(self._slots, inputs, deltas)
+            gradients.mul_(clip_factors(gradients.square().sum(1, keepdim=True), clip))
+        else:
+            share = clip_factors(square_norms(inputs, deltas, groups), clip) / clipping.divisor
+            each = share.repeat_interleave(x.shape[1] // share.shape[1], dim=1)[..., None]
+            write_gradients(self._slots, inputs, [delta.mul_(each) for delta in deltas])
+        gradients.addcmul_(clipping.noise.next(), clipping.noise_scale[: self._count])
 
 
-def train_stack(
-    stack: Stack,
-    configs: Sequence[TrainingConfig],
-    data: Examples,
-    *,
-    on_epoch: Callable[[int], object],
-) -> dict[int, int]:
-    """Train a stack in place.
+class _Clipping:
+    """Clipping norms and noise of K models trained with DP-SGD.
 
-    Args:
-        stack: Holds the initial parameters.
-        configs: One for each model, equal in ``batch_key``, those with most epochs first.
-        data: What all of them learn.
-        on_epoch: Called after each epoch with the number of models trained in it.
-
-    Returns:
-        Models whose parameters stopped being finite, with the epoch (from 1) where that was seen.
+    The clipped gradients of examples are summed and divided by the expected batch size, as in Opacus;
+    those of groups by the number of groups, as in TensorFlow Privacy. The noise is divided likewise.
     """
-    optimizer = StackedOptimizer(configs, stack.parameters)
-    diverged: dict[int, int] = {}
-    for epoch in range(configs[0].epochs):
-        active = [config for config in configs if config.epochs > epoch]
-        count = len(active)
-        stack.start(epoch, count)
-        for records, present in epoch_batches(active, epoch, data):
-            taken = records.flatten()
-            x = data.x.index_select(0, taken).unflatten(0, records.shape)
-            y = data.y.index_select(0, taken).unflatten(0, records.shape)
-            optimizer.step(stack.gradients(x, y, present), count)
-        for model in _not_finite(stack.parameters, count):
-            diverged.setdefault(model, epoch + 1)
-        on_epoch(count)
-    return diverged
 
+    def __init__(self, mlp: MLP, configs: Sequence[TrainingConfig], data: Examples) -> None:
+        device = data.x.device
+        self.groups = configs[0].groups
+        self.divisor = self.groups or configs[0].expected_batch(len(data))
+        norms = [config.clip_norm or 0.0 for config in configs]
+        scales = [
+            config.noise_multiplier * norm / self.divisor for config, norm in zip(configs, norms, strict=True)
+        ]
+        self.norms = torch.tensor(norms, device=device)[:, None]
+        self.noise_scale = torch.tensor(scales, device=device)[:, None]
+        self.noise = NoiseStreams([config.seed for config in configs], mlp.size, device)
 
-def _not_finite(parameters: Sequence[Tensor], count: int) -> list[int]:
-    finite = [torch.isfinite(tensor[:count]).flatten(1).all(1) for tensor in parameters]
-    return (~torch.stack(finite).all(0)).nonzero().flatten().tolist()
-
-
-def epoch_batches(active: Sequence[TrainingConfig], epoch: int, data: Examples):
-    """Yield the record numbers of each step, (count, B), and for DP-SGD which of them count.
-
-    No record drawn is ever left out: the width of a step is the longest batch of its models.
-    """
-    if active[0].is_private:
-        yield from _poisson_steps(active, epoch, data)
-        return
-    orders = np.stack([shuffled(config.seed, epoch, len(data)) for config in active])
-    for records in torch.from_numpy(orders).to(data.y.device).split(active[0].batch_size, dim=1):
-        yield records, None
-
-
-def _poisson_steps(active: Sequence[TrainingConfig], epoch: int, data: Examples):
-    config, examples = active[0], len(data)
-    drawn = [
-        poisson_batches(
-            model.seed,
-            epoch,
-            examples,
-            rate=config.sampling_rate(examples),
-            steps=config.steps_per_epoch(examples),
-            shuffle=config.groups is not None,
-        )
-        for model in active
-    ]
-    widths = np.max([np.diff(batches.starts) for batches in drawn], axis=0)
-    table = np.full((len(active), len(widths), max(1, int(widths.max()))), -1, dtype=np.int64)
-    for row, batches in zip(table, drawn, strict=True):
-        padded = batches.padded()
-        row[:, : padded.shape[1]] = padded
-    places = torch.from_numpy(table).to(data.y.device)
-    for step, width in enumerate(widths.tolist()):
-        records = _dealt(places[:, step, : max(1, width)], config.groups or 1)
-        yield records.clamp(min=0), records >= 0
-
-
-def _dealt(records: Tensor, groups: int) -> Tensor:
-    """Deal the batch into groups like cards, so that their sizes differ by one at most."""
-    padded = torch.nn.functional.pad(records, (0, -records.shape[1] % groups), value=-1)
-    return padded.unflatten(1, (-1, groups)).transpose(1, 2).flatten(1)
+    def averaged(self, top: Tensor, present: Tensor) -> Tensor:
+        """Each record's share of its group's average; unchanged where examples are clipped."""
+        if self.groups is None:
+            return top
+        sizes = present.unflatten(1, (self.groups, -1)).sum(-1).clamp(min=1)
+        return top.unflatten(1, (self.groups, -1)).div_(sizes[..., None, None]).flatten(1, 2)

@@ -1,8 +1,7 @@
-"""Trained models of one shape, and what they say of records."""
+"""Trained MLPs of one shape, and their logits and losses on records."""
 
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +24,7 @@ class DivergenceWarning(RuntimeWarning):
 
 
 def warn_of_divergence(diverged: dict[int, int], models: int) -> None:
-    """Say which models were lost, if any."""
+    """Name the models that diverged, if any."""
     if diverged:
         named = ", ".join(f"{model} (epoch {epoch})" for model, epoch in sorted(diverged.items()))
         message = f"{len(diverged)} of {models} models diverged: {named}; lower their learning rate"
@@ -33,43 +32,49 @@ def warn_of_divergence(diverged: dict[int, int], models: int) -> None:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Ensemble(ABC):
-    """Trained models of one shape, in the order of their configs.
+class MLPEnsemble:
+    """Trained MLPs of one shape, in the order of their configs.
 
     Attributes:
         configs: One for each model.
+        parameters: Shape (K, size), laid out as ``MLP.views`` reads them.
         diverged: Models whose parameters are not finite, with the epoch (from 1) where that was
             seen. Their logits are NaN.
     """
 
     configs: tuple[TrainingConfig, ...]
+    parameters: Tensor
     diverged: dict[int, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.configs)
 
-    @abstractmethod
+    @property
+    def mlp(self) -> MLP:
+        """The shape of all models."""
+        return MLP(self.configs[0].widths)
+
     def model(self, index: int) -> nn.Module:
         """Model ``index`` as a module of its own.
 
         Raises:
             IndexError: There is no such model.
         """
+        return self.mlp.module(self.parameters[range(len(self))[index]])
 
-    @abstractmethod
     def state(self) -> dict[str, Any]:
         """Tensors and plain values that ``torch.save`` writes and ``weights_only=True`` reads."""
+        return {
+            "configs": [config.to_dict() for config in self.configs],
+            "diverged": dict(self.diverged),
+            "parameters": self.parameters,
+        }
 
-    @property
-    @abstractmethod
-    def _width(self) -> int:
-        """Numbers held for each record and model in a forward pass, roughly."""
-
-    @abstractmethod
-    def _logits_of(self, x: Tensor) -> Tensor: ...
-
-    @abstractmethod
-    def _checked(self, x: Any) -> Tensor: ...
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "MLPEnsemble":
+        """The ensemble whose ``state`` this is."""
+        configs = tuple(TrainingConfig.from_dict(values) for values in state["configs"])
+        return cls(configs=configs, diverged=dict(state["diverged"]), parameters=state["parameters"])
 
     def logits(self, x: Any) -> Tensor:
         """Logits of every model on every record, shape (K, n, outputs), on the models' device.
@@ -91,65 +96,25 @@ class Ensemble(ABC):
         """Share of the records that each model gets right, shape (K,)."""
         return self._map(x, y, _is_right).mean(axis=1)
 
-    def _map(self, x: Any, y: Any, function: Any) -> np.ndarray:
+    def _map(self, x: Any, y: Any, function: Callable[[Tensor, Tensor], Tensor]) -> np.ndarray:
         labels = check_labels(y, torch.iinfo(torch.int32).max, len(x))
-        found, start = [], 0
+        parts, start = [], 0
         for block in self._blocks(x):
             end = start + block.shape[1]
-            found.append(function(block, labels[start:end]).cpu().numpy())
+            parts.append(function(block, labels[start:end]).cpu().numpy())
             start = end
-        return np.concatenate(found, axis=1)
+        return np.concatenate(parts, axis=1)
 
     def _blocks(self, x: Any) -> Iterator[Tensor]:
         """Logits of some records at a time, so that memory stays bounded."""
-        records = self._checked(x)
-        for part in records.split(max(1, _BLOCK // (len(self) * self._width))):
+        records = check_records(x, self.mlp.inputs).to(self.parameters.device)
+        layers = self.mlp.views(self.parameters)
+        for part in records.split(max(1, _BLOCK // (len(self) * max(self.mlp.widths)))):
             with torch.inference_mode():
-                yield self._logits_of(part)
+                yield forward(layers, part.expand(len(self), *part.shape))[1]
 
 
 def _is_right(logits: Tensor, labels: Tensor) -> Tensor:
     if logits.shape[-1] == 1:
         return (logits[..., 0] > 0) == (labels.to(logits.device) == 1)
     return logits.argmax(-1) == labels.to(logits.device)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class MLPEnsemble(Ensemble):
-    """Trained MLPs.
-
-    Attributes:
-        parameters: Shape (K, size), laid out as ``MLP.views`` reads them.
-    """
-
-    parameters: Tensor
-
-    @property
-    def mlp(self) -> MLP:
-        return MLP(self.configs[0].widths)
-
-    def model(self, index: int) -> nn.Module:
-        return self.mlp.module(self.parameters[range(len(self))[index]])
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "configs": [config.to_dict() for config in self.configs],
-            "diverged": dict(self.diverged),
-            "parameters": self.parameters,
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "MLPEnsemble":
-        """The ensemble whose ``state`` this is."""
-        configs = tuple(TrainingConfig.from_dict(values) for values in state["configs"])
-        return cls(configs=configs, diverged=dict(state["diverged"]), parameters=state["parameters"])
-
-    @property
-    def _width(self) -> int:
-        return max(self.mlp.widths)
-
-    def _logits_of(self, x: Tensor) -> Tensor:
-        return forward(self.mlp.views(self.parameters), x.expand(len(self), *x.shape))[1]
-
-    def _checked(self, x: Any) -> Tensor:
-        return check_records(x, self.mlp.inputs).to(self.parameters.device)

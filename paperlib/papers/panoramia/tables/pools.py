@@ -27,7 +27,7 @@ from paperlib.generators.tabular import ChowLiuTree, IndependentColumns, TableGe
 from paperlib.io import code_tag
 from paperlib.papers.panoramia.tables.data import PartSizes, split_table
 from paperlib.papers.panoramia.tables.shadows import OFFLINE, STRONGER, Shadows, numbers
-from paperlib.training import Ensemble, TrainingConfig
+from paperlib.training import MLPEnsemble, TrainingConfig
 
 GENERATORS = ("tree", "mst", "columns")
 FILTERS = ("rejection", "confident", "none")
@@ -303,9 +303,9 @@ def _private(config: TabularConfig, encoder: RowEncoder, members: int) -> list[T
 class _Models:
     config: TabularConfig
     encoder: RowEncoder
-    targets: Ensemble | None
-    null: Ensemble
-    helpers: Mapping[str, Ensemble]
+    targets: MLPEnsemble | None
+    null: MLPEnsemble
+    helpers: Mapping[str, MLPEnsemble]
     shadows: Shadows | None
 
     @classmethod
@@ -330,9 +330,9 @@ class _Models:
             shadows=_shadows(config, rows, encoder) if config.offline else None,
         )
 
-    def named(self) -> dict[str, tuple[Ensemble, int]]:
+    def named(self) -> dict[str, tuple[MLPEnsemble, int]]:
         """Each target's ensemble and place in it."""
-        found: dict[str, tuple[Ensemble, int]] = {}
+        found: dict[str, tuple[MLPEnsemble, int]] = {}
         if self.targets is not None:
             names = [f"MLP, {epochs} epochs" for epochs in self.config.epochs]
             names += [f"MLP, DP epsilon {epsilon:g}" for epsilon in self.config.dp_epsilons]
@@ -345,7 +345,7 @@ class _Models:
         seen = None if self.shadows is None else self.shadows.confidences(rows)
         cuts = np.cumsum([len(part) for part in parts])[:-1]
 
-        def of(models: Ensemble, index: int) -> list[FloatArray]:
+        def of(models: MLPEnsemble, index: int) -> list[FloatArray]:
             asked = self.config.stronger
             found = numbers(asked, self.encoder, models, index, rows, shadows=self.shadows, seen=seen)
             return np.split(found, cuts)

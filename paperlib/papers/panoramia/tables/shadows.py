@@ -14,7 +14,7 @@ from paperlib.attacks.shadow import lira_offline, lira_online, rmia
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, train
 from paperlib.core import FloatArray
 from paperlib.models import cross_entropy
-from paperlib.training import Ensemble
+from paperlib.training import MLPEnsemble
 
 STRONGER: Mapping[str, str] = {
     "lira_offline": "LiRA (offline)",
@@ -39,7 +39,7 @@ class Shadows:
     """
 
     encoder: RowEncoder
-    models: tuple[Ensemble, ...]
+    models: tuple[MLPEnsemble, ...]
     population: pd.DataFrame
 
     @classmethod
@@ -74,7 +74,7 @@ class Shadows:
         return self.confidences(self.population)
 
 
-def log_odds(encoder: RowEncoder, models: Ensemble, rows: pd.DataFrame) -> FloatArray:
+def log_odds(encoder: RowEncoder, models: MLPEnsemble, rows: pd.DataFrame) -> FloatArray:
     """Log-odds log(p / (1 - p)) that each model gives the label of each row, shape (K, n)."""
     return -models.margin_losses(*encoder(rows))
 
@@ -82,7 +82,7 @@ def log_odds(encoder: RowEncoder, models: Ensemble, rows: pd.DataFrame) -> Float
 def numbers(
     names: Sequence[str],
     encoder: RowEncoder,
-    models: Ensemble,
+    models: MLPEnsemble,
     index: int,
     rows: pd.DataFrame,
     *,
