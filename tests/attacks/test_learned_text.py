@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from paperlib.attacks.learned import AttackInputs, Labelled, fit_best
-from paperlib.attacks.learned.text import LossSummaries, TextClassifier, loss_sequences, summaries
+from paperlib.attacks.learned.loss_summaries import LossSummaries, loss_sequences, summaries
+from paperlib.attacks.learned.text import TextClassifier
 from paperlib.core import MembershipScores
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
 

@@ -8,13 +8,17 @@ import torch
 from numpy.typing import NDArray
 from scipy.special import ndtri
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits, silu
+from torch.nn.functional import silu
 
 from paperlib.attacks.learned.interface import Labelled
+from paperlib.attacks.learned.together import BestWeights, Together, Weights, mean_losses
 from paperlib.core import FloatArray, MembershipScores
 
-LOOKS = 10
-"""How often, evenly spaced, the validation AUC is looked at."""
+EVALUATIONS = 10
+"""Number of evaluations of the validation AUC during training, evenly spaced."""
+
+
+_LAYERS = ("first", "second", "last")
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,19 +26,17 @@ class LossModule:
     """A perceptron with two hidden layers on losses, each column as normal scores of training ranks.
 
     Attributes:
-        layers: Weights (inputs, outputs) and biases (1, outputs), layer by layer.
+        network: The perceptron, as the only one of its kind.
         sorted_columns: The losses of the training part, each column sorted.
     """
 
-    layers: tuple[tuple[Tensor, Tensor], ...]
+    network: Together
     sorted_columns: FloatArray
 
     def scores(self, losses: FloatArray) -> FloatArray:
-        """Log odds, shape (n,)."""
+        """Log odds of being a member, shape (n,)."""
         with torch.inference_mode():
-            x = normal_scores(losses, self.sorted_columns)
-            one = [(weights[None], biases[None]) for weights, biases in self.layers]
-            return _logits(x, one)[0].double().numpy()
+            return _logits(normal_scores(losses, self.sorted_columns), self.network)[0].double().numpy()
 
 
 def fit_loss_modules(
@@ -46,7 +48,7 @@ def fit_loss_modules(
     steps: int,
     weight_decay: float,
 ) -> list[LossModule]:
-    """One module per seed, each as it was at the best of ten looks at its validation AUC.
+    """One module per seed, each as it was at the best of ten evaluations of its validation AUC.
 
     All of them take their steps at once, with one batched matrix product per layer: on a few hundred examples
     most of a step is overhead. Each is what it would be alone, but for rounding.
@@ -68,26 +70,18 @@ def fit_loss_modules(
     """
     columns = np.sort(train.inputs.losses, axis=0)
     x, shown = (normal_scores(part.inputs.losses, columns) for part in (train, validation))
-    wanted = torch.from_numpy(train.membership).float().expand(len(seeds), -1)
-    layers = _initial(x.shape[1], hidden, seeds)
-    parameters = [values for layer in layers for values in layer]
-    optimizer = torch.optim.AdamW(parameters, lr=1e-2, weight_decay=weight_decay, fused=True)
-    best = np.full(len(seeds), -np.inf)
-    kept = [values.detach().clone() for values in parameters]
+    members = torch.from_numpy(train.membership).float()
+    networks = Together([_perceptron(x.shape[1], hidden, seed) for seed in seeds])
+    optimizer = torch.optim.AdamW(networks.parameters(), lr=1e-2, weight_decay=weight_decay, fused=True)
+    best = BestWeights(networks, torch.full((len(seeds),), -torch.inf, dtype=torch.float64))
     for step in range(1, steps + 1):
         optimizer.zero_grad()
-        loss = binary_cross_entropy_with_logits(_logits(x, layers), wanted, reduction="none")
-        loss.mean(dim=1).sum().backward()
+        mean_losses(_logits(x, networks), members).sum().backward()
         optimizer.step()
-        if step % max(1, steps // LOOKS) == 0:
-            better = np.flatnonzero((aucs := _aucs(_logits(shown, layers), validation.membership)) > best)
-            best[better] = aucs[better]
-            for keep, values in zip(kept, parameters, strict=True):
-                keep[better] = values.detach()[better]
-    return [
-        LossModule(tuple((kept[at][one], kept[at + 1][one]) for at in range(0, len(kept), 2)), columns)
-        for one in range(len(seeds))
-    ]
+        if step % max(1, steps // EVALUATIONS) == 0:
+            best.update(_aucs(_logits(shown, networks), validation.membership))
+    best.restore()
+    return [LossModule(Together([_one(networks, at)]), columns) for at in range(len(seeds))]
 
 
 def normal_scores(losses: FloatArray, sorted_columns: FloatArray) -> Tensor:
@@ -100,32 +94,28 @@ def normal_scores(losses: FloatArray, sorted_columns: FloatArray) -> Tensor:
     return torch.from_numpy(ndtri(np.stack(ranks, axis=1) / (count + 1))).float()
 
 
-def _initial(inputs: int, hidden: int, seeds: Sequence[int]) -> list[tuple[Tensor, Tensor]]:
-    """Per layer the weights (seeds, inputs, outputs) and biases (seeds, 1, outputs) of all modules."""
-    networks = [_perceptron(inputs, hidden, seed) for seed in seeds]
-    return [
-        (
-            torch.stack([layer.weight.detach().T for layer in same]).contiguous().requires_grad_(),
-            torch.stack([layer.bias.detach()[None] for layer in same]).requires_grad_(),
-        )
-        for same in zip(*networks, strict=True)
-    ]
-
-
-def _perceptron(inputs: int, hidden: int, seed: int) -> list[nn.Linear]:
+def _perceptron(inputs: int, hidden: int, seed: int) -> Weights:
+    """Weights of one network, as torch's own layers begin."""
+    sizes = ((inputs, hidden), (hidden, hidden), (hidden, 1))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return [nn.Linear(inputs, hidden), nn.Linear(hidden, hidden), nn.Linear(hidden, 1)]
+        layers = dict(zip(_LAYERS, (nn.Linear(*size) for size in sizes), strict=True))
+    weights = {name: layer.weight.detach().T for name, layer in layers.items()}
+    return weights | {f"{name} bias": layer.bias.detach()[None] for name, layer in layers.items()}
 
 
-def _logits(x: Tensor, layers: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
-    """Of all modules, shape (modules, n)."""
-    out = x.expand(len(layers[0][0]), -1, -1)
-    for at, (weights, biases) in enumerate(layers):
-        out = torch.baddbmm(biases, out if at == 0 else silu(out), weights)
-    return out[..., 0]
+def _one(networks: Together, at: int) -> Weights:
+    return {name: values.detach()[at] for name, values in networks.weights.items()}
 
 
-def _aucs(logits: Tensor, membership: NDArray[np.bool_]) -> FloatArray:
+def _logits(x: Tensor, networks: Together) -> Tensor:
+    """Logits of all networks, shape (networks, n)."""
+    first, second, last = _LAYERS
+    hidden = silu(networks.linear(first, x[None]))
+    return networks.linear(last, silu(networks.linear(second, hidden)))[..., 0]
+
+
+def _aucs(logits: Tensor, membership: NDArray[np.bool_]) -> Tensor:
     scores = logits.detach().double().numpy()
-    return np.array([MembershipScores.from_labels(row, membership).auc() for row in scores])
+    aucs = [MembershipScores.from_labels(row, membership).auc() for row in scores]
+    return torch.tensor(aucs, dtype=torch.float64)

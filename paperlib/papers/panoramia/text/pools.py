@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from paperlib.attacks.learned.text import LossSummaries, TextClassifier
+from paperlib.attacks.learned.loss_summaries import LossSummaries
+from paperlib.attacks.learned.text import TextClassifier
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.pools import Pool, Pools, cached_pools, part_key
 from paperlib.papers.panoramia.text.bench import TextBench

@@ -1,0 +1,117 @@
+"""The attack on losses of tokens alone: logistic regression on summaries of the loss sequences."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from paperlib.attacks.learned.interface import AttackInputs, Labelled
+from paperlib.core import FloatArray
+
+_QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def loss_sequences(inputs: AttackInputs, tokens: int) -> FloatArray:
+    """Losses by model and token, shape (n, models, tokens).
+
+    Args:
+        inputs: Its losses hold, for each model, the mean loss of a chunk and then the loss of each token.
+        tokens: Length of a chunk.
+
+    Raises:
+        ValueError: A number of columns that is no multiple of 1 + ``tokens``.
+
+    >>> loss_sequences(AttackInputs([[5, 6]], [[2.0, 1.0, 3.0, 4.0, 4.0, 4.0]]), 2)[0].tolist()
+    [[1.0, 3.0], [4.0, 4.0]]
+    """
+    columns = inputs.losses.shape[1]
+    if columns % (1 + tokens):
+        raise ValueError(
+            f"losses: expected 1 + {tokens} columns for each model, the mean and each token, got {columns}"
+        )
+    return inputs.losses.reshape(len(inputs), -1, 1 + tokens)[:, :, 1:]
+
+
+def summaries(sequences: FloatArray) -> FloatArray:
+    """Mean, deviation and quartiles of each model's losses, and of the differences of each two models.
+
+    Args:
+        sequences: Shape (n, models, tokens).
+
+    Returns:
+        Shape (n, 7 * models * (models + 1) / 2).
+    """
+    count = sequences.shape[1]
+    pairs = [sequences[:, i] - sequences[:, j] for i in range(count) for j in range(i)]
+    series = np.concatenate([sequences, np.stack(pairs, axis=1)], axis=1) if pairs else sequences
+    found = np.stack([series.mean(axis=2), series.std(axis=2), *_quartiles(series)], axis=2)
+    return found.reshape(len(sequences), -1)
+
+
+def _quartiles(series: FloatArray) -> list[FloatArray]:
+    """As numpy's quantile along the last axis, in a small part of its time: rows are short."""
+    ordered = np.sort(series, axis=-1)
+    places = [quarter * (series.shape[-1] - 1) for quarter in _QUARTERS]
+    return [
+        (1 - place % 1) * ordered[..., int(place)] + place % 1 * ordered[..., math.ceil(place)]
+        for place in places
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossSummaries:
+    """Logistic regression on summaries of the losses; the tokens themselves are not looked at.
+
+    Attributes:
+        tokens: Length of a chunk.
+        strength: Inverse of the penalty, as scikit-learn's C.
+    """
+
+    tokens: int
+    strength: float = 0.003
+
+    @property
+    def name(self) -> str:
+        """What it is called in tables."""
+        return f"logistic regression on loss summaries (C {self.strength:g})"
+
+    def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> "list[FittedSummaries]":
+        """Train once: neither the validation part nor the seed changes anything."""
+        return [_fitted_summaries(self, train)] * len(seeds)
+
+
+@lru_cache(maxsize=2)  # other seeds give the same
+def _fitted_summaries(settings: LossSummaries, train: Labelled) -> "FittedSummaries":
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=settings.strength, max_iter=1000))
+    table = _table(train.inputs, settings.tokens)
+    return FittedSummaries(model.fit(table, train.membership), settings.tokens)
+
+
+def _table(inputs: AttackInputs, tokens: int) -> FloatArray:
+    found = sequences_and_summaries(inputs, tokens)[1]
+    return found if found.shape[1] else np.zeros((len(inputs), 1))  # without a model nothing is known
+
+
+@dataclass(frozen=True, eq=False)
+class FittedSummaries:
+    """Logistic regression after training."""
+
+    model: Any
+    tokens: int
+
+    def scores(self, inputs: AttackInputs) -> FloatArray:
+        """Log odds of being a member."""
+        return np.asarray(self.model.decision_function(_table(inputs, self.tokens)), dtype=np.float64)
+
+
+@lru_cache(maxsize=2)  # every setting and try reads the same training and validation part
+def sequences_and_summaries(inputs: AttackInputs, tokens: int) -> tuple[FloatArray, FloatArray]:
+    """`loss_sequences` of the inputs, and their `summaries`."""
+    sequences = loss_sequences(inputs, tokens)
+    return sequences, summaries(sequences)
