@@ -21,9 +21,9 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from paperlib.core import check_choice
 from paperlib.models.arrays import check_labels
+from paperlib.models.devices import default_device
 from paperlib.models.images import as_input
 from paperlib.training.batches import generator as seeded_generator
-from paperlib.training.examples import default_device
 from paperlib.training.fitting import TrainingDiverged
 from paperlib.training.progress import progress_bar
 

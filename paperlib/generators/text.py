@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from paperlib.core import FloatArray, IntArray
-from paperlib.training import TrainingDiverged
-from paperlib.training.fitting import seeded
+from paperlib.training.fitting import finite_loss, seeded
+from paperlib.training.language.schedule import ScheduledSteps
 
 Weights = Mapping[str, Tensor]
 
@@ -153,15 +153,15 @@ def _trained(
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay, fused=True
     )
-    schedule = _schedule(optimizer, training.epochs * -(-len(tokens) // training.batch_size))
+    steps = training.epochs * -(-len(tokens) // training.batch_size)
+    learn = ScheduledSteps(model, optimizer, steps=steps, rising=steps // 10)
     train: list[float] = []
     losses: list[float] = []
     kept: dict[int, Weights] = {}
     best: Weights | None = None
     for epoch in range(1, training.epochs + 1):
-        train.append(_one_epoch(model, tokens, optimizer, schedule, order, training.batch_size))
-        if not math.isfinite(train[-1]):
-            raise TrainingDiverged(f"the training loss is {train[-1]} in epoch {epoch}; lower learning_rate")
+        batches = torch.randperm(len(tokens), generator=order).split(training.batch_size)
+        train.append(finite_loss(_one_epoch(model, tokens, batches, learn), epoch - 1))
         if validation is not None:
             losses.append(float(token_losses(model, validation).mean()))
             if losses[-1] == min(losses) and not keep:
@@ -179,29 +179,12 @@ def _trained(
     return TrainedOnChunks(tuple(train), tuple(losses), at, kept)
 
 
-def _schedule(optimizer: torch.optim.Optimizer, steps: int) -> torch.optim.lr_scheduler.LambdaLR:
-    rising = max(1, steps // 10)
-
-    def share(step: int) -> float:
-        return min(1.0, (step + 1) / rising) * (
-            0.55 + 0.45 * math.cos(math.pi * min(1.0, step / max(1, steps)))
-        )
-
-    return torch.optim.lr_scheduler.LambdaLR(optimizer, share)
-
-
-def _one_epoch(
-    model: Any, tokens: Tensor, optimizer: Any, schedule: Any, order: torch.Generator, batch_size: int
-) -> float:
+def _one_epoch(model: Any, tokens: Tensor, batches: Sequence[Tensor], learn: ScheduledSteps) -> float:
     model.train()
     total = torch.zeros((), device=tokens.device)
-    for rows in torch.randperm(len(tokens), generator=order).split(batch_size):
-        optimizer.zero_grad()
+    for rows in batches:
         loss = _each(model, tokens[rows.to(tokens.device)]).mean()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
+        learn.step(loss)
         total += loss.detach() * len(rows)
     model.eval()
     return float(total) / len(tokens)

@@ -17,6 +17,7 @@ from transformers import (
 )
 
 from paperlib.core import check_choice
+from paperlib.models.devices import default_device
 
 DTYPES = ("auto", "float32", "bfloat16", "float16", "int8")
 
@@ -97,7 +98,7 @@ def load_language_model(
 
 def _checked_device(device: str | None) -> str:
     if device is None or device == "auto":
-        return device or ("cuda" if torch.cuda.is_available() else "cpu")
+        return device or default_device().type
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:  # torch without CUDA asserts

@@ -63,15 +63,3 @@ def check_records(x: Any, width: int | None = None) -> Tensor:
             f"x: {int((~finite).sum())} values are not finite (first in row {row}); fix them before training"
         )
     return records
-
-
-def default_device(device: torch.device | str | None) -> torch.device:
-    """The device asked for; with None, CUDA where there is one, else the CPU.
-
-    Raises:
-        ValueError: CUDA is asked for and there is none.
-    """
-    chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    if chosen.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"device: expected cpu, since no CUDA device can be used here, got {device!r}")
-    return chosen

@@ -15,10 +15,11 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from paperlib.core import check_choice
 from paperlib.io import config_hash
 from paperlib.models import MLP
+from paperlib.models.devices import default_device
 from paperlib.training.batches import generator, shuffled, torch_seed
 from paperlib.training.checkpoints import CheckpointError, load_checkpoint, save_checkpoint
 from paperlib.training.config import TrainingConfig
-from paperlib.training.examples import Examples, check_examples, check_records, default_device
+from paperlib.training.examples import Examples, check_examples, check_records
 from paperlib.training.progress import progress_bar
 
 
@@ -196,7 +197,7 @@ class TrainingRun:
             bar.update(len(self._losses))
             for epoch in range(len(self._losses), epochs):
                 with seeded(self._config.seed, epoch, device):
-                    self._losses.append(_finite(self._one_epoch(epoch), epoch))
+                    self._losses.append(finite_loss(self._one_epoch(epoch), epoch))
                 bar.update()
                 if checkpoint is not None and ((epoch + 1) % every == 0 or epoch + 1 == epochs):
                     save_checkpoint(checkpoint, run, self._state())
@@ -230,7 +231,12 @@ class TrainingRun:
         self._losses = list(state["losses"])
 
 
-def _finite(loss: float, epoch: int) -> float:
+def finite_loss(loss: float, epoch: int) -> float:
+    """The training loss of an epoch, counted from 0.
+
+    Raises:
+        TrainingDiverged: It is not finite.
+    """
     if not math.isfinite(loss):
         raise TrainingDiverged(f"the training loss is {loss} in epoch {epoch + 1}; lower learning_rate")
     return loss

@@ -15,10 +15,10 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from paperlib.core import check_choice
 from paperlib.models.arrays import as_tensor
+from paperlib.models.devices import default_device
 from paperlib.models.images import as_input
 from paperlib.training.batches import generator, shuffled
-from paperlib.training.examples import default_device
-from paperlib.training.fitting import TrainingDiverged, seeded
+from paperlib.training.fitting import finite_loss, seeded
 from paperlib.training.progress import progress_bar
 
 OPTIMIZERS = ("adam", "sgd")
@@ -120,11 +120,7 @@ def fit_images(
     with progress_bar(config.epochs, label="training", unit="epoch", show=progress) as bar:
         for epoch in range(config.epochs):
             with seeded(config.seed, epoch, place):
-                losses.append(loop.epoch(epoch))
-            if not math.isfinite(losses[-1]):
-                raise TrainingDiverged(
-                    f"the training loss is {losses[-1]} in epoch {epoch + 1}; lower learning_rate"
-                )
+                losses.append(finite_loss(loop.epoch(epoch), epoch))
             if epoch + 1 in snapshots and epoch + 1 < config.epochs:
                 kept[epoch + 1] = copy.deepcopy(module).eval()
             bar.update()

@@ -11,7 +11,7 @@ from paperlib.attacks.learned.images import ImageStack
 from paperlib.attacks.learned.loss_modules import fit_loss_modules, normal_scores
 from paperlib.core import MembershipScores
 
-FAST = {"epochs": 4, "looks": 2, "width": 4, "loss_steps": 40, "hidden": 8}
+FAST = {"epochs": 4, "evaluations": 2, "width": 4, "loss_steps": 40, "hidden": 8}
 
 
 def game(seed, *, bright=0.0, leak=0.0, n=400, columns=2):
@@ -105,8 +105,8 @@ def test_what_is_kept_is_bounded():
     assert [kept.get(key) for key in ("2", "3", "large")] == [None, None, 9]
 
 
-def test_the_loss_module_is_taken_from_the_best_look():
-    """Against a loop written out for one module: autograd, looks, and the first of equal AUCs."""
+def test_the_loss_module_is_taken_from_the_best_evaluation():
+    """Against a loop written out for one module: autograd, evaluations, and the first of equal AUCs."""
     rng = np.random.default_rng(3)
     member = np.arange(60) < 30
     losses, check = (rng.exponential(size=(60, 2)) * np.exp(-0.7 * member)[:, None] for _ in range(2))
@@ -117,11 +117,11 @@ def test_the_loss_module_is_taken_from_the_best_look():
         scores = alone(losses, member, check, seed)
         best = max(scores, key=lambda one: MembershipScores.from_labels(one, member).auc())
         np.testing.assert_allclose(found[at].scores(check), best, atol=2e-3)
-        assert np.abs(scores[-1] - best).max() > 0.1, "the last look is not the best one"
+        assert np.abs(scores[-1] - best).max() > 0.1, "the last evaluation is not the best one"
 
 
 def alone(losses, member, check, seed):
-    """Scores at ten looks of one plain network."""
+    """Scores at ten evaluations of one plain network."""
     columns = np.sort(losses, axis=0)
     x, shown = normal_scores(losses, columns), normal_scores(check, columns)
     torch.manual_seed(seed)

@@ -196,7 +196,7 @@ def blobs(count=160, seed=0):
 SMALL_PICTURES = ImageDefaults(
     generator=FlowConfig(width=16, blocks=1, steps=20, sampler_steps=2),
     helper=ImageHelper(name="helper", data="real", architecture="mlp", width=8, epochs=1),
-    attack=ImageStack(architecture="mlp", width=8, epochs=1, looks=1, loss_steps=20),
+    attack=ImageStack(architecture="mlp", width=8, epochs=1, evaluations=1, loss_steps=20),
 )
 
 

@@ -35,7 +35,7 @@ class ImageStack:
             boosted trees on the pixels, which see more in images of a few dozen pixels and few examples.
         width: Of "mlp", "cnn" and "cnn4".
         epochs: Most passes of the image module.
-        looks: How often, evenly spaced, its validation AUC is looked at.
+        evaluations: Number of evaluations of its validation AUC, evenly spaced, 1 or more.
         batch_size: Images in a batch.
         learning_rate: Of the image module.
         weight_decay: Of both modules.
@@ -50,7 +50,7 @@ class ImageStack:
     architecture: str = "trees"
     width: int = 16
     epochs: int = 10
-    looks: int = 5
+    evaluations: int = 5
     batch_size: int = 64
     learning_rate: float = 1e-3
     weight_decay: float = 1e-2
@@ -59,7 +59,7 @@ class ImageStack:
     precision: str = "float32"
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "looks", "batch_size", "hidden", "loss_steps"):
+        for name in ("epochs", "evaluations", "batch_size", "hidden", "loss_steps"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected 1 or more, got {getattr(self, name)}")
 
@@ -192,7 +192,7 @@ def _shared_image_module(stack: ImageStack, train: Labelled, validation: Labelle
 
 
 def _fit_network(stack: ImageStack, train: Labelled, validation: Labelled, seed: int) -> _ImageNetwork:
-    """The image module as it was at the best look."""
+    """The image module as it was at its best evaluation."""
     x = train.inputs.examples
     network = build_image_model(
         ImageArchitecture(
@@ -213,8 +213,9 @@ def _fit_network(stack: ImageStack, train: Labelled, validation: Labelled, seed:
         channels_last=stack.precision == "bfloat16",
         seed=seed,
     )
-    looks = sorted({round(stack.epochs * at / stack.looks) for at in range(1, stack.looks + 1)} - {0})
-    fitted = fit_images(network, x, train.membership, config=config, snapshots=looks, progress=False)
+    count = stack.evaluations
+    snapshots = sorted({round(stack.epochs * at / count) for at in range(1, count + 1)} - {0})
+    fitted = fit_images(network, x, train.membership, config=config, snapshots=snapshots, progress=False)
     networks = [_ImageNetwork(module) for module in fitted.snapshots.values()]
 
     def auc(network: _ImageNetwork) -> float:

@@ -13,6 +13,7 @@ from paperlib.attacks.learned.interface import AttackInputs, Labelled
 from paperlib.attacks.learned.loss_summaries import sequences_and_summaries
 from paperlib.attacks.learned.together import BestWeights, Together, Weights, mean_losses
 from paperlib.core import FloatArray
+from paperlib.models.devices import default_device
 from paperlib.models.language import load_language_model
 
 
@@ -70,7 +71,7 @@ class TextClassifier:
     ) -> "list[FittedTextClassifier]":
         known = sequences_and_summaries(train.inputs, self.tokens)
         scale = tuple((part.mean(axis=0), part.std(axis=0) + 1e-6) for part in known)
-        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        device = default_device()
         network = _Networks(self, known[0].shape[1], known[1].shape[1], seeds).to(device)
         data, held = (
             _Part(

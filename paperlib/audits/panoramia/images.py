@@ -97,7 +97,7 @@ def audit_images(
     >>> small = ImageDefaults(
     ...     generator=FlowConfig(width=16, blocks=1, steps=20, sampler_steps=2),
     ...     helper=ImageHelper(name="helper", data="real", architecture="mlp", width=8, epochs=1),
-    ...     attack=ImageStack(architecture="mlp", width=8, epochs=1, looks=1, loss_steps=20),
+    ...     attack=ImageStack(architecture="mlp", width=8, epochs=1, evaluations=1, loss_steps=20),
     ... )
     >>> audit = audit_images(losses, images, labels, settings=small, repetitions=1, restarts=1)
     >>> print(audit.result.headline)

@@ -19,6 +19,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.utils.data import DataLoader, TensorDataset
 
 from paperlib.models import MLP
+from paperlib.models.devices import default_device
 from paperlib.training import TrainingConfig, fit, fit_dp, fit_ensemble
 
 PLAIN, PRIVATE = "plain", "DP-SGD"
@@ -94,7 +95,7 @@ def measure_throughput(config: SpeedConfig) -> pd.DataFrame:
     [['plain', 'one at a time', 1], ['plain', 'ensemble', 2],
      ['DP-SGD', 'Opacus loop', 1], ['DP-SGD', 'Opacus, bare', 1], ['DP-SGD', 'ensemble', 2]]
     """
-    device = config.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    device = config.device or default_device().type
     rows = []
     for task in (PLAIN, PRIVATE):
         times = _fastest(arms(config, task, device), config.repeats)

@@ -1,6 +1,5 @@
 """Training on documents: batches, loss, learning rate, noise."""
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,8 +12,9 @@ from torch.nn.functional import cross_entropy
 
 from paperlib.training.batches import generator, poisson_batches, shuffled
 from paperlib.training.config import TrainingConfig
-from paperlib.training.fitting import TrainingDiverged
+from paperlib.training.fitting import finite_loss
 from paperlib.training.language.clipping import add_clipped_gradients, check_layers
+from paperlib.training.language.schedule import ScheduledSteps
 from paperlib.training.progress import progress_bar
 
 _NO_TOKEN = -100  # what torch's cross-entropy leaves out
@@ -60,8 +60,8 @@ def fit_language_model(
     Args:
         model: A causal language model, trained in place; with DP, one whose trained weights are all in layers
             Linear, Conv1D, Embedding and LayerNorm, such as GPT-2 and GPT-NeoX.
-        documents: Token numbers, at least 2 each; documents of one length train fastest.
-        config: ``optimizer`` "adam" or "sgd"; no microbatches.
+        documents: Token numbers of each document, at least 2; documents of one length train fastest.
+        config: Settings of the training; ``widths`` and ``microbatches`` are left at their defaults.
         warmup: Share of the steps over which the learning rate rises, without DP.
         progress: Whether to show a bar.
 
@@ -85,11 +85,7 @@ def fit_language_model(
     ):
         model.train()
         for epoch in range(config.epochs):
-            losses.append(one_epoch(epoch))
-            if not math.isfinite(losses[-1]):
-                raise TrainingDiverged(
-                    f"the training loss is {losses[-1]} in epoch {epoch + 1}; lower learning_rate"
-                )
+            losses.append(finite_loss(one_epoch(epoch), epoch))
             bar.update()
     model.zero_grad(set_to_none=True)
     return FittedLanguageModel(model=model.eval(), config=config, losses=tuple(losses))
@@ -134,23 +130,14 @@ def _optimizer(model: Any, config: TrainingConfig) -> torch.optim.Optimizer:
 def _plain(model: Any, tokens: Tensor, config: TrainingConfig, warmup: float) -> Iterator[Any]:
     optimizer = _optimizer(model, config)
     steps = max(1, config.steps(len(tokens)))
-    rising = max(1, round(warmup * steps))
-
-    def share(step: int) -> float:
-        return min(1.0, (step + 1) / rising) * (0.55 + 0.45 * math.cos(math.pi * min(1.0, step / steps)))
-
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, share)
+    learn = ScheduledSteps(model, optimizer, steps=steps, rising=round(warmup * steps))
 
     def one_epoch(epoch: int) -> float:
         total = 0.0
         order = torch.from_numpy(shuffled(config.seed, epoch, len(tokens)))
         for batch in order.split(config.batch_size):
-            optimizer.zero_grad()
             loss = document_losses(model, _trimmed(tokens[batch])).mean()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            schedule.step()
+            learn.step(loss)
             total += float(loss.detach()) * len(batch)
         return total / len(tokens)
 

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from paperlib.core import check_choice
 from paperlib.models import MLP
+from paperlib.models.devices import default_device
 from paperlib.training.config import TrainingConfig
-from paperlib.training.examples import Examples, check_examples, default_device
+from paperlib.training.examples import Examples, check_examples
 from paperlib.training.many.loop import train_stack
 from paperlib.training.many.stacks import MLPStack
 from paperlib.training.many.trained import MLPEnsemble, warn_of_divergence

@@ -13,9 +13,10 @@ from opacus.validators import ModuleValidator
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
+from paperlib.models.devices import default_device
 from paperlib.training.batches import generator, poisson_batches
 from paperlib.training.config import TrainingConfig
-from paperlib.training.examples import Examples, check_examples, default_device
+from paperlib.training.examples import Examples, check_examples
 from paperlib.training.fitting import Fitted, TrainingRun, as_module, check_outputs, make_optimizer
 
 

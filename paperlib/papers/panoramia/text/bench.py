@@ -20,6 +20,7 @@ from paperlib.generators.text import (
     with_start,
 )
 from paperlib.io import code_tag
+from paperlib.models.devices import default_device
 from paperlib.models.language import LanguageModelConfig, load_language_model, new_language_model
 from paperlib.papers.panoramia.text.config import TextConfig
 from paperlib.papers.panoramia.text.data import DealtText, deal, small_tokenizer
@@ -213,7 +214,7 @@ class TextBench:
         return {
             "configs": configs,
             "checksum": self.text.checksum,
-            "device": _device(),
+            "device": default_device().type,
             "torch": torch.__version__,
         }
 
@@ -295,8 +296,4 @@ def _untied(model: Any) -> Any:
 
 
 def _moved(model: Any) -> Any:
-    return model.to(_device())
-
-
-def _device() -> str:
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    return model.to(default_device())
