@@ -3,7 +3,7 @@
 from paperlib.data.dataset import Dataset as Dataset
 from paperlib.data.dataset import membership_split as membership_split
 from paperlib.data.errors import DataUnavailableError as DataUnavailableError
-from paperlib.data.images.images import ImageSet as ImageSet
+from paperlib.data.images.pixels import ImageSet as ImageSet
 from paperlib.data.images.sets import IMAGE_SETS as IMAGE_SETS
 from paperlib.data.images.sets import load_images as load_images
 from paperlib.data.registry import REGISTRY as REGISTRY
@@ -15,5 +15,5 @@ from paperlib.data.text.corpora import corpus_files as corpus_files
 from paperlib.data.text.corpora import nid_corpus as nid_corpus
 from paperlib.data.text.corpora import pile_test_subsets as pile_test_subsets
 from paperlib.data.text.corpora import read_documents as read_documents
-from paperlib.data.text.texts import TEXTS as TEXTS
-from paperlib.data.text.texts import text_documents as text_documents
+from paperlib.data.text.sets import TEXTS as TEXTS
+from paperlib.data.text.sets import text_documents as text_documents

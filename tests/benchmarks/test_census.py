@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from paperlib.data.text.pieces import Reading, ReadLog, read_pieces
+from paperlib.data.text.formats import read_pieces
+from paperlib.data.text.pieces import Reading, ReadLog
 from paperlib.generators.identifiers import PAPER_KINDS, Scanner, StreamScanner, checked_kinds
 from paperlib.papers.natural_identifiers.census import take_census
 

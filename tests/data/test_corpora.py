@@ -12,9 +12,10 @@ import zstandard
 from pyarrow import parquet
 
 from paperlib.data import DataUnavailableError
-from paperlib.data.text import corpora, pieces
+from paperlib.data.text import corpora, streams
 from paperlib.data.text.corpora import corpus_files, installed_text, read_documents
-from paperlib.data.text.pieces import Reading, ReadLog, read_pieces
+from paperlib.data.text.formats import read_pieces
+from paperlib.data.text.pieces import Reading, ReadLog
 from paperlib.data.text.zstandard_frames import ends_within_frame
 
 RECORDS = [
@@ -36,7 +37,7 @@ def documents(path, log=None, **reading):
 @pytest.mark.parametrize("packed", list(PACKERS))
 @pytest.mark.parametrize("block", [7, 2**23])
 def test_json_lines_packed_in_every_way(tmp_path, monkeypatch, packed, block):
-    monkeypatch.setattr(pieces, "BLOCK", block)
+    monkeypatch.setattr(streams, "BLOCK", block)
     path = tmp_path / f"file.jsonl{packed}"
     path.write_bytes(PACKERS[packed](JSONL))
     assert sorted(documents(path)) == DOCUMENTS
@@ -88,7 +89,7 @@ def warc(*records):
 
 @pytest.mark.parametrize("block", [5, 2**23])
 def test_extracted_text_of_warc_files(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(pieces, "BLOCK", block)
+    monkeypatch.setattr(streams, "BLOCK", block)
     path = tmp_path / "web.warc.wet.gz"
     content = warc(
         ("warcinfo", "x"), ("conversion", "zwei – Größe"), ("response", "<html>"), ("conversion", "")
@@ -167,7 +168,7 @@ def test_what_came_before_the_damage_is_read(tmp_path, packed):
 
 
 def test_text_before_the_damage_is_a_document(tmp_path, monkeypatch):
-    monkeypatch.setattr(pieces, "BLOCK", 1_000)
+    monkeypatch.setattr(streams, "BLOCK", 1_000)
     path = tmp_path / "sums.txt.gz"
     text = "".join(f"{value}\n" for value in range(2_000))
     path.write_bytes(gzip.compress(text.encode())[:-8])  # without checksum and length
@@ -200,7 +201,7 @@ def test_an_unreadable_file_does_not_stop_the_reading(tmp_path):
 @pytest.mark.parametrize("block", [4, 2**23])
 @pytest.mark.parametrize("name", ["a.txt", "a.jsonl"])
 def test_invalid_utf8_is_read_with_its_bytes_replaced(tmp_path, monkeypatch, name, block):
-    monkeypatch.setattr(pieces, "BLOCK", block)
+    monkeypatch.setattr(streams, "BLOCK", block)
     text = b"before \xff after"
     path = tmp_path / name
     path.write_bytes(text if name == "a.txt" else b'{"text": "' + text + b'"}')
@@ -235,7 +236,7 @@ def test_a_text_that_holds_the_separator_stays_whole(tmp_path):
 
 @pytest.mark.parametrize("block", [10, 1_000])
 def test_a_line_too_long_is_skipped_alone(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(pieces, "BLOCK", block)
+    monkeypatch.setattr(streams, "BLOCK", block)
     path = tmp_path / "a.jsonl"
     long = json.dumps({"text": "x" * 300}).encode()
     for lines in ([JSONL, long, JSONL], [long, JSONL], [JSONL, long]):
@@ -248,7 +249,7 @@ def test_a_line_too_long_is_skipped_alone(tmp_path, monkeypatch, block):
 
 @pytest.mark.parametrize("name", ["a.txt", "a.jsonl"])
 def test_memory_does_not_grow_with_a_line_without_end(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(pieces, "BLOCK", 2**16)
+    monkeypatch.setattr(streams, "BLOCK", 2**16)
     path = tmp_path / name
     path.write_bytes(b'{"text": "' + b"x" * (4 * 2**20))
     tracemalloc.start()

@@ -13,7 +13,7 @@ from PIL import Image
 
 from paperlib.data import DataUnavailableError
 from paperlib.data.images import celeba, cifar10
-from paperlib.data.images.images import ImageSet, check_images, posterise, shrink
+from paperlib.data.images.pixels import ImageSet, check_images, posterise, shrink
 from paperlib.data.images.sets import load_images
 from paperlib.io import DownloadError
 

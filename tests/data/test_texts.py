@@ -6,7 +6,8 @@ import hashlib
 import pytest
 
 from paperlib.data.errors import DataUnavailableError
-from paperlib.data.text import texts, wikitext
+from paperlib.data.text import sets as texts
+from paperlib.data.text import wikitext
 
 SAMPLE = (
     " \n = Lobster = \n \n A <unk> of the sea . \n \n = = Range = = \n \n Cold water . \n \n"

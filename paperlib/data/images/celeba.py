@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.data.errors import unavailable
-from paperlib.data.images.images import ImageSet, Pixels
+from paperlib.data.images.pixels import ImageSet, Pixels
 from paperlib.io import data_folder, file_sha256
 
 SOURCE = "Liu, Luo, Wang and Tang (2015), Deep learning face attributes in the wild, CelebA"

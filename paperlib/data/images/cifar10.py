@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.data.errors import unavailable
-from paperlib.data.images.images import ImageSet, Pixels
+from paperlib.data.images.pixels import ImageSet, Pixels
 from paperlib.io import DownloadError, data_folder, fetch, file_sha256
 
 SOURCE = "Krizhevsky (2009), Learning multiple layers of features from tiny images, CIFAR-10"

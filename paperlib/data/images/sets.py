@@ -7,8 +7,8 @@ from typing import Any
 
 from paperlib.data.images.celeba import load_celeba
 from paperlib.data.images.cifar10 import load_cifar10, load_cifar10_part
-from paperlib.data.images.images import ImageSet
 from paperlib.data.images.mnist5k import load_mnist5k
+from paperlib.data.images.pixels import ImageSet
 
 IMAGE_SETS: Mapping[str, Callable[..., ImageSet]] = MappingProxyType(
     {

@@ -7,7 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from paperlib.data.errors import unavailable
-from paperlib.data.text.pieces import Reading, ReadLog, printable, read_pieces
+from paperlib.data.text.formats import read_pieces
+from paperlib.data.text.pieces import Reading, ReadLog
+from paperlib.data.text.streams import printable
 from paperlib.io import data_folder, file_sha256
 
 

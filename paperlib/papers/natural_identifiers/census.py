@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from paperlib.data.text.corpora import CorpusFile, corpus_files, installed_text
-from paperlib.data.text.pieces import Reading, ReadLog, read_pieces
+from paperlib.data.text.formats import read_pieces
+from paperlib.data.text.pieces import Reading, ReadLog
 from paperlib.generators.identifiers import (
     KINDS,
     PAPER_KINDS,

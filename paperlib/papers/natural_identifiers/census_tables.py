@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from paperlib.data.text.corpora import CorpusFile, corpus_files
-from paperlib.data.text.pieces import Piece, Reading, ReadLog, read_pieces
+from paperlib.data.text.formats import read_pieces
+from paperlib.data.text.pieces import Piece, Reading, ReadLog
 from paperlib.generators.identifiers import (
     KINDS,
     PAPER_KINDS,

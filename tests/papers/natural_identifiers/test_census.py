@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import zstandard
 
-from paperlib.data.text import corpora, pieces
+from paperlib.data.text import corpora, streams
 from paperlib.data.text.corpora import corpus_files
 from paperlib.data.text.pieces import Reading
 from paperlib.generators.identifiers import KINDS, PAPER_KINDS
@@ -109,7 +109,7 @@ def test_engines_and_blocks_give_the_same_counts(folder, tmp_path, monkeypatch):
     expected = count(folder, tmp_path / "units")
     same(expected, count(folder, tmp_path / "units", engine="re"))
     for block in (1_000, 4_096):
-        monkeypatch.setattr(pieces, "BLOCK", block)
+        monkeypatch.setattr(streams, "BLOCK", block)
         same(expected, count(folder, tmp_path / f"units {block}"))
 
 
@@ -118,7 +118,7 @@ def test_identifiers_across_block_edges_count_once(tmp_path, monkeypatch, block)
     values = random_ones("sha512", 200)
     path = tmp_path / "sums.txt"
     path.write_text("".join(f"{value}  file {at}é\n" for at, value in enumerate(values)))
-    monkeypatch.setattr(pieces, "BLOCK", block)
+    monkeypatch.setattr(streams, "BLOCK", block)
     found = count(path, tmp_path / "units")
     assert found.totals[["kind", "matches", "different"]].values.tolist() == [["sha512", 200, 200]]
     assert found.read["documents"].tolist() == [1]
@@ -212,7 +212,7 @@ def test_a_corpus_without_identifiers(tmp_path):
 
 
 def test_memory_is_flat_in_corpus_size(tmp_path, monkeypatch):
-    monkeypatch.setattr(pieces, "BLOCK", 2**16)
+    monkeypatch.setattr(streams, "BLOCK", 2**16)
     peaks = []
     for megabytes in (1, 8):
         path = tmp_path / f"{megabytes}.txt"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.data.images.images import Pixels, posterise, shrink
+from paperlib.data.images.pixels import Pixels, posterise, shrink
 from paperlib.data.images.sets import load_images
 
 PARTS = ("generator", "members", "nonmembers", "others")

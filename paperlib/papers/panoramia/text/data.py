@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.core import IntArray
-from paperlib.data.text.texts import text_documents
+from paperlib.data.text.sets import text_documents
 from paperlib.models.language import train_tokenizer
 
 PUBLIC = "public"

@@ -1,0 +1,263 @@
+"""Reading one file of a corpus in pieces: plain text, JSON lines, Parquet and WARC."""
+
+import codecs
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from paperlib.data.text import streams
+from paperlib.data.text.pieces import SEPARATOR, Decoder, Piece, Reading, ReadLog
+from paperlib.data.text.streams import (
+    blocks,
+    damages,
+    format_of,
+    open_packed,
+    optional_package,
+    printable,
+)
+from paperlib.data.text.zstandard_frames import ends_within_frame
+
+
+def read_pieces(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iterator[Piece]:
+    """Read a file in pieces of about a mebibyte.
+
+    Guarantee:
+        A damaged, binary or unreadable file raises nothing: it goes to the log, with what was read before
+        the damage already yielded.
+
+    Args:
+        path: The file; its name says format and compression.
+        subset: For documents that do not say theirs.
+        reading: Which fields hold what.
+        log: Where skipped things are counted.
+    """
+    kind, packed = format_of(path)
+    where, unfinished = printable(path.name), False
+    try:
+        if path.stat().st_size == 0:
+            log.add("empty file", where)
+        elif kind == "parquet":
+            yield from _parquet(path, subset, reading, log)
+        else:
+            with open_packed(path, packed) as stream:
+                for piece in _READERS[kind](stream, subset, reading, log, where):
+                    yield piece
+                    unfinished = piece.more
+            if packed == ".zst" and ends_within_frame(path, optional_package("zstandard")):
+                raise EOFError("the file ends within a frame")
+    except damages() as error:
+        if unfinished:
+            yield Piece(subset, b"", 1, 0)  # what came before the damage is a document
+        said = " ".join(str(error).split()) or type(error).__name__
+        log.add("damaged or unreadable file", f"{where}: {said}")
+
+
+def _part(subset: str, decoder: Decoder, data: bytes) -> Piece:
+    valid, characters = decoder.feed(data, final=False)
+    return Piece(subset, valid, 0, characters, more=True)
+
+
+def _text(stream: BinaryIO, subset: str, _: Reading, log: ReadLog, where: str) -> Iterator[Piece]:
+    """A file is one document."""
+    decoder, last, blank = Decoder(), b"", True
+    try:
+        for number, block in enumerate(blocks(stream)):
+            if number == 0 and b"\0" in block[: 2**16]:
+                log.add("binary file", where)
+                return
+            if last:
+                yield _part(subset, decoder, last)
+            last = block
+            blank = number == 0 and not block.strip()
+    except damages():
+        if last:
+            yield _part(subset, decoder, last)
+        raise
+    if blank:
+        log.add("empty file", where)
+        return
+    data, characters = decoder.feed(last, final=True)
+    yield Piece(subset, data, 1, characters)
+    if not decoder.valid:
+        log.add("invalid UTF-8, its bytes replaced", where)
+
+
+def _lines(stream: BinaryIO, longest: int) -> Iterator[list[bytes] | None]:
+    """Lines in groups; None for a line that is longer than ``longest``, which is not kept."""
+    held, skipping = b"", False
+    for block in blocks(stream):
+        head, newline, rest = block.rpartition(b"\n")
+        if not newline:
+            held = b"" if skipping else held + block
+            if len(held) > longest:
+                held, skipping = b"", True
+            continue
+        lines = (held + head).split(b"\n")
+        if skipping:
+            yield None
+            lines, skipping = lines[1:], False
+        short = [line for line in lines if len(line) <= longest]
+        yield from [None] * (len(lines) - len(short))
+        yield short
+        held = rest
+    if skipping or len(held) > longest:
+        yield None
+    elif held:
+        yield [held]
+
+
+def _jsonl(stream: BinaryIO, subset: str, reading: Reading, log: ReadLog, where: str) -> Iterator[Piece]:
+    """A line is a document; documents of one subset in a block share a piece."""
+    parse, number = _json_parser(), 0
+    for lines in _lines(stream, reading.longest_line):
+        if lines is None:
+            log.add(f"line of more than {reading.longest_line} bytes", where)
+            continue
+        texts: dict[str, list[str]] = {}
+        for line in lines:
+            number += 1
+            if number == 1:
+                line = line.removeprefix(codecs.BOM_UTF8)
+            if line.strip():
+                record = _parsed(line, parse, log, f"{where}, line {number}")
+                _collect(record, texts, subset, reading, log, f"{where}, line {number}")
+        yield from _joined(texts)
+
+
+def _json_parser() -> Callable[[bytes], Any]:
+    try:
+        import orjson  # optional, five times faster
+    except ModuleNotFoundError:
+        return json.loads
+    return orjson.loads
+
+
+def _parsed(line: bytes, parse: Callable[[bytes], Any], log: ReadLog, where: str) -> Any:
+    try:
+        return parse(line)
+    except ValueError:
+        pass
+    try:
+        # Takes lone surrogates, NaN and endless integers, which orjson refuses.
+        return json.loads(line.decode("utf-8"), parse_int=float)
+    except UnicodeDecodeError:
+        log.add("invalid UTF-8, its bytes replaced", where)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return json.loads(line.decode("utf-8", "replace"), parse_int=float)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _collect(
+    record: Any, texts: dict[str, list[str]], subset: str, reading: Reading, log: ReadLog, where: str
+) -> None:
+    if not isinstance(record, dict):
+        log.add("line that is no JSON object", where)
+        return
+    text = record.get(reading.text_field)
+    if not isinstance(text, str):
+        log.add(f"document without text in the field {reading.text_field!r}", where)
+    elif not text.strip():
+        log.add("empty document", where)
+    else:
+        named = record
+        for part in reading.subset_field.split("."):
+            named = named.get(part) if isinstance(named, dict) else None
+        texts.setdefault(named if isinstance(named, str) and named else subset, []).append(text)
+
+
+def _joined(texts: dict[str, list[str]]) -> Iterator[Piece]:
+    for subset, group in texts.items():
+        # Each by itself: one rare letter would make every character of a joined text four bytes wide.
+        parts = [text.encode("utf-8", "replace") for text in group]
+        data = SEPARATOR.join(parts)
+        if data.count(b"\0") != len(parts) - 1:  # a text may hold the separator itself
+            yield from (Piece(subset, part, 1, len(text)) for part, text in zip(parts, group, strict=True))
+        else:
+            yield Piece(subset, data, len(group), sum(map(len, group)), separator=SEPARATOR)
+
+
+def _parquet(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iterator[Piece]:
+    parquet, where = optional_package("pyarrow.parquet"), printable(path.name)
+    with parquet.ParquetFile(path) as file:
+        names = file.schema_arrow.names
+        if reading.text_field not in names:
+            log.add(f"file without a column {reading.text_field!r}", where)
+            return
+        top = reading.subset_field.split(".")[0]
+        columns = [reading.text_field, *([top] if top in names and top != reading.text_field else [])]
+        for batch in file.iter_batches(batch_size=64, columns=columns):  # texts may be long
+            texts: dict[str, list[str]] = {}
+            for row in _rows(batch, reading.text_field, log, where):
+                _collect(row, texts, subset, reading, log, where)
+            yield from _joined(texts)
+
+
+def _rows(batch: Any, text_field: str, log: ReadLog, where: str) -> list[dict[str, Any]]:
+    """Rows of a Parquet batch; texts may be stored as bytes, and need not be valid."""
+    at = batch.schema.get_field_index(text_field)
+    if batch.schema.field(at).type in (
+        optional_package("pyarrow").string(),
+        optional_package("pyarrow").large_string(),
+    ):
+        batch = batch.set_column(
+            at, text_field, batch.column(at).cast(optional_package("pyarrow").large_binary())
+        )
+    rows = batch.to_pylist()
+    for row in rows:
+        if isinstance(data := row[text_field], bytes):
+            row[text_field] = text = data.decode("utf-8", "replace")
+            if "\ufffd" in text and text.encode() != data:
+                log.add("invalid UTF-8, its bytes replaced", where)
+    return rows
+
+
+def _warc(stream: BinaryIO, subset: str, _: Reading, log: ReadLog, where: str) -> Iterator[Piece]:
+    """Records of extracted text (type "conversion"), as in Common Crawl's WET files."""
+    while (version := stream.readline(2**16)) != b"":
+        if not version.strip():
+            continue
+        if not version.startswith(b"WARC/"):
+            log.add("no WARC record where one should start", where)
+            return
+        fields = dict[str, str]()
+        while (line := stream.readline(2**16)).strip():
+            name, _colon, value = line.decode("utf-8", "replace").partition(":")
+            fields[name.strip().lower()] = value.strip()
+        length, kind = fields.get("content-length", ""), fields.get("warc-type", "")
+        if not length.isdigit():
+            log.add("WARC record without a length", where)
+            return
+        wanted = kind == "conversion"
+        if not wanted and kind != "warcinfo":
+            log.add(f"WARC record of type {kind!r}, not extracted text", where)
+        yield from _warc_body(stream, int(length), subset if wanted else None, log, where)
+
+
+def _warc_body(
+    stream: BinaryIO, length: int, subset: str | None, log: ReadLog, where: str
+) -> Iterator[Piece]:
+    decoder, left = Decoder(), length
+    if subset is not None and not length:
+        log.add("empty document", where)
+        return
+    while left:
+        data = stream.read(min(left, streams.BLOCK))
+        if not data:
+            raise EOFError("the file ends within a record")
+        left -= len(data)
+        if subset is not None:
+            valid, characters = decoder.feed(data, final=not left)
+            yield Piece(subset, valid, int(not left), characters, more=bool(left))
+    if not decoder.valid:
+        log.add("invalid UTF-8, its bytes replaced", where)
+
+
+_READERS: dict[str, Callable[[BinaryIO, str, Reading, ReadLog, str], Iterator[Piece]]] = {
+    "text": _text,
+    "jsonl": _jsonl,
+    "warc": _warc,
+}

@@ -1,0 +1,91 @@
+"""Opening one file of a corpus: its format and compression, and its bytes block by block."""
+
+import bz2
+import gzip
+import importlib
+import lzma
+import os
+import zlib
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, BinaryIO
+
+BLOCK = 2**20
+"""Bytes read at one time."""
+
+_FORMATS = {
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".warc": "warc", ".wet": "warc",
+}  # fmt: skip
+_COMPRESSIONS = (".gz", ".zst", ".bz2", ".xz")
+
+
+def printable(name: str) -> str:
+    """A file name as text: bytes that are none become a replacement character.
+
+    >>> len(printable(os.fsdecode(bytes([97, 255]))))
+    2
+    """
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
+def format_of(path: Path) -> tuple[str, str]:
+    """Format and compression by the name: unknown formats are read as text.
+
+    >>> format_of(Path("a.jsonl.zst")), format_of(Path("RECORD"))
+    (('jsonl', '.zst'), ('text', ''))
+    """
+    name = path.name.lower()
+    packed = next((suffix for suffix in _COMPRESSIONS if name.endswith(suffix)), "")
+    inner = Path(name.removesuffix(packed)).suffix
+    return _FORMATS.get(inner, "text"), packed
+
+
+def open_packed(path: Path, packed: str) -> BinaryIO:
+    """Open a file and unpack it on the way."""
+    if packed == ".zst":
+        unpack = optional_package("zstandard").ZstdDecompressor(max_window_size=2**31)
+        return unpack.stream_reader(path.open("rb"), read_across_frames=True, closefd=True)
+    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    return openers.get(packed, open)(path, "rb")
+
+
+def optional_package(package: str) -> Any:
+    """A package that only some formats need.
+
+    Raises:
+        ModuleNotFoundError: It is not installed; the message says how to get it.
+    """
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            f"reading this corpus needs {package}: pip install 'paperlib[corpora]'", name=package
+        ) from None
+
+
+def damages() -> tuple[type[BaseException], ...]:
+    """What reading a damaged file may raise."""
+    errors: list[type[BaseException]] = [OSError, EOFError, zlib.error, lzma.LZMAError]
+    for package, name in (("zstandard", "ZstdError"), ("pyarrow", "ArrowException")):
+        if find_spec(package):
+            errors.append(getattr(importlib.import_module(package), name))
+    return tuple(errors)
+
+
+def blocks(stream: Any) -> Iterator[bytes]:
+    """Blocks of ``BLOCK`` bytes; where the stream is damaged, first what it gave before."""
+    read, held, size = getattr(stream, "read1", stream.read), list[bytes](), 0
+    try:
+        while part := read(BLOCK - size):
+            held.append(part)
+            size += len(part)
+            if size == BLOCK:
+                yield b"".join(held)
+                held, size = list[bytes](), 0
+    except damages():
+        if held:
+            yield b"".join(held)
+        raise
+    if held:
+        yield b"".join(held)
