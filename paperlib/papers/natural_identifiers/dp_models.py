@@ -15,9 +15,9 @@ from paperlib.core import FloatArray
 from paperlib.data.text.dialogues import persona_chat
 from paperlib.generators.identifiers import KINDS, checked_kinds, generate_identifiers
 from paperlib.io import code_tag, config_hash, run_sweep, user_cache_folder
+from paperlib.models.devices import default_device
 from paperlib.models.language import load_language_model
 from paperlib.papers.natural_identifiers.planted import PlantedConfig, planted, planted_model, source_words
-from paperlib.papers.natural_identifiers.small_gpt import training_device
 from paperlib.training import TrainingConfig, noise_for
 from paperlib.training.language import fit_language_model
 
@@ -199,7 +199,7 @@ def trained_runs(runs: Sequence[DpRun], *, workers: int = 0) -> dict[DpRun, dict
     """
     texts = {config_hash({"dialogues": _source(name)}) for name in {run.dialogues for run in runs}}
     texts |= {planted(public).checksum for public in {run.public for run in runs if not run.model}}
-    about = {"texts": sorted(texts), "torch": torch.__version__, "device": training_device().type}
+    about = {"texts": sorted(texts), "torch": torch.__version__, "device": default_device().type}
     return dict(
         run_sweep(
             train_and_score,

@@ -13,8 +13,9 @@ from paperlib.audits.candidates import CandidateScores
 from paperlib.audits.corpus import open_corpus
 from paperlib.generators.identifiers import KINDS, checked_kinds, generate_identifiers
 from paperlib.io import config_hash
+from paperlib.models.devices import default_device
 from paperlib.models.language import new_language_model, wrap_tokenizer
-from paperlib.papers.natural_identifiers.small_gpt import GptSettings, kept, train_gpt, training_device
+from paperlib.papers.natural_identifiers.small_gpt import GptSettings, kept, train_gpt
 
 PAPER_ATTACKS = ("loss", "min_k", "min_k_pp", "recall", "recall_hinge", "hinge")
 """The attacks of the paper's Tables 1 and 3 to 9."""
@@ -166,7 +167,7 @@ def planted_model(config: PlantedConfig) -> tuple[Any, Any]:
     tokenizer = wrap_tokenizer(str(arrays.pop("tokenizer")), context=config.shape().context)
     model: Any = new_language_model(config.shape(), len(tokenizer))
     model.load_state_dict({name: torch.from_numpy(values.copy()) for name, values in arrays.items()})
-    return model.to(training_device()), tokenizer
+    return model.to(default_device()), tokenizer
 
 
 def _train(config: PlantedConfig, corpus: Planted) -> Mapping[str, Any]:

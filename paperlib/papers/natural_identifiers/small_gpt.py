@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from paperlib.io import Cache, code_tag, user_cache_folder
+from paperlib.models.devices import default_device
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
 from paperlib.training import TrainingConfig
 from paperlib.training.language import fit_language_model
@@ -70,13 +71,8 @@ def train_gpt(
         seed=settings.seed,
     )
     examples = [example for text in tokens for example in examples_of(text)]
-    fit_language_model(model.to(training_device()), examples, config=training)
+    fit_language_model(model.to(default_device()), examples, config=training)
     return model, tokenizer
-
-
-def training_device() -> torch.device:
-    """A GPU if there is one."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def kept(
@@ -90,5 +86,5 @@ def kept(
         compute: Computes the arrays.
         code: Name of the module that computes them; a change of what it reaches makes them stale.
     """
-    machine = {"torch": torch.__version__, "device": training_device().type}
+    machine = {"torch": torch.__version__, "device": default_device().type}
     return Cache(user_cache_folder() / "language").get({**config, **machine, "code": code_tag(code)}, compute)

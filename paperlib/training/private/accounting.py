@@ -58,13 +58,13 @@ def epsilon_of(
     if check_nonnegative("noise_multiplier", noise_multiplier) == 0:
         return math.inf
     one_step = PoissonSampledDpEvent(sampling_rate, GaussianDpEvent(noise_multiplier))
-    with quiet_accountant():
+    with _quiet():
         composed = _ACCOUNTANTS[accountant]().compose(SelfComposedDpEvent(one_step, steps))
         return float(composed.get_epsilon(delta))
 
 
 @contextmanager
-def quiet_accountant() -> Iterator[None]:
+def _quiet() -> Iterator[None]:
     """Hide the log line for every Rényi order that is left out: any set of orders gives a bound."""
     logger = logging.getLogger("absl")
     before = logger.level
