@@ -1,7 +1,7 @@
 """A small network on handwritten digits, trained so that it leaks, and its losses for an audit.
 
 Clean digits do not leak. Few records, wrong labels on a fifth of them and many epochs do: the
-network has to learn the wrong labels by heart. Members and non-members get wrong labels alike, so
+network has to memorise the wrong labels. Members and non-members get wrong labels alike, so
 the labels themselves do not tell who was trained on.
 """
 
@@ -18,20 +18,20 @@ from torch import nn
 
 from paperlib.bounds import audit_one_run
 from paperlib.core import MembershipScores
-from paperlib.io import LoadedScores, read_scores
+from paperlib.models import margin_loss
 from paperlib.report import used_data
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnModelConfig:
-    """What is trained.
+    """Settings of the records and the training.
 
     Attributes:
         examples: Audited records, each trained on or not by its own fair coin; 20 to 1797.
-        epochs: Passes over the members.
-        width: Hidden units.
+        epochs: Passes over the members, 1 or more.
+        width: Hidden units, 1 or more.
         noisy_labels: Share of the records whose label is drawn anew, in [0, 1].
-        seed: Of the choice of records, the coins, the labels, and the training.
+        seed: Seed of the choice of records, the coins, the labels and the training, 0 or more.
     """
 
     examples: int = 600
@@ -85,8 +85,8 @@ def train_and_score(config: OwnModelConfig, checkpoints: tuple[int, ...] = ()) -
     """Train on the members, and take every record's loss at the checkpoints and at the end.
 
     Args:
-        config: What is trained.
-        checkpoints: Numbers of epochs after which the losses are taken too; those above
+        config: Settings of the records and the training.
+        checkpoints: Further numbers of epochs after which the losses are taken; those above
             ``config.epochs`` are not reached.
 
     Returns:
@@ -97,7 +97,7 @@ def train_and_score(config: OwnModelConfig, checkpoints: tuple[int, ...] = ()) -
     labels = torch.from_numpy(digits.labels)
     members = torch.from_numpy(np.flatnonzero(digits.member))
     wanted = {*checkpoints, config.epochs}
-    found: dict[int, MembershipScores] = {}
+    scored: dict[int, MembershipScores] = {}
     with torch.random.fork_rng(devices=[]), _one_thread():
         torch.manual_seed(config.seed)
         network = nn.Sequential(nn.Linear(64, config.width), nn.ReLU(), nn.Linear(config.width, 10))
@@ -108,11 +108,12 @@ def train_and_score(config: OwnModelConfig, checkpoints: tuple[int, ...] = ()) -
                 nn.functional.cross_entropy(network(pixels[batch]), labels[batch]).backward()
                 optimizer.step()
             if epoch in wanted:
-                losses = margin_losses(network, pixels, labels)
-                found[epoch] = MembershipScores(
+                with torch.no_grad():
+                    losses = margin_loss(network(pixels), labels).numpy()
+                scored[epoch] = MembershipScores(
                     losses[digits.member], losses[~digits.member], higher_means_member=False
                 )
-    return found
+    return scored
 
 
 @contextmanager
@@ -126,46 +127,20 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def margin_losses(network: nn.Module, pixels: torch.Tensor, labels: torch.Tensor) -> np.ndarray:
-    """Minus the log odds of the given label, from logits; low for records the network is sure of.
-
-    Source:
-        Epsilon* (Negoescu et al.), Section 4: ``-(log f_y - log(1 - f_y))``.
-    """
-    with torch.no_grad():
-        logits = network(pixels).double()
-    given = logits.gather(1, labels[:, None])[:, 0]
-    others = logits.scatter(1, labels[:, None], -torch.inf).logsumexp(dim=1)
-    return (others - given).numpy()
-
-
 def leak_by_epoch(
     scored: dict[int, MembershipScores], *, delta: float = 0.0, confidence: float = 0.95
 ) -> pd.DataFrame:
     """The leak over training: one row per checkpoint with epochs, auc and epsilon (a lower bound).
 
-    Each bound holds on its own; they are not corrected for looking at several.
-    """
-    rows = [
-        {
-            "epochs": epochs,
-            "auc": scores.auc(),
-            "epsilon": audit_one_run(scores, delta=delta, confidence=confidence).epsilon,
-        }
-        for epochs, scores in sorted(scored.items())
-    ]
-    return pd.DataFrame(rows)
-
-
-def own_scores(path: str, *, kind: str = "") -> LoadedScores:
-    """Scores of the reader's own model from a file.
+    Each bound holds on its own; they are not corrected for multiple testing.
 
     Args:
-        path: CSV, Parquet, NPZ or NPY with a score or loss column and a membership column.
-        kind: "scores" (higher means member), "losses" (lower does), or empty to tell by the
-            column's name.
-
-    Raises:
-        ValueError: The file cannot be audited; the message says why.
+        scored: Losses by number of epochs, from `train_and_score`.
+        delta: Delta of the bounds, in [0, 1).
+        confidence: Confidence level of each bound, in (0, 1).
     """
-    return read_scores(path, kind=kind or None)
+    options = {"delta": delta, "confidence": confidence}
+    return pd.DataFrame(
+        {"epochs": epochs, "auc": scores.auc(), "epsilon": audit_one_run(scores, **options).epsilon}
+        for epochs, scores in sorted(scored.items())
+    )

@@ -172,7 +172,7 @@ def test_the_fingerprint_covers_source_lock_and_named_files(tmp_path: Path) -> N
 
 def test_sources_are_those_a_notebook_can_reach(tmp_path: Path) -> None:
     project = make_project(
-        tmp_path, good=GOOD, model="%matplotlib inline\nfrom paperlib.papers.own_model import own_scores"
+        tmp_path, good=GOOD, model="%matplotlib inline\nfrom paperlib.papers.own_model import train_and_score"
     )
     good, model = (
         {str(path.relative_to(PACKAGE)) for path in notebook_sources(project.notebook(name))}
@@ -185,7 +185,7 @@ def test_sources_are_those_a_notebook_can_reach(tmp_path: Path) -> None:
         "running/execute.py",
     } <= good
     assert "papers/own_model.py" not in good
-    assert {"papers/own_model.py", "bounds/one_run/audit.py", "io/scores.py"} <= model
+    assert {"papers/own_model.py", "bounds/one_run/audit.py", "models/losses.py"} <= model
     assert "cli.py" not in model
 
 

@@ -14,7 +14,6 @@ from paperlib.core import FloatArray, check_choice
 from paperlib.data import Dataset, load
 from paperlib.papers.epsilon_star.mixtures import (
     Mixture,
-    best_of_mixtures,
     fit_mixture,
     ks_p_value,
     log_rates,
@@ -23,7 +22,7 @@ from paperlib.papers.epsilon_star.mixtures import (
 from paperlib.training import TrainingConfig, fit_ensemble, noise_for, paper_delta
 
 TESTS = ("paper", "held out", "same sample")
-"""How a fit is tested; see `p_values`."""
+"""The ways to test a fit; see `p_values`."""
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "adult": {},
@@ -36,20 +35,20 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ModelsConfig:
-    """Which models are trained, each once without and once with DP-SGD.
+    """Settings of the models, each trained once without and once with DP-SGD.
 
     Attributes:
         dataset: A name in `OPTIONS`.
         widths: Hidden units of each layer.
-        epochs: Without DP.
-        private_epochs: With DP.
-        batch_size: Of both.
-        target_epsilon: Epsilon of the DP training, for one record, at delta = 1 / (n log n).
-        clip_norm: Its clipping norm.
-        learning_rate: Of SGD.
-        momentum: Of SGD.
-        models: Models of each kind.
-        seed: Of the first of them.
+        epochs: Epochs without DP.
+        private_epochs: Epochs with DP.
+        batch_size: Batch size of both.
+        target_epsilon: Epsilon of the DP training in nats, for one record, at delta = 1 / (n log n).
+        clip_norm: Clipping norm of the DP training, above 0.
+        learning_rate: Learning rate of SGD.
+        momentum: Momentum of SGD, in [0, 1).
+        models: Models of each kind, 1 or more.
+        seed: Seed of the first of them, 0 or more.
     """
 
     dataset: str = "randhie"
@@ -72,13 +71,13 @@ class ModelsConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class FitConfig:
-    """How fits are tested.
+    """Settings of the tests of a fit.
 
     Attributes:
-        components: Numbers of normals in a mixture.
-        sample_sizes: Scores a fit is tested on.
-        repeats: Random partitions into fitting and evaluation scores, for each model.
-        seed: Of partitions, fits and draws.
+        components: Numbers of normals in a mixture, each 1 or more.
+        sample_sizes: Numbers of scores that a fit is tested on.
+        repeats: Random partitions into fitting and evaluation scores, for each model, 1 or more.
+        seed: Seed of partitions, fits and draws, 0 or more.
     """
 
     components: tuple[int, ...] = tuple(range(1, 21))
@@ -99,14 +98,14 @@ class FitConfig:
             )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Scores:
     """Transformed losses of one trained model.
 
     Attributes:
         private: Whether it was trained with DP-SGD.
-        seed: Of its training.
-        accuracy: On the population part.
+        seed: Seed of its training.
+        accuracy: Accuracy on the population part, in [0, 1].
         train: Scores of the training records, shape (n_train,); higher means member.
         population: Scores of other records, shape (n_population,).
     """
@@ -140,9 +139,9 @@ def trained_scores(
     """Train the models and return their transformed losses.
 
     Args:
-        config: What to train.
-        data: In place of the data set that ``config`` names.
-        progress: Show a bar.
+        config: Settings of the models.
+        data: Data set to train on; None loads the one that ``config`` names.
+        progress: Whether to show a bar.
     """
     data = data or load(config.dataset, **OPTIONS[config.dataset])
     training = _trainings(config, data)
@@ -151,19 +150,12 @@ def trained_scores(
         models.margin_losses(x, y) for x, y in ((data.train_x, data.train_y), (data.test_x, data.test_y))
     )
     accuracy = models.accuracies(data.test_x, data.test_y)
-    found = []
-    for at, trained in enumerate(training):
-        pair = paper_scores(train[at], population[at])
-        found.append(
-            Scores(
-                private=trained.is_private,
-                seed=trained.seed,
-                accuracy=float(accuracy[at]),
-                train=pair[0],
-                population=pair[1],
-            )
+    return [
+        Scores(
+            trained.is_private, trained.seed, float(accuracy[at]), *paper_scores(train[at], population[at])
         )
-    return found
+        for at, trained in enumerate(training)
+    ]
 
 
 def _trainings(config: ModelsConfig, data: Dataset) -> list[TrainingConfig]:
@@ -219,13 +211,10 @@ def _tested(
         for size in config.sample_sizes:
             part = evaluation[:size]
             own = fit_mixture(part, components, seed=config.seed)
-            found = (
-                ks_2samp(part, mixture.sample(size, rng)).pvalue,
-                ks_p_value(part, mixture),
-                ks_p_value(part, own),
-            )
-            for test, value in zip(TESTS, found, strict=True):
-                yield {"components": components, "sample_size": size, "test": test, "p_value": float(value)}
+            sampled = ks_2samp(part, mixture.sample(size, rng)).pvalue
+            values = (float(sampled), ks_p_value(part, mixture), ks_p_value(part, own))
+            for test, value in zip(TESTS, values, strict=True):
+                yield {"components": components, "sample_size": size, "test": test, "p_value": value}
 
 
 def rejection_rates(
@@ -278,8 +267,8 @@ def epsilon_by_components(
         halves = list(zip(*(np.array_split(rng.permutation(values), 2) for values in whole), strict=True))
         for count in components:
             fits = [_fit_pair(pair[0], pair[1], count, seed) for pair in (whole, *halves)]
-            epsilon, threshold = best_of_mixtures(*fits[0], delta=delta)
-            each_half = [mixture_epsilon(train, population, delta=delta) for train, population in fits[1:]]
+            epsilon, threshold = mixture_epsilon(*fits[0], delta=delta)
+            each_half = [mixture_epsilon(*fit, delta=delta)[0] for fit in fits[1:]]
             rows.append(
                 {
                     "private": model.private,

@@ -34,10 +34,10 @@ def landscape(
     """Train and measure every model of a grid; what was trained or measured before is read from disk.
 
     Args:
-        config: The grid.
-        folder: Where losses and numbers of finished models are kept; a folder in the user's cache by default.
-        workers: Processes that train, as `trained_models` takes them.
-        progress: Show a bar.
+        config: Grid of strategies.
+        folder: Folder that keeps losses and numbers of finished models; by default in the user's cache.
+        workers: Number of processes that train, as `trained_models` takes it.
+        progress: Whether to show a bar.
 
     Returns:
         One row per model: dataset, kind ("baseline" or "dp"), epochs, batch_size, clip_norm, microbatches,

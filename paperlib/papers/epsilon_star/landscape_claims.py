@@ -17,8 +17,8 @@ def verdicts(frame: pd.DataFrame, *, limit: float = 0.3) -> pd.DataFrame:
     """The orderings that Section 4.2 claims, each checked on these models.
 
     Args:
-        frame: What `landscape` returns, for one data set.
-        limit: All models of Adult lie below 0.3 in the paper.
+        frame: Result of `landscape` for one data set.
+        limit: Epsilon* that no model exceeds, nats; all models of Adult lie below 0.3 in the paper.
 
     Returns:
         Columns claim, ours, holds; means are over the models of a strategy.

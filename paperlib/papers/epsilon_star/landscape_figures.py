@@ -15,7 +15,8 @@ def landscape_figure(table: pd.DataFrame, frontier: pd.DataFrame, *, utility: st
     """Epsilon* against utility, one point per strategy.
 
     Args:
-        table: Strategies: kind, epochs, target_epsilon, and mean, min and max of epsilon_star and utility.
+        table: One row per strategy: kind, epochs, target_epsilon, and mean, min and max of epsilon_star and
+            utility.
         frontier: Rows of it on the Pareto frontier, in order.
         utility: Name of the utility, for the axis.
 
@@ -87,10 +88,10 @@ def _density(axis: Axes, values: np.ndarray, color: str, *, vertical: bool) -> N
 
 
 def shuffled_figure(frame: pd.DataFrame) -> Figure:
-    """Epsilon* of every model against what the same losses give after membership is dealt anew.
+    """Epsilon* of every model against that of the same losses after membership is assigned anew.
 
     Args:
-        frame: Models: kind, epochs, epsilon_star, epsilon_shuffled.
+        frame: One row per model: kind, epochs, epsilon_star, epsilon_shuffled.
     """
     fig, axis = plt.subplots(figsize=(5.2, 4.2))
     for kind, (color, marker, label) in KINDS.items():

@@ -1,4 +1,4 @@
-"""Every privacy number of one trained model, from its losses, and what several models say together."""
+"""Privacy measures of one trained model, from its losses, and of several models together."""
 
 import hashlib
 import math
@@ -124,7 +124,7 @@ def two_interval_epsilon(normals: Normals, *, delta: float) -> float:
 
     Args:
         normals: Mean and deviation of the training scores, then of the population scores.
-        delta: In (0, 0.5); rates run over [delta, 1 - delta], as for `epsilon_star_normals`.
+        delta: Delta of Epsilon*, in (0, 0.5); rates run over [delta, 1 - delta].
 
     Returns:
         Nats, never below `epsilon_star_normals` of the same normals.
@@ -179,7 +179,7 @@ def mechanism_epsilon(models: Sequence[Normals], *, delta: float) -> tuple[float
 
     Args:
         models: The fitted normals of each model.
-        delta: In (0, 0.5).
+        delta: Delta of Epsilon*, in (0, 0.5).
 
     Returns:
         The bound of the mechanism (equation 19, from the mean false-negative rate at each
@@ -213,8 +213,8 @@ def convex_frontier(cost: FloatArray, gain: FloatArray) -> list[int]:
     """The strategies no other one, and no mix of two others, beats on both counts.
 
     Args:
-        cost: To be small, such as Epsilon*, shape (n,); finite.
-        gain: To be large, such as accuracy, shape (n,); finite.
+        cost: Quantity to minimise, such as Epsilon*, shape (n,); finite.
+        gain: Quantity to maximise, such as accuracy, shape (n,); finite.
 
     Returns:
         Indices from the smallest cost to the largest gain.

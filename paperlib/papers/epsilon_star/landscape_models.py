@@ -104,10 +104,10 @@ def trained_models(
 
     Args:
         models: Models of one data set, all different.
-        folder: Where the results are kept; at most 0.7 GB for a grid of the paper.
-        workers: Processes; None takes two without a GPU, and none (all in this process) with one. With
+        folder: Folder that keeps the results; at most 0.7 GB for a grid of the paper.
+        workers: Number of processes, 0 for this one alone; None takes two without a GPU and 0 with one. With
             ``PAPERLIB_SCHEDULER`` set, the workers of that scheduler.
-        progress: Show a bar.
+        progress: Whether to show a bar.
     """
     every = list(models)
     on_gpu = torch.cuda.is_available()

@@ -18,7 +18,7 @@ def strategies(frame: pd.DataFrame) -> pd.DataFrame:
     counted and left out of the means; a strategy of diverged models alone is left out.
 
     Args:
-        frame: What `landscape` returns.
+        frame: Result of `landscape`.
     """
     utility = frame["auroc"].fillna(frame["accuracy"]) if frame["auroc"].notna().any() else frame["accuracy"]
     full = frame.assign(utility=utility)
@@ -38,7 +38,7 @@ def strategies(frame: pd.DataFrame) -> pd.DataFrame:
                     for how in ("mean", "min", "max")
                 },
                 **{name: sound[name].mean() for name in ("dp_epsilon", *MEASURES[3:9], "seconds")},
-                "fits_rejected": float(((sound["ks_train"] < 0.01) | (sound["ks_population"] < 0.01)).mean()),
+                "fits_rejected": _rejected(sound),
             }
         )
     return pd.DataFrame(rows)
@@ -48,7 +48,7 @@ def pareto(table: pd.DataFrame) -> pd.DataFrame:
     """The strategies on the convex frontier of small Epsilon* and large utility, smallest first.
 
     Args:
-        table: What `strategies` returns.
+        table: Result of `strategies`.
 
     Source:
         Negoescu et al. (2024), Section 4.2.
@@ -61,7 +61,7 @@ def theorem_2(frame: pd.DataFrame) -> pd.DataFrame:
     """Both sides of Theorem 2 for every strategy, over its models; the training set is fixed.
 
     Args:
-        frame: What `landscape` returns.
+        frame: Result of `landscape`.
 
     Returns:
         Columns of the strategy, models, mechanism (left side), log_mean_exp (right side), holds.
@@ -100,10 +100,10 @@ def describe(row: pd.Series) -> str:
 
 
 def which_number_moves(frame: pd.DataFrame) -> pd.DataFrame:
-    """Means of every number by kind of training: what moves with training, and what with the fit.
+    """Means of every number by kind of training: some follow the training, others the fit of the normals.
 
     Args:
-        frame: What `landscape` returns, for one data set.
+        frame: Result of `landscape` for one data set.
 
     Returns:
         Columns training, models, epsilon_star, interval (its widest ends), epsilon_star_empirical,
@@ -135,10 +135,15 @@ def which_number_moves(frame: pd.DataFrame) -> pd.DataFrame:
                         "loss_auc",
                     )
                 },
-                "fits_rejected": float(((sound["ks_train"] < 0.01) | (sound["ks_population"] < 0.01)).mean()),
+                "fits_rejected": _rejected(sound),
             }
         )
     return pd.DataFrame(rows)
+
+
+def _rejected(models: pd.DataFrame) -> float:
+    """Share of the models with a fit that is rejected at 1 %."""
+    return float(((models["ks_train"] < 0.01) | (models["ks_population"] < 0.01)).mean())
 
 
 def epochs_in_words(count: Any) -> str:

@@ -104,17 +104,7 @@ def ks_p_value(values: FloatArray, mixture: Mixture) -> float:
     return float(kstest(values, law).pvalue)
 
 
-def mixture_epsilon(train: Mixture, population: Mixture, *, delta: float) -> float:
-    """Epsilon* when training and population scores are exactly these mixtures; see `best_of_mixtures`.
-
-    >>> one, other = (Mixture(weights=np.ones(1), means=np.array([m]), stds=np.ones(1)) for m in (3.0, 0.0))
-    >>> round(mixture_epsilon(one, other, delta=1e-5), 6)
-    9.239367
-    """
-    return best_of_mixtures(train, population, delta=delta)[0]
-
-
-def best_of_mixtures(train: Mixture, population: Mixture, *, delta: float) -> tuple[float, float]:
+def mixture_epsilon(train: Mixture, population: Mixture, *, delta: float) -> tuple[float, float]:
     """Epsilon* of two mixtures and the threshold that attains it.
 
     Rates run over [delta, 1 - delta], which is one interval of thresholds. The supremum over it is found
@@ -122,9 +112,9 @@ def best_of_mixtures(train: Mixture, population: Mixture, *, delta: float) -> tu
     `epsilon_star_normals`.
 
     Args:
-        train: Of the training scores; higher means member.
-        population: Of the population scores.
-        delta: In (0, 0.5).
+        train: Distribution of the training scores; higher means member.
+        population: Distribution of the population scores.
+        delta: Delta of Epsilon*, in (0, 0.5).
 
     Returns:
         Nats, at least 0, and the score of the threshold. If no threshold qualifies,
@@ -135,6 +125,10 @@ def best_of_mixtures(train: Mixture, population: Mixture, *, delta: float) -> tu
 
     Source:
         Negoescu et al. (2024), Definition 2, Appendix B.
+
+    >>> one, other = (Mixture(weights=np.ones(1), means=np.array([m]), stds=np.ones(1)) for m in (3.0, 0.0))
+    >>> round(mixture_epsilon(one, other, delta=1e-5)[0], 6)
+    9.239367
     """
     if not 0 < delta < 0.5:
         raise ValueError(f"delta: expected a number in (0, 0.5), got {delta!r}")

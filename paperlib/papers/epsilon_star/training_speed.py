@@ -27,18 +27,18 @@ PLAIN, PRIVATE = "plain", "DP-SGD"
 
 @dataclass(frozen=True, kw_only=True)
 class SpeedConfig:
-    """What is timed; the defaults are the paper's Adult model on few rows.
+    """Settings of the timing; the defaults are the paper's Adult model on few rows.
 
     Attributes:
-        widths: Of the MLP; one output.
+        widths: Layer widths of the MLP; one output.
         examples: Synthetic rows.
         batch_size: Records in a batch, expected ones under DP-SGD.
-        epochs: Of each model.
+        epochs: Epochs of each model, 1 or more.
         models: Numbers of models trained at once.
         optimizer: "adam" (fused) or "sgd" with momentum 0.9, for the plain arms.
         device: "cpu" or "cuda"; empty takes CUDA where there is one.
         threads: Stacks trained side by side on the CPU, each on one core.
-        repeats: Each arm is timed this often.
+        repeats: Number of timings of each arm, 1 or more.
     """
 
     widths: tuple[int, ...] = (108, 150, 100, 50, 1)
@@ -158,7 +158,7 @@ Times = dict[tuple[str, int], tuple[float, float]]
 
 def _fastest(trained: dict[tuple[str, int], Callable[[], object]], repeats: int) -> Times:
     for train in trained.values():
-        train()  # The first call pays for lazy initialisation.
+        train()  # The first call includes lazy initialisation.
     best = dict.fromkeys(trained, (math.inf, math.inf))
     for _ in range(repeats):
         for arm, train in trained.items():

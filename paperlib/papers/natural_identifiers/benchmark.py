@@ -1,5 +1,6 @@
 """How well attacks tell identifiers from generated ones: AUC and TPR with intervals (Tables 1 and 3 to 9)."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -17,16 +18,16 @@ PAPER_MODELS = {"large": "Pythia-12b", "medium": "Pythia-6.9b", "small": "Pythia
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkConfig:
-    """The models of the benchmark, and how they are scored.
+    """Models and scoring of the benchmark.
 
     Attributes:
         planted: Corpus, training and shape of the large model.
-        widths: Of the large, the medium and the small model.
+        widths: Widths of the large, the medium and the small model.
         one_pass_filler: Documents without identifiers for each one with an identifier, in the corpus of the
             model that sees everything once.
-        generated: Alternatives per identifier.
-        draws: Bootstrap draws.
-        confidence: Of the intervals.
+        generated: Alternatives per identifier, 1 or more.
+        draws: Bootstrap draws, 1 or more.
+        confidence: Confidence level of the intervals, in (0, 1).
     """
 
     planted: PlantedConfig = field(default_factory=PlantedConfig)
@@ -59,22 +60,12 @@ def benchmark(config: BenchmarkConfig) -> pd.DataFrame:
         repetitions) and attack, with the columns of `attack_quality` and the number of identifiers.
     """
     rows: list[dict[str, object]] = []
+    options = {"draws": config.draws, "confidence": config.confidence}
     for name, planted in config.models().items():
         scores = planted_scores(planted, generated=config.generated)
-        for group, chosen in subsets(scores).items():
-            for attack in scores.attacks:
-                quality = attack_quality(
-                    scores.of(attack)[chosen], draws=config.draws, confidence=config.confidence
-                )
-                rows.append(
-                    {
-                        "model": name,
-                        "group": group,
-                        "identifiers": int(chosen.sum()),
-                        "attack": attack,
-                        **quality,
-                    }
-                )
+        for (group, chosen), attack in itertools.product(subsets(scores).items(), scores.attacks):
+            about = {"model": name, "group": group, "identifiers": int(chosen.sum()), "attack": attack}
+            rows.append({**about, **attack_quality(scores.of(attack)[chosen], **options)})
     return pd.DataFrame(rows)
 
 
@@ -93,8 +84,8 @@ def folded_null(
     Args:
         identifiers: Numbers of identifiers n, one row each.
         generated: Alternatives per identifier c.
-        draws: Simulated benchmarks each.
-        seed: Of the simulation.
+        draws: Simulated benchmarks for each number.
+        seed: Seed of the simulation, 0 or more.
 
     Returns:
         Columns identifiers, mean_auc, mean_folded, folded_95 (the 95 % quantile), as shares.
@@ -111,14 +102,8 @@ def folded_null(
         spread = np.sqrt(n * (n * generated) * (total + 1) / 12) / (n * n * generated)
         auc = 0.5 + spread * rng.standard_normal(draws)
         folded = np.maximum(auc, 1 - auc)
-        rows.append(
-            {
-                "identifiers": n,
-                "mean_auc": float(auc.mean()),
-                "mean_folded": float(folded.mean()),
-                "folded_95": float(np.quantile(folded, 0.95)),
-            }
-        )
+        means = {"mean_auc": float(auc.mean()), "mean_folded": float(folded.mean())}
+        rows.append({"identifiers": n, **means, "folded_95": float(np.quantile(folded, 0.95))})
     return pd.DataFrame(rows)
 
 
@@ -126,7 +111,7 @@ def paper_averages(table: pd.DataFrame) -> pd.DataFrame:
     """Mean over subsets of a paper's table, per attack and split; percent.
 
     Args:
-        table: Such as ``paper_table("nid_table01")``.
+        table: Table of the paper, such as ``paper_table("nid_table01")``.
     """
     own = table[~table["subset"].isin(["average", "unlabelled"])]
     return own.groupby(["mia", "split"], sort=False)["value_pct"].mean().reset_index()
@@ -138,7 +123,7 @@ def folded_cells(aucs: pd.DataFrame, counts: pd.DataFrame, *, attack: str = "los
     Args:
         aucs: A paper's table of AUCs of Pythia, such as ``paper_table("nid_table01")``.
         counts: ``paper_table("nid_table02")``.
-        attack: Whose row.
+        attack: Attack whose row is compared.
 
     Returns:
         One row per subset and split, in percent.
@@ -153,13 +138,13 @@ def folded_cells(aucs: pd.DataFrame, counts: pd.DataFrame, *, attack: str = "los
         f"pile{split}{subset.replace('_', '')}"
         for subset, split in zip(cells["subset"], cells["split"], strict=True)
     ]
-    found = [known[key] for key in keys]
-    null = folded_null(found)
+    identifiers = [known[key] for key in keys]
+    null = folded_null(identifiers)
     return pd.DataFrame(
         {
             "subset": cells["subset"].to_numpy(),
             "split": cells["split"].to_numpy(),
-            "identifiers": found,
+            "identifiers": identifiers,
             "printed": cells["value_pct"].to_numpy(),
             "mean if untrained": (100 * null["mean_folded"]).round(1),
             "95 % quantile": (100 * null["folded_95"]).round(1),
@@ -175,7 +160,7 @@ def verdicts(table: pd.DataFrame) -> list[dict[str, object]]:
     1 % means: no more identifiers above the threshold than 99 % of such draws have.
 
     Args:
-        table: From `benchmark`.
+        table: Result of `benchmark`.
 
     Returns:
         The arguments of ``record`` but the scale: target, holds, paper, ours, note.
@@ -224,11 +209,15 @@ def _tpr_verdict(table: pd.DataFrame, model: str, number: int) -> dict[str, obje
 
 
 def _mean(table: pd.DataFrame, model: str, group: str, metric: str) -> float:
-    return float(table.loc[(table["model"] == model) & (table["group"] == group), metric].mean())
+    return float(_rows(table, model, group)[metric].mean())
 
 
 def _identifiers(table: pd.DataFrame, model: str, group: str) -> int:
-    return int(table.loc[(table["model"] == model) & (table["group"] == group), "identifiers"].iloc[0])
+    return int(_rows(table, model, group)["identifiers"].iloc[0])
+
+
+def _rows(table: pd.DataFrame, model: str, group: str) -> pd.DataFrame:
+    return table[(table["model"] == model) & (table["group"] == group)]
 
 
 def _at_half(table: pd.DataFrame, model: str, group: str) -> bool:

@@ -41,9 +41,9 @@ class FilePart:
     """A file as part of a unit of work; size and time tell whether it changed.
 
     Attributes:
-        path: Where it lies, for every worker, as in a URL: a name need not be text.
-        subset: Of documents that do not say theirs.
-        size: In bytes.
+        path: Absolute path, the same for every worker, escaped as in a URL: a name need not be text.
+        subset: Subset of documents that name none.
+        size: Size in bytes.
         modified: Time of the last change in nanoseconds.
     """
 
@@ -65,7 +65,7 @@ class CensusUnit:
     Attributes:
         files: The files.
         kinds: Names of the kinds to look for.
-        reading: Which fields hold what.
+        reading: Names of the fields that hold text and subset.
         engine: "re2" or "re".
     """
 
@@ -84,7 +84,7 @@ class Census:
             counts values once per subset. Look-alikes have ``valid`` False and the reason as form.
         totals: The same over all subsets, where a value counts once: kind, form, valid, matches, different.
         read: One row per subset: documents, characters, bytes.
-        skipped: What was not read, or with a loss: reason, number, example.
+        skipped: Files and documents not read, or read with a loss: reason, number, example.
     """
 
     counts: pd.DataFrame
@@ -127,13 +127,13 @@ def take_census(
 
     Args:
         corpora: Known names, files, folders or `CorpusFile` entries.
-        folder: Where finished units are kept.
+        folder: Folder that keeps finished units.
         kinds: Names of the kinds; None for all.
-        reading: Which fields hold what.
+        reading: Names of the fields that hold text and subset.
         engine: "re2", "re", or None for the faster one that is installed.
         workers: Local processes; 0 counts in this one.
         client: A Dask client; what ``PAPERLIB_SCHEDULER`` names is used otherwise, if ``workers`` is above 0.
-        progress: Show a bar.
+        progress: Whether to show a bar.
 
     Returns:
         The counts, and what was skipped and why.

@@ -1,4 +1,4 @@
-"""What stands around a census: the paper's table, other counts to check it by, look-alikes, and speed."""
+"""Tables beside a census: the paper's counts, counts by other means, samples of identifiers, and speed."""
 
 import itertools
 import re
@@ -56,7 +56,7 @@ def subsets_with_identifiers(table: pd.DataFrame) -> tuple[set[str], set[str]] |
     """Subsets of the Pile's test part that hold identifiers: those of the paper, and those found here.
 
     Args:
-        table: From `census_by_subset`.
+        table: Result of `census_by_subset`.
 
     Returns:
         Both sets in our names, or None unless all of the paper's were counted.
@@ -100,8 +100,8 @@ def plain_counts(
 
     Args:
         files: Read in order.
-        characters: Enough is read when this many were.
-        reading: Which fields hold what.
+        characters: Least number of characters to read, if the files have as many.
+        reading: Names of the fields that hold text and subset.
 
     Returns:
         Kind to number of matches, look-alikes included: ours, and the plain expressions'.
@@ -131,9 +131,9 @@ def sample_identifiers(
 
     Args:
         files: The corpus.
-        per_kind: At most so many of each kind.
-        reading: Which fields hold what.
-        seed: Of the sample.
+        per_kind: Largest number of each kind.
+        reading: Names of the fields that hold text and subset.
+        seed: Seed of the sample, 0 or more.
 
     Returns:
         Identifiers whose places mean nothing, by kind.
@@ -162,8 +162,8 @@ def census_speed(
 
     Args:
         files: The corpus; the first pass fills the disk's cache.
-        megabytes: How much of it is timed, all held in memory.
-        reading: Which fields hold what.
+        megabytes: Amount of text that is timed, all held in memory.
+        reading: Names of the fields that hold text and subset.
 
     Returns:
         Columns step, megabytes, cpu_seconds, mb_per_second.

@@ -1,5 +1,6 @@
 """Audit DP-SGD of a small GPT after the fact, by identifiers put before dialogues (Figures 2 and 5)."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -52,15 +53,15 @@ def audit_scores(
         scores: Shape (m, 1 + c), the inserted identifier first.
         cardinality: Candidates used per canary, itself included.
         top: Places that count as a hit.
-        delta: Of the mechanism.
-        confidence: Of each bound by itself.
-        seed: Of ties.
+        delta: Delta of the mechanism, in [0, 1).
+        confidence: Confidence level of each bound by itself, in (0, 1).
+        seed: Seed of the order of ties, 0 or more.
 
     Returns:
         hit_rate, paper and tight (nats).
 
-    >>> found = audit_scores(np.array([[2.0, 1.0, 0.0]] * 40), cardinality=2, delta=1e-5)
-    >>> found["hit_rate"], round(found["tight"], 2)
+    >>> audit = audit_scores(np.array([[2.0, 1.0, 0.0]] * 40), cardinality=2, delta=1e-5)
+    >>> audit["hit_rate"], round(audit["tight"], 2)
     (1.0, 2.55)
     """
     if not 2 <= cardinality <= scores.shape[1]:
@@ -73,7 +74,7 @@ def audit_scores(
 
 
 def audit_table(
-    found: Mapping[DpRun, Mapping[str, FloatArray]],
+    trained: Mapping[DpRun, Mapping[str, FloatArray]],
     targets: Mapping[DpRun, float],
     *,
     cardinalities: Sequence[int],
@@ -84,36 +85,24 @@ def audit_table(
     """Every audit of every run.
 
     Args:
-        found: From `trained_runs`.
-        targets: The epsilon each run was asked for.
+        trained: Result of `trained_runs`.
+        targets: Target epsilon of each run, nats.
         cardinalities: Candidate set sizes.
         tops: Numbers of places that count as a hit; those not below the cardinality are left out.
-        delta: Of the mechanism.
-        confidence: Of each bound by itself.
+        delta: Delta of the mechanism, in [0, 1).
+        confidence: Confidence level of each bound by itself, in (0, 1).
 
     Returns:
         One row per run, score, cardinality and top, with target, canaries, replacement_epsilon (theory), the
         columns of `audit_scores` and below_theory.
     """
     rows = []
-    for run, target in targets.items():
-        theory = _replacement(run, delta)
-        for score in SCORES:
-            for c in cardinalities:
-                for top in (t for t in tops if t < c):
-                    audited = audit_scores(
-                        found[run][score], cardinality=c, top=top, delta=delta, confidence=confidence
-                    )
-                    rows.append(
-                        {
-                            "target": target,
-                            "canaries": run.canaries,
-                            "score": score,
-                            "cardinality": c,
-                            "top": top,
-                            "replacement_epsilon": theory,
-                            **audited,
-                            "below_theory": max(audited["paper"], audited["tight"]) <= theory,
-                        }
-                    )
+    options = {"delta": delta, "confidence": confidence}
+    for (run, target), score, c, top in itertools.product(targets.items(), SCORES, cardinalities, tops):
+        if top < c:
+            theory = _replacement(run, delta)
+            audited = audit_scores(trained[run][score], cardinality=c, top=top, **options)
+            about = {"target": target, "canaries": run.canaries, "score": score, "cardinality": c, "top": top}
+            below = max(audited["paper"], audited["tight"]) <= theory
+            rows.append({**about, "replacement_epsilon": theory, **audited, "below_theory": below})
     return pd.DataFrame(rows)

@@ -46,19 +46,19 @@ class DpRun:
 
     Attributes:
         noise: Noise multiplier; 0 for epsilon infinity (gradients are still clipped).
-        canaries: Documents that begin with an identifier, m.
-        others: Documents that do not, the same in every run.
-        generated: Alternatives per canary that are scored.
-        kind: Of the identifiers.
-        dialogues: "documentation" (sentences of the Python help dealt to two speakers) or "persona_chat".
+        canaries: Number m of documents that begin with an identifier, 1 or more.
+        others: Number of documents that do not, the same in every run.
+        generated: Alternatives per canary that are scored, 1 or more.
+        kind: Kind of the identifiers.
+        dialogues: "documentation" (text of the Python help divided between two speakers) or "persona_chat".
         epochs: Expected passes over the documents.
         share: Expected share of the documents in a batch.
         document_tokens: Length of a document.
-        learning_rate: Of Adam.
+        learning_rate: Learning rate of Adam.
         clip_norm: Largest norm of a document's gradient.
-        public: What the model was trained on before.
+        public: Corpus and settings of the training before the fine-tuning.
         model: Name or folder of a model to fine-tune instead, such as "EleutherAI/pythia-70m".
-        seed: Of canaries, batches and noise.
+        seed: Seed of canaries, batches and noise, 0 or more.
     """
 
     noise: float
@@ -194,8 +194,8 @@ def trained_runs(runs: Sequence[DpRun], *, workers: int = 0) -> dict[DpRun, dict
     """Scores of all runs, each computed once and kept in the user's cache.
 
     Args:
-        runs: All different.
-        workers: Local processes; 0 computes here.
+        runs: Runs to train and score.
+        workers: Number of local processes; 0 computes in this one.
     """
     texts = {config_hash({"dialogues": _source(name)}) for name in {run.dialogues for run in runs}}
     texts |= {planted(public).checksum for public in {run.public for run in runs if not run.model}}

@@ -18,16 +18,16 @@ FEATURES = ("loss", "min_k", "min_k_pp", "recall")
 
 @dataclass(frozen=True, kw_only=True)
 class InferenceConfig:
-    """Which sets are tested, and how.
+    """Settings of dataset inference.
 
     Attributes:
         planted: Corpus and model; each trained group has as many identifiers as a suspect set needs.
         set_size: Identifiers of a suspect set.
-        generated: Alternatives per identifier.
-        held_out_sets: Null sets whose rejections are counted.
+        generated: Alternatives per identifier, 1 or more.
+        held_out_sets: Number of null sets whose rejections are counted.
         null_alternatives: Alternatives per identifier in those.
-        folds: Of the classifier.
-        trees: Of the classifier.
+        folds: Folds of the classifier, 2 or more.
+        trees: Boosted trees of the classifier, 1 or more.
     """
 
     planted: PlantedConfig = field(
@@ -79,8 +79,8 @@ def p_values_by_size(
     Each size is drawn several times from its group, so that the curve is of the test and not of one draw.
 
     Args:
-        config: What is tested.
-        scores: From `suspect_scores`.
+        config: Settings of the tests.
+        scores: Result of `suspect_scores`.
         sizes: Numbers of identifiers, at least the number of folds.
         draws: Random sets per size.
 
@@ -92,23 +92,21 @@ def p_values_by_size(
     for name, chosen in _sets(scores).items():
         values = scores.values[chosen]
         for size in sizes:
-            found = []
-            for draw in range(draws):
-                rng = np.random.default_rng([config.planted.seed, size, draw])
-                some = values[rng.choice(len(values), min(size, len(values)), replace=False)]
-                found.append(_tested(some, "forward", config, seed=draw))
-            one, two = (np.array([row[key] for row in found]) for key in ("p_value", "p_value_two_sided"))
-            rows.append(
-                {
-                    "set": name,
-                    "identifiers": size,
-                    "median": float(np.median(one)),
-                    "low": float(np.quantile(one, 0.25)),
-                    "high": float(np.quantile(one, 0.75)),
-                    "median_two_sided": float(np.median(two)),
-                }
-            )
+            tested = pd.DataFrame(_tested_draw(values, size, draw, config) for draw in range(draws))
+            one, two = (tested[name].to_numpy() for name in ("p_value", "p_value_two_sided"))
+            spread = {"median": float(np.median(one))}
+            spread |= {"low": float(np.quantile(one, 0.25)), "high": float(np.quantile(one, 0.75))}
+            spread |= {"median_two_sided": float(np.median(two))}
+            rows.append({"set": name, "identifiers": size, **spread})
     return pd.DataFrame(rows)
+
+
+def _tested_draw(
+    values: FloatArray, size: int, draw: int, config: InferenceConfig
+) -> dict[str, str | int | float]:
+    rng = np.random.default_rng([config.planted.seed, size, draw])
+    some = values[rng.choice(len(values), min(size, len(values)), replace=False)]
+    return _tested(some, "forward", config, seed=draw)
 
 
 def held_out_p_values(config: InferenceConfig, scores: CandidateScores) -> pd.DataFrame:
@@ -142,9 +140,9 @@ def rejection_rates(
     """How often each test rejects, with exact binomial intervals.
 
     Args:
-        p_values: From `held_out_p_values`.
-        levels: Nominal rates.
-        confidence: Of the two-sided Clopper-Pearson intervals.
+        p_values: Result of `held_out_p_values`.
+        levels: Nominal rates, in (0, 1).
+        confidence: Confidence level of the two-sided Clopper-Pearson intervals.
 
     Returns:
         One row per schedule, test and level, with the columns sets, rejected, rate, low, high, and holds: the
@@ -158,19 +156,9 @@ def rejection_rates(
                 sets, hits = len(found), int((found[column] <= level).sum())
                 low = float(beta.ppf(spread, hits, sets - hits + 1)) if hits else 0.0
                 high = float(beta.ppf(1 - spread, hits + 1, sets - hits)) if hits < sets else 1.0
-                rows.append(
-                    {
-                        "schedule": schedule,
-                        "test": test,
-                        "level": level,
-                        "sets": sets,
-                        "rejected": hits,
-                        "rate": hits / sets,
-                        "low": low,
-                        "high": high,
-                        "holds": low <= level,
-                    }
-                )
+                about = {"schedule": schedule, "test": test, "level": level, "sets": sets, "rejected": hits}
+                interval = {"rate": hits / sets, "low": low, "high": high}
+                rows.append({**about, **interval, "holds": low <= level})
     return pd.DataFrame(rows)
 
 

@@ -17,7 +17,7 @@ from paperlib.papers.natural_identifiers.small_gpt import GptSettings, Tokens, k
 
 @dataclass(frozen=True, kw_only=True)
 class NaturalConfig(GptSettings):
-    """Which documents are trained on, and how.
+    """Settings of the corpus and of the model trained on it.
 
     Attributes besides those of `GptSettings`:
         corpus: Name or path that `open_corpus` takes: "nid_corpus", or a file or folder of documents.
@@ -70,7 +70,7 @@ class NaturalSplit:
 
 
 def natural_split(config: NaturalConfig) -> NaturalSplit:
-    """Deal the documents that hold an identifier to the two sides at random.
+    """Assign the documents that hold an identifier to the two sides at random.
 
     A value on both sides is no non-member; it stays a member, since the model has seen it.
 

@@ -40,7 +40,7 @@ def natural_table(
     Args:
         config: Documents and model.
         generated: Alternatives per identifier.
-        draws: Of the bootstrap.
+        draws: Bootstrap draws, 1 or more.
         set_size: Identifiers of a suspect set.
 
     Returns:

@@ -80,7 +80,7 @@ class Planted:
 
     Attributes:
         identifiers: The planted ones and, with 0 repetitions, the held-out ones.
-        documents: What the model is trained on.
+        documents: Training documents of the model.
         prefix: Text with an identifier that occurs nowhere, for ReCaLL.
     """
 

@@ -18,14 +18,14 @@ MECHANISMS = ("randomized response", "subset selection")
 
 @dataclass(frozen=True)
 class RandomizedResponseConfig:
-    """What Figure 4 varies.
+    """Settings of Figure 4.
 
     Attributes:
         epsilons: True epsilons of the mechanism, nats.
         curves: Pairs (cardinality c, rank threshold r), one curve each.
         largest_sets: Right end of the axis; the left end is 10.
         points: Points on the axis, log-spaced.
-        confidence: In (0, 1).
+        confidence: Confidence level of the bounds, in (0, 1).
     """
 
     epsilons: tuple[float, ...] = (1.0, 5.0)
@@ -37,14 +37,14 @@ class RandomizedResponseConfig:
 
 @dataclass(frozen=True)
 class DeltaConfig:
-    """What the delta curve varies: one audit of randomized response, judged at different deltas.
+    """Settings of the delta curve: one audit of randomized response, judged at different deltas.
 
     Attributes:
         epsilon: True epsilon of the mechanism, nats.
         cardinalities: Set sizes c.
         sets: Number of candidate sets m.
         deltas: Values of delta.
-        confidence: In (0, 1).
+        confidence: Confidence level of the bounds, in (0, 1).
     """
 
     epsilon: float = 5.0
@@ -152,8 +152,8 @@ def tight_curves(curves: pd.DataFrame, limit: pd.DataFrame, *, tolerance: float 
     ``tolerance`` below it, relatively.
 
     Args:
-        curves: From `bounds_by_sets`.
-        limit: From `limits`, of the same configuration.
+        curves: Result of `bounds_by_sets`.
+        limit: Result of `limits` for the same configuration.
         tolerance: Relative distance allowed at the largest number of sets.
 
     Returns:

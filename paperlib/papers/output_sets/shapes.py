@@ -19,14 +19,14 @@ from paperlib.report import paper_table
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel of Figures 1, 4 and 5: two distributions and where to draw them.
+    """One panel of Figures 1, 4 and 5: two distributions and the axis they are drawn on.
 
     Attributes:
         figure: "figure01", "figure04" or "figure05".
         name: "laplace", "gaussian", "cauchy", "f", "logistic" or "chi_squared".
         p: Distribution of the member scores.
         q: Distribution of the nonmember scores.
-        support: Where the densities live.
+        support: Ends of the support of the densities.
         view: Range of the score axis.
     """
 
@@ -80,14 +80,14 @@ def _mixture(rows: pd.DataFrame) -> Mixture:
 
 @dataclass(frozen=True)
 class ShapeConfig:
-    """What the shapes depend on.
+    """Settings of the shapes.
 
     Attributes:
         m: Scores drawn from each distribution.
-        confidence: 1 - beta.
+        confidence: Confidence level 1 - beta, in (0, 1).
         points: Points of each drawn curve.
         draws: Samples on which a top/bottom set is searched for.
-        seed: First seed of the draws.
+        seed: Seed of the draws, 0 or more.
     """
 
     m: int = 100
