@@ -19,8 +19,8 @@ class DatasetInference(AuditResult):
     """Evidence that a set of identifiers was trained on.
 
     Attributes:
-        p_value: Of the one-sided test: identifiers rank better than chance.
-        p_value_two_sided: Of the two-sided test, the paper's: ranks are not uniform.
+        p_value: P-value of the one-sided test: identifiers rank better than chance.
+        p_value_two_sided: P-value of the paper's two-sided test: ranks are not uniform.
         ranks: Rank of each identifier among its candidates, 1 is best, shape (n,).
         positions: Rank as a share of the set, spread evenly within its cell: uniform on (0, 1) if nothing was
             trained on, shape (n,).
@@ -71,7 +71,7 @@ def infer_dataset(
         trees: Boosting rounds, 1 or more.
         within_set: Standardize each attack within each set, which takes out what the identifiers' contexts
             have in common.
-        seed: Of the folds, the ties and the places within cells.
+        seed: Seed of the folds, the ties and the places within cells.
 
     Returns:
         `DatasetInference`.
@@ -119,8 +119,8 @@ def rank_test(positions: ArrayLike, *, one_sided: bool) -> float:
         The usual test on ranks themselves is conservative, because they take few values.
 
     Args:
-        positions: In (0, 1), small where the identifier ranks well, shape (n,).
-        one_sided: Whether only good ranks count as evidence.
+        positions: Positions in (0, 1), small where the identifier ranks well, shape (n,).
+        one_sided: True if only good ranks count as evidence.
 
     >>> rank_test([0.05, 0.1, 0.12, 0.3], one_sided=True) < rank_test([0.7, 0.8, 0.9, 0.95], one_sided=True)
     True
@@ -134,7 +134,7 @@ def ranks_and_positions(scores: FloatArray, rng: np.random.Generator) -> tuple[I
 
     Args:
         scores: Shape (n, 1 + c), higher means member; the identifier comes first.
-        rng: Of ties and places within cells.
+        rng: Generator of ties and places within cells.
 
     Returns:
         Ranks from 1 to 1 + c, and positions in (0, 1), both of shape (n,).

@@ -22,7 +22,7 @@ def lira_online(
         target: Logit-scaled confidence log(p / (1 - p)) of the target on each example: minus the margin loss,
             shape (n,).
         shadows: The same of the shadow models, shape (K, n).
-        included: Which shadow model was trained on which example, shape (K, n).
+        included: True where a shadow model was trained on an example, shape (K, n).
         fixed_variance: One variance for all examples, pooled over them, instead of one for each: better with
             few shadow models. Members and others must then stand in one call: a variance of each kind's own
             would tell the kinds apart.
@@ -65,17 +65,17 @@ def lira_offline(
         the number itself orders examples alike and does not round to 1.
 
     Args:
-        target: As in `lira_online`, shape (n,).
+        target: Scores of the target as in `lira_online`, shape (n,).
         shadows: Shape (K, n).
         included: Shadow models to leave out for an example because they were trained on it; None leaves out
             none.
-        fixed_variance: As in `lira_online`.
+        fixed_variance: Choice of the variance as in `lira_online`.
 
     Returns:
         Standard deviations above the mean, shape (n,).
 
     Raises:
-        ValueError: As `lira_online`.
+        ValueError: The cases of `lira_online`.
 
     Source:
         Carlini et al. (2022), equation 4 (offline attack).
@@ -93,7 +93,7 @@ def lira_offline_p_values(scores: ArrayLike) -> FloatArray:
     """Natural logarithm of the chance of such a confidence without training on the example.
 
     Args:
-        scores: From `lira_offline`.
+        scores: Scores that `lira_offline` returned.
 
     >>> lira_offline_p_values([0.0]).round(4).tolist()
     [-0.6931]
@@ -123,7 +123,7 @@ def rmia(
         population_target: That the target gives the label of z, shape (m,).
         population_shadows: Shape (K, m). Their plain mean is taken, which is right where about half of the
             models were trained on each z, or where one z more or less changes little.
-        included: Which shadow model was trained on which x, shape (K, n); None for none (offline).
+        included: True where a shadow model was trained on an x, shape (K, n); None for no model (offline).
         gamma: x beats z if the ratio is at least this, above 0.
         offline_slope: The a, in [0, 1]; used offline only.
 

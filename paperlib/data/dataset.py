@@ -14,14 +14,14 @@ class Dataset:
 
     Args:
         train_x: Features of the training part, float32, shape (n_train, features).
-        train_y: Their labels, int64, shape (n_train,), from 0.
+        train_y: Labels of the training part, int64, shape (n_train,), from 0.
         test_x: Features of the rest, float32, shape (n_test, features); never trained on.
-        test_y: Their labels, int64, shape (n_test,).
+        test_y: Labels of the rest, int64, shape (n_test,).
         name: The name it was loaded by.
-        source: Who made the data, and where they can be had.
-        licence: Under which terms.
+        source: Authors of the data, and the place where they are published.
+        licence: Licence of the data.
         sha256s: Checksums of the files (or arrays) it was read from, by name.
-        description: What the rows are and how they were prepared.
+        description: Meaning and preparation of the rows.
         features: Names of the columns, or nothing where they have none.
 
     Raises:

@@ -14,10 +14,10 @@ def unavailable(what: str, files: str, folder: Path, address: str, tried: list[s
 
     Args:
         what: The data set.
-        files: The file names looked for, in words.
+        files: Names of the missing files.
         folder: The folder looked in.
-        address: Where a person can fetch them.
-        tried: What went wrong with each attempt to download; may be empty.
+        address: Address of a page to fetch them from.
+        tried: Error of each attempt to download; may be empty.
     """
     failed = f" Downloading failed: {'; '.join(tried)}." if tried else ""
     return DataUnavailableError(

@@ -15,11 +15,11 @@ class Source:
     """An entry of the registry.
 
     Attributes:
-        source: Who made the data, and where they can be had.
-        licence: Under which terms.
+        source: Authors of the data, and the place where they are published.
+        licence: Licence of the data.
         sha256s: Pinned checksums of the original files, by name; empty where none is known or needed.
-        real: Whether the rows are about real people, and not generated.
-        needs_files: Whether it comes from the data folder or the network, and not from a package.
+        real: True if the rows are about real people, and not generated.
+        needs_files: True if it comes from the data folder or the network, not from a package.
         loader: Makes the `Dataset`; its keyword arguments are the options of `load`.
     """
 
@@ -80,7 +80,7 @@ def load(name: str, **options: Any) -> Dataset:
 
     Args:
         name: A key of ``REGISTRY``: "adult", "purchase100", "purchase100_like" or "randhie".
-        options: Of its loader, such as ``seed``.
+        options: Options of its loader, such as ``seed``.
 
     Returns:
         The training part and the rest, with source, licence and checksums.

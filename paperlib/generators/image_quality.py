@@ -19,8 +19,8 @@ class FakeFilter:
     Attributes:
         threshold: Drop a generated image whose chance of being generated lies above this, in (0.5, 1];
             1 drops nothing and trains nothing.
-        architecture: Of the classifier.
-        width: Of "mlp", "cnn" and "cnn4".
+        architecture: Name of the classifier's architecture.
+        width: Width of "mlp", "cnn" and "cnn4", 1 or more.
         epochs: Passes over the real and as many generated images.
 
     Source:
@@ -42,8 +42,8 @@ class FakeFilter:
         Args:
             real: uint8, shape (n, channels, side, side).
             generated: The same of generated images.
-            seed: Of the classifier.
-            progress: Whether to show a bar.
+            seed: Seed of the classifier.
+            progress: True to show a progress bar.
         """
         if self.threshold == 1:
             return FittedFilter(None, self.threshold)
@@ -71,7 +71,7 @@ class FittedFilter:
 
     Attributes:
         module: The classifier, or None where nothing is dropped.
-        threshold: Above which chance of being generated an image is dropped.
+        threshold: Probability of being generated above which an image is dropped.
     """
 
     module: nn.Module | None
@@ -98,7 +98,7 @@ def kernel_distance(
         second: Shape (m, d).
         subset: Points of each in a subset, at most.
         subsets: Number of subsets.
-        seed: Of the subsets.
+        seed: Seed of the subsets.
 
     Returns:
         Mean over subsets, and its standard error.

@@ -49,7 +49,7 @@ class FlowConfig:
         sampler_steps: Steps from noise to image.
         precision: "float32", or "bfloat16" to train and draw under autocast.
         compile: Compile the network (worth it for long runs on a GPU).
-        seed: Of the parameters and the training.
+        seed: Seed of the parameters and the training.
 
     Source:
         Liu, Gong and Liu (2023), Flow straight and fast, arXiv:2209.03003; times drawn by a logistic normal,
@@ -98,8 +98,8 @@ class FlowConfig:
             images: uint8, shape (n, channels, side, side).
             labels: Class numbers, shape (n,); all 0 for a generator without classes.
             classes: Number of classes.
-            device: With None, CUDA where there is one, else the CPU.
-            progress: Whether to show a bar.
+            device: Device to use; None takes CUDA where there is one, else the CPU.
+            progress: True to show a progress bar.
 
         Raises:
             ValueError: Images or labels that do not fit.
@@ -124,9 +124,9 @@ class FittedFlow:
 
     Attributes:
         network: Takes points (B, channels, side, side), times (B,) and classes (B,); returns velocities.
-        config: How it was made.
-        shape: Of an image: channels, side, side.
-        shares: Of each class in the training data, shape (classes,).
+        config: Settings of the generator.
+        shape: Shape of an image: channels, side, side.
+        shares: Share of each class in the training data, shape (classes,).
         losses: Mean squared error of each tenth of the training.
     """
 
@@ -140,9 +140,9 @@ class FittedFlow:
         """Draw images, their classes as frequent as in the training data.
 
         Args:
-            n: How many.
-            seed: Of the classes and the noise; on one device equal seeds give equal images.
-            batch: Images at a time; part of what is drawn on a GPU, not of its distribution.
+            n: Number of images, 0 or more.
+            seed: Seed of the classes and the noise; on one device equal seeds give equal images.
+            batch: Images at a time; on a GPU the images depend on it, their distribution does not.
 
         Returns:
             Images, uint8, shape (n, channels, side, side), and class numbers, shape (n,).

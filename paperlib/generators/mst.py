@@ -36,15 +36,15 @@ class NoisyTree:
     Guarantee:
         Counts and tree are (epsilon, delta)-DP for adding or removing one row, in exact arithmetic, by
         zero-concentrated DP. The rows drawn are not: which values there are, the quantiles, and the values
-        drawn within a quantile come from the table without noise. PANORAMIA needs no such promise, since the
-        generator's table holds no member.
+        drawn within a quantile come from the table without noise. PANORAMIA needs no such guarantee:
+        the generator's table holds no member.
 
     Attributes:
         epsilon: Privacy budget in nats, above 0; the paper's is 1000.
-        delta: In (0, 1).
+        delta: Delta of the DP guarantee, in (0, 1).
         bins: Quantiles of a column of numbers, 2 or more.
         iterations: Steps of mirror descent, 1 or more.
-        seed: Of noise and tree.
+        seed: Seed of the noise and the tree.
 
     Raises:
         ValueError: A value is out of range.
@@ -142,7 +142,7 @@ def grow_tree(
     Args:
         blocks: Gives the exact counts of a pair.
         singles: Noisy counts of each column.
-        epsilon: Of each draw, nats.
+        epsilon: Epsilon of each draw, in nats.
         rng: Draws.
     """
     frequencies = [np.maximum(values, 0) / max(np.maximum(values, 0).sum(), 1.0) for values in singles]

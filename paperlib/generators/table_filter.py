@@ -18,7 +18,7 @@ class Rule(Protocol):
     """How likely a row is kept, given its odds of being real."""
 
     def limit(self, odds: FloatArray) -> float:
-        """What is learned from the odds of generated rows, shape (n,)."""
+        """The threshold learned from the odds of generated rows, shape (n,)."""
         ...
 
     def chance(self, odds: FloatArray, limit: float) -> FloatArray:
@@ -30,7 +30,7 @@ class Rule(Protocol):
 class RejectionByOdds:
     """Keep a row with a chance in proportion to its odds of being real.
 
-    With a perfect discriminator and no cap this is rejection sampling: what is kept is distributed as the
+    With a perfect discriminator and no cap this is rejection sampling: the kept rows are distributed as the
     real rows are.
 
     Attributes:
@@ -79,12 +79,12 @@ class FilteredGenerator:
     """A generator with a discriminator behind it.
 
     Attributes:
-        generator: What makes the rows.
-        rule: Which of them are kept.
+        generator: Generator of the rows.
+        rule: Rule that says which rows are kept.
         rounds: Boosting rounds of the discriminator.
         leaves: Most leaves of its trees.
-        learning_rate: Of its boosting.
-        seed: Of the rows it is trained on; they are used for nothing else.
+        learning_rate: Learning rate of its boosting, above 0.
+        seed: Seed of the rows it is trained on; they are used for nothing else.
 
     >>> table = pd.DataFrame({"a": [0.0, 1.0] * 40, "b": [0.0, 1.0] * 40})
     >>> FilteredGenerator(rounds=5).fit(table).sample(3, seed=0).shape
@@ -133,11 +133,11 @@ class FilteredTable:
     """A fitted generator and its discriminator.
 
     Attributes:
-        generator: What makes the rows.
-        coder: How the discriminator reads them.
+        generator: Generator of the rows.
+        coder: Encoding of the rows for the discriminator.
         model: The discriminator.
-        rule: Which rows are kept.
-        limit: What the rule learned.
+        rule: Rule that says which rows are kept.
+        limit: Threshold that the rule learned.
     """
 
     generator: FittedTable

@@ -34,7 +34,7 @@ class ColumnCodes:
 
     Attributes:
         values: The fitted values, sorted by code; sampling within a code draws from these.
-        starts: Where the values of each code begin in ``values``, and their number at the end, (K + 1,).
+        starts: Start of the values of each code in ``values``, and their number at the end, (K + 1,).
         floors: Least value of each code, (K,): a value belongs to the last floor not above it.
     """
 
@@ -86,7 +86,7 @@ class ChowLiuTree:
     """The tree of column pairs with the most mutual information, sampled from the root downwards.
 
     MST fits the same model, with noise: at the paper's privacy budget of 1000 hardly any. This one adds
-    none and promises no privacy. The information of a pair counts less what chance alone gives it,
+    none and guarantees no privacy. The information of a pair counts less what chance alone gives it,
     (K - 1)(L - 1) / 2n for K and L codes, without which columns of many codes attract each other.
 
     Attributes:
@@ -157,7 +157,7 @@ class FittedTree:
         codecs: The codes of each column, in the table's order.
         order: Columns from the root downwards, shape (d,).
         parents: Parent of each column, -1 for the root, shape (d,).
-        conditionals: For each column of ``order`` the distribution functions given the parent's code.
+        conditionals: Distribution functions of each column of ``order`` given the parent's code.
     """
 
     codecs: Mapping[str, ColumnCodes]
@@ -201,7 +201,7 @@ class IndependentColumns:
         """Keep the columns.
 
         Raises:
-            ValueError: As `ChowLiuTree.fit`.
+            ValueError: The cases of `ChowLiuTree.fit`.
         """
         return FittedColumns(check_table("table", table))
 
@@ -273,7 +273,7 @@ def spanning_tree(weights: FloatArray) -> tuple[IntArray, IntArray]:
     """The spanning tree of largest total weight, read from column 0.
 
     Args:
-        weights: Symmetric, shape (d, d); the diagonal is not looked at.
+        weights: Symmetric, shape (d, d); the diagonal is not used.
 
     Returns:
         Columns from the root downwards and the parent of each column (-1 for the root), both (d,).

@@ -29,16 +29,16 @@ class FittedText(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class ChunkTraining:
-    """How a causal language model is trained on chunks of one length.
+    """Settings of training a causal language model on chunks of one length.
 
     Attributes:
         epochs: Most passes over the chunks, 0 or more.
         batch_size: Chunks per step.
-        learning_rate: Of AdamW, at its largest: it rises over the first tenth of the steps, then falls as a
+        learning_rate: Largest learning rate of AdamW: it rises over a tenth of the steps, then falls as a
             cosine to a tenth.
-        weight_decay: Of AdamW.
+        weight_decay: Weight decay of AdamW, 0 or more.
         patience: Epochs without a lower validation loss before training ends; 0 never ends it early.
-        seed: Of the order of the chunks.
+        seed: Seed of the order of the chunks, 0 or more.
 
     Raises:
         ValueError: A value is out of range.
@@ -61,7 +61,7 @@ class ChunkTraining:
 
 @dataclass(frozen=True, eq=False)
 class TrainedOnChunks:
-    """What came of training.
+    """Result of training on chunks.
 
     Attributes:
         train: Mean training loss of each epoch, nats per token, seen while training.
@@ -126,7 +126,7 @@ def train_on_chunks(
     Args:
         model: Causal language model of Hugging Face.
         chunks: Tokens, shape (n, length).
-        training: How.
+        training: Settings of the training.
         validation: Tokens, shape (k, length); with ``patience`` training may end early, and then, and
             whenever ``keep`` is empty, the model gets the weights of its best epoch.
         keep: Epochs whose weights are copied.
@@ -203,9 +203,9 @@ class TextGenerator:
         prompt: Tokens of the prompt before it, which is not part of the chunk.
         held_share: Share of the passages that give prompts, and decide when training ends.
         top_k: The likeliest tokens that are drawn from; 0 takes all. The paper has 200 of 50,257.
-        temperature: Logits are divided by it.
-        samples_per_prompt: How often each prompt is used in turn.
-        training: Of the fine-tuning.
+        temperature: Divisor of the logits, above 0.
+        samples_per_prompt: Number of uses of each prompt in turn, 1 or more.
+        training: Settings of the fine-tuning.
 
     Raises:
         ValueError: A value is out of range.
@@ -258,10 +258,10 @@ class FittedTextGenerator:
     """A fine-tuned language model with its prompts.
 
     Attributes:
-        settings: How it was made.
-        model: In evaluation mode.
+        settings: Settings of the generator.
+        model: Fine-tuned model in evaluation mode.
         prompts: Shape (k, prompt).
-        trained: Its losses.
+        trained: Losses of the fine-tuning.
     """
 
     settings: TextGenerator
@@ -334,7 +334,7 @@ def copied_share(generated: ArrayLike, text: ArrayLike, *, length: int) -> float
 
     Args:
         generated: Tokens, shape (n, t).
-        text: What the generator was trained on, or other real text to compare with, shape (k, u).
+        text: Training text of the generator, or other real text to compare with, shape (k, u).
         length: Tokens in a row, 1 to the shorter of t and u.
 
     Raises:

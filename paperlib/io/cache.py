@@ -27,7 +27,7 @@ class Cache:
     again. Nothing is ever unpickled.
 
     Args:
-        folder: Where the entries lie; made when the first one is written.
+        folder: Folder of the entries; made when the first one is written.
     """
 
     folder: Path

@@ -31,13 +31,13 @@ def fetch(
 
     Args:
         url: An https address.
-        path: Where the file goes; missing folders are made.
+        path: File to write; missing folders are made.
         sha256: The checksum it must have, 64 hexadecimal digits; None accepts any content.
         timeout: Seconds without an answer after which to give up.
         opener: Opens the address; `urllib.request.urlopen` honours the usual proxy variables.
 
     Returns:
-        The SHA-256 of what was fetched.
+        The SHA-256 of the file.
 
     Raises:
         DownloadError: No https, no answer, a file cut short, or another checksum.

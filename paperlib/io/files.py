@@ -35,7 +35,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         After a crash, a full disk or an exception in the block, ``path`` is what it was before.
 
     Args:
-        path: Where the file goes; missing folders are made.
+        path: File to write; missing folders are made.
 
     Raises:
         OutputError: It cannot be written; the message says where and why.

@@ -35,7 +35,7 @@ def sweep_client(*, workers: int, retries: int) -> Iterator["Client"]:
 
     Args:
         workers: Local processes, with one thread each; not used with ``PAPERLIB_SCHEDULER``.
-        retries: How often a task may lose its worker before it counts as failed (where this
+        retries: Number of times that a task may lose its worker before it counts as failed (where this
             process starts the scheduler).
 
     Raises:

@@ -30,7 +30,7 @@ class LoadedScores:
     Attributes:
         scores: The scores as given; ``scores.higher_means_member`` is False for losses.
         kind: "scores" (higher means member) or "losses" (lower means member).
-        source: In words, which files and columns were used.
+        source: Files and columns that were used, as text.
     """
 
     scores: MembershipScores

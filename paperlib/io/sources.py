@@ -40,7 +40,7 @@ def source_files(names: Iterable[str]) -> list[Path]:
     through: an imported name leads to the module that defines it, and to no other.
 
     Args:
-        names: Dotted names of modules, or of what they define.
+        names: Dotted names of modules, or of names that they define.
 
     Raises:
         ValueError: A module that does not exist or has no source file.

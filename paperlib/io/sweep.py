@@ -72,14 +72,14 @@ def run_sweep(
             text or arrays for each, in their order. Must be importable by the workers. A result must not
             depend on which configurations share its call.
         configs: Frozen dataclasses, all different.
-        folder: Where finished units are kept.
+        folder: Folder in which finished units are kept.
         batch_key: Configurations with equal keys may share a call, such as networks of one
             shape; None gives each a call of its own.
         max_batch: Most configurations in one call; a group is cut into calls of about equal size.
         client: A Dask client to use, which stays open; None makes one for this sweep: local processes,
             or what ``PAPERLIB_SCHEDULER`` says.
         workers: Local processes with one thread each; 0 computes in this process, without Dask.
-        retries: How often a call that lost its worker is tried again elsewhere. A call that
+        retries: Number of new attempts elsewhere after a call lost its worker. A call that
             fails is then cut in half, until the configuration at fault stands alone.
         version: Part of every unit's name; units of another version are left alone and computed again.
             None takes `code_tag` of the module that ``function`` is defined in.

@@ -33,7 +33,7 @@ class LanguageModelConfig:
         layers: 1 or more.
         heads: Attention heads.
         context: Tokens it takes at once.
-        seed: Of the initial weights.
+        seed: Seed of the initial weights.
     """
 
     width: int = 128
@@ -64,7 +64,7 @@ def load_language_model(
     Args:
         name: Such as "EleutherAI/pythia-2.8b", or a folder with config.json, weights and tokenizer files.
         dtype: "auto" (as stored), "float32", "bfloat16", "float16", or "int8" (through bitsandbytes, on a CPU
-            too: linear layers but the last keep weights of 8 bits; what they compute is rounded as well).
+            too: linear layers but the last keep weights of 8 bits; their outputs are rounded as well).
         device: "cpu", "cuda:0", ..., or "auto": spread over all GPUs through accelerate. None takes CUDA
             where there is one, else the CPU.
         revision: Branch, tag or commit on the hub.
@@ -125,7 +125,7 @@ def new_language_model(config: LanguageModelConfig, vocabulary: int) -> GPTNeoXF
     """A small GPT with fresh weights, without dropout, its output layer untied as in Pythia.
 
     Args:
-        config: Its shape and seed.
+        config: Shape and seed of the model.
         vocabulary: Number of tokens.
 
     >>> new_language_model(LanguageModelConfig(width=16, heads=2), 300).config.vocab_size

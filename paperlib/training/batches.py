@@ -40,7 +40,7 @@ class PoissonBatches:
 
     Attributes:
         records: Record numbers of all batches, one batch after the other.
-        starts: Where each batch starts in ``records``, and the end; shape (steps + 1,).
+        starts: Start of each batch in ``records``, and the end; shape (steps + 1,).
     """
 
     records: np.ndarray
@@ -69,12 +69,12 @@ def poisson_batches(
     grows with the number of heads, not of coins.
 
     Args:
-        seed: Of the model.
+        seed: Seed of the model.
         epoch: Counted from 0.
         examples: Number of records.
         rate: Chance of heads, in (0, 1].
         steps: Batches in the epoch.
-        shuffle: Whether the order within a batch should not follow the record numbers (it does not
+        shuffle: True if the order within a batch should not follow the record numbers (it does not
             matter where each example is clipped by itself).
 
     >>> batches = poisson_batches(0, 0, 1000, rate=0.1, steps=50)

@@ -22,7 +22,7 @@ def save_checkpoint(path: str | os.PathLike[str], run: Mapping[str, Any], state:
     """Write ``state`` so that ``path`` holds either the old checkpoint or all of the new one.
 
     Args:
-        path: Where to.
+        path: File to write.
         run: Plain values that say which run this is; loading asks for the same.
         state: Tensors and plain values.
 

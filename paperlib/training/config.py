@@ -1,4 +1,4 @@
-"""What one trained model is: a frozen, hashable, JSON-able description."""
+"""Settings of one training: frozen, hashable, and written to JSON and back."""
 
 import math
 from collections.abc import Mapping
@@ -20,17 +20,17 @@ class TrainingConfig:
     before momentum. Otherwise an epoch goes through shuffled batches, the last one possibly smaller.
 
     Attributes:
-        widths: Of the MLP, inputs first; empty where a module is given instead.
+        widths: Widths of the MLP, inputs first; empty where a module is given instead.
         epochs: Passes over the data, 0 or more; an epoch is ceil(n / batch_size) steps.
         batch_size: Records in a batch (expected number under DP-SGD), 1 or more.
         optimizer: "sgd" or "adam" (betas 0.9 and 0.999).
-        learning_rate: Above 0.
-        momentum: Of SGD, in [0, 1); Adam takes 0.
-        seed: Of the initial parameters, the batches and the noise, 0 or more.
-        clip_norm: Largest Euclidean norm of what is clipped, above 0; None trains without DP.
+        learning_rate: Learning rate, above 0.
+        momentum: Momentum of SGD, in [0, 1); 0 with Adam.
+        seed: Seed of the initial parameters, the batches and the noise, 0 or more.
+        clip_norm: Largest Euclidean norm of a clipped gradient, above 0; None trains without DP.
         noise_multiplier: Noise in units of ``clip_norm``, 0 or more; needs ``clip_norm`` unless 0.
-        microbatches: What is clipped under DP-SGD. None, or ``batch_size`` and more: each example's
-            gradient. Fewer: the batch is dealt into this many groups and each group's *average*
+        microbatches: Groups of DP-SGD. None, or ``batch_size`` and more, clips each example's
+            gradient. With fewer, the batch is dealt into this many groups and each group's *average*
             gradient is clipped; 1 clips the average of the batch. One record then moves a clipped
             average by up to twice ``clip_norm``, so the accountant's epsilon is **not** a guarantee
             for a record (see ``record_level``).
@@ -75,7 +75,7 @@ class TrainingConfig:
 
     @property
     def is_private(self) -> bool:
-        """Whether gradients are clipped (DP-SGD; with noise 0 it promises nothing)."""
+        """Whether gradients are clipped (DP-SGD; with noise 0 nothing is guaranteed)."""
         return self.clip_norm is not None
 
     @property

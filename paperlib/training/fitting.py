@@ -32,8 +32,8 @@ class Fitted:
     """A trained classifier.
 
     Attributes:
-        module: In evaluation mode, on the device it was trained on.
-        config: How it was trained.
+        module: Network in evaluation mode, on the device it was trained on.
+        config: Settings of the training.
         losses: Mean training loss (cross-entropy) of each epoch, seen while training.
     """
 
@@ -75,13 +75,13 @@ def fit(
             ``config.seed``.
         x: Records, shape (n, ...), finite.
         y: Class numbers, shape (n,); 0 or 1 for one output.
-        config: Without ``clip_norm``; DP-SGD is in ``fit_dp`` and ``fit_ensemble``.
-        device: With None, CUDA where there is one, else the CPU.
+        config: Settings without ``clip_norm``; DP-SGD is in ``fit_dp`` and ``fit_ensemble``.
+        device: Device to use; None takes CUDA where there is one, else the CPU.
         precision: "float32", or "bfloat16" to run under autocast.
         checkpoint: File to write after every ``checkpoint_every`` epochs and after the last.
         checkpoint_every: Epochs, 1 or more.
-        resume: Whether to go on from ``checkpoint`` if it is there.
-        progress: Whether to show a bar.
+        resume: True to continue from ``checkpoint`` if it exists.
+        progress: True to show a progress bar.
 
     Raises:
         ValueError: Data that do not fit the model, or a config with DP-SGD.

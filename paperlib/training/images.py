@@ -27,20 +27,20 @@ SCHEDULES = ("constant", "cosine")
 
 @dataclass(frozen=True, kw_only=True)
 class ImageTraining:
-    """How a classifier of images is trained.
+    """Settings of the training of an image classifier.
 
     Attributes:
         epochs: Passes over the data, 1 or more.
         batch_size: Images in a batch, 1 or more.
         optimizer: "adam" or "sgd" (momentum 0.9, Nesterov).
-        learning_rate: Above 0.
+        learning_rate: Learning rate, above 0.
         weight_decay: 0 or more.
-        schedule: Of the learning rate: "constant", or "cosine" down to 0 over all epochs.
+        schedule: Learning rate over the epochs: "constant", or "cosine" down to 0.
         augment: Random flips and shifts by up to an eighth of the side, as usual on CIFAR.
         precision: "float32", or "bfloat16" to run under autocast.
         channels_last: Memory layout that convolutions on a GPU like.
         compile: Compile the forward pass (worth it for long runs on a GPU).
-        seed: Of the batches and the augmentation.
+        seed: Seed of the batches and the augmentation, 0 or more.
     """
 
     epochs: int
@@ -71,7 +71,7 @@ class FittedImages:
     """A trained classifier.
 
     Attributes:
-        module: In evaluation mode, on the device it was trained on.
+        module: Network in evaluation mode, on the device it was trained on.
         snapshots: Epoch to a copy of the module as it was after that epoch; the last one is `module` itself.
         losses: Mean training loss of each epoch, seen while training.
     """
@@ -99,10 +99,10 @@ def fit_images(
         module: Takes images as numbers from -1 to 1 and returns logits (B, outputs).
         images: uint8, shape (n, channels, side, side).
         labels: Class numbers, shape (n,), or 0 and 1 per attribute, shape (n, attributes).
-        config: How.
+        config: Settings of the training.
         snapshots: Epochs after which a copy is kept, each 1 to ``config.epochs``.
-        device: With None, CUDA where there is one, else the CPU.
-        progress: Whether to show a bar.
+        device: Device to use; None takes CUDA where there is one, else the CPU.
+        progress: True to show a progress bar.
 
     Raises:
         ValueError: Labels that do not fit, or a snapshot out of range.

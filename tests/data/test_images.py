@@ -74,7 +74,7 @@ def test_labels_must_fit_the_images():
 
 def cifar_files(monkeypatch, count=20):
     """Six small files in the official form, and the arrays in them."""
-    monkeypatch.setattr(cifar10, "PICTURES_PER_FILE", count)
+    monkeypatch.setattr(cifar10, "IMAGES_PER_FILE", count)
     labels = np.arange(6 * count) % 10
     pixels = RNG.integers(0, 256, (6 * count, 3, 32, 32)).astype(np.uint8)
     train = pixels[: 5 * count]

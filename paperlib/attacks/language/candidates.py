@@ -21,18 +21,18 @@ def score_candidates(
     """Scores of candidate sets of one size.
 
     Args:
-        model: As for `score_texts`.
-        tokenizer: As for `score_texts`.
-        candidates: For each identifier the identifier itself, then its generated alternatives: n lists of
+        model: Causal language model, as for `score_texts`.
+        tokenizer: Tokenizer of the model, as for `score_texts`.
+        candidates: Each identifier itself, then its generated alternatives: n lists of
             1 + c texts.
-        contexts: What stands before each identifier in its document, shape (n,); None scores them alone.
-        options: Of `score_texts`.
+        contexts: Text before each identifier in its document, shape (n,); None scores them alone.
+        options: Further arguments of `score_texts`.
 
     Returns:
         Scores, shape (n, 1 + c, attacks), higher means member, and the names of the attacks.
 
     Raises:
-        ValueError: Sets of different sizes or of one text, and whatever `score_texts` refuses.
+        ValueError: Sets of different sizes or of one text, and the cases of `score_texts`.
     """
     sets = [check_texts(f"candidates[{i}]", some) for i, some in enumerate(candidates)]
     sizes = {len(some) for some in sets}

@@ -1,4 +1,4 @@
-"""The attacks as formulas on what a model says of each token; higher means member."""
+"""The attacks as formulas on a model's prediction of each token; higher means member."""
 
 import zlib
 from collections.abc import Callable, Mapping, Sequence

@@ -34,10 +34,10 @@ def causal_neighbours(
 
     Args:
         model: A causal language model.
-        tokenizer: Its tokenizer.
+        tokenizer: Tokenizer of the model.
         texts: Non-empty texts, shape (n,).
         count: Neighbours of each text.
-        contexts: What stands before each text; it is seen and stays as it is.
+        contexts: Text before each text; the model reads it, and it is not changed.
         batch_size: Texts per batch.
         max_length: Tokens per window; None takes the model's context.
 
@@ -83,12 +83,12 @@ def masked_neighbours(
 
     Args:
         model: A masked language model, of any tokenizer: its neighbours are texts.
-        tokenizer: Its tokenizer, one that keeps letter case and blanks, such as RoBERTa's.
-        texts: As for `causal_neighbours`.
-        count: As there.
-        contexts: As there.
+        tokenizer: Tokenizer of the model, one that keeps letter case and blanks, such as RoBERTa's.
+        texts: Texts as for `causal_neighbours`.
+        count: Number of neighbours of each text, as there.
+        contexts: Text before each text, as there.
         batch_size: Masked texts per batch.
-        max_length: As there.
+        max_length: Limit in tokens, as there.
 
     Returns:
         As `causal_neighbours`.
@@ -136,13 +136,13 @@ def random_neighbours(
     """Replace tokens at random places by others drawn as often as they occur in a corpus; no model is asked.
 
     Args:
-        tokenizer: Of the audited model.
+        tokenizer: Tokenizer of the audited model.
         texts: Non-empty texts, shape (n,).
         corpus: Texts whose tokens are counted, such as generated identifiers.
         count: Neighbours of each text.
         replaced: Tokens replaced in each neighbour, or all where there are fewer.
-        contexts: What stands before each text; it stays as it is.
-        seed: Of places and tokens.
+        contexts: Text before each text; it is not changed.
+        seed: Seed of the places and tokens.
 
     Returns:
         As `causal_neighbours`, in no order.

@@ -65,17 +65,17 @@ def score_texts(
 
     Args:
         model: A causal language model of the transformers library, in any number format and on any device.
-        tokenizer: Its tokenizer; a padding token is not needed.
+        tokenizer: Tokenizer of the model; a padding token is not needed.
         texts: Non-empty texts, such as identifiers, shape (n,).
         attacks: Names from the list above; None takes all that the other arguments allow.
-        contexts: What stands before each text in its document, shape (n,); never scored. None: texts alone.
+        contexts: Text before each text in its document, shape (n,), never scored; None for texts alone.
         k: Share of tokens for ``min_k`` and ``min_k_pp``, in (0, 1].
         batch_size: Texts per batch.
         max_length: Tokens per window; None takes the model's context.
         reference: Another causal language model.
-        reference_tokenizer: Its tokenizer; None takes ``tokenizer``.
+        reference_tokenizer: Tokenizer of that model; None takes ``tokenizer``.
         prefix: Text of non-members to put before everything, at most half the context.
-        neighbours: For each text its neighbours, at least one; they get its context. `causal_neighbours`,
+        neighbours: Neighbours of each text, at least one; they get its context. `causal_neighbours`,
             `masked_neighbours` and `random_neighbours` give some.
         share_context: Compute a context that several texts have in common once.
 

@@ -1,4 +1,4 @@
-"""One forward pass per text: what the model says of each token."""
+"""One forward pass per text: statistics of the model's prediction of each token."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ _SMALLEST_VARIANCE = 1e-12  # of log-probabilities: 0 where the model is certain
 
 @dataclass(frozen=True, eq=False)
 class TokenStatistics:
-    """What the model says of the scored tokens of one text, in their order.
+    """Statistics of the model's predictions of the scored tokens of one text, in their order.
 
     Attributes:
         log_prob: Log-probability of each token, nats, shape (t,).
@@ -76,13 +76,13 @@ def token_statistics(
 
     Args:
         model: A causal language model whose output has ``logits``.
-        windows: Of all texts.
+        windows: Windows of all texts.
         texts: Number of texts.
         batch_size: Windows per batch, 1 or more.
-        share: Whether to compute common beginnings once.
-        standardize: Whether ``standardized`` is needed; else it is 0.
-        margins: Whether ``margin`` is needed; else it is 0.
-        names: Of the model and of the texts, for messages.
+        share: True to compute common beginnings once.
+        standardize: True if ``standardized`` is needed; else it is 0.
+        margins: True if ``margin`` is needed; else it is 0.
+        names: Names of the model and of the texts, for messages.
 
     Returns:
         One entry per text.
@@ -116,13 +116,13 @@ def token_rows(
 
     Args:
         model: A causal language model.
-        windows: Of all texts.
+        windows: Windows of all texts.
         texts: Number of texts.
-        rows: From logits, shape (n, vocabulary), and the tokens that followed, shape (n,), the numbers,
-            shape (n, k). They must be finite.
+        rows: Function from logits, shape (n, vocabulary), and the tokens that followed, shape (n,), to
+            finite numbers, shape (n, k).
         batch_size: Windows per batch, 1 or more.
-        share: Whether to compute common beginnings once.
-        names: Of the model and of the texts, for messages.
+        share: True to compute common beginnings once.
+        names: Names of the model and of the texts, for messages.
 
     Returns:
         For each text an array of shape (scored tokens, k).

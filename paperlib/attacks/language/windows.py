@@ -63,7 +63,7 @@ def encode(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None)
     letters of the context and the first of the text is scored.
 
     Args:
-        tokenizer: Of the transformers library. What it adds before a text (such as a start token) is kept.
+        tokenizer: Tokenizer of the transformers library; tokens it adds before a text are kept.
         texts: Non-empty.
         contexts: One per text, possibly empty; None scores the texts alone.
 
@@ -174,7 +174,7 @@ def windows(
     limit gets windows that overlap by half, so that each token has at least half a window before it.
 
     Args:
-        encoded: From `encode`.
+        encoded: Result of `encode`.
         limit: At least 2, and at least twice the prefix.
         prefix: Tokens put before every window.
         special: Start tokens that are left out after a prefix.

@@ -16,11 +16,11 @@ class BoostedTrees:
     """Histogram gradient boosting, stopped early on the validation part.
 
     Attributes:
-        learning_rate: Above 0.
-        rounds: Most boosting rounds.
-        leaves: Most leaves of a tree.
-        smallest_leaf: Examples a leaf must hold.
-        penalty: On the size of leaf values.
+        learning_rate: Learning rate, above 0.
+        rounds: Largest number of boosting rounds.
+        leaves: Largest number of leaves of a tree.
+        smallest_leaf: Smallest number of examples in a leaf.
+        penalty: L2 penalty on leaf values, 0 or more.
         columns: Share of the columns that a split may choose from; below 1 the seed matters.
 
     Source:
@@ -36,7 +36,7 @@ class BoostedTrees:
 
     @property
     def name(self) -> str:
-        """What it is called in tables."""
+        """Name in tables."""
         return f"boosted trees ({self.leaves} leaves, rate {self.learning_rate:g})"
 
     def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> "list[FittedTrees]":

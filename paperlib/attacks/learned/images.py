@@ -31,17 +31,17 @@ class ImageStack:
     loss, so that baseline and attack share it where they see the same images.
 
     Attributes:
-        architecture: Of the image module: the paper's "resnet101", another network by name, or "trees",
+        architecture: Name of the image module: the paper's "resnet101", another network, or "trees",
             boosted trees on the pixels, which see more in images of a few dozen pixels and few examples.
-        width: Of "mlp", "cnn" and "cnn4".
-        epochs: Most passes of the image module.
+        width: Width of "mlp", "cnn" and "cnn4", 1 or more.
+        epochs: Largest number of passes of the image module, 1 or more.
         evaluations: Number of evaluations of its validation AUC, evenly spaced, 1 or more.
         batch_size: Images in a batch.
-        learning_rate: Of the image module.
-        weight_decay: Of both modules.
+        learning_rate: Learning rate of the image module, above 0.
+        weight_decay: Weight decay of both modules, 0 or more.
         hidden: Units in each of the two hidden layers of the loss module.
-        loss_steps: Most training steps of the loss module, on all examples at once.
-        precision: Of the image module: "float32" or "bfloat16".
+        loss_steps: Training steps of the loss module, on all examples at once.
+        precision: Arithmetic of the image module, "float32" or "bfloat16".
 
     Source:
         PANORAMIA, appendix C.1, MIA and Baseline training.
@@ -65,7 +65,7 @@ class ImageStack:
 
     @property
     def name(self) -> str:
-        """What it is called in tables."""
+        """Name in tables."""
         return f"image stack ({self.architecture})"
 
     def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> "list[FittedStack]":

@@ -1,4 +1,4 @@
-"""What an attack may see of each example, and what an attack is."""
+"""Learned attacks: their inputs, labelled inputs, and the interface of every attack."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from paperlib.core import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class AttackInputs:
-    """What an attack may see of n examples.
+    """All that an attack may see of n examples.
 
     Args:
         examples: The examples themselves: features, pixels or tokens, shape (n, ...).
@@ -65,7 +65,7 @@ class Labelled:
     """Examples whose membership the attack may know: the part it is trained on, or the validation part.
 
     Args:
-        inputs: What the attack sees of n examples.
+        inputs: Attack inputs of n examples.
         membership: True for a member, shape (n,).
 
     Raises:
@@ -105,8 +105,8 @@ class Attack(Protocol):
         """Train once from each seed.
 
         Args:
-            train: What is trained on.
-            validation: What may decide when training stops; nothing else is seen.
+            train: Examples to train on.
+            validation: Examples that may decide when training stops; nothing else is seen.
             seeds: Seeds of the trainings, at least one.
 
         Returns:

@@ -21,7 +21,7 @@ def loss_sequences(inputs: AttackInputs, tokens: int) -> FloatArray:
     """Losses by model and token, shape (n, models, tokens).
 
     Args:
-        inputs: Its losses hold, for each model, the mean loss of a chunk and then the loss of each token.
+        inputs: Attack inputs; their losses are, per model, the mean loss of a chunk and each token's loss.
         tokens: Length of a chunk.
 
     Raises:
@@ -66,7 +66,7 @@ def _quartiles(series: FloatArray) -> list[FloatArray]:
 
 @dataclass(frozen=True, kw_only=True)
 class LossSummaries:
-    """Logistic regression on summaries of the losses; the tokens themselves are not looked at.
+    """Logistic regression on summaries of the losses; the tokens themselves are not read.
 
     Attributes:
         tokens: Length of a chunk.
@@ -78,7 +78,7 @@ class LossSummaries:
 
     @property
     def name(self) -> str:
-        """What it is called in tables."""
+        """Name in tables."""
         return f"logistic regression on loss summaries (C {self.strength:g})"
 
     def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> "list[FittedSummaries]":

@@ -29,13 +29,13 @@ class TextClassifier:
         tokens: Length of a chunk.
         pretrained: Name or folder of a language model that reads the tokens, such as "gpt2"; empty takes a
             small convolution over embeddings that are learned.
-        buckets: Of the small network: tokens are folded into this many.
-        width: Of the small networks.
-        epochs: Most passes of each phase.
+        buckets: Number of buckets that tokens of the small network are folded into.
+        width: Width of the small networks.
+        epochs: Largest number of passes of each phase.
         patience: Passes without a lower validation loss before a phase ends.
         batch_size: Chunks per step.
-        learning_rate: Of AdamW.
-        weight_decay: Of AdamW.
+        learning_rate: Learning rate of AdamW, above 0.
+        weight_decay: Weight decay of AdamW, 0 or more.
         dropout: Share of the feed-forward layer's values left out in training, in [0, 1).
 
     Source:
@@ -56,7 +56,7 @@ class TextClassifier:
 
     @property
     def name(self) -> str:
-        """What it is called in tables."""
+        """Name in tables."""
         return f"text classifier ({self.pretrained or 'small'}) with loss sequence"
 
     def fit(

@@ -31,7 +31,7 @@ class Together(nn.Module):
 
         Args:
             name: Name of the layer.
-            x: Its inputs, shape (K or 1, n, inputs).
+            x: Inputs of the layer, shape (K or 1, n, inputs).
         """
         weights = self.weights[name]
         return torch.baddbmm(self.weights[f"{name} bias"], x.expand(len(weights), -1, -1), weights)
@@ -53,7 +53,7 @@ class BestWeights:
 
     Args:
         networks: Networks in training.
-        values: Their evaluations before training, higher is better, shape (K,).
+        values: Evaluations before training, higher is better, shape (K,).
     """
 
     def __init__(self, networks: Together, values: Tensor) -> None:

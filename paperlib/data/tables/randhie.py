@@ -34,7 +34,7 @@ def load_randhie(*, test_share: float = 0.5, seed: int = 0, group: Group = "patt
 
     Args:
         test_share: Share of the rows (or patterns) that are not trained on, in (0, 1).
-        seed: Of the split, at least 0.
+        seed: Seed of the split, 0 or more.
         group: "pattern" puts all rows with equal features on the same side, so that no one is on both;
             membership is then decided for whole groups of rows, which no audit of single rows allows.
             "row" splits row by row: audits of rows are sound, but most test rows have twins

@@ -18,8 +18,8 @@ class CorpusFile:
     """A file of a corpus, and the subset that its documents are of unless they say so themselves.
 
     Attributes:
-        path: Where it lies.
-        subset: By default the first folder below the root, or the corpus for files at the root.
+        path: Path of the file.
+        subset: Subset, by default the first folder below the root, or the corpus for files at the root.
     """
 
     path: Path
@@ -39,10 +39,10 @@ class CorpusSource:
     """A corpus that is one known file of the data folder.
 
     Attributes:
-        file: Its name.
-        sha256: Its checksum.
-        source: Who made the texts.
-        licence: Under which terms.
+        file: Name of its file.
+        sha256: Checksum of the file.
+        source: Authors of the texts.
+        licence: Licence of the data.
     """
 
     file: str
@@ -180,9 +180,9 @@ def read_documents(
     """Every document of a corpus as text, one after the other.
 
     Args:
-        root: As for `corpus_files`.
-        reading: Which fields hold what.
-        log: Counts what was skipped and why.
+        root: File or folder, as for `corpus_files`.
+        reading: Names of the fields of text and subset.
+        log: Counts of what was skipped, with reasons.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "web.jsonl"

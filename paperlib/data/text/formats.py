@@ -28,9 +28,9 @@ def read_pieces(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iter
 
     Args:
         path: The file; its name says format and compression.
-        subset: For documents that do not say theirs.
-        reading: Which fields hold what.
-        log: Where skipped things are counted.
+        subset: Subset of documents that name none.
+        reading: Names of the fields of text and subset.
+        log: Log in which skipped parts are counted.
     """
     kind, packed = format_of(path)
     where, unfinished = printable(path.name), False

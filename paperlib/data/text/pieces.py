@@ -30,12 +30,12 @@ class Piece(NamedTuple):
     """Some documents of one subset, or a part of one.
 
     Attributes:
-        subset: Of all of them.
+        subset: Subset of all documents of the piece.
         data: UTF-8.
-        documents: How many documents end here.
-        characters: How many characters of text.
-        more: Whether the last document goes on in the next piece.
-        separator: What stands between documents, or empty where the data are of one document.
+        documents: Number of documents that end here.
+        characters: Number of characters of text.
+        more: True if the last document goes on in the next piece.
+        separator: Bytes between documents, empty where the data are of one document.
     """
 
     subset: str

@@ -1,4 +1,4 @@
-"""Natural identifiers: find them, draw others from the same source, and drop what only looks like one."""
+"""Natural identifiers: find them, draw others from the same source, and drop look-alikes."""
 
 from paperlib.generators.identifiers.find import as_identifier as as_identifier
 from paperlib.generators.identifiers.find import find_identifiers as find_identifiers

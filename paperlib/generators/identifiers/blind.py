@@ -31,9 +31,9 @@ def out_of_fold(
     Args:
         baseline: One of `BASELINES`.
         texts: N ASCII texts.
-        found: Which were found, the others were generated; shape (N,).
+        found: True for values found in a text, False for generated ones, shape (N,).
         fold: The fold of each, shape (N,).
-        learned: Which may be learned from, shape (N,).
+        learned: True for values to learn from, shape (N,).
 
     Returns:
         Shape (N,), higher means more like a found one; comparable within a fold.

@@ -1,4 +1,4 @@
-"""Dropping look-alikes after the fact, as in the paper's Appendix A, and what is left to tell."""
+"""Dropping look-alikes as in the paper's Appendix A, and a test of the kept identifiers."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ class BlindScores:
 
     Attributes:
         identifiers: The found ones, n of them.
-        generated: Their generated values, n lists of m.
+        generated: Generated values of each, n lists of m.
         scores: Per baseline, out-of-fold scores of shape (n, 1 + m), the found one first; higher means
             more like a found one.
     """
@@ -55,7 +55,7 @@ class BlindScores:
         that of independent ones.
 
         Args:
-            confidence: In (0, 1).
+            confidence: Confidence level, in (0, 1).
 
         Returns:
             One row per baseline: baseline, identifiers, auc, low, high, near_chance (1/2 in the interval).
@@ -82,7 +82,7 @@ class BlindScores:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FilteredIdentifiers:
-    """What is left of found identifiers, and why the rest went.
+    """Kept identifiers, and the reasons why the others were dropped.
 
     Attributes:
         kept: The identifiers that stay, in their order.
@@ -126,10 +126,10 @@ def blind_scores(
         fitted on the other folds.
 
     Args:
-        identifiers: Of one kind or several, all different, at least 20.
+        identifiers: Identifiers of one kind or several, all different, at least 20.
         count: Generated values for each.
         folds: Parts of the cross-validation.
-        seed: Of the generated values and of the folds.
+        seed: Seed of the generated values and of the folds.
         baselines: Some of `BASELINES`.
 
     Raises:
@@ -176,21 +176,21 @@ def filter_identifiers(
     Each kind has baselines of its own.
 
     Guarantee:
-        An identifier that is what it seems is dropped by one baseline with probability at most
+        A genuine identifier is dropped by one baseline with probability at most
         ``2 * extreme``.
 
     A model that was not trained on the kept ones still ranks them at random in the middle: dropping
     extremes of a blind score can only make extreme ranks rarer where the model agrees with that score.
 
     Args:
-        identifiers: What was found.
+        identifiers: Identifiers found in a text.
         extreme: Share at each end whose members are dropped, in [0, 0.5).
         count: Generated values for each.
         folds: Parts of the cross-validation.
-        seed: Of everything random.
+        seed: Seed of all random draws.
 
     Returns:
-        The kept ones, the reasons, and the blind AUCs before and after; look at ``after`` first.
+        The kept ones, the reasons, and the blind AUCs before and after; see ``after`` first.
 
     Raises:
         ValueError: A number out of range, or no kind with enough identifiers.

@@ -18,13 +18,13 @@ def generate_identifiers(identifier: Identifier | str, count: int, seed: int) ->
 
     Guarantee:
         If the found value was drawn at random as its kind says, it and the generated ones are
-        exchangeable: each is equally likely to be the true one. Whatever is kept (letter case, prefix,
+        exchangeable: each is equally likely to be the true one. All that is kept (letter case, prefix,
         version bits, length, sign, the leading bits of an RSA modulus) is the same in all of them, and
         each passes the kind's check with the same form, checksums included.
 
     Args:
         identifier: The found one, or its text.
-        count: How many, at least 0.
+        count: Number of values, 0 or more.
         seed: At least 0. The value is part of the seed: two identifiers never share their draws.
 
     Returns:

@@ -1,4 +1,4 @@
-"""What a kind of identifier is, and what was found of it."""
+"""Kinds of identifiers, and identifiers of a kind."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ class Form(NamedTuple):
     """How a value of a kind is written, such as "lower" or "checksum"; or why it is a look-alike.
 
     Attributes:
-        name: What generated values keep; for a look-alike, what is wrong with it.
+        name: Form that generated values keep; for a look-alike, the reason.
         valid: False for a look-alike: no known generator makes such values.
     """
 
@@ -25,9 +25,9 @@ class Identifier:
 
     Attributes:
         kind: Name of its kind, such as "sha256".
-        value: Its text, with what belongs to it: the ``0x`` of an address, the ``commit`` of a short hash.
-        start: Where it starts in the text, in characters.
-        end: Where it ends: ``text[start:end] == value``.
+        value: Text of the identifier with its prefix, such as the ``0x`` of an address.
+        start: Start in the text, in characters.
+        end: End in the text: ``text[start:end] == value``.
     """
 
     kind: str
@@ -41,7 +41,7 @@ class Kind:
     """One kind of identifier: how to find it, how to tell a look-alike, and how to draw another one.
 
     Attributes:
-        name: What `Identifier.kind` says.
+        name: Name of the kind, as in `Identifier.kind`.
         pattern: ASCII regular expression that Python's re and google-re2 read alike: no groups that
             capture, no looking around. Starts and ends at letters, digits or ``=``; may not match over a
             line end, nor more than 4,000 characters that pass ``check``.
@@ -52,7 +52,7 @@ class Kind:
         example: A valid value.
         not_beside: Characters that may not stand right before or after, besides letters, digits and the
             underscore.
-        fold_case: Whether values that differ in letter case alone are the same.
+        fold_case: True if values that differ in letter case alone are the same.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Kind:
     fold_case: bool = False
 
     def key(self, value: str) -> str:
-        """What two equal values have in common."""
+        """A key that equal values share."""
         return value.lower() if self.fold_case else value
 
 

@@ -24,8 +24,8 @@ class Candidate(NamedTuple):
         start: Offset of its first byte.
         end: Offset after its last byte.
         kind: The kind.
-        value: Its text.
-        form: Its form; ``form.valid`` tells an identifier from a look-alike.
+        value: Text of the candidate.
+        form: Form of the candidate; ``form.valid`` tells an identifier from a look-alike.
     """
 
     start: int
@@ -45,7 +45,7 @@ class Scanner:
     """Finds candidates of some kinds; both engines find the same.
 
     Args:
-        kinds: What to look for.
+        kinds: Kinds to look for.
         engine: "re2" or "re", which finds where a candidate may start.
 
     Raises:
@@ -135,23 +135,23 @@ class StreamScanner:
     """Scans a text that comes in pieces, whose edges may fall within an identifier.
 
     Guarantee:
-        The candidates are those of the whole text, each once, whatever the pieces.
+        The candidates are those of the whole text, each once, for any division into pieces.
 
     Args:
-        scanner: What to look for.
+        scanner: Scanner of the kinds to look for.
     """
 
     def __init__(self, scanner: Scanner) -> None:
         self._scanner = scanner
         self._held = b""
-        self._seen = 0  # leading bytes of what is held that were scanned, and are only looked back at
+        self._seen = 0  # leading bytes of those held that were scanned, and are kept as context
 
     def feed(self, piece: bytes, *, more: bool) -> list[Candidate]:
         """Candidates that are certain now; their offsets mean nothing.
 
         Args:
             piece: The next bytes.
-            more: Whether further pieces of the same text follow.
+            more: True if further pieces of the same text follow.
         """
         data = self._held + piece if self._held else piece
         found = [one for one in self._scanner.candidates(data) if one.start >= self._seen]

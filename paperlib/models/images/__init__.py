@@ -1,4 +1,4 @@
-"""Classifiers of images by name, and what they say of each image."""
+"""Image classifiers by name, and their outputs."""
 
 from paperlib.models.images.build import ARCHITECTURES as ARCHITECTURES
 from paperlib.models.images.build import ImageArchitecture as ImageArchitecture

@@ -23,13 +23,13 @@ class ImageArchitecture:
 
     Attributes:
         name: A key of ``ARCHITECTURES``.
-        channels: Of the images, 1 or 3.
-        side: Of the images, in pixels.
+        channels: Channels of the images, 1 or 3.
+        side: Side of the images, in pixels.
         outputs: Classes, or attributes where each image has several labels.
-        width: Of "mlp" (hidden units), "cnn" and "cnn4" (channels of the first layer); others ignore it.
+        width: Hidden units of "mlp", channels of the first layer of "cnn" and "cnn4"; others ignore it.
         group_norm: Group norm for batch norm, so that DP-SGD can train it.
         pretrained: Start from ImageNet weights (ViT and the torchvision ResNets), which are downloaded.
-        seed: Of the initial parameters.
+        seed: Seed of the initial parameters.
 
     Raises:
         ValueError: An unknown name, or a value out of range.

@@ -1,4 +1,4 @@
-"""What a classifier says of images: logits, losses, and features of the layer before the last."""
+"""Outputs of an image classifier: logits, losses, and features of the layer before the last."""
 
 from typing import Any
 

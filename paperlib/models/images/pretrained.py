@@ -14,9 +14,9 @@ class PretrainedClassifier(nn.Module):
 
     Args:
         model: Takes normalised images (B, 3, side, side) and returns logits.
-        side: Of the images it was trained on.
-        mean: Of its channels, on pixels from 0 to 1.
-        std: Of its channels.
+        side: Side of the images it was trained on, in pixels.
+        mean: Mean of each channel, on pixels from 0 to 1.
+        std: Standard deviation of each channel.
     """
 
     def __init__(self, model: nn.Module, side: int, mean: Tensor, std: Tensor) -> None:
@@ -37,10 +37,10 @@ def pretrained_classifier(
     """A model of timm with weights from elsewhere (ImageNet, by most names) and a new last layer.
 
     Args:
-        name: As in ``timm.create_model``, such as "resnet101.tv_in1k".
+        name: Name for ``timm.create_model``, such as "resnet101.tv_in1k".
         outputs: Classes.
         weights: Tensors by name, as timm publishes them; None downloads them.
-        seed: Of the new layer.
+        seed: Seed of the new layer.
 
     Raises:
         ValueError: A name that timm does not know, or weights of another model.

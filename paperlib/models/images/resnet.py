@@ -55,8 +55,8 @@ def resnet(
 
     Args:
         name: "resnet18", "resnet50" or "resnet101".
-        channels: Of the images.
-        side: Of the images.
+        channels: Channels of the images.
+        side: Side of the images, in pixels.
         outputs: Classes.
         group_norm: Group norm for batch norm.
         pretrained: Start from torchvision's ImageNet weights, which are downloaded; stem and last layer are

@@ -30,7 +30,7 @@ class WideResNet(nn.Module):
     Args:
         depth: Convolutional layers, 6 n + 4.
         width: Widening factor.
-        channels: Of the images.
+        channels: Channels of the images.
         outputs: Classes.
         group_norm: Group norm for batch norm.
 

@@ -22,7 +22,7 @@ _CHECK_TOLERANCE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class _Use:
-    """One call of a layer: what went in, and what came out."""
+    """One call of a layer: its inputs and outputs."""
 
     layer: Any
     given: Tensor
@@ -111,7 +111,7 @@ def add_clipped_gradients(
     Args:
         model: One that `check_layers` lets pass.
         document_losses: Runs the model, and returns one loss per document, shape (documents,).
-        documents: How many the model sees in this call.
+        documents: Number of documents that the model sees in this call.
         clip_norm: Largest norm of a document's gradient.
         check: Compare the sum of unclipped gradients with autograd's; finds a weight that is used outside of
             its layer.

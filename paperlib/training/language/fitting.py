@@ -26,8 +26,8 @@ class FittedLanguageModel:
     """A trained language model.
 
     Attributes:
-        model: In evaluation mode, on the device it was trained on.
-        config: How it was trained.
+        model: Model in evaluation mode, on the device it was trained on.
+        config: Settings of the training.
         losses: Mean loss per document of each epoch, nats per token, seen while training.
     """
 
@@ -63,7 +63,7 @@ def fit_language_model(
         documents: Token numbers of each document, at least 2; documents of one length train fastest.
         config: Settings of the training; ``widths`` and ``microbatches`` are left at their defaults.
         warmup: Share of the steps over which the learning rate rises, without DP.
-        progress: Whether to show a bar.
+        progress: True to show a progress bar.
 
     Raises:
         ValueError: No document, one of fewer than 2 tokens, averages of groups to be clipped, or with DP a

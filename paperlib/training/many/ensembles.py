@@ -45,10 +45,10 @@ def fit_ensemble(
         device: Device to train on; None takes CUDA where there is one, else the CPU.
         precision: "float32", or "bfloat16" to round the inputs of matrix products (parameters stay
             float32; not with DP-SGD, whose clipping would be off by the rounding).
-        chunk: Number of models in a stack, 1 or more; None takes what was measured best.
+        chunk: Number of models in a stack, 1 or more; None takes the fastest by measurement.
         threads: Number of stacks trained at the same time on the CPU, 1 or more. Set it to the number
             of cores only if each stack's own arithmetic is held to one (``OMP_NUM_THREADS=1``).
-        progress: Whether to show a bar.
+        progress: True to show a progress bar.
 
     Returns:
         The models in the order of ``configs``.

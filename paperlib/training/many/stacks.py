@@ -49,7 +49,7 @@ class MLPStack:
         Args:
             x: One batch for each model, shape (count, B, inputs).
             y: Labels, shape (count, B).
-            present: For DP-SGD, the places that hold a record, shape (count, B).
+            present: True at places that hold a record, shape (count, B); None without DP-SGD.
         """
         gradients = self._gradients[: self._count]
         if present is None or self._clipping is None:

@@ -1,4 +1,4 @@
-"""What DP-SGD promises: epsilon for a noise multiplier, and the noise for an epsilon."""
+"""The DP guarantee of DP-SGD: epsilon for a noise multiplier, and the noise for an epsilon."""
 
 import logging
 import math
@@ -36,7 +36,7 @@ def epsilon_of(
         noise_multiplier: Noise in units of the clipping norm; 0 gives infinity.
         sampling_rate: Chance of a record to be in a batch, in (0, 1].
         steps: Number of steps, 0 or more.
-        delta: In (0, 1).
+        delta: Delta of the DP guarantee, in (0, 1).
         accountant: "rdp" (Rényi, the paper's) or "pld" (privacy loss distributions: tighter, slower).
 
     Returns:
@@ -85,10 +85,10 @@ def noise_for(
         ``epsilon_of`` the returned noise is at most ``target_epsilon``.
 
     Args:
-        target_epsilon: In nats, above 0.
+        target_epsilon: Epsilon to reach, in nats, above 0.
         sampling_rate: Chance of a record to be in a batch, in (0, 1].
         steps: Number of steps, 1 or more.
-        delta: In (0, 1).
+        delta: Delta of the DP guarantee, in (0, 1).
         accountant: "rdp" or "pld".
 
     Returns:
@@ -129,7 +129,7 @@ def noise_for(
 
 
 def _bracket(log_ratio: Callable[[float], float], start: float, width: float) -> tuple[float, float]:
-    """Log noise that is too little and, ``width`` higher, enough; the lowest we look at, twice, if enough."""
+    """Log noise that is too little and, ``width`` higher, enough; the lowest noise, twice, if enough."""
     noise = start
     if log_ratio(noise) > 0:
         while noise <= math.log(_MOST_NOISE) and log_ratio(noise + width) > 0:
@@ -151,13 +151,13 @@ def _check_process(sampling_rate: float, steps: int, delta: float) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Privacy:
-    """What an accountant says of one training run.
+    """The accountant's DP guarantee of one training run.
 
     Attributes:
-        epsilon: In nats; infinite without noise.
-        delta: In (0, 1).
+        epsilon: Epsilon in nats; infinite without noise.
+        delta: Delta of the DP guarantee, in (0, 1).
         accountant: "rdp" or "pld".
-        record_level: Whether epsilon is a guarantee for adding or removing one record.
+        record_level: True if epsilon is a guarantee for adding or removing one record.
         claim: The sentence that the number supports.
     """
 
@@ -185,10 +185,10 @@ def paper_delta(examples: int) -> float:
 def privacy_of(
     config: TrainingConfig, examples: int, *, delta: float | None = None, accountant: str = "rdp"
 ) -> Privacy:
-    """What the accountant says of ``config`` on ``examples`` records, and whether it is a guarantee.
+    """The accountant's epsilon for ``config`` on ``examples`` records, and whether it is a guarantee.
 
     Args:
-        config: How the model is trained; without ``clip_norm`` epsilon is infinite.
+        config: Settings of the training; without ``clip_norm`` epsilon is infinite.
         examples: Number of training records.
         delta: None takes ``paper_delta``.
         accountant: "rdp" or "pld".

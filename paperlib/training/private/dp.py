@@ -44,12 +44,12 @@ def fit_dp(
         module_or_widths: A module, trained in place, or the widths of an MLP.
         x: Records, shape (n, ...), finite.
         y: Class numbers, shape (n,).
-        config: With ``clip_norm``, and clipping each example (``microbatches`` None).
-        device: With None, CUDA where there is one, else the CPU.
+        config: Settings with ``clip_norm`` that clip each example (``microbatches`` None).
+        device: Device to use; None takes CUDA where there is one, else the CPU.
         checkpoint: File to write while training, as in ``fit``.
         checkpoint_every: Epochs, 1 or more.
-        resume: Whether to go on from ``checkpoint`` if it is there.
-        progress: Whether to show a bar.
+        resume: True to continue from ``checkpoint`` if it exists.
+        progress: True to show a progress bar.
 
     Raises:
         ValueError: Data that do not fit, a config without ``clip_norm`` or with microbatches, or a

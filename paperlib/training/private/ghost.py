@@ -60,7 +60,7 @@ def square_norms(inputs: Sequence[Tensor], deltas: Sequence[Tensor], groups: int
     """Squared norms of the gradients of single examples, or of the sums over groups.
 
     Args:
-        inputs: Of each layer, (K, B, inputs).
+        inputs: Inputs of each layer, shape (K, B, inputs).
         deltas: Derivatives by each layer's output, (K, B, outputs).
         groups: G equal groups of neighbours in the batch; None for single examples.
 

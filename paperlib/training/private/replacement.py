@@ -1,4 +1,4 @@
-"""What DP-SGD promises for replacing one record, rather than adding or removing one."""
+"""The DP guarantee of DP-SGD for replacing one record, rather than adding or removing one."""
 
 import math
 
@@ -28,7 +28,7 @@ def replacement_epsilon(noise_multiplier: float, sampling_rate: float, steps: in
         noise_multiplier: Noise in units of the clipping norm; 0 gives infinity.
         sampling_rate: Chance of a record to be in a batch, in (0, 1].
         steps: Number of steps, 0 or more.
-        delta: In (0, 1).
+        delta: Delta of the DP guarantee, in (0, 1).
 
     Returns:
         Epsilon in nats.
