@@ -1,0 +1,43 @@
+"""What is added to a room is tested, explained and listed where CONTRIBUTING.md says."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from paperlib import bounds
+from paperlib.io import imported_names, source_files
+from paperlib.running import find_project
+
+PROJECT = find_project(Path(__file__).parent)
+ROOT = PROJECT.root
+BOUNDS = sorted(name for name in dir(bounds) if name.startswith("audit_"))
+
+
+def reached(folder: Path) -> set[Path]:
+    """Files of the package that the imports of a folder's tests lead to."""
+    names = {name for path in folder.rglob("*.py") for name in imported_names(path.read_text())}
+    return set(source_files(sorted(name for name in names if name.startswith("paperlib."))))
+
+
+@pytest.mark.parametrize("room", ["attacks", "bounds", "data", "generators"])
+def test_every_module_is_reached_by_the_tests_of_its_room_or_of_a_paper(room):
+    modules = {path for path in (ROOT / "paperlib" / room).rglob("*.py") if path.name != "__init__.py"}
+    untested = modules - reached(ROOT / "tests" / room) - reached(ROOT / "tests" / "papers")
+    assert sorted(str(path.relative_to(ROOT)) for path in untested) == []
+
+
+def test_every_bound_has_a_test_of_its_validity():
+    tested = reached(ROOT / "tests" / "validity")
+    untested = [name for name in BOUNDS if Path(inspect.getfile(getattr(bounds, name))) not in tested]
+    assert untested == []
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_every_bound_has_a_row_in_the_table_of_what_numbers_mean(name):
+    assert f"| `{name}" in (ROOT / "book" / "what_a_number_means.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("stem", PROJECT.stems())
+def test_every_notebook_has_its_place_in_the_book(stem):
+    assert f"file: notebooks/{stem}\n" in (ROOT / "book" / "_toc.yml").read_text(encoding="utf-8")
