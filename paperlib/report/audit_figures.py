@@ -1,4 +1,4 @@
-"""The three images of an audit: histograms of the scores, ROC curve, bound over guesses."""
+"""The three figures of an audit: histograms of the scores, ROC curve, bound over guesses."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ _POINTS = 600
 
 
 def score_histogram(scores: MembershipScores, *, bins: int = 60) -> tuple[Figure, pd.DataFrame]:
-    """Where members and non-members score.
+    """Histograms of the scores of members and of non-members.
 
     Returns:
         The figure, and its data: low, high (edges of a bin, the scores' unit), member, nonmember
@@ -32,7 +32,7 @@ def score_histogram(scores: MembershipScores, *, bins: int = 60) -> tuple[Figure
 
 
 def roc_figure(scores: MembershipScores) -> tuple[Figure, pd.DataFrame]:
-    """True- against false-positive rate on log axes, where the leak of few records shows.
+    """True- against false-positive rate on log axes, which show the leakage of few records.
 
     Returns:
         The figure, and its data: false_positive_rate, true_positive_rate (at most 600 points).
@@ -61,7 +61,7 @@ def _spread(rates: np.ndarray) -> np.ndarray:
 
 
 def bound_figure(curve: pd.DataFrame, epsilon: float) -> Figure:
-    """The bound over the number of guesses, already corrected for trying them all.
+    """The bound over the number of guesses, already corrected for trying all numbers.
 
     Args:
         curve: Columns guesses and bound.

@@ -33,8 +33,8 @@ def audit_report(
     follows the reader's dark mode.
 
     Args:
-        scores: What was audited.
-        audits: The audits, the main one first.
+        scores: The audited scores.
+        audits: One or more audits, the main one first.
         title: Heading of the page.
         facts: Provenance: heading to text, such as the file's checksum and the command.
 
@@ -54,10 +54,10 @@ def audit_report(
         f"{'higher' if scores.higher_means_member else 'lower'} values point to members.</p>",
         _main(audits[0]),
         "<h2>All audits</h2>",
-        "<p>Each number holds at its own confidence. The one above was chosen before looking; taking the "
-        "largest of several afterwards is not covered by any of their claims.</p>",
+        "<p>Each number holds at its own confidence. The main one was chosen before the scores were seen; no "
+        "claim covers the largest of several numbers, chosen afterwards.</p>",
         *[_audit(audit) for audit in audits],
-        "<h2>Images</h2>",
+        "<h2>Figures</h2>",
         *figures,
         "<h2>Where these numbers come from</h2>",
         _facts(facts),
@@ -130,7 +130,7 @@ def _bound(audit: ScoreAudit, curve: pd.DataFrame) -> str:
     epsilon = float(curve["bound"].max()) if epsilon is None else epsilon
     return _figure(
         bound_figure(curve, epsilon),
-        f"{audit.title}: the bound over the number of guesses, with the price of trying them all paid.",
+        f"{audit.title}: the bound over the number of guesses, corrected for trying all of them.",
         describe_bound(curve, epsilon),
     )
 

@@ -11,12 +11,12 @@ T = TypeVar("T")
 
 
 def progress(iterable: Iterable[T], *, total: int | None = None, label: str = "") -> Iterator[T]:
-    """Yield from ``iterable`` while showing how far it is; silent when ``PAPERLIB_PROGRESS=0``.
+    """Yield from ``iterable`` and show the progress on standard error; silent when ``PAPERLIB_PROGRESS=0``.
 
     Args:
-        iterable: What to go through.
-        total: Number of items, where ``len`` cannot tell.
-        label: What is going on, in a word or two.
+        iterable: Items to yield.
+        total: Number of items, for iterables without a length.
+        label: Name of the work, in a word or two.
 
     >>> import os
     >>> os.environ["PAPERLIB_PROGRESS"] = "0"

@@ -21,8 +21,8 @@ def precision_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
     """Precision of the positive guesses over recall, one panel per target (Figure 3 of the paper).
 
     Args:
-        curves: As `TargetAudits.curves`: target, seed, test, recall, guesses, precision. Several seeds give
-            one line each.
+        curves: Columns target, seed, test, recall, guesses and precision, as in `TargetAudits.curves`.
+            Each seed gives one line.
 
     Returns:
         The figure, and its description in words.
@@ -38,7 +38,7 @@ def bounds_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
     """Lower bounds on c and on c + epsilon over recall, with the ceiling of a perfect attack (Figure 4).
 
     Args:
-        curves: As `TargetAudits.curves`: target, seed, test, recall, guesses, bound, ceiling.
+        curves: Columns target, seed, test, recall, guesses, bound and ceiling, as in `TargetAudits.curves`.
 
     Returns:
         The figure, and its description in words.
@@ -99,7 +99,7 @@ def _line(axes: Axes, rows: pd.DataFrame, x: str, y: str, test: str) -> None:
 
 
 def _spread(count: int) -> list[int]:
-    """Rows to draw: all, or some whose ranks are even on a log axis, since low recall is where it happens."""
+    """Rows to draw: all, or some that are evenly spread on a log axis, since the curve changes most at low recall."""
     if count <= _POINTS:
         return list(range(count))
     return [int(at) - 1 for at in np.unique(np.geomspace(1, count, _POINTS).astype(int))]

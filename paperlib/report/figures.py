@@ -23,10 +23,10 @@ def show_figure(
     Args:
         fig: A Matplotlib figure.
         name: Slug, unique within the notebook: lower-case words joined by hyphens.
-        caption: What the figure shows, in MyST Markdown.
-        alt: What is seen, in words, for readers who cannot see it.
-        data: The drawn numbers, kept as CSV and linked under the figure.
-        invert: Turn light to dark in dark mode; pass False for heat maps and photographs.
+        caption: Caption in MyST Markdown.
+        alt: Description in words, for readers who cannot see the figure.
+        data: Numbers that the figure draws, kept as CSV and linked under it.
+        invert: True to turn light to dark in dark mode; False for heat maps and photographs.
 
     Raises:
         ValueError: A bad or taken name, an empty caption or alt text.

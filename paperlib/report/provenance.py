@@ -28,10 +28,10 @@ def provenance(
 
     Args:
         root: A folder of the checkout, for its commit.
-        profile: The profile run in.
-        parameters: Every parameter with the value used.
-        seconds: Wall time of the run.
-        data: Data file names with their SHA-256.
+        profile: Name of the profile of the run.
+        parameters: Values of all parameters, by name.
+        seconds: Wall time of the run in seconds.
+        data: SHA-256 of each data file, by its name.
     """
     return {
         "date": utc_now(),

@@ -28,9 +28,9 @@ class Record:
     """What a run found about one table or figure of a paper.
 
     Attributes:
-        target: Its id in the list of targets.
-        holds: Whether the run shows what the list says it must.
-        scale: "paper", or "reduced: " and what is smaller.
+        target: Id of the table or figure in the list of targets.
+        holds: True if the run shows what the list says it must show.
+        scale: "paper", or "reduced: " followed by what is smaller.
         paper: The paper's headline number, in words.
         ours: Our number, in words.
         note: The reason for a difference; may be empty.
@@ -68,11 +68,11 @@ def record(*, target: str, holds: bool, scale: str, paper: str, ours: str, note:
 
     Args:
         target: An id of the list of targets, such as ``"output-sets-figure-01"``.
-        holds: Computed from what the list says the reproduction must show.
+        holds: Verdict, computed from what the list says the reproduction must show.
         scale: ``"paper"``, or ``"reduced: <what>"`` for smaller data, models or trials.
-        paper: The paper's headline number.
-        ours: Ours.
-        note: Why they differ, if they do.
+        paper: Headline number of the paper.
+        ours: Number of this run.
+        note: Reason for a difference; may be empty.
 
     Raises:
         ValueError: An unknown target, a ``holds`` that is not true or false, an unknown scale, empty words.
@@ -97,8 +97,8 @@ def used_data(name: str, content: bytes | np.ndarray) -> str:
     """Note in the result file which data a run used, by checksum.
 
     Args:
-        name: What the data set is called.
-        content: Its bytes, or the array it was read into.
+        name: Name of the data set.
+        content: Bytes of the data, or the array they were read into.
 
     Returns:
         The SHA-256 as 64 hexadecimal digits.

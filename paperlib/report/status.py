@@ -66,7 +66,7 @@ def status_markdown(table: pd.DataFrame, *, profile: str, pages: Collection[str]
     """The status as MyST: counts, one table per paper, and the CSV.
 
     Args:
-        table: What `status_table` returns.
+        table: Table from `status_table`.
         profile: The profile of the runs.
         pages: Notebooks that have a page in the book; only these are linked.
     """

@@ -22,11 +22,11 @@ def show_table(
     every digit; the page shows ``digits`` significant ones.
 
     Args:
-        frame: The rows to show; the index is left out.
+        frame: Rows to show, without the index.
         name: Slug, unique within the notebook: lower-case words joined by hyphens.
-        caption: What the table shows, in MyST Markdown.
-        lower_bounds: Columns that hold lower bounds: shown rounded down, never up.
-        digits: Significant digits shown.
+        caption: Caption in MyST Markdown.
+        lower_bounds: Names of columns that hold lower bounds; they are shown rounded down, never up.
+        digits: Number of significant digits shown, 1 or more.
 
     Raises:
         ValueError: A bad or taken name, an empty caption, an empty frame, an unknown column.

@@ -27,14 +27,14 @@ class _Running:
 def run_all(project: Project, *, profile: str, jobs: int = 2, say: Say = print) -> list[str]:
     """Run every notebook whose source, parameters, code, versions or data changed; renew the status.
 
-    Each run is a process of its own, so a failing one does not stop the others, and what is
-    finished counts when the whole is stopped and started again.
+    Each run is a process of its own, so a failing run does not stop the others, and finished runs are not
+    repeated when all is stopped and started again.
 
     Args:
         project: The checkout.
-        profile: The profile to run.
-        jobs: Runs at one time.
-        say: Where progress goes, line by line.
+        profile: Name of the profile to run.
+        jobs: Number of notebooks run at one time, 1 or more.
+        say: Function that receives each line of progress.
 
     Returns:
         Names of the notebooks that failed.
