@@ -99,7 +99,7 @@ def _line(axes: Axes, rows: pd.DataFrame, x: str, y: str, test: str) -> None:
 
 
 def _spread(count: int) -> list[int]:
-    """Rows to draw: all, or some that are evenly spread on a log axis, since the curve changes most at low recall."""
+    """Rows to draw: all, or some, evenly spread on a log axis, since the curve changes most at low recall."""
     if count <= _POINTS:
         return list(range(count))
     return [int(at) - 1 for at in np.unique(np.geomspace(1, count, _POINTS).astype(int))]
