@@ -8,23 +8,25 @@ count positive guesses only, since closeness bounds the generator from below onl
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paperlib.bounds.one_run.fair_coins import IMPLAUSIBLE, fair_coin_p_value
-from paperlib.bounds.one_run.recall_search import RecallTest, run_recall_test
+from paperlib.bounds.one_run.fair_coins import IMPLAUSIBLE, draw_game, fair_coin_p_value, uniform_coins
+from paperlib.bounds.one_run.search import RecallTest, run_recall_test
 from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.core import (
     AuditResult,
+    Design,
     FloatArray,
     IntArray,
-    check_choice,
+    RecallSearch,
     check_confidence,
     check_counts,
     check_delta,
     check_nonnegative,
+    check_option,
     check_vector,
     round_down,
     table,
@@ -96,14 +98,14 @@ class PanoramiaResult(AuditResult):
         columns: dict[str, list[Any]] = {}
         for test in self._tests:
             at = test.shown()
-            guesses, true_positives = test.guesses[at], test.true_positives[at]
+            guesses, true_positives = test.best.path.guesses[at], test.best.path.correct[at]
             rows = {
                 "test": np.full(at.size, test.name, dtype=object),
                 "recall": true_positives / self.members,
                 "guesses": guesses,
                 "true_positives": true_positives,
                 "precision": true_positives / guesses,
-                "bound": test.bounds(at),
+                "bound": test.best.bounds(at),
             }
             for name, values in rows.items():
                 columns.setdefault(name, []).append(values)
@@ -146,8 +148,8 @@ def audit_panoramia(
     gamma: float = 0.0,
     delta: float = 0.0,
     known_c: float | None = None,
-    search: Literal["union", "anytime"] = "union",
-    design: Literal["randomized", "game"] = "randomized",
+    search: RecallSearch = "union",
+    design: Design = "randomized",
     seed: int = 0,
 ) -> PanoramiaResult:
     """Measure leakage with generated non-members.
@@ -190,8 +192,8 @@ def audit_panoramia(
     >>> round(result.c_lb, 3), round(result.c_plus_epsilon_lb, 3), round(result.ceiling, 3)
     (0.0, 1.712, 1.712)
     """
-    check_choice("search", search, ("union", "anytime"))
-    check_choice("design", design, ("randomized", "game"))
+    check_option("search", search, RecallSearch)
+    check_option("design", design, Design)
     confidence, delta = check_confidence(confidence), check_delta(delta)
     gamma = check_delta(gamma, "gamma")
     known_c = None if known_c is None else check_nonnegative("known_c", known_c)
@@ -202,8 +204,8 @@ def audit_panoramia(
     _check_fair_coins(flags)
     level, m = (1 - confidence) / 2, flags.size
     tests = (
-        run_recall_test("baseline", baseline, flags, level, 2 * m * gamma, search),
-        run_recall_test("mia", mia, flags, level, 2 * m * (gamma + delta - gamma * delta), search),
+        run_recall_test("baseline", baseline, flags, level, m * gamma, search),
+        run_recall_test("mia", mia, flags, level, m * (gamma + delta - gamma * delta), search),
     )
     return _result(tests, flags, confidence, gamma, delta, known_c, search, design, seed)
 
@@ -237,14 +239,10 @@ def _check_fair_coins(flags: NDArray[np.bool_]) -> None:
 
 
 def _draw_game(flags: NDArray[np.bool_], seed: int) -> IntArray:
-    """Indices shown in the privacy game: pair members with others at random, a coin shows one of each."""
-    rng = np.random.default_rng(seed)
-    member, other = rng.permutation(np.flatnonzero(flags)), rng.permutation(np.flatnonzero(~flags))
-    pairs = min(member.size, other.size)
-    kept = np.where(rng.random(pairs) < 0.5, member[:pairs], other[:pairs])
-    if flags[kept].all() or not flags[kept].any():
-        raise ValueError(f"membership: {pairs} pairs are too few to draw a game; got one class only")
-    return np.sort(kept)
+    """Indices shown in the privacy game, rising."""
+    members, others = np.flatnonzero(flags), np.flatnonzero(~flags)
+    shown = draw_game("membership", members.size, others.size, seed=seed, toss=uniform_coins)
+    return np.sort(np.concatenate([members[shown[0]], others[shown[1]]]))
 
 
 def _result(

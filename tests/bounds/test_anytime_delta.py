@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from paperlib.bounds import audit_one_run, one_run_epsilon
-from paperlib.bounds.one_run.anytime import anytime_from_counts
-from paperlib.bounds.one_run.anytime_delta import (
+from paperlib.bounds.one_run.anytime import (
     anytime_curve_with_failures,
+    anytime_from_counts,
     anytime_with_failures,
-    one_run_failures,
+    mean_failures,
 )
 from paperlib.core import MembershipScores
 
@@ -17,7 +17,7 @@ K, R = np.cumsum(HITS), np.arange(1, HITS.size + 1)
 
 
 def bound(delta, error=0.05, total=2_000):
-    return anytime_with_failures(K, R, error=error, mean_failures=one_run_failures(total, delta)).epsilon
+    return anytime_with_failures(K, R, error=error, m_delta=total * delta).epsilon
 
 
 def test_no_delta_is_the_plain_search():
@@ -33,15 +33,14 @@ def test_delta_and_confidence_only_cost():
 
 @pytest.mark.parametrize("delta", [1e-6, 1e-4, 1e-2])
 def test_curve_has_the_bound_as_its_maximum(delta):
-    free = one_run_failures(2_000, delta)
-    found = anytime_with_failures(K, R, error=0.05, mean_failures=free).epsilon
-    curve = anytime_curve_with_failures(K, R, error=0.05, mean_failures=free, ceiling=found)
-    assert curve.max() == pytest.approx(found, abs=1e-8)
+    best = bound(delta)
+    curve = anytime_curve_with_failures(K, R, error=0.05, m_delta=2_000 * delta, ceiling=best)
+    assert curve.max() == pytest.approx(best, abs=1e-8)
     assert (curve >= 0).all()
 
 
 def test_guessing_members_only_halves_the_failures():
-    assert one_run_failures(1_000, 1e-3, sides=1)(1.0) == one_run_failures(1_000, 1e-3)(1.0) / 2
+    assert mean_failures(1.0, 1.0, sides=1) == mean_failures(1.0, 1.0) / 2
 
 
 def test_default_search_beats_the_fixed_failure_budget_and_the_published_bonferroni():

@@ -33,23 +33,23 @@ def brute_union(scores, flags, level):
     return max(bounds)
 
 
-def brute_slack_p_value(right, guesses, log_odds, slack):
+def brute_p_value(right, guesses, log_odds, failures):
     tail = binom.sf(right - np.arange(right + 1) - 1, guesses, expit(log_odds))
-    return min(1.0, tail[0] + slack * ((tail[1:] - tail[0]) / np.arange(1, right + 1)).max())
+    return min(1.0, tail[0] + failures * ((tail[1:] - tail[0]) / np.arange(1, right + 1)).max())
 
 
-def brute_slack_bound(scores, flags, level, slack):
+def brute_bound_with_failures(scores, flags, level, failures):
     """Every distinct threshold by hand, bisecting the printed p-value."""
     best = 0.0
     for threshold in np.unique(scores):
         guessed = scores >= threshold
         right, guesses = int(flags[guessed].sum()), int(guessed.sum())
         low, high = 0.0, 20.0
-        if not right or brute_slack_p_value(right, guesses, low, slack) > level / flags.size:
+        if not right or brute_p_value(right, guesses, low, failures) > level / flags.size:
             continue
         while high - low > 1e-9:
             middle = (low + high) / 2
-            refuted = brute_slack_p_value(right, guesses, middle, slack) <= level / flags.size
+            refuted = brute_p_value(right, guesses, middle, failures) <= level / flags.size
             low, high = (middle, high) if refuted else (low, middle)
         best = max(best, low)
     return best
@@ -92,9 +92,13 @@ def test_relaxation_against_the_printed_p_value(gamma, delta):
     m = 100
     baseline, mia, flags = example(m=m, seed=3, c=2.5, signal=1.5)
     result = audit_panoramia(baseline, mia, flags, gamma=gamma, delta=delta)
-    slack = 2 * m * (gamma + delta - gamma * delta)
-    assert result.c_lb == pytest.approx(brute_slack_bound(baseline, flags, 0.025, 2 * m * gamma), abs=1e-6)
-    assert result.c_plus_epsilon_lb == pytest.approx(brute_slack_bound(mia, flags, 0.025, slack), abs=1e-6)
+    failures = 2 * m * (gamma + delta - gamma * delta)
+    assert result.c_lb == pytest.approx(
+        brute_bound_with_failures(baseline, flags, 0.025, 2 * m * gamma), abs=1e-6
+    )
+    assert result.c_plus_epsilon_lb == pytest.approx(
+        brute_bound_with_failures(mia, flags, 0.025, failures), abs=1e-6
+    )
     assert result.c_plus_epsilon_lb > 0
 
 

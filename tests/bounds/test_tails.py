@@ -9,12 +9,12 @@ from scipy.optimize import linprog
 from scipy.stats import binom
 
 from paperlib.bounds.one_run.tails import (
-    best_of_slack,
+    best_count,
     epsilon_from_counts,
-    invert_slack,
     log_sf,
+    published_p_value,
+    refuted_log_odds,
     sharp_p_value,
-    slack_p_value,
 )
 
 
@@ -49,19 +49,19 @@ def test_the_worst_counts_give_zero():
     assert epsilon_from_counts(5, 10, 0.05) == 0.0
 
 
-def naive_p_value(v, r, epsilon, slack):
+def naive_p_value(v, r, epsilon, m_delta):
     q = 1 / (1 + np.exp(-epsilon))
     base, i = binom.sf(v - 1, r, q), np.arange(1, v + 1)
-    return min(1.0, base + slack * ((binom.sf(v - i - 1, r, q) - base) / i).max()) if v else 1.0
+    return min(1.0, base + 2 * m_delta * ((binom.sf(v - i - 1, r, q) - base) / i).max()) if v else 1.0
 
 
-def test_slack_p_value_equals_the_plain_maximum():
+def test_published_p_value_equals_the_plain_maximum():
     rng = np.random.default_rng(0)
     r = rng.integers(1, 400, 1_500)
     v = np.floor((0.5 + rng.random(r.size) / 2) * (r + 1)).astype(int).clip(0, r)
-    epsilon, slack = rng.uniform(0, 4, r.size), rng.choice([0.0, 1e-4, 0.1, 1.0, 8.0], r.size)
-    naive = np.array([naive_p_value(*case) for case in zip(v, r, epsilon, slack, strict=True)])
-    found = slack_p_value(v, r, epsilon, slack)
+    epsilon, m_delta = rng.uniform(0, 4, r.size), rng.choice([0.0, 5e-5, 0.05, 0.5, 4.0], r.size)
+    naive = np.array([naive_p_value(*case) for case in zip(v, r, epsilon, m_delta, strict=True)])
+    found = published_p_value(v, r, epsilon, m_delta)
     below = naive < 0.5  # above, the sharp value may take over
     assert below.sum() > 300
     np.testing.assert_allclose(found[below], naive[below], atol=1e-12)
@@ -71,9 +71,9 @@ def test_slack_p_value_equals_the_plain_maximum():
 def test_published_p_value_alone_is_too_small_near_one():
     """Two guesses, one right, epsilon 1, delta 0.01: the linear program allows 0.930564, the
     worst mechanism 0.931083."""
-    assert naive_p_value(1, 2, 1.0, 0.04) == pytest.approx(0.930564, abs=1e-6)
+    assert naive_p_value(1, 2, 1.0, 0.02) == pytest.approx(0.930564, abs=1e-6)
     assert sharp_p_value(1, 2, 1.0, 0.02) == pytest.approx(0.931083, abs=1e-6)
-    assert slack_p_value(1, 2, 1.0, 0.04) == pytest.approx(0.931083, abs=1e-6)
+    assert published_p_value(1, 2, 1.0, 0.02) == pytest.approx(0.931083, abs=1e-6)
 
 
 def worst_mechanism(m, v, epsilon, delta):
@@ -111,45 +111,47 @@ def test_sharp_p_value_rises_with_epsilon_and_never_reaches_the_published_one_be
     grid = np.linspace(0, 12, 601)
     for _ in range(300):
         r = int(rng.integers(1, 3_000))
-        v, extra = int(rng.integers(1, r + 1)), rng.choice([1e-6, 1e-3, 0.1, 1.0, 20.0])
-        p = sharp_p_value(v, r, grid, extra)
+        v, m_delta = int(rng.integers(1, r + 1)), rng.choice([1e-6, 1e-3, 0.1, 1.0, 20.0])
+        p = sharp_p_value(v, r, grid, m_delta)
         assert (np.diff(p) >= -1e-12).all()
-        published = np.array([naive_p_value(v, r, e, 2 * extra) for e in grid[::60]])
+        published = np.array([naive_p_value(v, r, e, m_delta) for e in grid[::60]])
         low = published < 0.5
         assert (p[::60][low] <= published[low] + 1e-12).all()
 
 
-def test_slack_p_value_is_monotone_where_it_is_inverted():
+def test_published_p_value_is_monotone_where_it_is_inverted():
     """Along epsilon the p-value never falls back below a level at most one half."""
     rng = np.random.default_rng(1)
     grid = np.linspace(0, 12, 601)
     for _ in range(300):
         r = int(rng.integers(1, 2_000))
         v = int(rng.integers(r // 2, r + 1))
-        p = slack_p_value(v, r, grid, rng.choice([1e-6, 1e-3, 0.1, 1.0, 20.0]))
+        p = published_p_value(v, r, grid, rng.choice([1e-6, 1e-3, 0.1, 1.0, 20.0]) / 2)
         low = p < 0.5
         assert (np.diff(p)[low[:-1] & low[1:]] >= -1e-12).all()
         assert (np.diff(low.astype(int)) <= 0).all()
 
 
 def test_inversion_is_the_refuted_end_of_the_dense_grid():
-    for v, r, slack in [(90, 100, 0.2), (900, 1000, 0.02), (14, 15, 1e-3), (600, 1000, 1.0)]:
-        found = float(invert_slack(v, r, 0.05, slack))
-        assert slack_p_value(v, r, found, slack) <= 0.05
-        assert slack_p_value(v, r, found + 1e-6, slack) > 0.05
+    for v, r, m_delta in [(90, 100, 0.1), (900, 1000, 0.01), (14, 15, 5e-4), (600, 1000, 0.5)]:
+        bound = float(refuted_log_odds(v, r, 0.05, m_delta))
+        assert published_p_value(v, r, bound, m_delta) <= 0.05
+        assert published_p_value(v, r, bound + 1e-6, m_delta) > 0.05
 
 
-def test_best_of_slack_is_the_maximum_of_all_inversions():
+@pytest.mark.parametrize("batch", [8, 16])
+@pytest.mark.parametrize("level", [0.01, 0.7])
+def test_best_count_is_the_maximum_of_all_inversions(batch, level):
     rng = np.random.default_rng(2)
-    for slack in (0.0, 0.02, 0.5):
+    for m_delta in (0.0, 0.01, 0.25):
         r = np.arange(1, 300)
         k = np.cumsum(rng.random(r.size) < 0.85)
-        every = invert_slack(k, r, 0.01, slack)
-        best, at = best_of_slack(k, r, 0.01, slack)
+        every = refuted_log_odds(k, r, level, m_delta)
+        best, at = best_count(k, r, level, m_delta, batch=batch)
         assert best == pytest.approx(every.max(), abs=1e-9)
         assert best == 0 or every[at] == pytest.approx(best, abs=1e-9)
 
 
 def test_certain_guesses_are_no_evidence():
-    assert slack_p_value(80, 80, np.inf, 0.1) == 1.0
+    assert published_p_value(80, 80, np.inf, 0.05) == 1.0
     assert sharp_p_value(79, 80, np.inf, 0.1) == 1.0

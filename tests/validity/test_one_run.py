@@ -8,8 +8,7 @@ from scipy.stats import binom
 
 from paperlib.bounds import audit_one_run, one_run_epsilon
 from paperlib.bounds.many_runs.classical import gaussian_dp_epsilon
-from paperlib.bounds.one_run.anytime import anytime_from_counts, log_mixture
-from paperlib.bounds.one_run.anytime_delta import anytime_with_failures, one_run_failures
+from paperlib.bounds.one_run.anytime import anytime_from_counts, anytime_with_failures, log_mixture
 from paperlib.bounds.one_run.guesses import member_path
 from paperlib.core import MembershipScores
 from tests.validity.coverage import assert_rate_at_most
@@ -68,8 +67,7 @@ def test_anytime_search_at_delta_is_valid_and_one_blind_to_delta_is_caught(epsil
     hits, blind = 0, 0
     for _ in range(trials):
         k, r = np.cumsum(shouting_first(rng, m, epsilon, delta)), np.arange(1, m + 1)
-        free = one_run_failures(m, delta)
-        hits += anytime_with_failures(k, r, error=0.05, mean_failures=free).epsilon > epsilon
+        hits += anytime_with_failures(k, r, error=0.05, m_delta=m * delta).epsilon > epsilon
         blind += anytime_from_counts(k, r, level=0.05).epsilon > epsilon
     assert_rate_at_most(0.05, hits, trials)
     if delta >= 0.01:
@@ -93,8 +91,7 @@ def test_anytime_search_at_delta_survives_correlated_failures(share):
     hits = 0
     for _ in range(trials):
         k, r = np.cumsum(bursts(rng, m, epsilon, delta, share)), np.arange(1, m + 1)
-        free = one_run_failures(m, delta)
-        hits += anytime_with_failures(k, r, error=0.05, mean_failures=free).epsilon > epsilon
+        hits += anytime_with_failures(k, r, error=0.05, m_delta=m * delta).epsilon > epsilon
     assert_rate_at_most(0.05, hits, trials)
 
 

@@ -6,7 +6,7 @@ from scipy.special import expit
 from scipy.stats import binom, norm
 
 from paperlib.bounds import audit_output_set, one_run_epsilon, ratio_scores
-from paperlib.bounds.one_run.recall_search import run_recall_test
+from paperlib.bounds.one_run.search import run_recall_test
 from paperlib.bounds.output_sets.selection import CHOICES, METHODS, selection_of
 from paperlib.core import MembershipScores
 from tests.validity.coverage import assert_rate_at_most

@@ -8,7 +8,7 @@ from scipy.special import expit
 from scipy.stats import multinomial
 
 from paperlib.bounds import audit_panoramia
-from paperlib.bounds.one_run.recall_search import run_recall_test
+from paperlib.bounds.one_run.search import run_recall_test
 from paperlib.bounds.one_run.tails import epsilon_from_counts
 from tests.validity.coverage import assert_rate_at_most
 

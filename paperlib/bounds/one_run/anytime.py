@@ -11,6 +11,17 @@ Beta(1/2, 1/2) cut to [q, 1] the integral is a ratio of incomplete betas.
 At a fixed r, log M_r has the slope ``h (1 - 1/M_r) - (k - r q) / (q (1-q))`` in q, where the hazard h
 of the prior satisfies ``h q (1-q) <= 1/2``; and M_r >= e implies k - r q > 1/2. So M_r falls in epsilon
 wherever it is at least e, and each test can be inverted by bisection. Levels above 1/3 are tested at 1/3.
+
+Under (epsilon, delta)-DP some right guesses come for free, and few do. Given everything else, call a
+guess failed when it is right and its posterior chance of being right exceeds q, just often enough to
+bring that chance down to q. What remains is right with probability at most q, as under pure DP. With
+P_1 and P_0 the laws of the output with and without the example, a failed guess "member" has
+probability at most
+
+    1/2 (1 - q) integral of (P_1 - e^eps P_0)^+  <=  1/2 (1 - q) delta,
+
+and likewise for "non-member": in all at most ``m delta / (1 + e^eps)`` failures on average, half of
+that if only members are guessed. Knowing less than everything else lowers it (Jensen).
 """
 
 import math
@@ -20,11 +31,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincc, betaln
 
+from paperlib.bounds.one_run.tails import last_refuted
 from paperlib.core import FloatArray, IntArray, check_counts, check_nonnegative
 
 _LOG_BETA_PRIOR = math.log(math.pi)  # betaln(1/2, 1/2)
 LARGEST = 60.0  # nats; no audit of fewer than e^60 guesses reaches it
 TOLERANCE = 1e-9
+STEP = 0.25  # nats between two budgets of failures
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,13 +217,14 @@ def anytime_curve(
     threshold = log_threshold(level)
     k = np.maximum(np.asarray(correct, float) - failures, 0.0)
     r = np.asarray(guesses, float)
-    low, high = np.zeros_like(r), np.full_like(r, ceiling)
     some = log_mixture(k, r, 0.0) >= threshold
-    while float((high - low).max(initial=0.0)) > TOLERANCE:
-        middle = (low + high) / 2
-        refuted = log_mixture(k, r, middle) >= threshold
-        low, high = np.where(refuted, middle, low), np.where(refuted, high, middle)
-    return np.where(some, low, 0.0)
+    return np.where(some, _last_refuted(k, r, threshold, 0.0, ceiling), 0.0)
+
+
+def _last_refuted(k: FloatArray, r: FloatArray, threshold: float, start: float, end: float) -> FloatArray:
+    """Largest epsilon between two that each guess count refutes alone, from below."""
+    low, high = np.full_like(r, start), np.full_like(r, end)
+    return last_refuted(lambda e: log_mixture(k, r, e) >= threshold, low, high, TOLERANCE)
 
 
 def failure_budget(mean_failures: float, beta: float) -> tuple[float, int]:
@@ -241,3 +255,101 @@ def log_threshold(level: float) -> float:
     if not 0 < level < 1:
         raise ValueError(f"level: expected a number in (0, 1), got {level!r}")
     return max(math.log(1 / level), math.log(3))
+
+
+def mean_failures(epsilon: float, m_delta: float, *, sides: int = 2) -> float:
+    """Bound on the mean number of failures of an audit; it falls with epsilon.
+
+    In PANORAMIA the log-odds x = c + epsilon stand in for epsilon and the relaxation g for delta:
+    Propositions 3 and 4 fail an example with probability 2 g, guessed or not. What must be given up
+    is less. With densities a and b of "member, as seen" and "generated, as seen" and
+    q = e^x / (1 + e^x), thinning the right guesses to a chance of q takes away
+    a - q (a + b) = (1 - q) (a - e^x b) where that is positive, on average at most (1 - q) g / 2 of an
+    example, since both membership coins have probability 1/2.
+
+    Args:
+        epsilon: Nats, at least 0.
+        m_delta: m times delta, m being all audit examples, abstentions included; at least 0.
+        sides: 2 if members and non-members are guessed, 1 if members only.
+
+    >>> round(mean_failures(0.0, 10_000 * 1e-5), 6)
+    0.05
+    """
+    return sides / 2 * m_delta / (1 + math.exp(epsilon))
+
+
+def anytime_with_failures(
+    correct: IntArray, guesses: IntArray, *, error: float, m_delta: float, sides: int = 2
+) -> AnytimeBound:
+    """The anytime search over given stopping points when some right guesses come for free.
+
+    Epsilon is searched in steps of a quarter. On each, failures are budgeted by Markov's
+    inequality (`failure_budget`) at the step's lower end, where they are most, so the test there
+    has one level and one shift and can be inverted; the first epsilon not refuted ends the search.
+
+    Guarantee:
+        If each guess, given the earlier ones, is right with probability at most
+        ``e^eps / (1 + e^eps)`` but for failures of mean at most `mean_failures`, the result
+        exceeds eps with probability at most ``error``.
+
+    Args:
+        correct: Right guesses among the first ``guesses``, shape (n,), from one fixed order.
+        guesses: Guess counts at which stopping is allowed, increasing, shape (n,).
+        error: Total error, in (0, 1).
+        m_delta: m times delta, m being all audit examples, abstentions included; at least 0.
+        sides: 2 if members and non-members are guessed, 1 if members only.
+
+    Source:
+        This project.
+
+    >>> k = np.arange(1, 101)
+    >>> bound = anytime_with_failures(k, k, error=0.05, m_delta=100 * 1e-4)
+    >>> round(bound.epsilon, 3)
+    3.253
+    """
+    bound = AnytimeBound(0.0, 0, 0, error, 0)
+    for start in _starts(LARGEST):
+        level, failures = failure_budget(mean_failures(start, m_delta, sides=sides), error)
+        search = count_search(correct, guesses, level, failures)
+        if not search.refutes(start):
+            return bound
+        end = start + STEP
+        epsilon = end if search.refutes(end) else search.bisect(start, end)
+        bound = AnytimeBound(epsilon, int(guesses[search.best]), int(correct[search.best]), level, failures)
+        if epsilon < end:
+            return bound
+    return bound
+
+
+def anytime_curve_with_failures(
+    correct: IntArray, guesses: IntArray, *, error: float, m_delta: float, sides: int = 2, ceiling: float
+) -> FloatArray:
+    """The bound each guess count gives alone; all hold together at ``error``.
+
+    Args:
+        correct: Right guesses among the first ``guesses``, shape (n,).
+        guesses: Guess counts, shape (n,).
+        error: Total error, in (0, 1).
+        m_delta: m times delta, as in `anytime_with_failures`.
+        sides: 2 or 1, as in `anytime_with_failures`.
+        ceiling: No entry exceeds this by more than a step, nats.
+
+    Returns:
+        Nats, shape (n,). Its maximum is `anytime_with_failures`.
+    """
+    bound, alive = np.zeros(guesses.size), np.arange(guesses.size)
+    for start in _starts(ceiling + STEP):
+        level, failures = failure_budget(mean_failures(start, m_delta, sides=sides), error)
+        k = np.maximum(np.asarray(correct[alive], float) - failures, 0.0)
+        r, threshold = np.asarray(guesses[alive], float), log_threshold(level)
+        refuted = log_mixture(k, r, start) >= threshold
+        alive, k, r = alive[refuted], k[refuted], r[refuted]
+        end = start + STEP
+        whole = log_mixture(k, r, end) >= threshold
+        bound[alive] = np.where(whole, end, _last_refuted(k, r, threshold, start, end))
+        alive = alive[bound[alive] >= end]
+    return bound
+
+
+def _starts(end: float) -> list[float]:
+    return [i * STEP for i in range(math.ceil(end / STEP))]

@@ -1,30 +1,27 @@
 """Auditing with one training run: from guesses about fair-coin membership to a lower bound on epsilon."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from paperlib.bounds.one_run.fair_coins import play_game, require_fair_coins
-from paperlib.bounds.one_run.tails import invert_slack
-from paperlib.bounds.one_run.threshold_search import (
-    DeltaTerm,
-    Found,
-    Guess,
-    Search,
-    delta_test,
-    search_thresholds,
-)
+from paperlib.bounds.one_run.search import Hypothesis, ThresholdBound, search_thresholds
+from paperlib.bounds.one_run.tails import P_VALUES, refuted_log_odds
 from paperlib.core import (
     AuditResult,
+    DeltaTerm,
+    Design,
     FloatArray,
+    Guess,
     IntArray,
     MembershipScores,
-    check_choice,
+    Search,
     check_confidence,
     check_counts,
     check_delta,
+    check_option,
     round_down,
     table,
 )
@@ -69,12 +66,12 @@ def one_run_p_value(
     >>> round(float(one_run_p_value(90, 100, 1.0)), 8)
     2.736e-05
     """
-    v, r, extra = _checked(correct, guesses, total, delta)
-    p_value, factor = delta_test(delta_term, 1.0)
+    v, r, m_delta = _checked(correct, guesses, total, delta)
+    check_option("delta_term", delta_term, DeltaTerm)
     e = np.asarray(epsilon, float)
     if not np.isfinite(e).all() or (e < 0).any():
         raise ValueError(f"epsilon: expected finite numbers of at least 0, got {epsilon!r}")
-    return p_value(v, r, e, factor * extra)
+    return P_VALUES[delta_term](v, r, e, m_delta)
 
 
 def one_run_epsilon(
@@ -116,9 +113,9 @@ def one_run_epsilon(
     >>> round(float(one_run_epsilon(900, 1000, total=10_000, delta=1e-5)), 6)
     2.015194
     """
-    v, r, extra = _checked(correct, guesses, total, delta)
-    p_value, factor = delta_test(delta_term, 1.0)
-    return invert_slack(v, r, 1 - check_confidence(confidence), factor * extra, p_value)[()]
+    v, r, m_delta = _checked(correct, guesses, total, delta)
+    check_option("delta_term", delta_term, DeltaTerm)
+    return refuted_log_odds(v, r, 1 - check_confidence(confidence), m_delta, P_VALUES[delta_term])[()]
 
 
 def _checked(
@@ -213,7 +210,7 @@ def audit_one_run(
     guess: Guess = "both",
     thresholds: Search | float | None = None,
     delta_term: DeltaTerm = "published",
-    design: Literal["randomized", "game"] = "randomized",
+    design: Design = "randomized",
     seed: int = 0,
 ) -> OneRunResult:
     """Lower-bound epsilon from the scores of one training run, paying for every threshold tried.
@@ -257,25 +254,30 @@ def audit_one_run(
     ε ≥ 3.037 (δ = 0, confidence 0.95; 305 of 310 guesses right, 1000 examples)
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
-    check_choice("guess", guess, ("both", "members", "grid"))
-    check_choice("design", design, ("randomized", "game"))
+    for name, value, options in (
+        ("guess", guess, Guess),
+        ("design", design, Design),
+        ("delta_term", delta_term, DeltaTerm),
+    ):
+        check_option(name, value, options)
     if design == "game":
         scores = play_game(scores, seed=seed)
     require_fair_coins(scores)
-    found = search_thresholds(scores, guess, thresholds, delta, 1 - confidence, seed, delta_term)
-    return _result(scores, found, delta, confidence, guess, design)
+    hypothesis = Hypothesis(delta, 1 - confidence, delta_term)
+    best = search_thresholds(scores, guess, thresholds, hypothesis, seed=seed)
+    return _result(scores, best, delta, confidence, guess, design)
 
 
 def _result(
-    scores: MembershipScores, found: Found, delta: float, confidence: float, guess: str, design: str
+    scores: MembershipScores, best: ThresholdBound, delta: float, confidence: float, guess: str, design: str
 ) -> OneRunResult:
-    path, at = found.path, found.at
+    path, at, shown = best.path, best.at, best.shown()
     false_members = path.as_member[at] - path.true_members[at]
     members, nonmembers = scores.member.size, scores.nonmember.size
     return OneRunResult(
-        claim=lower_bound_claim(found.epsilon, delta, confidence, ADJACENCY[design]),
-        assumptions=_assumptions(found.words, guess, design),
-        epsilon=found.epsilon,
+        claim=lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design]),
+        assumptions=_assumptions(best.words, guess, design),
+        epsilon=best.epsilon,
         delta=delta,
         confidence=confidence,
         correct=int(path.correct[at]),
@@ -283,15 +285,15 @@ def _result(
         total=path.total,
         high=float(path.high[at]),
         low=float(path.low[at]),
-        search=found.words,
-        tests=found.tests,
+        search=best.words,
+        tests=best.tests,
         auc=scores.auc(),
         true_positive_rate=float(path.true_members[at] / members),
         false_positive_rate=float(false_members / nonmembers),
-        curve_guesses=path.guesses[found.shown],
-        curve_correct=path.correct[found.shown],
-        curve_threshold=path.high[found.shown],
-        curve_bound=found.bounds,
+        curve_guesses=path.guesses[shown],
+        curve_correct=path.correct[shown],
+        curve_threshold=path.high[shown],
+        curve_bound=best.bounds(shown),
     )
 
 

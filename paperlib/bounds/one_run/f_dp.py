@@ -12,20 +12,21 @@ from scipy.special import ndtr, ndtri
 from paperlib.bounds.many_runs.classical import gaussian_dp_epsilon
 from paperlib.bounds.one_run.audit import ADJACENCY, lower_bound_claim
 from paperlib.bounds.one_run.fair_coins import play_game, require_fair_coins
-from paperlib.bounds.one_run.threshold_search import dyadic_path, fixed_path, guess_path
+from paperlib.bounds.one_run.guesses import dyadic_path, fixed_path, guess_path
 from paperlib.core import (
     AuditResult,
+    Design,
     FloatArray,
     MembershipScores,
-    check_choice,
+    Sides,
     check_confidence,
     check_counts,
     check_delta,
+    check_option,
     round_down,
 )
 
 Family = Literal["gaussian", "laplace", "approximate"]
-FAMILIES = ("gaussian", "laplace", "approximate")
 _LARGEST = {"gaussian": 12.0, "laplace": 30.0, "approximate": 30.0}
 _SECTIONS = 24
 _TOLERANCE = 1e-7
@@ -171,7 +172,7 @@ def f_dp_parameter(
     array([0.841])
     """
     v, r = np.atleast_1d(check_counts("correct", correct)), np.atleast_1d(check_counts("guesses", guesses))
-    check_choice("family", family, FAMILIES)
+    check_option("family", family, Family)
     level, delta = 1 - check_confidence(confidence), check_delta(delta)
     if (v > r).any() or (r > total).any():
         raise ValueError(
@@ -206,9 +207,9 @@ def audit_f_dp(
     delta: float = 1e-5,
     confidence: float = 0.95,
     family: Family = "gaussian",
-    guess: Literal["both", "members"] = "both",
+    guess: Sides = "both",
     threshold: float | None = None,
-    design: Literal["randomized", "game"] = "randomized",
+    design: Design = "randomized",
     seed: int = 0,
 ) -> FdpResult:
     """Lower-bound the parameter of a trade-off curve from one training run.
@@ -234,13 +235,14 @@ def audit_f_dp(
         Mahloujifar, Melis and Chaudhuri (2024), arXiv:2410.22235.
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
-    check_choice("guess", guess, ("both", "members"))
-    check_choice("family", family, FAMILIES)
+    check_option("guess", guess, Sides)
+    check_option("design", design, Design)
+    check_option("family", family, Family)
     if family == "gaussian" and delta == 0:
         raise ValueError(
             "delta: a Gaussian trade-off curve has no finite epsilon at delta = 0; give delta > 0"
         )
-    if check_choice("design", design, ("randomized", "game")) == "game":
+    if design == "game":
         scores = play_game(scores, seed=seed)
     require_fair_coins(scores)
     if threshold is None:

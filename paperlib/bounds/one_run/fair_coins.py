@@ -1,11 +1,15 @@
 """Was membership decided by fair coins? If not: refuse, or play a privacy game on a subsample."""
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betainc
 
-from paperlib.core import MembershipScores
+from paperlib.core import IntArray, MembershipScores
 
 IMPLAUSIBLE = 1e-6
+Toss = Callable[[np.random.Generator, int], NDArray[np.bool_]]
 
 
 def fair_coin_p_value(members: int, nonmembers: int) -> float:
@@ -43,7 +47,7 @@ def play_game(scores: MembershipScores, *, seed: int = 0) -> MembershipScores:
 
     Args:
         scores: n_member and n_nonmember scores.
-        seed: Seed of the pairing and of the coins.
+        seed: Seed of the pairing and of the coins, 0 or more.
 
     Returns:
         ``min(n_member, n_nonmember)`` scores whose membership is independent fair coins.
@@ -54,11 +58,43 @@ def play_game(scores: MembershipScores, *, seed: int = 0) -> MembershipScores:
     Source:
         The privacy game of PANORAMIA, Definition 2.
     """
+    sizes = scores.member.size, scores.nonmember.size
+    member, nonmember = draw_game("scores", *sizes, seed=seed, toss=whole_number_coins)
+    return MembershipScores(
+        scores.member[member], scores.nonmember[nonmember], higher_means_member=scores.higher_means_member
+    )
+
+
+def draw_game(
+    name: str, members: int, nonmembers: int, *, seed: int, toss: Toss
+) -> tuple[IntArray, IntArray]:
+    """Positions of the members and of the non-members that a privacy game shows.
+
+    Args:
+        name: Name of the data in the error message.
+        members: Number of members.
+        nonmembers: Number of non-members.
+        seed: Seed of the pairing and of the coins, 0 or more.
+        toss: Coins from a generator and a number of pairs; True shows the member.
+
+    Raises:
+        ValueError: All coins fell on one side.
+    """
     rng = np.random.default_rng(seed)
-    pairs = min(scores.member.size, scores.nonmember.size)
-    member = rng.permutation(scores.member)[:pairs]
-    nonmember = rng.permutation(scores.nonmember)[:pairs]
-    shown = rng.integers(0, 2, pairs).astype(bool)
+    pairs = min(members, nonmembers)
+    member, nonmember = rng.permutation(members)[:pairs], rng.permutation(nonmembers)[:pairs]
+    shown = toss(rng, pairs)
     if shown.all() or not shown.any():
-        raise ValueError(f"scores: {pairs} pairs are too few for a privacy game; all coins fell on one side")
-    return MembershipScores(member[shown], nonmember[~shown], higher_means_member=scores.higher_means_member)
+        raise ValueError(f"{name}: {pairs} pairs are too few for a privacy game; all coins fell on one side")
+    return member[shown], nonmember[~shown]
+
+
+# Two ways to toss the same fair coins, kept apart so that seeded results stay what they were.
+def whole_number_coins(rng: np.random.Generator, pairs: int) -> NDArray[np.bool_]:
+    """Coins of a game on scores."""
+    return rng.integers(0, 2, pairs).astype(bool)
+
+
+def uniform_coins(rng: np.random.Generator, pairs: int) -> NDArray[np.bool_]:
+    """Coins of a PANORAMIA game."""
+    return rng.random(pairs) < 0.5

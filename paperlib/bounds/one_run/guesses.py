@@ -1,14 +1,15 @@
-"""Nested sets of guesses, most confident first, as running counts.
+"""Sets of guesses, most confident first, as running counts.
 
 The order is computed from the scores alone. A block of tied scores enters as a whole, so that
 it is one threshold and no order within it matters.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from paperlib.core import FloatArray, IntArray, MembershipScores
+from paperlib.core import FloatArray, Guess, IntArray, MembershipScores
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,18 @@ class GuessPath:
     def correct(self) -> IntArray:
         """Right guesses v among them."""
         return self.true_members + self.true_nonmembers
+
+    def at(self, chosen: IntArray) -> "GuessPath":
+        """The stopping points at positions ``chosen`` alone."""
+        return GuessPath(
+            self.as_member[chosen],
+            self.as_nonmember[chosen],
+            self.true_members[chosen],
+            self.true_nonmembers[chosen],
+            self.high[chosen],
+            self.low[chosen],
+            self.total,
+        )
 
 
 def member_path(scores: MembershipScores) -> GuessPath:
@@ -91,6 +104,52 @@ def dyadic_counts(m: int, *, smallest: int = 8) -> IntArray:
     while counts[-1] // 2 >= smallest:
         counts.append(counts[-1] // 2)
     return np.array(counts, dtype=np.int64)
+
+
+def guess_path(scores: MembershipScores, guess: Guess) -> GuessPath:
+    """The nested guesses of an option: `both_path`, `member_path` or `grid_path`."""
+    return {"both": both_path, "members": member_path, "grid": grid_path}[guess](scores)
+
+
+def dyadic_path(path: GuessPath) -> tuple[GuessPath, int]:
+    """The path at m, m/2, m/4, ... >= 8 guesses, and the number of tests on that grid.
+
+    Where ties forbid a count, the largest allowed count below it stands in.
+    """
+    wanted = dyadic_counts(path.total)
+    at = np.searchsorted(path.guesses, wanted, side="right") - 1
+    return path.at(np.unique(at[at >= 0])), wanted.size
+
+
+def fixed_path(scores: MembershipScores, guess: Guess, threshold: float) -> GuessPath:
+    """The single stopping point of a threshold on the oriented score, fixed in advance.
+
+    Raises:
+        ValueError: The threshold is not finite.
+    """
+    if not math.isfinite(threshold):
+        raise ValueError(f"thresholds: expected a finite number, got {threshold!r}")
+    return threshold_path(scores, threshold, threshold if guess == "both" else -math.inf)
+
+
+def threshold_path(scores: MembershipScores, high: float, low: float) -> GuessPath:
+    """The single stopping point of given thresholds: at or above ``high``, below ``low`` (or at it)."""
+    oriented = scores.oriented()
+    below = np.less if low == high else np.less_equal
+    members, nonmembers = oriented.member, oriented.nonmember
+    return GuessPath(
+        _one((members >= high).sum() + (nonmembers >= high).sum()),
+        _one(below(members, low).sum() + below(nonmembers, low).sum()),
+        _one((members >= high).sum()),
+        _one(below(nonmembers, low).sum()),
+        np.array([high]),
+        np.array([low]),
+        len(scores),
+    )
+
+
+def _one(count: np.intp) -> IntArray:
+    return np.array([count], dtype=np.int64)
 
 
 def _descending(scores: MembershipScores) -> tuple[FloatArray, IntArray]:

@@ -2,22 +2,23 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
 
-from paperlib.bounds.one_run.anytime_delta import anytime_with_failures, one_run_failures
+from paperlib.bounds.one_run.anytime import anytime_with_failures
 from paperlib.bounds.one_run.audit import audit_one_run
 from paperlib.core import (
     AuditResult,
     FloatArray,
     IntArray,
     MembershipScores,
-    check_choice,
+    Sides,
     check_confidence,
     check_counts,
     check_delta,
+    check_option,
     round_down,
     table,
 )
@@ -80,7 +81,7 @@ def plan_audit(
     confidence: float = 0.95,
     *,
     attack: float | MembershipScores | None = None,
-    guess: Literal["both", "members"] = "both",
+    guess: Sides = "both",
     simulations: int = 100,
     seed: int = 0,
 ) -> AuditPlan:
@@ -111,8 +112,8 @@ def plan_audit(
     total = int(check_counts("m", m, minimum=2))
     delta, confidence = check_delta(delta), check_confidence(confidence)
     guesses = np.unique(np.geomspace(1, total, 200).astype(np.int64))
-    sides = 2 if check_choice("guess", guess, ("both", "members")) == "both" else 1
-    perfect = _perfect(guesses, total, delta, 1 - confidence, sides)
+    check_option("guess", guess, Sides)
+    perfect = _perfect(guesses, total * delta, 1 - confidence, sides=2 if guess == "both" else 1)
     shown = _simulated(attack, total, delta, confidence, guess, int(simulations), seed)
     low, high = (float(np.quantile(shown, q)) for q in (0.1, 0.9)) if shown.size else (math.nan, math.nan)
     return AuditPlan(
@@ -140,11 +141,12 @@ def plan_audit(
     )
 
 
-def _perfect(guesses: IntArray, total: int, delta: float, error: float, sides: int) -> FloatArray:
+def _perfect(guesses: IntArray, m_delta: float, error: float, *, sides: int) -> FloatArray:
     """The bound at each guess count when every guess is right."""
-    free = one_run_failures(total, delta, sides=sides)
-    one = [anytime_with_failures(r[None], r[None], error=error, mean_failures=free).epsilon for r in guesses]
-    return np.array(one)
+    counts = (np.array([r]) for r in guesses)
+    return np.array(
+        [anytime_with_failures(r, r, error=error, m_delta=m_delta, sides=sides).epsilon for r in counts]
+    )
 
 
 def _simulated(
@@ -152,7 +154,7 @@ def _simulated(
     total: int,
     delta: float,
     confidence: float,
-    guess: Literal["both", "members"],
+    guess: Sides,
     simulations: int,
     seed: int,
 ) -> FloatArray:

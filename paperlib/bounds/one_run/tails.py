@@ -7,13 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincinv, betaln, expit, xlog1py, xlogy
 
-from paperlib.core import FloatArray, IntArray
+from paperlib.core import DeltaTerm, FloatArray, IntArray
 
 # Bounds are lowered by this much (nats), above the error of the special functions they call.
 NUMERICAL_MARGIN = 1e-11
 _FRACTION_STEPS = 2_000
-_PROBES = 256  # counts inverted per round of a search,
-_PROBES_WITH_SLACK = 16  # fewer where each inversion is a bisection
+_CLOSED_FORM_BATCH = 256  # counts inverted per round of a search at delta = 0
 
 PValue = Callable[[ArrayLike, ArrayLike, ArrayLike, ArrayLike], Any]
 
@@ -89,23 +88,23 @@ def epsilon_from_counts(correct: ArrayLike, guesses: ArrayLike, level: ArrayLike
     return np.where(k > 0, epsilon, 0.0)[()]
 
 
-def slack_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, slack: ArrayLike) -> Any:
-    """P-value of ``correct`` right guesses when some failures of bounded mean come for free.
+def published_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m_delta: ArrayLike) -> Any:
+    """P-value of ``correct`` right guesses under (epsilon, delta)-DP, as published.
 
     With ``W ~ Binomial(guesses, expit(log_odds))`` and ``b = P[W >= correct]``, this is
-    ``min(1, b + slack * max over i = 1..correct of (P[W >= correct - i] - b) / i)``, raised to
+    ``min(1, b + 2 m_delta * max over i = 1..correct of (P[W >= correct - i] - b) / i)``, raised to
     `sharp_p_value` where that is larger.
 
     Guarantee:
-        With ``slack = 2 m delta`` valid in a one-run audit of m examples. The published value
-        alone treats failures as independent of the other guesses, and near 1 it can be too small;
-        the sharp value is proved without that. Below one half the published one is the larger.
+        Valid in a one-run audit of m examples. The published value alone treats failures as
+        independent of the other guesses, and near 1 it can be too small; the sharp value is proved
+        without that. Below one half the published one is the larger.
 
     Args:
         correct: Whole numbers, 0 to ``guesses``; broadcasts.
         guesses: Whole numbers of at least 0; broadcasts.
         log_odds: Epsilon, or c + epsilon, in nats; broadcasts.
-        slack: Mean number of failures (``2 m delta`` in a one-run audit), at least 0.
+        m_delta: m times delta, m being all audit examples, abstentions included; at least 0; broadcasts.
 
     Returns:
         Probabilities, broadcast shape.
@@ -116,28 +115,28 @@ def slack_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, s
     The inner maximum is a running mean of the binomial probabilities just below ``correct``:
     these rise to the mode and then fall, so the mean has one peak and bisection finds it.
 
-    >>> round(float(slack_p_value(90, 100, 1.0, 0.0)), 8)
+    >>> round(float(published_p_value(90, 100, 1.0, 0.0)), 8)
     2.736e-05
     """
-    v, r, e, s = np.broadcast_arrays(*(np.asarray(x, float) for x in (correct, guesses, log_odds, slack)))
+    v, r, e, s = np.broadcast_arrays(*(np.asarray(x, float) for x in (correct, guesses, log_odds, m_delta)))
     q = np.asarray(expit(e), float)
     base = _sf(v, r, q)
     peak = _best_window(v, r, q)
     # Steps beside the peak guard against rounding in the bisection.
     windows = [np.clip(peak + step, 1, np.maximum(v, 1)) for step in (-1, 0, 1)]
     mean = np.max([(_sf(v - i, r, q) - base) / i for i in windows], axis=0)
-    published = np.where(v > 0, np.minimum(1.0, base + s * np.maximum(mean, 0.0)), 1.0)
-    return np.maximum(published, sharp_p_value(v, r, e, s / 2))[()]
+    published = np.where(v > 0, np.minimum(1.0, base + 2 * s * np.maximum(mean, 0.0)), 1.0)
+    return np.maximum(published, sharp_p_value(v, r, e, s))[()]
 
 
-def sharp_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, extra: ArrayLike) -> Any:
+def sharp_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m_delta: ArrayLike) -> Any:
     """Largest chance of ``correct`` right guesses or more under any (epsilon, delta)-DP training.
 
     With b and P_v the tail and the probability of v = ``correct`` under
-    ``Binomial(guesses, expit(log_odds))``, this is ``b + (1 - b) min(1, extra / v * b / P_v)``.
+    ``Binomial(guesses, expit(log_odds))``, this is ``b + (1 - b) min(1, m_delta / v * b / P_v)``.
 
     Guarantee:
-        Valid in a one-run audit with ``extra = m delta`` and a guess count fixed in advance, and
+        Valid in a one-run audit of m examples with a guess count fixed in advance, and
         attained there by randomized response that sometimes shows at least v right answers.
         Rises with the log-odds, since b and b / P_v do.
 
@@ -145,7 +144,7 @@ def sharp_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, e
         correct: Whole numbers v, 0 to ``guesses``; broadcasts.
         guesses: Whole numbers r of at least 0; broadcasts.
         log_odds: Epsilon, nats; broadcasts.
-        extra: ``m delta``, m being all audit examples; at least 0.
+        m_delta: m times delta, m being all audit examples, abstentions included; at least 0; broadcasts.
 
     Returns:
         Probabilities, broadcast shape.
@@ -160,7 +159,7 @@ def sharp_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, e
     >>> round(float(sharp_p_value(900, 1000, 2.0, 10_000 * 1e-4)), 6)
     0.036803
     """
-    v, r, e, s = np.broadcast_arrays(*(np.asarray(x, float) for x in (correct, guesses, log_odds, extra)))
+    v, r, e, s = np.broadcast_arrays(*(np.asarray(x, float) for x in (correct, guesses, log_odds, m_delta)))
     q = np.asarray(expit(e), float)
     base = _sf(v, r, q)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -209,12 +208,33 @@ def _best_window(v: FloatArray, r: FloatArray, q: FloatArray) -> FloatArray:
     return low
 
 
-def invert_slack(
+P_VALUES: dict[DeltaTerm, PValue] = {"published": published_p_value, "sharp": sharp_p_value}
+
+
+def last_refuted(
+    refutes: Callable[[FloatArray], NDArray[np.bool_]], low: FloatArray, high: FloatArray, tolerance: float
+) -> FloatArray:
+    """Bisect between refuted and unrefuted values, elementwise; returns the refuted ends.
+
+    Args:
+        refutes: Decision about values, shape (n,), each of its own test.
+        low: Refuted values, shape (n,).
+        high: Larger values, not refuted, shape (n,).
+        tolerance: Largest distance of the ends after the bisection, above 0.
+    """
+    while float((high - low).max(initial=0.0)) > tolerance:
+        middle = (low + high) / 2
+        refuted = refutes(middle)
+        low, high = np.where(refuted, middle, low), np.where(refuted, high, middle)
+    return low
+
+
+def refuted_log_odds(
     correct: ArrayLike,
     guesses: ArrayLike,
     level: ArrayLike,
-    slack: ArrayLike,
-    p_value: PValue = slack_p_value,
+    m_delta: ArrayLike,
+    p_value: PValue = published_p_value,
 ) -> NDArray[np.float64]:
     """Largest log-odds refuted at ``level``; 0 where none is. Broadcasts.
 
@@ -222,30 +242,31 @@ def invert_slack(
         correct: Whole numbers, 0 to ``guesses``.
         guesses: Whole numbers of at least 0.
         level: Error allowed, in (0, 1).
-        slack: Last argument of ``p_value``.
-        p_value: `slack_p_value` or `sharp_p_value`. Both rise with the log-odds wherever they are
+        m_delta: m times delta, at least 0.
+        p_value: `published_p_value` or `sharp_p_value`. Both rise with the log-odds wherever they are
             below one half (tested), so a bisection that returns its refuted end is valid.
     """
-    k, n, a, s = np.broadcast_arrays(*(np.asarray(x, float) for x in (correct, guesses, level, slack)))
-    upper = np.asarray(epsilon_from_counts(k, n, a), float) + 1e-9  # slack can only lower the bound
+    k, n, a, s = np.broadcast_arrays(*(np.asarray(x, float) for x in (correct, guesses, level, m_delta)))
+    upper = np.asarray(epsilon_from_counts(k, n, a), float) + 1e-9  # delta can only lower the bound
     if not np.any(s > 0):
         return np.maximum(upper - 1e-9, 0.0)
     lower = np.zeros_like(upper)
-    open_ = (upper > 1e-9) & (p_value(k, n, 0.0, s) <= a)
-    k, n, a, s = k[open_], n[open_], a[open_], s[open_]
-    low, high = lower[open_], upper[open_]
-    while high.size and float((high - low).max()) > 1e-10:
-        middle = (low + high) / 2
-        refuted = p_value(k, n, middle, s) <= a
-        low, high = np.where(refuted, middle, low), np.where(refuted, high, middle)
-    lower[open_] = low
+    some = (upper > 1e-9) & (p_value(k, n, 0.0, s) <= a)
+    k, n, a, s = k[some], n[some], a[some], s[some]
+    lower[some] = last_refuted(lambda e: p_value(k, n, e, s) <= a, lower[some], upper[some], 1e-10)
     return lower
 
 
-def best_of_slack(
-    correct: IntArray, guesses: IntArray, level: ArrayLike, slack: float, p_value: PValue = slack_p_value
+def best_count(
+    correct: IntArray,
+    guesses: IntArray,
+    level: float,
+    m_delta: float,
+    p_value: PValue = published_p_value,
+    *,
+    batch: int = 16,
 ) -> tuple[float, int]:
-    """Largest of `invert_slack` over many guess counts, and where it is reached.
+    """Largest of `refuted_log_odds` over many guess counts, and where it is reached.
 
     Inverts a few counts spread over the rest, drops every count that does not refute the best
     bound so far, and repeats on what is left: most are never inverted.
@@ -253,25 +274,36 @@ def best_of_slack(
     Args:
         correct: Right guesses, shape (n,).
         guesses: Guess counts, shape (n,).
-        level: Error allowed at each count (a scalar or shape (n,)).
-        slack: Last argument of ``p_value``.
-        p_value: `slack_p_value` or `sharp_p_value`.
+        level: Error allowed at each count, in (0, 1).
+        m_delta: m times delta, at least 0.
+        p_value: `published_p_value` or `sharp_p_value`.
+        batch: Least number of counts inverted per round where ``m_delta`` is above 0, so that each
+            inversion is a bisection; 256 otherwise.
 
     Returns:
         Nats and a position; (0.0, 0) where nothing is refuted.
     """
     k, r = np.asarray(correct, float), np.asarray(guesses, float)
-    a = np.broadcast_to(np.asarray(level, float), k.shape)
     best, at = 0.0, 0
-    left = np.flatnonzero(k > 0)
+    # Both p-values are at least m_delta / k (1 - level): few right guesses refute nothing.
+    left = np.flatnonzero((k > 0) & (k * level >= m_delta * (1 - level)))
     while left.size:
-        left = left[_sf(k[left], r[left], np.asarray(expit(best))) <= a[left]]
-        if slack > 0:
-            left = left[np.asarray(p_value(k[left], r[left], best, slack)) <= a[left]]
+        left = left[_may_refute(k[left], r[left], level, best)]
+        if m_delta > 0:
+            left = left[np.asarray(p_value(k[left], r[left], best, m_delta)) <= level]
         probe = np.zeros(left.size, dtype=bool)
-        probe[:: max(1, left.size // (_PROBES if slack == 0 else _PROBES_WITH_SLACK))] = True
-        batch, left = left[probe], left[~probe]
-        bounds = invert_slack(k[batch], r[batch], a[batch], slack, p_value)
+        probe[:: max(1, left.size // (batch if m_delta > 0 else _CLOSED_FORM_BATCH))] = True
+        tried, left = left[probe], left[~probe]
+        bounds = refuted_log_odds(k[tried], r[tried], level, m_delta, p_value)
         if bounds.size and bounds.max() > best:
-            best, at = float(bounds.max()), int(batch[np.argmax(bounds)])
+            best, at = float(bounds.max()), int(tried[np.argmax(bounds)])
     return best, at
+
+
+def _may_refute(k: FloatArray, r: FloatArray, level: float, log_odds: float) -> NDArray[np.bool_]:
+    """Whether the plain binomial tail is at most ``level``; delta can only add to it."""
+    q = np.asarray(expit(log_odds))
+    # The binomial median is at least floor(r q), so a tail of at most one half needs this much.
+    kept = (k > r * q - 1) if level <= 0.5 else np.ones(k.shape, dtype=bool)
+    kept[kept] = _sf(k[kept], r[kept], q) <= level
+    return kept

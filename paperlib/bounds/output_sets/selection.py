@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, expit, logit
 
-from paperlib.bounds.one_run.tails import invert_slack
+from paperlib.bounds.one_run.tails import refuted_log_odds
 from paperlib.bounds.output_sets.densities import RatioEstimate, at_least, estimate_ratio, spread_of
 from paperlib.bounds.output_sets.level_sets import Intervals
 from paperlib.core import FloatArray, IntArray, MembershipScores
@@ -144,7 +144,7 @@ class Selection:
         plain = self._plain(k, n, error)
         if self.delta == 0:
             return plain
-        approximate = invert_slack(np.floor(k), np.floor(n), error, 2 * self.total * self.delta)
+        approximate = refuted_log_odds(np.floor(k), np.floor(n), error, self.total * self.delta)
         return np.where(approximate > 0, approximate, np.minimum(plain, 0.0))
 
     def result(self, intervals: Intervals, tau: float = 0.0) -> OutputSet:

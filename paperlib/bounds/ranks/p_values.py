@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv, logit
 
-from paperlib.bounds.one_run.tails import NUMERICAL_MARGIN, log_sf, slack_p_value
+from paperlib.bounds.one_run.tails import NUMERICAL_MARGIN, log_sf, published_p_value
 from paperlib.bounds.ranks.candidates import spread
 from paperlib.bounds.ranks.poisson_binomial import poisson_binomial
 from paperlib.core import (
@@ -219,7 +219,9 @@ def p_value(correct: int, sets: CandidateSets, epsilon: float, delta: float, del
     if delta_term == "sharp":
         return exact
     # Theorem 2 takes the failures as independent of the hits, which can understate p near 1.
-    return max(exact, float(slack_p_value(correct, sets.count, logit(chance), delta * sets.total_size)))
+    # It gives each set n delta failures where sets of two give 2 delta, so m delta is half of their sum.
+    m_delta = delta * sets.total_size / 2
+    return max(exact, float(published_p_value(correct, sets.count, logit(chance), m_delta)))
 
 
 def _mixed_p_value(

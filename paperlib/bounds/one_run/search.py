@@ -1,0 +1,285 @@
+"""Search over thresholds on the scores that are tested: every strategy, and its correction for the search."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperlib.bounds.one_run.anytime import (
+    anytime_curve,
+    anytime_curve_with_failures,
+    anytime_from_counts,
+    anytime_with_failures,
+)
+from paperlib.bounds.one_run.guesses import (
+    GuessPath,
+    dyadic_path,
+    fixed_path,
+    guess_path,
+    member_path,
+    threshold_path,
+)
+from paperlib.bounds.one_run.tails import P_VALUES, PValue, best_count, published_p_value, refuted_log_odds
+from paperlib.core import (
+    DeltaTerm,
+    FloatArray,
+    Guess,
+    IntArray,
+    MembershipScores,
+    RecallSearch,
+    Search,
+    check_option,
+)
+
+CURVE_POINTS = 200
+_RECALL_POINTS = 1_000  # rows of a PANORAMIA curve whose bounds are costly
+
+
+class CountTest(Protocol):
+    """A test of many guess counts at once."""
+
+    def best(self, correct: IntArray, guesses: IntArray) -> tuple[float, int]:
+        """Largest log-odds refuted at any guess count, nats, and the position where it is reached."""
+        ...
+
+    def bounds(self, correct: IntArray, guesses: IntArray, largest: float) -> FloatArray:
+        """Log-odds refuted at each guess count, corrected for the search; none exceeds ``largest``."""
+        ...
+
+
+@dataclass(frozen=True)
+class SingleCounts:
+    """Each guess count is tested alone at ``level``, its share of the error.
+
+    Attributes:
+        level: Error allowed at each count, in (0, 1).
+        m_delta: m times delta, m being all audit examples; at least 0.
+        p_value: P-value of one count.
+        batch: Counts inverted per round, see `best_count`.
+    """
+
+    level: float
+    m_delta: float
+    p_value: PValue = published_p_value
+    batch: int = 16
+
+    def best(self, correct: IntArray, guesses: IntArray) -> tuple[float, int]:
+        return best_count(correct, guesses, self.level, self.m_delta, self.p_value, batch=self.batch)
+
+    def bounds(self, correct: IntArray, guesses: IntArray, largest: float) -> FloatArray:
+        return refuted_log_odds(correct, guesses, self.level, self.m_delta, self.p_value)
+
+
+@dataclass(frozen=True)
+class AnytimeCounts:
+    """Every guess count is tested at once by a mixture supermartingale.
+
+    Attributes:
+        error: Error allowed for all counts together, in (0, 1).
+        m_delta: m times delta, m being all audit examples; at least 0.
+        sides: 2 if members and non-members are guessed, 1 if members only.
+    """
+
+    error: float
+    m_delta: float
+    sides: int
+
+    def best(self, correct: IntArray, guesses: IntArray) -> tuple[float, int]:
+        if self.m_delta == 0:
+            bound = anytime_from_counts(correct, guesses, level=self.error)
+        else:
+            bound = anytime_with_failures(
+                correct, guesses, error=self.error, m_delta=self.m_delta, sides=self.sides
+            )
+        at = int(np.searchsorted(guesses, bound.guesses)) if bound.guesses else guesses.size - 1
+        return bound.epsilon, at
+
+    def bounds(self, correct: IntArray, guesses: IntArray, largest: float) -> FloatArray:
+        top = largest + 1e-6
+        if self.m_delta == 0:
+            return anytime_curve(correct, guesses, level=self.error, ceiling=top)
+        return anytime_curve_with_failures(
+            correct, guesses, error=self.error, m_delta=self.m_delta, sides=self.sides, ceiling=top
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdBound:
+    """The best bound over the stopping points of a path.
+
+    Attributes:
+        epsilon: The bound, nats, corrected for the search.
+        at: Position on the path where it is reached.
+        path: The guesses.
+        test: The test of its guess counts.
+        words: How the threshold was found.
+        tests: Number of tests the error was divided by.
+    """
+
+    epsilon: float
+    at: int
+    path: GuessPath
+    test: CountTest
+    words: str
+    tests: int = 1
+
+    def shown(self) -> IntArray:
+        """At most `CURVE_POINTS` positions, evenly spaced in log guesses, with ``at`` among them."""
+        guesses = self.path.guesses
+        if guesses.size <= CURVE_POINTS:
+            return np.arange(guesses.size)
+        wanted = np.exp(np.linspace(math.log(guesses[0]), math.log(guesses[-1]), CURVE_POINTS - 1))
+        return np.unique(np.append(np.searchsorted(guesses, wanted), self.at).clip(0, guesses.size - 1))
+
+    def bounds(self, at: IntArray) -> FloatArray:
+        """The bounds at positions ``at``, corrected for the search, same shape."""
+        return self.test.bounds(self.path.correct[at], self.path.guesses[at], self.epsilon)
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """(epsilon, delta)-DP, tested with one total error.
+
+    Attributes:
+        delta: Delta of DP, in [0, 1).
+        error: Error allowed for the whole search, in (0, 1).
+        delta_term: P-value of single counts at delta above 0.
+    """
+
+    delta: float
+    error: float
+    delta_term: DeltaTerm = "published"
+
+    @property
+    def p_value(self) -> PValue:
+        """P-value of single guess counts."""
+        return P_VALUES[self.delta_term]
+
+
+def search_thresholds(
+    scores: MembershipScores,
+    guess: Guess,
+    thresholds: Search | float | None,
+    hypothesis: Hypothesis,
+    *,
+    seed: int,
+) -> ThresholdBound:
+    """Run one strategy; ``guess``, ``thresholds`` and ``seed`` are those of `audit_one_run`.
+
+    Raises:
+        ValueError: An unknown strategy, or one that does not go with ``guess``.
+    """
+    if guess == "grid":
+        if thresholds not in (None, "bonferroni"):
+            raise ValueError(
+                f"thresholds: with guess='grid' expected None or 'bonferroni', got {thresholds!r}"
+            )
+        return _bonferroni(
+            guess_path(scores, guess), hypothesis, "a fixed grid of pairs of counts, Bonferroni"
+        )
+    if isinstance(thresholds, int | float):
+        words = f"threshold {thresholds:g} fixed before looking; tests"
+        return _bonferroni(fixed_path(scores, guess, float(thresholds)), hypothesis, words)
+    name = thresholds or "anytime"
+    check_option("thresholds", name, Search)
+    if name == "split":
+        return _split(scores, guess, hypothesis, seed)
+    path = guess_path(scores, guess)
+    if name == "anytime":
+        test = AnytimeCounts(
+            hypothesis.error, path.total * hypothesis.delta, sides=2 if guess == "both" else 1
+        )
+        return _best(path, test, "every guess count at once by a mixture supermartingale")
+    if name == "dyadic":
+        path, tests = dyadic_path(path)
+        return _bonferroni(path, hypothesis, "dyadic guess counts, Bonferroni", tests)
+    return _bonferroni(path, hypothesis, "every guess count, Bonferroni", path.total)
+
+
+def _best(path: GuessPath, test: CountTest, words: str, tests: int = 1) -> ThresholdBound:
+    epsilon, at = test.best(path.correct, path.guesses)
+    return ThresholdBound(epsilon, at, path, test, words, tests)
+
+
+def _bonferroni(
+    path: GuessPath, hypothesis: Hypothesis, words: str, tests: int | None = None
+) -> ThresholdBound:
+    """The error shared by ``tests`` guess counts fixed in advance (by default those of the path)."""
+    tests = path.guesses.size if tests is None else tests
+    test = SingleCounts(hypothesis.error / tests, path.total * hypothesis.delta, hypothesis.p_value)
+    return _best(path, test, f"{words} over {tests}", tests)
+
+
+def _split(scores: MembershipScores, guess: Guess, hypothesis: Hypothesis, seed: int) -> ThresholdBound:
+    selection, evaluation = scores.split(seed=seed)
+    path = guess_path(selection, guess)
+    test = SingleCounts(hypothesis.error, len(evaluation) * hypothesis.delta, hypothesis.p_value)
+    _, at = test.best(path.correct, path.guesses)
+    chosen = threshold_path(evaluation, float(path.high[at]), float(path.low[at]))
+    return _bonferroni(chosen, hypothesis, "threshold chosen on one random half, tested on the other; tests")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RecallTest:
+    """One of PANORAMIA's two tests, with everything needed to draw its curve.
+
+    Attributes:
+        name: "baseline" or "mia".
+        search: "union" or "anytime".
+        best: The best bound over all thresholds: c_lb, or {c+epsilon}_lb.
+        ceiling: Bound that the same test would give an attack that ranks every member first, nats.
+    """
+
+    name: Literal["baseline", "mia"]
+    search: RecallSearch
+    best: ThresholdBound
+    ceiling: float
+
+    @property
+    def bound(self) -> float:
+        """Largest log-odds refuted at any threshold, nats."""
+        return self.best.epsilon
+
+    def shown(self) -> IntArray:
+        """Positions of the thresholds a curve shows: all, or about 1,000 where each bound is costly."""
+        count, test = self.best.path.guesses.size, self.best.test
+        if count <= _RECALL_POINTS or (isinstance(test, SingleCounts) and test.m_delta == 0):
+            return np.arange(count)
+        spread = np.unique(np.geomspace(1, count, _RECALL_POINTS).astype(np.int64)) - 1
+        return np.union1d(spread, [self.best.at])
+
+
+def run_recall_test(
+    name: Literal["baseline", "mia"],
+    scores: FloatArray,
+    flags: NDArray[np.bool_],
+    level: float,
+    m_delta: float,
+    search: RecallSearch,
+) -> RecallTest:
+    """Search every distinct threshold; only positive guesses count, and a tied block is one threshold.
+
+    Guarantee:
+        If each positive guess is right with probability at most ``e^x / (1 + e^x)`` given the
+        earlier ones, up to failures of mean ``2 m_delta``, the bound exceeds x with probability at
+        most ``level``.
+
+    Args:
+        name: Name of the test.
+        scores: Higher means member, shape (m,).
+        flags: True for members, shape (m,), both classes present.
+        level: Error allowed over all thresholds together, in (0, 1/2].
+        m_delta: m times the relaxation (gamma, or gamma + delta - gamma delta), at least 0; the anytime
+            search gives up less than 2 m_delta failures.
+        search: "union" over m recall levels, or "anytime".
+    """
+    m = flags.size
+    union = SingleCounts(level / m, m_delta, batch=8)
+    test = union if search == "union" else AnytimeCounts(level, m_delta, sides=1)
+    path = member_path(MembershipScores.from_labels(scores, flags))
+    # A perfect attack does best by guessing every member: more right guesses, none wrong.
+    perfect = np.array([flags.sum()], dtype=np.int64)
+    ceiling, _ = test.best(perfect, perfect)
+    return RecallTest(name=name, search=search, best=_best(path, test, search, m), ceiling=ceiling)
