@@ -26,10 +26,11 @@ from paperlib.bounds.one_run.planning import AuditPlan as AuditPlan
 from paperlib.bounds.one_run.planning import plan_audit as plan_audit
 from paperlib.bounds.output_sets.audit import OutputSetResult as OutputSetResult
 from paperlib.bounds.output_sets.audit import audit_output_set as audit_output_set
-from paperlib.bounds.output_sets.audit import fit_output_set as fit_output_set
-from paperlib.bounds.output_sets.audit import optimal_output_set as optimal_output_set
-from paperlib.bounds.output_sets.audit import ratio_scores as ratio_scores
-from paperlib.bounds.output_sets.selection import OutputSet as OutputSet
+from paperlib.bounds.output_sets.choices import fit_output_set as fit_output_set
+from paperlib.bounds.output_sets.choices import ratio_scores as ratio_scores
+from paperlib.bounds.output_sets.level_sets import optimal_output_set as optimal_output_set
+from paperlib.bounds.output_sets.output_set import OutputSet as OutputSet
+from paperlib.bounds.output_sets.selection import SelectionRule as SelectionRule
 from paperlib.bounds.panoramia import PanoramiaResult as PanoramiaResult
 from paperlib.bounds.panoramia import audit_panoramia as audit_panoramia
 from paperlib.bounds.panoramia import panoramia_ceiling as panoramia_ceiling

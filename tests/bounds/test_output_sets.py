@@ -19,23 +19,16 @@ from paperlib.bounds import (
     optimal_output_set,
     ratio_scores,
 )
-from paperlib.bounds.output_sets.audit import count_guesses, objective_of
+from paperlib.bounds.output_sets.choices import METHODS, choose_optimal, choose_top_bottom, logistic_fit
 from paperlib.bounds.output_sets.densities import density_pair, rule_of_thumb
-from paperlib.bounds.output_sets.level_sets import best_level, line_of
-from paperlib.bounds.output_sets.selection import (
-    GUESSES,
-    METHODS,
-    OutputSet,
-    choose_optimal,
-    choose_top_bottom,
-    inside,
-    logistic_fit,
-    overlap,
-    selection_of,
-)
+from paperlib.bounds.output_sets.level_sets import best_level, line_of, objective_of
+from paperlib.bounds.output_sets.output_set import OutputSet, count_guesses, inside, overlap
+from paperlib.bounds.output_sets.selection import SelectionRule, selection_of
 from paperlib.core import MembershipScores
 
 BOTH = math.inf
+GUESSES = ("both", "members")
+PAPER_RULE = SelectionRule(min_density=0.01, error_divisor=1.0)
 
 
 def density(*components):
@@ -319,10 +312,10 @@ def test_fit_moves_with_the_unit_of_the_scores():
 
 def test_paper_s_density_floor_depends_on_the_unit_and_abstains_in_the_tails():
     base = mixture_scores(2000, 3)
-    found = fit_output_set(base, min_density=0.01, caution=1.0)
+    found = fit_output_set(base, rule=PAPER_RULE)
     assert not found.contains([-30.0, 30.0]).any()
     moved = MembershipScores(1e3 * base.member, 1e3 * base.nonmember)
-    everywhere = fit_output_set(moved, min_density=0.01, caution=1.0)
+    everywhere = fit_output_set(moved, rule=PAPER_RULE)
     assert everywhere.intervals == ((-BOTH, BOTH),)  # no density reaches 0.01 per unit
 
 
@@ -338,7 +331,9 @@ def test_score_direction_does_not_matter():
 @pytest.mark.parametrize("guess", GUESSES)
 def test_epsilon_is_the_one_run_bound_of_its_counts(method, delta, guess):
     selection, evaluation = scores(seed=3), scores(seed=4)
-    found = audit_output_set(selection, evaluation, method=method, delta=delta, guess=guess)
+    found = audit_output_set(
+        selection, evaluation, method=method, delta=delta, rule=SelectionRule(guess=guess)
+    )
     correct, guesses = count_guesses(found.output_set, evaluation)
     assert (found.correct, found.guesses, found.total) == (correct, guesses, 800)
     assert found.epsilon == one_run_epsilon(correct, guesses, total=800, delta=delta)
@@ -365,7 +360,9 @@ def test_choice_sees_the_selection_scores_only():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_members_alone_are_guessed_and_counted(method):
-    found = audit_output_set(scores(seed=3), scores(seed=4), method=method, guess="members")
+    found = audit_output_set(
+        scores(seed=3), scores(seed=4), method=method, rule=SelectionRule(guess="members")
+    )
     evaluation = scores(seed=4)
     member, other = (found.output_set.contains(x) for x in (evaluation.member, evaluation.nonmember))
     assert (found.correct, found.guesses) == (member.sum(), member.sum() + other.sum())
@@ -380,7 +377,7 @@ def test_level_of_members_alone_has_the_best_bound_of_all_levels(seed):
     rng = np.random.default_rng(seed)
     some = MembershipScores(rng.normal(0.8, 1.3, 30), rng.normal(0, 1, 28))  # few enough to be tried all
     chosen = selection_of(
-        some, floor=None, min_density=None, total=90, delta=0.0, confidence=0.95, caution=1.0, guess="members"
+        some, SelectionRule(error_divisor=1.0, guess="members"), total=90, delta=0.0, confidence=0.95
     )
     bounds = {}
     for tau in chosen.estimate.levels:
@@ -417,7 +414,7 @@ def test_members_around_the_middle_are_guessed_where_no_threshold_can():
 
     rng = np.random.default_rng(0)
     selection, judged = draw(rng), draw(rng)
-    assert audit_output_set(selection, judged, guess="members").epsilon > 2
+    assert audit_output_set(selection, judged, rule=SelectionRule(guess="members")).epsilon > 2
     assert audit_one_run(judged, guess="members").epsilon < 0.5
     again = MembershipScores(*(ratio_scores(selection, x) for x in (judged.member, judged.nonmember)))
     assert audit_one_run(again, guess="members").epsilon > 2
@@ -442,7 +439,7 @@ def test_ratio_scores_refuse():
     with pytest.raises(ValueError, match=r"scores: .* NaN"):
         ratio_scores(scores(), [np.nan])
     with pytest.raises(ValueError, match="floor"):
-        ratio_scores(scores(), [1.0], floor=2.0)
+        ratio_scores(scores(), [1.0], rule=SelectionRule(floor=2.0))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -451,7 +448,7 @@ def test_top_bottom_is_the_best_of_all_pairs(seed, guess):
     rng = np.random.default_rng(seed)
     some = MembershipScores(rng.normal(0.8, 1, 20).round(1), rng.normal(0, 1, 21).round(1))  # with ties
     chosen = selection_of(
-        some, floor=None, min_density=None, total=41, delta=0.0, confidence=0.95, caution=1.0, guess=guess
+        some, SelectionRule(error_divisor=1.0, guess=guess), total=41, delta=0.0, confidence=0.95
     )
     best = -BOTH
     edges = np.concatenate([[-BOTH], np.unique(chosen.x), [BOTH]])
@@ -520,7 +517,7 @@ def test_multimodal_scores_favour_the_optimal_set_over_the_tails():
 )
 def test_degenerate_scores_give_a_finite_bound(method, delta, guess, case):
     selection, judged = MembershipScores(*case), MembershipScores(*case)
-    found = audit_output_set(selection, judged, method=method, delta=delta, guess=guess)
+    found = audit_output_set(selection, judged, method=method, delta=delta, rule=SelectionRule(guess=guess))
     assert 0 <= found.epsilon < 10
     assert found.correct <= found.guesses <= found.total
 
@@ -528,9 +525,10 @@ def test_degenerate_scores_give_a_finite_bound(method, delta, guess, case):
 def test_randomized_response_bits_reach_their_bound():
     """Scores 0 and 1 only: 75 of 100 right on each side is all there is."""
     bits = MembershipScores([0, 1, 1, 1] * 50, [0, 0, 0, 1] * 50)
-    found = audit_output_set(bits, MembershipScores([0, 1, 1, 1] * 50, [0, 0, 0, 1] * 50))
+    again = MembershipScores(bits.member, bits.nonmember)
+    found = audit_output_set(bits, again)
     assert (found.correct, found.guesses) == (300, 400)
-    found = audit_output_set(bits, MembershipScores([0, 1, 1, 1] * 50, [0, 0, 0, 1] * 50), guess="members")
+    found = audit_output_set(bits, again, rule=SelectionRule(guess="members"))
     assert (found.correct, found.guesses) == (150, 200)
 
 
@@ -558,16 +556,10 @@ def test_same_scores_twice_are_refused():
     ("arguments", "message"),
     [
         ({"method": "best"}, "method"),
-        ({"guess": "nonmembers"}, "guess: expected one of 'both', 'members'"),
         ({"design": "fair"}, "design"),
         ({"delta": 1.0}, "delta"),
         ({"delta": -0.1}, "delta"),
         ({"confidence": 0.0}, "confidence"),
-        ({"floor": 0.0}, "floor"),
-        ({"floor": 1.0}, "floor"),
-        ({"min_density": -1.0}, "min_density"),
-        ({"caution": 0.5}, "caution"),
-        ({"caution": float("nan")}, "caution"),
     ],
 )
 def test_audit_refuses(arguments, message):
@@ -575,11 +567,27 @@ def test_audit_refuses(arguments, message):
         audit_output_set(scores(seed=1), scores(seed=2), **arguments)
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"guess": "nonmembers"}, "guess: expected one of 'both', 'members'"),
+        ({"floor": 0.0}, "floor"),
+        ({"floor": 1.0}, "floor"),
+        ({"min_density": -1.0}, "min_density"),
+        ({"error_divisor": 0.5}, "error_divisor"),
+        ({"error_divisor": float("nan")}, "error_divisor"),
+    ],
+)
+def test_rule_refuses(settings, message):
+    with pytest.raises(ValueError, match=message):
+        SelectionRule(**settings)
+
+
 def test_fit_refuses_a_single_score_and_a_bad_total():
     with pytest.raises(ValueError, match="at least 2 member scores"):
         fit_output_set(MembershipScores([1.0], [0.0, 2.0]))
     with pytest.raises(ValueError, match="at least 2 nonmember scores"):
-        fit_output_set(MembershipScores([1.0, 2.0], [0.0]), guess="members")
+        fit_output_set(MembershipScores([1.0, 2.0], [0.0]), rule=SelectionRule(guess="members"))
     with pytest.raises(ValueError, match="total"):
         fit_output_set(scores(), total=0)
     with pytest.raises(ValueError, match="guess"):

@@ -7,7 +7,8 @@ from scipy.stats import binom, norm
 
 from paperlib.bounds import audit_output_set, one_run_epsilon, ratio_scores
 from paperlib.bounds.one_run.search import run_recall_test
-from paperlib.bounds.output_sets.selection import CHOICES, METHODS, selection_of
+from paperlib.bounds.output_sets.choices import METHODS, choose_output_set
+from paperlib.bounds.output_sets.selection import SelectionRule
 from paperlib.core import MembershipScores
 from tests.validity.coverage import assert_rate_at_most
 
@@ -54,18 +55,9 @@ def draw(rng, mechanism, examples):
     return MembershipScores.from_labels(scores, flags)
 
 
-def chosen_set(rng, mechanism, method, delta, examples=EXAMPLES, caution=20.0, guess="both"):
-    selection = selection_of(
-        draw(rng, mechanism, examples),
-        floor=None,
-        min_density=None,
-        total=examples,
-        delta=delta,
-        confidence=0.95,
-        caution=caution,
-        guess=guess,
-    )
-    return CHOICES[method](selection)
+def chosen_set(rng, mechanism, method, delta, examples=EXAMPLES, **settings):
+    rule = SelectionRule(**settings)
+    return choose_output_set(draw(rng, mechanism, examples), method, total=examples, delta=delta, rule=rule)
 
 
 def bounds_on_fresh_scores(rng, chosen, mechanism, delta, confidence=0.95, examples=EXAMPLES):
@@ -82,8 +74,8 @@ def bounds_on_fresh_scores(rng, chosen, mechanism, delta, confidence=0.95, examp
 def test_bound_on_fresh_scores_keeps_its_error_rate(method, case):
     mechanism, epsilon, delta = CASES[case]
     rng = np.random.default_rng([METHODS.index(method), list(CASES).index(case)])
-    for caution, guess in ((1.0, "both"), (20.0, "both"), (20.0, "members")):
-        chosen = chosen_set(rng, mechanism, method, delta, caution=caution, guess=guess)
+    for divisor, guess in ((1.0, "both"), (20.0, "both"), (20.0, "members")):
+        chosen = chosen_set(rng, mechanism, method, delta, error_divisor=divisor, guess=guess)
         bounds = bounds_on_fresh_scores(rng, chosen, mechanism, delta)
         assert_rate_at_most(0.05, int((bounds > epsilon).sum()), TRIALS)
 
@@ -116,18 +108,10 @@ def test_whole_audit_is_valid_and_its_twin_that_selects_on_the_evaluation_is_not
     for _ in range(trials):
         evaluation = draw(rng, no_signal, EXAMPLES)
         selection = draw(rng, no_signal, EXAMPLES)
-        sound += audit_output_set(selection, evaluation, method=method, guess=guess).epsilon > 0
-        same = selection_of(
-            evaluation,
-            floor=None,
-            min_density=None,
-            total=EXAMPLES,
-            delta=0.0,
-            confidence=0.95,
-            caution=1.0,
-            guess=guess,
-        )
-        found = CHOICES[method](same)
+        rule = SelectionRule(guess=guess)
+        sound += audit_output_set(selection, evaluation, method=method, rule=rule).epsilon > 0
+        rule = SelectionRule(guess=guess, error_divisor=1.0)
+        found = choose_output_set(evaluation, method, total=EXAMPLES, rule=rule)
         right = (found.guess(evaluation.member) == 1).sum() + (found.guess(evaluation.nonmember) == -1).sum()
         made = (found.guess(evaluation.member) != 0).sum() + (found.guess(evaluation.nonmember) != 0).sum()
         twin += one_run_epsilon(right, made) > 0

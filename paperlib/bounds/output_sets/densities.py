@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
-from paperlib.bounds.output_sets.level_sets import Intervals, log_ratio
+from paperlib.bounds.output_sets.level_sets import log_ratio
+from paperlib.bounds.output_sets.output_set import Intervals
 from paperlib.core import FloatArray, check_vector
 
 _STEP = 8.0  # grid points per bandwidth

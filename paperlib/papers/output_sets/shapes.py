@@ -10,8 +10,8 @@ import pandas as pd
 from scipy import stats
 
 from paperlib.bounds import OutputSet, optimal_output_set
-from paperlib.bounds.output_sets.audit import choose_output_set, objective_of
-from paperlib.bounds.output_sets.level_sets import Line, line_of
+from paperlib.bounds.output_sets.choices import choose_output_set
+from paperlib.bounds.output_sets.level_sets import Line, line_of, objective_of
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.papers.output_sets.mechanisms import Mixture
 from paperlib.report import paper_table

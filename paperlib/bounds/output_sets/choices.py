@@ -1,0 +1,271 @@
+"""An output set from selection scores, chosen in one of four ways."""
+
+import math
+from collections.abc import Callable
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+from paperlib.bounds.output_sets.densities import at_least, spread_of
+from paperlib.bounds.output_sets.output_set import Intervals, OutputSet
+from paperlib.bounds.output_sets.selection import (
+    DEFAULT_RULE,
+    Selection,
+    SelectionRule,
+    ratio_of,
+    selection_of,
+)
+from paperlib.core import FloatArray, IntArray, MembershipScores, check_option, check_vector
+
+Method = Literal["optimal", "whole", "top_bottom", "dp_sniper"]
+METHODS: tuple[Method, ...] = get_args(Method)
+
+_CANDIDATES = 64  # counts compared at once
+_MAX_TAIL = 2048  # tail sizes compared on each side; all of them up to this many scores
+_ROUNDING = 1e-12  # a level reached by a flat stretch of the estimate takes all of it
+_NEWTON_STEPS = 50
+_RIDGE = 1e-6
+
+
+def fit_output_set(
+    scores: MembershipScores,
+    *,
+    confidence: float = 0.95,
+    delta: float = 0.0,
+    total: int | None = None,
+    rule: SelectionRule = DEFAULT_RULE,
+) -> OutputSet:
+    """Estimate the best output set from scores: a level set of two kernel density estimates.
+
+    The level is the one with the best one-run bound on these same scores, each judged by
+    estimates that leave it out. The bound of the set is kept in ``objective`` and is **not**
+    valid, since it was searched for. Audit other scores with the set (`audit_output_set` does).
+
+    Args:
+        scores: Selection scores, at least two of each class. Their direction does not matter.
+        confidence: Confidence level of the bound that is maximised, in (0, 1).
+        delta: Delta of (epsilon, delta)-DP in that bound, in [0, 1).
+        total: Number of examples the set will be evaluated on; as many as ``scores`` when None.
+        rule: Settings of the choice.
+
+    Returns:
+        The set. Intervals are in the unit of the scores.
+
+    Raises:
+        ValueError: An argument is out of range.
+
+    Source:
+        Algorithm 1 of the paper, with the scale-free floor.
+
+    >>> rng = np.random.default_rng(0)
+    >>> chosen = fit_output_set(MembershipScores(rng.normal(2, 1, 500), rng.normal(0, 1, 500)))
+    >>> [bool(chosen.contains(x)) for x in (1.0, 3.0)]
+    [False, True]
+    """
+    return choose_output_set(scores, "optimal", confidence=confidence, delta=delta, total=total, rule=rule)
+
+
+def choose_output_set(
+    scores: MembershipScores,
+    method: Method,
+    *,
+    confidence: float = 0.95,
+    delta: float = 0.0,
+    total: int | None = None,
+    rule: SelectionRule = DEFAULT_RULE,
+) -> OutputSet:
+    """Choose an output set from selection scores by any of the four methods.
+
+    Args:
+        scores: Selection scores, at least two of each class.
+        method: "optimal", "whole", "top_bottom" or "dp_sniper"; see `audit_output_set`.
+        confidence: Confidence level of the bound that is maximised, in (0, 1).
+        delta: Delta of (epsilon, delta)-DP in that bound, in [0, 1).
+        total: Number of examples the set will be evaluated on; as many as ``scores`` when None.
+        rule: Settings of the choice.
+
+    Raises:
+        ValueError: An argument is out of range.
+
+    >>> choose_output_set(MembershipScores([1.0, 2.0], [0.0, 0.5]), "whole").intervals
+    ((-inf, inf),)
+    """
+    check_option("method", method, Method)
+    total = len(scores) if total is None else total
+    return CHOICES[method](selection_of(scores, rule, total=total, delta=delta, confidence=confidence))
+
+
+def ratio_scores(
+    selection_scores: MembershipScores, scores: ArrayLike, *, rule: SelectionRule = DEFAULT_RULE
+) -> FloatArray:
+    """Estimated log p/q at scores: the order in which output sets of a falling level take them in.
+
+    A search over recall on the ratio instead of the score guesses inside the sets {log p/q >= tau} of every
+    tau, corrected for testing all of them on the judged examples. No level has to be chosen on the selection
+    scores, so that a smaller share of all examples is enough for them.
+
+    Guarantee:
+        A bound that holds for any order of the guesses fixed without the membership of the judged examples
+        (`audit_one_run`, `audit_panoramia`) holds for this order.
+
+    Args:
+        selection_scores: Scores to estimate densities from, at least two of each class.
+        scores: Scores of other examples, in the same direction and unit, shape (n,).
+        rule: Settings of the densities, `floor` and `min_density` alone.
+
+    Returns:
+        Nats, shape (n,); higher means member, whatever the direction of the scores.
+
+    Raises:
+        ValueError: An argument is out of range, NaN or infinite.
+
+    >>> rng = np.random.default_rng(0)
+    >>> selection = MembershipScores(rng.normal(0, 0.5, 400), rng.normal(rng.choice([-2, 2], 400), 0.5))
+    >>> (ratio_scores(selection, [-2.0, 0.0, 2.0]) > 0).tolist()
+    [False, True, False]
+    """
+    estimate = ratio_of(selection_scores, *selection_scores.pooled(), rule)
+    return np.interp(check_vector("scores", scores), estimate.grid, estimate.ratio)
+
+
+def choose_optimal(chosen: Selection) -> OutputSet:
+    """The level set {|log p/q| >= tau} of the estimates with the best bound on the selection scores."""
+    level = chosen.estimate.levels
+    order = np.argsort(-level, kind="stable")
+    ordered, right, guesses = level[order], *_counts(chosen, order)
+    last = np.append(np.flatnonzero(np.diff(ordered)), ordered.size - 1)
+    best = int(last[_best(chosen, right[last], guesses[last])[0]])
+    tau = float(ordered[best]) * (1 - _ROUNDING)
+    if tau <= 0:
+        return choose_whole(chosen)
+    grid, ratio = chosen.estimate.grid, chosen.estimate.ratio
+    intervals = at_least(grid, ratio, tau) + at_least(grid, -ratio, tau)
+    return chosen.result(tuple(sorted(intervals)), tau)
+
+
+def _counts(chosen: Selection, order: IntArray | slice) -> tuple[IntArray, IntArray]:
+    """Right guesses and guesses among the first score of this order, the first two, and so on."""
+    right, made = (np.cumsum(flags[order], dtype=np.int64) for flags in (chosen.correct, chosen.guessed))
+    return right, made
+
+
+def _best(chosen: Selection, right: IntArray, guesses: IntArray) -> tuple[int, float]:
+    """Place and value of the best of these counts: 64 spread over all, 64 around the best of them, and so on.
+
+    Fewer candidates make the highest bound less optimistic, and each costs a bisection at delta > 0.
+    """
+    start, stop = 0, right.size
+    while stop - start > _CANDIDATES:
+        coarse = np.linspace(start, stop - 1, _CANDIDATES).astype(np.int64)
+        best = int(np.argmax(chosen.value(right[coarse], guesses[coarse])))
+        nearer = int(coarse[max(best - 1, 0)]), int(coarse[min(best + 1, _CANDIDATES - 1)]) + 1
+        start, stop = nearer
+    value = chosen.value(right[start:stop], guesses[start:stop])
+    return start + int(np.argmax(value)), float(value.max())
+
+
+def choose_whole(chosen: Selection) -> OutputSet:
+    """Guess everywhere."""
+    return chosen.result(((-math.inf, math.inf),))
+
+
+def choose_top_bottom(chosen: Selection) -> OutputSet:
+    """The top k+ and bottom k- scores with the best bound, over all pairs.
+
+    For each number of guesses the split between the two ends with the most right guesses is
+    kept, so the bound is computed once per number of guesses. Above 2048 scores the tail
+    sizes tried are an even grid of 2049.
+
+    Source:
+        Steinke, Nasr and Jagielski (2023), Algorithm 1.
+    """
+    n = chosen.x.size
+    sizes = np.unique(np.linspace(0, n, min(n, _MAX_TAIL) + 1).astype(np.int64))
+    # A tied block goes in whole.
+    low = np.append(0, np.searchsorted(chosen.x, chosen.x[sizes[1:] - 1], side="right"))
+    high = n - np.append(n, np.searchsorted(chosen.x, chosen.x[n - sizes[1:]], side="left"))
+    bottom, said_low = (np.append(0, counts)[low] for counts in _counts(chosen, slice(None)))
+    top, said_high = (np.append(0, counts)[high] for counts in _counts(chosen, slice(None, None, -1)))
+    split, right, guesses = np.zeros((3, sizes.size), dtype=np.int64)
+    for count in range(1, sizes.size):
+        fits = low[: count + 1] + high[count::-1] <= n
+        pair = bottom[: count + 1] + top[count::-1]
+        made = said_low[: count + 1] + said_high[count::-1]
+        excess = np.where(fits, (2 * pair - made) / np.sqrt(np.maximum(made, 1)), -np.inf)
+        i = split[count] = int(np.argmax(excess))
+        right[count], guesses[count] = (pair[i], made[i]) if fits[i] else (0, 1)
+    best = 1 + _best(chosen, right[1:], guesses[1:])[0]
+    return chosen.result(_tails(chosen.x, int(low[split[best]]), int(high[best - split[best]])))
+
+
+def _tails(x: FloatArray, low_count: int, high_count: int) -> Intervals:
+    """Intervals that hold the lowest and the highest scores; cuts halfway to the next score."""
+    if low_count + high_count >= x.size:
+        return ((-math.inf, math.inf),)
+    low = ((-math.inf, float(x[low_count - 1] / 2 + x[low_count] / 2)),) if low_count else ()
+    high = ((float(x[-high_count - 1] / 2 + x[-high_count] / 2), math.inf),) if high_count else ()
+    return low + high
+
+
+def choose_dp_sniper(chosen: Selection) -> OutputSet:
+    """The scores whose logistic posterior of membership is above, or below, the best threshold.
+
+    Source:
+        Bichsel et al. (2021), DP-Sniper, with the threshold search of Lu et al. (2022). The
+        pair is tried in both directions, as DP-Sniper does.
+    """
+    slope, intercept, centre, spread = logistic_fit(chosen.x, chosen.is_member)
+    posterior = expit(intercept + slope * (chosen.x - centre) / spread)
+    best: tuple[float, Intervals] = (-math.inf, ((-math.inf, math.inf),))
+    for sign in (1.0, -1.0):
+        order = np.argsort(-sign * posterior, kind="stable")
+        right, guesses = _counts(chosen, order)
+        last = np.append(np.flatnonzero(np.diff(posterior[order])), order.size - 1)
+        place, value = _best(chosen, right[last], guesses[last])
+        count = int(last[place]) + 1
+        low, high = (0, count) if sign * slope > 0 else (count, 0)
+        if value > best[0]:
+            best = value, _tails(chosen.x, low, high)
+    return chosen.result(best[1])
+
+
+def logistic_fit(x: FloatArray, is_member: NDArray[np.bool_]) -> tuple[float, float, float, float]:
+    """Logistic regression on one feature by Newton steps, with a slight ridge on the slope.
+
+    Args:
+        x: Scores, shape (n,).
+        is_member: Membership, shape (n,).
+
+    Returns:
+        Slope and intercept in standardised scores, and the centre and spread that standardise.
+
+    >>> slope, _, _, _ = logistic_fit(np.array([0.0, 1.0, 2.0, 3.0]), np.array([False, True, False, True]))
+    >>> slope > 0
+    True
+    """
+    centre, spread = float((x / x.size).sum()), spread_of(x) or 1.0
+    z = (x - centre) / spread
+    weights = np.zeros(2)
+    for _ in range(_NEWTON_STEPS):
+        chance = np.asarray(expit(weights[0] + weights[1] * z), dtype=np.float64)
+        gradient = np.array([(is_member - chance).sum(), ((is_member - chance) * z).sum()])
+        gradient[1] -= _RIDGE * z.size * weights[1]
+        curvature = chance * (1 - chance)
+        off = (curvature * z).sum()
+        hessian = np.array([[curvature.sum(), off], [off, (curvature * z * z).sum()]])
+        hessian += np.diag([1e-12, _RIDGE]) * z.size
+        step = np.clip(np.linalg.solve(hessian, gradient), -2.0, 2.0)
+        weights = weights + step
+        if float(np.abs(step).max()) < 1e-10:
+            break
+    return float(weights[1]), float(weights[0]), centre, spread
+
+
+CHOICES: dict[Method, Callable[[Selection], OutputSet]] = {
+    "optimal": choose_optimal,
+    "whole": choose_whole,
+    "top_bottom": choose_top_bottom,
+    "dp_sniper": choose_dp_sniper,
+}
