@@ -20,6 +20,7 @@ from paperlib.bounds import (
     epsilon_star_normals,
 )
 from paperlib.bounds.many_runs.bayesian import posterior_cdf
+from paperlib.bounds.output_sets.choices import METHODS, Method
 from paperlib.core import FloatArray
 from paperlib.validity import mechanisms as known
 from paperlib.validity.coverage import Case, ValidityConfig, against
@@ -151,7 +152,7 @@ def _ranks(config: ValidityConfig) -> list[Case]:
 
 
 def _output_sets(config: ValidityConfig) -> list[Case]:
-    def case(mechanism: Mechanism, method: str, share: float) -> Case:
+    def case(mechanism: Mechanism, method: Method, share: float) -> Case:
         def trial(rng: np.random.Generator) -> tuple[float, bool]:
             chosen, tested = (mechanism.draw(rng, config.examples) for _ in range(2))
             found = audit_output_set(
@@ -163,8 +164,7 @@ def _output_sets(config: ValidityConfig) -> list[Case]:
             "output sets", f"{method} set", mechanism.name, mechanism.epsilon, mechanism.delta, trial, share
         )
 
-    methods = ("optimal", "whole", "top_bottom", "dp_sniper")
-    cases = [case(mechanism, method, 0.5) for mechanism in _pure() for method in methods]
+    cases = [case(mechanism, method, 0.5) for mechanism in _pure() for method in METHODS]
     return [*cases, case(_approximate(config)[2], "optimal", 0.15)]
 
 

@@ -3,12 +3,13 @@
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from paperlib.bounds import audit_output_set
-from paperlib.bounds.output_sets.selection import METHODS
+from paperlib.bounds import SelectionRule, audit_output_set
+from paperlib.bounds.output_sets.choices import METHODS
 from paperlib.papers.output_sets.gain import mean_difference
 from paperlib.papers.output_sets.mechanisms import MECHANISMS, draw_scores, exact_epsilon
 
@@ -49,7 +50,10 @@ def over_delta(config: DeltaConfig) -> pd.DataFrame:
 
 def _audits(config: DeltaConfig, mechanism: str, scale: float) -> Iterator[dict[str, object]]:
     exact = {delta: exact_epsilon(mechanism, scale, delta) for delta in config.deltas}
-    options = {"confidence": config.confidence, "caution": config.caution}
+    options: dict[str, Any] = {
+        "confidence": config.confidence,
+        "rule": SelectionRule(error_divisor=config.caution),
+    }
     for trial in range(config.trials):
         rng = np.random.default_rng([config.seed, MECHANISMS.index(mechanism), trial])
         pair = [draw_scores(rng, mechanism, scale, 2 * config.m) for _ in range(2)]

@@ -10,17 +10,17 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from paperlib.bounds import audit_output_set
-from paperlib.bounds.output_sets.selection import METHODS
+from paperlib.bounds import SelectionRule, audit_output_set
+from paperlib.bounds.output_sets.choices import METHODS
 from paperlib.core import FloatArray
 from paperlib.papers.output_sets.mechanisms import MECHANISMS, draw_scores
 
 _KEYS = ["mechanism", "scale", "m"]
 _RIVALS = tuple(method for method in METHODS if method != "optimal")
-_RULES: dict[str, dict[str, float]] = {
-    "paper: both densities > 0.01": {"min_density": 0.01, "caution": 1.0},
-    "scale-free floor": {"caution": 1.0},
-    "scale-free floor and caution": {"caution": 20.0},
+_RULES = {
+    "paper: both densities > 0.01": SelectionRule(min_density=0.01, error_divisor=1.0),
+    "scale-free floor": SelectionRule(error_divisor=1.0),
+    "scale-free floor and caution": SelectionRule(error_divisor=20.0),
 }
 
 
@@ -65,8 +65,9 @@ def gain(config: GainConfig) -> pd.DataFrame:
 def _trial(config: GainConfig, mechanism: str, scale: float, m: int, trial: int) -> Iterator[dict[str, Any]]:
     rng = np.random.default_rng([config.seed, MECHANISMS.index(mechanism), int(1e6 * scale), m, trial])
     pair = [draw_scores(rng, mechanism, scale, 2 * m) for _ in range(2)]
+    rule = SelectionRule(error_divisor=config.caution)
     for method in METHODS:
-        audit = audit_output_set(*pair, method=method, confidence=config.confidence, caution=config.caution)
+        audit = audit_output_set(*pair, method=method, confidence=config.confidence, rule=rule)
         yield {
             **dict(zip((*_KEYS, "trial"), (mechanism, scale, m, trial), strict=True)),
             "method": method,
@@ -90,11 +91,11 @@ def selection_rules(config: GainConfig) -> pd.DataFrame:
 def _ruled(config: GainConfig, mechanism: str, scale: float, m: int, trial: int) -> Iterator[dict[str, Any]]:
     rng = np.random.default_rng([config.seed, 7, MECHANISMS.index(mechanism), m, trial])
     pair = [draw_scores(rng, mechanism, scale, 2 * m) for _ in range(2)]
-    for rule, options in _RULES.items():
-        audit = audit_output_set(*pair, confidence=config.confidence, **options)
+    for name, rule in _RULES.items():
+        audit = audit_output_set(*pair, confidence=config.confidence, rule=rule)
         yield {
             **dict(zip((*_KEYS, "trial"), (mechanism, scale, m, trial), strict=True)),
-            "rule": rule,
+            "rule": name,
             "epsilon": audit.epsilon,
             "selection_epsilon": audit.selection_epsilon,
         }

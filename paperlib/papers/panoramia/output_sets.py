@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.game import Flags
 from paperlib.audits.panoramia.run import TargetAudits, TargetScores
-from paperlib.bounds import fit_output_set, one_run_epsilon, ratio_scores
+from paperlib.bounds import SelectionRule, fit_output_set, one_run_epsilon, ratio_scores
 from paperlib.core import FloatArray, MembershipScores, check_confidence
 
 CHOSEN_FOR: dict[str, Literal["both", "members"]] = {
@@ -160,7 +160,8 @@ def set_bound(
     >>> round(set_bound(rng.normal(4.0 * flags), flags, rng.normal(4.0 * flags), flags, 0.025), 1)
     3.2
     """
-    chosen = fit_output_set(_of(scores, membership), confidence=1 - level, total=judged.size, guess=guess)
+    rule = SelectionRule(guess=guess)
+    chosen = fit_output_set(_of(scores, membership), confidence=1 - level, total=judged.size, rule=rule)
     guesses = chosen.guess(judged_scores) == 1
     if not guesses.any():
         return 0.0
