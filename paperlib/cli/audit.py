@@ -25,14 +25,7 @@ def audit_file(
 ) -> None:
     """Audit the scores of one file, or of a file of members and one of non-members.
 
-    Args:
-        file: File of scores or losses, with a membership column unless ``nonmembers`` is given.
-        nonmembers: File of the non-members' scores, or None.
-        columns: Options ``score_column``, ``member_column`` and ``kind`` of `read_scores`.
-        options: Options of `audit_scores`.
-        output: Path of the HTML report; by default FILE-audit.html in the current folder, and no report
-            with ``as_json``.
-        as_json: True to print JSON in place of text.
+    The options are those of `read_scores`, of `audit_scores`, and of the command (``paperlib audit --help``).
 
     Raises:
         ValueError: A file that cannot be read as scores, or scores that do not allow the main audit.

@@ -3,11 +3,10 @@
 import os
 import shutil
 import sys
-from importlib import metadata
 from pathlib import Path
 
 from paperlib.io import data_folder
-from paperlib.report.provenance import gpu_name, hardware, package_versions
+from paperlib.report.provenance import gpu_name, hardware, package_version
 from paperlib.running import find_project
 
 
@@ -18,10 +17,9 @@ def doctor() -> None:
         f"Python {sys.version.split()[0]} on {machine['system']}, {machine['cpu']}, {machine['cores']} cores"
     )
     print(f"GPU: {gpu_name() or 'none found'}")
-    versions = package_versions()
     for name, extra in _WANTED.items():
         missing = f"not installed (pip install 'paperlib[{extra}]')" if extra else "not installed"
-        print(f"  {name:16} {versions.get(name) or _version(name) or missing}")
+        print(f"  {name:16} {package_version(name) or missing}")
     browser = next(
         (p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None
     )
@@ -45,13 +43,6 @@ _WANTED = {
     "papermill": "run", "ipykernel": "run", "torch": "train", "torchvision": "train", "scikit-learn": "train",
     "jupyter-book": "book", "pytest": "dev",
 }  # fmt: skip
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _writable(folder: Path) -> str:

@@ -22,15 +22,7 @@ from paperlib.running.parameters import read_notebook
 
 
 def run(notebook: str, given: list[str], *, profile: str, every: bool, jobs: int, book: bool) -> None:
-    """Run one notebook, or every notebook that changed.
-
-    Args:
-        notebook: Name of a notebook, or the empty text with ``every``.
-        given: Parameters as ``name=value`` words.
-        profile: Name of a profile.
-        every: True to run all notebooks of the profile for the book.
-        jobs: Number of notebooks run at one time with ``every``, 1 or more.
-        book: True to put the run into the book, not into a folder of its own.
+    """Run one notebook, or every notebook that changed; the options are those of ``paperlib run --help``.
 
     Raises:
         NotebookError: A notebook failed.

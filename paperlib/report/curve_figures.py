@@ -9,11 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 _LINES = {"baseline": ("--", "baseline"), "mia": ("-", "attack")}
-
-
 _POINTS = 300
-
-
 _WIDE = 4  # panels in a row
 
 

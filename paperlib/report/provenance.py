@@ -70,13 +70,15 @@ def _git(root: Path, *arguments: str) -> str | None:
 
 def package_versions() -> dict[str, str]:
     """Versions of the packages that compute; those not installed are left out."""
-    found: dict[str, str] = {}
-    for name in PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    return {name: version for name in PACKAGES if (version := package_version(name))}
+
+
+def package_version(name: str) -> str | None:
+    """Version of an installed package; None for one that is not installed."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def hardware() -> dict[str, Any]:

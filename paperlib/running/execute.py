@@ -74,10 +74,10 @@ def plan(
     """Check everything about a run that can be checked before it starts.
 
     Args:
-        project: The checkout.
-        name: The notebook's stem or path.
-        profile: Profile whose values come before ``given``.
-        given: Parameters set for this run, as values or as typed text.
+        project: Checkout that holds the notebook.
+        name: Stem or path of the notebook.
+        profile: Name of the profile, whose values ``given`` replaces.
+        given: Values of parameters for this run, by name, as Python values or as text.
 
     Raises:
         ValueError: Unknown notebook, profile or parameter, or a value of the wrong type.
@@ -139,31 +139,20 @@ def _papermill(notebook: Any, job: Job, config: Config, kernel_log: Path) -> Any
                 notebook, None, kernel_name="python3", progress_bar=False, config=config, start_timeout=120
             )
         except PapermillExecutionError as error:
-            raise NotebookError(_explain(job, error, kernel_log)) from None
+            message = f"{job.stem} failed in cell [{error.exec_count}]: {error.ename}: {error.evalue}"
+            raise _failure(job, message, _ANSI.sub("", "\n".join(error.traceback)), kernel_log) from None
         except RuntimeError as error:
-            raise NotebookError(_explain_death(job, error, kernel_log)) from None
+            raise _failure(job, f"{job.stem} failed: {error}", "", kernel_log) from None
 
 
-def _keep_log(job: Job, text: str, kernel_log: Path) -> Path:
+def _failure(job: Job, message: str, traceback: str, kernel_log: Path) -> NotebookError:
+    """The error of a failed run, whose log is kept."""
     log = job.project.runs / "failed" / f"{job.stem}.log"
     said = kernel_log.read_text(encoding="utf-8", errors="replace")
     head = f"{job.stem}, profile {job.profile}, parameters {dict(job.parameters)}"
-    write_text(log, f"{head}\n\n{text}\n\nThe kernel's own output:\n{said}")
-    return log.relative_to(job.project.root)
-
-
-def _explain_death(job: Job, error: Exception, kernel_log: Path) -> str:
-    shown = _keep_log(job, str(error), kernel_log)
-    return f"{job.stem} failed: {error}\n\nNothing was kept but this log: {shown}"
-
-
-def _explain(job: Job, error: Any, kernel_log: Path) -> str:
-    traceback = _ANSI.sub("", "\n".join(error.traceback))
-    shown = _keep_log(job, traceback, kernel_log)
-    return (
-        f"{job.stem} failed in cell [{error.exec_count}]: {error.ename}: {error.evalue}\n\n{traceback}\n\n"
-        f"Nothing was kept but this log: {shown}"
-    )
+    write_text(log, f"{head}\n\n{traceback or message}\n\nThe kernel's own output:\n{said}")
+    kept = f"No result was kept, only this log: {log.relative_to(job.project.root)}"
+    return NotebookError("\n\n".join(part for part in (message, traceback, kept) if part))
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ import tokenize
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 import nbformat
@@ -163,19 +164,11 @@ def convert_like(value: Any, default: Any) -> Any:
     if isinstance(default, str):
         return _require(value, str)
     if isinstance(default, bool):
-        return (
-            _TRUTH[value.lower()]
-            if str(value).lower() in _TRUTH and isinstance(value, str)
-            else _require(value, bool)
-        )
+        return _require(_TRUTH.get(value.lower()) if isinstance(value, str) else value, bool)
     if isinstance(default, int):
         return int(value) if isinstance(value, str) else _require(value, int)
     if isinstance(default, float):
-        return (
-            float(value)
-            if isinstance(value, str | int | float) and not isinstance(value, bool)
-            else _refuse()
-        )
+        return float(value if isinstance(value, str) else _require(value, int | float))
     if isinstance(value, str):
         value = _container(value)
     if isinstance(default, list | tuple):
@@ -184,14 +177,10 @@ def convert_like(value: Any, default: Any) -> Any:
     return _require(value, type(default))
 
 
-def _require(value: Any, kind: type) -> Any:
+def _require(value: Any, kind: type | UnionType) -> Any:
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise ValueError
     return value
-
-
-def _refuse() -> float:
-    raise ValueError
 
 
 def _literal(value: Any) -> Any:
