@@ -139,7 +139,7 @@ def leak_by_epoch(
         delta: Delta of the bounds, in [0, 1).
         confidence: Confidence level of each bound, in (0, 1).
     """
-    options = {"delta": delta, "confidence": confidence}
+    options: dict[str, Any] = {"delta": delta, "confidence": confidence}
     return pd.DataFrame(
         {"epochs": epochs, "auc": scores.auc(), "epsilon": audit_one_run(scores, **options).epsilon}
         for epochs, scores in sorted(scored.items())

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,14 @@ LEAST_OVERFITTED = 5
 """Baselines of at least this many epochs are said to lie above every DP strategy (Section 4.2, Adult)."""
 
 
+class Claim(NamedTuple):
+    """A sentence of the paper, what our models show of it, and whether it holds for them."""
+
+    claim: str
+    ours: str
+    holds: bool
+
+
 def verdicts(frame: pd.DataFrame, *, limit: float = 0.3) -> pd.DataFrame:
     """The orderings that Section 4.2 claims, each checked on these models.
 
@@ -21,28 +29,29 @@ def verdicts(frame: pd.DataFrame, *, limit: float = 0.3) -> pd.DataFrame:
         limit: Epsilon* that no model exceeds, nats; all models of Adult lie below 0.3 in the paper.
 
     Returns:
-        Columns claim, ours, holds; means are over the models of a strategy.
+        Columns claim, ours, holds; means are over the models of a strategy. The index names the claims:
+        all_below, grows, below_overfitted, below_training_epsilon, below_one, on_frontier.
     """
     table = strategies(frame)
     base, private = (table[table["kind"] == kind] for kind in ("baseline", "dp"))
     base = base.sort_values("epochs")
-    rows = [
-        _all_below(frame, limit),
-        _grows_with_epochs(base),
-        _private_below_overfitted(base, private),
-        _below_training_epsilon(frame),
-        _private_below_one(private),
-        _least_trained_on_frontier(table, base),
-    ]
-    return pd.DataFrame(rows, columns=["claim", "ours", "holds"])
+    claims = {
+        "all_below": _all_below(frame, limit),
+        "grows": _grows_with_epochs(base),
+        "below_overfitted": _private_below_overfitted(base, private),
+        "below_training_epsilon": _below_training_epsilon(frame),
+        "below_one": _private_below_one(private),
+        "on_frontier": _least_trained_on_frontier(table, base),
+    }
+    return pd.DataFrame(claims.values(), index=list(claims), columns=list(Claim._fields))
 
 
-def _all_below(frame: pd.DataFrame, limit: float) -> tuple[str, str, bool]:
+def _all_below(frame: pd.DataFrame, limit: float) -> Claim:
     sound = frame.dropna(subset=["epsilon_star"])
     values = sound["epsilon_star"]
     inside = f"{(values < limit).sum()} of {len(values)} models; largest {values.max():.2f}"
     inside += _in_doubt(sound[values >= limit], limit)
-    return f"every model below {limit:g} (said of Adult)", inside, bool((values < limit).all())
+    return Claim(f"every model below {limit:g} (said of Adult)", inside, bool((values < limit).all()))
 
 
 def _in_doubt(above: pd.DataFrame, limit: "pd.Series | float") -> str:
@@ -53,18 +62,15 @@ def _in_doubt(above: pd.DataFrame, limit: "pd.Series | float") -> str:
     return f"; of the {len(above)} above, {doubtful} with an interval that starts below"
 
 
-def _grows_with_epochs(base: pd.DataFrame) -> tuple[str, str, bool]:
+def _grows_with_epochs(base: pd.DataFrame) -> Claim:
     means = base["epsilon_star_mean"].to_numpy()
     shown = ", ".join(f"{mean:.2f}" for mean in means)
     epochs = ", ".join(f"{epoch:g}" for epoch in base["epochs"])
-    return (
-        "without DP, Epsilon* grows with the epochs",
-        f"{shown} at {epochs} epochs",
-        bool((np.diff(means) > 0).all()),
-    )
+    holds = bool((np.diff(means) > 0).all())
+    return Claim("without DP, Epsilon* grows with the epochs", f"{shown} at {epochs} epochs", holds)
 
 
-def _private_below_overfitted(base: pd.DataFrame, private: pd.DataFrame) -> tuple[str, str, bool]:
+def _private_below_overfitted(base: pd.DataFrame, private: pd.DataFrame) -> Claim:
     over = base.loc[base["epochs"] >= LEAST_OVERFITTED, "epsilon_star_mean"]
     below = (private["epsilon_star_mean"] < over.min()).sum()
     ours = (
@@ -72,37 +78,34 @@ def _private_below_overfitted(base: pd.DataFrame, private: pd.DataFrame) -> tupl
         f"{private['epsilon_star_mean'].max():.2f}"
     )
     claim = f"DP strategies lie below every baseline of {LEAST_OVERFITTED} or more epochs (said of Adult)"
-    return claim, ours, bool(below == len(private))
+    return Claim(claim, ours, bool(below == len(private)))
 
 
-def _below_training_epsilon(frame: pd.DataFrame) -> tuple[str, str, bool]:
+def _below_training_epsilon(frame: pd.DataFrame) -> Claim:
     private = frame[frame["kind"] == "dp"].dropna(subset=["epsilon_star"])
     below = private["epsilon_star"] < private["target_epsilon"]
     above = private[~below]
     closest = (private["epsilon_star"] / private["target_epsilon"]).max()
     ours = f"{below.sum()} of {len(below)} DP models; largest share of it {closest:.0%}"
     ours += _in_doubt(above, above["target_epsilon"])
-    return "Epsilon* below the DP epsilon of training", ours, bool(below.all())
+    return Claim("Epsilon* below the DP epsilon of training", ours, bool(below.all()))
 
 
-def _private_below_one(private: pd.DataFrame) -> tuple[str, str, bool]:
+def _private_below_one(private: pd.DataFrame) -> Claim:
     largest = private["epsilon_star_mean"].max()
     ours = (
         f"{(private['epsilon_star_mean'] < 1).sum()} of {len(private)} DP strategies; largest {largest:.2f}"
     )
-    return "every DP strategy below 1", ours, bool(largest < 1)
+    return Claim("every DP strategy below 1", ours, bool(largest < 1))
 
 
-def _least_trained_on_frontier(table: pd.DataFrame, base: pd.DataFrame) -> tuple[str, str, bool]:
+def _least_trained_on_frontier(table: pd.DataFrame, base: pd.DataFrame) -> Claim:
     frontier = pareto(table)
     fewest = base["epochs"].min()
     on_it = bool(((frontier["kind"] == "baseline") & (frontier["epochs"] == fewest)).any())
     ours = "; ".join(describe(row) for _, row in frontier.iterrows())
-    return (
-        f"the baseline of {epochs_in_words(fewest)} lies on the Pareto frontier (said of Adult)",
-        ours,
-        on_it,
-    )
+    claim = f"the baseline of {epochs_in_words(fewest)} lies on the Pareto frontier (said of Adult)"
+    return Claim(claim, ours, on_it)
 
 
 def section_42(printed: pd.DataFrame, frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -155,10 +158,10 @@ def _measured(row: Mapping[Hashable, Any], frame: pd.DataFrame) -> tuple[str, st
         if quantity in ("test_accuracy_pct", "epsilon_star"):
             return f"{_NAMES[quantity]}, no DP, {epochs_in_words(epochs)}", _mean_of(quantity, at)
         if quantity == "pareto_elbow":
-            _, ours, holds = _least_trained_on_frontier(table, part)
-            return "baseline of 1 epoch at the elbow of the frontier", f"{_yes(holds)} ({ours})"
-        _, ours, holds = _private_below_overfitted(part, table[table["kind"] == "dp"])
-        return f"baselines of {epochs:g} or more epochs above DP models", f"{_yes(holds)} ({ours})"
+            claim = _least_trained_on_frontier(table, part)
+            return "baseline of 1 epoch at the elbow of the frontier", _said(claim)
+        claim = _private_below_overfitted(part, table[table["kind"] == "dp"])
+        return f"baselines of {epochs:g} or more epochs above DP models", _said(claim)
     if math.isnan(epsilon):
         who = {"baseline": "no DP", "dp_sgd": "DP", "all": "all models"}[str(row["training"])]
         return f"largest Epsilon*, {who}", f"{models['epsilon_star'].max():.2f}"
@@ -191,5 +194,5 @@ def _mean_of(quantity: str, at: pd.DataFrame) -> str:
     return f"{100 * at['utility_mean'].iloc[0]:.1f} %"
 
 
-def _yes(holds: bool) -> str:
-    return "yes" if holds else "no"
+def _said(claim: Claim) -> str:
+    return f"{'yes' if claim.holds else 'no'} ({claim.ours})"

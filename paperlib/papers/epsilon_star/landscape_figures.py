@@ -7,8 +7,43 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import gaussian_kde
 
+from paperlib.papers.epsilon_star.landscape_tables import describe, pareto, strategies
+from paperlib.report import show_figure, show_table
+
 KINDS = {"baseline": ("C1", "o", "no DP"), "dp": ("C0", "s", "DP-SGD")}
 _MARKERS = ("s", "D", "^", "v", "P", "X")
+
+
+def show_landscape(frame: pd.DataFrame, *, figure: str, utility: str, origin: str) -> None:
+    """Show the landscape of one data set and its Pareto frontier on a page.
+
+    Args:
+        frame: Result of `landscape` for one data set.
+        figure: Figure of the paper in whose manner it is drawn.
+        utility: Name of the utility.
+        origin: Origin of the models, in words.
+    """
+    table = strategies(frame)
+    frontier = pareto(table)
+    dataset = frame["dataset"].iloc[0]
+    show_figure(
+        landscape_figure(table, frontier, utility=utility),
+        name=f"landscape-{dataset.replace('_', '-')}",
+        caption=f"{dataset} (in the manner of {figure}): one point per strategy, {len(frame)} models, "
+        f"{origin}. Bars: smallest and largest of its models. Numbers: epochs without DP. Above and right: "
+        "densities of both kinds, each scaled to its peak.",
+        alt=describe_landscape(table, frontier, utility=utility),
+        data=frame,
+    )
+    names = [describe(row) for _, row in frontier.iterrows()]
+    columns = ["strategy", "epsilon_star_mean", "utility_mean", "models"]
+    titles = {"epsilon_star_mean": "Epsilon*", "utility_mean": utility}
+    show_table(
+        frontier.assign(strategy=names)[columns].rename(columns=titles),
+        name=f"frontier-{dataset.replace('_', '-')}",
+        caption=f"The Pareto frontier of {dataset}: strategies that no other one, and no mix of two others, "
+        "beats on both.",
+    )
 
 
 def landscape_figure(table: pd.DataFrame, frontier: pd.DataFrame, *, utility: str) -> Figure:

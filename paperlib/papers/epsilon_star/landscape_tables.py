@@ -99,6 +99,35 @@ def describe(row: pd.Series) -> str:
     return f"DP {row['target_epsilon']:g}, clip {row['clip_norm']:g}, batch {row['batch_size']:g}, {unit}"
 
 
+def noise_models(frame: pd.DataFrame) -> pd.DataFrame:
+    """Means over the DP models with a large Epsilon*, those that learned, and the models without DP.
+
+    Args:
+        frame: Result of `landscape` for one data set of two classes.
+
+    Returns:
+        Columns models, number, Epsilon*, shuffled, AUROC, loss AUC, one run.
+    """
+    private = frame["kind"] == "dp"
+    groups = {
+        "DP, above 0.3": private & (frame["epsilon_star"] > 0.3),
+        "DP, AUROC above 0.88": private & (frame["auroc"] > 0.88),
+        "no DP": frame["kind"] == "baseline",
+    }
+    shown = {
+        "epsilon_star": "Epsilon*",
+        "epsilon_shuffled": "shuffled",
+        "auroc": "AUROC",
+        "loss_auc": "loss AUC",
+        "one_run": "one run",
+    }
+    means = [
+        {"models": name, "number": chosen.sum(), **frame.loc[chosen, list(shown)].mean()}
+        for name, chosen in groups.items()
+    ]
+    return pd.DataFrame(means).rename(columns=shown)
+
+
 def which_number_moves(frame: pd.DataFrame) -> pd.DataFrame:
     """Means of every number by kind of training: some follow the training, others the fit of the normals.
 

@@ -97,7 +97,7 @@ def audit_table(
         columns of `audit_scores` and below_theory.
     """
     rows = []
-    options = {"delta": delta, "confidence": confidence}
+    options: dict[str, Any] = {"delta": delta, "confidence": confidence}
     for (run, target), score, c, top in itertools.product(targets.items(), SCORES, cardinalities, tops):
         if top < c:
             theory = _replacement(run, delta)
