@@ -1,6 +1,7 @@
 """``paperlib run`` and ``paperlib list``: the notebooks of a checkout."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,13 +69,11 @@ def list_notebooks(profile: str) -> None:
         values = plan(project, stem, profile=profile).parameters
         print(f"{stem}: {_title(project, stem)}")
         for item in notebook_parameters(project.notebook(stem)):
-            print(
-                f"    {item.name} = {values[item.name]!r}" + (f"  # {item.comment}" if item.comment else "")
-            )
+            print(f"    {replace(item, default=values[item.name])}")
         mine = [row["id"] for row in table.to_dict("records") if stem in str(row["notebook"]).split("; ")]
-        found = {r["target"]: r for r in results[stem].records} if stem in results else {}
+        records = {r["target"]: r for r in results[stem].records} if stem in results else {}
         for name in mine:
-            print(f"    reproduces {name}: {_status(found.get(name))}")
+            print(f"    reproduces {name}: {_status(records.get(name))}")
         if stem in results:
             print(f"    last run: {results[stem].provenance['date']}, profile {results[stem].profile}")
         print()

@@ -56,8 +56,8 @@ def _spread(rates: np.ndarray) -> np.ndarray:
     if rates.size <= _POINTS:
         return np.arange(rates.size)
     wanted = np.geomspace(max(rates[rates > 0].min(), 1e-12), 1.0, _POINTS - 2)
-    found = np.searchsorted(rates, wanted, side="right") - 1
-    return np.unique(np.concatenate([[0], found, [rates.size - 1]]))
+    rows = np.searchsorted(rates, wanted, side="right") - 1
+    return np.unique(np.concatenate([[0], rows, [rates.size - 1]]))
 
 
 def bound_figure(curve: pd.DataFrame, epsilon: float) -> Figure:

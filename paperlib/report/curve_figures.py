@@ -102,13 +102,14 @@ def _spread(count: int) -> list[int]:
 
 
 def add_legend(fig: Figure) -> None:
-    found: dict[str, Any] = {}
+    """Give a figure one legend for all its panels."""
+    entries: dict[str, Any] = {}
     for axes in fig.axes:
         handles, labels = axes.get_legend_handles_labels()
-        found |= dict(zip(labels, handles, strict=True))
+        entries |= dict(zip(labels, handles, strict=True))
     for legend in list(fig.legends):
         legend.remove()
-    fig.legend(list(found.values()), list(found), loc="outside right upper", fontsize="small")
+    fig.legend(list(entries.values()), list(entries), loc="outside right upper", fontsize="small")
 
 
 def _describe(curves: pd.DataFrame, column: str, name: str) -> str:

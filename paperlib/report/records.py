@@ -81,7 +81,7 @@ def record(*, target: str, holds: bool, scale: str, paper: str, ours: str, note:
     ...        paper="4 and 3 intervals", ours="4 and 3 intervals")
     Optimal Output Sets, Figure 1. Holds at the paper's scale. Paper: 4 and 3 intervals. Ours: ...
     """
-    found = Record(
+    finding = Record(
         target=target,
         holds=_as_bool(holds),
         scale=scale,
@@ -89,8 +89,8 @@ def record(*, target: str, holds: bool, scale: str, paper: str, ours: str, note:
         ours=one_line("ours", ours),
         note=" ".join(note.split()),
     )
-    _append(RECORDS_FILE, found.to_dict())
-    show(_bundle(found))
+    _append(RECORDS_FILE, finding.to_dict())
+    show(_bundle(finding))
 
 
 def used_data(name: str, content: bytes | np.ndarray) -> str:
@@ -133,16 +133,16 @@ def _as_bool(holds: Any) -> bool:
     return bool(holds)
 
 
-def _bundle(found: Record) -> Bundle:
-    place = describe_target(found.target)
-    text = f"{place}. {found.verdict}. Paper: {found.paper}. Ours: {found.ours}."
-    if found.note:
-        text += f" {found.note}"
-    kind = "tip" if found.holds else "warning"
-    note = f"\n\n{found.note}" if found.note else ""
+def _bundle(finding: Record) -> Bundle:
+    place = describe_target(finding.target)
+    text = f"{place}. {finding.verdict}. Paper: {finding.paper}. Ours: {finding.ours}."
+    if finding.note:
+        text += f" {finding.note}"
+    kind = "tip" if finding.holds else "warning"
+    note = f"\n\n{finding.note}" if finding.note else ""
     markdown = (
-        f"````{{admonition}} {place}: {found.verdict[0].lower()}{found.verdict[1:]}\n:class: {kind}\n\n"
-        f"Paper: {found.paper}. Ours: {found.ours}.{note}\n````\n"
+        f"````{{admonition}} {place}: {finding.verdict[0].lower()}{finding.verdict[1:]}\n:class: {kind}\n\n"
+        f"Paper: {finding.paper}. Ours: {finding.ours}.{note}\n````\n"
     )
     return Bundle(html=f"<p><strong>{html.escape(text)}</strong></p>", markdown=markdown, text=text)
 

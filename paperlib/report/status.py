@@ -27,8 +27,8 @@ def status_table(
         Columns ``COLUMNS``, in the papers' order; no target is ever left out. ``status`` is
         "holds", "does not hold" or "not yet"; ``scale`` is "paper's" or what is smaller.
     """
-    found = [_finding(run, item, "") for run in runs for item in run["records"]]
-    found += [_finding(run, item, _measured_on(run)) for run in measured for item in run["records"]]
+    findings = [_finding(run, item, "") for run in runs for item in run["records"]]
+    findings += [_finding(run, item, _measured_on(run)) for run in measured for item in run["records"]]
     rows: list[dict[str, Any]] = []
     for target in targets().to_dict("records"):
         about = {
@@ -39,7 +39,7 @@ def status_table(
             "notebook": target["notebook"],
             "paper_number": target["headline"],
         }
-        mine = [{**about, **item} for item in found if item["id"] == target["id"]]
+        mine = [{**about, **item} for item in findings if item["id"] == target["id"]]
         rows += mine or [{**about, "status": NOT_YET, "scale": "", "our_number": "", "note": ""}]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 

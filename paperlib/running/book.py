@@ -93,7 +93,7 @@ def show_run(job: Job) -> RunResult:
 
 
 def last_seconds(job: Job) -> float | None:
-    """Wall time in seconds of the kept run, whatever has changed since; None without one."""
+    """Wall time in seconds of the kept run, current or not; None without one."""
     path = _kept(job) / RESULT
     try:
         return float(read_result(path).provenance["seconds"]) if path.is_file() else None
@@ -154,6 +154,6 @@ def write_status(project: Project, profile: str) -> None:
 
 
 def _write_if_new(path: Path, text: str) -> None:
-    """Leave an equal file alone, so that the book need not be built again."""
+    """Leave an equal file untouched, so that the book need not be built again."""
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         write_text(path, text)

@@ -1,4 +1,4 @@
-"""Run one notebook: everything happens in a temporary folder, and only a finished run leaves it."""
+"""Run one notebook in a temporary folder, of which only a finished run is used."""
 
 import contextlib
 import json
@@ -71,7 +71,7 @@ class Job:
 def plan(
     project: Project, name: str, *, profile: str = "default", given: Mapping[str, Any] | None = None
 ) -> Job:
-    """Check everything about a run that can be checked before it starts.
+    """Plan a run: check the notebook, the profile and every parameter before it starts.
 
     Args:
         project: Checkout that holds the notebook.
@@ -185,7 +185,7 @@ def _variables(values: Mapping[str, str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _kernel() -> Iterator[Config]:
-    """A kernel's own sockets: two kernels that share one name wait for each other."""
+    """A folder of sockets for each kernel, since two kernels with sockets of one name block each other."""
     client = {"extra_arguments": [f"--IPKernelApp.exec_lines={_STRICT!r}"]}
     if os.name == "nt":
         yield Config({"NotebookClient": client})
@@ -226,7 +226,7 @@ def _used_data(folder: Path) -> dict[str, str]:
 
 
 def _clean(notebook: Any, box: str) -> Any:
-    """The notebook with its provenance box and without what only this machine knows."""
+    """The notebook with its provenance box and without the metadata of its execution."""
     notebook.metadata.pop("papermill", None)
     for cell in notebook.cells:
         for key in ("papermill", "execution"):
@@ -247,7 +247,7 @@ def provenance_box(job: Job, origin: Mapping[str, Any]) -> str:
 
 
 def rerun_command(job: Job) -> str:
-    """The command that repeats a run: only what differs from the profile is spelled out."""
+    """The command that repeats a run; it names only the parameters that differ from the profile."""
     changed = [
         f"{name}={_word(value)}" for name, value in job.parameters.items() if value != job.preset[name]
     ]

@@ -70,7 +70,7 @@ def parse_parameters(source: str, where: str) -> list[Parameter]:
     [Parameter(name='m', default=100, comment='records')]
     """
     comments = _comments(source)
-    found: list[Parameter] = []
+    parameters: list[Parameter] = []
     for node in _assignments(source, where):
         name = _target(node)
         try:
@@ -80,8 +80,8 @@ def parse_parameters(source: str, where: str) -> list[Parameter]:
             raise ValueError(
                 f"{where}: expected a literal value in the parameters cell, got {text}"
             ) from None
-        found.append(Parameter(name, default, comments.get(node.end_lineno or node.lineno, "")))
-    return found
+        parameters.append(Parameter(name, default, comments.get(node.end_lineno or node.lineno, "")))
+    return parameters
 
 
 def _assignments(source: str, where: str) -> list[Any]:
@@ -208,15 +208,15 @@ def parse_assignments(words: list[str]) -> dict[str, str]:
     >>> parse_assignments(["m=100", "delta=1e-5"])
     {'m': '100', 'delta': '1e-5'}
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name.strip().isidentifier():
             raise ValueError(f"parameter: expected name=value, got {word!r}")
-        if name.strip() in found:
+        if name.strip() in values:
             raise ValueError(f"parameter: {name.strip()!r} is given twice")
-        found[name.strip()] = value.strip()
-    return found
+        values[name.strip()] = value.strip()
+    return values
 
 
 def with_values(source: str, values: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The checkout a run works in: where notebooks, profiles, pages and results lie."""
+"""The checkout of a run: the folders of its notebooks, profiles, pages and results."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

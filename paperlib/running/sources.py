@@ -51,5 +51,5 @@ def notebook_sources(path: Path) -> list[Path]:
 
 
 def _without_magics(source: str) -> str:
-    """The code of a cell: a line magic is no Python, and the cell may still import something."""
+    """The code of a cell without its line magics, which are no Python."""
     return "\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in source.splitlines())

@@ -104,7 +104,7 @@ def _report(run: _Running, say: Say) -> bool:
 
 
 def _stop(running: Iterable[_Running]) -> None:
-    """End runs that are still going: politely, so that they remove their folders, then for good."""
+    """End runs that still go on: by an interrupt, so that they remove their folders, then by force."""
     for run in running:
         run.process.send_signal(signal.SIGINT)
     for run in running:
