@@ -101,6 +101,8 @@ def loaded_by(code: str) -> set[str]:
         ("from paperlib import audit_scores", HEAVY),
         ("from paperlib.report import show_table", HEAVY),
         ("from paperlib.running import find_project", HEAVY | {"numpy", "pandas"}),
+        ("import paperlib.data", {"torch", "transformers", "sklearn"}),
+        ("from paperlib.attacks import rmia; from paperlib.generators import find_identifiers", {"torch"}),
     ],
 )
 def test_nothing_heavy_is_loaded_before_it_is_needed(code, absent):
