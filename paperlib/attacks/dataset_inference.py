@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import kstest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from paperlib.core import AuditResult, FloatArray, IntArray, check_choice
+from paperlib.core import AuditResult, FloatArray, IntArray, check_at_least, check_choice
 
 SCHEDULES = ("forward", "kfold")
 
@@ -93,8 +93,7 @@ def infer_dataset(
     """
     table = _checked(features, folds)
     check_choice("schedule", schedule, SCHEDULES)
-    if trees < 1:
-        raise ValueError(f"trees: expected 1 or more, got {trees}")
+    check_at_least(1, trees=trees)
     rng = np.random.default_rng(seed)
     scores = _out_of_fold(table, folds, schedule, trees, within_set, rng)
     ranks, positions = ranks_and_positions(scores, rng)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from paperlib.core import FloatArray
+from paperlib.core import FloatArray, check_at_least
 
 
 def gradient_norms(module: nn.Module, x: Any, y: Any, *, batch_size: int = 256) -> FloatArray:
@@ -38,8 +38,7 @@ def gradient_norms(module: nn.Module, x: Any, y: Any, *, batch_size: int = 256) 
     examples, labels = torch.as_tensor(np.asarray(x)).float(), torch.as_tensor(np.asarray(y)).long()
     if len(examples) != len(labels) or labels.ndim != 1:
         raise ValueError(f"y: expected {len(examples)} labels, one for each of x, got {tuple(labels.shape)}")
-    if batch_size < 1:
-        raise ValueError(f"batch_size: expected 1 or more, got {batch_size}")
+    check_at_least(1, batch_size=batch_size)
     parameters = {name: value.detach() for name, value in module.named_parameters()}
     buffers = dict(module.named_buffers())
 

@@ -2,6 +2,7 @@
 
 from paperlib.core.checks import FloatArray as FloatArray
 from paperlib.core.checks import IntArray as IntArray
+from paperlib.core.checks import check_at_least as check_at_least
 from paperlib.core.checks import check_choice as check_choice
 from paperlib.core.checks import check_confidence as check_confidence
 from paperlib.core.checks import check_counts as check_counts

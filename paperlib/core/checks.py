@@ -100,6 +100,23 @@ def check_delta(delta: float, name: str = "delta") -> float:
     return _check_real(name, delta, 0.0, 1.0, open_low=False, open_high=True)
 
 
+def check_at_least(least: int, **values: float) -> None:
+    """Refuse numbers below ``least``.
+
+    Args:
+        least: Smallest number that is allowed.
+        values: Arguments by name.
+
+    Raises:
+        ValueError: A number is smaller; the message names it.
+
+    >>> check_at_least(1, epochs=3, batch_size=64)
+    """
+    for name, value in values.items():
+        if value < least:
+            raise ValueError(f"{name}: expected {least} or more, got {value}")
+
+
 def check_nonnegative(name: str, value: float) -> float:
     """Return ``value`` as a finite float of at least 0.
 

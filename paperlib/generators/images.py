@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn.functional import silu
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from paperlib.core import check_choice
+from paperlib.core import check_at_least, check_choice
 from paperlib.models.arrays import check_labels
 from paperlib.models.devices import default_device
 from paperlib.models.images import as_input
@@ -75,9 +75,14 @@ class FlowConfig:
         check_choice("network", self.network, NETWORKS)
         check_choice("sampler", self.sampler, SAMPLERS)
         check_choice("precision", self.precision, ("float32", "bfloat16"))
-        for name in ("width", "blocks", "steps", "batch_size", "sampler_steps"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected 1 or more, got {getattr(self, name)}")
+        check_at_least(
+            1,
+            width=self.width,
+            blocks=self.blocks,
+            steps=self.steps,
+            batch_size=self.batch_size,
+            sampler_steps=self.sampler_steps,
+        )
         if not 0 <= self.average < 1:
             raise ValueError(f"average: expected [0, 1), got {self.average}")
         if not 2 <= self.levels <= 256:
@@ -147,8 +152,7 @@ class FittedFlow:
         Returns:
             Images, uint8, shape (n, channels, side, side), and class numbers, shape (n,).
         """
-        if n < 1:
-            raise ValueError(f"n: expected 1 or more, got {n}")
+        check_at_least(1, n=n)
         labels = np.random.default_rng(seed).choice(len(self.shares), size=n, p=self.shares)
         noise = torch.randn(n, *self.shape, generator=torch.Generator().manual_seed(seed))
         device = next(self.network.parameters()).device

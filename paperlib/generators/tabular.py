@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
-from paperlib.core import FloatArray, IntArray, check_nonnegative
+from paperlib.core import FloatArray, IntArray, check_at_least, check_nonnegative
 
 
 class FittedTable(Protocol):
@@ -110,8 +110,7 @@ class ChowLiuTree:
 
     def __post_init__(self) -> None:
         check_nonnegative("smoothing", self.smoothing)
-        if self.bins < 2:
-            raise ValueError(f"bins: expected 2 or more, got {self.bins}")
+        check_at_least(2, bins=self.bins)
 
     def fit(self, table: pd.DataFrame) -> "FittedTree":
         """Learn codes, tree and conditional frequencies.
@@ -171,8 +170,7 @@ class FittedTree:
         Raises:
             ValueError: n below 1.
         """
-        if n < 1:
-            raise ValueError(f"n: expected 1 or more, got {n}")
+        check_at_least(1, n=n)
         rng = np.random.default_rng(seed)
         codes: dict[int, IntArray] = {-1: np.zeros(n, dtype=np.int64)}
         for child, below in zip(self.order.tolist(), self.conditionals, strict=True):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from paperlib.core import FloatArray, IntArray
+from paperlib.core import FloatArray, IntArray, check_at_least
 from paperlib.training.fitting import finite_loss, seeded
 from paperlib.training.language.schedule import ScheduledSteps
 
@@ -52,9 +52,8 @@ class ChunkTraining:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 0), ("batch_size", 1), ("patience", 0), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name}: expected {least} or more, got {getattr(self, name)}")
+        check_at_least(0, epochs=self.epochs, patience=self.patience, seed=self.seed)
+        check_at_least(1, batch_size=self.batch_size)
         if not 0 < self.learning_rate < math.inf:
             raise ValueError(f"learning_rate: expected a number above 0, got {self.learning_rate}")
 
@@ -223,9 +222,8 @@ class TextGenerator:
     training: ChunkTraining = field(default_factory=lambda: ChunkTraining(epochs=10, patience=1))
 
     def __post_init__(self) -> None:
-        for name, least in (("length", 1), ("prompt", 0), ("top_k", 0), ("samples_per_prompt", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name}: expected {least} or more, got {getattr(self, name)}")
+        check_at_least(1, length=self.length, samples_per_prompt=self.samples_per_prompt)
+        check_at_least(0, prompt=self.prompt, top_k=self.top_k)
         if not 0 < self.held_share < 1:
             raise ValueError(f"held_share: expected a number between 0 and 1, got {self.held_share}")
         if not 0 < self.temperature < math.inf:
@@ -277,8 +275,7 @@ class FittedTextGenerator:
         Raises:
             ValueError: A negative number.
         """
-        if n < 0:
-            raise ValueError(f"n: expected 0 or more, got {n}")
+        check_at_least(0, n=n)
         rng = np.random.default_rng(seed)
         rounds = -(-n // (len(self.prompts) * self.settings.samples_per_prompt))
         once = [

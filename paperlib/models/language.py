@@ -16,7 +16,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from paperlib.core import check_choice
+from paperlib.core import check_at_least, check_choice
 from paperlib.models.devices import default_device
 
 DTYPES = ("auto", "float32", "bfloat16", "float16", "int8")
@@ -43,9 +43,7 @@ class LanguageModelConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("width", "layers", "heads", "context"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected 1 or more, got {getattr(self, name)}")
+        check_at_least(1, width=self.width, layers=self.layers, heads=self.heads, context=self.context)
         if self.width % (2 * self.heads):
             raise ValueError(
                 f"width: expected a multiple of twice the heads ({2 * self.heads}), got {self.width}"
@@ -159,8 +157,7 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int, *, context: int) -> P
     >>> len(train_tokenizer(["to be or not to be"], 260, context=64))
     260
     """
-    if vocabulary < 257:
-        raise ValueError(f"vocabulary: expected 257 or more, got {vocabulary}")
+    check_at_least(257, vocabulary=vocabulary)
     bpe = Tokenizer(models.BPE())
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     bpe.decoder = decoders.ByteLevel()

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from paperlib.core import check_choice
+from paperlib.core import check_at_least, check_choice
 from paperlib.io import config_hash
 from paperlib.models import MLP
 from paperlib.models.devices import default_device
@@ -186,8 +186,7 @@ class TrainingRun:
         self, checkpoint: str | os.PathLike[str] | None, *, every: int, resume: bool, progress: bool
     ) -> Fitted:
         """Train the epochs that are left, writing checkpoints."""
-        if every < 1:
-            raise ValueError(f"checkpoint_every: expected 1 or more, got {every}")
+        check_at_least(1, checkpoint_every=every)
         run = {} if checkpoint is None else self._identity()
         device = self._data.y.device
         if checkpoint is not None and resume:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, pad
 from torch.utils.data import DataLoader, TensorDataset
 
-from paperlib.core import check_choice
+from paperlib.core import check_at_least, check_choice
 from paperlib.models.arrays import as_tensor
 from paperlib.models.devices import default_device
 from paperlib.models.images import as_input
@@ -59,9 +59,7 @@ class ImageTraining:
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
         check_choice("schedule", self.schedule, SCHEDULES)
         check_choice("precision", self.precision, ("float32", "bfloat16"))
-        for name in ("epochs", "batch_size"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected 1 or more, got {getattr(self, name)}")
+        check_at_least(1, epochs=self.epochs, batch_size=self.batch_size)
         if not 0 < self.learning_rate < math.inf:
             raise ValueError(f"learning_rate: expected a finite number above 0, got {self.learning_rate}")
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from paperlib.attacks.language.statistics import at_once, evaluating, token_rows
 from paperlib.attacks.language.windows import Encoded, check_texts, context_length, encode, windows
-from paperlib.core import FloatArray, IntArray
+from paperlib.core import FloatArray, IntArray, check_at_least
 
 _SPARE = 4  # proposals per neighbour wanted: some give the same text, or none
 _FORBIDDEN = -1e30
@@ -150,8 +150,7 @@ def random_neighbours(
     Raises:
         ValueError: A corpus with fewer than two different tokens, and as `causal_neighbours`.
     """
-    if replaced < 1:
-        raise ValueError(f"replaced: expected 1 or more, got {replaced}")
+    check_at_least(1, replaced=replaced)
     found, encoded = _encoded(tokenizer, texts, contexts, count)
     banned = _special(tokenizer)
     frequencies = _frequencies(tokenizer, check_texts("corpus", corpus), banned)
@@ -166,8 +165,7 @@ def random_neighbours(
 def _encoded(
     tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None, count: int
 ) -> tuple[list[str], list[Encoded]]:
-    if count < 1:
-        raise ValueError(f"count: expected 1 or more, got {count}")
+    check_at_least(1, count=count)
     found = check_texts("texts", texts)
     encoded = encode(tokenizer, found, contexts)
     around = contexts or [""] * len(found)

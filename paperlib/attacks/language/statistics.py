@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from paperlib.attacks.language.windows import Window
-from paperlib.core import FloatArray
+from paperlib.core import FloatArray, check_at_least
 
 # Logits handled at once: memory does not grow with batch x vocabulary, and on a CPU they stay in its cache.
 _AT_ONCE = {"cpu": 2**18}
@@ -130,8 +130,7 @@ def token_rows(
     Raises:
         ValueError: Numbers that are not finite.
     """
-    if batch_size < 1:
-        raise ValueError(f"batch_size: expected 1 or more, got {batch_size}")
+    check_at_least(1, batch_size=batch_size)
     found = _Collected()
     numbered = list(enumerate(windows))
     share = share and not getattr(model, "_is_stateful", False)

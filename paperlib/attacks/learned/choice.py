@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.attacks.learned.interface import Attack, FittedAttack, Labelled
-from paperlib.core import FloatArray
+from paperlib.core import FloatArray, check_at_least
 
 Criterion = Callable[[FloatArray, NDArray[np.bool_]], float]
 
@@ -57,8 +57,7 @@ def fit_best(
 def _check(attacks: Sequence[Attack], train: Labelled, validation: Labelled, restarts: int) -> None:
     if not attacks:
         raise ValueError("attacks: expected at least one, got none")
-    if restarts < 1:
-        raise ValueError(f"restarts: expected 1 or more, got {restarts}")
+    check_at_least(1, restarts=restarts)
     for name, part in (("train", train), ("validation", validation)):
         if part.membership.all() or not part.membership.any():
             raise ValueError(

@@ -13,7 +13,7 @@ from torch import nn
 from paperlib.attacks.learned.boosting import BoostedTrees
 from paperlib.attacks.learned.interface import AttackInputs, FittedAttack, Labelled
 from paperlib.attacks.learned.loss_modules import LossModule, fit_loss_modules
-from paperlib.core import FloatArray, MembershipScores
+from paperlib.core import FloatArray, MembershipScores, check_at_least
 from paperlib.models.images import ImageArchitecture, build_image_model, image_logits
 from paperlib.training.images import ImageTraining, fit_images
 
@@ -59,9 +59,14 @@ class ImageStack:
     precision: str = "float32"
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "evaluations", "batch_size", "hidden", "loss_steps"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected 1 or more, got {getattr(self, name)}")
+        check_at_least(
+            1,
+            epochs=self.epochs,
+            evaluations=self.evaluations,
+            batch_size=self.batch_size,
+            hidden=self.hidden,
+            loss_steps=self.loss_steps,
+        )
 
     @property
     def name(self) -> str:

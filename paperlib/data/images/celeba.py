@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from paperlib.core import check_at_least
 from paperlib.data.errors import unavailable
 from paperlib.data.images.pixels import ImageSet, Pixels
 from paperlib.io import data_folder, file_sha256
@@ -49,8 +50,7 @@ def load_celeba(*, side: int = 128, limit: int | None = None) -> ImageSet:
         DataUnavailableError: The files are not there; their terms forbid to fetch them for you.
         ValueError: A list of another form, or an image that is missing or damaged.
     """
-    if side < 1:
-        raise ValueError(f"side: expected 1 or more, got {side}")
+    check_at_least(1, side=side)
     folder = _folder()
     faces = read_lists(folder)
     first = [np.flatnonzero(faces.part == 0)[:limit], np.flatnonzero(faces.part > 0)[:limit]]

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import torch
 from torch import nn
 
-from paperlib.core import check_choice
+from paperlib.core import check_at_least, check_choice
 from paperlib.models.images.resnet import resnet
 from paperlib.models.images.small import cnn, cnn4, mlp
 from paperlib.models.images.wide_resnet import WideResNet
@@ -48,9 +48,7 @@ class ImageArchitecture:
         check_choice("name", self.name, tuple(ARCHITECTURES))
         if self.channels not in (1, 3):
             raise ValueError(f"channels: expected 1 or 3, got {self.channels}")
-        for field in ("side", "outputs", "width"):
-            if getattr(self, field) < 1:
-                raise ValueError(f"{field}: expected 1 or more, got {getattr(self, field)}")
+        check_at_least(1, side=self.side, outputs=self.outputs, width=self.width)
         if self.pretrained and (self.name not in PRETRAINED or self.group_norm):
             raise ValueError(
                 f"pretrained: expected one of {', '.join(PRETRAINED)} without group_norm, got {self.name!r}"

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paperlib.core import check_choice
+from paperlib.core import check_at_least, check_choice
 from paperlib.models import MLP
 from paperlib.models.devices import default_device
 from paperlib.training.config import TrainingConfig
@@ -65,8 +65,7 @@ def fit_ensemble(
     torch.Size([1, 1, 1])
     """
     check_choice("precision", precision, ("float32", "bfloat16"))
-    if threads < 1:
-        raise ValueError(f"threads: expected 1 or more, got {threads}")
+    check_at_least(1, threads=threads)
     mlp = _common_shape(configs)
     place = default_device(device)
     data = check_examples(x, y, classes=mlp.classes, device=place, width=mlp.inputs)
@@ -94,8 +93,7 @@ def _stackable(configs: Sequence[TrainingConfig], chunk: Callable[[TrainingConfi
     for indices in by_key.values():
         indices.sort(key=lambda index: (-configs[index].epochs, configs[index].learning_rate))
         size = chunk(configs[indices[0]])
-        if size < 1:
-            raise ValueError(f"chunk: expected 1 or more, got {size}")
+        check_at_least(1, chunk=size)
         parts += [indices[start : start + size] for start in range(0, len(indices), size)]
     return parts
 

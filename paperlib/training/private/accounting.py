@@ -12,7 +12,7 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from scipy.optimize import brentq
 
-from paperlib.core import check_choice, check_nonnegative
+from paperlib.core import check_at_least, check_choice, check_nonnegative
 from paperlib.training.config import TrainingConfig
 
 _ACCOUNTANTS = {"rdp": RdpAccountant, "pld": PLDAccountant}
@@ -104,8 +104,7 @@ def noise_for(
     if not 0 < target_epsilon < math.inf:
         raise ValueError(f"target_epsilon: expected a finite number above 0, got {target_epsilon!r}")
     _check_process(sampling_rate, max(steps, 1), delta)
-    if steps < 1:
-        raise ValueError(f"steps: expected 1 or more, got {steps}")
+    check_at_least(1, steps=steps)
 
     def log_ratio(log_noise: float) -> float:
         """How far epsilon at this noise is above the target, on logarithms: close to a straight line."""
@@ -177,8 +176,7 @@ def paper_delta(examples: int) -> float:
     >>> f"{paper_delta(32_561):.3g}"
     '2.96e-06'
     """
-    if examples < 2:
-        raise ValueError(f"examples: expected 2 or more, got {examples}")
+    check_at_least(2, examples=examples)
     return min(0.5, 1 / (examples * math.log(examples)))
 
 
