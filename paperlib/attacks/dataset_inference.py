@@ -218,11 +218,11 @@ def _claim(schedule: str) -> str:
 
 
 def _assumptions(schedule: str) -> tuple[str, ...]:
-    found = [
+    assumptions = [
         "Each identifier was drawn from the distribution of its generated alternatives, independently of the "
         "other identifiers and of its context.",
         "Identifiers are different from each other and occur in no data outside the suspect set.",
     ]
     if schedule == "kfold":
-        found.append("The folds' ranks are independent, which K-fold only approximates.")
-    return tuple(found)
+        assumptions.append("The folds' ranks are independent, which K-fold only approximates.")
+    return tuple(assumptions)

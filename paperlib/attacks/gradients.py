@@ -49,7 +49,7 @@ def gradient_norms(module: nn.Module, x: Any, y: Any, *, batch_size: int = 256) 
         return cross_entropy(logits, label[None])
 
     each = vmap(grad(loss), in_dims=(None, 0, 0))
-    found = []
+    parts = []
     device = next(iter(parameters.values())).device
     was_training = module.training
     module.eval()
@@ -58,7 +58,7 @@ def gradient_norms(module: nn.Module, x: Any, y: Any, *, batch_size: int = 256) 
             gradients = each(parameters, part_x.to(device), part_y.to(device))
             # Norms in single precision: 40 times faster than squares in double, and right to 1e-6.
             norms = [torch.linalg.vector_norm(value.flatten(1), dim=1) for value in gradients.values()]
-            found.append(torch.linalg.vector_norm(torch.stack(norms).double(), dim=0).cpu())
+            parts.append(torch.linalg.vector_norm(torch.stack(norms).double(), dim=0).cpu())
     finally:
         module.train(was_training)
-    return torch.cat(found).numpy()
+    return torch.cat(parts).numpy()

@@ -58,7 +58,7 @@ def lira_offline(
     *,
     fixed_variance: bool = False,
 ) -> FloatArray:
-    """How surely the target's confidence lies above that of models which were not trained on the example.
+    """Confidence that the target's score lies above that of models which were not trained on the example.
 
     Guarantee:
         The normal distribution function of the returned number is the paper's score 1 - Pr[Z > confidence];

@@ -1,4 +1,4 @@
-"""What goes wrong with data, said so that the reader can mend it."""
+"""Errors of missing data, with the steps that provide them."""
 
 from pathlib import Path
 
@@ -6,11 +6,11 @@ from paperlib.io.folders import DATA_VARIABLE
 
 
 class DataUnavailableError(FileNotFoundError):
-    """A data set is neither on this machine nor to be fetched; the message says which file goes where."""
+    """A data set is neither on this machine nor can be fetched; the message names the file and its folder."""
 
 
 def unavailable(what: str, files: str, folder: Path, address: str, tried: list[str]) -> DataUnavailableError:
-    """The error for a data set that is not at hand.
+    """The error for a data set that is not on this machine.
 
     Args:
         what: The data set.

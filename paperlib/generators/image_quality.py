@@ -1,4 +1,4 @@
-"""How good generated images are: the filter that drops obvious fakes, and the kernel distance."""
+"""Quality of generated images: the filter that drops obvious fakes, and the kernel distance."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -91,7 +91,7 @@ def kernel_distance(
     """Kernel distance of two samples of features: 0 on average if both come from one distribution.
 
     The squared maximum mean discrepancy with the kernel (x y / d + 1)^3, without bias, averaged over random
-    subsets. With features of an Inception network this is KID; here the caller says which features.
+    subsets. With features of an Inception network this is KID; here the caller chooses the features.
 
     Args:
         first: Shape (n, d).

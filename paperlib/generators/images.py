@@ -33,7 +33,7 @@ SAMPLERS = ("heun", "euler")
 
 @dataclass(frozen=True, kw_only=True)
 class FlowConfig:
-    """How the generator is made.
+    """Settings of the generator.
 
     Attributes:
         network: "mlp" or "unet".

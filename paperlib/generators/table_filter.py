@@ -15,7 +15,7 @@ _BATCHES = 100
 
 
 class Rule(Protocol):
-    """How likely a row is kept, given its odds of being real."""
+    """Probability that a row is kept, given its odds of being real."""
 
     def limit(self, odds: FloatArray) -> float:
         """The threshold learned from the odds of generated rows, shape (n,)."""
@@ -118,13 +118,13 @@ class FilteredGenerator:
         )
         x = np.concatenate([coder.numbers(table), coder.numbers(train)])
         model.fit(x, np.arange(2 * len(table)) < len(table))
-        found = FilteredTable(generator=fitted, coder=coder, model=model, rule=self.rule, limit=0.0)
+        unlimited = FilteredTable(generator=fitted, coder=coder, model=model, rule=self.rule, limit=0.0)
         return FilteredTable(
             generator=fitted,
             coder=coder,
             model=model,
             rule=self.rule,
-            limit=self.rule.limit(found.odds(fresh)),
+            limit=self.rule.limit(unlimited.odds(fresh)),
         )
 
 
@@ -164,13 +164,13 @@ class FilteredTable:
             kept.append(rows[rng.random(len(rows)) < self.rule.chance(self.odds(rows), self.limit)])
             if sum(map(len, kept)) >= n:
                 return pd.concat(kept, ignore_index=True)[:n]
-        found = sum(map(len, kept))
-        raise RuntimeError(f"the discriminator kept {found} rows of {_BATCHES} batches, {n} were asked for")
+        count = sum(map(len, kept))
+        raise RuntimeError(f"the discriminator kept {count} rows of {_BATCHES} batches, {n} were asked for")
 
 
 @dataclass(frozen=True, eq=False)
 class RowCoder:
-    """Rows as numbers for trees: numbers as they are, words by their place among the fitted words.
+    """Rows as numbers for trees: numbers unchanged, words by their place among the fitted words.
 
     Attributes:
         words: The fitted words of each column of words, sorted.

@@ -345,8 +345,8 @@ def copied_share(generated: ArrayLike, text: ArrayLike, *, length: int) -> float
     if not 1 <= length <= longest:
         raise ValueError(f"length: expected 1 to {longest} tokens, got {length}")
     known = {row.tobytes() for row in _runs(real, length)}
-    found = np.array([row.tobytes() in known for row in _runs(made, length)])
-    return float(found.reshape(len(made), -1).any(axis=1).mean())
+    copied = np.array([row.tobytes() in known for row in _runs(made, length)])
+    return float(copied.reshape(len(made), -1).any(axis=1).mean())
 
 
 def _runs(rows: NDArray[Any], length: int) -> NDArray[np.int64]:

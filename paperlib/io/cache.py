@@ -52,9 +52,9 @@ class Cache:
         >>> cache.get({"seed": 0}, lambda: {"losses": "not called again"})["losses"]
         array([1., 2.])
         """
-        found = self.find(config)
-        if found is not None:
-            return found
+        entry = self.find(config)
+        if entry is not None:
+            return entry
         arrays = {name: np.asarray(value) for name, value in compute().items()}
         self.put(config, arrays)
         return arrays
@@ -74,7 +74,7 @@ class Cache:
         write_bytes(self.path(config), _encode(_text(config), arrays))
 
     def path(self, config: Mapping[str, Any]) -> Path:
-        """Where the entry of ``config`` lies, whether it exists or not."""
+        """Path of the entry of ``config``, which need not exist."""
         return self.folder / f"{config_hash(typed(config))}.cache"
 
 

@@ -1,4 +1,4 @@
-"""Where data sets and cached values lie on this machine."""
+"""Folders of data sets and cached values on this machine."""
 
 import os
 import sys
@@ -19,6 +19,6 @@ def user_cache_folder() -> Path:
 
 
 def data_folder() -> Path:
-    """Where data sets are looked for first: ``PAPERLIB_DATA``, else a folder in the user's cache."""
+    """First place to look for data sets: ``PAPERLIB_DATA``, else a folder in the user's cache."""
     chosen = os.environ.get(DATA_VARIABLE)
     return Path(chosen).expanduser() if chosen else user_cache_folder() / "data"

@@ -52,9 +52,9 @@ def read_result(path: str | PathLike[str]) -> RunResult:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: not a result file ({error})") from None
-    found = content.get("schema") if isinstance(content, dict) else None
-    if found != SCHEMA:
-        raise ValueError(f"{path}: expected a result file of schema {SCHEMA}, got {found!r}")
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if schema != SCHEMA:
+        raise ValueError(f"{path}: expected a result file of schema {SCHEMA}, got {schema!r}")
     if missing := [key for key in _KEYS if key not in content]:
         raise ValueError(f"{path}: the result file lacks {', '.join(missing)}")
     return RunResult(**{key: content[key] for key in _KEYS})

@@ -1,4 +1,4 @@
-"""Where a sweep runs: processes of this machine, a Dask scheduler already there, or a batch system."""
+"""Places where a sweep runs: processes of this machine, a Dask scheduler already there, or a batch system."""
 
 import logging
 import os

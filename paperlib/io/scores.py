@@ -113,7 +113,7 @@ def _read_pair(members: Path, others: Path, score_column: str | None, kind: str 
 
 
 def kind_of(column: str) -> str:
-    """What a column's name says about its direction.
+    """Direction of a column by its name: "losses" or "scores".
 
     >>> kind_of("val_loss"), kind_of("score")
     ('losses', 'scores')
@@ -146,11 +146,11 @@ class _Table:
             if wanted not in self.data:
                 raise ValueError(f"{self.path}: no column {wanted!r}; the columns are {listed}")
             return wanted
-        found = [name for name in self.columns if name.lower() in usual]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            both = " and ".join(map(repr, found))
+        matching = [name for name in self.columns if name.lower() in usual]
+        if len(matching) == 1:
+            return matching[0]
+        if matching:
+            both = " and ".join(map(repr, matching))
             raise ValueError(f"{self.path}: {both} could each hold the {what}; choose one with {option}")
         raise ValueError(
             f"{self.path}: no {what} column named {' or '.join(map(repr, usual))}; the columns are {listed} "

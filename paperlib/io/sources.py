@@ -55,10 +55,10 @@ def source_files(names: Iterable[str]) -> list[Path]:
         if name in seen:
             continue
         seen.add(name)
-        found, more = _reached(name)
-        waiting += [one for file in found - files for one in _followed(file, name)]
+        reached, more = _reached(name)
+        waiting += [one for file in reached - files for one in _followed(file, name)]
         waiting += more
-        files |= found
+        files |= reached
     return sorted(files)
 
 
@@ -87,25 +87,25 @@ def _reached(name: str) -> tuple[set[Path], list[str]]:
     """Files that using ``name`` runs, and the names that stand for it where a package passes it on."""
     top, *parts = name.split(".")
     place = _top(top, name)
-    found: set[Path] = set()
+    files: set[Path] = set()
     if place.name != "__init__.py":
         return {place}, []
     package = top
     while True:
         passed_on = _face(place, package)
         if passed_on is None:
-            found.add(place)
+            files.add(place)
         if not parts:
-            return (found, list(passed_on.values())) if passed_on else (found | {place}, [])
+            return (files, list(passed_on.values())) if passed_on else (files | {place}, [])
         folder, part = place.parent, parts[0]
         if (folder / part / "__init__.py").is_file():
             place, package = folder / part / "__init__.py", f"{package}.{part}"
         elif (folder / f"{part}.py").is_file():
-            return found | {folder / f"{part}.py"}, []
+            return files | {folder / f"{part}.py"}, []
         elif passed_on and part in passed_on:
-            return found, [passed_on[part]]
+            return files, [passed_on[part]]
         else:
-            return found | {place}, []
+            return files | {place}, []
         parts = parts[1:]
 
 
@@ -129,21 +129,21 @@ def _package_of(file: Path) -> str:
 
 
 def _face(init: Path, package: str) -> dict[str, str] | None:
-    """What an ``__init__`` passes on, by name; None if it does more than that."""
+    """Names that an ``__init__`` passes on, with their origins; None if it does more than that."""
     stub = init.with_suffix(".pyi")
     return _passed_on(_source(stub if stub.is_file() else init), package)
 
 
 @lru_cache(maxsize=256)
 def _passed_on(source: str, package: str) -> dict[str, str] | None:
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for node in ast.parse(source).body:
         if isinstance(node, ast.ImportFrom):
             base = _absolute(node, package)
-            found |= {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
+            names |= {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
         elif not _says_nothing(node):
             return None
-    return found
+    return names
 
 
 def _says_nothing(node: ast.stmt) -> bool:

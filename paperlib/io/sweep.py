@@ -141,8 +141,8 @@ class _Units:
         }
 
     def find(self, config: Any) -> Result | None:
-        found = self.cache.find(self._about(config))
-        return None if found is None else _plain(found)
+        arrays = self.cache.find(self._about(config))
+        return None if arrays is None else _plain(arrays)
 
     def keep(self, config: Any, arrays: Arrays) -> Result:
         self.cache.put(self._about(config), arrays)
@@ -160,13 +160,13 @@ def _sweep(
     with ExitStack() as stack:
         silent = not plan.progress or os.environ.get("PAPERLIB_PROGRESS") == "0"
         waiting: list[C] = []
-        found = [(config, units.find(config)) for config in items]
-        waiting = [config for config, result in found if result is None]
+        kept_before = [(config, units.find(config)) for config in items]
+        waiting = [config for config, result in kept_before if result is None]
         bar = tqdm(total=len(items), initial=len(items) - len(waiting), disable=silent, file=sys.stderr,
                    desc="sweep", leave=False)  # fmt: skip
         stack.enter_context(bar)
-        yield from ((config, result) for config, result in found if result is not None)
-        del found
+        yield from ((config, result) for config, result in kept_before if result is not None)
+        del kept_before
         if not waiting:
             return
         calls = _batches(waiting, plan)
@@ -213,12 +213,12 @@ def _batches(items: list[C], plan: _Plan) -> list[list[C]]:
     groups: dict[Hashable, list[C]] = {}
     for at, config in enumerate(items):
         groups.setdefault(at if plan.batch_key is None else plan.batch_key(config), []).append(config)
-    found: list[list[C]] = []
+    batches: list[list[C]] = []
     for group in groups.values():
         parts = math.ceil(len(group) / plan.max_batch)
         edges = [round(at * len(group) / parts) for at in range(parts + 1)]
-        found += [group[low:high] for low, high in itertools.pairwise(edges)]
-    return found
+        batches += [group[low:high] for low, high in itertools.pairwise(edges)]
+    return batches
 
 
 def _call(function: Function[C], batch: list[C]) -> list[Arrays]:

@@ -61,13 +61,13 @@ class MLP:
         Args:
             stacked: Parameters of K models, shape (K, size).
         """
-        found, start = [], 0
+        layers, start = [], 0
         for inputs, outputs in pairwise(self.widths):
             middle, end = start + inputs * outputs, start + inputs * outputs + outputs
             weights = stacked[:, start:middle].unflatten(1, (inputs, outputs))
-            found.append((weights, stacked[:, None, middle:end]))
+            layers.append((weights, stacked[:, None, middle:end]))
             start = end
-        return found
+        return layers
 
     def initial(self, generator: torch.Generator) -> Tensor:
         """Draw parameters as ``nn.Linear`` does: uniform within 1/sqrt(inputs). Shape (size,), on the CPU."""

@@ -51,15 +51,15 @@ def load_checkpoint(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the format of files that fail right after
-            found = torch.load(source, map_location=device, weights_only=True)
+            checkpoint = torch.load(source, map_location=device, weights_only=True)
     except (RuntimeError, EOFError, OSError, ValueError, KeyError, pickle.UnpicklingError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise CheckpointError(f"{source} is not a whole checkpoint ({reason}); {advice}") from error
-    if not isinstance(found, dict) or found.get("format") != _FORMAT or "state" not in found:
+    if not isinstance(checkpoint, dict) or checkpoint.get("format") != _FORMAT or "state" not in checkpoint:
         raise CheckpointError(f"{source} is not a checkpoint of this library; {advice}")
-    if different := _differences(found["run"], dict(run)):
+    if different := _differences(checkpoint["run"], dict(run)):
         raise CheckpointError(f"{source} belongs to another run (different: {different}); {advice}")
-    return found["state"]
+    return checkpoint["state"]
 
 
 def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ OPTIMIZERS = ("sgd", "adam")
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """How to train one classifier.
+    """Settings of the training of one classifier.
 
     With ``clip_norm`` set, training is DP-SGD: every batch is a Poisson sample of expected size
     ``batch_size`` (each record is in it with probability batch_size / n, by its own coin), gradients

@@ -203,7 +203,7 @@ class TrainingRun:
         return Fitted(module=self._module.eval(), config=self._config, losses=tuple(self._losses))
 
     def _identity(self) -> dict[str, Any]:
-        """What must be equal for a checkpoint to be of this run; a longer run may go on from a shorter."""
+        """Values that a checkpoint of this run shares; a longer run may continue a shorter one."""
         return {
             "config": config_hash({**self._config.to_dict(), "epochs": "any", "precision": self._precision}),
             "data": _fingerprint([self._data.x, self._data.y]),

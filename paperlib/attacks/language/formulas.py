@@ -41,7 +41,7 @@ def mean_lowest(values: FloatArray, k: float) -> float:
 
 
 def _mean(values: FloatArray) -> float:
-    """As ``values.mean()``, whose checks take longer than the sum of a few tokens."""
+    """The mean; ``values.mean()`` has checks that take longer than the sum of a few tokens."""
     return float(np.add.reduce(values) / values.size)
 
 

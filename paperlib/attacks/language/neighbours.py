@@ -50,10 +50,10 @@ def causal_neighbours(
 
     Source:
         Mattern et al. (2023). They ask a masked model (BERT) that sees both sides, with dropout
-        on the embedding of the token in question; a causal model sees what stands before. Tokens are
+        on the embedding of the token in question; a causal model sees only the text before. Tokens are
         replaced here, not words.
     """
-    found, encoded = _encoded(tokenizer, texts, contexts, count)
+    checked, encoded = _encoded(tokenizer, texts, contexts, count)
     banned, width = _special(tokenizer), _SPARE * count
     rows = token_rows(
         model,
@@ -64,7 +64,7 @@ def causal_neighbours(
         share=True,
     )
     places = [np.arange(one.first, len(one.tokens)) for one in encoded]
-    return _all_best(tokenizer, found, encoded, contexts, places, rows, count)
+    return _all_best(tokenizer, checked, encoded, contexts, places, rows, count)
 
 
 def masked_neighbours(
@@ -103,7 +103,7 @@ def masked_neighbours(
     mask = getattr(tokenizer, "mask_token_id", None)
     if mask is None:
         raise ValueError("tokenizer: has no mask token; causal_neighbours takes a causal model")
-    found, encoded = _encoded(tokenizer, texts, contexts, count)
+    checked, encoded = _encoded(tokenizer, texts, contexts, count)
     banned, width = _special(tokenizer), _SPARE * count
     places = [_replaceable(one, banned) for one in encoded]
     limit = context_length(model, tokenizer, max_length)
@@ -120,7 +120,7 @@ def masked_neighbours(
     if not np.isfinite(table).all():
         raise ValueError("model: returned NaN; load it in a wider number format, or mend its weights")
     rows = np.split(table, np.cumsum([len(some) for some in places])[:-1])
-    return _all_best(tokenizer, found, encoded, contexts, places, rows, count)
+    return _all_best(tokenizer, checked, encoded, contexts, places, rows, count)
 
 
 def random_neighbours(
@@ -151,12 +151,12 @@ def random_neighbours(
         ValueError: A corpus with fewer than two different tokens, and as `causal_neighbours`.
     """
     check_at_least(1, replaced=replaced)
-    found, encoded = _encoded(tokenizer, texts, contexts, count)
+    checked, encoded = _encoded(tokenizer, texts, contexts, count)
     banned = _special(tokenizer)
     frequencies = _frequencies(tokenizer, check_texts("corpus", corpus), banned)
-    rng, around = np.random.default_rng(seed), contexts or [""] * len(found)
+    rng, around = np.random.default_rng(seed), contexts or [""] * len(checked)
     chosen = list[list[str]]()
-    for text, one, context in zip(found, encoded, around, strict=True):
+    for text, one, context in zip(checked, encoded, around, strict=True):
         drawn = _draws(one, _replaceable(one, banned), frequencies, count, replaced, rng)
         chosen.append(_different(tokenizer, text, context, drawn, count))
     return chosen
@@ -166,17 +166,17 @@ def _encoded(
     tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None, count: int
 ) -> tuple[list[str], list[Encoded]]:
     check_at_least(1, count=count)
-    found = check_texts("texts", texts)
-    encoded = encode(tokenizer, found, contexts)
-    around = contexts or [""] * len(found)
+    checked = check_texts("texts", texts)
+    encoded = encode(tokenizer, checked, contexts)
+    around = contexts or [""] * len(checked)
     back = _decoded(tokenizer, [one.tokens for one in encoded])
-    for index, (text, context, given) in enumerate(zip(found, around, back, strict=True)):
+    for index, (text, context, given) in enumerate(zip(checked, around, back, strict=True)):
         if given != context + text:
             raise ValueError(
                 f"tokenizer: gives back {given[-40:]!r} for texts[{index}], {text[-40:]!r}, so a neighbour "
                 "would differ in more than a token; take one that keeps letter case and blanks"
             )
-    return found, encoded
+    return checked, encoded
 
 
 def _special(tokenizer: Any) -> list[int]:
@@ -230,14 +230,14 @@ def _all_best(
     count: int,
 ) -> list[list[str]]:
     banned, around = set(_special(tokenizer)), contexts or [""] * len(texts)
-    found = list[list[str]]()
+    neighbours = list[list[str]]()
     for text, one, context, some, table in zip(texts, encoded, around, places, rows, strict=True):
         values, tokens = (half.copy() for half in np.split(table, 2, axis=1))
         values[[one.tokens[at] in banned for at in some]] = _FORBIDDEN
         order = np.argsort(-values, axis=None, kind="stable")[: (values > _FORBIDDEN / 2).sum()]
         ordered = _replaced_by(one, some[order // values.shape[1]], tokens.ravel()[order].astype(int), count)
-        found.append(_different(tokenizer, text, context, ordered, count))
-    return found
+        neighbours.append(_different(tokenizer, text, context, ordered, count))
+    return neighbours
 
 
 def _replaced_by(one: Encoded, places: IntArray, tokens: IntArray, size: int) -> Iterator[IntArray]:
@@ -251,17 +251,18 @@ def _replaced_by(one: Encoded, places: IntArray, tokens: IntArray, size: int) ->
 
 def _different(tokenizer: Any, text: str, context: str, drawn: Iterator[IntArray], count: int) -> list[str]:
     """The first different neighbours that leave the context as it is and whose bytes are letters."""
-    found = dict[str, None]()
+    different = dict[str, None]()
     unknown = text.count("\ufffd")
     for table in drawn:
         for whole in _decoded(tokenizer, table.tolist()):
             new = whole[len(context) :]
             if whole.startswith(context) and new not in ("", text) and new.count("\ufffd") <= unknown:
-                found[new] = None
-        if len(found) >= count:
-            return list(found)[:count]
+                different[new] = None
+        if len(different) >= count:
+            return list(different)[:count]
     raise ValueError(
-        f"count: {text[:40]!r} has {len(found)} neighbours, expected {count}; ask for fewer, or leave it out"
+        f"count: {text[:40]!r} has {len(different)} neighbours, expected {count}; "
+        "ask for fewer, or leave it out"
     )
 
 

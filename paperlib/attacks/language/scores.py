@@ -94,15 +94,15 @@ def score_texts(
     wanted = _wanted(attacks, reference, prefix, neighbours)
     if not 0 < k <= 1:
         raise ValueError(f"k: expected a share in (0, 1], got {k!r}")
-    found = check_texts("texts", texts)
+    checked = check_texts("texts", texts)
     scorer = _Scorer(batch_size, max_length, share_context)
-    encoded = encode(tokenizer, found, contexts)
+    encoded = encode(tokenizer, checked, contexts)
     margins = bool({"hinge", "recall_hinge"} & set(wanted))
     own = scorer.tokens(model, tokenizer, encoded, standardize="min_k_pp" in wanted, margins=margins)
-    columns: dict[str, Any] = dict(own_pass(found, own, k))
+    columns: dict[str, Any] = dict(own_pass(checked, own, k))
     if reference is not None and set(wanted) & set(REFERENCE):
         same = reference_tokenizer is None
-        theirs = encoded if same else encode(reference_tokenizer, found, contexts)
+        theirs = encoded if same else encode(reference_tokenizer, checked, contexts)
         with_theirs = tokenizer if same else reference_tokenizer
         other = scorer.tokens(reference, with_theirs, theirs, names=("reference", "texts"))
         columns["ratio"] = lambda i: -ratio(mean_log_prob(own[i]), mean_log_prob(other[i]))
@@ -112,9 +112,9 @@ def score_texts(
         columns["recall"] = lambda i: ratio(mean_log_prob(after[i]), mean_log_prob(own[i]))
         columns["recall_hinge"] = lambda i: ratio(mean_margin(after[i]), mean_margin(own[i]))
     if neighbours is not None and "neighbourhood" in wanted:
-        means = scorer.neighbour_means(model, tokenizer, found, contexts, neighbours)
+        means = scorer.neighbour_means(model, tokenizer, checked, contexts, neighbours)
         columns["neighbourhood"] = lambda i: mean_log_prob(own[i]) - means[i]
-    return pd.DataFrame({name: [columns[name](i) for i in range(len(found))] for name in wanted})
+    return pd.DataFrame({name: [columns[name](i) for i in range(len(checked))] for name in wanted})
 
 
 class _Scorer:
@@ -166,8 +166,8 @@ class _Scorer:
         if contexts is not None:
             around = [context for context, size in zip(contexts, sizes, strict=True) for _ in range(size)]
         encoded = encode(tokenizer, flat, around)
-        found = self.tokens(model, tokenizer, encoded, names=("model", "neighbours, all in one list: "))
-        values = [mean_log_prob(one) for one in found]
+        statistics = self.tokens(model, tokenizer, encoded, names=("model", "neighbours, all in one list: "))
+        values = [mean_log_prob(one) for one in statistics]
         ends = pd.Series(sizes).cumsum().tolist()
         return [sum(values[end - size : end]) / size for end, size in zip(ends, sizes, strict=True)]
 

@@ -131,7 +131,7 @@ def token_rows(
         ValueError: Numbers that are not finite.
     """
     check_at_least(1, batch_size=batch_size)
-    found = _Collected()
+    collected = _Collected()
     numbered = list(enumerate(windows))
     share = share and not getattr(model, "_is_stateful", False)
     with evaluating(model):
@@ -144,12 +144,12 @@ def token_rows(
                         *(x.split(at_once(logits)) for x in (logits, targets)), strict=True
                     )
                 ]
-                found.add(batch, _finite(torch.cat(parts), batch, names).double().cpu().numpy())
-    return _gathered(found).joined(texts)
+                collected.add(batch, _finite(torch.cat(parts), batch, names).double().cpu().numpy())
+    return _gathered(collected).joined(texts)
 
 
 def at_once(logits: Tensor) -> int:
-    """How many rows of logits to handle at one time."""
+    """Number of rows of logits to handle at one time."""
     return max(1, _AT_ONCE.get(logits.device.type, _AT_ONCE_ELSEWHERE) // logits.shape[-1])
 
 
@@ -278,9 +278,9 @@ def _finite(rows: Tensor, batch: Sequence[tuple[int, Window]], names: tuple[str,
 
 
 def _device(model: Any) -> torch.device:
-    """Where inputs go. A model whose weights accelerate keeps elsewhere moves them on by itself."""
-    found = next(model.parameters()).device
-    return torch.device("cpu") if found.type == "meta" else found
+    """Device of the inputs; a model whose weights accelerate keeps elsewhere moves the inputs itself."""
+    device = next(model.parameters()).device
+    return torch.device("cpu") if device.type == "meta" else device
 
 
 def _processes() -> int:
@@ -295,11 +295,11 @@ def _distributed() -> bool:
     return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
-def _gathered(found: _Collected) -> _Collected:
+def _gathered(collected: _Collected) -> _Collected:
     if _processes() == 1:
-        return found
+        return collected
     everyone: list[Any] = [None] * _processes()
-    torch.distributed.all_gather_object(everyone, found.parts)
+    torch.distributed.all_gather_object(everyone, collected.parts)
     merged = _Collected()
     for parts in everyone:
         for text, windows in parts.items():

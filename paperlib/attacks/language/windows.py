@@ -9,7 +9,7 @@ _NO_LIMIT = 10**9  # tokenizers without a limit state absurdly large numbers
 
 @dataclass(frozen=True)
 class Encoded:
-    """Tokens of one text with what stands before it; those from ``first`` on are scored.
+    """Tokens of one text and of the context before it; those from ``first`` on are scored.
 
     Attributes:
         tokens: Token numbers.
@@ -47,13 +47,13 @@ def check_texts(name: str, texts: Sequence[str]) -> list[str]:
     """
     if isinstance(texts, str):
         raise ValueError(f"{name}: expected a sequence of texts, got one string; put it in a list")
-    found = list(texts)
-    if not found:
+    checked = list(texts)
+    if not checked:
         raise ValueError(f"{name}: expected at least one text, got none")
-    for index, text in enumerate(found):
+    for index, text in enumerate(checked):
         if not isinstance(text, str) or not text:
             raise ValueError(f"{name}: expected non-empty strings, got {text!r} at index {index}")
-    return found
+    return checked
 
 
 def encode(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None) -> list[Encoded]:
@@ -180,14 +180,14 @@ def windows(
         special: Start tokens that are left out after a prefix.
     """
     room = limit - len(prefix)
-    found: list[Window] = []
+    cut: list[Window] = []
     for text, one in enumerate(encoded):
         skip = _leading(one.tokens, special) if prefix else 0
         for begin, first, end in _spans(len(one.tokens), one.first, room):
             begin = max(begin, min(skip, first))
             tokens = (*prefix, *one.tokens[begin:end])
-            found.append(Window(text, tokens, len(prefix) + first - begin, one.group))
-    return found
+            cut.append(Window(text, tokens, len(prefix) + first - begin, one.group))
+    return cut
 
 
 def _spans(length: int, first: int, room: int) -> list[tuple[int, int, int]]:

@@ -129,7 +129,7 @@ class LossScore:
     name: str = "loss"
 
     def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> "list[LossScore]":
-        """Itself for each seed."""
+        """Return this attack itself for each seed."""
         return [self for _ in seeds]
 
     def scores(self, inputs: AttackInputs) -> FloatArray:

@@ -50,12 +50,12 @@ def summaries(sequences: FloatArray) -> FloatArray:
     count = sequences.shape[1]
     pairs = [sequences[:, i] - sequences[:, j] for i in range(count) for j in range(i)]
     series = np.concatenate([sequences, np.stack(pairs, axis=1)], axis=1) if pairs else sequences
-    found = np.stack([series.mean(axis=2), series.std(axis=2), *_quartiles(series)], axis=2)
-    return found.reshape(len(sequences), -1)
+    columns = np.stack([series.mean(axis=2), series.std(axis=2), *_quartiles(series)], axis=2)
+    return columns.reshape(len(sequences), -1)
 
 
 def _quartiles(series: FloatArray) -> list[FloatArray]:
-    """As numpy's quantile along the last axis, in a small part of its time: rows are short."""
+    """numpy's quantile along the last axis, much faster for short rows."""
     ordered = np.sort(series, axis=-1)
     places = [quarter * (series.shape[-1] - 1) for quarter in _QUARTERS]
     return [
@@ -94,8 +94,8 @@ def _fitted_summaries(settings: LossSummaries, train: Labelled) -> "FittedSummar
 
 
 def _table(inputs: AttackInputs, tokens: int) -> FloatArray:
-    found = sequences_and_summaries(inputs, tokens)[1]
-    return found if found.shape[1] else np.zeros((len(inputs), 1))  # without a model nothing is known
+    table = sequences_and_summaries(inputs, tokens)[1]
+    return table if table.shape[1] else np.zeros((len(inputs), 1))  # without a model nothing is known
 
 
 @dataclass(frozen=True, eq=False)

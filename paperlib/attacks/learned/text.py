@@ -142,8 +142,8 @@ def _logits(network: "_Networks", inputs: Inputs, *, alone: bool = False) -> Ten
     network.eval()
     with torch.inference_mode():
         batches: Iterator[Any] = zip(*(part.split(512) for part in inputs), strict=True)
-        found = [network(*(part[None] for part in batch), alone=alone) for batch in batches]
-        return torch.cat(found, dim=1)
+        logits = [network(*(part[None] for part in batch), alone=alone) for batch in batches]
+        return torch.cat(logits, dim=1)
 
 
 def _inputs(inputs: AttackInputs, tokens: int, scale: Sequence[Any], device: torch.device) -> Inputs:
@@ -189,15 +189,15 @@ class _Networks(Together):
         batch = (len(self.weights["last"]), tokens.shape[1])
         parts = [windows.new_zeros((*batch, self.read)) if alone else self._text(tokens)]
         if "sequence" in self.weights:
-            found = self.linear("sequence", windows.flatten(1, 2)).relu().unflatten(1, (batch[1], -1))
-            parts += [found.mean(2), found.amax(2)]
+            hidden = self.linear("sequence", windows.flatten(1, 2)).relu().unflatten(1, (batch[1], -1))
+            parts += [hidden.mean(2), hidden.amax(2)]
         if "table" in self.weights:
             parts.append(self.linear("table", table))
         joint = self.linear("joint", torch.cat(parts, dim=2)).relu()
         return self.linear("last", joint if left_in is None else joint * left_in)[:, :, 0]
 
     def left_in(self, count: int, orders: list[torch.Generator]) -> Tensor:
-        """What dropout multiplies by in one pass, (networks, count, width)."""
+        """Factors of dropout in one pass, shape (networks, count, width)."""
         settings = self.settings
         drawn = torch.stack([torch.rand(count, settings.width, generator=order) for order in orders])
         return (drawn >= settings.dropout) / (1 - settings.dropout)
@@ -209,8 +209,8 @@ class _Networks(Together):
         networks, buckets, width = embeddings.shape
         first = buckets * torch.arange(networks, device=tokens.device)[:, None, None]
         read = embedding(tokens % buckets + first, embeddings.view(-1, width))
-        found = self.linear("text", _windows(read).flatten(1, 2)).relu()
-        return found.unflatten(1, (tokens.shape[1], -1)).mean(2)
+        hidden = self.linear("text", _windows(read).flatten(1, 2)).relu()
+        return hidden.unflatten(1, (tokens.shape[1], -1)).mean(2)
 
 
 def _reader(settings: TextClassifier) -> Any:

@@ -20,7 +20,7 @@ IMAGES, ATTRIBUTES, PARTITION = "img_align_celeba", "list_attr_celeba.txt", "lis
 
 @dataclass(frozen=True)
 class FaceList:
-    """What the two lists say.
+    """Contents of the two lists.
 
     Attributes:
         files: Names of the images, shape (n,).

@@ -148,15 +148,15 @@ def read_labels(content: bytes, name: str, *, images: int) -> NDArray[np.int64]:
         ValueError: Not a list of ``images`` whole numbers from 0 to 9.
     """
     try:
-        found = json.loads(content)
+        labels = json.loads(content)
     except ValueError as error:
         raise ValueError(f"{name}: damaged or cut short ({error})") from None
-    if not isinstance(found, list) or len(found) != images:
-        got = f"{len(found)} values" if isinstance(found, list) else type(found).__name__
+    if not isinstance(labels, list) or len(labels) != images:
+        got = f"{len(labels)} values" if isinstance(labels, list) else type(labels).__name__
         raise ValueError(f"{name}: expected a list of {images} labels, got {got}")
-    if wrong := [label for label in found if type(label) is not int or label not in range(len(CLASSES))]:
+    if wrong := [label for label in labels if type(label) is not int or label not in range(len(CLASSES))]:
         raise ValueError(f"{name}: expected classes 0 to 9, got {wrong[0]!r}")
-    return np.array(found, dtype=np.int64)
+    return np.array(labels, dtype=np.int64)
 
 
 def _official(folder: Path) -> bool:

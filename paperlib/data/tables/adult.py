@@ -103,8 +103,8 @@ def load_adult() -> Dataset:
 
 
 def _read_part(part: Part, folder: Path) -> list[Row]:
-    found = next((folder / name for name in part.files if (folder / name).is_file()), None)
-    path = found or _download(part, folder)
+    file = next((folder / name for name in part.files if (folder / name).is_file()), None)
+    path = file or _download(part, folder)
     rows = read_rows(path)
     if len(rows) != part.rows:
         raise ValueError(f"{path}: expected {part.rows} rows, got {len(rows)}; the file is not whole")
@@ -198,9 +198,9 @@ def _fetch_openml(folder: Path) -> None:
     rows = read_rows(joined)
     for cut, order in ((TRAIN.rows, (TRAIN, TEST)), (TEST.rows, (TEST, TRAIN))):
         parts = dict(zip(order, (rows[:cut], rows[cut:]), strict=True))
-        if all(_digest(found) == part.sha256 for part, found in parts.items()):
-            for part, found in parts.items():
-                write_text(folder / part.files[0], plain_text(found))
+        if all(_digest(part_rows) == part.sha256 for part, part_rows in parts.items()):
+            for part, part_rows in parts.items():
+                write_text(folder / part.files[0], plain_text(part_rows))
             return
     raise ValueError(
         f"{joined}: the rows of OpenML's copy are not the two official parts, one after the other"

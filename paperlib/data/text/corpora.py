@@ -83,8 +83,8 @@ def corpus_path(name: str) -> Path:
     path = folder / known.file
     if not path.is_file():
         raise unavailable(name, known.file, folder, f"its source ({known.source})", [])
-    if (found := file_sha256(path)) != known.sha256:
-        raise ValueError(f"{path}: expected the SHA-256 {known.sha256}, got {found}")
+    if (digest := file_sha256(path)) != known.sha256:
+        raise ValueError(f"{path}: expected the SHA-256 {known.sha256}, got {digest}")
     return path
 
 
@@ -107,7 +107,7 @@ def corpus_files(root: str | Path) -> list[CorpusFile]:
 
     Raises:
         ValueError: Nothing of that name, or a folder without files.
-        DataUnavailableError: A known corpus whose file is not at hand.
+        DataUnavailableError: A known corpus whose file is not on this machine.
     """
     if isinstance(root, str) and root in CORPORA:
         return [CorpusFile(corpus_path(root), root)]
@@ -135,7 +135,7 @@ def _subset_of(path: Path, top: Path) -> str:
 
 
 def plain_stem(path: Path) -> str:
-    """The name of a file without what says its format.
+    """The name of a file without the endings of its format.
 
     >>> plain_stem(Path("shard_07.jsonl.zst"))
     'shard_07'
@@ -157,7 +157,7 @@ def installed_text(packages: tuple[str, ...]) -> list[CorpusFile]:
         ValueError: A package that is not installed.
     """
     suffixes = {".py", ".pyi", ".txt", ".md", ".rst", ".json", ".toml"}
-    found = list[CorpusFile]()
+    listed = list[CorpusFile]()
     for package in packages:
         try:
             files = metadata.files(package)
@@ -167,8 +167,8 @@ def installed_text(packages: tuple[str, ...]) -> list[CorpusFile]:
             if item.suffix in suffixes or item.parent.name.endswith(".dist-info"):
                 path = Path(str(item.locate()))
                 if path.is_file():
-                    found.append(CorpusFile(path, package))
-    return sorted(found, key=lambda file: (file.subset, file.path))
+                    listed.append(CorpusFile(path, package))
+    return sorted(listed, key=lambda file: (file.subset, file.path))
 
 
 def read_documents(

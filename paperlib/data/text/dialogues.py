@@ -23,8 +23,8 @@ def persona_chat() -> list[str]:
     path = folder / PERSONA_CHAT_FILE
     if not path.is_file():
         raise unavailable("Synthetic-Persona-Chat", PERSONA_CHAT_FILE, folder, f"its source ({SOURCE})", [])
-    if (found := file_sha256(path)) != PERSONA_CHAT_SHA256:
-        raise ValueError(f"{PERSONA_CHAT_FILE}: expected sha256 {PERSONA_CHAT_SHA256}, got {found}")
+    if (digest := file_sha256(path)) != PERSONA_CHAT_SHA256:
+        raise ValueError(f"{PERSONA_CHAT_FILE}: expected sha256 {PERSONA_CHAT_SHA256}, got {digest}")
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         return [_conversation(json.loads(line)) for line in lines]
 

@@ -11,7 +11,7 @@ SEPARATOR = b"\n\0\n"
 
 @dataclass(frozen=True)
 class Reading:
-    """How documents are read.
+    """Settings of reading documents.
 
     Attributes:
         text_field: Field (JSON lines) or column (Parquet) of the text.
@@ -48,7 +48,7 @@ class Piece(NamedTuple):
 
 @dataclass
 class ReadLog:
-    """What was skipped, or read with a loss, with the first example of each reason.
+    """Parts that were skipped or read with a loss, with the first example of each reason.
 
     Attributes:
         counts: Reason to number of files, documents or lines.

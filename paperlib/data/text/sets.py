@@ -24,11 +24,11 @@ def help_topics() -> list[str]:
     """
     from pydoc_data.topics import topics  # half a megabyte of text
 
-    found: list[str] = []
+    documents: list[str] = []
     for name in sorted(topics):
         parts = topics[name].split("\n\n")
-        found += ["\n\n".join(parts[at : at + _PARAGRAPHS]) for at in range(0, len(parts), _PARAGRAPHS)]
-    return found
+        documents += ["\n\n".join(parts[at : at + _PARAGRAPHS]) for at in range(0, len(parts), _PARAGRAPHS)]
+    return documents
 
 
 def docstrings() -> list[str]:

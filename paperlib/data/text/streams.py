@@ -65,7 +65,7 @@ def optional_package(package: str) -> Any:
 
 
 def damages() -> tuple[type[BaseException], ...]:
-    """What reading a damaged file may raise."""
+    """Errors that reading a damaged file may raise."""
     errors: list[type[BaseException]] = [OSError, EOFError, zlib.error, lzma.LZMAError]
     for package, name in (("zstandard", "ZstdError"), ("pyarrow", "ArrowException")):
         if find_spec(package):

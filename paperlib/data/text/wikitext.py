@@ -29,7 +29,7 @@ def wikitext2_held_out() -> list[str]:
         ValueError: A file with another content.
     """
     folder = data_folder()
-    found: list[str] = []
+    documents: list[str] = []
     for name, digest in SHA256S.items():
         path = folder / name
         if not path.is_file():
@@ -37,8 +37,8 @@ def wikitext2_held_out() -> list[str]:
         if (actual := file_sha256(path)) != digest:
             raise ValueError(f"{path}: expected the SHA-256 {digest}, got {actual}")
         with gzip.open(path, "rt", encoding="utf-8") as lines:
-            found += articles(lines.read())
-    return found
+            documents += articles(lines.read())
+    return documents
 
 
 def wikitext(name: str, part: str = "train") -> list[str]:
@@ -59,10 +59,10 @@ def wikitext(name: str, part: str = "train") -> list[str]:
     path: Path = data_folder() / FOLDERS[name] / file
     if not path.is_file():
         raise unavailable(name, f"{FOLDERS[name]}/{file}", data_folder(), f"its source ({SOURCE})", [])
-    found = articles(path.read_text(encoding="utf-8"))
-    if not found:
+    documents = articles(path.read_text(encoding="utf-8"))
+    if not documents:
         raise ValueError(f"{path}: expected articles that start with a line ' = Title = ', found none")
-    return found
+    return documents
 
 
 def articles(text: str) -> list[str]:
@@ -71,10 +71,10 @@ def articles(text: str) -> list[str]:
     >>> articles(" = A = \\n first \\n = = Part = = \\n more \\n = B = \\n second \\n")
     [' = A = \\n first \\n = = Part = = \\n more ', ' = B = \\n second ']
     """
-    found: list[list[str]] = []
+    documents: list[list[str]] = []
     for line in text.splitlines():
         if _TITLE.match(line):
-            found.append([line])
-        elif found:
-            found[-1].append(line)
-    return ["\n".join(lines) for lines in found]
+            documents.append([line])
+        elif documents:
+            documents[-1].append(line)
+    return ["\n".join(lines) for lines in documents]

@@ -1,4 +1,4 @@
-"""Whether a Zstandard file is whole: the library reads one that is cut off to its end and says nothing."""
+"""Checks that a Zstandard file is complete: the library reads a truncated one without an error."""
 
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -32,7 +32,7 @@ def ends_within_frame(path: Path, zstandard: Any) -> bool:
 
 
 def _frame_end(file: BinaryIO, at: int, zstandard: Any) -> int:
-    """Where the frame that starts at ``at`` ends, or should."""
+    """End of the frame that starts at ``at``, as its header states."""
     file.seek(at)
     head = file.read(_LONGEST_HEADER)
     if head[1:4] == _SKIPPABLE:

@@ -22,7 +22,7 @@ _BATCH_CHARACTERS = 6_000_000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BlindScores:
-    """What classifiers that never saw a model make of found and generated values.
+    """Scores of found and generated values by classifiers that never saw a model.
 
     Attributes:
         identifiers: The found ones, n of them.
@@ -51,7 +51,7 @@ class BlindScores:
         The AUC is within sets: the mean share of its own generated values that a found one beats. The
         interval is normal, over identifiers, with twice the variance of independent shares: each pair of
         identifiers meets twice, once with each of them on the training side, and a classifier that adds up
-        similarities says nearly the same both times. On random values the variance is 1.5 to 2.5 times
+        similarities decides nearly alike both times. On random values the variance is 1.5 to 2.5 times
         that of independent ones.
 
         Args:
@@ -87,7 +87,7 @@ class FilteredIdentifiers:
     Attributes:
         kept: The identifiers that stay, in their order.
         dropped: Reason to number: "duplicate", or the baseline that told it from generated ones.
-        unjudged: Kinds kept as they are, since fewer than 20 different identifiers teach no classifier.
+        unjudged: Kinds kept without a test, since fewer than 20 different identifiers teach no classifier.
         before: Blind AUCs of all different identifiers (`BlindScores.report`).
         after: Blind AUCs of the kept ones, by classifiers fitted anew.
     """
@@ -100,7 +100,7 @@ class FilteredIdentifiers:
 
 
 def drop_duplicates(identifiers: Iterable[Identifier]) -> list[Identifier]:
-    """The first of each value, in order; letter case aside where it says nothing.
+    """The first of each value, in order; letter case is ignored where it carries no information.
 
     >>> len(drop_duplicates([Identifier("md5", "AB", 0, 2), Identifier("md5", "ab", 9, 11)]))
     1

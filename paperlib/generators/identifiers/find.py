@@ -48,10 +48,10 @@ def as_identifier(value: str) -> Identifier:
     >>> as_identifier("d41d8cd98f00b204e9800998ecf8427e").kind
     'md5'
     """
-    found = find_identifiers(value)
-    if len(found) != 1 or found[0].value != value:
+    identifiers = find_identifiers(value)
+    if len(identifiers) != 1 or identifiers[0].value != value:
         raise ValueError(f"value: expected the text of one identifier, got {value!r}")
-    return found[0]
+    return identifiers[0]
 
 
 @cache

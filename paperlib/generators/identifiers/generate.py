@@ -45,16 +45,16 @@ def generate_identifiers(identifier: Identifier | str, count: int, seed: int) ->
     for name, value in (("count", count), ("seed", seed)):
         if value < 0:
             raise ValueError(f"{name}: expected at least 0, got {value}")
-    found = as_identifier(identifier) if isinstance(identifier, str) else identifier
-    (kind,) = checked_kinds([found.kind])
-    form = kind.check(found.value) if _fits(kind, found.value) else None
+    checked = as_identifier(identifier) if isinstance(identifier, str) else identifier
+    (kind,) = checked_kinds([checked.kind])
+    form = kind.check(checked.value) if _fits(kind, checked.value) else None
     if form is None or not form.valid:
         reason = f" ({form.name})" if form else ""
-        raise ValueError(f"identifier: expected a valid {kind.name}, got {found.value!r}{reason}")
-    rng = _rng(kind, found.value, seed)
-    seen, drawn, failed = {kind.key(found.value)}, list[str](), 0
+        raise ValueError(f"identifier: expected a valid {kind.name}, got {checked.value!r}{reason}")
+    rng = _rng(kind, checked.value, seed)
+    seen, drawn, failed = {kind.key(checked.value)}, list[str](), 0
     while len(drawn) < count:
-        value = kind.draw(found.value, rng)
+        value = kind.draw(checked.value, rng)
         if kind.key(value) in seen or kind.check(value) != form:
             failed += 1
             if failed > _ATTEMPTS * (1 + len(drawn)):

@@ -99,10 +99,10 @@ def check_bech32(value: str) -> Form:
     >>> check_bech32("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4").name
     'version 0, 20 bytes, lower'
     """
-    found = segwit_program(value.lower())
-    if found is None:
+    decoded = segwit_program(value.lower())
+    if decoded is None:
         return Form("wrong checksum", False)
-    version, program = found
+    version, program = decoded
     if 2 * len(set(program)) <= len(program):
         return Form("few different bytes", False)
     if version == 1 and not is_taproot_key(program):

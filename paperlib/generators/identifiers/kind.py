@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Form(NamedTuple):
-    """How a value of a kind is written, such as "lower" or "checksum"; or why it is a look-alike.
+    """The notation of a value, such as "lower" or "checksum"; or the reason why it is a look-alike.
 
     Attributes:
         name: Form that generated values keep; for a look-alike, the reason.

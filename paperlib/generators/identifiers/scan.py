@@ -18,7 +18,7 @@ _WORD = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX
 
 
 class Candidate(NamedTuple):
-    """A match of a kind's pattern at the right boundaries, with what its check says.
+    """A match of a kind's pattern at the right boundaries, with its form.
 
     Attributes:
         start: Offset of its first byte.
@@ -93,7 +93,7 @@ class Scanner:
 
     def candidates(self, data: bytes) -> list[Candidate]:
         """All candidates by their start, overlapping ones too."""
-        found, at, search = list[Candidate](), 0, self._starts.search
+        matches, at, search = list[Candidate](), 0, self._starts.search
         while (match := search(data, at)) is not None:
             start = match.start()
             for kind, pattern, barred in self._matchers:
@@ -104,9 +104,9 @@ class Scanner:
                 if end - start > LONGEST or (end < len(data) and data[end] in barred):
                     continue
                 value = data[start:end].decode("ascii")
-                found.append(Candidate(start, end, kind, value, kind.check(value)))
+                matches.append(Candidate(start, end, kind, value, kind.check(value)))
             at = start + 1
-        return found
+        return matches
 
 
 def resolve(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -154,15 +154,15 @@ class StreamScanner:
             more: True if further pieces of the same text follow.
         """
         data = self._held + piece if self._held else piece
-        found = [one for one in self._scanner.candidates(data) if one.start >= self._seen]
+        candidates = [one for one in self._scanner.candidates(data) if one.start >= self._seen]
         if not more:
             self._held, self._seen = b"", 0
-            return resolve(found)
+            return resolve(candidates)
         # What starts before the cut ends well before the end of the data, so nothing to come can change it.
         cut = max(self._seen, len(data) - LONGEST - 1)
-        for one in reversed(found):
+        for one in reversed(candidates):
             if one.start < cut < one.end:
                 cut = one.start
         keep = max(0, cut - 1)  # one more byte, for the boundary on the left
         self._held, self._seen = data[keep:], cut - keep
-        return resolve(one for one in found if one.end <= cut)
+        return resolve(one for one in candidates if one.end <= cut)

@@ -40,7 +40,7 @@ def image_logits(module: nn.Module, images: Any, *, batch: int = 1024) -> Tensor
 
 
 def image_features(module: nn.Module, images: Any, *, batch: int = 1024) -> Tensor:
-    """What comes into the last linear layer, shape (n, features): an image's place as the model sees it.
+    """Inputs of the last linear layer, shape (n, features): the model's representation of each image.
 
     Raises:
         ValueError: A module without a linear layer.

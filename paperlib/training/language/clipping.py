@@ -56,7 +56,7 @@ class _Outer:
 
 @dataclass(frozen=True, eq=False)
 class _Gradients:
-    """Gradients of all documents: of weights as outer products, of vectors as they are."""
+    """Gradients of all documents: of weights as outer products, of vectors directly."""
 
     weights: dict[nn.Parameter, list[_Outer]]
     vectors: dict[nn.Parameter, Tensor]
@@ -130,11 +130,11 @@ def add_clipped_gradients(
         losses = document_losses()
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     wanted = [use.output for use in uses]
-    found = torch.autograd.grad(losses.sum(), wanted + (parameters if check else []), allow_unused=True)
+    derivatives = torch.autograd.grad(losses.sum(), wanted + (parameters if check else []), allow_unused=True)
     with torch.no_grad():
-        gradients = _gradients(uses, found[: len(uses)])
+        gradients = _gradients(uses, derivatives[: len(uses)])
         if check:
-            _compare(model, gradients, parameters, found[len(uses) :], torch.ones_like(losses))
+            _compare(model, gradients, parameters, derivatives[len(uses) :], torch.ones_like(losses))
         factors = (clip_norm / (gradients.square_norms().sqrt() + _NORM_OFFSET)).clamp_(max=1)
         for parameter in parameters:
             total = gradients.sum_of(parameter, factors)
@@ -195,31 +195,33 @@ def _is_conv1d(layer: Any) -> bool:
 
 def _gradients(uses: Sequence[_Use], deltas: Sequence[Tensor | None]) -> _Gradients:
     """From the calls and the loss's derivatives by their outputs; an output that nothing uses has none."""
-    found = _Gradients({}, {})
+    gradients = _Gradients({}, {})
     for use, delta in zip(uses, deltas, strict=True):
         if delta is not None:
-            _add_use(found, use.layer, use.given, delta)
-    return found
+            _add_use(gradients, use.layer, use.given, delta)
+    return gradients
 
 
-def _add_use(found: _Gradients, layer: Any, given: Tensor, delta: Tensor) -> None:
+def _add_use(gradients: _Gradients, layer: Any, given: Tensor, delta: Tensor) -> None:
     weight: Any = layer.weight
     delta = delta.flatten(1, -2)
     given = given.flatten(1) if isinstance(layer, nn.Embedding) else given.flatten(1, -2)
     if isinstance(layer, nn.LayerNorm):
         if weight.requires_grad:
             normal = layer_norm(given, layer.normalized_shape, eps=layer.eps)
-            _add_vector(found, weight, normal * delta)
+            _add_vector(gradients, weight, normal * delta)
     elif weight.requires_grad:
-        found.weights.setdefault(weight, []).append(_outer(layer, given, delta))
+        gradients.weights.setdefault(weight, []).append(_outer(layer, given, delta))
     bias = getattr(layer, "bias", None)
     if bias is not None and bias.requires_grad:
-        _add_vector(found, bias, delta)
+        _add_vector(gradients, bias, delta)
 
 
-def _add_vector(found: _Gradients, parameter: nn.Parameter, by_token: Tensor) -> None:
+def _add_vector(gradients: _Gradients, parameter: nn.Parameter, by_token: Tensor) -> None:
     vector = by_token.sum(1)
-    found.vectors[parameter] = found.vectors[parameter] + vector if parameter in found.vectors else vector
+    gradients.vectors[parameter] = (
+        gradients.vectors[parameter] + vector if parameter in gradients.vectors else vector
+    )
 
 
 def _outer(layer: Any, given: Tensor, delta: Tensor) -> _Outer:

@@ -78,8 +78,8 @@ def fit_ensemble(
     with bar, ExitStack() as stack:
         parallel = threads > 1 and place.type == "cpu"
         mapped = stack.enter_context(ThreadPoolExecutor(threads)).map if parallel else map
-        found = list(mapped(train, parts))
-    diverged = {model: epoch for part in found for model, epoch in part.items()}
+        results = list(mapped(train, parts))
+    diverged = {model: epoch for part in results for model, epoch in part.items()}
     warn_of_divergence(diverged, len(configs))
     return MLPEnsemble(configs=tuple(configs), diverged=dict(sorted(diverged.items())), parameters=parameters)
 

@@ -107,7 +107,7 @@ def noise_for(
     check_at_least(1, steps=steps)
 
     def log_ratio(log_noise: float) -> float:
-        """How far epsilon at this noise is above the target, on logarithms: close to a straight line."""
+        """Log of epsilon at this noise over the target: close to a straight line in the log of the noise."""
         epsilon = epsilon_of(math.exp(log_noise), sampling_rate, steps, delta, accountant)
         return math.log(min(max(epsilon, _LEAST_EPSILON), 1 / _LEAST_EPSILON) / target_epsilon)
 

@@ -49,11 +49,11 @@ def loss_derivative(logits: Tensor, labels: Tensor) -> Tensor:
 
 def derivatives(layers: Layers, inputs: Sequence[Tensor], top: Tensor) -> list[Tensor]:
     """Derivative of each example's loss by the output of every layer, each (K, B, outputs)."""
-    found = [top]
+    deltas = [top]
     for (weights, _), layer_input in zip(reversed(layers[1:]), reversed(inputs[1:]), strict=True):
-        below = torch.bmm(found[-1], weights.transpose(1, 2))
-        found.append(torch.ops.aten.threshold_backward(below, layer_input, 0))
-    return found[::-1]
+        below = torch.bmm(deltas[-1], weights.transpose(1, 2))
+        deltas.append(torch.ops.aten.threshold_backward(below, layer_input, 0))
+    return deltas[::-1]
 
 
 def square_norms(inputs: Sequence[Tensor], deltas: Sequence[Tensor], groups: int | None = None) -> Tensor:
@@ -96,7 +96,7 @@ def _group_square_norms(given: Tensor, delta: Tensor) -> Tensor:
 
 
 def clip_factors(squares: Tensor, clip_norm: Tensor) -> Tensor:
-    """What each gradient is multiplied by so that its norm is at most ``clip_norm``.
+    """Factors of the gradients that bring their norms to at most ``clip_norm``.
 
     Args:
         squares: Squared norms, shape (K, G).
