@@ -11,6 +11,7 @@ from paperlib.attacks.learned.images import ImageStack
 from paperlib.audits.panoramia.brought import NO_NULL, AuditData, audit_model, columns
 from paperlib.audits.panoramia.image_models import ImageHelper
 from paperlib.audits.panoramia.images import ImageDefaults, bring_images
+from paperlib.audits.panoramia.pools import REAL, SYNTHETIC
 from paperlib.audits.panoramia.table import bring_table
 from paperlib.audits.panoramia.table_models import Learning
 from paperlib.audits.panoramia.text import TextDefaults, bring_text, of_text
@@ -80,7 +81,7 @@ def test_your_own_generated_rows_are_halved_between_helper_and_audit():
     brought = bring_table(table(), label="label", generated=made, nonmembers=table(seed=6), epochs=1)
     assert len(brought.members[0]) == 600
     assert len(brought.generated[0]) == 300
-    assert list(brought.helpers) == ["synthetic"]
+    assert list(brought.helpers) == [SYNTHETIC]
     found = audit_model(knows(table()), quick(brought), repetitions=1, restarts=1)
     assert found.real.epsilon > 0.3
 
@@ -209,7 +210,7 @@ def test_images_and_a_target_are_enough():
 
     brought = bring_images(images, labels, SMALL_PICTURES)
     assert len(brought.members[0]) == len(brought.generated[0]) == 96
-    assert list(brought.helpers) == ["synthetic", "real"]
+    assert list(brought.helpers) == [SYNTHETIC, REAL]
     found = audit_model(target, brought, repetitions=1, restarts=1)
     assert found.result.c_plus_epsilon_lb > 1
 

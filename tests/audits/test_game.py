@@ -10,11 +10,11 @@ from paperlib.attacks.learned import AttackInputs, BoostedTrees, LossScore
 from paperlib.audits.panoramia import pools as pools_module
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.game import GameSplit, TestPartError, smallest_pool
-from paperlib.audits.panoramia.pools import Pool, Pools, cached_pools
+from paperlib.audits.panoramia.pools import SYNTHETIC, Pool, Pools, Target, cached_pools
 from paperlib.audits.panoramia.run import audit_pools, baseline_by_helper, over_training_size
 
 TREES = (BoostedTrees(rounds=20, smallest_leaf=10),)
-SMALL = AuditConfig(train=200, validation=100, test=400, attacks=TREES, restarts=2, repeats=2)
+SMALL = AuditConfig(train=200, validation=100, test=400, attacks=TREES, restarts=2, repetitions=2)
 
 
 def gaussian_pools(size=700, *, leak=2.0, shift=0.0, seed=0, helper=True):
@@ -27,10 +27,9 @@ def gaussian_pools(size=700, *, leak=2.0, shift=0.0, seed=0, helper=True):
         targets = {"leaky": noise[0] - lower, "null": noise[1]}
         return Pool(x, {"synthetic": x**2} if helper else {}, targets)
 
-    table = pd.DataFrame(
-        {"target": ["leaky", "null"], "null": [False, True], "epochs": [9, 9], "dp_epsilon": np.nan}
-    )
-    return Pools(pool(0, leak), pool(shift, 0), pool(0, 0), table)
+    helpers = (SYNTHETIC,) if helper else ()
+    targets = Target("leaky", "trained", 9), Target("null", "null", 9)
+    return Pools(pool(0, leak), pool(shift, 0), pool(0, 0), targets, helpers)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +65,7 @@ def test_a_poor_generator_shows_as_c_and_not_as_leak():
 
 def test_without_nonmembers_there_is_only_panoramia():
     pools = replace(gaussian_pools(), nonmembers=None)
-    assert set(audit_pools(pools, replace(SMALL, repeats=1)).table["audit"]) == {"panoramia"}
+    assert set(audit_pools(pools, replace(SMALL, repetitions=1)).table["audit"]) == {"panoramia"}
 
 
 def test_the_paper_form_keeps_helpers_from_the_attack():
@@ -74,7 +73,7 @@ def test_the_paper_form_keeps_helpers_from_the_attack():
     pools = gaussian_pools(leak=0.0)
     telling = replace(pools.members, helpers={"synthetic": pools.members.helpers["synthetic"] + 100.0})
     pools = replace(pools, members=telling)
-    once = replace(SMALL, repeats=1, searches=("union",))
+    once = replace(SMALL, repetitions=1, searches=("union",))
     paper = audit_pools(pools, replace(once, form="paper"), targets=["null"], audits=["panoramia"])
     both = audit_pools(pools, once, targets=["null"], audits=["panoramia"])
     assert paper.table["c_lb"].item() == both.table["c_lb"].item() > 2
@@ -109,12 +108,12 @@ def test_a_helper_shows_the_baseline_what_the_example_does_not():
         pools,
         generated=replace(pools.generated, helpers={"synthetic": pools.generated.helpers["synthetic"] + 9}),
     )
-    found = baseline_by_helper(pools, replace(SMALL, searches=("union",), repeats=1)).set_index("helper")
+    found = baseline_by_helper(pools, replace(SMALL, searches=("union",), repetitions=1)).set_index("helper")
     assert found.loc["synthetic", "c_lb"] > 2 > found.loc["none", "c_lb"]
 
 
 def test_training_on_more_examples_is_one_row_set_for_each_size():
-    found = over_training_size(gaussian_pools(), replace(SMALL, repeats=1), [40, 200], targets=["leaky"])
+    found = over_training_size(gaussian_pools(), replace(SMALL, repetitions=1), [40, 200], targets=["leaky"])
     assert sorted(found["train"].unique()) == [40, 200]
 
 
@@ -139,11 +138,11 @@ def test_no_test_example_is_ever_handed_out_for_training():
     game = GameSplit({"spy": views_of()}, train=100, validation=60, test=200, seed=3)
     train, validation = (set(part("spy").inputs.examples[:, 0]) for part in (game.train, game.validation))
     spy = Spy()
-    judged = game.judge({"spy": spy})
+    _, membership = game.judge({"spy": spy})
     test = set(np.concatenate(spy.seen))
     assert len(train) == 100
     assert len(validation) == 60
-    assert len(test) == judged.membership.size == 200
+    assert len(test) == membership.size == 200
     assert not train & validation
     assert not test & (train | validation)
 
@@ -164,8 +163,8 @@ def test_each_place_of_the_test_part_is_filled_by_its_own_fair_coin():
     """Mean and variance of the number of members over seeds; a balanced split would have no variance."""
     counts = [
         GameSplit({"a": views_of()}, train=2, validation=2, test=100, seed=seed)
-        .judge({"a": LossScore()})
-        .membership.sum()
+        .judge({"a": LossScore()})[1]
+        .sum()
         for seed in range(400)
     ]
     assert abs(np.mean(counts) - 50) < 5 * 5 / 20
@@ -177,8 +176,9 @@ def test_scores_stand_beside_their_own_example():
         def scores(self, views):
             return np.sign(views.examples[:, 0] + 0.5)
 
-    judged = GameSplit({"a": views_of()}, train=2, validation=2, test=100, seed=1).judge({"a": Sign()})
-    np.testing.assert_array_equal(judged.scores["a"] > 0, judged.membership)
+    game = GameSplit({"a": views_of()}, train=2, validation=2, test=100, seed=1)
+    scores, membership = game.judge({"a": Sign()})
+    np.testing.assert_array_equal(scores["a"] > 0, membership)
 
 
 @pytest.mark.parametrize(
@@ -225,10 +225,10 @@ def test_kept_pools_are_read_back_and_not_made_again(tmp_path, monkeypatch):
 def test_games_on_kept_pools_are_kept_too(tmp_path, monkeypatch):
     monkeypatch.setattr(pools_module, "user_cache_folder", lambda: tmp_path)
     pools = cached_pools({"n": 1}, gaussian_pools, code="paperlib.core")
-    config = replace(SMALL, repeats=1)
+    config = replace(SMALL, repetitions=1)
     first = audit_pools(pools, config)
     files = sorted(tmp_path.rglob("*.cache"))
-    again = audit_pools(pools, replace(config, repeats=1))
+    again = audit_pools(pools, replace(config, repetitions=1))
     assert sorted(tmp_path.rglob("*.cache")) == files
     pd.testing.assert_frame_equal(first.table, again.table)
 
@@ -237,7 +237,9 @@ def test_an_attack_of_your_own_is_never_read_from_an_older_version_of_it(tmp_pat
     monkeypatch.setattr(pools_module, "user_cache_folder", lambda: tmp_path)
     pools = cached_pools({"n": 1}, gaussian_pools, code="paperlib.core")
     first, second = (
-        audit_pools(pools, replace(SMALL, attacks=(own,), repeats=1), targets=["leaky"], audits=["panoramia"])
+        audit_pools(
+            pools, replace(SMALL, attacks=(own,), repetitions=1), targets=["leaky"], audits=["panoramia"]
+        )
         for own in (own_attack(1.0), own_attack(-1.0))
     )
     np.testing.assert_array_equal(first.judged[0].attack, -second.judged[0].attack)

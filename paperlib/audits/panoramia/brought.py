@@ -11,17 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 from paperlib.attacks.learned import Attack, BoostedTrees
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.game import sizes_for
-from paperlib.audits.panoramia.pools import Pool, Pools
-from paperlib.audits.panoramia.run import TargetScores, audit_pools
+from paperlib.audits.panoramia.pools import Helper, Pool, Pools, Target
+from paperlib.audits.panoramia.run import audit_pools
+from paperlib.bounds.one_run.audit import OneRunResult
 from paperlib.bounds.panoramia import PanoramiaResult
-from paperlib.core import FloatArray, MembershipScores
+from paperlib.core import FloatArray, MembershipScores, RecallSearch
 
 Batch = tuple[Any, ...]
 Model = Callable[..., ArrayLike]
 """Takes a batch and returns one loss for each example, lower where the model knows it, shape (n,); or a table
 (n, k) whose first column is the loss."""
 
-YOURS = "yours"
+YOURS = Target("yours")
 NO_NULL = (
     "no null model was at hand: whether epsilon~ is 0 here for a target that never saw the members was not "
     "checked, and a target that recognises generated points better than the baseline's helpers do would show "
@@ -34,20 +35,20 @@ class AuditData:
     """Members, generated points and helpers, whatever the kind of data.
 
     Attributes:
-        members: What the target takes to give the members' losses: (rows,), (images, labels) or (texts,).
-            None of them was seen by the generator or by a helper.
+        members: Arguments with which the target gives the members' losses: (rows,), (images, labels) or
+            (texts,). None of the members was seen by the generator or by a helper.
         generated: The same for generated points that no helper has seen.
         nonmembers: The same for real examples the target was not trained on, or None.
-        helpers: Models that never saw the members, by name.
-        examples: From a batch to what an attack sees of it, shape (n, ...).
-        attacks: Settings to choose from.
-        warnings: What a reader must know, of the generator for instance.
+        helpers: Models that never saw the members.
+        examples: Function from a batch to an attack's view of the examples, shape (n, ...).
+        attacks: Attacks to choose from.
+        warnings: Warnings that belong beside the result, for instance about the generator.
     """
 
     members: Batch
     generated: Batch
     nonmembers: Batch | None = None
-    helpers: Mapping[str, Model] = field(default_factory=dict)
+    helpers: Mapping[Helper, Model] = field(default_factory=dict)
     examples: Callable[..., NDArray[Any]]
     attacks: tuple[Attack, ...] = (BoostedTrees(), BoostedTrees(leaves=4, learning_rate=0.2))
     warnings: tuple[str, ...] = ()
@@ -62,30 +63,30 @@ class AuditData:
         def pool(batch: Batch) -> Pool:
             examples = np.asarray(self.examples(*batch))
             helpers = {
-                name: columns(f"helper {name!r}", helper(*batch), len(examples))
-                for name, helper in self.helpers.items()
+                helper.name: columns(f"helper {helper.name!r}", model(*batch), len(examples))
+                for helper, model in self.helpers.items()
             }
-            return Pool(examples, helpers, {YOURS: columns("target", target(*batch), len(examples))})
+            return Pool(examples, helpers, {YOURS.name: columns("target", target(*batch), len(examples))})
 
-        table = pd.DataFrame({"target": [YOURS], "null": [False], "epochs": [-1], "dp_epsilon": [np.nan]})
         others = None if self.nonmembers is None else pool(self.nonmembers)
-        return Pools(pool(self.members), pool(self.generated), others, table, self.warnings)
+        parts = pool(self.members), pool(self.generated), others
+        return Pools(*parts, (YOURS,), tuple(self.helpers), warnings=self.warnings)
 
 
 @dataclass(frozen=True, eq=False)
 class PanoramiaAudit:
-    """What was found.
+    """The audit of a target on the user's data.
 
     Attributes:
         result: PANORAMIA's result of the first game, with claim, assumptions and warnings.
         real: With real non-members, the lower bound of the same attack on them; else None.
         games: Numbers of every game, as `TargetAudits.table`; the claim is the first game's.
-        scores: Of the attack in the first game.
-        config: How it was done.
+        scores: Scores of the attack in the first game.
+        config: Settings of the audit.
     """
 
     result: PanoramiaResult
-    real: Any
+    real: OneRunResult | None
     games: pd.DataFrame
     scores: MembershipScores
     config: AuditConfig
@@ -102,7 +103,7 @@ def audit_model(
     brought: AuditData,
     *,
     known_c: float | None = None,
-    search: str = "anytime",
+    search: RecallSearch = "anytime",
     delta: float = 0.0,
     gamma: float = 0.0,
     confidence: float = 0.95,
@@ -138,20 +139,19 @@ def audit_model(
         attacks=brought.attacks,
         searches=(search,),
         restarts=restarts,
-        repeats=repetitions,
+        repetitions=repetitions,
         confidence=confidence,
         seed=seed,
     )
     audits = audit_pools(pools, config)
     first = audits.select("panoramia", seed=seed)[0]
-    options: dict[str, Any] = {"known_c": known_c, "delta": delta, "gamma": gamma}
-    result = first.panoramia(search, confidence, **options)
+    result = first.panoramia(search, confidence, known_c=known_c, delta=delta, gamma=gamma)
     real = audits.select("rm_rn", seed=seed)
     return PanoramiaAudit(
         result=_with_caveats(result, brought.warnings, known_c),
         real=real[0].one_run(search, confidence) if real else None,
         games=audits.table,
-        scores=_scores(first),
+        scores=MembershipScores.from_labels(first.attack, first.membership),
         config=config,
     )
 
@@ -180,7 +180,3 @@ def _with_caveats(
 ) -> PanoramiaResult:
     caveat = (NO_NULL,) if known_c is None else ()
     return replace(result, assumptions=(*result.assumptions, *caveat), warnings=(*result.warnings, *warnings))
-
-
-def _scores(judged: TargetScores) -> MembershipScores:
-    return MembershipScores.from_labels(judged.attack, judged.membership)

@@ -1,7 +1,6 @@
-"""The privacy game: who is shown, and a test part that is judged once."""
+"""The privacy game: three parts of members and others, of which the test part is judged once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,19 +18,6 @@ class TestPartError(RuntimeError):
     __test__ = False  # not a test case, whatever pytest thinks of the name
 
 
-@dataclass(frozen=True, eq=False)
-class GameScores:
-    """Scores of the test part.
-
-    Attributes:
-        scores: Attack's name to the score of each example, higher means member, shape (test,).
-        membership: True for a member, shape (test,). The order of the examples is random.
-    """
-
-    scores: Mapping[str, FloatArray]
-    membership: Flags
-
-
 class GameSplit:
     """A game on members and others, split into training, validation and test part.
 
@@ -41,11 +27,12 @@ class GameSplit:
     attacks, once, and after that nothing can be trained.
 
     Args:
-        views: Attack's name to what it sees of all members, and of all others. Equal lengths for all attacks.
-        train: Examples to train on, even.
-        validation: Examples to choose on, even.
-        test: Examples to judge on.
-        seed: Of the split and the coins.
+        inputs: Name of each attack, or None for the baseline, to its inputs on all members and on all others;
+            equal lengths for all.
+        train: Number of examples to train on, even, 2 or more.
+        validation: Number of examples to choose on, even, 2 or more.
+        test: Number of examples to judge on, 2 or more.
+        seed: Seed of the split and the coins, 0 or more.
 
     Raises:
         ValueError: Lengths that differ between attacks, sizes below 2, or too few examples for them.
@@ -62,14 +49,14 @@ class GameSplit:
 
     def __init__(
         self,
-        views: Mapping[str, tuple[AttackInputs, AttackInputs]],
+        inputs: Mapping[str | None, tuple[AttackInputs, AttackInputs]],
         *,
         train: int,
         validation: int,
         test: int,
         seed: int,
     ) -> None:
-        members, others = _lengths(views)
+        members, others = _lengths(inputs)
         for name, size in (("train", train), ("validation", validation)):
             if size < 2 or size % 2:
                 raise ValueError(f"{name}: expected an even number of examples, 2 or more, got {size}")
@@ -80,29 +67,33 @@ class GameSplit:
         fixed = (train + validation) // 2
         _check_enough("members", members, fixed + int(coins.sum()), train, validation, test)
         _check_enough("others", others, fixed + int((~coins).sum()), train, validation, test)
-        self._views = dict(views)
+        self._inputs = dict(inputs)
         self._members, self._others = rng.permutation(members), rng.permutation(others)
         self._train, self._validation, self._coins = train, validation, coins
         self._judged = False
 
-    def train(self, name: str) -> Labelled:
-        """What attack ``name`` is trained on, and who of it is a member.
+    def train(self, name: str | None) -> Labelled:
+        """Training part of the attack ``name``, with membership.
 
         Raises:
             TestPartError: The test part was judged already.
         """
         return self._open_part(name, 0, self._train // 2)
 
-    def validation(self, name: str) -> Labelled:
-        """What settings of attack ``name`` are chosen on, and who of it is a member.
+    def validation(self, name: str | None) -> Labelled:
+        """Validation part of the attack ``name``, with membership: its settings are chosen on this part.
 
         Raises:
             TestPartError: The test part was judged already.
         """
         return self._open_part(name, self._train // 2, self._validation // 2)
 
-    def judge(self, fitted: Mapping[str, FittedAttack]) -> GameScores:
+    def judge(self, fitted: Mapping[str | None, FittedAttack]) -> tuple[dict[str | None, FloatArray], Flags]:
         """Scores of all attacks on the test part, once.
+
+        Returns:
+            Name of each attack to its scores, higher means member, shape (test,); and membership, True for a
+            member, shape (test,). The order of the examples is random.
 
         Raises:
             TestPartError: It was judged before.
@@ -110,32 +101,32 @@ class GameSplit:
         """
         if self._judged:
             raise TestPartError("the test part has been judged; draw another game from other examples")
-        if unknown := sorted(set(fitted) - set(self._views)):
-            raise ValueError(f"fitted: expected attacks of {sorted(self._views)}, got {unknown}")
+        if unknown := [name for name in fitted if name not in self._inputs]:
+            raise ValueError(f"fitted: expected attacks of {list(self._inputs)}, got {unknown}")
         self._judged = True
-        return GameScores(
-            {name: self._scores(name, attack) for name, attack in fitted.items()}, self._coins.copy()
-        )
+        return {name: self._scores(name, attack) for name, attack in fitted.items()}, self._coins.copy()
 
-    def _scores(self, name: str, attack: FittedAttack) -> FloatArray:
+    def _scores(self, name: str | None, attack: FittedAttack) -> FloatArray:
         start, coins = (self._train + self._validation) // 2, self._coins
         count = int(coins.sum())
-        members, others = self._views[name]
+        members, others = self._inputs[name]
         scores = np.empty(coins.size)
-        for flag, views, index in (
+        for flag, inputs, index in (
             (True, members, self._members[start : start + count]),
             (False, others, self._others[start : start + coins.size - count]),
         ):
-            found = np.asarray(attack.scores(views.take(index)), dtype=np.float64)
-            if found.shape != index.shape or not np.isfinite(found).all():
-                raise ValueError(f"{name}: expected one finite score for each of {index.size} examples")
-            scores[coins == flag] = found
+            own = np.asarray(attack.scores(inputs.take(index)), dtype=np.float64)
+            if own.shape != index.shape or not np.isfinite(own).all():
+                raise ValueError(
+                    f"{name or 'baseline'}: expected one finite score for each of {index.size} examples"
+                )
+            scores[coins == flag] = own
         return scores
 
-    def _open_part(self, name: str, start: int, half: int) -> Labelled:
+    def _open_part(self, name: str | None, start: int, half: int) -> Labelled:
         if self._judged:
             raise TestPartError("the test part has been judged; nothing may be trained on this game any more")
-        members, others = self._views[name]
+        members, others = self._inputs[name]
         rows: tuple[IntArray, IntArray] = (
             self._members[start : start + half],
             self._others[start : start + half],
@@ -157,9 +148,9 @@ def sizes_for(pool: int, *, train: float = 0.3, validation: float = 0.1) -> dict
     """Sizes of a game for a pool of members and a pool of others, both at least this large.
 
     Args:
-        pool: Members, and others.
-        train: Share of them to train on.
-        validation: Share of them to choose on; the rest is judged, less what unfair coins may need.
+        pool: Number of members, and of others, 30 or more.
+        train: Share of them to train on, in (0, 1).
+        validation: Share of them to choose on, in (0, 1); the rest is judged, less a reserve for the coins.
 
     Returns:
         train, validation and test, for `GameSplit`.
@@ -185,12 +176,12 @@ def sizes_for(pool: int, *, train: float = 0.3, validation: float = 0.1) -> dict
     return {"train": learned, "validation": chosen, "test": test}
 
 
-def _lengths(views: Mapping[str, tuple[AttackInputs, AttackInputs]]) -> tuple[int, int]:
-    if not views:
-        raise ValueError("views: expected at least one attack, got none")
-    sizes = {name: (len(members), len(others)) for name, (members, others) in views.items()}
+def _lengths(inputs: Mapping[str | None, tuple[AttackInputs, AttackInputs]]) -> tuple[int, int]:
+    if not inputs:
+        raise ValueError("inputs: expected at least one attack, got none")
+    sizes = {name: (len(members), len(others)) for name, (members, others) in inputs.items()}
     if len(set(sizes.values())) > 1:
-        raise ValueError(f"views: expected as many members and others for every attack, got {sizes}")
+        raise ValueError(f"inputs: expected as many members and others for every attack, got {sizes}")
     return next(iter(sizes.values()))
 
 

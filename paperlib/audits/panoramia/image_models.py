@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from paperlib.audits.panoramia.pools import Helper
 from paperlib.audits.panoramia.weights import read_weights, weights_tag
 from paperlib.core import FloatArray, check_choice
 from paperlib.models.images import (
@@ -52,6 +53,11 @@ class ImageHelper:
         check_choice("data", self.data, ("synthetic", "real"))
         if self.weights and not self.timm:
             raise ValueError(f"weights: expected the name of their model as timm, got {self.weights!r} alone")
+
+    @property
+    def helper(self) -> Helper:
+        """The helper as audits know it."""
+        return Helper(self.name, "synthetic" if self.data == "synthetic" else "real", self.epochs)
 
     def about(self) -> dict[str, Any]:
         """What its answers depend on: its settings, with the content of its weights for their place.

@@ -11,6 +11,7 @@ from paperlib.attacks.learned.images import ImageStack
 from paperlib.audits.panoramia.brought import AuditData, Model, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.image_models import ImageHelper, train_helper
 from paperlib.audits.panoramia.memorization import copies
+from paperlib.audits.panoramia.pools import REAL, SYNTHETIC
 from paperlib.core import FloatArray
 from paperlib.generators.images import FlowConfig
 from paperlib.models.images import image_logits, image_losses
@@ -160,7 +161,7 @@ def bring_images(
     half = len(made[0]) // 2
     shown, spare = ((made[0][part], made[1][part]) for part in (slice(half), slice(half, None)))
     outputs = 1 + max(int(part[1].max()) for part in (audited, made))
-    helpers = {"synthetic": spare, **({"real": known} if cut else {})}
+    helpers = {SYNTHETIC: spare, **({REAL: known} if cut else {})}
     return AuditData(
         members=audited,
         generated=shown,

@@ -1,9 +1,10 @@
 """Pools: examples of one kind, with everything that models say of them."""
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from io import StringIO
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,52 @@ from paperlib.core import FloatArray
 from paperlib.io import Cache, code_tag, config_hash, typed, user_cache_folder
 
 KINDS = ("members", "generated", "nonmembers")
-REQUIRED = ("target", "null", "epochs", "dp_epsilon")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A model that is audited.
+
+    Attributes:
+        name: Name in tables.
+        kind: "trained" on the members without DP, "private" (trained on them with DP), or "null" (never
+            saw the members).
+        epochs: Passes over its training data; -1 where unknown.
+        dp_epsilon: Epsilon of its DP guarantee, nats; None without DP.
+    """
+
+    name: str
+    kind: Literal["trained", "null", "private"] = "trained"
+    epochs: int = -1
+    dp_epsilon: float | None = None
+
+    def row(self) -> dict[str, Any]:
+        """Columns target, null, epochs and dp_epsilon (NaN without DP)."""
+        return {
+            "target": self.name,
+            "null": self.kind == "null",
+            "epochs": self.epochs,
+            "dp_epsilon": np.nan if self.dp_epsilon is None else self.dp_epsilon,
+        }
+
+
+@dataclass(frozen=True)
+class Helper:
+    """A model that never saw the members, which the baseline may ask.
+
+    Attributes:
+        name: Name in tables.
+        data: Its training data: "synthetic" (generated), "real" (the generator's own), or "base" (public).
+        epochs: Passes over its training data; -1 where unknown.
+    """
+
+    name: str
+    data: Literal["synthetic", "real", "base"]
+    epochs: int = -1
+
+
+SYNTHETIC, REAL = Helper("synthetic", "synthetic"), Helper("real", "real")
+"""The helpers of the paper: trained on generated examples, and on the generator's own training data."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +69,8 @@ class Pool:
 
     Args:
         examples: The examples themselves, shape (n, ...).
-        helpers: Helper's name to what it gives for each example, shape (n, k). "synthetic" was trained on
-            generated data, "real" on the generator's own training data.
-        targets: Target's name to what it gives, shape (n, k); column 0 is its loss, lower means member.
+        helpers: Helper's name to its outputs, shape (n, k).
+        targets: Target's name to its outputs, shape (n, k); column 0 is its loss, lower means member.
 
     Raises:
         ValueError: Lengths that differ, or numbers that are NaN or infinite; the message names the model.
@@ -46,8 +91,8 @@ class Pool:
     def __len__(self) -> int:
         return len(self.examples)
 
-    def views(self, *, helpers: tuple[str, ...] = (), target: str | None = None) -> AttackInputs:
-        """What an attack sees that is given these models: the target's columns first, then the helpers'."""
+    def inputs(self, *, helpers: tuple[str, ...] = (), target: str | None = None) -> AttackInputs:
+        """Inputs of an attack that sees these models: the target's columns first, then the helpers'."""
         columns = [self.targets[target]] if target is not None else []
         columns += [self.helpers[name] for name in helpers]
         return AttackInputs(self.examples, np.concatenate([np.empty((len(self), 0)), *columns], axis=1))
@@ -61,35 +106,33 @@ class Pools:
         members: Trained on by every target that is not null, and not by the generator or a helper.
         generated: Drawn from the generator, and seen by nothing before.
         nonmembers: Real examples that no target was trained on, or None.
-        table: One row per target: target, null (it never saw the members), epochs, dp_epsilon (NaN without
-            DP), and what else is known of it.
-        warnings: What a reader of any result must know.
+        targets: The targets, in the order of tables.
+        helpers: The helpers, in the order of their columns.
+        details: One row per target with more columns for tables, such as accuracies; may be empty.
+        warnings: Warnings that belong beside every result.
         key: Hash of the configuration, empty if these pools are not kept.
 
     Raises:
-        ValueError: Pools that do not name the same models, or a table that names others.
+        ValueError: Pools that hold other models than those named.
     """
 
     members: Pool
     generated: Pool
     nonmembers: Pool | None
-    table: pd.DataFrame
+    targets: tuple[Target, ...]
+    helpers: tuple[Helper, ...] = ()
+    details: pd.DataFrame = field(default_factory=pd.DataFrame)
     warnings: tuple[str, ...] = ()
-    key: str = field(default="")
+    key: str = ""
 
     def __post_init__(self) -> None:
-        if missing := [name for name in REQUIRED if name not in self.table]:
-            raise ValueError(
-                f"table: expected the columns {', '.join(REQUIRED)}, without {', '.join(missing)}"
-            )
-        wanted = list(self.table["target"])
         for kind, pool in self.by_kind().items():
-            if sorted(pool.targets) != sorted(wanted):
-                raise ValueError(f"{kind}: expected the targets {wanted}, got {list(pool.targets)}")
-            if sorted(pool.helpers) != sorted(self.members.helpers):
-                raise ValueError(
-                    f"{kind}: expected the helpers {list(self.members.helpers)}, got {list(pool.helpers)}"
-                )
+            for role, wanted, held in (
+                ("targets", self.target_names, pool.targets),
+                ("helpers", self.helper_names, pool.helpers),
+            ):
+                if sorted(held) != sorted(wanted):
+                    raise ValueError(f"{kind}: expected the {role} {list(wanted)}, got {list(held)}")
 
     def by_kind(self) -> dict[str, Pool]:
         """The pools there are."""
@@ -97,14 +140,20 @@ class Pools:
         return {kind: pool for kind, pool in pools.items() if pool is not None}
 
     @property
-    def targets(self) -> tuple[str, ...]:
-        """Names of the targets, in the order of the table."""
-        return tuple(self.table["target"])
+    def target_names(self) -> tuple[str, ...]:
+        """Names of the targets."""
+        return tuple(target.name for target in self.targets)
 
     @property
-    def helpers(self) -> tuple[str, ...]:
+    def helper_names(self) -> tuple[str, ...]:
         """Names of the helpers."""
-        return tuple(self.members.helpers)
+        return tuple(helper.name for helper in self.helpers)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per target: the columns of `Target.row`, then ``details``."""
+        rows = pd.DataFrame([target.row() for target in self.targets])
+        return pd.concat([rows, self.details], axis=1)
 
 
 def cached_pools(config: Mapping[str, Any], build: Callable[[], Pools], *, code: str) -> Pools:
@@ -112,8 +161,8 @@ def cached_pools(config: Mapping[str, Any], build: Callable[[], Pools], *, code:
 
     Args:
         config: Everything they depend on: typed configurations, and data by checksum.
-        build: Makes them.
-        code: Name of the module that makes them; a change of what it reaches makes them stale.
+        build: Function that makes them.
+        code: Name of the module that makes them; a change of any file it imports makes them stale.
     """
     whole = {"pools": dict(config), "code": code_tag(code)}
     arrays = pools_cache().get(whole, lambda: _to_arrays(build()))
@@ -124,8 +173,8 @@ def part_key(pools: Pools, **part: Any) -> str:
     """The key of pools that were made from others: empty if those are not kept.
 
     Args:
-        pools: The others.
-        part: What was chosen or added, by name: typed configurations, numbers, text.
+        pools: The other pools.
+        part: Choices or additions by name: typed configurations, numbers, text.
     """
     return config_hash(typed({"pools": pools.key, **part})) if pools.key else ""
 
@@ -137,7 +186,9 @@ def pools_cache() -> Cache:
 
 def _to_arrays(pools: Pools) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {
-        "table": np.array(pools.table.to_json(orient="table", index=False, double_precision=15)),
+        "targets": np.array(json.dumps([asdict(target) for target in pools.targets])),
+        "helpers": np.array(json.dumps([asdict(helper) for helper in pools.helpers])),
+        "details": np.array(pools.details.to_json(orient="table", index=False, double_precision=15)),
         "warnings": np.array(pools.warnings, dtype=str),
     }
     for kind, pool in pools.by_kind().items():
@@ -164,6 +215,13 @@ def _from_arrays(arrays: Mapping[str, NDArray[Any]], key: str) -> Pools:
     members, generated, nonmembers = (pool(kind) for kind in KINDS)
     if members is None or generated is None:
         raise ValueError("pools: members or generated examples are missing")
-    table = pd.read_json(StringIO(str(arrays["table"])), orient="table", precise_float=True)
-    table["dp_epsilon"] = table["dp_epsilon"].astype(float)
-    return Pools(members, generated, nonmembers, table, tuple(map(str, arrays["warnings"])), key)
+    return Pools(
+        members,
+        generated,
+        nonmembers,
+        tuple(Target(**fields) for fields in json.loads(str(arrays["targets"]))),
+        tuple(Helper(**fields) for fields in json.loads(str(arrays["helpers"]))),
+        pd.read_json(StringIO(str(arrays["details"])), orient="table", precise_float=True),
+        tuple(map(str, arrays["warnings"])),
+        key,
+    )

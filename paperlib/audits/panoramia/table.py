@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from paperlib.audits.panoramia.brought import AuditData, Model, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.memorization import copies
+from paperlib.audits.panoramia.pools import REAL, SYNTHETIC, Helper
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
 from paperlib.core import FloatArray
 from paperlib.generators.table_filter import FilteredGenerator, RowCoder
@@ -153,7 +154,7 @@ def bring_table(
         known, audited, made = None, shuffled, _shuffled(generated, seed + 1)
     half = len(made) // 2
     coder = RowCoder.fit(members)
-    learns = {"synthetic": made[half:], **({} if known is None else {"real": known})}
+    learns = {SYNTHETIC: made[half:], **({} if known is None else {REAL: known})}
     return AuditData(
         members=(audited,),
         generated=(made[:half],),
@@ -171,11 +172,11 @@ def _shuffled(rows: pd.DataFrame, seed: int) -> pd.DataFrame:
 def _helpers(
     members: pd.DataFrame,
     label: str,
-    learns: dict[str, pd.DataFrame],
+    learns: dict[Helper, pd.DataFrame],
     epochs: int,
     learning: Learning | None,
     seed: int,
-) -> dict[str, Model]:
+) -> dict[Helper, Model]:
     if label not in members:
         raise ValueError(f"label: expected one of the columns {list(members.columns)}, got {label!r}")
     classes = tuple(sorted(set(members[label].astype(str))))

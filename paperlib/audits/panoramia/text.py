@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from paperlib.audits.panoramia.brought import AuditData, Model, PanoramiaAudit, audit_model
+from paperlib.audits.panoramia.pools import REAL, SYNTHETIC
 from paperlib.core import FloatArray, IntArray
 from paperlib.generators.text import (
     ChunkTraining,
@@ -166,7 +167,7 @@ def bring_text(
             )
     made = _chunks(generated, tokenizer, way) if generated else _generate(base, known, 2 * len(audited), way)
     half = len(made) // 2
-    helpers = {"synthetic": made[half:], "real": known}
+    helpers = {SYNTHETIC: made[half:], REAL: known}
     return AuditData(
         members=_batch(tokenizer, audited),
         generated=_batch(tokenizer, made[:half]),

@@ -1,17 +1,17 @@
-"""PANORAMIA on images, with targets trained by DP-SGD: which targets, and what is promised of them."""
+"""PANORAMIA on images, with targets trained by DP-SGD: targets, DP guarantees and audits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
 from paperlib.audits.panoramia.config import AuditConfig
-from paperlib.audits.panoramia.pools import Pools
-from paperlib.audits.panoramia.run import TargetAudits, audit_pools
+from paperlib.audits.panoramia.results import TargetAudits
+from paperlib.audits.panoramia.run import audit_pools
 from paperlib.papers.panoramia.images.models import ImageTarget
 from paperlib.papers.panoramia.images.pools import ImageConfig, image_pools
+from paperlib.papers.panoramia.results import PanoramiaResults
 from paperlib.training import TrainingConfig, noise_for, replacement_epsilon
 
 STANDS_FOR = ("ResNet18", "WRN-16-4")
@@ -25,19 +25,20 @@ class DpPlan:
     Attributes:
         architectures: Two names of ``paperlib.models.images.ARCHITECTURES``; the first stands for the paper's
             ResNet-18, the second for its WRN-16-4.
-        widths: Of both, for "mlp", "cnn" and "cnn4"; others ignore it.
-        epsilons: Of DP-SGD, each with both families; training without DP comes on top.
-        delta: Of DP-SGD.
-        dp_epochs: Passes with DP-SGD.
+        widths: Widths of both, for "mlp", "cnn" and "cnn4"; others ignore it.
+        epsilons: Epsilons of DP-SGD, nats, above 0, each with both families, beside training without DP.
+        delta: Delta of DP-SGD, in (0, 1).
+        dp_epochs: Epochs with DP-SGD, 1 or more.
         dp_batch: Expected images in a batch of DP-SGD.
         dp_rate: Learning rate of DP-SGD, by Adam.
-        dp_rate_again: The first family at the largest epsilon once more, at this rate (Table 10).
-        clip_norm: Of DP-SGD.
-        epochs: Passes without DP.
-        epochs_again: The first family without DP once more, after these epochs (beside Table 10).
-        batch_size: Without DP.
-        learning_rate: Without DP, by Adam.
-        seed: Of parameters and batches.
+        dp_rate_again: Learning rate of a second training of the first family at the largest epsilon
+            (Table 10).
+        clip_norm: Clipping norm of DP-SGD, above 0.
+        epochs: Epochs without DP, 1 or more.
+        epochs_again: Epochs of a second training of the first family without DP (beside Table 10).
+        batch_size: Images in a batch without DP.
+        learning_rate: Learning rate without DP, by Adam.
+        seed: Seed of parameters and batches, 0 or more.
 
     Raises:
         ValueError: Other than two different architectures, or no epsilon.
@@ -76,9 +77,9 @@ class DpPlan:
         """All targets: by family the null, then epsilons upwards, without DP last; then those once more."""
         found = [
             target
-            for architecture in self.architectures
+            for at, architecture in enumerate(self.architectures)
             for target in (
-                self._plain(f"{architecture} null", architecture, null=True),
+                self._plain(self.null(at), architecture, null=True),
                 *(self._private(architecture, epsilon) for epsilon in sorted(self.epsilons)),
                 self._plain(f"{architecture} no DP", architecture),
             )
@@ -88,6 +89,16 @@ class DpPlan:
         found.append(replace(again, name=f"{again.name} again", learning_rate=self.dp_rate_again))
         plain = self._plain(f"{first} no DP again", first)
         return (*found, replace(plain, epochs=self.epochs_again))
+
+    def family(self, at: int) -> list[str]:
+        """Names of a family's targets by epsilon, then without DP; no null, no second trainings."""
+        name = self.architectures[at]
+        private = [self._private(name, epsilon).name for epsilon in sorted(self.epsilons)]
+        return [*private, f"{name} no DP"]
+
+    def null(self, at: int) -> str:
+        """Name of a family's null target."""
+        return f"{self.architectures[at]} null"
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """Targets of the same epsilon that were trained differently: Table 10."""
@@ -121,52 +132,32 @@ class DpPlan:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class DpResults:
-    """Audits of all targets, and what DP-SGD promises of them.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DpResults(PanoramiaResults):
+    """Audits of all targets in one form, and their DP guarantees.
 
     Attributes:
         plan: The targets.
-        pools: What was audited.
-        audits: All three audits.
-        promises: Of `promises`.
-        counts: Images in a target's training part, and real non-members.
+        guarantees: Rows of `dp_guarantees`.
+        counts: Number of images in a target's training part, and of real non-members.
     """
 
     plan: DpPlan
-    pools: Pools
-    audits: TargetAudits
-    promises: pd.DataFrame
+    guarantees: pd.DataFrame
     counts: tuple[int, int]
 
-    @cached_property
-    def summary(self) -> pd.DataFrame:
-        """Means over games; see `TargetAudits.summary`."""
-        return self.audits.summary()
-
     @property
-    def search(self) -> str:
-        """The first way to pay for the search over recall: what verdicts are about."""
-        return self.audits.config.searches[0]
-
-    def one(self, target: str, audit: str = "panoramia") -> dict[str, float]:
-        """The mean row of a target by the first search."""
-        found = self.summary
-        chosen = (found["target"] == target) & (found["audit"] == audit) & (found["search"] == self.search)
-        numbers = found[chosen].select_dtypes("number").to_dict("records")
-        return {str(name): float(value) for name, value in numbers[0].items()}
-
-    def value(self, target: str, audit: str = "panoramia") -> float:
-        """Mean eps-tilde, or epsilon, of a target by the first search."""
-        return self.one(target, audit)["value"]
+    def audits(self) -> TargetAudits:
+        """The audits."""
+        return self.forms[self.form]
 
     def accuracy(self, target: str, part: str) -> float:
-        """Of a target on its training part ("train") or on real non-members ("test"), per cent."""
+        """Accuracy of a target on its training part ("train") or on real non-members ("test"), per cent."""
         return 100 * float(self.pools.table.set_index("target")[f"{part}_metric"].to_dict()[target])
 
-    def promised(self, target: str, column: str = "epsilon") -> float:
-        """Of a target, from `promises`."""
-        return float(self.promises.set_index("target")[column].to_dict()[target])
+    def guarantee(self, target: str, column: str = "epsilon") -> float:
+        """Epsilon of a target's DP guarantee, nats, or another column of `dp_guarantees`."""
+        return float(self.guarantees.set_index("target")[column].to_dict()[target])
 
     def gap(self, target: str) -> float:
         """Accuracy on the training part less accuracy on real non-members, in points."""
@@ -180,17 +171,6 @@ class DpResults:
             variances.append(share * (1 - share) / count)
         return 100 * float(np.sqrt(sum(variances)))
 
-    def family(self, at: int) -> list[str]:
-        """Targets of a family by epsilon, without DP last; neither the null nor those trained once more."""
-        table = self.pools.table
-        own = (table["architecture"] == self.plan.architectures[at]) & ~table["null"]
-        again = table["target"].str.endswith(" again")
-        return list(table.loc[own & ~again, "target"])
-
-    def null(self, at: int) -> str:
-        """The null target of a family."""
-        return f"{self.plan.architectures[at]} null"
-
 
 def run_dp(config: ImageConfig, plan: DpPlan, audit: AuditConfig) -> DpResults:
     """Train the plan's targets, audit them, and ask the accountant.
@@ -198,7 +178,7 @@ def run_dp(config: ImageConfig, plan: DpPlan, audit: AuditConfig) -> DpResults:
     Args:
         config: Images, generator and helpers; its targets are replaced by the plan's.
         plan: The targets.
-        audit: How they are audited.
+        audit: Settings of the audits.
 
     Raises:
         ValueError: Options that do not fit one another.
@@ -207,17 +187,22 @@ def run_dp(config: ImageConfig, plan: DpPlan, audit: AuditConfig) -> DpResults:
     whole = replace(config, targets=plan.targets())
     pools = image_pools(whole)
     examples = whole.split.generator + whole.split.members
-    promised = promises(plan.targets(), examples)
-    counts = (examples, whole.split.nonmembers)
-    return DpResults(plan, pools, audit_pools(pools, audit), promised, counts)
+    return DpResults(
+        pools,
+        {audit.form: audit_pools(pools, audit)},
+        audit.form,
+        plan=plan,
+        guarantees=dp_guarantees(plan.targets(), examples),
+        counts=(examples, whole.split.nonmembers),
+    )
 
 
-def promises(targets: Sequence[ImageTarget], examples: int) -> pd.DataFrame:
-    """What DP-SGD promises of each target: infinity without DP.
+def dp_guarantees(targets: Sequence[ImageTarget], examples: int) -> pd.DataFrame:
+    """DP guarantee of each target; infinite without DP.
 
     Args:
-        targets: Of a plan.
-        examples: Images that each is trained on.
+        targets: Targets of a plan.
+        examples: Number of images that each is trained on.
 
     Returns:
         Columns target, noise (in units of the clipping norm), delta, epsilon (adding or removing one

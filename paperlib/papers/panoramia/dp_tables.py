@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from paperlib.audits.panoramia.results import AUDITS, AuditName
 from paperlib.papers.panoramia.dp import STANDS_FOR, DpResults
 from paperlib.papers.panoramia.results import NEAR_ZERO, grows_with_test, is_ordered, with_headlines
 from paperlib.report import paper_table
@@ -19,13 +20,13 @@ def table_by_epsilon(results: DpResults, at: int) -> pd.DataFrame:
 
     Returns:
         One row per target and one per epsilon that only the paper has: target, epsilon and
-        epsilon_replacement (promised), train, test and gap (accuracy, per cent and points), c_lb,
+        epsilon_replacement (of the DP guarantee), train, test and gap (accuracy, per cent and points), c_lb,
         c_plus_eps_lb, eps_tilde, sd (over games), rm_rn, o1, and four columns of the paper.
     """
-    null, names = results.null(at), results.family(at)
+    null, names = results.plan.null(at), results.plan.family(at)
     rows: list[dict[str, Any]] = [_row(results, null)]
-    rows += [_row(results, name) | _printed(at, results.promised(name)) for name in names]
-    left = sorted(set(_epsilons(at)) - {results.promised(name) for name in names})
+    rows += [_row(results, name) | _printed(at, results.guarantee(name)) for name in names]
+    left = sorted(set(_epsilons(at)) - {results.guarantee(name) for name in names})
     rows += [{"target": "(paper only)", "epsilon": one, **_printed(at, one)} for one in left]
     return pd.DataFrame(rows)
 
@@ -35,8 +36,8 @@ def _row(results: DpResults, name: str) -> dict[str, Any]:
     own = results.one(name)
     return {
         "target": name,
-        "epsilon": results.promised(name),
-        "epsilon_replacement": results.promised(name, "epsilon_replacement"),
+        "epsilon": results.guarantee(name),
+        "epsilon_replacement": results.guarantee(name, "epsilon_replacement"),
         "train": results.accuracy(name, "train"),
         "test": results.accuracy(name, "test"),
         "gap": results.gap(name),
@@ -48,9 +49,9 @@ def _row(results: DpResults, name: str) -> dict[str, Any]:
     }
 
 
-def _real(results: DpResults) -> list[str]:
+def _real(results: DpResults) -> list[AuditName]:
     """The audits with real non-members that were played."""
-    return [audit for audit in ("rm_rn", "o1") if results.audits.select(audit)]
+    return [audit for audit in AUDITS[1:] if results.audits.select(audit)]
 
 
 def _epsilons(at: int) -> list[float]:
@@ -125,10 +126,10 @@ def table_eleven(
     """Bounds on the scores already judged, by how far closeness (gamma) and DP (delta) may fail.
 
     Args:
-        results: Of `run_dp`.
-        names: Targets.
-        gammas: Relaxations of closeness.
-        deltas: Of (epsilon, delta)-DP.
+        results: Results of `run_dp`.
+        names: Names of targets.
+        gammas: Probabilities of a set on which closeness may fail, each in [0, 1).
+        deltas: Deltas of the (epsilon, delta)-DP that is tested, each in [0, 1).
 
     Returns:
         One row per target, delta, gamma and search, means over games: target, delta, gamma, search,
@@ -173,38 +174,13 @@ def sizes_table(results: DpResults, sizes: Sequence[int], names: Sequence[str]) 
     return found[(found["audit"] == "panoramia") & found["target"].isin(list(names))]
 
 
-def against_promises(results: DpResults) -> str:
-    """The largest bound with real non-members on a DP target, and what the accountant promises of it."""
-    found = {
-        (name, audit): results.value(name, audit)
-        for name in results.pools.table.loc[results.pools.table["dp_epsilon"].notna(), "target"]
-        for audit in _real(results)
-    }
-    if not found:
-        return "No audit with real non-members was played."
-    if not max(found.values()):
-        least = min(results.promised(name, "epsilon_replacement") for name, _ in found)
-        return (
-            "With real non-members nothing above 0 is found of any DP target: no bound comes near what the "
-            f"accountant promises for replacement, {least:.1f} and more."
-        )
-    name, audit = max(found, key=lambda key: found[key] / results.promised(key[0], "epsilon_replacement"))
-    words = {"rm_rn": "RM;RN", "o1": "O(1)"}[audit]
-    return (
-        f"Nearest to its promise: {words} bounds epsilon for replacement of {name} by "
-        f"{found[name, audit]:.2f} from below, the accountant by "
-        f"{results.promised(name, 'epsilon_replacement'):.1f} from above "
-        f"({results.promised(name):g} for adding or removing)."
-    )
-
-
 def verdicts(results: DpResults, relaxed: pd.DataFrame, sizes: pd.DataFrame) -> list[dict[str, Any]]:
     """What the paper's tables and figures on DP targets must show, judged on this run.
 
     Args:
-        results: Of `run_dp`.
-        relaxed: Of `table_eleven`.
-        sizes: Of `sizes_table`.
+        results: Results of `run_dp`.
+        relaxed: Rows of `table_eleven`.
+        sizes: Rows of `sizes_table`.
 
     Returns:
         The arguments of ``record`` but the scale.
@@ -221,10 +197,10 @@ def verdicts(results: DpResults, relaxed: pd.DataFrame, sizes: pd.DataFrame) -> 
 
 
 def _by_epsilon(results: DpResults, at: int) -> dict[str, Any]:
-    names = results.family(at)
+    names = results.plan.family(at)
     values = {name: results.value(name) for name in names}
-    small = [values[name] for name in names if results.promised(name) <= SMALL]
-    private = [value for name, value in values.items() if np.isfinite(results.promised(name))]
+    small = [values[name] for name in names if results.guarantee(name) <= SMALL]
+    private = [value for name, value in values.items() if np.isfinite(results.guarantee(name))]
     in_order = bool(np.all(np.diff(list(values.values())) >= -NEAR_ZERO))
     leak = values[names[-1]]
     grows = bool(small) and leak > max(small) + NEAR_ZERO
@@ -242,7 +218,7 @@ def _by_epsilon(results: DpResults, at: int) -> dict[str, Any]:
         said.append(f"no more than {NEAR_ZERO:g} above small epsilon without DP")
     elif max(private) <= NEAR_ZERO:
         said.append("0 at every epsilon, so that the order rests on the model without DP alone")
-    null = results.value(results.null(at))
+    null = results.value(results.plan.null(at))
     return {
         "target": f"panoramia-table-0{7 + at}",
         "holds": holds,
@@ -256,7 +232,7 @@ def _same_epsilon(results: DpResults) -> dict[str, Any]:
     said, with_dp, without = [], [], []
     for pair in results.plan.pairs():
         low, high = sorted(pair, key=results.gap)
-        private = np.isfinite(results.promised(low))
+        private = np.isfinite(results.guarantee(low))
         (with_dp if private else without).append(results.value(high) - results.value(low))
         said += [
             f"{name}: gap {results.gap(name):.1f} points, eps~ {results.value(name):.2f}"
@@ -310,7 +286,7 @@ def _relaxation(relaxed: pd.DataFrame) -> dict[str, Any]:
 
 
 def _ordered(results: DpResults) -> dict[str, Any]:
-    names = results.family(0)
+    names = results.plan.family(0)
     bounds = {name: results.one(name)["c_plus_eps_lb"] for name in names}
     return {
         "target": "panoramia-figure-05",
@@ -322,5 +298,5 @@ def _ordered(results: DpResults) -> dict[str, Any]:
 
 
 def _over_sizes(results: DpResults, sizes: pd.DataFrame) -> dict[str, Any]:
-    found = grows_with_test(sizes, results.family(0)[-1])
+    found = grows_with_test(sizes, results.plan.family(0)[-1])
     return {"target": "panoramia-figure-06", **found, "note": "Part c, the targets with DP."}

@@ -10,8 +10,9 @@ from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.candidates import CandidateScores
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.game import sizes_for
-from paperlib.audits.panoramia.pools import Pool, Pools
-from paperlib.audits.panoramia.run import TargetScores, audit_pools
+from paperlib.audits.panoramia.pools import Pool, Pools, Target
+from paperlib.audits.panoramia.results import TargetScores
+from paperlib.audits.panoramia.run import audit_pools
 from paperlib.bounds import audit_one_run, audit_output_set, audit_ranks
 from paperlib.core import FloatArray, MembershipScores
 
@@ -20,16 +21,16 @@ TARGET = "trained"
 
 @dataclass(frozen=True, kw_only=True)
 class IdentifierGame:
-    """How the games on identifiers are played.
+    """Settings of the games on identifiers.
 
     Attributes:
-        games: Repetitions.
-        restarts: Trainings of the best setting.
-        confidence: Of each bound.
-        seed: Of the first game.
+        repetitions: Number of games, 1 or more.
+        restarts: Trainings of the best setting, 1 or more.
+        confidence: Confidence level of each bound, in (0, 1).
+        seed: Seed of the first game, 0 or more.
     """
 
-    games: int = 5
+    repetitions: int = 5
     restarts: int = 5
     confidence: float = 0.95
     seed: int = 0
@@ -46,7 +47,7 @@ class IdentifierGame:
             **sizes,
             attacks=(BoostedTrees(rounds=30, leaves=4, smallest_leaf=5, learning_rate=0.2),),
             restarts=self.restarts,
-            repeats=self.games,
+            repetitions=self.repetitions,
             confidence=self.confidence,
             seed=self.seed,
         )
@@ -56,8 +57,8 @@ def identifier_pools(scores: CandidateScores, *, trained: bool = True) -> Pools:
     """Identifiers as members, one alternative of each as generated points, and one target.
 
     Args:
-        scores: Of every identifier and its alternatives, the attack "loss" among them.
-        trained: Identifiers that were trained on; else the held-out ones, for which the same model is null.
+        scores: Scores of every identifier and its alternatives, the attack "loss" among them.
+        trained: Take the trained identifiers; else the held-out ones, for which the model is null.
 
     Returns:
         Pools; the example itself is a constant, which tells nothing: c is 0 and no baseline can show more.
@@ -69,17 +70,16 @@ def identifier_pools(scores: CandidateScores, *, trained: bool = True) -> Pools:
     def pool(column: int) -> Pool:
         return Pool(np.zeros((len(values), 1)), {}, {TARGET: values[:, column][:, order] * signs})
 
-    table = pd.DataFrame({"target": [TARGET], "null": [not trained], "epochs": [0], "dp_epsilon": [np.nan]})
-    return Pools(pool(0), pool(1), None, table)
+    return Pools(pool(0), pool(1), None, (Target(TARGET, "trained" if trained else "null", 0),))
 
 
 def bounds_side_by_side(scores: CandidateScores, game: IdentifierGame, attack: str = "loss") -> pd.DataFrame:
     """Four valid lower bounds on epsilon (replacement) from the same identifiers and the same model.
 
     Args:
-        scores: Of every identifier and its alternatives.
-        game: How the games are played.
-        attack: The score of the two bounds that learn nothing.
+        scores: Scores of every identifier and its alternatives.
+        game: Settings of the games.
+        attack: Name of the score for the two bounds that learn nothing.
 
     Returns:
         One row per bound: bound, uses, epsilon (nats; mean over games where there are several), and null,

@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.panoramia.config import FORMS, AuditConfig
-from paperlib.audits.panoramia.pools import Pool, Pools
+from paperlib.audits.panoramia.pools import SYNTHETIC, Pool, Pools, Target
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.panoramia.table_models import Learning
 from paperlib.core import check_confidence
@@ -61,7 +61,7 @@ class NullControl:
             test=int(0.95 * self.members),
             attacks=(BoostedTrees(leaves=4, learning_rate=0.15, rounds=30, smallest_leaf=10),),
             restarts=1,
-            repeats=1,
+            repetitions=1,
             confidence=self.confidence,
         )
 
@@ -113,8 +113,7 @@ def toy_pools(members: int, helper_knows: float, *, shift: float = 0.8, seed: in
         helper = helper_knows * loss + (1 - helper_knows) * rng.standard_normal(x.shape)
         return Pool(seen, {"synthetic": helper}, {"null": loss})
 
-    table = pd.DataFrame([{"target": "null", "null": True, "epochs": 0, "dp_epsilon": np.nan}])
-    return Pools(pool(0.0), pool(shift), None, table)
+    return Pools(pool(0.0), pool(shift), None, (Target("null", "null", 0),), (SYNTHETIC,))
 
 
 def run_null_control(
@@ -134,7 +133,7 @@ def run_null_control(
         count = -(-control.repetitions // 2) if name.endswith(CONTRAST) else control.repetitions
         for seed in progress(range(control.seed, control.seed + count), label=name):
             pools = build(seed)
-            nulls = [str(one) for one in pools.table.loc[pools.table["null"], "target"]]
+            nulls = [target.name for target in pools.targets if target.kind == "null"]
             for form in FORMS:
                 audit = replace(control.audit(), form=form, seed=seed)
                 table = audit_pools(pools, audit, targets=nulls, audits=["panoramia"]).table
@@ -175,26 +174,3 @@ def false_positives(
             row[f"above {limit:g}, low"], row[f"above {limit:g}, high"] = interval.low, interval.high
         found.append({**row, "largest": group["eps_tilde"].max()})
     return pd.DataFrame(found)
-
-
-def in_words(table: pd.DataFrame, *, limit: float = NOTABLE) -> str:
-    """How many audits give a null target more than ``limit``, in fair worlds and in those for contrast.
-
-    Args:
-        table: From `false_positives`, which counted this limit.
-
-    >>> rows = pd.DataFrame({"world": "toy", "form": "paper", "search": "union", "c_lb": 0.0,
-    ...                      "eps_tilde": [0.0, 0.0, 0.0, 0.5]})
-    >>> in_words(false_positives(rows))
-    'Audits of null targets with eps~ above 0.1 (search union): 1 of 4 (25%).'
-    """
-    search = table["search"].iloc[0]
-    chosen = table[table["search"] == search]
-    contrast = chosen["world"].str.endswith(CONTRAST)
-    parts = []
-    for name, rows in (("", chosen[~contrast]), (" in the worlds for contrast", chosen[contrast])):
-        if len(rows):
-            total = int(rows["repetitions"].sum())
-            hits = round(float((rows[f"above {limit:g}"] * rows["repetitions"]).sum()))
-            parts.append(f"{hits} of {total} ({hits / total:.0%}){name}")
-    return f"Audits of null targets with eps~ above {limit:g} (search {search}): {', '.join(parts)}."

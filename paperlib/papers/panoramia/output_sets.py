@@ -10,9 +10,10 @@ from scipy.stats import spearmanr
 
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.game import Flags
-from paperlib.audits.panoramia.run import TargetAudits, TargetScores
+from paperlib.audits.panoramia.pools import Target
+from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.bounds import SelectionRule, fit_output_set, one_run_epsilon, ratio_scores
-from paperlib.core import FloatArray, MembershipScores, check_confidence
+from paperlib.core import FloatArray, MembershipScores, RecallSearch, check_confidence
 
 CHOSEN_FOR: dict[str, Literal["both", "members"]] = {
     "output set": "members",
@@ -29,8 +30,8 @@ def output_set_bounds(audits: TargetAudits) -> pd.DataFrame:
     search over recall can only guess above a threshold.
 
     - "output set": the first half of the test part chooses the set whose guesses "member" alone have the best
-      bound; the second half is judged, and no search is left to pay for. Beside it stands the set that would
-      be best for guesses on both sides, as in its paper, of which "member" alone counts.
+      bound; the second half is judged, and needs no correction for a search. Beside it stands the set that
+      would be best for guesses on both sides, as in its paper, of which "member" alone counts.
     - "output sets of every level": the first quarter estimates the ratio, and the rest is judged by the
       anytime search over its level.
 
@@ -46,15 +47,17 @@ def output_set_bounds(audits: TargetAudits) -> pd.DataFrame:
         Output sets, Algorithm 1, with positive guesses only, as PANORAMIA's Propositions 1 and 2 require.
     """
     confidence = check_confidence(audits.config.confidence)
-    null = dict(zip(audits.table["target"], audits.table["null"], strict=True))
     rows: list[dict[str, Any]] = []
     for judged in audits.select("panoramia"):
-        about = {"target": judged.target, "null": null[judged.target], "seed": judged.seed}
+        target = judged.target
+        about = {"target": target.name, "null": target.kind == "null", "seed": judged.seed}
         rows += [{**about, **found} for found in _ways(judged, audits.config.searches, confidence)]
     return pd.DataFrame(rows)
 
 
-def _ways(judged: TargetScores, searches: tuple[str, ...], confidence: float) -> Iterator[dict[str, Any]]:
+def _ways(
+    judged: TargetScores, searches: tuple[RecallSearch, ...], confidence: float
+) -> Iterator[dict[str, Any]]:
     first, second = _cut(judged, _HALF)
     for way, guess in CHOSEN_FOR.items():
         found = [
@@ -66,61 +69,49 @@ def _ways(judged: TargetScores, searches: tuple[str, ...], confidence: float) ->
         ]  # fmt: skip
         names = {"c_lb": found[0], "c_plus_eps_lb": found[1], "eps_tilde": max(0.0, found[1] - found[0])}
         yield {"way": way, "examples": second.membership.size, **names}
-    recall = ((f"{search}, {name}", search, part) for search in searches
-              for name, part in (("second half", second), ("all", judged)))  # fmt: skip
-    for way, search, part in ((EVERY_LEVEL, "anytime", by_ratio(*_cut(judged, _QUARTER))), *recall):
+    ways: list[tuple[str, RecallSearch, TargetScores]] = [
+        (EVERY_LEVEL, "anytime", by_ratio(*_cut(judged, _QUARTER)))
+    ]
+    for search in searches:
+        ways.append((f"{search}, second half", search, second))
+        ways.append((f"{search}, all", search, judged))
+    for way, search, part in ways:
         row = part.row(search, confidence)
         names = {name: row[name] for name in ("c_lb", "c_plus_eps_lb", "eps_tilde")}
         yield {"way": way, "examples": part.membership.size, **names}
 
 
-def sets_in_words(audits: TargetAudits, bounds: pd.DataFrame, target: str) -> str:
-    """How output sets did against the searches over recall for one target, and why a search can be better.
+def ratio_correlation(audits: TargetAudits, target: str) -> float:
+    """Rank correlation of the estimated ratio with the attack's score, mean over a target's games.
 
-    Args:
-        audits: Of which the bounds are.
-        bounds: From `output_set_bounds`.
-        target: Its name.
+    The nearer to 1, the less sets can gain on thresholds for the examples that they spend on learning.
     """
-    means = bounds[bounds["target"] == target].groupby("way", sort=False)["eps_tilde"].mean()
-    best = str(means.idxmax())
     parts = [_cut(one, _QUARTER) for one in audits.select("panoramia", target=target)]
-    rises = np.mean([spearmanr(by_ratio(*part).attack, part[1].attack).statistic for part in parts])
-    said = (
-        f"{target}: {best} finds most (eps~ {means[best]:.2f}); the output set finds "
-        f"{means['output set']:.2f}, sets of every level {means[EVERY_LEVEL]:.2f}. The estimated ratio has a "
-        f"rank correlation of {rises:.2f} with the attack's score."
-    )
-    if best in (*CHOSEN_FOR, EVERY_LEVEL):
-        return said
-    return f"{said} The nearer to 1, the less there is to gain on thresholds for what sets spend on learning."
+    return float(np.mean([spearmanr(by_ratio(*part).attack, part[1].attack).statistic for part in parts]))
 
 
-def simulated_bounds(*, games: int = 5, examples: int = 840, seed: int = 0) -> pd.DataFrame:
+def simulated_bounds(*, repetitions: int = 5, examples: int = 840, seed: int = 0) -> pd.DataFrame:
     """`output_set_bounds` where the scores' densities are known; the baseline's scores are noise, so c is 0.
 
     - "higher scores": members' scores are those of the others, shifted up by one standard deviation.
     - "inner region": two members in five have scores in a narrow bump between the two bumps of all others.
 
     Args:
-        games: Draws of each.
-        examples: GameScores, as the test part.
-        seed: Of the first draw.
+        repetitions: Number of games of each kind, 1 or more.
+        examples: Examples in a test part.
+        seed: Seed of the first game, 0 or more.
 
     Returns:
         One row per target (the two worlds), game and way.
     """
     drawn = []
     for name, attack in (("higher scores", _higher), ("inner region", _inner)):
-        for game in range(seed, seed + games):
+        for game in range(seed, seed + repetitions):
             rng = np.random.default_rng(game)
             flags = rng.random(examples) < 0.5
             scores = rng.normal(size=examples), attack(rng, flags)
-            drawn.append(TargetScores(name, "panoramia", game, *scores, flags))
-    table = pd.DataFrame({"target": [one.target for one in drawn], "null": False})
-    return output_set_bounds(
-        TargetAudits(table, tuple(drawn), AuditConfig(train=2, validation=2, test=examples))
-    )
+            drawn.append(TargetScores(Target(name), "panoramia", game, *scores, flags))
+    return output_set_bounds(TargetAudits(tuple(drawn), AuditConfig(train=2, validation=2, test=examples)))
 
 
 def _higher(rng: np.random.Generator, member: Flags) -> FloatArray:
@@ -144,12 +135,12 @@ def set_bound(
     """Bound of the guesses "member" inside a set fitted on other scores.
 
     Args:
-        scores: To fit the set on, shape (n,).
-        membership: Who of them is a member.
-        judged_scores: To guess on, shape (k,).
-        judged: Who of them is a member.
-        level: Error of this bound, in (0, 1).
-        guess: What the set is chosen for; see `fit_output_set`.
+        scores: Scores to fit the set on, shape (n,).
+        membership: True for a member, shape (n,).
+        judged_scores: Scores to guess on, shape (k,).
+        judged: True for a member, shape (k,).
+        level: Error probability of this bound, in (0, 1).
+        guess: Guesses that the set is chosen for; see `fit_output_set`.
 
     Returns:
         Nats, 0 where no guess is made.

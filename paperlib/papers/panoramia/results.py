@@ -1,4 +1,4 @@
-"""What the tables and verdicts of every modality share: audits in both forms, and how they are read."""
+"""Results of PANORAMIA: audits of all targets, means over games, and what all modalities read from them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,59 +8,71 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.pools import Pools
-from paperlib.audits.panoramia.run import TargetAudits
+from paperlib.audits.panoramia.results import AuditName, TargetAudits
+from paperlib.audits.panoramia.run import baseline_by_helper
+from paperlib.core import FloatArray
 from paperlib.report import paper_table, targets
 
 NEAR_ZERO = 0.1
 """An eps-tilde up to this counts as 0 in verdicts, and so does a difference of two, nats."""
 
+_ATTACKS: tuple[AuditName, AuditName] = ("panoramia", "rm_rn")
+
 
 @dataclass(frozen=True, eq=False)
-class FormResults:
-    """Audits of all targets in both forms.
+class PanoramiaResults:
+    """Audits of all targets of the same pools, in one form or in both.
 
     Attributes:
-        pools: What was audited, with all helpers.
-        forms: "helpers" and "paper" to their audits; O(1), the same in both, is in "helpers".
+        pools: The audited pools, with all helpers.
+        forms: "helpers" or "paper" to the audits in this form; O(1), the same in both, is in one of them.
+        form: The form of `one` and `value` where none is named.
     """
 
     pools: Pools
     forms: Mapping[str, TargetAudits]
+    form: str = "helpers"
 
     @property
     def search(self) -> str:
-        """The first way to pay for the search over recall: what verdicts are about."""
-        return self.forms["helpers"].config.searches[0]
+        """The first search over recall levels, which verdicts are about."""
+        return self.forms[self.form].search
 
     @cached_property
     def summary(self) -> pd.DataFrame:
-        """Means over games, one row per target, audit, form and search; see `TargetAudits.summary`."""
+        """Means over games, one row per target, audit, form and search; see `means_over_games`."""
         return pd.concat([audits.summary() for audits in self.forms.values()], ignore_index=True)
 
-    def one(self, target: str, audit: str = "panoramia", *, form: str = "helpers") -> dict[str, float]:
-        """The mean row of a target by the first search."""
+    def one(
+        self, target: str, audit: AuditName = "panoramia", *, form: str | None = None
+    ) -> dict[str, float]:
+        """Mean row of a target by the first search."""
+        form = form or self.form
         return mean_row(self.summary, target=target, audit=audit, form=form, search=self.search)
 
-    def value(self, target: str, audit: str = "panoramia", *, form: str = "helpers") -> float:
-        """Mean eps-tilde, or epsilon, of a target by the first search."""
+    def value(self, target: str, audit: AuditName = "panoramia", *, form: str | None = None) -> float:
+        """Mean eps-tilde, or epsilon, of a target by the first search, nats."""
         return self.one(target, audit, form=form)["value"]
 
     @property
     def trained(self) -> list[str]:
-        """Targets without DP that learned the members, by epochs."""
-        table = self.pools.table
-        return list(table.loc[~table["null"] & table["dp_epsilon"].isna(), "target"])
+        """Targets trained on the members without DP, by epochs."""
+        return self._of_kind("trained")
 
     @property
     def null(self) -> list[str]:
         """Targets that never saw the members."""
-        return list(self.pools.table.loc[self.pools.table["null"], "target"])
+        return self._of_kind("null")
 
     @property
     def private(self) -> list[str]:
-        """Targets with DP."""
-        return list(self.pools.table.loc[self.pools.table["dp_epsilon"].notna(), "target"])
+        """Targets trained on the members with DP."""
+        return self._of_kind("private")
+
+    def _of_kind(self, kind: str) -> list[str]:
+        return [target.name for target in self.pools.targets if target.kind == kind]
 
 
 def mean_row(summary: pd.DataFrame, **wanted: str) -> dict[str, float]:
@@ -79,20 +91,20 @@ def mean_row(summary: pd.DataFrame, **wanted: str) -> dict[str, float]:
     return {str(name): float(value) for name, value in numbers.items()}
 
 
-def table_three(results: FormResults, *, models: str) -> pd.DataFrame:
+def table_three(results: PanoramiaResults, *, models: str) -> pd.DataFrame:
     """Our targets, then the paper's of Table 3: every bound of the first search.
 
     Args:
-        results: TargetAudits of all targets.
-        models: Which of the paper's to show, a query of its table.
+        results: Audits of all targets.
+        models: Rows of the paper's table to show, as a query.
 
     Returns:
         One row per target: source, target, null, and of each form c_lb, c+eps_lb, eps~ and, where it was
         played, RM;RN, then O(1), with deviations (sd) over games; the paper's ± stands under sd.
     """
     rows: list[dict[str, object]] = []
-    for target, null in results.pools.table[["target", "null"]].itertuples(index=False):
-        row: dict[str, object] = {"source": "ours", "target": target, "null": null}
+    for target, kind in ((one.name, one.kind) for one in results.pools.targets):
+        row: dict[str, object] = {"source": "ours", "target": target, "null": kind == "null"}
         for form in results.forms:
             row |= _three(f" ({form} form)", results.one(target, form=form))
         for form, audits in results.forms.items():
@@ -129,20 +141,18 @@ def _printed_three(models: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def judged_order(results: FormResults, names: Sequence[str], *, form: str) -> tuple[list[str], str]:
+def judged_order(results: PanoramiaResults, names: Sequence[str], *, form: str) -> tuple[list[str], str]:
     """What Table 3 must show: eps-tilde grows with epochs and lies below RM;RN, and that below O(1).
 
     Args:
-        results: TargetAudits of all targets.
-        names: Targets by epochs.
-        form: Whose eps-tilde and RM;RN.
+        results: Audits of all targets.
+        names: Names of targets by epochs.
+        form: Form of eps-tilde and RM;RN, "helpers" or "paper".
 
     Returns:
-        What does not hold, in words, and the numbers in words.
+        The statements that fail, and the numbers as one line.
     """
-    own, real = (
-        [results.value(name, audit, form=form) for name in names] for audit in ("panoramia", "rm_rn")
-    )
+    own, real = ([results.value(name, audit, form=form) for name in names] for audit in _ATTACKS)
     grid = [results.value(name, "o1") for name in names]
     wrong = [] if is_ordered(own) else ["eps~ does not grow with epochs"]
     if any(a > b + NEAR_ZERO for a, b in zip(own, real, strict=True)):
@@ -160,8 +170,8 @@ def grows_with_test(sizes: pd.DataFrame, target: str) -> dict[str, Any]:
     """What Figure 6 must show: the bound on c + epsilon grows with the test part (``holds``, ``ours``).
 
     Args:
-        sizes: Of `TargetAudits.over_test_size`.
-        target: Whose bound.
+        sizes: Rows of `TargetAudits.over_test_size`.
+        target: Name of the target.
     """
     rows = sizes[(sizes["target"] == target) & (sizes["audit"] == "panoramia")]
     means = rows.groupby("m")[["c_plus_eps_lb", "ceiling"]].mean()
@@ -177,15 +187,54 @@ def precise_at_low_recall(curves: pd.DataFrame, target: str, recall: float = 0.1
     """What Figure 10 must show: the attack is more precise than the baseline (``holds``, ``ours``).
 
     Args:
-        curves: Of `TargetAudits.curves`, the target's alone.
-        target: Its name.
-        recall: Where precision is read: at the first guess that reaches it, mean over games.
+        curves: Curves of `TargetAudits.curves` for the target alone.
+        target: Name of the target.
+        recall: Recall in (0, 1): precision is read at the first guess that reaches it, mean over games.
     """
     reached = curves[curves["recall"] >= recall]
     low = reached.groupby(["test", "seed"])["precision"].first().groupby("test").mean()
     return {
         "holds": bool(low["mia"] > low["baseline"]),
         "ours": f"{target}: precision at recall {recall:g} {low['mia']:.2f}, baseline {low['baseline']:.2f}",
+    }
+
+
+def helper_table(pools: Pools, audit: AuditConfig, printed: Mapping[str, float]) -> pd.DataFrame:
+    """The baseline's bound by helper, by the first search, beside the paper's.
+
+    Args:
+        pools: The helpers to compare.
+        audit: Settings of the games.
+        printed: Name of a helper to the paper's c_lb, nats.
+
+    Returns:
+        Columns helper ("none", each by name, "all"), c_lb, sd (over games), auc, paper.
+    """
+    rows = baseline_by_helper(pools, audit)
+    groups = rows[rows["search"] == audit.searches[0]].groupby("helper", sort=False)
+    table = groups[["c_lb", "auc"]].mean()
+    table.insert(1, "sd", groups["c_lb"].std())
+    table["paper"] = [printed.get(str(name), np.nan) for name in table.index]
+    return table.reset_index()
+
+
+def loss_groups(
+    pools: Pools, names: Sequence[str], kinds: Mapping[str, str]
+) -> dict[str, dict[str, FloatArray]]:
+    """Losses of each target by kind of example (Figures 13 and 14).
+
+    Args:
+        pools: The pools.
+        names: Names of targets.
+        kinds: Kind of pool to its name in figures, in the order wanted.
+
+    Returns:
+        Target to name of the kind to losses, shape (n,).
+    """
+    by_kind = pools.by_kind()
+    return {
+        name: {kinds[kind]: by_kind[kind].targets[name][:, 0] for kind in kinds if kind in by_kind}
+        for name in names
     }
 
 

@@ -85,7 +85,7 @@ def weaken_baseline(
     world: ToyWorld,
     weaknesses: tuple[float, ...],
     *,
-    games: int = 50,
+    repetitions: int = 50,
     search: str = "anytime",
     confidence: float = 0.95,
     seed: int = 0,
@@ -93,12 +93,12 @@ def weaken_baseline(
     """How far epsilon~ is from epsilon as the baseline sees less.
 
     Args:
-        world: c and epsilon.
+        world: The world, with its c and epsilon.
         weaknesses: Shares of the marks that the baseline sees wrongly, each in [0, 0.5].
-        games: Games for each.
+        repetitions: Number of games for each, 1 or more.
         search: "union" or "anytime".
-        confidence: Of each game.
-        seed: Of the games.
+        confidence: Confidence level of each game, in (0, 1).
+        seed: Seed of the games, 0 or more.
 
     Returns:
         One row per weakness, game and attack ("sees more", "sees the same"): weakness, game, attack, c_lb,
@@ -110,7 +110,7 @@ def weaken_baseline(
     rng = np.random.default_rng(seed)
     rows: list[dict[str, object]] = []
     for weakness in progress(weaknesses, label="baselines"):
-        for game in range(games):
+        for game in range(repetitions):
             baseline, more, same, member = world.play(weakness, rng)
             for attack, scores in (("sees more", more), ("sees the same", same)):
                 found = audit_panoramia(baseline, scores, member, confidence=confidence, search=way)

@@ -4,14 +4,12 @@ import pickle
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
 from paperlib.audits.panoramia.image_models import ImageHelper, answers, train_helper
 from paperlib.audits.panoramia.weights import read_weights, weights_tag
 from paperlib.models.images import pretrained_classifier
-from paperlib.papers.panoramia.images.tables import HELPERS, helpers_left_out
 
 timm = pytest.importorskip("timm")
 MODEL = "test_resnet"
@@ -111,12 +109,3 @@ def test_wrong_names_and_weights_are_named(published, monkeypatch):
         RuntimeError, match=r"timm: the weights of test_resnet cannot be downloaded .* 'weights'"
     ):
         pretrained_classifier(MODEL, 2)
-
-
-def test_the_page_says_which_helpers_are_missing():
-    some = pd.DataFrame({"helper": ["none", "synthetic", "real", "all"]})
-    said = helpers_left_out(some)
-    assert "imagenet (the paper's c_lb: 1.12)" in said
-    assert "real resnet101 (the paper's c_lb: 2.01)" in said
-    assert "synthetic (" not in said
-    assert "Every helper" in helpers_left_out(pd.DataFrame({"helper": list(HELPERS)}))

@@ -1,7 +1,6 @@
 """Pools of images, on few digits and small networks."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -109,8 +108,8 @@ def test_bad_settings_are_named(action, words):
 
 
 def test_pools_hold_answers_of_every_model(pools):
-    assert pools.targets == ("mlp-8 E1", "mlp-8 E30", "null mlp-8 E30", "mlp-16 E30")
-    assert pools.helpers == ("synthetic", "real")
+    assert pools.target_names == ("mlp-8 E1", "mlp-8 E30", "null mlp-8 E30", "mlp-16 E30")
+    assert pools.helper_names == ("synthetic", "real")
     for pool in pools.by_kind().values():
         assert pool.examples.shape == (80, 1, 7, 7)
         assert pool.examples.dtype == np.uint8
@@ -182,7 +181,7 @@ def test_dp_targets_keep_their_epsilon(cache, monkeypatch):
 
 def test_every_verdict_names_a_target_of_the_list(pools):
     stack = ImageStack(loss_steps=20)
-    audit = AuditConfig(train=40, validation=20, test=50, attacks=(stack,), repeats=1, restarts=1)
+    audit = AuditConfig(train=40, validation=20, test=50, attacks=(stack,), repetitions=1, restarts=1)
     results = image_tables.run_images(pools, audit)
     helpers = image_tables.table_two(pools, audit)
     sizes = image_tables.training_sizes(pools, audit, [20, 40], target="mlp-8 E30")
@@ -199,30 +198,20 @@ def test_every_verdict_names_a_target_of_the_list(pools):
     assert len(image_tables.table_one(pools)) == 12
 
 
-def test_what_exceeds_real_nonmembers_is_held_against_the_deviations(monkeypatch):
-    rows = {
-        ("far", "panoramia"): (0.9, 0.1), ("far", "rm_rn"): (0.3, 0.2),
-        ("near", "panoramia"): (0.35, 0.1), ("near", "rm_rn"): (0.3, np.nan),
-        ("below", "panoramia"): (0.2, 0.0), ("below", "rm_rn"): (0.9, 0.0),
-        ("null", "panoramia"): (0.3, 0.0),
-    }  # fmt: skip
-    config = SimpleNamespace(restarts=5, validation=200)
-    results = SimpleNamespace(
-        forms={"helpers": SimpleNamespace(config=config)},
-        trained=["far", "near", "below"],
-        null=["null"],
-        pools=None,
-        value=lambda name, audit="panoramia": rows[name, audit][0],
-        one=lambda name, audit: dict(zip(("value", "value_sd"), rows[name, audit], strict=True), mia_auc=0.5),
+def test_what_a_comparison_with_real_nonmembers_needs_stands_in_one_row(pools):
+    audit = AuditConfig(
+        train=40, validation=20, test=50, attacks=(ImageStack(loss_steps=20),), repetitions=1, restarts=1
     )
-    monkeypatch.setattr(image_tables, "loss_aucs", lambda *_: {"generated": 0.6, "nonmembers": 0.7})
-    said = image_tables.above_real(results)
-    assert "far (0.90 ± 0.10 against 0.30 ± 0.20), near (0.35 ± 0.10 against 0.30 ± 0.00)." in said
-    assert "For near that is within what games differ by" in said
-    assert "best of 5 on 200 examples" in said
-    assert "the null target has 0.30" in said
-    results.trained = ["below"]
-    assert image_tables.above_real(results).startswith("No target's eps~ lies above RM;RN.")
+    results = image_tables.run_images(pools, audit)
+    table = image_tables.above_real(results).set_index("target")
+    assert table["null"].tolist() == [False, False, True, False]
+    name = "mlp-16 E30"
+    assert table.loc[name, "eps_tilde"] == results.value(name)
+    assert table.loc[name, "rm_rn_auc"] == results.one(name, "rm_rn")["mia_auc"]
+    losses = {kind: pool.targets[name][:, 0] for kind, pool in pools.by_kind().items()}
+    for kind in ("generated", "nonmembers"):
+        wins = (losses["members"][:, None] < losses[kind]) + (losses["members"][:, None] == losses[kind]) / 2
+        assert table.loc[name, f"auc_{kind}"] == pytest.approx(wins.mean())
 
 
 def test_speed_is_measured_on_the_targets_data(cache):

@@ -27,7 +27,7 @@ def test_what_the_models_answer_adds_to_the_odds_is_epsilon():
 
 
 def test_a_weak_baseline_turns_c_into_leak_and_known_c_does_not():
-    found = weaken_baseline(ToyWorld(), (0.0, 0.5), games=10)
+    found = weaken_baseline(ToyWorld(), (0.0, 0.5), repetitions=10)
     means = found.groupby(["attack", "weakness"]).mean()
     assert means.loc[("sees more", 0.5), "eps_tilde"] > 1.0 > means.loc[("sees more", 0.0), "eps_tilde"] - 0.1
     assert means.loc[("sees the same", 0.5), "eps_tilde"] < 1.0
@@ -57,14 +57,14 @@ def made_up_scores(leak, seed=0):
 
 
 def test_all_four_bounds_see_a_leak_and_none_sees_one_in_held_out_identifiers():
-    bounds = bounds_side_by_side(made_up_scores(3.0), IdentifierGame(games=2))
+    bounds = bounds_side_by_side(made_up_scores(3.0), IdentifierGame(repetitions=2))
     assert (bounds["epsilon"] > 0.5).all()
     assert (bounds["null"] < 0.3).all()  # each may exceed 0 in one audit of twenty
     assert len(bounds) == 4
 
 
 def test_without_a_leak_all_four_are_zero():
-    assert (bounds_side_by_side(made_up_scores(0.0), IdentifierGame(games=2))["epsilon"] == 0).all()
+    assert (bounds_side_by_side(made_up_scores(0.0), IdentifierGame(repetitions=2))["epsilon"] == 0).all()
 
 
 def test_the_target_shows_its_loss_first_and_turned_so_that_lower_means_member():

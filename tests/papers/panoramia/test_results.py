@@ -6,17 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.audits.panoramia.pools import Pool, Pools
+from paperlib.audits.panoramia.pools import Pool, Pools, Target
 from paperlib.papers.panoramia import results as shared
 from paperlib.report import paper_table
 
-TARGETS = pd.DataFrame(
-    {
-        "target": ["1 epoch", "6 epochs", "null", "DP"],
-        "null": [False, False, True, False],
-        "epochs": [1, 6, 6, 1],
-        "dp_epsilon": [np.nan, np.nan, np.nan, 3.0],
-    }
+TARGETS = (
+    Target("1 epoch", "trained", 1),
+    Target("6 epochs", "trained", 6),
+    Target("null", "null", 6),
+    Target("DP", "private", 1, 3.0),
 )
 OWN = {"1 epoch": 0.2, "6 epochs": 1.0, "null": 0.05, "DP": 0.0}
 
@@ -35,7 +33,7 @@ def summary(form, values, played):
 
 def audits(form, values, played):
     return SimpleNamespace(
-        config=SimpleNamespace(searches=("union", "anytime")),
+        search="union",
         summary=lambda: summary(form, values, played),
         select=lambda audit: played.get(audit) is not None,
     )
@@ -47,7 +45,7 @@ def results(values=OWN, real=0.5, grid=1.0, both=True):
     pool = Pool(np.zeros((2, 1)), {}, {name: np.zeros((2, 1)) for name in values})
     pools = Pools(pool, pool, None, TARGETS)
     forms = {"helpers": audits("helpers", values, everywhere), "paper": audits("paper", values, paper)}
-    return shared.FormResults(pools, forms)
+    return shared.PanoramiaResults(pools, forms)
 
 
 def test_rows_are_of_the_first_search_and_of_the_form_asked_for():

@@ -174,7 +174,7 @@ def test_online_shadows_see_no_row_that_the_game_leaves_out(monkeypatch):
     """Whatever the numbers of rows that are not shown, the game ends alike; those shown matter."""
     pools, shown = game_pools(CONFIG, AUDIT, 7)
     assert sum(map(len, shown)) == AUDIT.train + AUDIT.validation + AUDIT.test
-    once = replace(AUDIT, repeats=1, seed=7)
+    once = replace(AUDIT, repetitions=1, seed=7)
     place = CONFIG.columns.index("lira_online")
     hidden = np.setdiff1d(np.arange(300), shown[0])
 

@@ -83,8 +83,8 @@ def test_generated_rows_are_kept_and_do_not_depend_on_targets(monkeypatch):
 
 
 def test_pools_name_every_model_and_show_every_column(pools):
-    assert pools.targets == ("MLP, 1 epochs", "MLP, 80 epochs", "null")
-    assert pools.helpers == ("synthetic", "real")
+    assert pools.target_names == ("MLP, 1 epochs", "MLP, 80 epochs", "null")
+    assert pools.helper_names == ("synthetic", "real")
     assert pools.table["null"].tolist() == [False, False, True]
     for pool in pools.by_kind().values():
         assert pool.examples.shape == (300, 10)
@@ -95,7 +95,7 @@ def test_pools_name_every_model_and_show_every_column(pools):
 def test_losses_in_the_pool_are_low_on_members_of_the_target_alone(pools):
     gap = {
         name: pools.nonmembers.targets[name][:, 0].mean() - pools.members.targets[name][:, 0].mean()
-        for name in pools.targets
+        for name in pools.target_names
     }
     assert gap["MLP, 80 epochs"] > 0.05
     assert abs(gap["null"]) < gap["MLP, 80 epochs"]
@@ -227,7 +227,7 @@ def test_contrast_worlds_are_drawn_half_as_often():
 
 def test_null_tables_hold_no_target_that_saw_the_members():
     pools = next(iter(NullControl(members=100, epochs=1).worlds().values()))(0)
-    assert pools.targets == ("null",)
+    assert pools.target_names == ("null",)
     small = replace(NullControl(members=100).audit(), attacks=(BoostedTrees(rounds=2),))
     assert audit_pools(pools, small, audits=["panoramia"]).table["null"].all()
 

@@ -1,4 +1,4 @@
-"""A run on other images, made once and kept with the book: its table, sample grid and finding."""
+"""A run on other images, made once and kept with the book: its table and sample grid."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,6 @@ from PIL import Image
 
 from paperlib.io import read_result
 from paperlib.papers.measured import measured_table
-from paperlib.papers.panoramia.results import NEAR_ZERO, is_ordered
 
 GRID_ROWS = ("D_G", "members", "generated", "generated, more")
 """Rows of a sample grid, from above."""
@@ -66,9 +65,12 @@ class MeasuredRun:
         """How large it was, in words."""
         given = self.parameters
         generator, sizes = given["generator"], given["sizes"]
+        repetitions = given.get(
+            "repetitions", given.get("repeats")
+        )  # runs kept before the parameter was renamed
         return (
             f"{given['dataset']} at {given['side'] or 'their own'} pixels a side and {given['levels']} grey "
-            f"values per channel, D_G of {sizes[0]} images, {sizes[1]} members, {given['repeats']} games "
+            f"values per channel, D_G of {sizes[0]} images, {sizes[1]} members, {repetitions} games "
             f"with test parts of {given['test']}; generator: {generator['network']} of width "
             f"{generator['width']}, {generator['steps']} steps"
         )
@@ -82,33 +84,6 @@ class MeasuredRun:
             f"of generated images, {one['kid nonmembers']:.2f} ± {one['kid nonmembers error']:.2f} of real "
             f"non-members; the baseline's AUC is {one[f'{_OWN}baseline auc']:.3f}, its c_lb "
             f"{one[f'{_OWN}c_lb']:.2f} of at most {one[f'{_OWN}ceiling']:.2f}"
-        )
-
-    @property
-    def finding(self) -> str:
-        """Whether eps-tilde grows with training while the null target's is near 0, in words with numbers."""
-        table = self.table
-        trained = table[~table["null"] & table["dp_epsilon"].isna()]
-        trained = trained[trained["architecture"] == trained["architecture"].iloc[0]].sort_values("epochs")
-        values, null = list(trained[f"{_OWN}value"]), float(table.loc[table["null"], f"{_OWN}value"].max())
-        grows = is_ordered(values) and values[-1] > max(null, NEAR_ZERO)
-        numbers = [f"{name} {value:.2f}" for name, value in zip(trained["target"], values, strict=True)]
-        numbers += [
-            f"{name} {value:.2f}"
-            for name, value in table.loc[table["dp_epsilon"].notna(), ["target", f"{_OWN}value"]].itertuples(
-                index=False
-            )
-        ]
-        said = "eps~ grows with training" if grows else "At this scale eps~ does not grow with training"
-        kept = "stays near 0" if null <= NEAR_ZERO else "does not stay near 0"
-        others = [
-            f"{word} "
-            + ", ".join(f"{target} {value:.2f}" for target, value in table[["target", column]].values)
-            for word, column in (("eps~ in the paper's form:", f"{_PAPER}value"), ("RM;RN:", _REAL))
-        ]
-        return (
-            f"{said} ({', '.join(numbers)}), and the null target's {kept} ({null:.2f}). Beside it, "
-            f"{'; '.join(others)}."
         )
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from paperlib.audits.panoramia.image_models import answers
+from paperlib.audits.panoramia.pools import Target
 from paperlib.models.images import (
     ImageArchitecture,
     as_input,
@@ -75,20 +76,15 @@ class ImageTarget:
 
     @property
     def run(self) -> "ImageTarget":
-        """The training run that this target is a moment of: without a name, and without epochs if it may."""
+        """Settings of the training run, which targets that differ in name and epochs alone may share."""
         one_run = self.dp_epsilon is None and self.schedule == "constant"
         return replace(self, name="", epochs=1 if one_run else self.epochs)
 
-    def row(self) -> dict[str, Any]:
-        """Its settings in the table of targets."""
-        return {
-            "target": self.name,
-            "null": self.null,
-            "epochs": self.epochs,
-            "dp_epsilon": np.nan if self.dp_epsilon is None else self.dp_epsilon,
-            "architecture": self.architecture,
-            "width": self.width,
-        }
+    @property
+    def audited(self) -> Target:
+        """The target as audits know it."""
+        kind = "null" if self.null else "trained" if self.dp_epsilon is None else "private"
+        return Target(self.name, kind, self.epochs, self.dp_epsilon)
 
 
 def run_target(

@@ -132,7 +132,7 @@ def image_pools(config: ImageConfig) -> Pools:
         helpers = {
             helper.name: _helper_answers(config, helper, images, made, sets) for helper in config.helpers
         }
-        targets, rows = _target_answers(config, images, sets)
+        targets, details = _target_answers(config, images, sets)
         pools = {
             kind: Pool(
                 sets[kind].x,
@@ -144,7 +144,13 @@ def image_pools(config: ImageConfig) -> Pools:
         }
         warnings = copies(made.audit.x, images.parts["generator"].x, images.parts["nonmembers"].x).warnings
         return Pools(
-            pools["members"], pools["generated"], pools.get("nonmembers"), pd.DataFrame(rows), warnings
+            pools["members"],
+            pools["generated"],
+            pools.get("nonmembers"),
+            tuple(target.audited for target in config.targets),
+            tuple(helper.helper for helper in config.helpers),
+            pd.DataFrame(details),
+            warnings,
         )
 
     key = {
@@ -277,7 +283,7 @@ def _target_answers(
             found[target.name] = {
                 kind: arrays[f"{prefix}{kind}"] for kind in KINDS if f"{prefix}{kind}" in arrays
             }
-            rows[target.name] = target.row() | {
+            rows[target.name] = {"architecture": target.architecture, "width": target.width} | {
                 name.removeprefix(f"{prefix}metric/"): float(value)
                 for name, value in arrays.items()
                 if name.startswith(f"{prefix}metric/")

@@ -5,21 +5,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.pools import Pools
-from paperlib.audits.panoramia.run import audit_pools, baseline_by_helper, over_training_size
-from paperlib.core import FloatArray, MembershipScores
+from paperlib.audits.panoramia.run import audit_pools, over_training_size
+from paperlib.core import MembershipScores
 from paperlib.models.images import ARCHITECTURES
 from paperlib.papers.panoramia.images.models import ImageTarget
-from paperlib.papers.panoramia.results import NEAR_ZERO, FormResults
+from paperlib.papers.panoramia.results import PanoramiaResults, helper_table
 from paperlib.papers.panoramia.results import table_three as all_bounds
 from paperlib.report import paper_table
 
-NOTABLE_AUC = 0.53
-"""An AUC up to this counts as chance: about three standard errors over a few games of a thousand examples."""
+KINDS = {"members": "real members", "generated": "generated", "nonmembers": "real non-members"}
+"""Kinds of images, and their names in figures."""
 
 HELPERS = {
     "none": ("no_helper", ""),
@@ -37,9 +36,9 @@ def parse_targets(words: Sequence[str], **settings: Any) -> tuple[ImageTarget, .
     """Targets written as "[null ]ARCHITECTURE[@WIDTH]:EPOCHS".
 
     Args:
-        words: Such as "cnn@16:40", "resnet101:100" or "null cnn@16:40".
-        settings: Of all of them, as in `ImageTarget`; or under the name of an architecture a dictionary of
-            its own, which goes before.
+        words: Descriptions such as "cnn@16:40", "resnet101:100" or "null cnn@16:40".
+        settings: Attributes of `ImageTarget` for all of them; or, under the name of an architecture, a
+            dictionary for its targets alone, which takes precedence.
 
     Raises:
         ValueError: Words of another form, or an unknown architecture.
@@ -72,7 +71,7 @@ def parse_targets(words: Sequence[str], **settings: Any) -> tuple[ImageTarget, .
     return tuple(found)
 
 
-def series(results: FormResults) -> list[str]:
+def series(results: PanoramiaResults) -> list[str]:
     """The first architecture's targets by epochs: over-training."""
     table = results.pools.table[~results.pools.table["null"]].sort_values("epochs", kind="stable")
     first = results.pools.table[~results.pools.table["null"]].iloc[0]
@@ -80,7 +79,7 @@ def series(results: FormResults) -> list[str]:
     return list(table.loc[same, "target"])
 
 
-def run_images(pools: Pools, audit: AuditConfig) -> FormResults:
+def run_images(pools: Pools, audit: AuditConfig) -> PanoramiaResults:
     """Audit all targets in the form "helpers" with all three audits, and in the paper's form.
 
     Raises:
@@ -90,7 +89,7 @@ def run_images(pools: Pools, audit: AuditConfig) -> FormResults:
         raise ValueError("nonmembers: expected real ones, which RM;RN and O(1) need, got none")
     helpers = audit_pools(pools, replace(audit, form="helpers"))
     paper = audit_pools(pools, replace(audit, form="paper"), audits=["panoramia"])
-    return FormResults(pools, {"helpers": helpers, "paper": paper})
+    return PanoramiaResults(pools, {"helpers": helpers, "paper": paper})
 
 
 def table_one(pools: Pools) -> pd.DataFrame:
@@ -113,70 +112,44 @@ def table_one(pools: Pools) -> pd.DataFrame:
     return pd.concat([ours, paper], ignore_index=True)
 
 
-def table_three(results: FormResults) -> pd.DataFrame:
-    """Our targets, then the paper's models of images without DP; see `results.table_three`."""
+def table_three(results: PanoramiaResults) -> pd.DataFrame:
+    """Our targets, then the paper's image models without DP; see `results.table_three`."""
     return all_bounds(results, models="base_model != 'GPT-2' and base_model != 'ResNet18'")
 
 
-def searches(results: FormResults) -> pd.DataFrame:
-    """All audits by form and by how the search over recall is paid for: bounds, deviations, AUCs."""
+def searches(results: PanoramiaResults) -> pd.DataFrame:
+    """All audits by form and by search over recall: bounds, deviations, AUCs."""
     columns = ["target", "audit", "form", "search", "c_lb", "c_plus_eps_lb", "value", "value_sd", "value_t"]
     found = results.summary
     grid = (found["audit"] == "o1") & (found["search"] != results.search)
     return found.loc[~grid, [*columns, "baseline_auc", "mia_auc"]].reset_index(drop=True)
 
 
-def above_real(results: FormResults) -> str:
-    """Which targets' eps-tilde lies above RM;RN, and what is behind it, in words with numbers."""
-    null = max((results.value(name) for name in results.null), default=0.0)
-    config = results.forms["helpers"].config
-    found, within, easier = [], [], []
-    for name in results.trained:
-        (own, own_sd), (real, real_sd) = _with_deviation(results, name)
-        if own > real:
-            found.append(f"{name} ({own:.2f} ± {own_sd:.2f} against {real:.2f} ± {real_sd:.2f})")
-            if own - real <= own_sd + real_sd:
-                within.append(name)
-            aucs = loss_aucs(results.pools, name)
-            if aucs["generated"] > aucs["nonmembers"]:
-                easier.append(f"{name} {aucs['generated']:.3f} against {aucs['nonmembers']:.3f}")
-    if not found:
-        return f"No target's eps~ lies above RM;RN. The null target's is {null:.2f}."
-    said = f"eps~ lies above RM;RN, so it is no lower bound, for {', '.join(found)}. "
-    if within:
-        said += (
-            f"For {', '.join(within)} that is within what games differ by (±), where attacks are the best of "
-            f"{config.restarts} on {config.validation} examples. "
-        )
-    if null > NEAR_ZERO:
-        said += f"A part of it is no leakage: the null target has {null:.2f}. "
-    else:
-        said += f"The null target has {null:.2f}; what is no larger counts as 0. "
-    unseen = [
-        f"{name} {results.one(name, 'rm_rn')['mia_auc']:.3f}"
-        for name in results.trained
-        if results.value(name) > results.value(name, "rm_rn") < NEAR_ZERO
-        and results.one(name, "rm_rn")["mia_auc"] > NOTABLE_AUC
-    ]
-    if unseen:
-        said += (
-            "RM;RN starts from nothing, and so few examples do not show a weak signal; on top of what the "
-            f"pixels show, it counts. AUC of its attack where it finds less than {NEAR_ZERO:g}: "
-            f"{', '.join(unseen)}. "
-        )
-    if easier:
-        said += (
-            "The game with generated images is the easier one: AUC of the target's loss against generated "
-            f"and against real non-members: {'; '.join(easier)}."
-        )
-    return said.strip()
+def above_real(results: PanoramiaResults) -> pd.DataFrame:
+    """What a comparison of eps-tilde with RM;RN must know, one row per target.
 
-
-def _with_deviation(results: FormResults, name: str) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Eps-tilde and RM;RN of a target, each with its deviation over games (0 for a single game)."""
-    rows = [results.one(name, audit) for audit in ("panoramia", "rm_rn")]
-    first, second = ((row["value"], float(np.nan_to_num(row["value_sd"]))) for row in rows)
-    return first, second
+    Returns:
+        Columns target, null, eps_tilde, eps_tilde_sd, rm_rn, rm_rn_sd (means, deviations over games, nats),
+        rm_rn_auc (AUC of its attack), auc_generated and auc_nonmembers (AUC of the target's loss for members
+        against generated and against real non-members).
+    """
+    rows = []
+    for target in results.pools.targets:
+        own, real = results.one(target.name), results.one(target.name, "rm_rn")
+        aucs = loss_aucs(results.pools, target.name)
+        rows.append(
+            {
+                "target": target.name,
+                "null": target.kind == "null",
+                "eps_tilde": own["value"],
+                "eps_tilde_sd": own["value_sd"],
+                "rm_rn": real["value"],
+                "rm_rn_sd": real["value_sd"],
+                "rm_rn_auc": real["mia_auc"],
+                **{f"auc_{kind}": auc for kind, auc in aucs.items()},
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def loss_aucs(pools: Pools, target: str) -> dict[str, float]:
@@ -190,19 +163,8 @@ def loss_aucs(pools: Pools, target: str) -> dict[str, float]:
 
 
 def table_two(pools: Pools, audit: AuditConfig) -> pd.DataFrame:
-    """The baseline's bound by helper, beside the paper's on CIFAR-10 for helpers of a name in `HELPERS`.
-
-    Returns:
-        Columns helper, c_lb, sd (over games), auc, paper.
-    """
-    found = baseline_by_helper(pools, audit)
-    found = found[found["search"] == audit.searches[0]]
-    groups = found.groupby("helper", sort=False)
-    table = groups[["c_lb", "auc"]].mean()
-    table.insert(1, "sd", groups["c_lb"].std())
-    printed = printed_helpers()
-    table["paper"] = [printed.get(str(name), np.nan) for name in table.index]
-    return table.reset_index()
+    """The baseline's bound by helper, beside the paper's on CIFAR-10 for helpers named in `HELPERS`."""
+    return helper_table(pools, audit, printed_helpers())
 
 
 def printed_helpers() -> dict[str, float]:
@@ -217,26 +179,13 @@ def printed_helpers() -> dict[str, float]:
     return {name: values[key] for name, key in HELPERS.items()}
 
 
-def helpers_left_out(by_helper: pd.DataFrame) -> str:
-    """Which helpers of the paper's Table 5 a run has not trained, and what they need, in words."""
-    left = [name for name in HELPERS if name not in set(by_helper["helper"])]
-    if not left:
-        return "Every helper of the paper's Table 5 on images is here."
-    printed = printed_helpers()
-    said = ", ".join(f"{name} (the paper's c_lb: {printed[name]:.2f})" for name in left)
-    return (
-        f"Not trained here: {said}. The parameter more_helpers trains them; one from ImageNet weights needs "
-        "a name of timm, and a network or a file of weights. The paper does not print how it used its own."
-    )
-
-
 def training_sizes(pools: Pools, audit: AuditConfig, sizes: Sequence[int], *, target: str) -> pd.DataFrame:
     """Bounds over the size of the attacks' training part, by the first search: Figures 2 and 11."""
     found = over_training_size(pools, replace(audit, form="helpers"), sizes, targets=[target])
     return found[found["search"] == audit.searches[0]]
 
 
-def model_sizes(results: FormResults) -> pd.DataFrame:
+def model_sizes(results: PanoramiaResults) -> pd.DataFrame:
     """Targets of one number of epochs by size: parameters, eps-tilde, RM;RN and O(1) (Figure 15)."""
     table = results.pools.table[~results.pools.table["null"]]
     rows = []
@@ -256,16 +205,7 @@ def model_sizes(results: FormResults) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values(["architecture", "parameters"], ignore_index=True)
 
 
-def loss_groups(pools: Pools, names: Sequence[str]) -> dict[str, dict[str, FloatArray]]:
-    """Target to kind of image to losses (Figure 13)."""
-    kinds = {"members": "real members", "nonmembers": "real non-members", "generated": "generated"}
-    return {
-        name: {kinds[kind]: pool.targets[name][:, 0] for kind, pool in pools.by_kind().items()}
-        for name in names
-    }
-
-
-def quality_table(quality: Mapping[str, float], results: FormResults) -> pd.DataFrame:
+def quality_table(quality: Mapping[str, float], results: PanoramiaResults) -> pd.DataFrame:
     """How good the generator is, in a few numbers: what, value."""
     first = results.one(results.trained[0])
     rows = {
@@ -281,7 +221,7 @@ def quality_table(quality: Mapping[str, float], results: FormResults) -> pd.Data
     return pd.DataFrame({"what": list(rows), "value": list(rows.values())})
 
 
-def whole_table(results: FormResults, quality: Mapping[str, float]) -> pd.DataFrame:
+def whole_table(results: PanoramiaResults, quality: Mapping[str, float]) -> pd.DataFrame:
     """Everything of a run in one table, to be kept beside other runs: one row per target.
 
     Returns:

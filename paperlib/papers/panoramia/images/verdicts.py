@@ -6,18 +6,18 @@ from typing import Any
 import pandas as pd
 
 from paperlib.papers.panoramia.images.tables import (
-    above_real,
+    KINDS,
     best_recall,
-    loss_groups,
     model_sizes,
     rises_then_flattens,
     series,
 )
 from paperlib.papers.panoramia.results import (
-    FormResults,
+    PanoramiaResults,
     grows_with_test,
     is_ordered,
     judged_order,
+    loss_groups,
     precise_at_low_recall,
     with_headlines,
 )
@@ -25,17 +25,17 @@ from paperlib.papers.panoramia.results import (
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What verdicts are computed from.
+    """The numbers that verdicts are computed from.
 
     Attributes:
-        results: Of `run_images`.
-        helpers: Of `table_two`.
-        train_sizes: Of `training_sizes`.
-        test_sizes: Of `TargetAudits.over_test_size`.
-        quality: Of the generator.
+        results: Results of `run_images`.
+        helpers: Rows of `table_two`.
+        train_sizes: Rows of `training_sizes`.
+        test_sizes: Rows of `TargetAudits.over_test_size`.
+        quality: Numbers about the generated images, by name.
     """
 
-    results: FormResults
+    results: PanoramiaResults
     helpers: pd.DataFrame
     train_sizes: pd.DataFrame
     test_sizes: pd.DataFrame
@@ -100,7 +100,7 @@ def _table_three(evidence: Evidence) -> dict[str, Any]:
         "target": "table-03",
         "holds": not wrong,
         "ours": ours,
-        "note": f"Images. {said}Null target: at most {null:.2f} in either form. {above_real(results)}",
+        "note": f"Images. {said}Null target: at most {null:.2f} in either form.",
     }
 
 
@@ -170,8 +170,8 @@ def _figure_seven(evidence: Evidence) -> dict[str, Any]:
 def _figure_thirteen(evidence: Evidence) -> dict[str, Any]:
     pools, names = evidence.results.pools, series(evidence.results)
     gaps = {
-        name: float(kinds["real non-members"].mean() - kinds["real members"].mean())
-        for name, kinds in loss_groups(pools, names).items()
+        name: float(losses["real non-members"].mean() - losses["real members"].mean())
+        for name, losses in loss_groups(pools, names, KINDS).items()
     }
     return {
         "target": "figure-13",

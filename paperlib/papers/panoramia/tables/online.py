@@ -115,8 +115,13 @@ def shown_rows(members: int, generated: int, audit: AuditConfig, seed: int) -> t
     """
     rows = tuple(AttackInputs(np.arange(count) + start, np.empty((count, 0)))
                  for count, start in ((members, 0), (generated, members)))  # fmt: skip
-    views = {"row": (rows[0], rows[1])}
-    game = GameSplit(views, train=audit.train, validation=audit.validation, test=audit.test, seed=seed)
+    game = GameSplit(
+        {"row": (rows[0], rows[1])},
+        train=audit.train,
+        validation=audit.validation,
+        test=audit.test,
+        seed=seed,
+    )
     recorder = _Recorder()
     fixed = [part("row").inputs.examples for part in (game.train, game.validation)]
     game.judge({"row": recorder})

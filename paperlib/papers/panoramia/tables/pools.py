@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.memorization import Copies, copies
-from paperlib.audits.panoramia.pools import Pool, Pools, cached_pools, pools_cache
+from paperlib.audits.panoramia.pools import REAL, SYNTHETIC, Pool, Pools, Target, cached_pools, pools_cache
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, train
 from paperlib.core import FloatArray, check_choice
 from paperlib.data.tables.labelled import LabelledTable, load_table
@@ -162,10 +162,12 @@ def tabular_audit(size: str, seed: int = 0, **changes: Any) -> AuditConfig:
     small = BoostedTrees(leaves=8, learning_rate=0.08, rounds=60, smallest_leaf=10)
     stumps = BoostedTrees(leaves=3, learning_rate=0.15, rounds=60, smallest_leaf=10)
     found = AuditConfig(
-        train=400, validation=160, test=840, attacks=(small, stumps), restarts=5, repeats=3, seed=seed
+        train=400, validation=160, test=840, attacks=(small, stumps), restarts=5, repetitions=3, seed=seed
     )
     if size == "smoke":
-        found = replace(found, train=160, validation=60, test=260, attacks=(stumps,), restarts=1, repeats=1)
+        found = replace(
+            found, train=160, validation=60, test=260, attacks=(stumps,), restarts=1, repetitions=1
+        )
     if size == "paper":
         grid = tuple(
             BoostedTrees(leaves=leaves, learning_rate=rate, rounds=300)
@@ -173,7 +175,7 @@ def tabular_audit(size: str, seed: int = 0, **changes: Any) -> AuditConfig:
             for rate in (0.05, 0.2)
         )
         found = AuditConfig(
-            train=8000, validation=2000, test=15_000, attacks=grid, restarts=5, repeats=5, seed=seed
+            train=8000, validation=2000, test=15_000, attacks=grid, restarts=5, repetitions=5, seed=seed
         )
     return replace(found, **changes)
 
@@ -286,7 +288,9 @@ def build_pools(config: TabularConfig, *, rows: TabularRows | None = None, only_
         members=members,
         generated=generated,
         nonmembers=nonmembers,
-        table=models.table(rows),
+        targets=tuple(models.named()),
+        helpers=(SYNTHETIC, REAL),
+        details=models.accuracies(rows),
         warnings=rows.copies.warnings,
     )
 
@@ -330,14 +334,18 @@ class _Models:
             shadows=_shadows(config, rows, encoder) if config.offline else None,
         )
 
-    def named(self) -> dict[str, tuple[MLPEnsemble, int]]:
-        """Each target's ensemble and place in it."""
-        found: dict[str, tuple[MLPEnsemble, int]] = {}
+    def named(self) -> dict[Target, tuple[MLPEnsemble, int]]:
+        """Each target, with its ensemble and its place there."""
+        config = self.config
+        found: dict[Target, tuple[MLPEnsemble, int]] = {}
         if self.targets is not None:
-            names = [f"MLP, {epochs} epochs" for epochs in self.config.epochs]
-            names += [f"MLP, DP epsilon {epsilon:g}" for epsilon in self.config.dp_epsilons]
-            found = {name: (self.targets, at) for at, name in enumerate(names)}
-        return {**found, "null": (self.null, 0)}
+            targets = [Target(f"MLP, {epochs} epochs", "trained", epochs) for epochs in config.epochs]
+            targets += [
+                Target(f"MLP, DP epsilon {epsilon:g}", "private", config.learning.dp_epochs, float(epsilon))
+                for epsilon in config.dp_epsilons
+            ]
+            found = {target: (self.targets, at) for at, target in enumerate(targets)}
+        return {**found, Target("null", "null", config.epochs[-1]): (self.null, 0)}
 
     def pools(self, parts: Sequence[pd.DataFrame], examples: Sequence[FloatArray]) -> list[Pool]:
         """What all models say of rows: one formula for all parts, or it would tell them apart."""
@@ -351,7 +359,7 @@ class _Models:
             return np.split(found, cuts)
 
         helpers = {name: of(found, 0) for name, found in self.helpers.items()}
-        targets = {name: of(*place) for name, place in self.named().items()}
+        targets = {target.name: of(*place) for target, place in self.named().items()}
         return [
             Pool(
                 own,
@@ -361,25 +369,16 @@ class _Models:
             for at, own in enumerate(examples)
         ]
 
-    def table(self, rows: TabularRows) -> pd.DataFrame:
+    def accuracies(self, rows: TabularRows) -> pd.DataFrame:
+        """Columns train_accuracy and test_accuracy of each target."""
         found = []
-        for name, (models, at) in self.named().items():
-            config = models.configs[at]
-            epsilon = np.nan
-            if config.is_private:
-                epsilon = self.config.dp_epsilons[at - len(self.config.epochs)]
-            learned = rows.parts["null" if name == "null" else "members"]
+        for target, (models, at) in self.named().items():
+            learned = rows.parts["null" if target.kind == "null" else "members"]
             parts = {"train": learned, "test": rows.parts["nonmembers"]}
             found.append(
                 {
-                    "target": name,
-                    "null": name == "null",
-                    "epochs": config.epochs,
-                    "dp_epsilon": epsilon,
-                    **{
-                        f"{part}_accuracy": float(models.accuracies(*self.encoder(data))[at])
-                        for part, data in parts.items()
-                    },
+                    f"{part}_accuracy": float(models.accuracies(*self.encoder(data))[at])
+                    for part, data in parts.items()
                 }
             )
         return pd.DataFrame(found)

@@ -36,9 +36,9 @@ def strong_attacks(config: TabularConfig, audit: AuditConfig, *, names: Sequence
         games.
     """
     rows: list[dict[str, Any]] = []
-    for seed in range(audit.seed, audit.seed + audit.repeats):
+    for seed in range(audit.seed, audit.seed + audit.repetitions):
         pools, shown = game_pools(config, audit, seed)
-        once = replace(audit, repeats=1, seed=seed)
+        once = replace(audit, repetitions=1, seed=seed)
         for attack in (*config.columns, "all"):
             narrowed = only_columns(pools, config.columns, config.columns if attack == "all" else (attack,))
             table = audit_pools(narrowed, once, targets=names, audits=["panoramia"]).table

@@ -2,18 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from paperlib.audits.panoramia.config import FORMS, AuditConfig
-from paperlib.audits.panoramia.pools import Pools
-from paperlib.audits.panoramia.run import TargetAudits, audit_pools
+from paperlib.audits.panoramia.results import AUDITS, AuditName, means_over_games
+from paperlib.audits.panoramia.run import audit_pools
 from paperlib.core import FloatArray
-from paperlib.papers.panoramia.results import NEAR_ZERO, precise_at_low_recall, with_headlines
+from paperlib.papers.panoramia.results import (
+    NEAR_ZERO,
+    PanoramiaResults,
+    precise_at_low_recall,
+    with_headlines,
+)
 from paperlib.papers.panoramia.tables.pools import TabularConfig, tabular_pools, tabular_rows
 from paperlib.papers.panoramia.tables.strong import only_columns
 from paperlib.report import paper_table
@@ -24,52 +29,47 @@ class TabularResults:
     """Audits of several pools.
 
     Attributes:
-        table: As `TargetAudits.table`, with label and pools (the seed of `TabularConfig`).
-        audits: By label, pools and form.
-        pools: By label and seed.
+        runs: Label and seed of `TabularConfig` to the audits of these pools; the first form has all audits.
     """
 
-    table: pd.DataFrame
-    audits: Mapping[tuple[str, int, str], TargetAudits]
-    pools: Mapping[tuple[str, int], Pools]
+    runs: Mapping[tuple[str, int], PanoramiaResults]
 
+    @property
+    def first(self) -> PanoramiaResults:
+        """The first pools' results."""
+        return next(iter(self.runs.values()))
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """Rows as in `TargetAudits.table`, with label and pools (the seed)."""
+        rows = [
+            audits.table.assign(label=label, pools=seed)
+            for (label, seed), run in self.runs.items()
+            for audits in run.forms.values()
+        ]
+        return pd.concat(rows, ignore_index=True)
+
+    @cached_property
     def summary(self) -> pd.DataFrame:
-        """Means over pools and games.
+        """Means over pools and games, by label; see `means_over_games`."""
+        return means_over_games(self.table, by=["label"])
 
-        Returns:
-            One row per label, target, null, epochs, dp_epsilon, audit, form and search: games, c_lb,
-            c_plus_eps_lb, value (eps-tilde, or epsilon where non-members are real), baseline_auc, mia_auc, sd
-            and t (half the width of the 95 % t-interval; games on the same pools share their models).
-        """
-        frame = self.table.assign(value=self.table["eps_tilde"].fillna(self.table["eps"]))
-        keys = ["label", "target", "null", "epochs", "dp_epsilon", "audit", "form", "search"]
-        groups = frame.groupby(keys, sort=False, dropna=False)
-        shown = ["c_lb", "c_plus_eps_lb", "value", "baseline_auc", "mia_auc"]
-        means = groups[shown].mean()
-        games, spread = groups.size(), groups["value"].std()
-        means.insert(0, "games", games)
-        means["sd"] = spread
-        means["t"] = stdtrit(np.maximum(games - 1, 1), 0.975) * spread / np.sqrt(games)
-        return means.reset_index()
-
-    def value(self, target: str, audit: str, *, form: str, search: str = "union") -> float:
+    def value(self, target: str, audit: AuditName, *, form: str, search: str = "union") -> float:
         """Mean of one cell of the summary, over all labels."""
-        rows = self.summary().query(
+        rows = self.summary.query(
             "target == @target and audit == @audit and form == @form and search == @search"
         )
         return float(rows["value"].mean())
 
     def accuracies(self) -> pd.DataFrame:
         """Train and test accuracy of each target, means over pools."""
-        frames = [pools.table.assign(label=label, pools=seed) for (label, seed), pools in self.pools.items()]
-        joined = pd.concat(frames, ignore_index=True)
-        keys = ["label", "target", "null", "epochs", "dp_epsilon"]
-        columns = ["train_accuracy", "test_accuracy"]
-        return joined.groupby(keys, sort=False, dropna=False)[columns].mean().reset_index()
+        frames = [run.pools.table.assign(label=label) for (label, _), run in self.runs.items()]
+        groups = pd.concat(frames, ignore_index=True).groupby(["label", "target"], sort=False)
+        return groups[["train_accuracy", "test_accuracy"]].mean().reset_index()
 
     def warnings(self) -> tuple[str, ...]:
-        """What the pools warn of, each once, and in how many games the generator was easily told apart."""
-        found = dict.fromkeys(text for pools in self.pools.values() for text in pools.warnings)
+        """Warnings of the pools, each once, and how often c_lb is above half of its ceiling."""
+        found = dict.fromkeys(text for run in self.runs.values() for text in run.pools.warnings)
         games = self.table[self.table["audit"] == "panoramia"]
         high = games[games["c_lb"] > games["ceiling"] / 2]
         if len(high):
@@ -86,22 +86,22 @@ def run_tabular(
     """Audit all targets of several pools.
 
     Args:
-        configs: One for each pools; those with stronger attacks are audited on losses here all the same.
-        audit: How; its seed is moved on for each pools.
-        forms: Of "helpers" and "paper". Audits with real non-members are run for the first only.
+        configs: One configuration for each pools; only losses are audited, whatever ``stronger`` says.
+        audit: Settings of the audits; each pools has games with other seeds.
+        forms: "helpers", "paper" or both. Audits with real non-members are run for the first only.
     """
-    tables, audits, found = [], {}, {}
+    runs: dict[tuple[str, int], PanoramiaResults] = {}
     for config in configs:
         pools = only_columns(tabular_pools(config), config.columns, ("loss",))
-        found[config.label, config.seed] = pools
-        for at, form in enumerate(forms):
-            kinds = ("panoramia", "rm_rn", "o1") if at == 0 else ("panoramia",)
-            one = audit_pools(
-                pools, replace(audit, form=form, seed=audit.seed + 1000 * config.seed), audits=kinds
+        seed = audit.seed + 1000 * config.seed
+        audits = {
+            form: audit_pools(
+                pools, replace(audit, form=form, seed=seed), audits=AUDITS if not at else AUDITS[:1]
             )
-            audits[config.label, config.seed, form] = one
-            tables.append(one.table.assign(label=config.label, pools=config.seed))
-    return TabularResults(pd.concat(tables, ignore_index=True), audits, found)
+            for at, form in enumerate(forms)
+        }
+        runs[config.label, config.seed] = PanoramiaResults(pools, audits, forms[0])
+    return TabularResults(runs)
 
 
 def extreme_values(
@@ -114,10 +114,10 @@ def extreme_values(
     share ``rare``. This explains the baseline; it is no audit.
 
     Args:
-        config: Whose rows.
-        top: Share of the ranked rows looked at, in (0, 1).
-        rare: See above, in (0, 1).
-        seed: Of split and trees.
+        config: Configuration of the rows.
+        top: Share of the ranked rows that is looked at, in (0, 1).
+        rare: Largest share of generated rows with a rare value, in (0, 1).
+        seed: Seed of split and trees, 0 or more.
 
     Returns:
         One row per column and one for "any of them": share of rows with a rare value among the top rows, the
@@ -178,40 +178,18 @@ def table_six(results: TabularResults, *, form: str, search: str = "union") -> p
         One row per target: source, label, target, train_accuracy, test_accuracy, panoramia, panoramia_sd,
         rm_rn, rm_rn_sd, o1, o1_sd. The paper's column of the one-run audit, "RM;RN", stands under o1.
     """
-    summary = results.summary()
+    summary = results.summary
     first = summary[summary["audit"] != "panoramia"]["form"].iloc[0]
     wanted = np.where(summary["audit"] == "panoramia", form, first)
     chosen = summary[(summary["search"] == search) & (summary["form"] == wanted)]
-    wide = chosen.pivot(index=["label", "target"], columns="audit", values=["value", "sd"])
-    rows = results.accuracies().drop(columns=["null", "epochs", "dp_epsilon"]).set_index(["label", "target"])
+    wide = chosen.pivot(index=["label", "target"], columns="audit", values=["value", "value_sd"])
+    rows = results.accuracies().set_index(["label", "target"])
     for audit in ("panoramia", "rm_rn", "o1"):
-        rows[audit], rows[f"{audit}_sd"] = wide["value", audit], wide["sd", audit]
+        rows[audit], rows[f"{audit}_sd"] = wide["value", audit], wide["value_sd", audit]
     return pd.concat([rows.reset_index().assign(source="ours"), _printed()], ignore_index=True)[
         ["source", "label", "target", "train_accuracy", "test_accuracy", "panoramia", "panoramia_sd", "rm_rn",
          "rm_rn_sd", "o1", "o1_sd"]
     ]  # fmt: skip
-
-
-def above_real(table: pd.DataFrame) -> str:
-    """In words: for which of our targets eps-tilde lies clearly above RM;RN, and what that says.
-
-    Args:
-        table: From `table_six`.
-
-    >>> above_real(pd.DataFrame({"source": ["ours"], "target": ["null"], "panoramia": [0.0], "rm_rn": [0.0]}))
-    'eps~ lies above RM;RN for none of the targets.'
-    """
-    higher = table[(table["source"] == "ours") & (table["panoramia"] > table["rm_rn"] + NEAR_ZERO / 2)]
-    if higher.empty:
-        return "eps~ lies above RM;RN for none of the targets."
-    named = "; ".join(
-        f"{target} ({own:.2f} against {real:.2f})"
-        for target, own, real in zip(higher["target"], higher["panoramia"], higher["rm_rn"], strict=True)
-    )
-    return (
-        f"eps~ lies above RM;RN for {named}. It can: RM;RN is a lower bound and eps~ is not. The part of c "
-        "that the baseline fails to show counts as leakage, and the attacks face different non-members."
-    )
 
 
 def _printed() -> pd.DataFrame:
@@ -243,22 +221,15 @@ def verdicts(results: TabularResults, extremes: pd.DataFrame, *, form: str) -> l
     return with_headlines(rows)
 
 
-def _trained(results: TabularResults) -> list[str]:
-    """Targets without DP that learned the members, by epochs."""
-    table = next(iter(results.pools.values())).table
-    return list(table.loc[~table["null"] & table["dp_epsilon"].isna(), "target"])
-
-
 def _table_six(results: TabularResults, form: str) -> dict[str, Any]:
-    first = next(iter(results.audits))[2]
-    names = _trained(results)
+    first, names = results.first.form, results.first.trained
     own = [results.value(name, "panoramia", form=form) for name in names]
     real = [results.value(name, "o1", form=first) for name in names]
     null = results.value("null", "panoramia", form=form)
     holds = max(own) <= NEAR_ZERO and min(real) > 0
     note = f"Null target: {null:.2f}."
     if max(own) > NEAR_ZERO:
-        bound = results.summary().query("audit == 'panoramia' and form == @form")["c_lb"].mean()
+        bound = results.summary.query("audit == 'panoramia' and form == @form")["c_lb"].mean()
         note += (
             f" A target trained long leaks here, and eps~ sees it above a mean c_lb of {bound:.2f}; the "
             "paper sees none, and blames extreme values, which only real rows hold, for an unsteady c_lb."
@@ -270,11 +241,12 @@ def _table_six(results: TabularResults, form: str) -> dict[str, Any]:
 
 
 def _figure_ten(results: TabularResults, form: str) -> dict[str, Any]:
-    name = _trained(results)[-1]
+    name = results.first.trained[-1]
     curves = [
-        audits.curves(target=name).assign(seed=lambda game, label=label: label + game["seed"].astype(str))
-        for (label, _, kind), audits in results.audits.items()
-        if kind == form
+        run.forms[form]
+        .curves(target=name)
+        .assign(seed=lambda game, label=label: label + game["seed"].astype(str))
+        for (label, _), run in results.runs.items()
     ]
     found = precise_at_low_recall(pd.concat(curves, ignore_index=True), name)
     note = "Tables only; the other panels are in the notebooks on images and text."

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from paperlib.audits.panoramia.pools import KINDS, Pool, Pools, pools_cache
+from paperlib.audits.panoramia.pools import KINDS, SYNTHETIC, Helper, Pool, Pools, Target, pools_cache
 from paperlib.core import FloatArray, IntArray
 from paperlib.generators.text import (
     TextGenerator,
@@ -104,15 +104,16 @@ class TextBench:
 
         return self._kept("generator", _GENERATOR, compute)
 
-    def helpers(self) -> dict[str, dict[str, FloatArray]]:
-        """What each helper gives for each kind of example.
+    def helpers(self) -> dict[Helper, dict[str, FloatArray]]:
+        """Outputs of each helper by kind of example.
 
         "base" is the model before any fine-tuning. "synthetic" was trained on generated chunks, up to its
         lowest validation loss. "real, n epochs" and "real 1", "real 2", ... were trained on D_G, those with a
         number for as many epochs as the longest target.
         """
         config = self.config
-        found = {"base": self._kept("base helper", _GENERATOR, lambda: self._judged(self.base))}
+        base = self._kept("base helper", _GENERATOR, lambda: self._judged(self.base))
+        found: dict[Helper, dict[str, FloatArray]] = {Helper("base", "base"): base}
 
         def synthetic() -> Mapping[str, Any]:
             chunks, held = self.generated["helper"], max(1, config.for_helper // 10)
@@ -121,7 +122,7 @@ class TextBench:
             train_on_chunks(model, chunks[:-held], training=training, validation=chunks[-held:])
             return self._judged(model)
 
-        found["synthetic"] = self._kept("synthetic helper", (*_GENERATOR, "helper_epochs"), synthetic)
+        found[SYNTHETIC] = self._kept("synthetic helper", (*_GENERATOR, "helper_epochs"), synthetic)
         early, late = config.early, config.epochs[-1]
         for number in range(config.real_helpers):
             runs = self._kept(
@@ -130,8 +131,8 @@ class TextBench:
                 lambda number=number: self._run(self.text["generator"], (early, late), 10 + number, None),
             )
             if number == 0:
-                found[f"real, {early} epochs"] = _part(runs, early)
-            found[f"real {number + 1}"] = _part(runs, late)
+                found[Helper(f"real, {early} epochs", "real", early)] = _part(runs, early)
+            found[Helper(f"real {number + 1}", "real", late)] = _part(runs, late)
         return found
 
     def run(self, others: str = "members") -> Mapping[str, Any]:
@@ -161,38 +162,38 @@ class TextBench:
 
         return self._kept("DP target", _GENERATOR, compute, training)
 
+    def targets(self) -> dict[Target, Mapping[str, Any]]:
+        """Outputs of each target by kind of example."""
+        config = self.config
+        found: dict[Target, Mapping[str, Any]] = {}
+        run, null = self.run("members"), self.run("others")
+        for epoch in config.epochs:
+            found[Target(_epochs(epoch), "trained", epoch)] = _part(run, epoch)
+        for epoch in config.null_epochs:
+            found[Target(f"null, {_epochs(epoch)}", "null", epoch)] = _part(null, epoch)
+        for epsilon in config.dp_epsilons:
+            target = Target(f"DP, epsilon {epsilon:g}", "private", config.dp_epochs, float(epsilon))
+            found[target] = self.private(epsilon)
+        return found
+
     def pools(self) -> Pools:
         """Everything trained and asked for its losses."""
-        config = self.config
-        targets: dict[str, Mapping[str, Any]] = {}
-        rows: list[dict[str, Any]] = []
-        for others, epochs in (("members", config.epochs), ("others", config.null_epochs)):
-            run = self.run(others)
-            for epoch in epochs:
-                name = f"{'null, ' if others == 'others' else ''}{epoch} epoch{'s' if epoch > 1 else ''}"
-                targets[name] = _part(run, epoch)
-                rows.append(
-                    {"target": name, "null": others == "others", "epochs": epoch, "dp_epsilon": np.nan}
-                )
-        for epsilon in config.dp_epsilons:
-            name = f"DP, epsilon {epsilon:g}"
-            targets[name] = self.private(epsilon)
-            rows.append(
-                {"target": name, "null": False, "epochs": config.dp_epochs, "dp_epsilon": float(epsilon)}
-            )
-        table = pd.DataFrame(rows)
-        for column, kind in (("train_metric", "members"), ("test_metric", "nonmembers")):
-            table[column] = [float(targets[name][kind][:, 0].mean()) for name in table["target"]]
-        helpers = self.helpers()
+        targets, helpers = self.targets(), self.helpers()
         members, generated, nonmembers = (
             Pool(
                 self._examples[kind],
-                {name: given[kind] for name, given in helpers.items()},
-                {name: given[kind] for name, given in targets.items()},
+                {helper.name: given[kind] for helper, given in helpers.items()},
+                {target.name: given[kind] for target, given in targets.items()},
             )
             for kind in KINDS
         )
-        return Pools(members, generated, nonmembers, table, self.warnings())
+        details = pd.DataFrame(
+            {
+                column: [float(given[kind][:, 0].mean()) for given in targets.values()]
+                for column, kind in (("train_metric", "members"), ("test_metric", "nonmembers"))
+            }
+        )
+        return Pools(members, generated, nonmembers, tuple(targets), tuple(helpers), details, self.warnings())
 
     def warnings(self) -> tuple[str, ...]:
         """Whether the generator repeats its training text, more than other real text does."""
@@ -274,6 +275,10 @@ class TextBench:
         config = {name: getattr(self.config, name) for name in (*_BASE, *names)}
         key = {"text stage": stage, "code": code_tag(__name__), **self.key(config, *more)}
         return pools_cache().get(key, compute)
+
+
+def _epochs(count: int) -> str:
+    return f"{count} epoch{'s' if count > 1 else ''}"
 
 
 def _part(run: Mapping[str, Any], epoch: int) -> dict[str, FloatArray]:

@@ -1,5 +1,6 @@
 """PANORAMIA on text: its pools, its audits, and the curve of over-training."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -10,7 +11,7 @@ import pandas as pd
 from paperlib.attacks.learned.loss_summaries import LossSummaries
 from paperlib.attacks.learned.text import TextClassifier
 from paperlib.audits.panoramia.config import AuditConfig
-from paperlib.audits.panoramia.pools import Pool, Pools, cached_pools, part_key
+from paperlib.audits.panoramia.pools import Helper, Pool, Pools, cached_pools, part_key
 from paperlib.papers.panoramia.text.bench import TextBench
 from paperlib.papers.panoramia.text.config import TextConfig
 
@@ -36,34 +37,36 @@ def text_pools(config: TextConfig) -> Pools:
     return cached_pools(bench.key(config, *bench.private_trainings()), bench.pools, code=TextBench.__module__)
 
 
-def with_helpers(pools: Pools, helpers: tuple[str, ...]) -> Pools:
-    """Pools in which audits see these helpers alone.
+def with_helpers(pools: Pools, helpers: Sequence[Helper]) -> Pools:
+    """Pools in which audits see these helpers alone, in this order.
 
     Raises:
-        ValueError: A helper that there is not.
+        ValueError: A helper that these pools do not have.
     """
-    if unknown := sorted(set(helpers) - set(pools.helpers)):
-        raise ValueError(f"helpers: expected some of {', '.join(pools.helpers)}, got {', '.join(unknown)}")
+    if unknown := [helper.name for helper in helpers if helper not in pools.helpers]:
+        raise ValueError(
+            f"helpers: expected some of {', '.join(pools.helper_names)}, got {', '.join(unknown)}"
+        )
 
     def chosen(pool: Pool) -> Pool:
-        return replace(pool, helpers={name: pool.helpers[name] for name in helpers})
+        return replace(pool, helpers={helper.name: pool.helpers[helper.name] for helper in helpers})
 
     parts = {kind: chosen(pool) for kind, pool in pools.by_kind().items()}
-    return replace(pools, **parts, key=part_key(pools, helpers=helpers))
+    return replace(pools, **parts, helpers=tuple(helpers), key=part_key(pools, helpers=list(helpers)))
 
 
 def text_audit(
     size: int, seed: int = 0, *, tokens: int = 16, judged: float = 0.5, reader: str = "", **options: Any
 ) -> AuditConfig:
-    """How text is audited: some examples are judged, of the others a quarter is for choosing.
+    """Settings of audits of text: some examples are judged; of the others a quarter is for choosing.
 
     Args:
-        size: Examples, both kinds together; the pools need half of it and a little more of each.
-        seed: Of the first game.
-        tokens: Length of a chunk.
+        size: Number of examples of both kinds; the pools need half of it and a little more of each.
+        seed: Seed of the first game, 0 or more.
+        tokens: Tokens in a chunk.
         judged: Share of the examples that is judged, in (0, 1).
         reader: Language model that attacks read the tokens with, such as "gpt2"; empty takes a small network.
-        options: Others of `AuditConfig`.
+        options: Other attributes of `AuditConfig`.
 
     >>> config = text_audit(1600)
     >>> config.train, config.validation, config.test
@@ -78,7 +81,7 @@ def text_audit(
         validation=2 * ((size - test) // 8),
         test=test,
         seed=seed,
-        **{"attacks": attacks, "repeats": 3, **options},
+        **{"attacks": attacks, "repetitions": 3, **options},
     )
 
 

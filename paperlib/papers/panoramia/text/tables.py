@@ -8,14 +8,16 @@ import numpy as np
 import pandas as pd
 
 from paperlib.audits.panoramia.config import AuditConfig
-from paperlib.audits.panoramia.pools import Pool, Pools
-from paperlib.audits.panoramia.run import audit_pools, baseline_by_helper, over_training_size
+from paperlib.audits.panoramia.pools import SYNTHETIC, Helper, Pools
+from paperlib.audits.panoramia.run import audit_pools, over_training_size
 from paperlib.core import FloatArray
 from paperlib.papers.panoramia.results import (
     NEAR_ZERO,
-    FormResults,
+    PanoramiaResults,
     grows_with_test,
+    helper_table,
     judged_order,
+    loss_groups,
     mean_row,
     precise_at_low_recall,
     with_headlines,
@@ -24,21 +26,32 @@ from paperlib.papers.panoramia.results import table_three as all_bounds
 from paperlib.papers.panoramia.text.pools import with_helpers
 from paperlib.report import paper_table
 
-
-def standing_helpers(pools: Pools) -> tuple[str, ...]:
-    """The helpers of the form "helpers": all but the one that was trained for less long."""
-    return tuple(name for name in pools.helpers if not name.endswith("epochs"))
+KINDS = {"members": "real members", "nonmembers": "real non-members", "generated": "synthetic"}
+"""Kinds of chunks, and their names in figures."""
 
 
-def run_text(pools: Pools, audit: AuditConfig) -> FormResults:
+def standing_helpers(pools: Pools) -> tuple[Helper, ...]:
+    """The helpers of the form "helpers": all but one on real text that was trained for fewer epochs."""
+    early, _ = _real_helpers(pools)
+    return tuple(helper for helper in pools.helpers if helper not in early)
+
+
+def _real_helpers(pools: Pools) -> tuple[list[Helper], list[Helper]]:
+    """Helpers on real text that were trained for fewer epochs than the longest, and the others."""
+    real = [helper for helper in pools.helpers if helper.data == "real"]
+    most = max((helper.epochs for helper in real), default=0)
+    return [one for one in real if one.epochs < most], [one for one in real if one.epochs == most]
+
+
+def run_text(pools: Pools, audit: AuditConfig) -> PanoramiaResults:
     """Audit all targets in both forms; O(1), which sees the target's loss alone, once."""
     chosen = with_helpers(pools, standing_helpers(pools))
     helpers = audit_pools(chosen, replace(audit, form="helpers"))
     paper = audit_pools(chosen, replace(audit, form="paper"), audits=["panoramia", "rm_rn"])
-    return FormResults(pools, {"paper": paper, "helpers": helpers})
+    return PanoramiaResults(pools, {"paper": paper, "helpers": helpers})
 
 
-def table_three(results: FormResults) -> pd.DataFrame:
+def table_three(results: PanoramiaResults) -> pd.DataFrame:
     """Our targets, then the paper's GPT-2: every bound of the first search; see `results.table_three`."""
     return all_bounds(results, models="base_model == 'GPT-2'")
 
@@ -49,33 +62,29 @@ def table_five(pools: Pools, audit: AuditConfig) -> pd.DataFrame:
     Returns:
         Columns helper ("none", "synthetic", "real 1" on D_G, "all"), c_lb, sd (over games), auc, paper.
     """
-    found = baseline_by_helper(with_helpers(pools, ("synthetic", "real 1")), replace(audit, restarts=1))
-    found = found[found["search"] == audit.searches[0]]
-    groups = found.groupby("helper", sort=False)
-    table = groups[["c_lb", "auc"]].mean()
-    table.insert(1, "sd", groups["c_lb"].std())
+    shown = (SYNTHETIC, *_real_helpers(pools)[1][:1])
     printed = paper_table("panoramia_table05").query("dataset == 'WikiText'")
     values = dict(zip(printed["helper_training_data"], printed["c_lb"], strict=True))
     names = {"none": "no_helper", "synthetic": "gen", "real 1": "real"}
-    table["paper"] = [values.get(names.get(str(helper), ""), np.nan) for helper in table.index]
-    return table.reset_index()
+    own = {name: values[key] for name, key in names.items() if key in values}
+    return helper_table(with_helpers(pools, shown), replace(audit, restarts=1), own)
 
 
 def ladder(pools: Pools, audit: AuditConfig, *, names: Sequence[str]) -> pd.DataFrame:
     """What more helpers in attack and baseline do to the null, and to targets that leak.
 
     Args:
-        pools: With all helpers.
-        audit: How, with its first attack alone; the form is "helpers" on every step.
-        names: Targets.
+        pools: Pools with all helpers.
+        audit: Settings, of which the first attack alone is used, in the form "helpers".
+        names: Names of targets.
 
     Returns:
         One row per step and target: helpers, c_lb, c_plus_eps_lb, eps_tilde, means over games.
     """
-    early = [name for name in pools.helpers if name.endswith("epochs")]
-    late = [name for name in pools.helpers if name.startswith("real ")]
-    steps = [["synthetic"], ["base", "synthetic"], ["base", "synthetic", *early]]
-    steps += [["base", "synthetic", *late[: count + 1]] for count in range(len(late))]
+    base = [helper for helper in pools.helpers if helper.data == "base"]
+    early, late = _real_helpers(pools)
+    steps = [[SYNTHETIC], [*base, SYNTHETIC], [*base, SYNTHETIC, *early]]
+    steps += [[*base, SYNTHETIC, *late[: count + 1]] for count in range(len(late))]
     rows: list[pd.DataFrame] = []
     for step in dict.fromkeys(map(tuple, steps)):
         found = audit_pools(
@@ -83,35 +92,15 @@ def ladder(pools: Pools, audit: AuditConfig, *, names: Sequence[str]) -> pd.Data
         ).summary()
         found = found[found["search"] == audit.searches[0]]
         found = found.rename(columns={"value": "eps_tilde"})[["target", "c_lb", "c_plus_eps_lb", "eps_tilde"]]
-        rows.append(found.assign(helpers=", ".join(step)))
+        rows.append(found.assign(helpers=", ".join(helper.name for helper in step)))
     return pd.concat(rows, ignore_index=True)[["helpers", "target", "c_lb", "c_plus_eps_lb", "eps_tilde"]]
-
-
-def what_helped(steps: pd.DataFrame, null: Sequence[str]) -> str:
-    """The ladder in a sentence: which step has the lowest eps-tilde on null targets.
-
-    Args:
-        steps: Of `ladder`.
-        null: Names of the null targets, the mean over which is compared.
-    """
-    rows = steps[steps["target"].isin(null)]
-    means = rows.groupby("helpers", sort=False)["eps_tilde"].mean()
-    best, first = str(means.idxmin()), means.iloc[0]
-    if means.min() >= first - 0.05:
-        return (
-            f"No step brought the null down: it is {first:.2f} with {means.index[0]}, and no less with more."
-        )
-    return (
-        f"The null targets' eps-tilde is {first:.2f} with {means.index[0]} alone, and lowest with {best}: "
-        f"{means.min():.2f}. With all helpers it is {means.iloc[-1]:.2f}."
-    )
 
 
 def _quick(audit: AuditConfig, form: str) -> AuditConfig:
     return replace(audit, attacks=audit.attacks[:1], restarts=1, form=form)
 
 
-def null_by_restarts(results: FormResults) -> pd.DataFrame:
+def null_by_restarts(results: PanoramiaResults) -> pd.DataFrame:
     """The null targets' bounds with attacks and baseline trained once, and with the best of all restarts.
 
     Returns:
@@ -135,41 +124,14 @@ def null_by_restarts(results: FormResults) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values(["form", "target"], kind="stable", ignore_index=True)
 
 
-def restarts_in_words(table: pd.DataFrame) -> str:
-    """The table of `null_by_restarts` in a sentence: whether more restarts move the null.
-
-    They do if by more than what counts as 0 and than the standard deviation over games.
-
-    >>> once = {"form": "paper", "target": "null", "restarts": 1, "eps_tilde": 0.1, "sd": 0.1}
-    >>> restarts_in_words(pd.DataFrame([once, once | {"restarts": 5, "eps_tilde": 0.4, "sd": 0.2}]))
-    'Best of 5 moves null (paper form) from 0.10 to 0.40, by more than 0.1 and than games differ.'
-    """
-    least, most = table["restarts"].min(), table["restarts"].max()
-    if least == most:
-        return f"Attacks were trained {most} time{'s' if most > 1 else ''}; there is nothing to compare."
-    said = []
-    for (form, target), rows in table.groupby(["form", "target"], sort=False):
-        values = dict(zip(rows["restarts"], rows["eps_tilde"], strict=True))
-        first, last = values[least], values[most]
-        if abs(last - first) > max(NEAR_ZERO, float(rows["sd"].fillna(0.0).max())):
-            said.append(f"{target} ({form} form) from {first:.2f} to {last:.2f}")
-    if said:
-        return f"Best of {most} moves {'; '.join(said)}, by more than {NEAR_ZERO:g} and than games differ."
-    means = table.groupby("restarts")["eps_tilde"].mean()
-    return (
-        f"Best of {most} moves no null target by more than {NEAR_ZERO:g} and than games differ: their mean "
-        f"eps-tilde is {means[least]:.2f} with one training and {means[most]:.2f} with the best of {most}."
-    )
-
-
 def baseline_sizes(pools: Pools, audit: AuditConfig, sizes: Sequence[int]) -> pd.DataFrame:
     """The paper's baseline over the size of its training part, the test part fixed, or what is left.
 
     Args:
-        pools: Audited for their last target.
-        audit: How, with its first attack alone; its training part and test part together are shared out on
-            the second way.
-        sizes: Training sizes, even, below that sum.
+        pools: Pools, audited for their last target.
+        audit: Settings, of which the first attack alone is used; the second way divides the examples of its
+            training and test part anew.
+        sizes: Training sizes, even, at most that of ``audit``.
 
     Returns:
         Columns way ("fixed test part", "what is left"), train, m, seed, c_lb, baseline_auc.
@@ -177,7 +139,7 @@ def baseline_sizes(pools: Pools, audit: AuditConfig, sizes: Sequence[int]) -> pd
     Source:
         PANORAMIA, appendix D.1 and Figure 9.
     """
-    whole, target, paper = audit.train + audit.test, [pools.targets[-1]], _quick(audit, "paper")
+    whole, target, paper = audit.train + audit.test, [pools.target_names[-1]], _quick(audit, "paper")
     if max(sizes) > audit.train:
         raise ValueError(f"sizes: expected at most {audit.train}, got {max(sizes)}")
     fixed = over_training_size(pools, paper, sizes, targets=target)
@@ -192,25 +154,20 @@ def baseline_sizes(pools: Pools, audit: AuditConfig, sizes: Sequence[int]) -> pd
     return joined[["way", "train", "m", "seed", "c_lb", "baseline_auc"]]
 
 
-def loss_groups(pools: Pools, names: Sequence[str]) -> dict[str, dict[str, FloatArray]]:
-    """Mean losses of members, real non-members and generated chunks: Figure 14, panels by model.
+def text_losses(pools: Pools, names: Sequence[str]) -> dict[str, dict[str, FloatArray]]:
+    """Mean losses of members, real non-members and generated chunks (Figure 14), panels by model.
 
     Args:
-        pools: Of text.
-        names: Targets; the synthetic helper is the last panel.
+        pools: Pools of text.
+        names: Names of targets; the synthetic helper is the last panel.
     """
-    found = {name: _by_kind(pools, lambda pool, name=name: pool.targets[name]) for name in names}
-    return found | {"synthetic helper": _by_kind(pools, lambda pool: pool.helpers["synthetic"])}
-
-
-def _by_kind(pools: Pools, read) -> dict[str, FloatArray]:
-    words = {"members": "real members", "nonmembers": "real non-members", "generated": "synthetic"}
-    by_kind: dict[str, Pool] = pools.by_kind()
-    return {words[kind]: read(by_kind[kind])[:, 0] for kind in words if kind in by_kind}
+    by_kind = pools.by_kind()
+    helper = {word: by_kind[kind].helpers[SYNTHETIC.name][:, 0] for kind, word in KINDS.items()}
+    return {**loss_groups(pools, names, KINDS), "synthetic helper": helper}
 
 
 def verdicts(
-    results: FormResults,
+    results: PanoramiaResults,
     curves: pd.DataFrame,
     helpers: pd.DataFrame,
     sizes: pd.DataFrame,
@@ -219,11 +176,11 @@ def verdicts(
     """What the paper's tables and figures on text must show, judged on this run.
 
     Args:
-        results: Of `run_text`.
-        curves: Of `loss_curves`.
-        helpers: Of `table_five`.
-        sizes: Of `baseline_sizes`.
-        test_sizes: Of `TargetAudits.over_test_size`.
+        results: Results of `run_text`.
+        curves: Rows of `loss_curves`.
+        helpers: Rows of `table_five`.
+        sizes: Rows of `baseline_sizes`.
+        test_sizes: Rows of `TargetAudits.over_test_size`.
 
     Returns:
         The arguments of ``record`` but the scale.
@@ -241,7 +198,7 @@ def verdicts(
     return with_headlines(rows)
 
 
-def _table_three(results: FormResults) -> dict[str, Any]:
+def _table_three(results: PanoramiaResults) -> dict[str, Any]:
     wrong, ours = judged_order(results, results.trained, form="paper")
     null = max(results.value(name, form=form) for name in results.null for form in results.forms)
     worst = max(results.value(name, form="paper") for name in results.null)
@@ -265,7 +222,7 @@ def _table_five(helpers: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _table_nine(results: FormResults) -> dict[str, Any]:
+def _table_nine(results: PanoramiaResults) -> dict[str, Any]:
     names = results.private
     if not names:
         return {
@@ -286,7 +243,7 @@ def _table_nine(results: FormResults) -> dict[str, Any]:
     }
 
 
-def _figure_six(results: FormResults, sizes: pd.DataFrame) -> dict[str, Any]:
+def _figure_six(results: PanoramiaResults, sizes: pd.DataFrame) -> dict[str, Any]:
     found = grows_with_test(sizes, results.trained[-1])
     return {"target": "panoramia-figure-06", **found, "note": "Text part (d), the form with helpers."}
 
@@ -321,16 +278,16 @@ def _figure_nine(sizes: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _figure_ten(results: FormResults) -> dict[str, Any]:
+def _figure_ten(results: PanoramiaResults) -> dict[str, Any]:
     name = results.trained[-1]
     found = precise_at_low_recall(results.forms["paper"].curves(target=name), name)
     return {"target": "panoramia-figure-10", **found, "note": "Text part, the paper's form."}
 
 
-def _figure_fourteen(results: FormResults) -> dict[str, Any]:
+def _figure_fourteen(results: PanoramiaResults) -> dict[str, Any]:
     gaps = {}
     for name in results.trained:
-        means = {kind: values.mean() for kind, values in loss_groups(results.pools, [name])[name].items()}
+        means = {kind: values.mean() for kind, values in text_losses(results.pools, [name])[name].items()}
         gaps[name] = float(means["real non-members"] - means["real members"])
     return {
         "target": "panoramia-figure-14",

@@ -1,0 +1,213 @@
+"""Scores of the judged games, and the three audits computed from them: PANORAMIA, RM;RN and O(1)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
+
+from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.game import Flags
+from paperlib.audits.panoramia.pools import Target
+from paperlib.bounds import audit_one_run, audit_panoramia
+from paperlib.bounds.one_run.audit import OneRunResult
+from paperlib.bounds.panoramia import PanoramiaResult
+from paperlib.core import FloatArray, MembershipScores, RecallSearch, Search
+
+AuditName = Literal["panoramia", "rm_rn", "o1"]
+"""PANORAMIA; the same attack on real non-members (RM;RN); the target's loss on real non-members, O(1)."""
+AUDITS: tuple[AuditName, ...] = get_args(AuditName)
+
+_ONE_RUN: dict[RecallSearch, Search] = {"union": "bonferroni", "anytime": "anytime"}
+
+
+@dataclass(frozen=True, eq=False)
+class TargetScores:
+    """Scores on the test part of one game, for one target and one audit.
+
+    Attributes:
+        target: The target.
+        audit: Name of the audit.
+        seed: Seed of the game.
+        baseline: Scores of the baseline, higher means member, shape (m,); empty but for "panoramia".
+        attack: Scores of the attack, shape (m,).
+        membership: True for a member, shape (m,).
+    """
+
+    target: Target
+    audit: AuditName
+    seed: int
+    baseline: FloatArray
+    attack: FloatArray
+    membership: Flags
+
+    def first(self, size: int) -> "TargetScores":
+        """The game on the first ``size`` examples: they are in random order."""
+        if not 2 <= size <= self.membership.size:
+            raise ValueError(f"size: expected 2 to {self.membership.size}, got {size}")
+        parts = {name: getattr(self, name)[:size] for name in ("baseline", "attack", "membership")}
+        return replace(self, **parts)
+
+    def row(self, search: RecallSearch, confidence: float) -> dict[str, Any]:
+        """One row of the table of results, without the columns of `Target.row` but its name."""
+        numbers = self._panoramia if self.audit == "panoramia" else self._one_run
+        return {
+            "target": self.target.name,
+            "seed": self.seed,
+            "audit": self.audit,
+            "search": search,
+            **numbers(search, confidence),
+            "mia_auc": MembershipScores.from_labels(self.attack, self.membership).auc(),
+            "m": self.membership.size,
+        }
+
+    def panoramia(
+        self,
+        search: RecallSearch,
+        confidence: float,
+        *,
+        known_c: float | None = None,
+        delta: float = 0.0,
+        gamma: float = 0.0,
+    ) -> PanoramiaResult:
+        """Result of the audit with generated non-members; arguments as those of `audit_panoramia`."""
+        return audit_panoramia(
+            self.baseline,
+            self.attack,
+            self.membership,
+            search=search,
+            confidence=confidence,
+            known_c=known_c,
+            delta=delta,
+            gamma=gamma,
+        )
+
+    def one_run(self, search: RecallSearch, confidence: float) -> OneRunResult:
+        """Result of the audit with real non-members."""
+        scores = MembershipScores.from_labels(self.attack, self.membership)
+        if self.audit == "o1":
+            return audit_one_run(scores, guess="grid", thresholds="bonferroni", confidence=confidence)
+        return audit_one_run(scores, guess="members", thresholds=_ONE_RUN[search], confidence=confidence)
+
+    def _panoramia(self, search: RecallSearch, confidence: float) -> dict[str, float]:
+        result = self.panoramia(search, confidence)
+        return {
+            "c_lb": result.c_lb,
+            "c_plus_eps_lb": result.c_plus_epsilon_lb,
+            "eps_tilde": result.epsilon_tilde,
+            "eps": np.nan if result.epsilon is None else result.epsilon,
+            "ceiling": result.ceiling,
+            "baseline_auc": MembershipScores.from_labels(self.baseline, self.membership).auc(),
+        }
+
+    def _one_run(self, search: RecallSearch, confidence: float) -> dict[str, float]:
+        missing = dict.fromkeys(("c_lb", "c_plus_eps_lb", "eps_tilde", "baseline_auc"), np.nan)
+        perfect = replace(self, attack=self.membership.astype(np.float64))
+        return {
+            **missing,
+            "eps": self.one_run(search, confidence).epsilon,
+            "ceiling": perfect.one_run(search, confidence).epsilon,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class TargetAudits:
+    """Audits of several targets in repeated games.
+
+    Attributes:
+        judged: The scores of every target, audit and game.
+        config: Settings of the audits.
+    """
+
+    judged: tuple[TargetScores, ...]
+    config: AuditConfig
+
+    @property
+    def search(self) -> RecallSearch:
+        """The first search over recall levels, which verdicts are about."""
+        return self.config.searches[0]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row per target, game, audit and search.
+
+        Columns: target, null, epochs, dp_epsilon, seed, audit, search, c_lb, c_plus_eps_lb, eps_tilde, eps
+        (for "rm_rn" and "o1"), ceiling, baseline_auc, mia_auc, m, form. Bounds in nats.
+        """
+        rows = [
+            {**one.target.row(), **one.row(search, self.config.confidence)}
+            for one in self.judged
+            for search in self.config.searches
+        ]
+        return pd.DataFrame(rows).assign(form=self.config.form)
+
+    def summary(self) -> pd.DataFrame:
+        """Means over games; see `means_over_games`."""
+        return means_over_games(self.table)
+
+    def select(
+        self, audit: AuditName = "panoramia", *, target: str | None = None, seed: int | None = None
+    ) -> tuple[TargetScores, ...]:
+        """Scores of one audit, for a target or a seed where they are given."""
+        return tuple(
+            one
+            for one in self.judged
+            if one.audit == audit and target in (None, one.target.name) and seed in (None, one.seed)
+        )
+
+    def curves(
+        self,
+        search: RecallSearch | None = None,
+        *,
+        target: str | None = None,
+        seed: int | None = None,
+    ) -> pd.DataFrame:
+        """Curves of PANORAMIA's two tests, as `PanoramiaResult.curve`, with target, seed and ceiling."""
+        parts = []
+        for one in self.select("panoramia", target=target, seed=seed):
+            result = one.panoramia(search or self.search, self.config.confidence)
+            parts.append(result.curve.assign(target=one.target.name, seed=one.seed, ceiling=result.ceiling))
+        if not parts:
+            raise ValueError(f"curves: no game of PANORAMIA with target {target!r} and seed {seed}")
+        return pd.concat(parts, ignore_index=True)
+
+    def over_test_size(self, sizes: Sequence[int]) -> pd.DataFrame:
+        """Rows of `TargetScores.row` by the first search, on the first ``sizes`` examples of each test part.
+
+        Raises:
+            ValueError: A size below 2 or above the test part.
+        """
+        rows = [
+            one.first(size).row(self.search, self.config.confidence)
+            for size in sizes
+            for one in self.judged
+            if one.membership[:size].any() and not one.membership[:size].all()
+        ]
+        return pd.DataFrame(rows)
+
+
+def means_over_games(table: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataFrame:
+    """Means over games, standard deviation, and half the width of the 95 % t-interval of the mean.
+
+    Args:
+        table: Rows as in `TargetAudits.table`.
+        by: More columns whose values are kept apart, first.
+
+    Returns:
+        One row per target, audit, form and search: ``by``, target, null, epochs, dp_epsilon, audit, form,
+        search, games (their number), c_lb, c_plus_eps_lb, ``value`` (eps_tilde, or eps where non-members are
+        real), ceiling, baseline_auc, mia_auc, value_sd and value_t. The interval is about games on the same
+        pools, not about other generators and targets.
+    """
+    frame = table.assign(value=table["eps_tilde"].fillna(table["eps"]))
+    keys = [*by, "target", "null", "epochs", "dp_epsilon", "audit", "form", "search"]
+    groups = frame.groupby(keys, sort=False, dropna=False)
+    means = groups[["c_lb", "c_plus_eps_lb", "value", "ceiling", "baseline_auc", "mia_auc"]].mean()
+    games, spread = groups.size(), groups["value"].std()
+    means.insert(0, "games", games)
+    means["value_sd"] = spread
+    means["value_t"] = stdtrit(np.maximum(games - 1, 1), 0.975) * spread / np.sqrt(games)
+    return means.reset_index()
