@@ -2,17 +2,17 @@
 
 from paperlib.bounds.loss_rates.audit import EpsilonStarResult as EpsilonStarResult
 from paperlib.bounds.loss_rates.audit import epsilon_star as epsilon_star
-from paperlib.bounds.loss_rates.audit import epsilon_star_from_rates as epsilon_star_from_rates
 from paperlib.bounds.loss_rates.audit import epsilon_star_normals as epsilon_star_normals
+from paperlib.bounds.loss_rates.rates import epsilon_star_from_rates as epsilon_star_from_rates
 from paperlib.bounds.many_runs.bayesian import BayesianResult as BayesianResult
 from paperlib.bounds.many_runs.bayesian import audit_bayesian as audit_bayesian
-from paperlib.bounds.many_runs.classical import ClopperPearsonResult as ClopperPearsonResult
-from paperlib.bounds.many_runs.classical import GaussianDpResult as GaussianDpResult
-from paperlib.bounds.many_runs.classical import audit_clopper_pearson as audit_clopper_pearson
-from paperlib.bounds.many_runs.classical import audit_gaussian_dp as audit_gaussian_dp
-from paperlib.bounds.many_runs.classical import clopper_pearson_epsilon as clopper_pearson_epsilon
-from paperlib.bounds.many_runs.classical import gaussian_dp_epsilon as gaussian_dp_epsilon
+from paperlib.bounds.many_runs.clopper_pearson import ClopperPearsonResult as ClopperPearsonResult
+from paperlib.bounds.many_runs.clopper_pearson import audit_clopper_pearson as audit_clopper_pearson
+from paperlib.bounds.many_runs.clopper_pearson import clopper_pearson_epsilon as clopper_pearson_epsilon
 from paperlib.bounds.many_runs.error_rates import ErrorCounts as ErrorCounts
+from paperlib.bounds.many_runs.gaussian_dp import GaussianDpResult as GaussianDpResult
+from paperlib.bounds.many_runs.gaussian_dp import audit_gaussian_dp as audit_gaussian_dp
+from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon as gaussian_dp_epsilon
 from paperlib.bounds.one_run.audit import OneRunResult as OneRunResult
 from paperlib.bounds.one_run.audit import audit_one_run as audit_one_run
 from paperlib.bounds.one_run.audit import one_run_epsilon as one_run_epsilon

@@ -45,14 +45,14 @@ class PanoramiaResult(AuditResult):
         c_plus_epsilon_lb: Lower bound on c + epsilon, nats.
         epsilon_tilde: ``max(0, c_plus_epsilon_lb - c_lb)``, nats. Not a lower bound on epsilon.
         epsilon: Lower bound on epsilon, nats, only where c is known; else None.
-        known_c: The c taken as known, or None.
-        ceiling: The most a perfect attack could give {c+epsilon}_lb at this size, nats.
+        known_c: Value of c taken as known, nats, or None.
+        ceiling: {c+epsilon}_lb of a perfect attack at this size, nats.
         members: Audit examples that are real.
         nonmembers: Audit examples that are generated.
         gamma: Relaxation of closeness.
         delta: The delta of (epsilon, delta)-DP.
-        confidence: Of both lower bounds together.
-        search: How the threshold search is paid for.
+        confidence: Confidence level of both lower bounds together.
+        search: Correction for the threshold search.
     """
 
     c_lb: float
@@ -118,7 +118,7 @@ def panoramia_ceiling(m: int, guesses: int, confidence: float = 0.95) -> float:
     Args:
         m: Audit examples, at least 1.
         guesses: Positive guesses, 0 to ``m``; a perfect attack makes one per member.
-        confidence: In (0, 1).
+        confidence: Confidence level of the bound, in (0, 1).
 
     Returns:
         ``logit((beta / 2 / m) ** (1 / guesses))`` floored at 0, nats.
@@ -165,16 +165,17 @@ def audit_panoramia(
         baseline_scores: Score of each example from the example alone, higher means real, shape (m,).
         mia_scores: Score of each example from the example and the model, shape (m,).
         membership: 1 for a real member, 0 for a generated example, shape (m,).
-        confidence: In (0, 1), of both lower bounds together; each test gets half of the error.
+        confidence: Confidence level of both lower bounds together, in (0, 1); each test gets half of the
+            error.
         gamma: Closeness may fail on a set of this probability, in [0, 1).
-        delta: Of (epsilon, delta)-DP, in [0, 1).
+        delta: Delta of (epsilon, delta)-DP, in [0, 1).
         known_c: c of the generator where it is known, at least 0; 0 for a generator that draws
             from the true distribution.
-        search: "union" pays for m recall levels by a union bound, fixed before looking;
+        search: "union" tests m recall levels with a union bound, fixed in advance;
             "anytime" tests every guess count at once with a supermartingale.
         design: "randomized" if fair coins chose member or generated point for each example;
             "game" to draw such coins here (seeded) from unbalanced examples.
-        seed: Of the draw with ``design="game"``.
+        seed: Seed of the draw with ``design="game"``, 0 or more.
 
     Raises:
         ValueError: Mismatched lengths, NaN or infinite scores, one class only, counts implausible
@@ -184,7 +185,7 @@ def audit_panoramia(
         PANORAMIA, Propositions 1 and 2, Corollary 1, section 4.2; with gamma and delta
         Propositions 3 and 4, where the baseline's failures have mean 2 m gamma (Proposition 4
         prints 2 m delta; the baseline never sees the model). The paper states add/remove adjacency,
-        which its game does not support. The anytime search and its smaller price for gamma and delta
+        which its game does not support. The anytime search and its smaller correction for gamma and delta
         are this project's.
 
     >>> flags = [1, 0] * 50
@@ -306,8 +307,8 @@ def _assumptions(
     )
     if design == "game":
         shown = f"{shown}: drawn here with seed {seed} from unbalanced examples paired at random"
-    paid = {
-        "union": f"the threshold search is paid for by a union bound over {total} recall levels per test",
+    correction = {
+        "union": f"the threshold search is corrected by a union bound over {total} recall levels per test",
         "anytime": "every guess count is tested at once by a supermartingale in the order of the scores",
     }[search]
     closeness = "the generator gives every point at least e^-c of its true probability"
@@ -325,7 +326,7 @@ def _assumptions(
         shown,
         closeness,
         "the baseline's scores depend on the examples alone; generated points are independent of the model",
-        f"the two tests share the error equally; {paid}",
+        f"the two tests share the error equally; {correction}",
         "attack, baseline and their settings were fixed on other examples; this test split is touched once",
         rest,
     )
@@ -333,27 +334,27 @@ def _assumptions(
 
 def _warnings(tests: tuple[RecallTest, RecallTest], known_c: float | None) -> tuple[str, ...]:
     baseline, mia = tests
-    found: list[str] = []
+    messages: list[str] = []
     if baseline.bound > baseline.ceiling / 2:
-        found.append(
+        messages.append(
             f"c_lb {round_down(baseline.bound):.3f} is above half of this test's ceiling "
             f"{round_down(baseline.ceiling):.3f}: the generator is easily told from real data, and epsilon~ "
             "may be positive for a model that never saw the members; compare with a null model"
         )
     if known_c is not None and baseline.bound > known_c:
-        found.append(
+        messages.append(
             f"known_c = {known_c:g} is refuted by the baseline, which shows c of at least "
             f"{round_down(baseline.bound):.3f}; the lower bound on epsilon does not hold"
         )
     if mia.bound > 0.99 * mia.ceiling > 0:
-        found.append(
+        messages.append(
             f"c + epsilon sits at the ceiling {round_down(mia.ceiling):.3f} of a perfect attack at this "
             "size: it measures the size of the test"
         )
-    found += [
+    messages += [
         f"the {test.name} test cannot refute anything at this size, gamma and delta, whatever the scores: "
         + ("use search='anytime' or a smaller relaxation" if test.search == "union" else "relax less")
         for test in tests
         if test.ceiling <= 0
     ]
-    return tuple(found)
+    return tuple(messages)

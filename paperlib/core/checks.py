@@ -14,7 +14,7 @@ def check_vector(name: str, values: ArrayLike, *, minimum_size: int = 1) -> Floa
     """Return ``values`` as a new, read-only, finite 1-D float array.
 
     Args:
-        name: How the error message calls the argument.
+        name: Name in error messages.
         values: Numbers, shape (n,).
         minimum_size: Smallest allowed n.
 

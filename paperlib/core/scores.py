@@ -1,4 +1,4 @@
-"""`MembershipScores`: the currency between attacks and bounds."""
+"""`MembershipScores`: what attacks return and bounds take."""
 
 import csv
 from dataclasses import dataclass
@@ -141,7 +141,7 @@ class MembershipScores:
 
         Args:
             fraction: Share of all examples that goes to the first part, in (0, 1).
-            seed: Seed of the draw.
+            seed: Seed of the draw, 0 or more.
 
         Raises:
             ValueError: A part would hold no member or no non-member.

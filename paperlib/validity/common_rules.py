@@ -1,6 +1,6 @@
 """Rules in common use for turning scores into an "epsilon", written from their descriptions.
 
-They are here to be measured, not used: each skips a step that a valid bound needs. Every
+They are here to be tested, not to be used: each skips a step that a valid bound needs. Every
 function takes scores and returns the number the rule would report.
 """
 
@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from paperlib.bounds import audit_gaussian_dp, clopper_pearson_epsilon
-from paperlib.bounds.many_runs.classical import epsilon_from_rates
+from paperlib.bounds.many_runs.clopper_pearson import epsilon_from_rates
 from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.core import FloatArray, MembershipScores
 
@@ -28,7 +28,7 @@ def _roc_counts(scores: MembershipScores) -> tuple[FloatArray, FloatArray]:
 
 
 def fixed_count(scores: MembershipScores) -> float:
-    """The control: the top tenth is guessed, a number fixed before looking."""
+    """The control: the top tenth is guessed, a number fixed in advance."""
     values, labels = scores.oriented().pooled()
     guesses = values.size // 10
     right = labels[np.argsort(-values)[:guesses]].sum()
@@ -36,7 +36,7 @@ def fixed_count(scores: MembershipScores) -> float:
 
 
 def best_threshold(scores: MembershipScores) -> float:
-    """One-run bound at the best threshold on positives; nothing paid for the search."""
+    """One-run bound at the best threshold on positives, uncorrected for the search."""
     false_positive, true_positive = _roc_counts(scores)
     return float(epsilon_from_counts(true_positive, true_positive + false_positive, LEVEL).max())
 
@@ -88,7 +88,7 @@ def _turn(x: FloatArray, y: FloatArray, a: int, b: int, c: int) -> float:
 
 
 def best_clopper_pearson(scores: MembershipScores) -> float:
-    """Clopper-Pearson bound at the best threshold, either direction; nothing paid for the search."""
+    """Clopper-Pearson bound at the best threshold, either direction, uncorrected for the search."""
     false_positive, true_positive = _roc_counts(scores)
     n, members = scores.nonmember.size, scores.member.size
     one = clopper_pearson_epsilon(false_positive, n, members - true_positive, members)
@@ -131,7 +131,7 @@ def point_estimate(scores: MembershipScores) -> float:
 
 
 def fixed_point_estimate(scores: MembershipScores) -> float:
-    """log(TPR/FPR) at a threshold fixed before looking: no interval at all."""
+    """log(TPR/FPR) at a threshold fixed in advance: no interval at all."""
     x, y = (scores.nonmember >= 0.5).mean(), (scores.member < 0.5).mean()
     return float(epsilon_from_rates(x, y))
 

@@ -20,10 +20,10 @@ class ValidityConfig:
     Attributes:
         examples: Audit examples m of each audit.
         trials: Audits of each fast bound; slower ones get a stated share of it.
-        confidence: Of every bound.
-        delta: Where delta is above 0.
+        confidence: Confidence level of every bound, in (0, 1).
+        delta: Delta of the cases with delta above 0, in (0, 1).
         interval: Confidence of the interval around each simulated rate.
-        seed: Each bound draws from its own stream of this seed.
+        seed: Seed of all random draws, 0 or more; each bound has its own stream.
     """
 
     examples: int = 500
@@ -41,12 +41,12 @@ class Case:
     Attributes:
         family: Group in the table.
         bound: The bound or rule, with its search.
-        mechanism: What it audits.
-        epsilon: The truth.
-        delta: Of the truth.
-        trial: From a generator to the reported bound and whether it is wrong.
-        share: Of the configured trials, for slow bounds.
-        valid: Whether the library claims the nominal level for it.
+        mechanism: Name of the audited mechanism.
+        epsilon: True epsilon, nats.
+        delta: Delta at which it is the truth.
+        trial: Function from a generator to the reported bound and whether it is wrong.
+        share: Share of the configured trials, below 1 for slow bounds.
+        valid: True if the library claims the nominal level for it.
     """
 
     family: str
@@ -116,8 +116,8 @@ def against(
     """A case whose audit takes scores and returns a result with ``.epsilon`` (or a number)."""
 
     def trial(rng: np.random.Generator) -> tuple[float, bool]:
-        found = audit(mechanism.draw(rng, m))
-        value = float(getattr(found, "epsilon", found))
+        result = audit(mechanism.draw(rng, m))
+        value = float(getattr(result, "epsilon", result))
         return value, value > mechanism.epsilon
 
     return Case(family, bound, mechanism.name, mechanism.epsilon, mechanism.delta, trial, **more)

@@ -19,10 +19,10 @@ class Mechanism:
     """A mechanism applied to m independent fair-coin bits, one score each.
 
     Attributes:
-        name: In words.
+        name: Name in tables.
         epsilon: Its smallest epsilon at ``delta``, nats.
-        delta: In [0, 1).
-        draw: From a generator and m to scores; membership by fair coins.
+        delta: Delta of (epsilon, delta)-DP, in [0, 1).
+        draw: Function from a generator and m to scores; membership by fair coins.
     """
 
     name: str

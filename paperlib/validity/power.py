@@ -15,15 +15,15 @@ Bound = Callable[[MembershipScores, float, float], float]
 
 @dataclass(frozen=True)
 class PowerConfig:
-    """What is compared.
+    """Settings of the comparison.
 
     Attributes:
         sizes: Audit examples m.
         deltas: Deltas tested; 0 compares pure bounds, where the truth is infinite.
         draws: Audits per size.
         mu: Distance between members and non-members in standard deviations.
-        confidence: Of every bound.
-        seed: Of the scores.
+        confidence: Confidence level of every bound, in (0, 1).
+        seed: Seed of the scores, 0 or more.
     """
 
     sizes: tuple[int, ...] = (1_000, 10_000, 100_000)
@@ -82,16 +82,16 @@ def mean_bounds(config: PowerConfig) -> pd.DataFrame:
             for name, bound in BOUNDS.items():
                 if delta == 0 and "Gaussian" in name:
                     continue  # that curve has no finite epsilon at delta = 0
-                found = [bound(scores, delta, config.confidence) for scores in audits]
+                bounds = [bound(scores, delta, config.confidence) for scores in audits]
                 rows.append(
                     {
                         "bound": name,
                         "examples": m,
                         "delta": delta,
                         "truth": truth,
-                        "mean": float(np.mean(found)),
-                        "lowest": min(found),
-                        "highest": max(found),
+                        "mean": float(np.mean(bounds)),
+                        "lowest": min(bounds),
+                        "highest": max(bounds),
                     }
                 )
     return pd.DataFrame(rows)

@@ -20,7 +20,7 @@ def false_positives(config: ValidityConfig) -> pd.DataFrame:
 
 
 def rule_cases(config: ValidityConfig) -> list[Case]:
-    """Rules in common use, and a control that pays for nothing because it searches nothing."""
+    """Rules in common use, and a control that needs no correction because it searches nothing."""
     pure = [known.no_leakage(), known.laplace(1.0)]
     named: list[tuple[str, rules.Rule]] = [
         ("control: number of guesses fixed in advance", rules.fixed_count),

@@ -19,8 +19,9 @@ from paperlib.bounds import (
     gaussian_dp_epsilon,
 )
 from paperlib.bounds.many_runs.bayesian import posterior_cdf, posterior_quantile
-from paperlib.bounds.many_runs.classical import epsilon_from_rates, gaussian_dp_mu
+from paperlib.bounds.many_runs.clopper_pearson import epsilon_from_rates
 from paperlib.bounds.many_runs.error_rates import upper_rate
+from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_mu
 from paperlib.core import MembershipScores
 
 SHAPES = [

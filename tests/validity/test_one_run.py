@@ -7,7 +7,7 @@ from scipy.special import expit
 from scipy.stats import binom
 
 from paperlib.bounds import audit_one_run, one_run_epsilon
-from paperlib.bounds.many_runs.classical import gaussian_dp_epsilon
+from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon
 from paperlib.bounds.one_run.anytime import anytime_from_counts, anytime_with_failures, log_mixture
 from paperlib.bounds.one_run.guesses import member_path
 from paperlib.core import MembershipScores

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from scipy.special import betaincinv, fdtri, ndtri
-from scipy.stats import DegenerateDataWarning, bootstrap
 
 from paperlib.bounds.loss_rates.normal_fit import NormalFit
 from paperlib.bounds.loss_rates.rates import definition_terms, normals_epsilon
@@ -172,7 +171,7 @@ def bootstrap_interval(
         train: Transformed losses (n_train,).
         population: Transformed losses (n_population,).
         statistic: Epsilon* of two arrays along their last axis, called as ``statistic(a, b, axis=-1)``.
-        confidence: In (0, 1).
+        confidence: Confidence level of the bound, in (0, 1).
         seed: Seed of the resampling.
 
     Raises:
@@ -184,6 +183,8 @@ def bootstrap_interval(
             f"interval_method: 'bca' recomputes Epsilon* once per loss and takes at most "
             f"{BOOTSTRAP_LIMIT} losses in all, got {total}; use 'region', 'delta' or 'band'"
         )
+    from scipy.stats import DegenerateDataWarning, bootstrap  # here, since it is slow to load
+
     with warnings.catch_warnings():
         # scipy warns, and gives NaN, where resamples are all equal or all on one side of the estimate.
         warnings.simplefilter("ignore", DegenerateDataWarning)

@@ -43,7 +43,7 @@ def fit_normal(values: ArrayLike, *, name: str = "values") -> NormalFit:
 
     Args:
         values: Finite numbers, shape (n,), n at least 2, not all equal.
-        name: How error messages call them.
+        name: Name in error messages.
 
     Returns:
         The fit.

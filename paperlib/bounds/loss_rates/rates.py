@@ -48,7 +48,7 @@ def epsilon_star_from_rates(
     Args:
         false_positive_rate: Share of the population called members, in [0, 1]; broadcasts.
         false_negative_rate: Share of the training set called nonmembers, in [0, 1]; broadcasts.
-        delta: In [0, 1).
+        delta: Delta of (epsilon, delta)-DP, in [0, 1).
 
     Returns:
         Nats, at least 0, broadcast shape. Infinite where a rate of 0 meets a numerator above
@@ -84,7 +84,7 @@ def definition_terms(log_rates: FloatArray, delta: float) -> FloatArray:
 
     Args:
         log_rates: Logs of TPR, FNR, FPR and TNR, shape (4, ...).
-        delta: In [0, 1); a numerator not above it gives minus infinity.
+        delta: Delta of (epsilon, delta)-DP, in [0, 1); a numerator not above it gives minus infinity.
     """
     tpr, fnr, fpr, tnr = log_rates
     numerators = np.stack([tpr, tnr, fnr, fpr])

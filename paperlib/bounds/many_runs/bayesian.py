@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.special import betainc, betaincc, betaincinv
 
-from paperlib.bounds.many_runs.classical import INDEPENDENT_RUNS, clopper_pearson_epsilon
-from paperlib.bounds.many_runs.error_rates import ErrorCounts, fixed_test
+from paperlib.bounds.many_runs.clopper_pearson import clopper_pearson_epsilon
+from paperlib.bounds.many_runs.error_rates import INDEPENDENT_RUNS, ErrorCounts, fixed_test
 from paperlib.core import (
     AuditResult,
     FloatArray,
@@ -33,8 +33,8 @@ class BayesianResult(AuditResult):
         interval: Equal-tailed interval of posterior probability ``confidence``, nats.
         median: Posterior median, nats.
         counts: Errors of the test.
-        threshold: In the scores' own unit; None for counts.
-        delta: Of (epsilon, delta)-DP.
+        threshold: Threshold in the scores' own unit; None for counts.
+        delta: Delta of (epsilon, delta)-DP, in [0, 1).
         confidence: Posterior probability.
     """
 
@@ -65,7 +65,7 @@ def posterior_cdf(epsilon: float, counts: ErrorCounts, *, delta: float = 0.0) ->
     Args:
         epsilon: Nats, at least 0.
         counts: Errors of the test.
-        delta: In [0, 1).
+        delta: Delta of (epsilon, delta)-DP, in [0, 1).
 
     Returns:
         In [0, 1], to about 1e-10.
@@ -100,9 +100,9 @@ def posterior_quantile(probability: float, counts: ErrorCounts, *, delta: float 
     """Largest epsilon whose posterior probability of being exceeded is at least ``1 - probability``.
 
     Args:
-        probability: In (0, 1).
+        probability: Posterior probability below the result, in (0, 1).
         counts: Errors of the test.
-        delta: In [0, 1).
+        delta: Delta of (epsilon, delta)-DP, in [0, 1).
 
     Returns:
         Nats, at least 0, rounded down by less than 1e-9.
@@ -140,10 +140,10 @@ def audit_bayesian(
 
     Args:
         observed: One score per training run, or the error counts of a fixed test.
-        threshold: Fixed in advance, in the scores' unit; None selects it on a random half.
-        delta: In [0, 1).
+        threshold: Threshold fixed in advance, in the scores' unit; None selects it on a random half.
+        delta: Delta of (epsilon, delta)-DP, in [0, 1).
         confidence: Posterior probability, in (0, 1).
-        seed: Of the split.
+        seed: Seed of the split, 0 or more.
 
     Raises:
         ValueError: A number out of range, or too few scores to split.

@@ -10,6 +10,11 @@ from scipy.special import betainccinv
 
 from paperlib.core import MembershipScores, check_counts, check_finite
 
+INDEPENDENT_RUNS = (
+    "each score comes from its own training run, with the target record for members and without it for "
+    "non-members; scores of many records under one model are not independent runs"
+)
+
 
 @dataclass(frozen=True)
 class ErrorCounts:
@@ -43,6 +48,11 @@ class ErrorCounts:
             object.__setattr__(self, of, total)
 
     @property
+    def numbers(self) -> tuple[int, int, int, int]:
+        """False positives, non-members, false negatives, members."""
+        return self.false_positives, self.nonmembers, self.false_negatives, self.members
+
+    @property
     def false_positive_rate(self) -> float:
         """Share of non-members called members."""
         return self.false_positives / self.nonmembers
@@ -58,7 +68,7 @@ class ErrorCounts:
 
         Args:
             scores: One score per run.
-            threshold: In the scores' own unit; for losses "member" is at or below it.
+            threshold: Threshold in the scores' own unit; for losses "member" is at or below it.
 
         >>> ErrorCounts.from_scores(MembershipScores([2.0, 1.0], [0.0, 1.0]), 1.0)
         ErrorCounts(false_positives=1, nonmembers=2, false_negatives=0, members=2)
@@ -96,6 +106,15 @@ def upper_rate(errors: ArrayLike, trials: ArrayLike, level: ArrayLike) -> Any:
     return np.where(k >= n, 1.0, np.minimum(1.0, inside * (1 + 1e-12)))[()]
 
 
+def upper_rates(counts: ErrorCounts, confidence: float) -> tuple[float, float]:
+    """Upper bounds on both error rates, which hold together at ``confidence``."""
+    level = (1 - confidence) / 2
+    return (
+        float(upper_rate(counts.false_positives, counts.nonmembers, level)),
+        float(upper_rate(counts.false_negatives, counts.members, level)),
+    )
+
+
 @dataclass(frozen=True)
 class FixedTest:
     """Error counts, with the threshold that gave them and how it was chosen."""
@@ -116,7 +135,7 @@ def fixed_test(
     Args:
         observed: Counts of a test fixed in advance, or scores.
         threshold: Fixed in advance; None splits the scores, selects on one half, counts on the other.
-        seed: Of the split.
+        seed: Seed of the split, 0 or more.
         power: Bound from (false positives, non-members, false negatives, members), vectorised;
             the threshold with the largest one on the selection half is taken.
 

@@ -50,7 +50,7 @@ def one_run_p_value(
         guesses: Guesses made, abstentions excluded; broadcasts.
         epsilon: Nats, at least 0; broadcasts.
         total: Audit examples, abstentions included; needed if ``delta > 0``.
-        delta: In [0, 1).
+        delta: Delta of (epsilon, delta)-DP, in [0, 1).
         delta_term: "published" (Steinke et al., Theorem 5.2) or "sharp" (ours: the worst case over
             all mechanisms, for guess counts fixed in advance; never weaker below one half).
 
@@ -88,14 +88,14 @@ def one_run_epsilon(
     Guarantee:
         With each of ``total`` examples included by its own fair coin, exceeds the epsilon of
         (epsilon, delta)-DP training with probability at most ``1 - confidence``, for guess
-        counts fixed before looking. Add/remove adjacency.
+        counts fixed in advance. Add/remove adjacency.
 
     Args:
         correct: Right guesses, whole numbers from 0 to ``guesses``; broadcasts.
         guesses: Guesses made, abstentions excluded; broadcasts.
         total: Audit examples, abstentions included; needed if ``delta > 0``.
-        delta: In [0, 1).
-        confidence: In (0, 1).
+        delta: Delta of (epsilon, delta)-DP, in [0, 1).
+        confidence: Confidence level of the bound, in (0, 1).
         delta_term: "published" (Steinke et al., Theorem 5.2) or "sharp" (ours: the worst case over
             all mechanisms, for guess counts fixed in advance; never weaker below one half).
 
@@ -154,8 +154,8 @@ class OneRunResult(AuditResult):
         total: Audit examples, abstentions included.
         high: "Member" was guessed at or above this score (oriented: higher means member).
         low: "Non-member" was guessed at or below this score.
-        search: How the threshold was found, and what that cost.
-        tests: Number of guess counts paid for one by one (1 for anytime and split).
+        search: Description of the threshold search and of its correction.
+        tests: Number of guess counts the error was divided by (1 for anytime and split).
         auc: Area under the ROC curve of the audited scores.
         true_positive_rate: Members guessed to be members, as a share of all members.
         false_positive_rate: Non-members guessed to be members, as a share of all non-members.
@@ -213,7 +213,7 @@ def audit_one_run(
     design: Design = "randomized",
     seed: int = 0,
 ) -> OneRunResult:
-    """Lower-bound epsilon from the scores of one training run, paying for every threshold tried.
+    """Lower-bound epsilon from the scores of one training run, corrected for every threshold tested.
 
     Guarantee:
         Exceeds the epsilon of (epsilon, delta)-DP training with probability at most
@@ -222,22 +222,23 @@ def audit_one_run(
 
     Args:
         scores: Scores of members and non-members whose inclusion was decided by fair coins.
-        delta: In [0, 1). Above 0 a given threshold, a split or ties make the guess count random;
+        delta: Delta of (epsilon, delta)-DP, in [0, 1). Above 0 a given threshold, a split or ties make
+            the guess count random;
             it is then conditioned on, as is customary; the other searches need no such step.
-        confidence: In (0, 1).
+        confidence: Confidence level of the bound, in (0, 1).
         guess: "both": the top k are guessed to be members and the bottom k non-members;
             "members": only the top k; "grid": pairs of top and bottom counts from a fixed
-            dyadic grid, each pair paid for.
+            dyadic grid, error divided by their number.
         thresholds: None or "anytime": one test over all guess counts (Ville's inequality);
             "dyadic": m, m/2, m/4, ... >= 8 guesses, Bonferroni; "bonferroni": every guess
             count, error/m each; "split": chosen on one half, tested on the other; a number: a
-            threshold fixed before looking, on the oriented score (with "both", everyone below
+            threshold fixed in advance, on the oriented score (with "both", everyone below
             it is guessed to be a non-member). With "grid", None or "bonferroni".
-        delta_term: As in `one_run_epsilon`, for the searches that test single guess counts; the
-            anytime search has its own, with few failures on average.
+        delta_term: Price of delta as in `one_run_epsilon`, for the searches that test single guess
+            counts; the anytime search has its own, with few failures on average.
         design: "randomized": membership was decided by fair coins before training, and counts
             that contradict this are refused; "game": draw a fair-coin subsample now.
-        seed: Seed of the game and of the split.
+        seed: Seed of the game and of the split, 0 or more.
 
     Returns:
         The bound with its claim, assumptions, operating point and curve.

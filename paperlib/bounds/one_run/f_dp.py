@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from paperlib.bounds.many_runs.classical import gaussian_dp_epsilon
+from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon
 from paperlib.bounds.one_run.audit import ADJACENCY, lower_bound_claim
 from paperlib.bounds.one_run.fair_coins import play_game, require_fair_coins
 from paperlib.bounds.one_run.guesses import dyadic_path, fixed_path, guess_path
@@ -73,9 +73,9 @@ def inverse_blow_up(family: str, parameter: FloatArray, y: FloatArray, delta: fl
     Args:
         family: "gaussian" (parameter mu), "laplace" (parameter epsilon = 1/scale at sensitivity
             1), "approximate" (parameter epsilon, with ``delta``).
-        parameter: At least 0; broadcasts.
-        y: In [0, 1]; broadcasts.
-        delta: For "approximate" only.
+        parameter: Parameter of the curve, at least 0; broadcasts.
+        y: Probability of an event, in [0, 1]; broadcasts.
+        delta: Delta of the "approximate" family, in [0, 1).
 
     >>> inverse_blow_up("gaussian", np.array(0.0), np.array(0.3)).round(6)
     np.float64(0.3)
@@ -149,15 +149,15 @@ def f_dp_parameter(
     Guarantee:
         With each of ``total`` examples included by its own fair coin, exceeds the parameter of an
         f-DP training of this family with probability at most ``1 - confidence``, for guess counts
-        fixed before looking. Add/remove adjacency.
+        fixed in advance. Add/remove adjacency.
 
     Args:
         correct: Right guesses, 0 to ``guesses``, shape (n,).
         guesses: Guesses made, shape (n,).
         total: Audit examples, abstentions included.
-        confidence: In (0, 1).
+        confidence: Confidence level of the bound, in (0, 1).
         family: "gaussian" (mu), "laplace" (epsilon) or "approximate" (epsilon at ``delta``).
-        delta: In [0, 1); used by "approximate" alone.
+        delta: Delta of (epsilon, delta)-DP, in [0, 1); used by "approximate" alone.
 
     Returns:
         Parameters, shape (n,), at least 0, rounded down by less than 1e-7.
@@ -183,8 +183,8 @@ def f_dp_parameter(
     high: FloatArray = np.full(v.shape, _LARGEST[family])
     while float((high - low).max()) > _TOLERANCE:
         grid = _sections(low, high)
-        hits, tries = (np.tile(x.astype(float), grid.shape[0]) for x in (v, r))
-        refuted = f_dp_refutes(hits, tries, total, level, inverse, grid.ravel())
+        hits, made = (np.tile(x.astype(float), grid.shape[0]) for x in (v, r))
+        refuted = f_dp_refutes(hits, made, total, level, inverse, grid.ravel())
         low, high = _narrowed(low, high, refuted.reshape(grid.shape))
     return low
 
@@ -220,13 +220,13 @@ def audit_f_dp(
 
     Args:
         scores: Scores of members and non-members whose inclusion was decided by fair coins.
-        delta: Where epsilon is read off a Gaussian curve, in (0, 1); delta of "approximate".
-        confidence: In (0, 1).
+        delta: Delta at which epsilon is read off a Gaussian curve, in (0, 1); delta of "approximate".
+        confidence: Confidence level of the bound, in (0, 1).
         family: "gaussian", "laplace" or "approximate".
         guess: "both" or "members", as in `audit_one_run`.
-        threshold: Fixed before looking; None searches dyadic guess counts and pays for each.
-        design: As in `audit_one_run`.
-        seed: Seed of the game.
+        threshold: Threshold fixed in advance; None tests dyadic guess counts, error divided by their number.
+        design: Design of the audit, as in `audit_one_run`.
+        seed: Seed of the game, 0 or more.
 
     Raises:
         ValueError: Counts that fair coins would not give, an unknown option, a value out of range.

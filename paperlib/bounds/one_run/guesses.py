@@ -17,8 +17,8 @@ class GuessPath:
     """Growing sets of guesses, one entry per allowed stopping point; arrays of shape (n,).
 
     Attributes:
-        as_member: How many of the highest scores are guessed to be members.
-        as_nonmember: How many of the lowest scores are guessed to be non-members.
+        as_member: Number of the highest scores, guessed to be members.
+        as_nonmember: Number of the lowest scores, guessed to be non-members.
         true_members: Right guesses among ``as_member``.
         true_nonmembers: Right guesses among ``as_nonmember``.
         high: "member" is guessed at or above this score (inf where nobody is).

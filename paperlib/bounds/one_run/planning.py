@@ -89,13 +89,13 @@ def plan_audit(
 
     Args:
         m: Planned number of audit examples.
-        delta: In [0, 1).
-        confidence: In (0, 1).
+        delta: Delta of (epsilon, delta)-DP, in [0, 1).
+        confidence: Confidence level of the bound, in (0, 1).
         attack: None; the AUC expected of the attack, in [0.5, 1), modelled as two normals of
             equal variance; or scores of a pilot attack, which are resampled.
-        guess: As in `audit_one_run`.
+        guess: "both" or "members", as in `audit_one_run`.
         simulations: Audits simulated for the given attack.
-        seed: Seed of the simulation.
+        seed: Seed of the simulation, 0 or more.
 
     Returns:
         The ceiling and, with an attack, the mean and the 10 % and 90 % points of its bound.

@@ -114,7 +114,7 @@ class ThresholdBound:
         at: Position on the path where it is reached.
         path: The guesses.
         test: The test of its guess counts.
-        words: How the threshold was found.
+        words: Description of the search.
         tests: Number of tests the error was divided by.
     """
 

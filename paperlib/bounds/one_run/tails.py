@@ -25,7 +25,7 @@ def log_sf(count: ArrayLike, trials: ArrayLike, probability: ArrayLike) -> Any:
     Args:
         count: Whole numbers, any shape; at or below 0 the tail is 1.
         trials: Whole numbers of at least 0; broadcasts.
-        probability: In [0, 1]; broadcasts.
+        probability: Probability of one success, in [0, 1]; broadcasts.
 
     Returns:
         Natural logarithms, broadcast shape (a float for scalars).

@@ -33,7 +33,7 @@ class OutputSetResult(AuditResult):
         total: Evaluation examples.
         delta: Delta of (epsilon, delta)-DP.
         confidence: Probability with which the bound is below the true epsilon.
-        method: How the output set was chosen.
+        method: Method that chose the output set.
         guess: "both" or "members": which guesses were made.
         output_set: The set, chosen on the selection scores alone.
         selection_epsilon: The same bound on the selection scores. It was searched for, so it is

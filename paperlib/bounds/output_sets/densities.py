@@ -27,7 +27,7 @@ class DensityPair:
         grid: Points, shape (n,), evenly spaced, in the unit of the score.
         member: Estimate for the members, per unit of the score.
         nonmember: Estimate for the nonmembers.
-        heights: What one member and one nonmember add at their own place.
+        heights: Density that one member and one nonmember add at their own place.
     """
 
     grid: FloatArray
@@ -142,9 +142,9 @@ class RatioEstimate:
     Attributes:
         grid: Points, shape (n,), rising.
         ratio: log p/q at the points, nats; linear between them, constant beyond them.
-        member_intervals: Where p >= q.
+        member_intervals: Intervals in which p >= q.
         levels: Each sample's |log p/q| with that sample left out, at most that of the curve, shape (k,).
-        says_member: Whether p >= q at each sample with that sample left out, shape (k,).
+        says_member: True where p >= q at a sample with that sample left out, shape (k,).
     """
 
     grid: FloatArray

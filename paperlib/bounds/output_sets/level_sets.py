@@ -114,7 +114,7 @@ class Line:
     Attributes:
         p: First density.
         q: Second density.
-        ends: Where an interval that reaches the first or last cell stops.
+        ends: Ends of an interval that reaches the first or last cell.
         edges: Cell edges, shape (n + 1,), rising.
         points: Gauss-Legendre nodes of all cells, shape (8n,), rising.
         ratio: log p/q at the nodes, nats.
@@ -196,7 +196,7 @@ def line_of(p: Density, q: Density, support: tuple[float, float], *, members_onl
         p: First density, maps an array to an array of its shape.
         q: Second density.
         support: Lower and upper end; either may be infinite.
-        members_only: See `Line`.
+        members_only: True to guess "member" alone, see `Line`.
 
     Raises:
         ValueError: Support ends out of order, or a density that is negative, not finite, of

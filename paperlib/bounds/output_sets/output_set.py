@@ -16,7 +16,7 @@ class OutputSet:
 
     Attributes:
         intervals: Disjoint intervals, rising; guess inside, abstain outside.
-        member_intervals: Where a guess, if made, is "member"; elsewhere it is "nonmember".
+        member_intervals: Intervals in which a guess, if made, is "member"; elsewhere it is "nonmember".
         objective: Value that the choice of the set maximised, in nats; -inf when the sampling error
             exceeds the accuracy.
         tau: Least |log p/q| in the set, in nats; 0 where the set is not chosen by a level.

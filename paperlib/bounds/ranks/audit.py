@@ -37,7 +37,7 @@ class RankAuditResult(AuditResult):
 
     Attributes:
         epsilon: Lower bound, nats, under replacement of one value.
-        delta: The delta it is for.
+        delta: Delta of (epsilon, delta)-DP.
         confidence: Probability that the bound holds, at least.
         bound: "tight" or "paper".
         delta_term: "published" or "sharp"; without effect at delta = 0.
@@ -92,12 +92,12 @@ def audit_ranks(
         ranks: Place of the true value by the attack's score, 1 is best, shape (m,).
         set_sizes: Candidates per set with the true one, scalar or shape (m,), at least 2.
         top: Places that count as a hit, scalar or shape (m,), at most the set size. Fixed before looking.
-        delta: In [0, 1).
-        confidence: In (0, 1).
+        delta: Delta of (epsilon, delta)-DP, in [0, 1).
+        confidence: Confidence level of the bound, in (0, 1).
         bound: "tight" (ours) or "paper" (Theorem 1); they agree at top = 1.
         delta_term: "published", or "sharp" (ours; tight bound, no margins), which does not grow with the set
             size: the exact worst case for sets of one size and top, a martingale bound for mixed ones.
-        margins: How sure the attack is of each set, shape (m,), from scores alone (`score_margins`).
+        margins: Confidence of the attack in each set, shape (m,), from scores alone (`score_margins`).
             Given, the sets are guessed from the surest on and every stopping point is searched.
 
     Returns:

@@ -73,7 +73,7 @@ def rank_p_value(
         set_sizes: Candidates per set, shape (m,), at least 2.
         epsilon: Nats, at least 0, under replacement.
         top: Places that count as a hit, scalar or shape (m,).
-        delta: In [0, 1).
+        delta: Delta of (epsilon, delta)-DP, in [0, 1).
         bound: "tight" or "paper".
         delta_term: "published" or "sharp".
 
@@ -120,7 +120,7 @@ def rank_epsilon(
         sets: Number of sets, at least 1; broadcasts.
         set_size: Candidates in every set, at least 2; broadcasts.
         top: Places that count as a hit, 1 to ``set_size``; broadcasts.
-        confidence: In (0, 1).
+        confidence: Confidence level of the bound, in (0, 1).
         bound: "tight" or "paper".
 
     Returns:

@@ -1,0 +1,182 @@
+"""Mu of Gaussian DP, and its epsilon, from the error rates of one test over many trainings."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import log_ndtr, ndtri
+
+from paperlib.bounds.many_runs.error_rates import (
+    INDEPENDENT_RUNS,
+    ErrorCounts,
+    fixed_test,
+    upper_rate,
+    upper_rates,
+)
+from paperlib.bounds.one_run.tails import NUMERICAL_MARGIN
+from paperlib.core import (
+    AuditResult,
+    FloatArray,
+    MembershipScores,
+    check_confidence,
+    check_delta,
+    round_down,
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GaussianDpResult(AuditResult):
+    """Lower bound on mu of mu-Gaussian DP and the epsilon it means.
+
+    Attributes:
+        epsilon: Epsilon of mu-GDP at ``delta``, nats.
+        mu: Lower bound on mu, at least 0.
+        false_positive_upper: Upper end for the false-positive rate, in [0, 1].
+        false_negative_upper: Upper end for the false-negative rate; both ends hold together.
+        counts: Errors of the test.
+        threshold: Threshold in the scores' own unit; None for counts.
+        delta: Delta of (epsilon, delta)-DP, in (0, 1).
+        confidence: Confidence level of the bound on mu, in (0, 1).
+    """
+
+    epsilon: float
+    mu: float
+    false_positive_upper: float
+    false_negative_upper: float
+    counts: ErrorCounts
+    threshold: float | None
+    delta: float
+    confidence: float
+
+    @property
+    def headline(self) -> str:
+        return (
+            f"mu ≥ {round_down(self.mu):.3f}, epsilon of that mu {round_down(self.epsilon):.3f} "
+            f"(δ = {self.delta:g}, confidence {self.confidence:g})"
+        )
+
+
+def gaussian_dp_mu(
+    false_positives: ArrayLike,
+    nonmembers: ArrayLike,
+    false_negatives: ArrayLike,
+    members: ArrayLike,
+    *,
+    confidence: float = 0.95,
+) -> Any:
+    """Lower bound on mu of mu-Gaussian DP from error counts; everything broadcasts.
+
+    Guarantee:
+        Exceeds mu of a mu-GDP training with probability at most ``1 - confidence``. Below chance
+        it is 0: never the absolute value.
+
+    >>> round(float(gaussian_dp_mu(500, 1000, 500, 1000)), 6)
+    0.0
+    """
+    level = (1 - check_confidence(confidence)) / 2
+    x, y = upper_rate(false_positives, nonmembers, level), upper_rate(false_negatives, members, level)
+    mu: FloatArray = np.asarray(-ndtri(x) - ndtri(y), float)
+    return np.maximum(0.0, mu - NUMERICAL_MARGIN)[()]
+
+
+def gaussian_dp_epsilon(mu: ArrayLike, delta: ArrayLike) -> Any:
+    """Epsilon of mu-Gaussian DP at delta.
+
+    Args:
+        mu: Parameter of Gaussian DP, at least 0, finite; broadcasts.
+        delta: Delta of (epsilon, delta)-DP, in (0, 1); broadcasts.
+
+    Returns:
+        Nats, rounded down by less than 1e-9, broadcast shape.
+
+    Source:
+        Dong, Roth and Su (2019), Corollary 2.13.
+
+    >>> round(float(gaussian_dp_epsilon(1.0, 1e-5)), 4)
+    4.3772
+    """
+    m, d = np.broadcast_arrays(np.asarray(mu, float), np.asarray(delta, float))
+    low = np.zeros(m.shape)
+    high = m**2 / 2 + m * np.sqrt(2 * np.log(1 / d)) + 1e-9
+    some = (m > 0) & (_log_gaussian_delta(low, m) > np.log(d))
+    for _ in range(60):
+        middle = (low + high) / 2
+        enough = _log_gaussian_delta(middle, m) >= np.log(d)
+        low, high = np.where(enough, middle, low), np.where(enough, high, middle)
+    return np.where(some, low, 0.0)[()]
+
+
+def _log_gaussian_delta(epsilon: FloatArray, mu: FloatArray) -> FloatArray:
+    m = np.where(mu > 0, mu, 1.0)  # the caller returns 0 there
+    first, second = log_ndtr(-epsilon / m + m / 2), epsilon + log_ndtr(-epsilon / m - m / 2)
+    with np.errstate(divide="ignore"):
+        return first + np.log(-np.expm1(np.minimum(second - first, 0.0)))
+
+
+def audit_gaussian_dp(
+    observed: MembershipScores | ErrorCounts,
+    *,
+    delta: float,
+    threshold: float | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> GaussianDpResult:
+    """Lower-bound mu of mu-Gaussian DP and convert it to epsilon at delta.
+
+    Guarantee:
+        If training is mu-GDP, the reported mu exceeds it with probability at most
+        ``1 - confidence``. The epsilon is a lower bound only if the mechanism's trade-off curve is
+        the Gaussian one (full-batch Gaussian noise; DP-SGD with many steps nearly).
+
+    Args:
+        observed: One score per training run, or the error counts of a fixed test.
+        delta: Delta of (epsilon, delta)-DP, in (0, 1); at 0 every mu above 0 means an infinite epsilon.
+        threshold: Threshold fixed in advance, in the scores' unit; None selects it on a random half.
+        confidence: Confidence level of the bound, in (0, 1).
+        seed: Seed of the split, 0 or more.
+
+    Raises:
+        ValueError: A number out of range, delta = 0, or too few scores to split.
+
+    Source:
+        Nasr et al. (2023), "Tight auditing of differentially private machine learning", section 4.
+
+    >>> audit_gaussian_dp(ErrorCounts(159, 1000, 500, 1000), delta=1e-5).headline
+    'mu ≥ 0.824, epsilon of that mu 3.505 (δ = 1e-05, confidence 0.95)'
+    """
+    delta, confidence = check_delta(delta), check_confidence(confidence)
+    if delta == 0:
+        raise ValueError(
+            "delta: expected a number in (0, 1), got 0; at delta = 0 every mu above 0 means an infinite "
+            "epsilon"
+        )
+
+    def bound(fp: Any, n0: Any, fn: Any, n1: Any) -> Any:
+        return gaussian_dp_mu(fp, n0, fn, n1, confidence=confidence)
+
+    test = fixed_test(observed, threshold, seed, bound)
+    x, y = upper_rates(test.counts, confidence)
+    mu = float(bound(*test.counts.numbers))
+    epsilon = float(gaussian_dp_epsilon(mu, delta))
+    return GaussianDpResult(
+        claim=(
+            f"Lower bound on the mechanism: with confidence {confidence:g}, training is not mu-GDP for any "
+            f"mu below {round_down(mu):.3f}; if its trade-off curve is Gaussian, it is not "
+            f"(epsilon, {delta:g})-DP for any epsilon below {round_down(epsilon):.3f}, under the adjacency "
+            "of the runs with and without the target record (add/remove unless it was replaced)."
+        ),
+        assumptions=(
+            INDEPENDENT_RUNS,
+            test.chosen,
+            "the mechanism's trade-off curve is that of mu-Gaussian DP",
+        ),
+        epsilon=epsilon,
+        mu=mu,
+        false_positive_upper=x,
+        false_negative_upper=y,
+        counts=test.counts,
+        threshold=test.threshold,
+        delta=delta,
+        confidence=confidence,
+    )
