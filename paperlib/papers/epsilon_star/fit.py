@@ -229,18 +229,18 @@ def rejection_rates(
     rows: list[dict[str, float]] = []
     for count in components:
         rng = np.random.default_rng([seed, count])
-        found = np.empty((draws, 4))
+        p_values = np.empty((draws, 4))
         for draw in range(draws):
             part = rng.normal(size=size)
             same, half, large = (
                 fit_mixture(values, count, seed=seed)
                 for values in (part, rng.normal(size=size), rng.normal(size=20 * size))
             )
-            found[draw] = [
+            p_values[draw] = [
                 *(ks_p_value(part, fitted) for fitted in (same, half, large)),
                 float(ks_2samp(part, large.sample(size, rng)).pvalue),
             ]
-        shares = (found < 0.05).mean(axis=0)
+        shares = (p_values < 0.05).mean(axis=0)
         names = ("same sample", "other half", "held out", "paper")
         rows.append({"components": count, **dict(zip(names, shares.tolist(), strict=True))})
     return pd.DataFrame(rows)
@@ -269,20 +269,14 @@ def epsilon_by_components(
             fits = [_fit_pair(pair[0], pair[1], count, seed) for pair in (whole, *halves)]
             epsilon, threshold = mixture_epsilon(*fits[0], delta=delta)
             each_half = [mixture_epsilon(*fit, delta=delta)[0] for fit in fits[1:]]
-            rows.append(
-                {
-                    "private": model.private,
-                    "seed": model.seed,
-                    "components": count,
-                    "epsilon": epsilon,
-                    "half_low": min(each_half),
-                    "half_high": max(each_half),
-                    "rate": float(np.exp(log_rates(*fits[0], np.array(threshold)).min())),
-                    "p_same": _smallest_p(whole, fits[0]),
-                    "p_other_half": _smallest_p(halves[1], fits[1]),
-                    "empirical": empirical,
-                }
-            )
+            about = {"private": model.private, "seed": model.seed, "components": count}
+            values = {"epsilon": epsilon, "half_low": min(each_half), "half_high": max(each_half)}
+            rate = float(np.exp(log_rates(*fits[0], np.array(threshold)).min()))
+            p_values = {
+                "p_same": _smallest_p(whole, fits[0]),
+                "p_other_half": _smallest_p(halves[1], fits[1]),
+            }
+            rows.append({**about, **values, "rate": rate, **p_values, "empirical": empirical})
     return pd.DataFrame(rows)
 
 

@@ -1,6 +1,6 @@
 """The grids of training strategies behind Figures 1 and 2 of Epsilon*."""
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -146,12 +146,8 @@ def landscape_config(dataset: str, *, size: str = "default") -> LandscapeConfig:
 
 def config_fields(config: LandscapeConfig) -> pd.DataFrame:
     """The grid as a table of two columns, for a page."""
-    values = asdict(config)
-    shown = [
-        {"setting": field.name.replace("_", " "), "value": _shown(values[field.name])}
-        for field in fields(config)
-    ]
-    return pd.DataFrame(shown)
+    shown = {name.replace("_", " "): _shown(value) for name, value in asdict(config).items()}
+    return pd.DataFrame(shown.items(), columns=["setting", "value"])
 
 
 def _shown(value: Any) -> str:

@@ -11,6 +11,10 @@ STRATEGY = ("dataset", "kind", "epochs", "batch_size", "clip_norm", "microbatche
 """Columns that make a strategy: models that differ in none of them are its instances."""
 
 
+_OTHER_STARS = ("epsilon_star_empirical", "epsilon_two_intervals", "epsilon_shuffled")
+_ATTACKS = ("one_run", "output_set", "loss_auc")
+
+
 def strategies(frame: pd.DataFrame) -> pd.DataFrame:
     """One row per strategy: mean, smallest and largest Epsilon* and utility over its models.
 
@@ -27,20 +31,15 @@ def strategies(frame: pd.DataFrame) -> pd.DataFrame:
         sound = part.dropna(subset=["epsilon_star", "utility"])
         if sound.empty:
             continue
-        rows.append(
-            {
-                **dict(zip(STRATEGY, key, strict=True)),
-                "models": len(part),
-                "diverged": len(part) - len(sound),
-                **{
-                    f"{name}_{how}": getattr(sound[name], how)()
-                    for name in ("epsilon_star", "utility")
-                    for how in ("mean", "min", "max")
-                },
-                **{name: sound[name].mean() for name in ("dp_epsilon", *MEASURES[3:9], "seconds")},
-                "fits_rejected": _rejected(sound),
-            }
-        )
+        about = {**dict(zip(STRATEGY, key, strict=True)), "models": len(part)}
+        ranges = {
+            f"{name}_{how}": getattr(sound[name], how)()
+            for name in ("epsilon_star", "utility")
+            for how in ("mean", "min", "max")
+        }
+        means = {name: sound[name].mean() for name in ("dp_epsilon", *MEASURES[3:9], "seconds")}
+        lost = {"diverged": len(part) - len(sound)}
+        rows.append({**about, **lost, **ranges, **means, "fits_rejected": _rejected(sound)})
     return pd.DataFrame(rows)
 
 
@@ -71,15 +70,8 @@ def theorem_2(frame: pd.DataFrame) -> pd.DataFrame:
     for key, part in frame.dropna(subset=columns).groupby(list(STRATEGY), dropna=False, sort=False):
         models = [(m, s, mu, sigma) for m, s, mu, sigma in part[columns].itertuples(index=False, name=None)]
         left, right = mechanism_epsilon(models, delta=float(part["delta"].iloc[0]))
-        rows.append(
-            {
-                **dict(zip(STRATEGY, key, strict=True)),
-                "models": len(models),
-                "mechanism": left,
-                "log_mean_exp": right,
-                "holds": left <= right + 1e-9,
-            }
-        )
+        sides = {"mechanism": left, "log_mean_exp": right, "holds": left <= right + 1e-9}
+        rows.append({**dict(zip(STRATEGY, key, strict=True)), "models": len(models), **sides})
     return pd.DataFrame(rows)
 
 
@@ -145,28 +137,14 @@ def which_number_moves(frame: pd.DataFrame) -> pd.DataFrame:
         sound = part.dropna(subset=["epsilon_star"])
         if sound.empty:
             continue
-        rows.append(
-            {
-                "training": f"no DP, {epochs_in_words(epochs)}"
-                if kind == "baseline"
-                else f"DP {epsilon:g}, {unit} clipped",
-                "models": len(part),
-                "epsilon_star": sound["epsilon_star"].mean(),
-                "interval": f"{sound['interval_low'].min():.2f} to {sound['interval_high'].max():.2f}",
-                **{
-                    name: sound[name].mean()
-                    for name in (
-                        "epsilon_star_empirical",
-                        "epsilon_two_intervals",
-                        "epsilon_shuffled",
-                        "one_run",
-                        "output_set",
-                        "loss_auc",
-                    )
-                },
-                "fits_rejected": _rejected(sound),
-            }
-        )
+        dp = f"DP {epsilon:g}, {unit} clipped"
+        about = {"training": f"no DP, {epochs_in_words(epochs)}" if kind == "baseline" else dp}
+        star = {
+            "epsilon_star": sound["epsilon_star"].mean(),
+            "interval": f"{sound['interval_low'].min():.2f} to {sound['interval_high'].max():.2f}",
+        }
+        others = {name: sound[name].mean() for name in (*_OTHER_STARS, *_ATTACKS)}
+        rows.append({**about, "models": len(part), **star, **others, "fits_rejected": _rejected(sound)})
     return pd.DataFrame(rows)
 
 

@@ -101,6 +101,7 @@ def measure_throughput(config: SpeedConfig) -> pd.DataFrame:
         times = _fastest(arms(config, task, device), config.repeats)
         baseline, baseline_cpu = next(iter(times.values()))
         for (method, models), (seconds, cpu_seconds) in times.items():
+            steps = models * config.training(task).steps(config.examples)
             rows.append(
                 {
                     "task": task,
@@ -108,15 +109,13 @@ def measure_throughput(config: SpeedConfig) -> pd.DataFrame:
                     "models": models,
                     "seconds": seconds,
                     "cpu_seconds": cpu_seconds,
-                    "models_per_minute": 60 * models / seconds,
-                    "ms_per_model_step": 1000
-                    * seconds
-                    / (models * config.training(task).steps(config.examples)),
+                }
+                | {"models_per_minute": 60 * models / seconds, "ms_per_model_step": 1000 * seconds / steps}
+                | {
                     "speedup": baseline * models / seconds,
                     "speedup_per_core": baseline_cpu * models / cpu_seconds,
-                    "device": device,
-                    "threads": config.threads if method == "ensemble" else 1,
                 }
+                | {"device": device, "threads": config.threads if method == "ensemble" else 1}
             )
     return pd.DataFrame(rows)
 
