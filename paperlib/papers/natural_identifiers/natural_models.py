@@ -17,9 +17,9 @@ from paperlib.papers.natural_identifiers.small_gpt import GptSettings, Tokens, k
 
 @dataclass(frozen=True, kw_only=True)
 class NaturalConfig(GptSettings):
-    """Settings of the corpus and of the model trained on it.
+    """Settings of the corpus and of the model trained on it, beside those of `GptSettings`.
 
-    Attributes besides those of `GptSettings`:
+    Attributes:
         corpus: Name or path that `open_corpus` takes: "nid_corpus", or a file or folder of documents.
         subsets: Parts of the corpus that are used; empty for all.
         documents: Documents trained on, 2 or more; as many others are held out.

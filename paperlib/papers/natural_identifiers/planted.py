@@ -25,9 +25,9 @@ _LETTERS = 4_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class PlantedConfig(GptSettings):
-    """A corpus with planted identifiers, and the model trained on it.
+    """A corpus with planted identifiers, and the model trained on it; also the settings of `GptSettings`.
 
-    Attributes besides those of `GptSettings`:
+    Attributes:
         repetitions: Occurrences of each identifier in the corpus, one number per trained group, 1 or more.
         identifiers: Identifiers per trained group, 2 or more.
         held_out: Identifiers that occur nowhere, 2 or more.
