@@ -121,7 +121,7 @@ def laplace(rng, runs, epsilon):
 
 
 def best_uncorrected(scores, confidence):
-    """The broken twin: the best threshold's bound, nothing paid for the search."""
+    """The broken twin: the best threshold's bound, uncorrected for the search."""
     false_positive, true_positive, _ = scores.roc()
     n = scores.member.size
     errors = np.rint(false_positive * n), n, np.rint((1 - true_positive) * n), n

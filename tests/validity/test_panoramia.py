@@ -63,7 +63,7 @@ def test_each_bound_keeps_half_of_the_error(search, trials, c, epsilon):
 
 
 def uncorrected(scores, flags, level):
-    """The broken twin: best threshold, nothing paid for the search."""
+    """The broken twin: best threshold, uncorrected for the search."""
     order = np.argsort(-scores)
     right = np.cumsum(flags[order])
     return np.max(epsilon_from_counts(right, np.arange(1, flags.size + 1), level))

@@ -238,7 +238,7 @@ def failure_budget(mean_failures: float, beta: float) -> tuple[float, int]:
         beta: Total error, in (0, 1).
 
     Returns:
-        Level of the test and f, both fixed before looking at the data;
+        Level of the test and f, both fixed in advance;
         ``level + mean_failures / (f + 1) <= beta``.
 
     >>> failure_budget(0.0, 0.05)

@@ -91,7 +91,7 @@ def audit_ranks(
     Args:
         ranks: Place of the true value by the attack's score, 1 is best, shape (m,).
         set_sizes: Candidates per set with the true one, scalar or shape (m,), at least 2.
-        top: Places that count as a hit, scalar or shape (m,), at most the set size. Fixed before looking.
+        top: Places that count as a hit, scalar or shape (m,), at most the set size; fixed in advance.
         delta: Delta of (epsilon, delta)-DP, in [0, 1).
         confidence: Confidence level of the bound, in (0, 1).
         bound: "tight" (ours) or "paper" (Theorem 1); they agree at top = 1.
@@ -167,7 +167,7 @@ def _fixed(correct: int, sets: CandidateSets, options: _Options) -> _Found:
 
 
 def _search(hits: IntArray, margins: FloatArray, sets: CandidateSets, options: _Options) -> _Found:
-    """Guess from the surest set on; one mixture supermartingale pays for every stopping point.
+    """Guess from the surest set on; one mixture supermartingale covers every stopping point.
 
     Each alternative raises the log-odds of every set by one offset, so a hit and a miss differ by that
     offset whatever the size of the set: giving away f hits costs f offsets.
