@@ -52,11 +52,7 @@ def lira_online(
 
 
 def lira_offline(
-    target: ArrayLike,
-    shadows: ArrayLike,
-    included: ArrayLike | None = None,
-    *,
-    fixed_variance: bool = False,
+    target: ArrayLike, shadows: ArrayLike, included: ArrayLike | None = None, *, fixed_variance: bool = False
 ) -> FloatArray:
     """Confidence that the target's score lies above that of models which were not trained on the example.
 

@@ -133,12 +133,7 @@ class ChowLiuTree:
             above = slice(offsets[parent], offsets[parent + 1])
             counts = own[None, :] if parent < 0 else joint[above, inside]
             conditionals.append(cumulative(counts, own / own.sum(), self.smoothing))
-        return FittedTree(
-            codecs=codecs,
-            order=order,
-            parents=parents,
-            conditionals=tuple(conditionals),
-        )
+        return FittedTree(codecs=codecs, order=order, parents=parents, conditionals=tuple(conditionals))
 
 
 def cumulative(counts: FloatArray, prior: FloatArray, smoothing: float) -> FloatArray:

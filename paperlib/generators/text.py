@@ -4,7 +4,7 @@ import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,14 +17,6 @@ from paperlib.training.fitting import finite_loss, seeded
 from paperlib.training.language.schedule import ScheduledSteps
 
 Weights = Mapping[str, Tensor]
-
-
-class FittedText(Protocol):
-    """Draws chunks of tokens like those of the text it was fitted on."""
-
-    def sample(self, n: int, seed: int) -> IntArray:
-        """``n`` chunks, shape (n, length); equal seeds give equal chunks."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -246,8 +246,7 @@ def _read_text(path: Path) -> dict[str, Any]:
         str(path),
         parse_options=arrow_csv.ParseOptions(delimiter=delimiter),
         convert_options=arrow_csv.ConvertOptions(
-            column_types={name: pa.string() for name in written},
-            strings_can_be_null=False,
+            column_types={name: pa.string() for name in written}, strings_can_be_null=False
         ),
     )
     if len(set(names)) < len(names):

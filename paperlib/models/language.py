@@ -51,11 +51,7 @@ class LanguageModelConfig:
 
 
 def load_language_model(
-    name: str | Path,
-    *,
-    dtype: str = "auto",
-    device: str | None = None,
-    revision: str | None = None,
+    name: str | Path, *, dtype: str = "auto", device: str | None = None, revision: str | None = None
 ) -> tuple[Any, Any]:
     """A causal language model and its tokenizer, by the name on the Hugging Face hub or by folder.
 

@@ -172,10 +172,7 @@ def installed_text(packages: tuple[str, ...]) -> list[CorpusFile]:
 
 
 def read_documents(
-    root: str | Path,
-    *,
-    reading: Reading | None = None,
-    log: ReadLog | None = None,
+    root: str | Path, *, reading: Reading | None = None, log: ReadLog | None = None
 ) -> Iterator[Document]:
     """Every document of a corpus as text, one after the other.
 

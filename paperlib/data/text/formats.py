@@ -8,14 +8,7 @@ from typing import Any, BinaryIO
 
 from paperlib.data.text import streams
 from paperlib.data.text.pieces import SEPARATOR, Decoder, Piece, Reading, ReadLog
-from paperlib.data.text.streams import (
-    blocks,
-    damages,
-    format_of,
-    open_packed,
-    optional_package,
-    printable,
-)
+from paperlib.data.text.streams import blocks, damages, format_of, open_packed, optional_package, printable
 from paperlib.data.text.zstandard_frames import ends_within_frame
 
 

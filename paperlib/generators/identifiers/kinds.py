@@ -71,11 +71,6 @@ def kinds_table() -> pd.DataFrame:
     122.0
     """
     return pd.DataFrame(
-        {
-            "kind": kind.name,
-            "bits": kind.bits(kind.example),
-            "example": kind.example,
-            "pattern": kind.pattern,
-        }
+        {"kind": kind.name, "bits": kind.bits(kind.example), "example": kind.example, "pattern": kind.pattern}
         for kind in KINDS.values()
     )

@@ -180,11 +180,7 @@ def _add_batch(model: Any, batch: Tensor, *, clip_norm: float, check: bool) -> f
     for some in batch.split(max(1, _TOKENS_AT_ONCE // batch.shape[1])) if len(batch) else ():
         part = _trimmed(some)
         losses = add_clipped_gradients(
-            model,
-            lambda part=part: document_losses(model, part),
-            len(part),
-            clip_norm=clip_norm,
-            check=check,
+            model, lambda part=part: document_losses(model, part), len(part), clip_norm=clip_norm, check=check
         )
         total += float(losses.sum())
     return total

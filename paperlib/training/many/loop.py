@@ -20,11 +20,7 @@ Steps = Iterator[tuple[Tensor, Tensor | None]]
 
 
 def train_stack(
-    stack: MLPStack,
-    configs: Sequence[TrainingConfig],
-    data: Examples,
-    *,
-    on_epoch: Callable[[int], object],
+    stack: MLPStack, configs: Sequence[TrainingConfig], data: Examples, *, on_epoch: Callable[[int], object]
 ) -> dict[int, int]:
     """Train a stack in place.
 

@@ -2,12 +2,7 @@
 
 import math
 
-from dp_accounting import (
-    GaussianDpEvent,
-    NeighboringRelation,
-    PoissonSampledDpEvent,
-    SelfComposedDpEvent,
-)
+from dp_accounting import GaussianDpEvent, NeighboringRelation, PoissonSampledDpEvent, SelfComposedDpEvent
 from dp_accounting.pld import PLDAccountant
 
 _STEP = 1e-3  # discretisation of the privacy loss, rounded so that epsilon stays an upper bound
