@@ -1,9 +1,11 @@
-"""Figures 2 and 6: bounds of the four methods, one panel per mechanism."""
+"""Figures of the output-set paper: bounds of the four methods, and the shapes of optimal sets."""
 
 import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from paperlib.papers.output_sets.shapes import ShapeConfig, panels, shape_curve
 
 NAMES = {
     "optimal": "optimal set",
@@ -13,12 +15,27 @@ NAMES = {
 }
 """Names of the methods in tables and figures."""
 
+PAIRS = {
+    "laplace": "Laplace mixtures",
+    "gaussian": "Gaussian mixtures",
+    "cauchy": "Cauchy",
+    "f": "F",
+    "logistic": "logistic",
+    "chi_squared": "non-central chi-squared",
+}
+"""Names of the pairs of distributions in tables and figures."""
+
 _LOOKS = {
     "optimal": ("tab:red", "o", "-"),
     "top_bottom": ("tab:green", "s", "--"),
     "dp_sniper": ("tab:blue", "^", "-."),
     "whole": ("tab:gray", "v", ":"),
 }
+
+_BARS = (
+    ("optimal set", "in_optimal", 1.08, 1.14, "tab:purple"),
+    ("best top/bottom", "in_top_bottom", 1.02, 1.06, "tab:green"),
+)
 
 
 def panels_by_mechanism(table: pd.DataFrame, x: str, *, title: str = "") -> tuple[Figure, dict[str, Axes]]:
@@ -51,3 +68,29 @@ def finished(fig: Figure) -> Figure:
     fig.axes[0].legend(fontsize=7)
     fig.tight_layout()
     return fig
+
+
+def shapes_figure(figure: str, config: ShapeConfig) -> tuple[Figure, pd.DataFrame]:
+    """Both panels of Figure 1, 4 or 5: accuracy of a guess, and the sets that are guessed on.
+
+    Args:
+        figure: "figure01", "figure04" or "figure05".
+        config: Settings of the shapes.
+
+    Returns:
+        The figure and its numbers, those of `shape_curve`.
+    """
+    curves = {panel.name: shape_curve(panel, config) for panel in panels() if panel.figure == figure}
+    fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True)
+    for ax, (name, curve) in zip(axes, curves.items(), strict=True):
+        ax.plot(curve["score"], curve["accuracy"], color="tab:red", label="max(p, q) / (p + q)")
+        peak = max(curve["p"].max(), curve["q"].max())
+        ax.plot(curve["score"], curve["p"] / peak, ":", color="tab:gray", label="p, scaled")
+        ax.plot(curve["score"], curve["q"] / peak, "--", color="tab:gray", label="q, scaled alike")
+        for label, column, low, high, color in _BARS:
+            ax.fill_between(curve["score"], low, high, where=curve[column], color=color, label=label)
+        ax.set(title=PAIRS[name], xlabel="score", ylim=(0, 1.18))
+    axes[0].set_ylabel("accuracy of a guess, density")
+    axes[0].legend(fontsize=7, loc="lower left")
+    fig.tight_layout()
+    return fig, pd.concat(curves.values())
