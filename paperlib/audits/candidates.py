@@ -15,7 +15,7 @@ class CandidateScores:
     Attributes:
         values: Higher means member, shape (n, 1 + c, attacks); the identifier comes first.
         attacks: Names of the attacks.
-        groups: How often each identifier occurs in the training data, 0 for held-out ones, shape (n,).
+        groups: Occurrences of each identifier in the training data, 0 for held-out ones, shape (n,).
     """
 
     values: FloatArray
@@ -40,8 +40,8 @@ def attack_quality(
     Args:
         scores: Higher means member, shape (n, 1 + c); the identifier comes first.
         draws: Bootstrap draws.
-        confidence: Of the intervals.
-        seed: Of the draws.
+        confidence: Confidence level of the intervals, in (0, 1).
+        seed: Seed of the bootstrap draws, 0 or more.
 
     Returns:
         auc, auc_low, auc_high, auc_folded (the larger of AUC and 1 - AUC), tpr, tpr_low, tpr_high, as shares.

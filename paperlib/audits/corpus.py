@@ -16,11 +16,11 @@ class FoundIdentifier:
     """An identifier of a corpus, with what stands before its first occurrence.
 
     Attributes:
-        kind: Of `find_identifiers`.
-        value: Its text.
+        kind: Kind of identifier, as in `find_identifiers`.
+        value: Text of the identifier.
         before: Up to the asked number of characters before it in its document.
         document: Number of the document.
-        occurrences: In the whole corpus.
+        occurrences: Number of occurrences in the whole corpus.
         subset: Part of the corpus it was found in; may be empty.
     """
 
@@ -47,7 +47,7 @@ def corpus_identifiers(
         kinds: Kinds to look for; None for all.
         before: Characters kept before an identifier, 0 or more.
         limit: If there are more, a random sample of this size.
-        seed: Of the sample.
+        seed: Seed of the sample, 0 or more.
 
     Raises:
         ValueError: No identifier in any document.

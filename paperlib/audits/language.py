@@ -31,7 +31,7 @@ class LanguageModelAudit:
 
     Attributes:
         found: The audited identifiers.
-        scores: Of each identifier and its alternatives.
+        scores: Scores of each identifier and its alternatives.
         quality: One row per attack: `attack_quality`.
         inference: Was the set trained on?
         ranks: Rank of each identifier among its candidates by ``rank_attack``, 1 is best.
@@ -84,19 +84,19 @@ def audit_language_model(
 
     Args:
         model: Causal language model.
-        tokenizer: Its tokenizer.
-        found: From `corpus_identifiers`; 10 or more.
+        tokenizer: Tokenizer of the model.
+        found: Identifiers from `corpus_identifiers`, 10 or more.
         generated: Alternatives per identifier.
         attacks: Names of `score_texts`; those with a prefix or a reference need it in ``options``.
         rank_attack: The one whose ranks are audited; choose it before looking.
-        confidence: Of the lower bound and the intervals.
-        delta: Of the (epsilon, delta)-DP that the lower bound tests.
-        draws: Of the bootstrap.
+        confidence: Confidence level of the lower bound and the intervals, in (0, 1).
+        delta: Delta of the (epsilon, delta)-DP that the lower bound tests, in [0, 1).
+        draws: Number of bootstrap draws, 1 or more.
         batch_size: Texts per batch.
         neighbours: Neighbours of each text by the model's own predictions, each scored too; with 1 or more
             the neighbourhood attack is added.
-        seed: Of alternatives, ties, folds and draws.
-        options: Of `score_texts`.
+        seed: Seed of alternatives, ties, folds and draws, 0 or more.
+        options: Options of `score_texts`.
 
     Raises:
         ValueError: Fewer than 10 identifiers, a rank_attack that is not scored, or what `score_texts`
@@ -152,9 +152,9 @@ def without_look_alikes(
     one. Kinds with fewer than 20 identifiers teach no classifier and stay as they are.
 
     Args:
-        found: From `corpus_identifiers`.
+        found: Identifiers from `corpus_identifiers`.
         generated: Alternatives per identifier.
-        seed: Of alternatives and folds.
+        seed: Seed of alternatives and folds, 0 or more.
 
     Raises:
         ValueError: No kind has 20 identifiers.
@@ -169,11 +169,11 @@ class CorpusScores:
     """Scores of the identifiers of a corpus under one model.
 
     Attributes:
-        model: Its name or folder.
+        model: Name or folder of the model.
         values: Shape (n, 1 + c, attacks), higher means member; the identifier comes first.
         attacks: Names of the attacks.
         subsets: Part of the corpus each identifier was found in, shape (n,).
-        skipped: What of the corpus was not read, or with a loss: reason, number, example.
+        skipped: Parts of the corpus that were not read, or only in part: reason, number, example.
     """
 
     model: str
@@ -228,13 +228,13 @@ def score_corpus(
     """Score the identifiers of a corpus under any model: what the benchmark and dataset inference need.
 
     Args:
-        name: Of the model on the hub, or its folder.
-        corpus: As `open_corpus`.
-        dtype: As `load_language_model`.
-        limit: Most identifiers scored.
+        name: Name of the model on the hub, or its folder.
+        corpus: Corpus, as for `open_corpus`.
+        dtype: Number format, as for `load_language_model`.
+        limit: Largest number of identifiers scored, 1 or more.
         generated: Alternatives per identifier.
-        prefix: For ReCaLL: text that was not trained on; empty leaves ReCaLL out.
-        seed: Of the sample and the alternatives.
+        prefix: Text for ReCaLL that was not trained on; empty leaves ReCaLL out.
+        seed: Seed of the sample and the alternatives, 0 or more.
 
     Raises:
         ValueError: No such model, no corpus, or no identifier in it.

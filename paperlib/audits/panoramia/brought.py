@@ -1,4 +1,4 @@
-"""PANORAMIA on what you bring: a target, known members, and defaults for everything else."""
+"""PANORAMIA on the user's data: a target, known members, and defaults for the rest."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -79,7 +79,7 @@ class PanoramiaAudit:
 
     Attributes:
         result: PANORAMIA's result of the first game, with claim, assumptions and warnings.
-        real: With real non-members, the lower bound of the same attack on them; else None.
+        real: The lower bound of the same attack on real non-members; None where there are none.
         games: Numbers of every game, as `TargetAudits.table`; the claim is the first game's.
         scores: Scores of the attack in the first game.
         config: Settings of the audit.

@@ -21,9 +21,9 @@ def demonstration(
     """Members of the RAND table, and two targets: one trained on them, one on other rows (the null).
 
     Args:
-        epochs: Of both.
-        generator: Of the non-members, as in `bring_table`.
-        seed: Of the parts, the generator and the models.
+        epochs: Training epochs of both targets, 1 or more.
+        generator: Generator of non-members, as in `bring_table`.
+        seed: Seed of the parts, the generator and the models, 0 or more.
 
     Returns:
         What `audit_model` takes.

@@ -43,14 +43,14 @@ def bring_files(
     Args:
         kind: "table" (CSV or Parquet), "images" (NPZ with ``images``, uint8 of shape (n, channels, side,
             side), and ``labels`` (n,)) or "text" (file or folder of documents: txt, jsonl, Parquet, ...).
-        members: What the target was trained on.
+        members: Path of the data that the target was trained on.
         label: Column of a table that helpers predict; empty leaves helpers out.
         generated: The same kind of file with examples of your own generator; empty fits one.
         nonmembers: The same kind of file with real examples the target was not trained on; may be empty, and
             is not used for text.
         base: Language model that a generator of text starts from; empty trains a small, weak one.
         tokens: Length of a chunk of text.
-        seed: Of everything.
+        seed: Seed of the parts, the generator, the helpers and the draws, 0 or more.
 
     Raises:
         ValueError: An unknown kind, files that are not there or hold something else.
@@ -75,12 +75,12 @@ def load_target(kind: str, target: str, *, architecture: str = "", classes: int 
     """A target model.
 
     Args:
-        kind: As for `bring_files`.
+        kind: Kind of data, as for `bring_files`.
         target: "FILE.py:FUNCTION", a function of yours that takes a table (pandas), images and labels, or
             a list of texts, and returns one loss for each; for text also a causal language model by name or
             folder; for images also a ``.safetensors`` file with the weights of ``architecture``.
-        architecture: For the last: a name of ``paperlib.models.images.ARCHITECTURES``.
-        classes: Its number of outputs.
+        architecture: Architecture of these weights, a name of ``paperlib.models.images.ARCHITECTURES``.
+        classes: Number of outputs of these weights.
 
     Returns:
         What `audit_model` takes. Your function's file is run, so name only files you trust.
@@ -167,7 +167,7 @@ def report_facts(files: Mapping[str, str], **facts: object) -> dict[str, str]:
     """Where a report's numbers come from: the files with their checksums, date, versions and hardware.
 
     Args:
-        files: What they are to their paths; empty paths are left out.
+        files: Headings to paths; empty paths are left out.
         facts: Anything else.
     """
     machine, versions = hardware(), package_versions()

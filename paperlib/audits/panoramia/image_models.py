@@ -27,14 +27,14 @@ class ImageHelper:
         name: "synthetic" is the paper's: what its baseline sees.
         data: "synthetic", generated images, or "real", those the generator was trained on.
         architecture: A name of ``paperlib.models.images.ARCHITECTURES``.
-        width: Of "mlp", "cnn" and "cnn4".
+        width: Width of "mlp", "cnn" and "cnn4".
         epochs: Passes over its training data.
         batch_size: Images in a batch.
-        learning_rate: Above 0.
+        learning_rate: Learning rate of Adam, above 0.
         augment: Flips and shifts.
         timm: Name of a model of timm that starts from pretrained weights, in the place of ``architecture``.
         weights: A file with these weights; empty downloads them.
-        seed: Of parameters and batches.
+        seed: Seed of parameters and batches, 0 or more.
     """
 
     name: str

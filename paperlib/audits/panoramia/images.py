@@ -24,11 +24,11 @@ class ImageDefaults:
     """How images without a generator of their own are prepared.
 
     Attributes:
-        share: Of the members for the generator, in (0, 1).
-        generator: How it is made; None takes a small network for up to 300 pixels, a U-Net beyond.
+        share: Share of the members that the generator is trained on, in (0, 1).
+        generator: Generator; None takes a small network for up to 300 pixels, a U-Net beyond.
         helper: Architecture and training of both helpers.
         attack: Image and loss module of baseline and attack.
-        seed: Of the parts and the draws.
+        seed: Seed of the parts and the draws, 0 or more.
     """
 
     share: float = 0.4
@@ -140,7 +140,7 @@ def bring_images(
     Args:
         images: uint8, shape (n, channels, side, side).
         labels: Class numbers the target was trained on, shape (n,).
-        defaults: How.
+        defaults: Generator, helpers and attack; None takes the defaults.
         generated: Images and labels of your own generator.
         nonmembers: Real images and labels the target was not trained on, for a comparison.
 

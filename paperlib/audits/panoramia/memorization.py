@@ -24,7 +24,7 @@ class Copies:
         copied_others: Share that equals a held-out real example, of as many: what chance alone gives.
         nearer: Share that lies nearer to the training data than to as many held-out real examples; one half
             if the generator learned the distribution and no single example.
-        p_value: Of "nearer" being more than one half, one-sided.
+        p_value: One-sided p-value of "nearer" being one half or less.
     """
 
     repeated: float
@@ -60,9 +60,9 @@ def copies(generated: ArrayLike, trained_on: ArrayLike, held_out: ArrayLike, *, 
 
     Args:
         generated: Shape (n, ...).
-        trained_on: What the generator was trained on, shape (k, ...).
+        trained_on: Training data of the generator, shape (k, ...).
         held_out: Real examples it was not trained on, shape (l, ...).
-        seed: Of which examples are compared where there are more of one kind, and of ties.
+        seed: Seed of the choice of examples where one kind has more, and of ties, 0 or more.
 
     Raises:
         ValueError: Shapes that do not fit, or nothing to compare.

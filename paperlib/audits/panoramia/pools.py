@@ -1,4 +1,4 @@
-"""Pools: examples of one kind, with everything that models say of them."""
+"""Pools: examples of one kind, with the outputs of all models on them."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -50,7 +50,7 @@ class Helper:
 
     Attributes:
         name: Name in tables.
-        data: Its training data: "synthetic" (generated), "real" (the generator's own), or "base" (public).
+        data: Training data: "synthetic" (generated), "real" (the generator's own), or "base" (public).
         epochs: Passes over its training data; -1 where unknown.
     """
 
@@ -100,7 +100,7 @@ class Pool:
 
 @dataclass(frozen=True, eq=False)
 class Pools:
-    """Everything an audit needs: no model is trained after this.
+    """The data of an audit: no target or helper is trained after this.
 
     Args:
         members: Trained on by every target that is not null, and not by the generator or a helper.
@@ -160,7 +160,7 @@ def cached_pools(config: Mapping[str, Any], build: Callable[[], Pools], *, code:
     """The pools of a configuration: read if they were made before by the same code, else made and kept.
 
     Args:
-        config: Everything they depend on: typed configurations, and data by checksum.
+        config: Typed configurations that they depend on, and data by checksum.
         build: Function that makes them.
         code: Name of the module that makes them; a change of any file it imports makes them stale.
     """

@@ -122,11 +122,11 @@ def bring_table(
         label: Column that helpers predict, of at most 100 different values; None leaves helpers out.
         generated: Rows of your own generator; None fits one.
         nonmembers: Real rows the target was not trained on, for a comparison.
-        generator: What is fitted without ``generated``; None takes a Chow-Liu tree with rejection.
-        share: Of the members for the generator, in (0, 1).
-        epochs: Of the helpers.
-        learning: How helpers learn.
-        seed: Of the parts, the generator and the helpers.
+        generator: Generator to fit where ``generated`` is None; None takes a Chow-Liu tree with rejection.
+        share: Share of the members that the generator is trained on, in (0, 1).
+        epochs: Training epochs of the helpers, 1 or more.
+        learning: Training settings of the helpers; None takes the defaults.
+        seed: Seed of the parts, the generator and the helpers, 0 or more.
 
     Returns:
         `AuditData`; the target takes a table with the same columns.

@@ -22,7 +22,7 @@ class RowEncoder:
     Attributes:
         features: Numbers scaled, words one-hot.
         label: Name of the label's column.
-        classes: Its values.
+        classes: Values of the label.
     """
 
     features: TableEncoder
@@ -63,9 +63,9 @@ class Learning:
     Attributes:
         hidden: Widths of the hidden layers.
         batch_size: Rows in a batch.
-        learning_rate: Of Adam.
+        learning_rate: Learning rate of Adam, above 0.
         dp_batch_size: Expected rows in a batch of DP-SGD; None takes all rows in every step.
-        dp_learning_rate: Of Adam under DP-SGD.
+        dp_learning_rate: Learning rate of Adam under DP-SGD, above 0.
         dp_epochs: Epochs of DP-SGD.
         clip_norm: Clipping norm of DP-SGD.
     """

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from paperlib.audits.panoramia.brought import AuditData, Model, PanoramiaAudit, audit_model
+from paperlib.audits.panoramia.copied_text import copied_text
 from paperlib.audits.panoramia.pools import REAL, SYNTHETIC
 from paperlib.core import FloatArray, IntArray
 from paperlib.generators.text import (
     ChunkTraining,
     TextGenerator,
-    copied_share,
     token_losses,
     train_on_chunks,
 )
@@ -26,9 +26,6 @@ from paperlib.models.language import (
     train_tokenizer,
 )
 
-_NOTABLE = 0.02
-_COPIED = 0.75
-
 
 @dataclass(frozen=True, kw_only=True)
 class TextDefaults:
@@ -38,13 +35,13 @@ class TextDefaults:
         base: Name or folder of a causal language model that generator and helpers start from, such as "gpt2";
             it must not have seen the members. Empty: a small GPT from scratch, a weak generator.
         tokens: Length of a chunk; shorter ends of documents are left out.
-        chunks_per_document: Most chunks of a document.
-        share: Of the documents for the generator, in (0, 1).
-        epochs: Most passes of generator and helpers over their chunks.
+        chunks_per_document: Largest number of chunks taken from a document, 1 or more.
+        share: Share of the documents that the generator is trained on, in (0, 1).
+        epochs: Largest number of epochs of generator and helpers, 1 or more.
         top_k: Likeliest tokens that the generator draws from.
         vocabulary: Tokens of the small GPT.
-        width: Of the small GPT.
-        seed: Of everything.
+        width: Width of the small GPT.
+        seed: Seed of the order of documents, the models and the draws, 0 or more.
     """
 
     base: str = ""
@@ -143,7 +140,7 @@ def bring_text(
 
     Args:
         documents: Texts.
-        defaults: How.
+        defaults: Chunks, generator and helpers; None takes the defaults.
         generated: Texts of your own generator, about as long as a chunk, which saw none of the audited
             documents; None draws some.
 
@@ -173,7 +170,7 @@ def bring_text(
         generated=_batch(tokenizer, made[:half]),
         helpers={name: _helper(base, rows, way) for name, rows in helpers.items()},
         examples=_letters,
-        warnings=_warnings(made[:half], known, audited),
+        warnings=copied_text(made[:half], known, audited, length=way.tokens),
     )
 
 
@@ -237,14 +234,3 @@ def _letters(texts: list[str], tokens: IntArray) -> FloatArray:
     vectorizer = HashingVectorizer(analyzer="char", ngram_range=(3, 3), n_features=64, alternate_sign=False)
     counts: Any = vectorizer.transform(texts)
     return np.asarray(counts.toarray(), dtype=np.float64)
-
-
-def _warnings(made: IntArray, known: IntArray, audited: IntArray) -> tuple[str, ...]:
-    length = max(1, round(_COPIED * known.shape[1]))
-    copied, by_chance = (copied_share(rows, known, length=length) for rows in (made, audited))
-    if copied <= by_chance + _NOTABLE:
-        return ()
-    return (
-        f"the generator copies: {copied:.1%} of its chunks hold {length} tokens in a row of its training "
-        f"text (audited text: {by_chance:.1%}); stop its training earlier or give it more text",
-    )

@@ -20,7 +20,7 @@ def size_figure(
         frame: One row per size, group and game.
         x: Column of the size.
         columns: Column of a bound to what it is called.
-        xlabel: What the size is.
+        xlabel: Label of the size's axis.
         by: Column whose values get their own colour.
 
     Returns:
@@ -51,7 +51,7 @@ def loss_figure(
 
     Args:
         groups: Panel to kind to losses, shape (n,).
-        xlabel: What the losses are.
+        xlabel: Label of the losses' axis.
 
     Returns:
         The figure, and its description in words.

@@ -32,9 +32,9 @@ class NullControl:
         repetitions: Worlds of each kind: each has its own split, generator, models and game. Of those that
             are there for contrast, half as many.
         members: Members (and generated examples) of each world.
-        epochs: Of target and helpers, on tables.
-        confidence: Of each audit, in (0, 1).
-        seed: Of the first world.
+        epochs: Training epochs of target and helpers, on tables.
+        confidence: Confidence level of each audit, in (0, 1).
+        seed: Seed of the first world, 0 or more.
 
     Raises:
         ValueError: A value is out of range.
@@ -101,7 +101,7 @@ def toy_pools(members: int, helper_knows: float, *, shift: float = 0.8, seed: in
         members: Members, and as many generated examples.
         helper_knows: 1 for a helper as good as the target, 0 for one that knows nothing, in [0, 1].
         shift: Distance of the two means in standard deviations; the ratio's size.
-        seed: Of everything.
+        seed: Seed of all draws, 0 or more.
     """
     if not 0 <= helper_knows <= 1:
         raise ValueError(f"helper_knows: expected a number in [0, 1], got {helper_knows}")
@@ -122,7 +122,7 @@ def run_null_control(
     """Audit the null targets of many worlds, in both forms.
 
     Args:
-        control: How.
+        control: Settings of the control.
         worlds: Kinds by name, from a seed to pools; None takes `NullControl.worlds`.
 
     Returns:
@@ -148,9 +148,9 @@ def false_positives(
     """Share of null targets that are given an eps-tilde above each limit, with Clopper-Pearson intervals.
 
     Args:
-        rows: From `run_null_control`.
-        limits: In nats.
-        confidence: Of the intervals, in (0, 1).
+        rows: Rows of `run_null_control`.
+        limits: Limits of eps-tilde, nats.
+        confidence: Confidence level of the intervals, in (0, 1).
 
     Returns:
         One row per world, form and search: world, form, search, repetitions, c_lb (mean), and for each limit

@@ -18,8 +18,8 @@ class ToyWorld:
     """Points that carry a mark or not; generated points carry it less often; a model that answers.
 
     Attributes:
-        c: Of the generator, nats: ``log(P_real[mark] / P_generated[mark])``, and no point has a larger ratio.
-        epsilon: What the model's answer about a point adds to its odds, nats, exactly.
+        c: c of the generator, nats: ``log(P_real[mark] / P_generated[mark])``; no point has a larger ratio.
+        epsilon: Nats that the model's answer about a point adds to its odds, exactly.
         mark: Share of the real points that carry the mark, in (0, 1).
         m: Points shown in a game.
 

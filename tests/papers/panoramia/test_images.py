@@ -29,7 +29,7 @@ from paperlib.papers.panoramia.images.pools import (
     load_split,
 )
 from paperlib.papers.panoramia.images.tables import parse_targets
-from paperlib.papers.panoramia.images.verdicts import Evidence, verdicts
+from paperlib.papers.panoramia.images.verdicts import verdicts
 from paperlib.report.printed import target_ids
 
 SMALL = {"epochs": 1, "width": 4}
@@ -186,9 +186,8 @@ def test_every_verdict_names_a_target_of_the_list(pools):
     helpers = image_tables.table_two(pools, audit)
     sizes = image_tables.training_sizes(pools, audit, [20, 40], target="mlp-8 E30")
     made = generated_images(CONFIG, load_split(CONFIG))
-    found = verdicts(
-        Evidence(results, helpers, sizes, results.forms["helpers"].over_test_size([25, 50]), made.quality)
-    )
+    by_test = results.forms["helpers"].over_test_size([25, 50])
+    found = verdicts(results, helpers, sizes, by_test, made.quality)
     assert len(found) == 13
     assert {row["target"] for row in found} <= set(target_ids())
     assert all(isinstance(row["holds"], bool) and row["ours"] and row["paper"] for row in found)

@@ -24,7 +24,7 @@ class ImageSplit:
         nonmembers: Real images that no target sees.
         others: Images in the place of the members where a null target is trained; 0 where there is none.
         label_noise: Share of all images, real and generated, whose class is drawn anew, in [0, 1].
-        seed: Of the parts and the labels.
+        seed: Seed of the parts and the labels, 0 or more.
     """
 
     dataset: str = "mnist5k"
@@ -52,7 +52,7 @@ class Labelled:
     Attributes:
         x: uint8, shape (n, channels, side, side).
         true: Class numbers (n,), or 0 and 1 per attribute (n, attributes).
-        y: The same with noise.
+        y: Labels with noise, of the same shape.
     """
 
     x: Pixels
@@ -70,9 +70,9 @@ class Images:
     Attributes:
         parts: "generator", "members", "nonmembers" and "others" to their images.
         outputs: Classes, or attributes.
-        name: Of the data set.
-        source: Of the data set.
-        sha256s: Of its files.
+        name: Name of the data set.
+        source: Source of the data set.
+        sha256s: File names to their SHA-256.
     """
 
     parts: dict[str, Labelled]

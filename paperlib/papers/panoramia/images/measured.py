@@ -41,11 +41,11 @@ class MeasuredRun:
     """A run of the page on images that was made before.
 
     Attributes:
-        table: Of `image_tables.whole_table`.
-        origin: When and where, in words.
-        parameters: Of the run.
+        table: Table of `whole_table`.
+        origin: Date and place of the run, as text.
+        parameters: Parameters of the run.
         by_helper: The baseline's bound by helper, in words.
-        grid: Its sample grid, uint8, shape (height, width, 3).
+        grid: Sample grid, uint8, shape (height, width, 3).
     """
 
     table: pd.DataFrame
@@ -91,7 +91,7 @@ def measured_run(path: str) -> MeasuredRun | None:
     """A run kept as a table with the ending .csv, its result file (.json) and its sample grid (.png).
 
     Args:
-        path: Of the table, looked for here and in the folders above; empty for none.
+        path: Path of the table, looked for here and in the folders above; empty for none.
 
     Raises:
         ValueError: A file or a column is missing.
@@ -119,7 +119,7 @@ def save_grid(path: Path, rows: Mapping[str, NDArray[np.uint8]], *, columns: int
     Args:
         path: The file.
         rows: `GRID_ROWS` to images, uint8, shape (n, 1 or 3, side, side); the first are taken.
-        columns: How many.
+        columns: Number of images in a row.
 
     Raises:
         ValueError: Other rows than `GRID_ROWS`.

@@ -27,16 +27,16 @@ class ImageTarget:
     """A model to be audited.
 
     Attributes:
-        name: What tables call it.
+        name: Name in tables.
         architecture: A name of ``paperlib.models.images.ARCHITECTURES``.
         epochs: Passes over its training data.
-        width: Of "mlp", "cnn" and "cnn4".
+        width: Width of "mlp", "cnn" and "cnn4".
         null: Train it on other images in the place of the members: an audit must find nothing.
         dp_epsilon: Train it with DP-SGD at this epsilon; None trains without.
-        dp_delta: Of DP-SGD.
-        clip_norm: Of DP-SGD.
+        dp_delta: Delta of DP-SGD, in (0, 1).
+        clip_norm: Clipping norm of DP-SGD, above 0.
         batch_size: Images in a batch.
-        learning_rate: Above 0.
+        learning_rate: Learning rate, above 0.
         optimizer: "adam" or "sgd".
         weight_decay: 0 or more; not with DP-SGD.
         schedule: "constant" or "cosine"; not with DP-SGD. Targets with "cosine" are runs of their own.
@@ -45,7 +45,7 @@ class ImageTarget:
         pretrained: Start from ImageNet weights.
         precision: "float32" or "bfloat16".
         compile: Compile the forward pass.
-        seed: Of parameters and batches.
+        seed: Seed of parameters and batches, 0 or more.
     """
 
     name: str
@@ -95,10 +95,10 @@ def run_target(
     A null target has the part "others" in the members' place.
 
     Args:
-        target: Whose epochs do not matter here.
-        epochs: When it is asked.
+        target: Settings of the training; its epochs are not used.
+        epochs: Epochs after which its outputs are taken.
         images: The real images.
-        asked: What it is asked about.
+        asked: Images for which its outputs are taken, by kind.
 
     Returns:
         "EPOCHS/KIND" to its answers, and "EPOCHS/metric/NAME" to train_metric and test_metric (accuracy),
@@ -140,9 +140,9 @@ def training_speed(target: ImageTarget, images: Images, *, epochs: int = 1) -> d
     """Images per second of training a target as it is trained here, and in a plain DataLoader loop.
 
     Args:
-        target: What is trained, from fresh parameters; nothing is kept.
-        images: Its data: D_G and the members.
-        epochs: How many are timed.
+        target: Settings of the training, from fresh parameters; nothing is kept.
+        images: Data, of which D_G and the members are used.
+        epochs: Number of epochs timed, 1 or more.
 
     Returns:
         "here" and "dataloader".

@@ -40,16 +40,16 @@ class ImageConfig:
 
     Attributes:
         split: The images, and how many go where.
-        generator: How the generator is made.
+        generator: Settings of the generator.
         fakes: The filter that drops obvious fakes.
         generated: Images of D_out, which nothing has seen before the audit.
         helper_images: Generated images that the synthetic helper is trained on.
-        labels: Of generated images: "class", the one the generator was asked for, or "labeler", what a
-            classifier trained on D_G says. Images with several labels need the labeler.
+        labels: Labels of generated images: "class", the one the generator was asked for, or "labeler", the
+            prediction of a classifier trained on D_G. Images with several labels need the labeler.
         labeler: The classifier trained on D_G with true labels; it labels, and its features measure quality.
         helpers: Helper models.
         targets: Target models.
-        seed: Of the generator's draws and of the labels of generated images.
+        seed: Seed of the generator's draws and of the labels of generated images, 0 or more.
 
     >>> ImageConfig(targets=(ImageTarget(name="cnn 5", epochs=5),)).generated
     1200
@@ -102,9 +102,9 @@ class Generated:
 
     Attributes:
         audit: D_out.
-        helper: What the synthetic helper is trained on.
+        helper: Images that the synthetic helper is trained on.
         quality: Numbers about it, by name.
-        losses: Of the generator over its training.
+        losses: Losses of the generator over its training.
     """
 
     audit: Labelled

@@ -1,6 +1,6 @@
 """What the paper's tables and figures on images must show, judged on a run."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -23,40 +23,52 @@ from paperlib.papers.panoramia.results import (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """The numbers that verdicts are computed from.
+def verdicts(
+    results: PanoramiaResults,
+    helpers: pd.DataFrame,
+    train_sizes: pd.DataFrame,
+    test_sizes: pd.DataFrame,
+    quality: Mapping[str, float],
+) -> list[dict[str, Any]]:
+    """What the paper's tables and figures on images must show, judged on this run.
 
-    Attributes:
+    Args:
         results: Results of `run_images`.
         helpers: Rows of `table_two`.
         train_sizes: Rows of `training_sizes`.
         test_sizes: Rows of `TargetAudits.over_test_size`.
         quality: Numbers about the generated images, by name.
+
+    Returns:
+        The arguments of ``record`` but the scale.
     """
+    last = series(results)[-1]
+    curves = results.forms["helpers"].curves(target=last)
+    order = _order_of_helpers(helpers)
+    precision = precise_at_low_recall(curves, last)
+    sizes = train_sizes.groupby("train")[["c_lb", "c_plus_eps_lb"]].mean()
+    rows = {
+        "table-01": _table_one(results),
+        "table-02": order,
+        "table-03": _table_three(results),
+        "table-05": {**order, "note": f"Images. {order['note']}"},
+        "figure-02": _size_verdict("c_lb", sizes["c_lb"]),
+        "figure-03": precision,
+        "figure-04": _figure_four(results, curves, last),
+        "figure-06": {**grows_with_test(test_sizes, last), "note": "Images, parts (a) and (b)."},
+        "figure-07": _figure_seven(quality),
+        "figure-10": {**precision, "note": "Images."},
+        "figure-11": _size_verdict("c+eps", sizes["c_plus_eps_lb"]),
+        "figure-13": _figure_thirteen(results),
+        "figure-15": _figure_fifteen(results),
+    }
+    return with_headlines([{**row, "target": f"panoramia-{name}"} for name, row in rows.items()])
 
-    results: PanoramiaResults
-    helpers: pd.DataFrame
-    train_sizes: pd.DataFrame
-    test_sizes: pd.DataFrame
-    quality: dict[str, float]
 
-
-def verdicts(evidence: Evidence) -> list[dict[str, Any]]:
-    """The arguments of ``record`` but the scale, one dictionary per table or figure."""
-    judges = (
-        _table_one, _table_two, _table_three, _table_five, _figure_two, _figure_three, _figure_four,
-        _figure_six, _figure_seven, _figure_ten, _figure_eleven, _figure_thirteen, _figure_fifteen,
-    )  # fmt: skip
-    rows = [judge(evidence) for judge in judges]
-    return with_headlines([{**row, "target": f"panoramia-{row['target']}"} for row in rows])
-
-
-def _table_one(evidence: Evidence) -> dict[str, Any]:
-    table = evidence.results.pools.table.set_index("target").loc[series(evidence.results)]
+def _table_one(results: PanoramiaResults) -> dict[str, Any]:
+    table = results.pools.table.set_index("target").loc[series(results)]
     test, gap = 100 * table["test_metric"], 100 * (table["train_metric"] - table["test_metric"])
     return {
-        "target": "table-01",
         "holds": bool(test.iloc[-1] < test.max() and gap.is_monotonic_increasing),
         "ours": "; ".join(
             f"{name}: test {test[name]:.1f} %, gap {gap[name]:.1f} points" for name in table.index
@@ -65,10 +77,10 @@ def _table_one(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _order_of_helpers(evidence: Evidence) -> tuple[bool, str, str]:
-    by = evidence.helpers.set_index("helper")
+def _order_of_helpers(helpers: pd.DataFrame) -> dict[str, Any]:
+    by = helpers.set_index("helper")
     if not {"synthetic", "real", "none"} <= set(by.index):
-        return False, "helpers left out by the parameters", ""
+        return {"holds": False, "ours": "helpers left out by the parameters", "note": ""}
     spread = by["sd"].fillna(0.0)
     gen, real, none = (float(by["c_lb"].to_dict()[name]) for name in ("synthetic", "real", "none"))
     slack = float(spread.loc[["synthetic", "real"]].sum())
@@ -76,50 +88,25 @@ def _order_of_helpers(evidence: Evidence) -> tuple[bool, str, str]:
     if max(gen, real) <= none + slack:
         note += "They add no more than games differ: trees see as much in these few pixels without them."
     ours = f"c_lb {gen:.2f} (generated helper), {real:.2f} (real), {none:.2f} (none)"
-    return gen + slack >= real and real > none, ours, note
+    return {"holds": gen + slack >= real and real > none, "ours": ours, "note": note}
 
 
-def _table_two(evidence: Evidence) -> dict[str, Any]:
-    holds, ours, note = _order_of_helpers(evidence)
-    return {"target": "table-02", "holds": holds, "ours": ours, "note": note}
-
-
-def _table_five(evidence: Evidence) -> dict[str, Any]:
-    holds, ours, note = _order_of_helpers(evidence)
-    return {"target": "table-05", "holds": holds, "ours": ours, "note": f"Images. {note}"}
-
-
-def _table_three(evidence: Evidence) -> dict[str, Any]:
-    results = evidence.results
+def _table_three(results: PanoramiaResults) -> dict[str, Any]:
     wrong, ours = judged_order(results, series(results), form="helpers")
     null = max(
         (results.value(name, form=form) for name in results.null for form in results.forms), default=0.0
     )
     said = f"{'; '.join(wrong)}. " if wrong else ""
     return {
-        "target": "table-03",
         "holds": not wrong,
         "ours": ours,
         "note": f"Images. {said}Null target: at most {null:.2f} in either form.",
     }
 
 
-def _curve_of_sizes(evidence: Evidence, column: str) -> pd.Series:
-    return evidence.train_sizes.groupby("train")[column].mean()
-
-
-def _figure_two(evidence: Evidence) -> dict[str, Any]:
-    return _size_verdict("figure-02", "c_lb", _curve_of_sizes(evidence, "c_lb"))
-
-
-def _figure_eleven(evidence: Evidence) -> dict[str, Any]:
-    return _size_verdict("figure-11", "c+eps", _curve_of_sizes(evidence, "c_plus_eps_lb"))
-
-
-def _size_verdict(target: str, name: str, means: pd.Series) -> dict[str, Any]:
+def _size_verdict(name: str, means: pd.Series) -> dict[str, Any]:
     holds = rises_then_flattens(means)
     return {
-        "target": target,
         "holds": holds,
         "ours": f"{name}: " + ", ".join(f"{value:.2f} at {size}" for size, value in means.items()),
         "note": ""
@@ -128,37 +115,18 @@ def _size_verdict(target: str, name: str, means: pd.Series) -> dict[str, Any]:
     }
 
 
-def _figure_three(evidence: Evidence) -> dict[str, Any]:
-    name = series(evidence.results)[-1]
-    curves = evidence.results.forms["helpers"].curves(target=name)
-    return {"target": "figure-03", **precise_at_low_recall(curves, name)}
-
-
-def _figure_ten(evidence: Evidence) -> dict[str, Any]:
-    return {**_figure_three(evidence), "target": "figure-10", "note": "Images."}
-
-
-def _figure_four(evidence: Evidence) -> dict[str, Any]:
-    name = series(evidence.results)[-1]
-    at = best_recall(evidence.results.forms["helpers"].curves(target=name))
-    one = evidence.results.one(name)
+def _figure_four(results: PanoramiaResults, curves: pd.DataFrame, name: str) -> dict[str, Any]:
+    at = best_recall(curves)
+    one = results.one(name)
     return {
-        "target": "figure-04",
         "holds": bool(at < 0.5),
         "ours": f"{name}: largest bound {one['c_plus_eps_lb']:.2f} at recall {at:.2f}, "
         f"ceiling {one['ceiling']:.2f}",
     }
 
 
-def _figure_six(evidence: Evidence) -> dict[str, Any]:
-    found = grows_with_test(evidence.test_sizes, series(evidence.results)[-1])
-    return {"target": "figure-06", **found, "note": "Images, parts (a) and (b)."}
-
-
-def _figure_seven(evidence: Evidence) -> dict[str, Any]:
-    quality = evidence.quality
+def _figure_seven(quality: Mapping[str, float]) -> dict[str, Any]:
     return {
-        "target": "figure-07",
         "holds": "kid generated" in quality,
         "ours": f"sample grid; kernel distance to members {quality['kid generated']:.2f} ± "
         f"{quality['kid generated error']:.2f}, of real non-members {quality['kid nonmembers']:.2f} ± "
@@ -167,26 +135,24 @@ def _figure_seven(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _figure_thirteen(evidence: Evidence) -> dict[str, Any]:
-    pools, names = evidence.results.pools, series(evidence.results)
+def _figure_thirteen(results: PanoramiaResults) -> dict[str, Any]:
+    pools, names = results.pools, series(results)
     gaps = {
         name: float(losses["real non-members"].mean() - losses["real members"].mean())
         for name, losses in loss_groups(pools, names, KINDS).items()
     }
     return {
-        "target": "figure-13",
         "holds": is_ordered(list(gaps.values())),
         "ours": "mean loss of non-members minus members: "
         + "; ".join(f"{name} {gap:.2f}" for name, gap in gaps.items()),
     }
 
 
-def _figure_fifteen(evidence: Evidence) -> dict[str, Any]:
-    sizes = model_sizes(evidence.results)
+def _figure_fifteen(results: PanoramiaResults) -> dict[str, Any]:
+    sizes = model_sizes(results)
     largest = max((rows for _, rows in sizes.groupby("architecture")), key=len)
     values = list(largest["eps_tilde"])
     return {
-        "target": "figure-15",
         "holds": len(values) > 1 and is_ordered(values),
         "ours": "; ".join(
             f"{name}: {parameters:,} parameters, eps~ {value:.2f}"

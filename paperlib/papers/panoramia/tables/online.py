@@ -108,10 +108,10 @@ def shown_rows(members: int, generated: int, audit: AuditConfig, seed: int) -> t
     """Which members and generated rows the game of a seed shows, to learn, to choose or to judge on.
 
     Args:
-        members: How many there are.
-        generated: How many there are.
+        members: Number of members.
+        generated: Number of generated rows.
         audit: Sizes of the parts.
-        seed: Of the game.
+        seed: Seed of the game, 0 or more.
     """
     rows = tuple(AttackInputs(np.arange(count) + start, np.empty((count, 0)))
                  for count, start in ((members, 0), (generated, members)))  # fmt: skip

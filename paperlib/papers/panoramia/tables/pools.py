@@ -40,19 +40,19 @@ class TabularConfig:
 
     Attributes:
         dataset: "randhie" (ships with statsmodels) or "adult".
-        label: What targets predict: "visits"; "occupation" or "income".
+        label: Column that targets predict: "visits"; "occupation" or "income".
         sizes: Rows of each part.
         generator: "tree" (Chow-Liu), "mst" (the extra ``mst``) or "columns" (each by itself: weak).
         filter: "rejection" (by odds), "confident" (the paper's) or "none".
         bins: Quantiles of a column of numbers.
         mst_epsilon: Privacy budget of MST; the paper's is 1000.
-        epochs: Of the targets without DP, one each, ascending.
-        dp_epsilons: Of the targets with DP-SGD, at delta 1 / members.
-        learning: How models learn.
+        epochs: Training epochs of the targets without DP, one target each, ascending.
+        dp_epsilons: Epsilons of the targets with DP-SGD, nats, at delta 1 / members.
+        learning: Training settings of all models.
         helper_rows: Generated rows that the synthetic helper learns from.
         stronger: Attacks of `STRONGER` whose numbers stand beside the loss.
         shadows: Shadow models of those that need them; even, 4 or more, for "lira_online".
-        seed: Of the split, the generator and the models.
+        seed: Seed of the split, the generator and the models, 0 or more.
 
     Raises:
         ValueError: A value is out of range.
@@ -121,7 +121,7 @@ def tabular_config(size: str, *, seed: int = 0, **changes: Any) -> TabularConfig
 
     Args:
         size: One of the three.
-        seed: Of everything.
+        seed: Seed of the split, the generator and the models, 0 or more.
         changes: Attributes of `TabularConfig` to set instead.
 
     Raises:
@@ -155,7 +155,7 @@ def tabular_audit(size: str, seed: int = 0, **changes: Any) -> AuditConfig:
 
     Args:
         size: "smoke", "default" or "paper".
-        seed: Of the first game.
+        seed: Seed of the first game, 0 or more.
         changes: Attributes of `AuditConfig` to set instead.
     """
     check_choice("size", size, SIZES)
@@ -190,7 +190,7 @@ class TabularRows:
         helper: Generated rows that the synthetic helper learns from.
         spare: Generated rows for shadow models without audited rows, half of them kept for RMIA's population.
         table: The whole table's label and classes.
-        copies: How near the generated rows come to D_G.
+        copies: Comparison of the generated rows with D_G.
     """
 
     parts: Mapping[str, pd.DataFrame]
@@ -275,7 +275,7 @@ def build_pools(config: TabularConfig, *, rows: TabularRows | None = None, only_
 
     Args:
         config: The settings.
-        rows: From `tabular_rows`; None draws them.
+        rows: Result of `tabular_rows`; None draws them.
         only_null: Leave out the targets that were trained on members.
     """
     rows = draw_rows(config) if rows is None else rows

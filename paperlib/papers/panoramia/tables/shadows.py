@@ -33,7 +33,7 @@ class Shadows:
     """Models trained as a target is, on halves of rows that hold no audited row.
 
     Attributes:
-        encoder: How rows become features.
+        encoder: Encoder of rows as features.
         models: One ensemble for each shadow.
         population: Rows of the same kind, which RMIA compares with.
     """
@@ -92,14 +92,14 @@ def numbers(
     """The loss of one model on rows, and the number of each stronger attack; lower means member in all.
 
     Args:
-        names: Of `STRONGER`. In the place of "lira_online" stands minus the log-odds: its shadow models
-            belong to one game (`play_online`).
-        encoder: How rows become features.
+        names: Names of `STRONGER`. "lira_online" gives minus the log-odds: its shadow models belong to one
+            game (`play_online`).
+        encoder: Encoder of rows as features.
         models: The model's ensemble.
-        index: Its place there.
-        rows: What it is asked about.
+        index: Position of the model in the ensemble.
+        rows: Rows to compute the numbers for.
         shadows: Needed for the names of `OFFLINE`.
-        seen: What `Shadows.confidences` gives for the rows, needed with them.
+        seen: Result of `Shadows.confidences` for the rows, needed with them.
 
     Returns:
         Shape (n, 1 + names).
@@ -133,12 +133,12 @@ def online_shadows(
     Every row is in half of the models, whatever it is. Who of the rows is a member is not asked.
 
     Args:
-        encoder: How rows become features.
+        encoder: Encoder of rows as features.
         rows: The audited rows.
-        learning: How models learn.
+        learning: Training settings.
         count: Shadow models, even, 4 or more.
-        epochs: Of each.
-        seed: Of halves and models.
+        epochs: Training epochs of each model, 1 or more.
+        seed: Seed of halves and models, 0 or more.
 
     Returns:
         Log-odds, shape (count, n), and which model was trained on which row, same shape.
@@ -165,8 +165,8 @@ def play_online(confidence: FloatArray, shadows: FloatArray, included: NDArray[n
 
     Args:
         confidence: Log-odds of the model, shape (n,).
-        shadows: Of the shadow models, shape (K, n).
-        included: Which were trained on which row, shape (K, n).
+        shadows: Log-odds of the shadow models, shape (K, n).
+        included: True where a model was trained on a row, shape (K, n).
 
     >>> shadows = [[0.0], [2.0], [4.0], [6.0]]
     >>> play_online([6.0], shadows, [[0], [0], [1], [1]]).round(1).tolist()

@@ -25,8 +25,8 @@ def strong_attacks(config: TabularConfig, audit: AuditConfig, *, names: Sequence
     halves of them drawn without a look at membership: a row that a coin left out must not speak.
 
     Args:
-        config: Of the pools; its ``stronger`` are the attacks.
-        audit: How eps-tilde is measured.
+        config: Configuration of the pools; its ``stronger`` are the attacks.
+        audit: Settings of the audits.
         names: Targets.
 
     Returns:
@@ -58,9 +58,9 @@ def only_columns(pools: Pools, columns: Sequence[str], names: Sequence[str]) -> 
     """The same pools with some of the columns for every model.
 
     Args:
-        pools: Whose models give ``columns``.
-        columns: What they give.
-        names: What to keep, in this order.
+        pools: Pools whose models have ``columns``.
+        columns: Names of the models' columns.
+        names: Names of the columns to keep, in this order.
 
     Raises:
         ValueError: A column that is not there.

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import torch
 
+from paperlib.audits.panoramia.copied_text import copied_text
 from paperlib.audits.panoramia.pools import KINDS, SYNTHETIC, Helper, Pool, Pools, Target, pools_cache
 from paperlib.core import FloatArray, IntArray
 from paperlib.generators.text import (
     TextGenerator,
-    copied_share,
     token_losses,
     train_on_chunks,
     with_start,
@@ -27,9 +27,6 @@ from paperlib.papers.panoramia.text.data import DealtText, deal, small_tokenizer
 from paperlib.training import TrainingConfig
 from paperlib.training.language import fit_language_model
 
-_COPIED = 0.75
-"""Share of a chunk's length that counts as copied if it stands word for word in the generator's text."""
-_NOTABLE = 0.02
 _BASE = ("text", "base", "tokens", "chunks_per_document", "public", "vocabulary", "width", "layers",
          "base_epochs", "batch_size", "learning_rate", "prompt", "seed")  # fmt: skip
 _GENERATOR = ("top_k", "generator_epochs", "generated", "for_helper")
@@ -40,7 +37,7 @@ class TextBench:
     """The stages from a configuration to pools, each computed when it is first asked for.
 
     Attributes:
-        config: What is made.
+        config: Configuration of all stages.
     """
 
     config: TextConfig
@@ -197,18 +194,8 @@ class TextBench:
 
     def warnings(self) -> tuple[str, ...]:
         """Whether the generator repeats its training text, more than other real text does."""
-        length = max(1, round(_COPIED * self.config.tokens))
-        trained_on = self.text.chunks["generator"].passages(1)
-        shares = {
-            kind: copied_share(chunks, trained_on, length=length) for kind, chunks in self._examples.items()
-        }
-        if shares["generated"] <= shares["nonmembers"] + _NOTABLE:
-            return ()
-        return (
-            f"the generator copies: {shares['generated']:.1%} of its chunks hold {length} tokens in a row "
-            f"of its training text (real non-members: {shares['nonmembers']:.1%}); stop its training "
-            "earlier or give it more text",
-        )
+        rows, trained_on = self._examples, self.text.chunks["generator"].passages(1)
+        return copied_text(rows["generated"], trained_on, rows["nonmembers"], length=self.config.tokens)
 
     def key(self, *configs: Any) -> dict[str, Any]:
         """What a stage depends on, for the cache: configurations, text, device and version of torch."""

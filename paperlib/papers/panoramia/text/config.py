@@ -12,7 +12,7 @@ class TextConfig:
     """Text, target models, generator and helpers.
 
     Attributes:
-        text: As for `text_documents`: "documentation", "wikitext103", a corpus, a file or a folder.
+        text: Text, as for `text_documents`: "documentation", "wikitext103", a corpus, a file or a folder.
         base: Name or folder of a pretrained model that all others start from, such as "gpt2"; empty trains a
             small one on ``public`` chunks first.
         tokens: Length of a chunk; the paper has 64.
@@ -25,24 +25,24 @@ class TextConfig:
         generated: Chunks drawn for the audit.
         for_helper: Chunks drawn to train the "synthetic" helper.
         vocabulary: Tokens of the small base model.
-        width: Of the small base model.
-        layers: Of the small base model.
+        width: Width of the small base model.
+        layers: Layers of the small base model.
         base_epochs: Passes of the small base model over the public chunks.
         epochs: Passes of the targets over D_G and members: one run, audited at each of these.
-        null_epochs: Where the null run is audited.
+        null_epochs: Epochs at which the null run is audited.
         dp_epsilons: Targets trained with DP-SGD.
-        dp_delta: Their delta.
-        dp_epochs: Their passes.
+        dp_delta: Delta of DP-SGD, in (0, 1).
+        dp_epochs: Epochs of DP-SGD, 1 or more.
         dp_batch: Expected chunks in their batches.
-        dp_learning_rate: Theirs.
+        dp_learning_rate: Learning rate of DP-SGD, above 0.
         prompt: Tokens of a prompt; the paper has 64.
         top_k: Likeliest tokens that are drawn from, 0 for all; the paper has 200 of 50,257.
-        generator_epochs: Most passes of the generator's fine-tuning; the best on held text is kept.
+        generator_epochs: Largest number of epochs of the generator; the best on held-out text is kept.
         helper_epochs: Passes of the "synthetic" helper; the best on other generated text is kept.
         real_helpers: Number of helpers trained on D_G, as long as the longest target.
         batch_size: Chunks per step, without DP.
         learning_rate: Largest, without DP.
-        seed: Of everything.
+        seed: Seed of the order of documents, the models and the draws, 0 or more.
     """
 
     text: str = "documentation"

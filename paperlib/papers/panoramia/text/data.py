@@ -55,7 +55,7 @@ class DealtText:
 
     Attributes:
         chunks: Role to chunks.
-        checksum: Of all tokens, so that what was computed from other text is not taken for it.
+        checksum: SHA-256 of all tokens; results from other text have another one.
     """
 
     chunks: Mapping[str, Chunks]
@@ -91,12 +91,12 @@ def deal(
     to no role.
 
     Args:
-        text: As for `text_documents`.
-        tokenizer: Of Hugging Face.
+        text: Text, as for `text_documents`.
+        tokenizer: Tokenizer of Hugging Face.
         length: Tokens of a chunk; what is left at the end of a document is left out.
-        per_document: Most chunks of a document, its first ones.
+        per_document: Largest number of chunks of a document, its first ones.
         sizes: Role to number of chunks, in the order they are dealt.
-        seed: Of the order.
+        seed: Seed of the order, 0 or more.
 
     Raises:
         ValueError: Too little text, saying how much there is.
