@@ -67,7 +67,7 @@ class LanguageModelAudit:
 def audit_language_model(
     model: Any,
     tokenizer: Any,
-    found: Sequence[FoundIdentifier],
+    identifiers: Sequence[FoundIdentifier],
     *,
     generated: int = 127,
     attacks: Sequence[str] = ("loss", "min_k", "min_k_pp", "zlib", "hinge"),
@@ -82,13 +82,17 @@ def audit_language_model(
 ) -> LanguageModelAudit:
     """Score identifiers and their alternatives, and draw every conclusion that the scores allow.
 
+    Guarantee:
+        That of `audit_ranks` for the lower bound on epsilon, if each identifier was drawn like its
+        alternatives and ``rank_attack`` was chosen before any score was seen.
+
     Args:
         model: Causal language model.
         tokenizer: Tokenizer of the model.
-        found: Identifiers from `corpus_identifiers`, 10 or more.
-        generated: Alternatives per identifier.
+        identifiers: Identifiers from `corpus_identifiers`, 10 or more.
+        generated: Number of alternatives per identifier, 1 or more.
         attacks: Names of `score_texts`; those with a prefix or a reference need it in ``options``.
-        rank_attack: The one whose ranks are audited; choose it before looking.
+        rank_attack: Name of the attack whose ranks are audited, chosen before any score is seen.
         confidence: Confidence level of the lower bound and the intervals, in (0, 1).
         delta: Delta of the (epsilon, delta)-DP that the lower bound tests, in [0, 1).
         draws: Number of bootstrap draws, 1 or more.
@@ -98,22 +102,38 @@ def audit_language_model(
         seed: Seed of alternatives, ties, folds and draws, 0 or more.
         options: Options of `score_texts`.
 
+    Returns:
+        Quality of every attack, the test whether the set was trained on, ranks, and the lower bound in nats.
+
     Raises:
         ValueError: Fewer than 10 identifiers, a rank_attack that is not scored, or what `score_texts`
             refuses.
+
+    Source:
+        Natural identifiers, Sections 4 and 5.
+
+    >>> from paperlib.audits.corpus import corpus_identifiers
+    >>> from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
+    >>> values = generate_identifiers("9e107d9d372bb6826bd81d3542a419d6", 12, 0)
+    >>> texts = [f"The checksum of part {number} is {value}." for number, value in enumerate(values)]
+    >>> tokenizer = train_tokenizer(texts, 300, context=64)
+    >>> untrained = new_language_model(LanguageModelConfig(width=16, layers=1, seed=0), len(tokenizer))
+    >>> audit = audit_language_model(untrained, tokenizer, corpus_identifiers(texts), generated=7, draws=10)
+    >>> audit.rank_audit.epsilon
+    0.0
     """
-    if len(found) < 10:
-        raise ValueError(f"found: expected 10 identifiers or more, got {len(found)}")
+    if len(identifiers) < 10:
+        raise ValueError(f"identifiers: expected 10 identifiers or more, got {len(identifiers)}")
     if rank_attack not in attacks:
         raise ValueError(f"rank_attack: expected one of {', '.join(attacks)}, got {rank_attack!r}")
-    candidates = [[one.value, *generate_identifiers(one.value, generated, seed)] for one in found]
+    candidates = [[one.value, *generate_identifiers(one.value, generated, seed)] for one in identifiers]
     if neighbours:
         options["neighbours"] = causal_neighbours(
             model,
             tokenizer,
             [text for some in candidates for text in some],
             count=neighbours,
-            contexts=[one.before for one in found for _ in range(1 + generated)],
+            contexts=[one.before for one in identifiers for _ in range(1 + generated)],
             batch_size=batch_size,
         )
         attacks = [*attacks, "neighbourhood"]
@@ -121,19 +141,19 @@ def audit_language_model(
         model,
         tokenizer,
         candidates,
-        contexts=[one.before for one in found],
+        contexts=[one.before for one in identifiers],
         attacks=list(attacks),
         batch_size=batch_size,
         **options,
     )
-    scores = CandidateScores(values, names, np.array([one.occurrences for one in found]))
+    scores = CandidateScores(values, names, np.array([one.occurrences for one in identifiers]))
     rows = [
         {"attack": name, **attack_quality(scores.of(name), draws=draws, confidence=confidence, seed=seed)}
         for name in names
     ]
     ranks, _ = ranks_and_positions(scores.of(rank_attack), np.random.default_rng(seed))
     return LanguageModelAudit(
-        found=tuple(found),
+        found=tuple(identifiers),
         scores=scores,
         quality=pd.DataFrame(rows),
         inference=infer_dataset(values, seed=seed),

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from paperlib.audits.panoramia.brought import AuditData, Model, PanoramiaAudit, audit_model
-from paperlib.audits.panoramia.copied_text import copied_text
 from paperlib.audits.panoramia.pools import REAL, SYNTHETIC
 from paperlib.core import FloatArray, IntArray
 from paperlib.generators.text import (
     ChunkTraining,
     TextGenerator,
+    copied_text,
     token_losses,
     train_on_chunks,
 )

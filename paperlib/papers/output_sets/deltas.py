@@ -23,7 +23,7 @@ class DeltaConfig:
         deltas: Values of delta, in [0, 1).
         m: Half the number of scores: 2m are drawn to select with and 2m to evaluate on.
         trials: Independent audits.
-        caution: Discount for the luck of the search, 1 or more.
+        error_divisor: Divisor of the error level while the set is selected, 1 or more.
         confidence: Confidence level of each bound, in (0, 1).
         seed: Seed of all random draws, 0 or more.
     """
@@ -32,7 +32,7 @@ class DeltaConfig:
     deltas: tuple[float, ...]
     m: int = 1000
     trials: int = 5
-    caution: float = 1.0
+    error_divisor: float = 1.0
     confidence: float = 0.95
     seed: int = 0
 
@@ -52,7 +52,7 @@ def _audits(config: DeltaConfig, mechanism: str, scale: float) -> Iterator[dict[
     exact = {delta: exact_epsilon(mechanism, scale, delta) for delta in config.deltas}
     options: dict[str, Any] = {
         "confidence": config.confidence,
-        "rule": SelectionRule(error_divisor=config.caution),
+        "rule": SelectionRule(error_divisor=config.error_divisor),
     }
     for trial in range(config.trials):
         rng = np.random.default_rng([config.seed, MECHANISMS.index(mechanism), trial])

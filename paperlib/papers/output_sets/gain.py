@@ -20,7 +20,7 @@ _RIVALS = tuple(method for method in METHODS if method != "optimal")
 _RULES = {
     "paper: both densities > 0.01": SelectionRule(min_density=0.01, error_divisor=1.0),
     "scale-free floor": SelectionRule(error_divisor=1.0),
-    "scale-free floor and caution": SelectionRule(error_divisor=20.0),
+    "scale-free floor, error divided by 20": SelectionRule(error_divisor=20.0),
 }
 
 
@@ -33,7 +33,7 @@ class GainConfig:
             paper's b = 0.25 ... 8 are 0.125 ... 4; its sigma grid is 0.25 ... 8.
         sizes: Values of m; 2m scores are drawn to select with and 2m to evaluate on.
         trials: Independent audits of each setting.
-        caution: Discount for the luck of the search, 1 or more; 1 is the paper's rule.
+        error_divisor: Divisor of the error level while the set is selected, 1 or more; 1 is the paper's rule.
         confidence: Confidence level of each bound, in (0, 1).
         seed: Seed of all random draws, 0 or more.
     """
@@ -41,7 +41,7 @@ class GainConfig:
     scales: dict[str, tuple[float, ...]]
     sizes: tuple[int, ...]
     trials: int = 10
-    caution: float = 1.0
+    error_divisor: float = 1.0
     confidence: float = 0.95
     seed: int = 0
 
@@ -65,7 +65,7 @@ def gain(config: GainConfig) -> pd.DataFrame:
 def _trial(config: GainConfig, mechanism: str, scale: float, m: int, trial: int) -> Iterator[dict[str, Any]]:
     rng = np.random.default_rng([config.seed, MECHANISMS.index(mechanism), int(1e6 * scale), m, trial])
     pair = [draw_scores(rng, mechanism, scale, 2 * m) for _ in range(2)]
-    rule = SelectionRule(error_divisor=config.caution)
+    rule = SelectionRule(error_divisor=config.error_divisor)
     for method in METHODS:
         audit = audit_output_set(*pair, method=method, confidence=config.confidence, rule=rule)
         yield {
@@ -79,7 +79,8 @@ def _trial(config: GainConfig, mechanism: str, scale: float, m: int, trial: int)
 
 
 def selection_rules(config: GainConfig) -> pd.DataFrame:
-    """The optimal set under three rules: the paper's density floor, a scale-free one, and that with caution.
+    """The optimal set under three rules: the paper's density floor, a scale-free one, and that with a
+    smaller error level during selection.
 
     Returns:
         One row per mechanism, scale, m, trial and rule with the bound on fresh scores and the one on

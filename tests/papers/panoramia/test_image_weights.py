@@ -7,8 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from paperlib.audits.panoramia.image_models import ImageHelper, answers, train_helper
-from paperlib.audits.panoramia.weights import read_weights, weights_tag
+from paperlib.audits.panoramia.image_models import (
+    ImageHelper,
+    answers,
+    read_weights,
+    train_helper,
+    weights_tag,
+)
 from paperlib.models.images import pretrained_classifier
 
 timm = pytest.importorskip("timm")

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import torch
 
-from paperlib.audits.panoramia.copied_text import copied_text
 from paperlib.audits.panoramia.pools import KINDS, SYNTHETIC, Helper, Pool, Pools, Target, pools_cache
 from paperlib.core import FloatArray, IntArray
 from paperlib.generators.text import (
     TextGenerator,
+    copied_text,
     token_losses,
     train_on_chunks,
     with_start,
