@@ -1,4 +1,4 @@
-"""Images of PANORAMIA's tests: precision, bounds and guesses over recall, and bounds over sizes."""
+"""Figures of PANORAMIA's tests: precision, bounds and guesses over recall, and bounds over sizes."""
 
 from collections.abc import Mapping
 
