@@ -13,6 +13,7 @@ from paperlib.core.checks import check_vector as check_vector
 from paperlib.core.options import DeltaTerm as DeltaTerm
 from paperlib.core.options import Design as Design
 from paperlib.core.options import Guess as Guess
+from paperlib.core.options import RankBound as RankBound
 from paperlib.core.options import RecallSearch as RecallSearch
 from paperlib.core.options import Search as Search
 from paperlib.core.options import Sides as Sides

@@ -20,6 +20,9 @@ RecallSearch = Literal["union", "anytime"]
 DeltaTerm = Literal["published", "sharp"]
 """Price of delta above 0 in a p-value."""
 
+RankBound = Literal["tight", "paper"]
+"""Chance of a true record to rank among the first: ours, or the paper's."""
+
 
 def check_option(name: str, value: object, options: Any) -> None:
     """Refuse a value that is not one of the options of a ``Literal``.

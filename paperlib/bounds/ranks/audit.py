@@ -19,8 +19,10 @@ from paperlib.bounds.ranks.p_values import (
 )
 from paperlib.core import (
     AuditResult,
+    DeltaTerm,
     FloatArray,
     IntArray,
+    RankBound,
     check_confidence,
     check_delta,
     check_vector,
@@ -53,8 +55,8 @@ class RankAuditResult(AuditResult):
     epsilon: float
     delta: float
     confidence: float
-    bound: str
-    delta_term: str
+    bound: RankBound
+    delta_term: DeltaTerm
     search: str
     sets: int
     guesses: int
@@ -78,8 +80,8 @@ def audit_ranks(
     top: ArrayLike = 1,
     delta: float = 0.0,
     confidence: float = 0.95,
-    bound: str = "tight",
-    delta_term: str = "published",
+    bound: RankBound = "tight",
+    delta_term: DeltaTerm = "published",
     margins: ArrayLike | None = None,
 ) -> RankAuditResult:
     """Lower bound on epsilon from the ranks of the true values in their candidate sets.
@@ -131,7 +133,7 @@ def audit_ranks(
 class _Options:
     delta: float
     confidence: float
-    delta_term: str
+    delta_term: DeltaTerm
 
 
 @dataclass(frozen=True)
@@ -220,7 +222,7 @@ def _largest_refuted(p_value: Callable[[float], float], level: float, start: flo
     return found
 
 
-def _refuse_sharp_search(delta_term: str) -> None:
+def _refuse_sharp_search(delta_term: DeltaTerm) -> None:
     if delta_term == "sharp":
         raise ValueError("delta_term: 'sharp' is for audits without abstention, got margins; use 'published'")
 

@@ -16,17 +16,17 @@ from paperlib.bounds.one_run.tails import NUMERICAL_MARGIN, log_sf, published_p_
 from paperlib.bounds.ranks.candidates import spread
 from paperlib.bounds.ranks.poisson_binomial import poisson_binomial
 from paperlib.core import (
+    DeltaTerm,
     FloatArray,
     IntArray,
-    check_choice,
+    RankBound,
     check_confidence,
     check_counts,
     check_delta,
     check_nonnegative,
+    check_option,
 )
 
-BOUNDS = ("tight", "paper")
-DELTA_TERMS = ("published", "sharp")
 # No sum of coins of variance s^2 takes one value with more probability than this over s.
 _CONCENTRATION = 0.46883  # Baillon, Cominetti and Vaisman (2016), rounded up
 
@@ -38,7 +38,7 @@ class CandidateSets:
     sizes: FloatArray  # (kinds,)
     tops: FloatArray  # (kinds,)
     kind: IntArray  # (m,)
-    bound: str
+    bound: RankBound
 
     @property
     def count(self) -> int:
@@ -59,8 +59,8 @@ def rank_p_value(
     *,
     top: ArrayLike = 1,
     delta: float = 0.0,
-    bound: str = "tight",
-    delta_term: str = "published",
+    bound: RankBound = "tight",
+    delta_term: DeltaTerm = "published",
 ) -> float:
     """Largest probability of ``correct`` hits or more under any (epsilon, delta)-DP training.
 
@@ -108,7 +108,7 @@ def rank_epsilon(
     *,
     top: ArrayLike = 1,
     confidence: float = 0.95,
-    bound: str = "tight",
+    bound: RankBound = "tight",
 ) -> FloatArray:
     """`audit_ranks` at delta = 0 from counts, for sets of one size: closed form, broadcasts.
 
@@ -135,7 +135,7 @@ def rank_epsilon(
     >>> float(rank_epsilon(450, 500, 64, top=8, bound="paper").round(6))
     2.046166
     """
-    check_choice("bound", bound, BOUNDS)
+    check_option("bound", bound, RankBound)
     v, m, n, r = np.broadcast_arrays(
         check_counts("correct", correct),
         check_counts("sets", sets, minimum=1),
@@ -157,7 +157,7 @@ def rank_epsilon(
 
 
 def rank_success_probability(
-    set_size: ArrayLike, epsilon: ArrayLike, *, top: ArrayLike = 1, bound: str = "tight"
+    set_size: ArrayLike, epsilon: ArrayLike, *, top: ArrayLike = 1, bound: RankBound = "tight"
 ) -> FloatArray:
     """Largest chance that the true value is among the ``top`` best, under epsilon-DP for replacement.
 
@@ -182,7 +182,7 @@ def rank_success_probability(
     >>> rank_success_probability(64, 1.5, top=[1, 8]).round(6)
     array([0.066413, 0.390334])
     """
-    check_choice("bound", bound, BOUNDS)
+    check_option("bound", bound, RankBound)
     sizes, tops = np.broadcast_arrays(
         check_counts("set_size", set_size, minimum=2), check_counts("top", top, minimum=1)
     )
@@ -193,14 +193,14 @@ def rank_success_probability(
     return _success(sizes.astype(float), tops.astype(float), epsilons, bound)
 
 
-def _success(sizes: FloatArray, tops: FloatArray, epsilon: ArrayLike, bound: str) -> FloatArray:
+def _success(sizes: FloatArray, tops: FloatArray, epsilon: ArrayLike, bound: RankBound) -> FloatArray:
     shrink = np.exp(-np.asarray(epsilon, dtype=np.float64))  # e^-epsilon never overflows
     if bound == "tight":
         return np.asarray(tops / (tops + (sizes - tops) * shrink))
     return np.asarray(np.minimum(1.0, tops / (1.0 + (sizes - 1.0) * shrink)))
 
 
-def p_value(correct: int, sets: CandidateSets, epsilon: float, delta: float, delta_term: str) -> float:
+def p_value(correct: int, sets: CandidateSets, epsilon: float, delta: float, delta_term: DeltaTerm) -> float:
     """`rank_p_value` without checks; any epsilon it refutes is a valid lower bound.
 
     It bounds the largest probability over all (epsilon, delta)-DP mechanisms, which rises with epsilon: what
@@ -225,7 +225,7 @@ def p_value(correct: int, sets: CandidateSets, epsilon: float, delta: float, del
 
 
 def _mixed_p_value(
-    correct: int, sets: CandidateSets, chances: FloatArray, delta: float, delta_term: str
+    correct: int, sets: CandidateSets, chances: FloatArray, delta: float, delta_term: DeltaTerm
 ) -> float:
     hits = poisson_binomial(chances[sets.kind])
     base = float(hits.upper_tail(correct))
@@ -291,13 +291,13 @@ def mean_failures(sets: CandidateSets, delta: float) -> float:
     return delta * float(((sets.sizes - 1.0) / sets.tops)[sets.kind].sum())
 
 
-def candidate_sets(sizes: IntArray, top: ArrayLike, bound: str) -> CandidateSets:
+def candidate_sets(sizes: IntArray, top: ArrayLike, bound: RankBound) -> CandidateSets:
     """Group sets by size and top.
 
     Raises:
         ValueError: Unknown bound, or a top outside 1 to its set size.
     """
-    check_choice("bound", bound, BOUNDS)
+    check_option("bound", bound, RankBound)
     tops = spread("top", top, sizes.size, minimum=1)
     _check_tops(sizes, tops)
     kinds, kind = np.unique(np.stack([sizes, tops], axis=1), axis=0, return_inverse=True)
@@ -312,13 +312,13 @@ def _check_tops(sizes: IntArray, tops: IntArray) -> None:
         )
 
 
-def check_delta_term(sets: CandidateSets, delta_term: str) -> None:
+def check_delta_term(sets: CandidateSets, delta_term: DeltaTerm) -> None:
     """Refuse the sharp delta term with the paper's bound, for which it is not made.
 
     Raises:
         ValueError: That pair, or an unknown term.
     """
-    check_choice("delta_term", delta_term, DELTA_TERMS)
+    check_option("delta_term", delta_term, DeltaTerm)
     if delta_term == "sharp" and sets.bound != "tight":
         raise ValueError(
             f"delta_term: 'sharp' needs bound='tight', got bound={sets.bound!r}; use 'published'"

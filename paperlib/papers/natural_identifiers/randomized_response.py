@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.stats import binom
 
 from paperlib.bounds import audit_ranks, rank_epsilon, rank_success_probability
-from paperlib.core import FloatArray, IntArray, check_choice
+from paperlib.core import DeltaTerm, FloatArray, IntArray, check_choice
 
 MECHANISMS = ("randomized response", "subset selection")
 
@@ -106,7 +106,7 @@ def bounds_by_sets(config: RandomizedResponseConfig) -> pd.DataFrame:
 
 
 def _outcomes(
-    mechanism: str, bound: str, epsilon: float, cardinality: int, top: int, sets: int, confidence: float
+    mechanism: str, bound: RankBound, epsilon: float, cardinality: int, top: int, sets: int, confidence: float
 ) -> dict[str, float]:
     chance = success_rate(mechanism, cardinality, top, epsilon)
     low, high = int(binom.ppf(1e-12, sets, chance)), int(binom.isf(1e-12, sets, chance))
@@ -219,7 +219,7 @@ def vacuous_deltas(config: DeltaConfig) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _first_vacuous(ranks: IntArray, cardinality: int, delta_term: str, confidence: float) -> float:
+def _first_vacuous(ranks: IntArray, cardinality: int, delta_term: DeltaTerm, confidence: float) -> float:
     low, high = 1e-12, 0.999
     while high / low > 1.001:
         middle = float(np.sqrt(low * high))
