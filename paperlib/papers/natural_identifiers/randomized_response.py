@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.stats import binom
 
 from paperlib.bounds import audit_ranks, rank_epsilon, rank_success_probability
-from paperlib.core import DeltaTerm, FloatArray, IntArray, check_choice
+from paperlib.core import DeltaTerm, FloatArray, IntArray, RankBound, check_choice
 
 MECHANISMS = ("randomized response", "subset selection")
 
