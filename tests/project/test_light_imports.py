@@ -87,7 +87,7 @@ def cpu_seconds(*arguments: str) -> float:
     ],
 )
 def test_what_is_used_first_loads_in_a_share_of_the_time_of_numpy_scipy_and_pandas(arguments, share):
-    """About 0.05, 0.2 and 1.06 on a quiet machine; the packages are measured on the same machine."""
+    """About 0.05, 0.15 and 0.95 on a quiet machine; the packages are measured on the same machine."""
     assert cpu_seconds(*arguments) < share * cpu_seconds("-c", SCIENTIFIC)
 
 

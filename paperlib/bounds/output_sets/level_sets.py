@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 
 from paperlib.bounds.output_sets.output_set import Intervals, OutputSet
 from paperlib.core import FloatArray, Sides, check_confidence, check_counts, check_option
@@ -317,6 +316,8 @@ def best_level(line: Line, penalty: float) -> float:
         line: The densities.
         penalty: 2 ln(1/beta) / m.
     """
+    from scipy.optimize import brentq  # here, since it is slow to load
+
     level = line.levels
     order = np.argsort(-level, kind="stable")[: np.count_nonzero(level >= 0)]
     mass, right = np.cumsum(line.mass[order]), np.cumsum(line.right[order])

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from paperlib.bounds.one_run.anytime import failure_budget
 from paperlib.bounds.ranks.candidates import check_ranks
@@ -207,6 +206,8 @@ def _refuted_start(p_value: Callable[[float], float], ceiling: float, level: flo
 
 def _largest_refuted(p_value: Callable[[float], float], level: float, start: float = 0.0) -> float:
     """Largest epsilon whose p-value is at most ``level``, from below; 0 if ``start`` is not refuted."""
+    from scipy.optimize import brentq  # here, since it is slow to load
+
     if p_value(start) > level:
         return 0.0
     low, high = start, start + 1.0
