@@ -1,10 +1,8 @@
 """``paperlib run`` and ``paperlib list``: the notebooks of a checkout."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
+from paperlib.io import read_result
 from paperlib.report import targets
 from paperlib.running import (
     NotebookError,
@@ -12,6 +10,7 @@ from paperlib.running import (
     book_results,
     find_project,
     notebook_parameters,
+    outcomes,
     parse_assignments,
     plan,
     run_all,
@@ -43,7 +42,8 @@ def run(notebook: str, given: list[str], *, profile: str, every: bool, jobs: int
         run_into_book(job)
         return
     folder = run_aside(job)
-    _print_records(folder)
+    for target, outcome in outcomes(read_result(folder / RESULT)).items():
+        print(f"{target}: {outcome}")
     print(f"Executed notebook: {folder / PAGE}\nResult file:       {folder / RESULT}")
 
 
@@ -53,15 +53,8 @@ def _run_every(project: Project, profile: str, jobs: int) -> None:
         raise NotebookError(f"failed: {', '.join(failed)}; the other notebooks are done")
 
 
-def _print_records(folder: Path) -> None:
-    result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
-    for item in result["records"]:
-        verdict = "holds" if item["holds"] else "does not hold"
-        print(f"{item['target']}: {verdict} ({item['scale']}). Paper: {item['paper']}. Ours: {item['ours']}.")
-
-
 def list_notebooks(profile: str) -> None:
-    """Print every notebook with its parameters, what it reproduces, and the verdicts of its last run."""
+    """Print every notebook with its parameters, what it reproduces, and the outcomes of its last run."""
     project = find_project()
     results = {result.notebook: result for result in book_results(project)}
     table = targets()
@@ -71,9 +64,9 @@ def list_notebooks(profile: str) -> None:
         for item in notebook_parameters(project.notebook(stem)):
             print(f"    {replace(item, default=values[item.name])}")
         mine = [row["id"] for row in table.to_dict("records") if stem in str(row["notebook"]).split("; ")]
-        records = {r["target"]: r for r in results[stem].records} if stem in results else {}
+        said = outcomes(results[stem]) if stem in results else {}
         for name in mine:
-            print(f"    reproduces {name}: {_status(records.get(name))}")
+            print(f"    reproduces {name}: {said.get(name, 'not yet')}")
         if stem in results:
             print(f"    last run: {results[stem].provenance['date']}, profile {results[stem].profile}")
         print()
@@ -85,9 +78,3 @@ def _title(project: Project, stem: str) -> str:
             if cell.cell_type == "markdown" and line.startswith("#"):
                 return line.lstrip("# ").replace("\\", "")
     return "(no title)"
-
-
-def _status(record: dict[str, Any] | None) -> str:
-    if record is None:
-        return "not yet"
-    return f"{'holds' if record['holds'] else 'does not hold'} ({record['scale']})"

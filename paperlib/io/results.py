@@ -20,7 +20,7 @@ class RunResult:
         notebook: Stem of the notebook.
         profile: Profile it ran in.
         parameters: Every parameter with the value used.
-        records: One mapping per paper table or figure: target, holds, scale, paper, ours, note.
+        records: One mapping per paper table or figure: its evidence and scale, as `record` keeps them.
         data: Names of the CSVs written beside it.
         provenance: Date, commit, versions, hardware, wall time, checksums.
     """

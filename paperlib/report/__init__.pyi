@@ -14,8 +14,6 @@ from .printed import paper_notes as paper_notes
 from .printed import paper_table as paper_table
 from .printed import paper_tables as paper_tables
 from .printed import targets as targets
-from .records import Record as Record
-from .records import record as record
-from .records import used_data as used_data
 from .tables import format_cell as format_cell
 from .tables import show_table as show_table
+from .used_data import used_data as used_data

@@ -1,6 +1,7 @@
 """How a table or figure reaches both Jupyter and the book: one MIME bundle, and a CSV beside the result."""
 
 import base64
+import json
 import os
 import re
 from pathlib import Path
@@ -80,6 +81,14 @@ def results_folder() -> Path | None:
     """The folder a run collects its CSVs and records in, or None outside a run."""
     folder = os.environ.get(RESULTS_VARIABLE)
     return Path(folder) if folder else None
+
+
+def keep_line(file_name: str, line: dict[str, Any]) -> None:
+    """Add a line of JSON to a file of the run's folder; outside a run nothing is written."""
+    folder = results_folder()
+    if folder is not None:
+        with (folder / file_name).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, sort_keys=True, ensure_ascii=False) + "\n")
 
 
 def keep_csv(name: str, text: str) -> tuple[str, str]:

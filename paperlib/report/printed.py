@@ -60,18 +60,14 @@ def _files() -> dict[str, Traversable]:
 def targets() -> pd.DataFrame:
     """Every result table and figure of the four papers, one row each, as text.
 
-    Columns: id, paper, item, what, notebook (names joined by "; "), must_show, headline (the
-    paper's number to compare with) and source (where the paper prints it).
+    Columns: id, paper, item, what, notebook (names joined by "; "), claim, unit, repetitions, runs,
+    own_data, widest (see `paperlib.papers.verdict.rules`), headline (the paper's number) and source (where
+    the paper prints it).
 
     >>> len(targets())
     50
     """
     return paper_table("targets", as_printed=True).merge(paper_table("headlines", as_printed=True), on="id")
-
-
-def target_ids() -> tuple[str, ...]:
-    """The ids that `record` accepts, in the papers' order."""
-    return tuple(paper_table("targets", as_printed=True)["id"])
 
 
 def paper_notes(paper: str) -> list[str]:

@@ -7,7 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from paperlib.io import RunResult, read_result, write_bytes, write_text
-from paperlib.report.status import CSV_NAME, status_markdown, status_table
+from paperlib.papers.verdict.evidence import from_dict
+from paperlib.papers.verdict.outcome import decide_alone
+from paperlib.papers.verdict.status import CSV_NAME, judge, results_markdown, status_markdown, status_table
 from paperlib.running.execute import PAGE, RESULT, Job, finished_run
 from paperlib.running.project import Project
 
@@ -139,18 +141,28 @@ def measured_results(project: Project) -> list[RunResult]:
 
 
 def write_status(project: Project, profile: str) -> None:
-    """Write the status page and its CSV from the result files at hand.
+    """Write the counts of outcomes, the page of results and its CSV from the result files at hand.
 
     Raises:
         OutputError: A file could not be written.
     """
     runs = [asdict(result) for result in book_results(project) if result.profile == profile]
-    table = status_table(runs, [asdict(result) for result in measured_results(project)])
+    judged = judge(runs, [asdict(result) for result in measured_results(project)])
     toc = project.root / "book" / "_toc.yml"
     listed = toc.read_text(encoding="utf-8") if toc.is_file() else ""
     pages = [path.stem for path in project.pages.glob("*.ipynb") if f"notebooks/{path.stem}" in listed]
-    _write_if_new(project.generated / "data" / CSV_NAME, table.to_csv(index=False))
-    _write_if_new(project.generated / "status.md", status_markdown(table, profile=profile, pages=pages))
+    _write_if_new(project.generated / "data" / CSV_NAME, status_table(judged).to_csv(index=False))
+    _write_if_new(project.generated / "status.md", status_markdown(judged, profile=profile))
+    _write_if_new(project.generated / "results.md", results_markdown(judged, pages=pages))
+
+
+def outcomes(result: RunResult) -> dict[str, str]:
+    """Target to its outcome by one run alone, in words, with the scale of the run."""
+    kept = [from_dict(record) for record in result.records]
+    return {
+        evidence.target: f"{decide_alone(evidence, scale.level)} ({scale.level}: {scale.facts})"
+        for evidence, scale in kept
+    }
 
 
 def _write_if_new(path: Path, text: str) -> None:

@@ -1,0 +1,136 @@
+"""Evidence on a paper's table or figure: a sample for every comparison of its rule, and the scale of the run."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from paperlib.papers.verdict.rules import Rule, Unit, rule_of
+
+Level = Literal["paper's scale", "paper's data", "substitute"]
+"""The paper's data, sizes and models; its data with other sizes or models; other data."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How near a run is to the paper's.
+
+    Attributes:
+        level: "paper's scale", "paper's data" or "substitute".
+        facts: Data, sizes and models, in words.
+
+    Raises:
+        ValueError: Another level, or no facts.
+    """
+
+    level: Level
+    facts: str
+
+    def __post_init__(self) -> None:
+        _check_word("level", self.level, get_args(Level))
+        if not self.facts.strip():
+            raise ValueError("facts: expected data, sizes and models in words")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number whose error is known otherwise than from repetitions.
+
+    Attributes:
+        value: The number.
+        error: Standard error, 0 or more; 0 for a number that is computed exactly.
+    """
+
+    value: float
+    error: float = 0.0
+
+
+Sample = Sequence[float] | Estimate
+"""One value per repetition (none: not measured), or an estimate with its error."""
+
+Labelled = Mapping[str, Sample]
+"""Label of a setting, level or panel to its sample."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a run measured for one table or figure.
+
+    Attributes:
+        target: Id of the table or figure.
+        unit: What the values are repetitions of.
+        values: Name of each term of the rule to its sample, or to several, by label.
+        note: What a reader must know of these values; may be empty.
+
+    Raises:
+        ValueError: An unknown target or unit, names other than those of the rule's terms, or a value that is
+            not finite.
+
+    >>> Evidence("nid-figure-03", "set", {"p falls": Estimate(1.4)})
+    Traceback (most recent call last):
+        ...
+    ValueError: values: the rule of nid-figure-03 has the terms p falls, null uniform; got p falls
+    """
+
+    target: str
+    unit: Unit
+    values: Mapping[str, Sample | Labelled]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        names = [term.name for term in rule_of(self.target).terms]
+        if set(self.values) != set(names):
+            raise ValueError(
+                f"values: the rule of {self.target} has the terms {', '.join(names)}; "
+                f"got {', '.join(self.values) or 'none'}"
+            )
+        _check_word("unit", self.unit, get_args(Unit))
+        for (name, label), sample in self.samples().items():
+            _check_finite(f"{self.target}, {name} {label}".strip(), sample)
+
+    @property
+    def rule(self) -> Rule:
+        """The rule that decides."""
+        return rule_of(self.target)
+
+    def samples(self) -> dict[tuple[str, str], Sample]:
+        """Every sample by the name of its term and its label, "" where a term has one sample alone."""
+        labelled = {
+            name: given if isinstance(given, Mapping) else {"": given} for name, given in self.values.items()
+        }
+        return {(name, label): one for name, given in labelled.items() for label, one in given.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as JSON-ready values; `from_dict` reads them."""
+        values: dict[str, dict[str, Any]] = {name: {} for name in self.values}
+        for (name, label), sample in self.samples().items():
+            exact = isinstance(sample, Estimate)
+            values[name][label] = asdict(sample) if exact else [float(value) for value in sample]
+        return {"target": self.target, "unit": self.unit, "values": values, "note": self.note}
+
+
+def from_dict(kept: Mapping[str, Any]) -> tuple[Evidence, Scale]:
+    """Evidence and scale as `record` wrote them into a result file.
+
+    Raises:
+        ValueError: The rule has changed since: the run must be repeated.
+    """
+    values = {
+        name: {label: Estimate(**one) if isinstance(one, dict) else one for label, one in given.items()}
+        for name, given in kept["values"].items()
+    }
+    evidence = Evidence(kept["target"], kept["unit"], values, kept["note"])
+    return evidence, Scale(kept["level"], kept["facts"])
+
+
+def _check_word(name: str, given: str, known: Sequence[str]) -> None:
+    if given not in known:
+        raise ValueError(f"{name}: expected one of {', '.join(known)}; got {given!r}")
+
+
+def _check_finite(name: str, sample: Sample) -> None:
+    numbers = [sample.value, sample.error] if isinstance(sample, Estimate) else list(sample)
+    if not all(math.isfinite(number) for number in numbers):
+        raise ValueError(f"values: expected finite numbers, got {np.asarray(numbers)} for {name}")

@@ -1,0 +1,222 @@
+"""From evidence to an outcome: the interval of every comparison against the range that the rule gives."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from scipy.special import betaincinv, ndtri, stdtrit
+
+from paperlib.papers.verdict.evidence import Estimate, Evidence, Level, Sample
+from paperlib.papers.verdict.rules import Rule, Term
+
+Word = Literal["agrees", "disagrees", "undecided", "shown", "not yet"]
+ERROR = 0.05
+"""Error probability of a verdict, divided by the number of its deciding comparisons (Bonferroni)."""
+FEWEST_GAMES = 5
+"""Games that decide about the models of one run, where the rule asks for several models."""
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """One comparison with its interval.
+
+    Attributes:
+        term: The term of the rule.
+        label: Setting, level or panel; empty for the only one.
+        mean: Mean over the repetitions, or the estimate.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+    """
+
+    term: Term
+    label: str
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def inside(self) -> bool:
+        """Whether the whole interval lies in the range of the rule."""
+        return self.margin >= 0
+
+    @property
+    def outside(self) -> bool:
+        """Whether the whole interval lies outside the range of the rule."""
+        return self.high < self.term.at_least or self.low > self.term.at_most
+
+    @property
+    def margin(self) -> float:
+        """Distance between the interval and the nearer end of the range; negative unless inside."""
+        return min(self.low - self.term.at_least, self.term.at_most - self.high)
+
+    def __str__(self) -> str:
+        where = f" ({self.label})" if self.label else ""
+        interval = f" [{self.low:.3g}, {self.high:.3g}]" if 0 < self.high - self.low < math.inf else ""
+        return f"{self.term.name}{where} {self.mean:.3g}{interval}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What evidence says about one table or figure.
+
+    Attributes:
+        word: The outcome.
+        reason: Why a target is undecided, or what a verdict is limited to; may be empty.
+        contrasts: The comparisons that the paper claims.
+        needs: The comparisons that must hold for a verdict to be given.
+    """
+
+    word: Word
+    reason: str = ""
+    contrasts: tuple[Contrast, ...] = ()
+    needs: tuple[Contrast, ...] = ()
+
+    @property
+    def closest(self) -> Contrast | None:
+        """The claimed comparison furthest beyond its range, or else nearest to its end."""
+        return min(self.contrasts, key=lambda one: one.margin, default=None)
+
+    def __str__(self) -> str:
+        return f"{self.word} ({self.reason})" if self.reason else self.word
+
+
+def decide(rule: Rule, evidence: Mapping[str, Evidence], level: Level, *, seeds: int = 1) -> Outcome:
+    """Apply a rule to evidence of one scale.
+
+    Args:
+        rule: The rule.
+        evidence: Notebook to its evidence, pooled over runs.
+        level: Scale of the evidence.
+        seeds: Number of runs behind the evidence of each notebook, 1 or more.
+
+    Returns:
+        "agrees" if every claimed interval lies in its range, "disagrees" if one lies wholly outside, else
+        "undecided", as it is where a condition of the rule is not met. Claimed intervals have an error of
+        0.05 divided by their number, conditions 0.05 each.
+    """
+    if not rule.claims:
+        return Outcome("shown")
+    claimed = list(_samples(rule, evidence, claimed=True))
+    contrasts = tuple(_contrast(*one, ERROR / len(claimed)) for one in claimed)
+    needs = tuple(_contrast(*one, ERROR) for one in _samples(rule, evidence, claimed=False))
+    reason = _missing(rule, evidence, level, seeds) or _unmet(needs) or _too_few(rule, evidence)
+    if not reason and min(one.high - one.low for one in contrasts) > 2 * rule.widest:
+        reason = f"every interval is wider than {rule.widest:g} to each side"
+    if reason:
+        return Outcome("undecided", reason, contrasts, needs)
+    if any(one.outside for one in contrasts):
+        return Outcome("disagrees", _limits(rule, evidence), contrasts, needs)
+    if across := [str(one) for one in contrasts if not one.inside]:
+        return Outcome("undecided", f"too wide an interval: {'; '.join(across)}", contrasts, needs)
+    return Outcome("agrees", _limits(rule, evidence), contrasts, needs)
+
+
+def decide_alone(evidence: Evidence, level: Level) -> Outcome:
+    """What one run says by itself; of a target that several notebooks share, about its own part."""
+    rule = replace(evidence.rule, notebooks=("this run",))
+    return decide(rule, {"this run": evidence}, level, seeds=rule.runs)
+
+
+def pool(runs: Sequence[Evidence]) -> Evidence:
+    """Evidence of runs that differ in the seed alone, as one.
+
+    Where the rule asks for more models than one run has, and the runs are as many as it asks for, each run
+    counts as one model with its mean; otherwise repetitions are put together, and estimates averaged.
+    """
+    first = runs[0]
+    as_models = first.unit != first.rule.unit == "model" and len(runs) >= first.rule.repetitions
+    samples = [one.samples() for one in runs]
+    values: dict[str, dict[str, Sample]] = {term.name: {} for term in first.rule.terms}
+    for name, label in dict.fromkeys(key for one in samples for key in one):
+        given = [one[name, label] for one in samples if (name, label) in one]
+        values[name][label] = _means(given) if as_models else _together(given)
+    notes = dict.fromkeys(one.note for one in runs if one.note)
+    return Evidence(first.target, "model" if as_models else first.unit, values, " ".join(notes))
+
+
+def _means(samples: Sequence[Sample]) -> Sample:
+    if all(isinstance(one, Estimate) and one.error == 0 for one in samples):
+        return _together(samples)
+    lists = [[one.value] if isinstance(one, Estimate) else one for one in samples]
+    return [float(np.mean(one)) for one in lists if len(one)]
+
+
+def _together(samples: Sequence[Sample]) -> Sample:
+    estimates = [one for one in samples if isinstance(one, Estimate)]
+    if not estimates:
+        return [value for one in samples if not isinstance(one, Estimate) for value in one]
+    error = math.hypot(*(one.error for one in estimates)) / len(estimates)
+    return Estimate(float(np.mean([one.value for one in estimates])), error)
+
+
+def _samples(
+    rule: Rule, evidence: Mapping[str, Evidence], *, claimed: bool
+) -> Iterator[tuple[Term, str, Sample]]:
+    """Term, label and sample of each comparison; labels name the notebook where a rule needs several."""
+    for notebook, one in evidence.items():
+        about = [notebook] if len(rule.notebooks) > 1 else []
+        terms = {term.name: term for term in rule.terms if term.claimed == claimed}
+        for (name, label), sample in one.samples().items():
+            if name in terms:
+                yield terms[name], ", ".join([*about, *filter(None, [label])]), sample
+
+
+def _contrast(term: Term, label: str, sample: Sample, error: float) -> Contrast:
+    if isinstance(sample, Estimate):
+        half = float(ndtri(1 - error / 2)) * sample.error
+        return Contrast(term, label, sample.value, sample.value - half, sample.value + half)
+    values = np.asarray(sample, dtype=float)
+    mean = float(values.mean()) if values.size else math.nan
+    if term.measure == "share" and values.size:
+        return Contrast(term, label, mean, *_share(int(values.sum()), values.size, error))
+    if values.size < 2:
+        return Contrast(term, label, mean, -math.inf, math.inf)
+    half = float(stdtrit(values.size - 1, 1 - error / 2) * values.std(ddof=1) / math.sqrt(values.size))
+    return Contrast(term, label, mean, mean - half, mean + half)
+
+
+def _share(count: int, size: int, error: float) -> tuple[float, float]:
+    """The exact interval of a share (Clopper and Pearson)."""
+    low = float(betaincinv(count, size - count + 1, error / 2)) if count else 0.0
+    high = float(betaincinv(count + 1, size - count, 1 - error / 2)) if count < size else 1.0
+    return low, high
+
+
+def _missing(rule: Rule, evidence: Mapping[str, Evidence], level: Level, seeds: int) -> str:
+    """What the rule asks for and the evidence lacks."""
+    if rule.own_data and level == "substitute":
+        return "only the paper's data decide"
+    if absent := [name for name in rule.notebooks if name not in evidence]:
+        return f"no run of {', '.join(absent)}"
+    empty = {
+        term.name
+        for claimed in (True, False)
+        for term, _, sample in _samples(rule, evidence, claimed=claimed)
+        if not isinstance(sample, Estimate) and not len(sample)
+    }
+    empty |= {name for one in evidence.values() for name, given in one.values.items() if given == {}}
+    if empty:
+        return f"not measured: {', '.join(sorted(empty))}"
+    return f"{seeds} seed, {rule.runs} needed" if seeds < rule.runs else ""
+
+
+def _unmet(needs: Sequence[Contrast]) -> str:
+    unmet = [f"{one}, needed: {one.term.limits}" for one in needs if not one.inside]
+    return f"a condition is not met: {'; '.join(unmet)}" if unmet else ""
+
+
+def _too_few(rule: Rule, evidence: Mapping[str, Evidence]) -> str:
+    for notebook, one in evidence.items():
+        needed = rule.repetitions if one.unit == rule.unit else FEWEST_GAMES if one.unit == "game" else 1
+        samples = [sample for _, _, sample in _samples(rule, {notebook: one}, claimed=True)]
+        count = min((len(sample) for sample in samples if not isinstance(sample, Estimate)), default=needed)
+        if count < needed:
+            return f"{count} {one.unit}{'s' if count > 1 else ''}, {needed} needed"
+    return ""
+
+
+def _limits(rule: Rule, evidence: Mapping[str, Evidence]) -> str:
+    alone = rule.unit == "model" and any(one.unit != "model" for one in evidence.values())
+    return "on these models" if alone else ""

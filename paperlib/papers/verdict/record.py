@@ -1,0 +1,52 @@
+"""`record`: the evidence of a run on a table or figure, kept in the result file and shown with its outcome."""
+
+import html
+from dataclasses import asdict
+
+from paperlib.papers.verdict.evidence import Evidence, Scale
+from paperlib.papers.verdict.outcome import Outcome, decide_alone
+from paperlib.report.display import Bundle, keep_line, show
+from paperlib.report.printed import PAPERS
+
+RECORDS_FILE = "records.jsonl"
+"""Name of the file in the run's folder to which `record` adds one line per call."""
+
+_CLASSES = {"agrees": "tip", "disagrees": "warning"}
+
+
+def record(evidence: Evidence, *, scale: Scale) -> None:
+    """Keep evidence in the result file, and show what this run alone says about the table or figure.
+
+    Args:
+        evidence: A sample for every term of the target's rule.
+        scale: How near this run is to the paper's.
+
+    >>> from paperlib.papers.verdict.evidence import Estimate
+    >>> values = {"p falls": Estimate(1.4), "null uniform": Estimate(0.3)}
+    >>> record(Evidence("nid-figure-03", "set", values), scale=Scale("substitute", "made-up numbers"))
+    Natural Identifiers, Figure 3: agrees (substitute: made-up numbers).
+    p falls 1.4, claimed at least 1
+    null uniform 0.3, claimed at least 0.01
+    The paper: p-values below 0.01 on training subsets (Section 5).
+    """
+    keep_line(RECORDS_FILE, {**evidence.to_dict(), **asdict(scale)})
+    show(_bundle(evidence, scale))
+
+
+def _bundle(evidence: Evidence, scale: Scale) -> Bundle:
+    rule, outcome = evidence.rule, decide_alone(evidence, scale.level)
+    title = f"{PAPERS[rule.paper]}, {rule.item}: {outcome} ({scale.level}: {scale.facts})."
+    lines = [*compared(outcome), f"The paper: {rule.printed}.", *filter(None, [evidence.note])]
+    listed = "\n".join(f"- {line}" for line in lines)
+    kind = _CLASSES.get(outcome.word, "note")
+    return Bundle(
+        html=f"<p><strong>{html.escape(title)}</strong></p>"
+        f"<ul>{''.join(f'<li>{html.escape(line)}</li>' for line in lines)}</ul>",
+        markdown=f"````{{admonition}} {title}\n:class: {kind}\n\n{listed}\n````\n",
+        text="\n".join([title, *lines]),
+    )
+
+
+def compared(outcome: Outcome) -> list[str]:
+    """Every claimed comparison with its interval and the claimed range, one line each."""
+    return [f"{one}, claimed {one.term.limits}" for one in outcome.contrasts]

@@ -1,0 +1,222 @@
+"""All tables and figures of the papers with their outcomes: counts for the landing page, and a row for each."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import pandas as pd
+
+from paperlib.papers.verdict.evidence import Estimate, Evidence, Level, Scale, from_dict
+from paperlib.papers.verdict.outcome import Outcome, Word, decide, pool
+from paperlib.papers.verdict.record import compared
+from paperlib.papers.verdict.rules import Rule, rules
+from paperlib.report.printed import PAPERS
+from paperlib.report.tables import pipe_table
+
+CSV_NAME = "status.csv"
+_LEVELS: tuple[Level, ...] = get_args(Level)
+_WORDS: tuple[Word, ...] = get_args(Word)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Evidence of one run on one target.
+
+    Attributes:
+        notebook: Stem of the notebook.
+        setting: Its parameters but the seed, as text: runs of equal settings are pooled.
+        evidence: What it measured.
+        scale: How near it is to the paper's.
+        origin: When and on what it was measured; empty for a run of this book.
+    """
+
+    notebook: str
+    setting: str
+    evidence: Evidence
+    scale: Scale
+    origin: str = ""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One target judged by runs of equal settings.
+
+    Attributes:
+        rule: The rule.
+        outcome: The outcome.
+        runs: The runs; none for "not yet".
+    """
+
+    rule: Rule
+    outcome: Outcome
+    runs: tuple[Run, ...] = ()
+
+    @property
+    def level(self) -> Level | None:
+        """The lowest scale of the runs."""
+        return max((one.scale.level for one in self.runs), key=_LEVELS.index, default=None)
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Smaller is better: the nearer scale, then the more repetitions."""
+        samples = [one for run in self.runs for one in run.evidence.samples().values()]
+        values = sum(1 if isinstance(one, Estimate) else len(one) for one in samples)
+        return _LEVELS.index(self.level) if self.level else len(_LEVELS), -values
+
+
+def judge(runs: Iterable[Mapping[str, Any]], measured: Iterable[Mapping[str, Any]] = ()) -> list[Judged]:
+    """Every target by the evidence at hand, at least one entry each, its best evidence first.
+
+    Args:
+        runs: Result files of the notebooks run here, as mappings.
+        measured: Committed result files of larger runs.
+    """
+    kept = [one for run in runs for one in _evidence(run, "")]
+    kept += [one for run in measured for one in _evidence(run, _measured_on(run))]
+    judged: list[Judged] = []
+    for target, rule in rules().items():
+        own = _judged(rule, [one for one in kept if one.evidence.target == target])
+        judged += sorted(own, key=lambda one: one.rank) or [Judged(rule, Outcome("not yet"))]
+    return judged
+
+
+def _evidence(run: Mapping[str, Any], origin: str) -> Iterator[Run]:
+    setting = repr(sorted((name, value) for name, value in run["parameters"].items() if name != "seed"))
+    for kept in run["records"]:
+        yield Run(run["notebook"], setting, *from_dict(kept), origin)
+
+
+def _measured_on(run: Mapping[str, Any]) -> str:
+    origin = run["provenance"]
+    return f"measured {str(origin.get('date', ''))[:10]} on {origin.get('gpu') or origin.get('cpu')}"
+
+
+def _judged(rule: Rule, runs: Sequence[Run]) -> list[Judged]:
+    """One outcome for each setting; where a rule needs several notebooks, one from the best of each."""
+    settings: dict[tuple[str, str], list[Run]] = {}
+    for one in runs:
+        settings.setdefault((one.notebook, one.setting), []).append(one)
+    alone = [_decided(rule, [group]) for group in settings.values()]
+    if len(rule.notebooks) == 1 or not alone:
+        return alone
+    best = [
+        min((one for one in alone if one.runs[0].notebook == name), key=lambda one: one.rank)
+        for name in dict.fromkeys(one.notebook for one in runs)
+    ]
+    return [_decided(rule, [one.runs for one in best])]
+
+
+def _decided(rule: Rule, groups: Sequence[Sequence[Run]]) -> Judged:
+    evidence = {group[0].notebook: pool([one.evidence for one in group]) for group in groups}
+    judged = Judged(rule, Outcome("not yet"), tuple(one for group in groups for one in group))
+    level = judged.level or _LEVELS[-1]
+    return Judged(rule, decide(rule, evidence, level, seeds=min(map(len, groups))), judged.runs)
+
+
+def status_table(judged: Sequence[Judged]) -> pd.DataFrame:
+    """One row per entry of `judge`; ``best`` is true for one row of each target.
+
+    Returns:
+        Columns id, paper, item, best, outcome, reason, scale, facts, claim, compared, paper_number, notebook,
+        seeds, origin, note.
+    """
+    rows = [_row(one) for one in judged]
+    table = pd.DataFrame(rows)
+    table.insert(3, "best", ~table["id"].duplicated())
+    return table
+
+
+def _row(one: Judged) -> dict[str, Any]:
+    return {
+        "id": one.rule.target,
+        "paper": one.rule.paper,
+        "item": one.rule.item,
+        "outcome": one.outcome.word,
+        "reason": one.outcome.reason,
+        "scale": one.level or "",
+        "facts": _joined(run.scale.facts for run in one.runs),
+        "claim": one.rule.claim,
+        "compared": "; ".join(compared(one.outcome)),
+        "paper_number": one.rule.printed,
+        "notebook": _joined(run.notebook for run in one.runs) or "; ".join(one.rule.notebooks),
+        "seeds": len(one.runs),
+        "origin": _joined(run.origin for run in one.runs),
+        "note": _joined(run.evidence.note for run in one.runs),
+    }
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(filter(None, texts)))
+
+
+def status_markdown(judged: Sequence[Judged], *, profile: str) -> str:
+    """The landing page's part as MyST: how many targets have which outcome, by paper and by scale.
+
+    Args:
+        judged: Result of `judge`.
+        profile: Profile of the runs.
+    """
+    table = status_table(judged)
+    best = table[table["best"]]
+    papers = pd.crosstab(best["paper"], best["outcome"], margins=True, margins_name="all")
+    papers = papers.reindex(index=[*PAPERS, "all"], columns=[*_WORDS, "all"], fill_value=0)
+    papers = papers.rename(index=PAPERS).rename_axis("paper").reset_index()
+    scales = pd.crosstab(best["scale"].replace("", "none"), best["outcome"])
+    scales = scales.reindex(index=[*_LEVELS, "none"], columns=list(_WORDS), fill_value=0)
+    return (
+        f"All {len(best)} tables and figures of the four papers, each judged by "
+        f"[a rule fixed before the run](results). Runs of this book: profile `{profile}`.\n\n"
+        f"{_myst_table('Outcomes by paper', 'status-papers', papers)}\n\n"
+        f"{_myst_table('Outcomes by scale', 'status-scales', scales.rename_axis('scale').reset_index())}\n"
+    )
+
+
+def results_markdown(judged: Sequence[Judged], *, pages: Collection[str]) -> str:
+    """The page of results as MyST: a section per paper, a row per target, and all evidence below.
+
+    Args:
+        judged: Result of `judge`.
+        pages: Notebooks that have a page in the book; only these are linked.
+    """
+    parts = [_section(paper, [one for one in judged if one.rule.paper == paper], pages) for paper in PAPERS]
+    return "\n\n".join([*parts, f"All rows: {{download}}`{CSV_NAME} </_generated/data/{CSV_NAME}>`."]) + "\n"
+
+
+def _section(paper: str, judged: Sequence[Judged], pages: Collection[str]) -> str:
+    rows, seen = [], set[str]()
+    for one in judged:
+        closest, first = one.outcome.closest, one.rule.target not in seen
+        seen.add(one.rule.target)
+        rows.append(
+            {
+                "Item": _link(one, pages) if first else "",
+                "Claim": _plain(one.rule.claim) if first else "further evidence",
+                "Outcome": _plain(str(one.outcome)),
+                "Closest comparison": _plain(f"{closest}, claimed {closest.term.limits}") if closest else "–",
+                "Scale": _plain(_scale(one)) or "–",
+                "Paper": _plain(one.rule.printed) if first else "",
+            }
+        )
+    name = f"results-{paper.replace('_', '-')}"
+    return f"## {_plain(PAPERS[paper])}\n\n{_myst_table(_plain(PAPERS[paper]), name, pd.DataFrame(rows))}"
+
+
+def _scale(one: Judged) -> str:
+    facts = _joined([run.scale.facts for run in one.runs] + [run.origin for run in one.runs])
+    notes = _joined(run.evidence.note for run in one.runs)
+    return ". ".join(filter(None, [f"{one.level}: {facts}" if one.level else "", notes]))
+
+
+def _myst_table(caption: str, name: str, table: pd.DataFrame) -> str:
+    return f"````{{table}} {caption}\n:name: tbl-{name}\n\n{pipe_table(table)}\n````"
+
+
+def _link(one: Judged, pages: Collection[str]) -> str:
+    page = next((name for name in one.rule.notebooks if name in pages), None)
+    whole = one.rule.item.replace(" ", "\N{NO-BREAK SPACE}")
+    return f"{{doc}}`{whole} </notebooks/{page}>`" if page else whole
+
+
+def _plain(text: str) -> str:
+    """Keep Markdown from reading stars, tildes, braces and dollars as markup."""
+    return "".join("\\" + letter if letter in "*_~{}$[]<>`|" else letter for letter in text)
