@@ -1,4 +1,4 @@
-"""Evidence on a paper's table or figure: a sample for every comparison of its rule, and the scale of the run."""
+"""Evidence on a table or figure of a paper: a sample for every comparison of its rule, and the scale."""
 
 import math
 from collections.abc import Mapping, Sequence

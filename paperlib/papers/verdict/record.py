@@ -1,4 +1,4 @@
-"""`record`: the evidence of a run on a table or figure, kept in the result file and shown with its outcome."""
+"""`record`: a run's evidence on a table or figure, kept in the result file and shown with its outcome."""
 
 import html
 from dataclasses import asdict

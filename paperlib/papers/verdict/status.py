@@ -1,4 +1,4 @@
-"""All tables and figures of the papers with their outcomes: counts for the landing page, and a row for each."""
+"""All tables and figures of the papers with their outcomes: counts for the landing page, a row for each."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
