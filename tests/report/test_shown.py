@@ -1,9 +1,8 @@
-"""Tables, figures and records: shown in the book's form, kept as CSV beside the result."""
+"""Tables and figures: shown in the book's form, kept as CSV beside the result."""
 
 import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,22 +14,14 @@ from paperlib.report import (
     display,
     figures,
     format_cell,
-    record,
-    records,
     show_figure,
     show_table,
     tables,
     used_data,
 )
+from paperlib.report.used_data import USED_DATA_FILE
 
 FRAME = pd.DataFrame({"m": [100, 400], "epsilon": [0.5, 1.63089], "note": ["a|b", None]})
-RECORD: dict[str, Any] = {
-    "target": "output-sets-figure-01",
-    "holds": True,
-    "scale": "paper",
-    "paper": "3",
-    "ours": "3",
-}
 
 
 @pytest.fixture
@@ -43,7 +34,7 @@ def run_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> list[display.Bundle]:
     bundles: list[display.Bundle] = []
-    for module in (tables, figures, records):
+    for module in (tables, figures):
         monkeypatch.setattr(module, "show", bundles.append)
     return bundles
 
@@ -74,7 +65,6 @@ def test_outside_a_run_nothing_is_written_and_the_link_holds_the_data(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(display.RESULTS_VARIABLE, raising=False)
     show_table(FRAME, name="gain", caption="Gain")
-    record(**RECORD)
     used_data("digits", np.arange(3))
     assert list(tmp_path.iterdir()) == []
     assert "href='data:text/csv;base64," in shown[0].html
@@ -142,36 +132,8 @@ def test_the_same_figure_gives_the_same_svg() -> None:
     plt.close("all")
 
 
-def test_a_record_is_kept_as_one_line(run_folder: Path, shown: list[display.Bundle]) -> None:
-    record(**RECORD)
-    record(**{**RECORD, "holds": np.bool_(False), "scale": "reduced: m to 3200", "note": "too small"})
-    lines = (run_folder / records.RECORDS_FILE).read_text().splitlines()
-    kept = [json.loads(line) for line in lines]
-    assert [item["holds"] for item in kept] == [True, False]
-    assert ":class: tip" in shown[0].markdown
-    assert ":class: warning" in shown[1].markdown
-    assert "does not hold at reduced scale: m to 3200" in shown[1].markdown
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"target": "output-set-figure-01"}, "did you mean output-sets-figure-01"),
-        ({"holds": 1}, "holds: expected True or False, got a number 1"),
-        ({"holds": "yes"}, "holds: expected True or False, got str"),
-        ({"scale": "small"}, "scale: expected 'paper' or 'reduced"),
-        ({"scale": "reduced: "}, "scale: expected 'paper' or 'reduced"),
-        ({"ours": ""}, "ours: expected words"),
-    ],
-)
-def test_a_doubtful_record_is_refused(run_folder: Path, change: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        record(**{**RECORD, **change})
-    assert list(run_folder.iterdir()) == []
-
-
 def test_used_data_is_kept_by_checksum(run_folder: Path) -> None:
     digest = used_data("digits", np.arange(3))
-    kept = json.loads((run_folder / records.USED_DATA_FILE).read_text())
+    kept = json.loads((run_folder / USED_DATA_FILE).read_text())
     assert kept == {"name": "digits", "sha256": digest}
     assert used_data("digits", np.arange(1, 4)) != digest

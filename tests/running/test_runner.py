@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from paperlib.running import (
     Project,
     current_result,
     keep_run,
+    outcomes,
     plan,
     run_all,
     run_aside,
@@ -58,6 +60,7 @@ def test_a_failing_notebook_stops_no_other_and_leaves_only_its_log(
         "book/_generated/data/good/sizes.csv",
         "book/_generated/data/status.csv",
         "book/_generated/status.md",
+        "book/_generated/results.md",
         "runs/failed/bad.log",
     }
     text = "\n".join(said)
@@ -73,7 +76,7 @@ def test_the_result_file_holds_records_data_parameters_and_provenance(
     result = read_result(project.results / "good.json")
     assert (result.notebook, result.profile) == ("good", "smoke")
     assert result.parameters == {"m": 3, "file": ""}
-    assert [item["target"] for item in result.records] == ["output-sets-figure-01"]
+    assert [item["target"] for item in result.records] == ["output-sets-figure-05"]
     assert result.data == ["sizes.csv"]
     for key in (
         "date",
@@ -88,7 +91,8 @@ def test_the_result_file_holds_records_data_parameters_and_provenance(
         "fingerprint",
     ):
         assert key in result.provenance
-    assert "holds (reduced: a toy)" in (project.generated / "status.md").read_text()
+    page = re.sub(" +", " ", (project.generated / "results.md").read_text())
+    assert "| agrees | asymmetric 1, claimed at least 1 | substitute: toy |" in page
 
 
 def test_the_page_has_its_box_and_no_path_of_this_machine(ran: tuple[Project, list[str], list[str]]) -> None:
@@ -197,7 +201,9 @@ def test_a_run_aside_leaves_the_book_alone(tmp_path: Path) -> None:
     assert {path.name for path in folder.iterdir()} == {"notebook.ipynb", "result.json", "sizes.csv"}
     assert not (tmp_path / "book").exists()
     assert [path.name for path in project.runs.iterdir()] == ["good"]
-    assert read_result(folder / "result.json").records[0]["holds"] is False
+    assert outcomes(read_result(folder / "result.json")) == {
+        "output-sets-figure-05": "agrees (substitute: toy)"
+    }
     assert "m = 4  # how many" in "".join(
         json.loads((folder / "notebook.ipynb").read_text())["cells"][2]["source"]
     )
@@ -267,4 +273,8 @@ def test_pages_of_removed_notebooks_go(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True)
         path.write_text("{}")
     assert run_all(project, profile="smoke", say=lambda _: None) == []
-    assert files(project) == {"book/_generated/status.md", "book/_generated/data/status.csv"}
+    assert files(project) == {
+        "book/_generated/status.md",
+        "book/_generated/results.md",
+        "book/_generated/data/status.csv",
+    }

@@ -7,9 +7,11 @@ import nbformat
 from paperlib.running import Project
 
 GOOD = """import pandas as pd
-from paperlib.report import record, show_table
+from paperlib.papers.verdict import Estimate, Evidence, Scale, record
+from paperlib.report import show_table
 show_table(pd.DataFrame({"m": [m]}), name="sizes", caption="Sizes")
-record(target="output-sets-figure-01", holds=m == 3, scale="reduced: a toy", paper="3", ours=str(m))"""
+evidence = Evidence("output-sets-figure-05", "exact", {"asymmetric": Estimate(m / 3)})
+record(evidence, scale=Scale("substitute", "toy"))"""
 
 
 def make_project(root: Path, **bodies: str) -> Project:

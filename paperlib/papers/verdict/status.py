@@ -24,7 +24,8 @@ class Run:
 
     Attributes:
         notebook: Stem of the notebook.
-        setting: Its parameters but the seed, as text: runs of equal settings are pooled.
+        setting: Its parameters but the seed, as text: runs of equal settings and other seeds are pooled.
+        seed: The seed, as text.
         evidence: What it measured.
         scale: How near it is to the paper's.
         origin: When and on what it was measured; empty for a run of this book.
@@ -32,6 +33,7 @@ class Run:
 
     notebook: str
     setting: str
+    seed: str
     evidence: Evidence
     scale: Scale
     origin: str = ""
@@ -81,9 +83,10 @@ def judge(runs: Iterable[Mapping[str, Any]], measured: Iterable[Mapping[str, Any
 
 
 def _evidence(run: Mapping[str, Any], origin: str) -> Iterator[Run]:
-    setting = repr(sorted((name, value) for name, value in run["parameters"].items() if name != "seed"))
+    others = sorted((name, value) for name, value in run["parameters"].items() if name != "seed")
+    seed = repr(run["parameters"].get("seed"))
     for kept in run["records"]:
-        yield Run(run["notebook"], setting, *from_dict(kept), origin)
+        yield Run(run["notebook"], repr(others), seed, *from_dict(kept), origin)
 
 
 def _measured_on(run: Mapping[str, Any]) -> str:
@@ -93,10 +96,11 @@ def _measured_on(run: Mapping[str, Any]) -> str:
 
 def _judged(rule: Rule, runs: Sequence[Run]) -> list[Judged]:
     """One outcome for each setting; where a rule needs several notebooks, one from the best of each."""
-    settings: dict[tuple[str, str], list[Run]] = {}
-    for one in runs:
-        settings.setdefault((one.notebook, one.setting), []).append(one)
-    alone = [_decided(rule, [group]) for group in settings.values()]
+    settings: dict[tuple[str, ...], dict[str, Run]] = {}
+    for one in runs:  # a seed that was run here and elsewhere counts once
+        key = (one.notebook, one.setting, one.scale.level)
+        settings.setdefault(key, {}).setdefault(one.seed, one)
+    alone = [_decided(rule, [list(group.values())]) for group in settings.values()]
     if len(rule.notebooks) == 1 or not alone:
         return alone
     best = [

@@ -1,0 +1,279 @@
+"""Rules, outcomes and the page of results: every verdict can fail, and nothing is hidden."""
+
+import json
+import math
+import re
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, t
+
+from paperlib.papers.verdict import Estimate, Evidence, Scale, record
+from paperlib.papers.verdict.evidence import from_dict
+from paperlib.papers.verdict.outcome import decide, decide_alone, pool
+from paperlib.papers.verdict.record import RECORDS_FILE
+from paperlib.papers.verdict.rules import Rule, Term, rules
+from paperlib.papers.verdict.status import judge, results_markdown, status_markdown, status_table
+from paperlib.report import display, paper_table
+from paperlib.report.printed import PAPERS
+
+RULES = rules()
+JUDGED = [rule for rule in RULES.values() if rule.claims]
+SCALE = Scale("paper's data", "made up")
+TWO = RULES["panoramia-table-02"]  # three claims over games, no condition
+MODELS = RULES["panoramia-table-01"]  # two claims over models, two conditions
+CENTRE = "output-sets-figure-01"  # one claim is a share of samples
+
+
+def at(term: Term, where: str) -> Estimate:
+    """An exact value just inside or just outside the range of a term, or one whose interval is too wide."""
+    low, high = term.at_least, term.at_most
+    end, inward = (low, 1) if math.isfinite(low) else (high, -1)
+    near = 1e-6 * max(1.0, abs(end))
+    offset = 0.0 if low == high else near * inward
+    return {
+        "inside": Estimate(end + offset),
+        "outside": Estimate(end - near * inward),
+        "across": Estimate(end, 1e-6),
+    }[where]
+
+
+def evidence(rule: Rule, where: str = "inside", term: str = "") -> dict[str, Evidence]:
+    """Evidence that is inside every range, but for one term."""
+    values = {one.name: at(one, where if one.name == term else "inside") for one in rule.terms}
+    return {name: Evidence(rule.target, rule.unit, values) for name in rule.notebooks}
+
+
+def word(rule: Rule, given: dict[str, Evidence]) -> str:
+    return decide(rule, given, "paper's scale", seeds=rule.runs).word
+
+
+@pytest.mark.parametrize("rule", JUDGED, ids=lambda rule: rule.target)
+def test_every_rule_agrees_disagrees_and_is_undecided_at_its_own_margins(rule):
+    assert word(rule, evidence(rule)) == "agrees"
+    for term in rule.terms:
+        assert word(rule, evidence(rule, "outside", term.name)) == (
+            "disagrees" if term.claimed else "undecided"
+        )
+        assert word(rule, evidence(rule, "across", term.name)) == "undecided"
+    for name in rule.notebooks:
+        assert word(rule, {k: v for k, v in evidence(rule).items() if k != name}) != "agrees"
+
+
+def test_there_is_a_rule_for_every_target_and_each_claim_has_a_margin():
+    assert len(RULES) == 50
+    assert [rule.target for rule in RULES.values() if not rule.claims] == ["panoramia-figure-07"]
+    assert set(paper_table("rules")["target"]) <= set(RULES)
+    for rule in RULES.values():
+        names = [term.name for term in rule.terms]
+        assert len(names) == len(set(names))
+        for term in rule.terms:
+            assert term.at_least <= term.at_most
+            assert math.isfinite(term.at_least) or math.isfinite(term.at_most)
+            assert f"{term.at_least:g}" in str(term) or f"{term.at_most:g}" in str(term)
+
+
+def test_what_the_paper_only_shows_is_shown():
+    assert decide_alone(Evidence("panoramia-figure-07", "model", {}), "substitute").word == "shown"
+
+
+def games(*differences: float, size: int = 8, seed: int = 0) -> list[float]:
+    """Values around a mean with deviation 0.05."""
+    noise = np.random.default_rng(seed).normal(0, 0.05, size)
+    return list(differences[0] + noise - noise.mean())
+
+
+def table_two(generated=0.4, real=0.4, over=0.0, **options) -> Evidence:
+    means = {"generated over none": generated, "real over none": real, "generated over real": over}
+    return Evidence(TWO.target, "game", {name: games(mean, **options) for name, mean in means.items()})
+
+
+def test_intervals_are_those_of_the_t_distribution_with_the_error_shared_by_the_claims():
+    one = decide_alone(table_two(), "substitute").contrasts[0]
+    values = np.array(games(0.4))
+    low, high = t.interval(1 - 0.05 / 3, 7, values.mean(), values.std(ddof=1) / math.sqrt(8))
+    assert (one.low, one.high) == pytest.approx((low, high), rel=1e-12)
+
+
+@pytest.mark.parametrize("count", [0, 3, 20])
+def test_shares_have_exact_intervals(count):
+    sample = [1.0] * count + [0.0] * (20 - count)
+    values = {"Laplace intervals": Estimate(4), "Gaussian intervals": Estimate(3), "centre missed": sample}
+    one = decide_alone(Evidence(CENTRE, "exact", values), "substitute").contrasts[2]
+    exact = binomtest(count, 20).proportion_ci(1 - 0.05 / 3)
+    assert (one.low, one.high) == pytest.approx((exact.low, exact.high), abs=1e-9)
+
+
+def wrong_outcomes(share_error: bool) -> float:
+    """How often one of three claims that lie at the ends of their ranges is called wrong."""
+    rng, wrong, trials = np.random.default_rng(0), 0, 2000
+    ends = {term.name: term.at_least for term in TWO.terms}
+    for _ in range(trials):
+        values = {name: list(end + rng.normal(0, 1, 5)) for name, end in ends.items()}
+        outcome = decide_alone(Evidence(TWO.target, "game", values), "substitute")
+        contrasts = outcome.contrasts
+        if not share_error:  # the broken twin: each interval has the whole error
+            narrow = t.isf(0.025, 4) / t.isf(0.025 / 3, 4)
+            contrasts = [
+                replace(
+                    one,
+                    low=one.mean - (one.mean - one.low) * narrow,
+                    high=one.mean + (one.high - one.mean) * narrow,
+                )
+                for one in contrasts
+            ]
+        wrong += any(one.outside for one in contrasts)
+    return wrong / trials
+
+
+def test_a_claim_that_is_true_at_its_margin_is_seldom_called_wrong():
+    """One-sided, each of three claims may fail with 0.025 / 3: together at most 0.025."""
+    assert wrong_outcomes(share_error=True) <= 0.025 + 3 * math.sqrt(0.025 / 2000)
+    assert wrong_outcomes(share_error=False) > 0.025 + 3 * math.sqrt(0.025 / 2000)
+
+
+def test_too_few_repetitions_are_undecided_and_games_speak_for_these_models_only():
+    assert decide(TWO, {"panoramia_images": table_two()}, "substitute", seeds=2).word == "agrees"
+    few = decide(TWO, {"panoramia_images": table_two(size=4)}, "substitute", seeds=2)
+    assert str(few) == "undecided (4 games, 5 needed)"
+    assert decide(TWO, {"panoramia_images": table_two()}, "substitute").reason == "1 seed, 2 needed"
+    one_model = table_one(gap=[5.0])
+    assert str(decide_alone(one_model, "substitute")) == "undecided (1 model, 3 needed)"
+    on_games = table_one("game", gap=games(5.0), falls=games(3.0))
+    assert str(decide_alone(on_games, "substitute")) == "agrees (on these models)"
+    assert (
+        decide_alone(table_one("game", gap=games(5.0, size=4), falls=games(3.0)), "substitute").word
+        == "undecided"
+    )
+
+
+def table_one(unit="model", gap=(5.0, 5.1, 4.9), falls=(3.0,), **needs) -> Evidence:
+    values = {"gap grows": gap, "test falls": falls, "overfitted": Estimate(100), "clean labels": Estimate(0)}
+    return Evidence(MODELS.target, unit, values | needs)
+
+
+def test_a_condition_that_is_not_met_or_not_measured_leaves_a_target_undecided_and_says_which():
+    noisy = decide_alone(table_one(falls=[3.0, 3.1, 2.9], **{"clean labels": Estimate(0.3)}), "substitute")
+    assert noisy.word == "undecided"
+    assert "a condition is not met: clean labels 0.3, needed: at most 0" in noisy.reason
+    for empty in ([], {}):
+        missing = decide_alone(table_one(falls=empty), "substitute")
+        assert str(missing) == "undecided (not measured: test falls)"
+
+
+def test_only_the_papers_data_decide_where_the_rule_says_so_and_wide_intervals_never():
+    rule = RULES["panoramia-figure-12"]
+    given = evidence(rule)
+    assert decide(rule, given, "substitute").reason == "only the paper's data decide"
+    assert decide(rule, given, "paper's data").word == "agrees"
+    wide = RULES["nid-table-05"]
+    far = {"smaller leaks less": Estimate(50, 3.0), "sizes apart": Estimate(4)}
+    assert (
+        "wider than 1 to each side" in decide_alone(Evidence(wide.target, "model", far), "substitute").reason
+    )
+
+
+def test_runs_of_several_seeds_are_pooled_and_count_as_models_where_there_are_enough():
+    three = [table_one("game", gap=games(5.0, seed=s), falls=games(3.0 + s, seed=s)) for s in range(3)]
+    pooled = pool(three)
+    assert pooled.unit == "model"
+    assert pooled.samples()["test falls", ""] == pytest.approx([3.0, 4.0, 5.0])
+    assert pooled.samples()["overfitted", ""] == Estimate(100)
+    two = pool(three[:2])
+    assert (two.unit, len(two.samples()["gap grows", ""])) == ("game", 16)
+    assert len(pool([table_two(), table_two()]).samples()["real over none", ""]) == 16
+    estimates = [
+        Evidence("nid-figure-03", "set", {"p falls": Estimate(v, 0.3), "null uniform": Estimate(1)})
+        for v in (1.0, 2.0)
+    ]
+    assert asdict(pool(estimates).samples()["p falls", ""]) == pytest.approx(
+        {"value": 1.5, "error": 0.3 / 2**0.5}
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"target": "output-set-figure-01"}, "did you mean output-sets-figure-01"),
+        ({"unit": "games"}, "unit: expected one of model, game"),
+        ({"values": {"rises": [1.0]}}, "has the terms generated over none, .*; got rises"),
+        ({"values": {**table_two().values, "real over none": [math.nan]}}, "expected finite numbers"),
+    ],
+)
+def test_doubtful_evidence_is_refused(change, words):
+    with pytest.raises(ValueError, match=words):
+        replace(table_two(), **change)
+    for level, facts in (("paper", "all"), ("substitute", " ")):
+        with pytest.raises(ValueError, match=r"level: expected|facts: expected"):
+            Scale(level, facts)
+
+
+def run(notebook: str, *given: Evidence, level="substitute", seed=0, **more) -> dict:
+    scale = Scale(level, f"seed {seed}")
+    records = [{**one.to_dict(), **asdict(scale)} for one in given]
+    return {"notebook": notebook, "parameters": {"m": 3, "seed": seed}, "records": records, **more}
+
+
+def test_records_come_back_as_they_were(tmp_path, monkeypatch):
+    monkeypatch.setenv(display.RESULTS_VARIABLE, str(tmp_path))
+    given = table_one(gap={"a": [5.0, np.float64(4.0)], "b": Estimate(2, 0.1)})
+    record(given, scale=SCALE)
+    kept = json.loads((tmp_path / RECORDS_FILE).read_text())
+    evidence_again, scale = from_dict(kept)
+    assert scale == SCALE
+    assert evidence_again.samples() == {
+        key: one if isinstance(one, Estimate) else list(one) for key, one in given.samples().items()
+    }
+
+
+def test_the_status_counts_every_target_once_and_hides_nothing():
+    table = status_table(judge([]))
+    assert table["id"].tolist() == list(RULES)
+    assert set(table["outcome"]) == {"not yet"}
+    judged = judge([run("panoramia_images", table_two(), seed=s) for s in range(2)])
+    best = status_table(judged).query("best").set_index("id")
+    assert len(best) == 50
+    assert best.loc[TWO.target, ["outcome", "scale", "seeds"]].tolist() == ["agrees", "substitute", 2]
+    assert best.loc[TWO.target, "facts"] == "seed 0; seed 1"
+    text = status_markdown(judged, profile="default")
+    assert re.search(r"\| all +\| 1 +\| 0 +\| 0 +\| 0 +\| 49 +\| 50 +\|", text)
+    page = results_markdown(judged, pages=["panoramia_images"])
+    assert "{doc}`Table\N{NO-BREAK SPACE}2 </notebooks/panoramia_images>`" in page
+    assert "</notebooks/panoramia_text>" not in page
+    for rule in RULES.values():
+        assert rule.item.replace(" ", "\N{NO-BREAK SPACE}") in page
+    assert all(f"## {name.replace('*', chr(92) + '*')}" in page for name in PAPERS.values())
+
+
+def test_a_seed_counts_once():
+    twice = judge([run("panoramia_images", table_two()), run("panoramia_images", table_two())])
+    assert status_table(twice).set_index("id").loc[TWO.target, "seeds"] == 1
+
+
+def test_a_nearer_scale_decides_and_all_evidence_stays_listed():
+    provenance = {"date": "2026-01-02 00:00:00 UTC", "gpu": "Some GPU", "cpu": "x"}
+    low = table_two(generated=-1.0)
+    measured = [
+        run("panoramia_images", low, level="paper's data", seed=s, provenance=provenance) for s in (0, 1)
+    ]
+    rows = status_table(judge([run("panoramia_images", table_two())], measured))
+    rows = rows[rows["id"] == TWO.target]
+    assert rows["outcome"].tolist() == ["disagrees", "undecided"]
+    assert rows["best"].tolist() == [True, False]
+    assert rows["origin"].tolist() == ["measured 2026-01-02 on Some GPU", ""]
+
+
+def test_a_target_of_several_notebooks_needs_all_of_them():
+    rule = RULES["panoramia-figure-10"]
+    given = evidence(rule)["panoramia_text"]
+    runs = [run(name, given, level="paper's scale") for name in rule.notebooks]
+    assert status_table(judge(runs)).set_index("id").loc[rule.target, "outcome"] == "agrees"
+    alone = status_table(judge(runs[:1])).set_index("id").loc[rule.target]
+    assert alone["reason"] == "no run of panoramia_text, panoramia_tabular"
+
+
+def test_markup_is_shown_as_it_is():
+    given = run("panoramia_images", table_two())
+    given["records"][0]["facts"] = "eps* ~ {c}_lb $1$ <b>"
+    assert r"eps\* \~ \{c\}\_lb \$1\$ \<b\>" in results_markdown(judge([given]), pages=[])
