@@ -13,6 +13,9 @@ RESULTS_VARIABLE = "PAPERLIB_RESULTS"
 NOTEBOOK_VARIABLE = "PAPERLIB_NOTEBOOK"
 """Stem of the notebook being run; unset in plain Jupyter."""
 
+RECORDS_FILE = "records.jsonl"
+"""File in the run's folder that gets one line per table or figure of a paper."""
+
 DATA_FOLDER = "_generated/data"
 """Folder of the CSVs below the book's source folder."""
 

@@ -18,8 +18,7 @@ import nbformat
 from traitlets.config import Config
 
 from paperlib.io import RunResult, write_result, write_text
-from paperlib.papers.verdict.record import RECORDS_FILE
-from paperlib.report.display import NOTEBOOK_VARIABLE, RESULTS_VARIABLE
+from paperlib.report.display import NOTEBOOK_VARIABLE, RECORDS_FILE, RESULTS_VARIABLE
 from paperlib.report.provenance import describe, provenance
 from paperlib.report.used_data import USED_DATA_FILE
 from paperlib.running.parameters import (

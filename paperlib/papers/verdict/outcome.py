@@ -188,7 +188,8 @@ def _missing(rule: Rule, evidence: Mapping[str, Evidence], level: Level, seeds: 
     """What the rule asks for and the evidence lacks."""
     if rule.own_data and level == "substitute":
         return "only the paper's data decide"
-    if absent := [name for name in rule.notebooks if name not in evidence]:
+    absent = [name for name in rule.notebooks if name not in evidence]
+    if absent and len(rule.notebooks) > 1:
         return f"no run of {', '.join(absent)}"
     empty = {
         term.name

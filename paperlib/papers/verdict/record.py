@@ -5,11 +5,8 @@ from dataclasses import asdict
 
 from paperlib.papers.verdict.evidence import Evidence, Scale
 from paperlib.papers.verdict.outcome import Outcome, decide_alone
-from paperlib.report.display import Bundle, keep_line, show
+from paperlib.report.display import RECORDS_FILE, Bundle, keep_line, show
 from paperlib.report.printed import PAPERS
-
-RECORDS_FILE = "records.jsonl"
-"""Name of the file in the run's folder to which `record` adds one line per call."""
 
 _CLASSES = {"agrees": "tip", "disagrees": "warning"}
 

@@ -56,7 +56,8 @@ class Judged:
     @property
     def level(self) -> Level | None:
         """The lowest scale of the runs."""
-        return max((one.scale.level for one in self.runs), key=_LEVELS.index, default=None)
+        levels: list[Level] = [one.scale.level for one in self.runs]
+        return max(levels, key=_LEVELS.index, default=None)
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -223,4 +224,4 @@ def _link(one: Judged, pages: Collection[str]) -> str:
 
 def _plain(text: str) -> str:
     """Keep Markdown from reading stars, tildes, braces and dollars as markup."""
-    return "".join("\\" + letter if letter in "*_~{}$[]<>`|" else letter for letter in text)
+    return "".join("\\" + letter if letter in "*_~{}$[]<>`" else letter for letter in text)
