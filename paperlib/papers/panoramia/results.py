@@ -37,8 +37,18 @@ class PanoramiaResults:
 
     @property
     def search(self) -> str:
-        """The first search over recall levels, which verdicts are about."""
+        """The first search over recall levels, which tables and verdicts are about."""
         return self.forms[self.form].search
+
+    @property
+    def decisive(self) -> TargetAudits:
+        """The audits in the paper's form, which decides; where it was not played, those in the other."""
+        return self.forms.get("paper", self.forms[self.form])
+
+    @property
+    def with_o1(self) -> TargetAudits:
+        """The audits that hold O(1), which is the same in both forms; without it, those that decide."""
+        return next((audits for audits in self.forms.values() if audits.select("o1")), self.decisive)
 
     @cached_property
     def summary(self) -> pd.DataFrame:
@@ -199,23 +209,32 @@ def precise_at_low_recall(curves: pd.DataFrame, target: str, recall: float = 0.1
     }
 
 
-def helper_table(pools: Pools, audit: AuditConfig, printed: Mapping[str, float]) -> pd.DataFrame:
-    """The baseline's bound by helper, by the first search, beside the paper's.
+def helper_games(pools: Pools, audit: AuditConfig) -> pd.DataFrame:
+    """The baseline's bound by helper and game, by the first search; see `baseline_by_helper`."""
+    rows = baseline_by_helper(pools, audit)
+    return rows[rows["search"] == audit.searches[0]]
+
+
+def helper_means(games: pd.DataFrame, printed: Mapping[str, float]) -> pd.DataFrame:
+    """Means of `helper_games` beside the paper's.
 
     Args:
-        pools: The helpers to compare.
-        audit: Settings of the games.
+        games: Rows of `helper_games`.
         printed: Name of a helper to the paper's c_lb, nats.
 
     Returns:
         Columns helper ("none", each by name, "all"), c_lb, sd (over games), auc, paper.
     """
-    rows = baseline_by_helper(pools, audit)
-    groups = rows[rows["search"] == audit.searches[0]].groupby("helper", sort=False)
+    groups = games.groupby("helper", sort=False)
     table = groups[["c_lb", "auc"]].mean()
     table.insert(1, "sd", groups["c_lb"].std())
     table["paper"] = [printed.get(str(name), np.nan) for name in table.index]
     return table.reset_index()
+
+
+def helper_table(pools: Pools, audit: AuditConfig, printed: Mapping[str, float]) -> pd.DataFrame:
+    """`helper_means` of games played here."""
+    return helper_means(helper_games(pools, audit), printed)
 
 
 def loss_groups(

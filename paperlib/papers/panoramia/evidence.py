@@ -1,0 +1,146 @@
+"""Samples that several PANORAMIA pages take from their audits: paired within a game, and never clipped."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from paperlib.audits.panoramia.results import AuditName, TargetAudits
+from paperlib.core import FloatArray
+from paperlib.papers.panoramia.results import PanoramiaResults
+from paperlib.papers.verdict import Evidence
+
+Samples = dict[str, list[float]]
+"""Label to one number per game."""
+
+
+def by_game(
+    audits: TargetAudits, target: str, audit: AuditName = "panoramia", *, column: str = "eps"
+) -> pd.Series:
+    """One number per game by the first search, by the game's seed; none where the audit was not played.
+
+    Args:
+        audits: The audits.
+        target: Name of an audited target.
+        audit: Name of the audit.
+        column: "eps": epsilon of RM;RN or O(1), and of PANORAMIA {c+eps}_lb - c_lb, which may lie below 0;
+            or another column of `TargetAudits.table`.
+
+    Raises:
+        ValueError: The target was not audited.
+    """
+    table = audits.table[audits.table["target"] == target]
+    if table.empty:
+        raise ValueError(f"target: {target!r} was not audited")
+    return _numbers(table[table["search"] == audits.search], audit, column)
+
+
+def _numbers(table: pd.DataFrame, audit: AuditName, column: str) -> pd.Series:
+    rows = table[table["audit"] == audit].set_index("seed")
+    if audit == "panoramia" and column == "eps":
+        return rows["c_plus_eps_lb"] - rows["c_lb"]
+    return rows[column]
+
+
+def paired(first: pd.Series, second: pd.Series) -> list[float]:
+    """First minus second in every game that has both."""
+    return (first - second).dropna().tolist()
+
+
+def null_samples(audits: TargetAudits, names: Iterable[str] | None = None) -> Samples:
+    """{c+eps}_lb - c_lb of each null target, of all or of these names."""
+    found = dict.fromkeys(one.target.name for one in audits.judged if one.target.kind == "null")
+    return {name: by_game(audits, name).tolist() for name in (found if names is None else names)}
+
+
+def table_three(results: PanoramiaResults, names: list[str]) -> Evidence:
+    """Table 3 in the paper's form: eps~ from level to level, below RM;RN, and that below O(1).
+
+    Args:
+        results: Audits in the paper's form, and O(1) in any.
+        names: Names of targets, by their degree of over-training.
+    """
+    audits = results.forms["paper"]
+    own, real = ({name: by_game(audits, name, audit) for name in names} for audit in ("panoramia", "rm_rn"))
+    grid = {name: by_game(results.with_o1, name, "o1") for name in names}
+    values = {
+        "eps~ grows": {f"{b} over {a}": paired(own[b], own[a]) for a, b in pairwise(names)},
+        "eps~ below RM;RN": {name: paired(real[name], own[name]) for name in names},
+        "RM;RN below O(1)": {name: paired(grid[name], real[name]) for name in names},
+        "null": null_samples(audits),
+    }
+    return Evidence("panoramia-table-03", "game", values)
+
+
+def helper_table(target: str, games: pd.DataFrame, *, generated: str, real: str) -> Evidence:
+    """Tables 2 and 5: what a helper adds to the baseline's bound.
+
+    Args:
+        target: Id of the table.
+        games: Rows of `helper_games`.
+        generated: Name of the helper on generated data.
+        real: Name of the helper on real non-members.
+    """
+    c_lb = games.pivot(index="seed", columns="helper", values="c_lb")
+    c_lb = c_lb.reindex(columns=list(dict.fromkeys(["none", generated, real])))
+    values = {
+        "generated over none": paired(c_lb[generated], c_lb["none"]),
+        "real over none": paired(c_lb[real], c_lb["none"]),
+        "generated over real": paired(c_lb[generated], c_lb[real]),
+    }
+    return Evidence(target, "game", values)
+
+
+def figure_six(results: PanoramiaResults, target: str) -> Evidence:
+    """Figure 6: eps~ of a target at the largest m over a quarter of it, and over O(1) at 4/7 of it.
+
+    CIFAR-10's 10,000 test images give O(1) an m of 20,000 at most; PANORAMIA goes to 35,000.
+
+    Source:
+        PANORAMIA, sections 5.3 and D.3. For text its eps~ stays below O(1), so the claim is about images.
+    """
+    audits, m = results.decisive, results.decisive.config.test
+    games = [*audits.select(target=target), *results.with_o1.select("o1", target=target)]
+    rows = replace(audits, judged=tuple(games)).over_test_size([m // 4, 4 * m // 7, m])
+    whole = _numbers(rows[rows["m"] == m], "panoramia", "eps")
+    values = {
+        "grows with m": paired(whole, _numbers(rows[rows["m"] == m // 4], "panoramia", "eps")),
+        "passes O(1)": paired(whole, _numbers(rows[rows["m"] == 4 * m // 7], "o1", "eps")),
+        "null": null_samples(audits),
+    }
+    return Evidence("panoramia-figure-06", "game", values)
+
+
+def figure_ten(audits: Mapping[str, TargetAudits], target: str) -> Evidence:
+    """Figure 10: members among the first tenth of an attack's guesses and of the baseline's.
+
+    Args:
+        audits: Label ("" for the only one) to audits.
+        target: Name of the target in each.
+    """
+    shares = {label: first_tenth(one, target) for label, one in audits.items()}
+    values = {
+        "members first": {label: paired(one["attack"], one["baseline"]) for label, one in shares.items()},
+        "room above": {label: one["baseline"].tolist() for label, one in shares.items()},
+    }
+    return Evidence("panoramia-figure-10", "game", values)
+
+
+def first_tenth(audits: TargetAudits, target: str) -> pd.DataFrame:
+    """Share of members in the first tenth of guesses: columns baseline and attack, a row per game."""
+    rows = {
+        one.seed: {
+            "baseline": _share_first(one.baseline, one.membership),
+            "attack": _share_first(one.attack, one.membership),
+        }
+        for one in audits.select("panoramia", target=target)
+    }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _share_first(scores: FloatArray, membership: np.ndarray) -> float:
+    """Equal scores are taken as they come: the examples are in random order."""
+    order = np.argsort(-scores, kind="stable")
+    return float(membership[order[: max(1, scores.size // 10)]].mean())

@@ -1,0 +1,125 @@
+"""Samples for the rules: paired within games, not clipped, and empty where something was not played."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.pools import Pool, Pools, Target
+from paperlib.audits.panoramia.results import TargetAudits, TargetScores
+from paperlib.papers.panoramia import evidence
+from paperlib.papers.panoramia.results import PanoramiaResults
+
+E1, E6, NULL = Target("E1", "trained", 1), Target("E6", "trained", 6), Target("null", "null", 6)
+M = 210
+
+
+def audits(played, *, shifts, config=None):
+    """Games in which attacks beat noise by a target's shift, the baseline by 1; another shift each game."""
+    config = config or AuditConfig(train=2, validation=2, test=M, repetitions=2)
+    judged = []
+    for seed in range(config.repetitions):
+        rng = np.random.default_rng(seed)
+        members = rng.random(M) < 0.5
+        for target, shift in shifts.items():
+            for audit in played:
+                attack = rng.normal(size=M) + members * (shift + 0.5 * seed)
+                judged.append(
+                    TargetScores(target, audit, seed, rng.normal(size=M) + members, attack, members)
+                )
+    return TargetAudits(tuple(judged), config)
+
+
+SHIFTS = {E1: 0.0, E6: 3.0, NULL: 0.0}
+
+
+@pytest.fixture(scope="module")
+def results():
+    pool = Pool(np.zeros((2, 1)), {}, {target.name: np.zeros((2, 1)) for target in SHIFTS})
+    forms = {
+        "helpers": audits(["panoramia", "rm_rn", "o1"], shifts=SHIFTS),
+        "paper": audits(
+            ["panoramia", "rm_rn"], shifts={target: 2 + shift for target, shift in SHIFTS.items()}
+        ),
+    }
+    return PanoramiaResults(Pools(pool, pool, None, tuple(SHIFTS)), forms)
+
+
+def test_a_difference_below_0_is_kept_and_is_of_its_own_game(results):
+    table = results.forms["helpers"].table.query(
+        "target == 'E1' and audit == 'panoramia' and search == 'union'"
+    )
+    found = evidence.by_game(results.forms["helpers"], "E1")
+    assert found.tolist() == (table["c_plus_eps_lb"] - table["c_lb"]).tolist()
+    assert found.min() < 0
+    assert found.index.tolist() == [0, 1]
+    assert evidence.by_game(results.forms["paper"], "E1", "o1").empty
+    with pytest.raises(ValueError, match="target: 'E9'"):
+        evidence.by_game(results.forms["paper"], "E9")
+
+
+def test_pairs_are_of_one_game_and_games_without_a_partner_are_left_out():
+    first, second = pd.Series([1.0, 5.0], index=[7, 8]), pd.Series([4.0, 0.5], index=[8, 7])
+    assert evidence.paired(first, second) == [0.5, 1.0]
+    assert evidence.paired(first, second.drop(7)) == [1.0]
+    assert evidence.paired(first, second.iloc[:0]) == []
+
+
+def test_table_three_compares_levels_and_audits_in_the_papers_form(results):
+    values = evidence.table_three(results, ["E1", "E6"]).values
+    form = results.forms["paper"]
+    own = {name: evidence.by_game(form, name) for name in ("E1", "E6")}
+    assert values["eps~ grows"] == {"E6 over E1": (own["E6"] - own["E1"]).tolist()}
+    assert min(values["eps~ grows"]["E6 over E1"]) > 0
+    grid = evidence.by_game(results.forms["helpers"], "E6", "o1")
+    real = evidence.by_game(form, "E6", "rm_rn")
+    assert values["RM;RN below O(1)"]["E6"] == (grid - real).tolist()
+    assert values["eps~ below RM;RN"]["E6"] == (real - own["E6"]).tolist()
+    assert values["null"] == {"null": evidence.by_game(form, "null").tolist()}
+
+
+def test_what_was_not_played_is_not_measured(results):
+    alone = PanoramiaResults(results.pools, {"paper": audits(["panoramia"], shifts={E1: 0.0})}, "paper")
+    values = evidence.table_three(alone, ["E1"]).values
+    assert values == {"eps~ grows": {}, "eps~ below RM;RN": {"E1": []}, "RM;RN below O(1)": {"E1": []},
+                      "null": {}}  # fmt: skip
+    assert evidence.figure_six(alone, "E1").values["passes O(1)"] == []
+
+
+def test_helpers_are_compared_within_a_game_and_a_missing_one_is_not_measured():
+    c_lb = {"none": (1.0, 2.0), "synthetic": (1.5, 2.25), "real": (1.25, 3.0)}
+    rows = [(name, seed, value) for name, values in c_lb.items() for seed, value in enumerate(values)]
+    games = pd.DataFrame(rows, columns=["helper", "seed", "c_lb"])
+    found = evidence.helper_table("panoramia-table-02", games, generated="synthetic", real="real").values
+    assert found == {
+        "generated over none": [0.5, 0.25],
+        "real over none": [0.25, 1.0],
+        "generated over real": [0.25, -0.75],
+    }
+    found = evidence.helper_table(
+        "panoramia-table-05", games, generated="synthetic", real="non-members"
+    ).values
+    assert found["generated over none"] == [0.5, 0.25]
+    assert found["real over none"] == found["generated over real"] == []
+
+
+def test_figure_six_sets_the_whole_test_part_against_a_quarter_and_o1_on_four_sevenths(results):
+    values = evidence.figure_six(results, "E6").values
+    games = results.forms["paper"].select("panoramia", target="E6")
+    grids = results.forms["helpers"].select("o1", target="E6")
+    for at, (game, grid) in enumerate(zip(games, grids, strict=True)):
+        whole, quarter = (game.first(size).row("union", 0.95) for size in (M, M // 4))
+        tilde = whole["c_plus_eps_lb"] - whole["c_lb"]
+        assert values["grows with m"][at] == tilde - (quarter["c_plus_eps_lb"] - quarter["c_lb"])
+        assert values["passes O(1)"][at] == tilde - grid.first(120).row("union", 0.95)["eps"]
+
+
+def test_the_first_tenth_counts_the_members_among_the_surest_guesses():
+    members = np.arange(20) % 2 == 0
+    scores = np.where(np.arange(20) == 3, 2.0, np.where(np.arange(20) == 4, 1.0, 0.0))
+    game = TargetScores(E1, "panoramia", 5, -np.arange(20.0), scores, members)
+    form = TargetAudits((game,), AuditConfig(train=2, validation=2, test=20))
+    found = evidence.first_tenth(form, "E1")
+    assert found.loc[5].to_dict() == {"baseline": 0.5, "attack": 0.5}
+    values = evidence.figure_ten({"income": form}, "E1").values
+    assert values == {"members first": {"income": [0.0]}, "room above": {"income": [0.5]}}
