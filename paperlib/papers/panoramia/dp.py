@@ -165,10 +165,8 @@ class DpResults(PanoramiaResults):
 
     def gap_error(self, target: str) -> float:
         """Standard error of the gap in points, over images drawn at random."""
-        variances = []
-        for part, count in zip(("train", "test"), self.counts, strict=True):
-            share = self.accuracy(target, part) / 100
-            variances.append(share * (1 - share) / count)
+        shares = [self.accuracy(target, part) / 100 for part in ("train", "test")]
+        variances = [share * (1 - share) / count for share, count in zip(shares, self.counts, strict=True)]
         return 100 * float(np.sqrt(sum(variances)))
 
 

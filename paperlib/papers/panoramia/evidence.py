@@ -93,10 +93,15 @@ def helper_table(target: str, games: pd.DataFrame, *, generated: str, real: str)
     return Evidence(target, "game", values)
 
 
-def figure_six(results: PanoramiaResults, target: str) -> Evidence:
+def figure_six(results: PanoramiaResults, target: str, nulls: Iterable[str] | None = None) -> Evidence:
     """Figure 6: eps~ of a target at the largest m over a quarter of it, and over O(1) at 4/7 of it.
 
     CIFAR-10's 10,000 test images give O(1) an m of 20,000 at most; PANORAMIA goes to 35,000.
+
+    Args:
+        results: Audits of all targets.
+        target: Name of the target.
+        nulls: Names of its null targets; None takes all.
 
     Source:
         PANORAMIA, sections 5.3 and D.3. For text its eps~ stays below O(1), so the claim is about images.
@@ -108,7 +113,7 @@ def figure_six(results: PanoramiaResults, target: str) -> Evidence:
     values = {
         "grows with m": paired(whole, _numbers(rows[rows["m"] == m // 4], "panoramia", "eps")),
         "passes O(1)": paired(whole, _numbers(rows[rows["m"] == 4 * m // 7], "o1", "eps")),
-        "null": null_samples(audits),
+        "null": null_samples(audits, nulls),
     }
     return Evidence("panoramia-figure-06", "game", values)
 
