@@ -27,7 +27,8 @@ class ImageHelper:
 
     Attributes:
         name: "synthetic" is the paper's: what its baseline sees.
-        data: "synthetic", generated images, or "real", those the generator was trained on.
+        data: "synthetic", generated images; "real", those the generator was trained on; or "others", other
+            real images.
         architecture: A name of ``paperlib.models.images.ARCHITECTURES``.
         width: Width of "mlp", "cnn" and "cnn4".
         epochs: Passes over its training data.
@@ -52,7 +53,7 @@ class ImageHelper:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        check_choice("data", self.data, ("synthetic", "real"))
+        check_choice("data", self.data, ("synthetic", "real", "others"))
         if self.weights and not self.timm:
             raise ValueError(f"weights: expected the name of their model as timm, got {self.weights!r} alone")
 

@@ -3,24 +3,23 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from paperlib.attacks.learned.images import ImageStack
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.image_models import ImageHelper
+from paperlib.audits.panoramia.pools import Pool, Pools, Target
+from paperlib.audits.panoramia.results import TargetAudits, TargetScores
+from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.generators.image_quality import FakeFilter
 from paperlib.generators.images import FlowConfig
-from paperlib.papers.panoramia.images import (
-    models as image_models,
-)
-from paperlib.papers.panoramia.images import (
-    pools as image_stages,
-)
-from paperlib.papers.panoramia.images import (
-    tables as image_tables,
-)
+from paperlib.papers.panoramia.evidence import by_game
+from paperlib.papers.panoramia.images import evidence as image_evidence
+from paperlib.papers.panoramia.images import models as image_models
+from paperlib.papers.panoramia.images import pools as image_stages
+from paperlib.papers.panoramia.images import tables as image_tables
 from paperlib.papers.panoramia.images.data import PARTS, ImageSplit, noisy_labels, split_images
+from paperlib.papers.panoramia.images.evidence import evidence
 from paperlib.papers.panoramia.images.models import ImageTarget
 from paperlib.papers.panoramia.images.pools import (
     ImageConfig,
@@ -29,8 +28,8 @@ from paperlib.papers.panoramia.images.pools import (
     load_split,
 )
 from paperlib.papers.panoramia.images.tables import parse_targets
-from paperlib.papers.panoramia.images.verdicts import verdicts
-from paperlib.report.printed import target_ids
+from paperlib.papers.panoramia.results import PanoramiaResults, helper_games
+from paperlib.papers.verdict import Estimate
 
 SMALL = {"epochs": 1, "width": 4}
 CONFIG = ImageConfig(
@@ -179,22 +178,82 @@ def test_dp_targets_keep_their_epsilon(cache, monkeypatch):
     assert set(asked) == {(2.0, config.sampling_rate(170), config.steps(170), 1e-5)}
 
 
-def test_every_verdict_names_a_target_of_the_list(pools):
+def test_every_rule_on_images_gets_its_samples(pools):
     stack = ImageStack(loss_steps=20)
     audit = AuditConfig(train=40, validation=20, test=50, attacks=(stack,), repetitions=1, restarts=1)
     results = image_tables.run_images(pools, audit)
-    helpers = image_tables.table_two(pools, audit)
-    sizes = image_tables.training_sizes(pools, audit, [20, 40], target="mlp-8 E30")
+    sizes = image_tables.training_sizes(pools, audit, [20, 30, 40], target="mlp-8 E30")
     made = generated_images(CONFIG, load_split(CONFIG))
-    by_test = results.forms["helpers"].over_test_size([25, 50])
-    found = verdicts(results, helpers, sizes, by_test, made.quality)
+    found = {
+        one.target.removeprefix("panoramia-"): one.values
+        for one in evidence(results, helper_games(pools, audit), sizes, made.quality, label_noise=0.3)
+    }
     assert len(found) == 13
-    assert {row["target"] for row in found} <= set(target_ids())
-    assert all(isinstance(row["holds"], bool) and row["ours"] and row["paper"] for row in found)
+    table = 100 * pools.table.set_index("target")[["train_metric", "test_metric"]]
+    first, last = table.loc["mlp-8 E1"], table.loc["mlp-8 E30"]
+    one = found["table-01"]
+    assert one["test falls"] == [pytest.approx(first["test_metric"] - last["test_metric"])]
+    rise = last["train_metric"] - first["train_metric"]
+    assert one["gap grows"] == [pytest.approx(rise + one["test falls"][0])]
+    assert one["clean labels"] == Estimate(0.3)
+    assert len(found["table-02"]["generated over none"]) == 1
+    assert found["table-05"]["real over none"] == [], "no helper on real non-members"
+    bounds = sizes.pivot(index="seed", columns="train", values="c_plus_eps_lb")
+    gains = (bounds[40] - bounds[30]) - (bounds[30] - bounds[20]) / 3
+    np.testing.assert_allclose(found["figure-11"]["flattens"], gains)
+    assert found["figure-11"]["rises"] == (bounds[40] - bounds[20]).tolist()
+    assert found["figure-11"]["enough training"] == Estimate(40.0)
+    kinds = pools.by_kind()
+    gaps = [
+        kinds["nonmembers"].targets[name][:, 0].mean() - kinds["members"].targets[name][:, 0].mean()
+        for name in ("mlp-8 E1", "mlp-8 E30")
+    ]
+    assert found["figure-13"]["losses separate"] == [pytest.approx(gaps[1] - gaps[0])]
+    eps = {name: by_game(results.decisive, name) for name in ("mlp-8 E30", "mlp-16 E30", "null mlp-8 E30")}
+    fifteen = found["figure-15"]
+    assert fifteen["larger leaks more"] == (eps["mlp-16 E30"] - eps["mlp-8 E30"]).tolist()
+    assert fifteen["null"] == {"null mlp-8 E30": eps["null mlp-8 E30"].tolist()}
+    assert fifteen["sizes apart"].value == 1242 / 562
     assert image_tables.series(results) == ["mlp-8 E1", "mlp-8 E30"]
     assert list(image_tables.model_sizes(results)["parameters"]) == [562, 1242]
     assert {"ours", "paper"} == set(image_tables.table_three(results)["source"])
     assert len(image_tables.table_one(pools)) == 12
+
+
+def test_curves_are_read_at_low_recall_and_at_one_half():
+    """Of 200 members the attack finds 40 without an error in game 0 and 150 in game 1, the baseline none."""
+    target, games = Target("a", "trained", 1), []
+    for seed, found in enumerate((40, 150)):
+        rest = 200 - found
+        members = np.repeat([True, False, True, False], [found, rest, rest, found])
+        order = -np.arange(400.0)
+        mixed = -np.where(members, 2.0 * np.cumsum(members), 2.0 * np.cumsum(~members) - 1)
+        games.append(TargetScores(target, "panoramia", seed, mixed, order, members))
+    audits = TargetAudits(tuple(games), AuditConfig(train=2, validation=2, test=400, repetitions=2))
+    pool = Pool(np.zeros((2, 1)), {}, {"a": np.zeros((2, 1))})
+    results = PanoramiaResults(Pools(pool, pool, None, (target,)), {"paper": audits}, "paper")
+    three = image_evidence._figure_three(results, "a").values
+    assert three["room above"] == {"recall 0.1": [0.5, 0.5], "recall 0.25": [0.5, 0.5]}
+    # Game 0 reaches a recall of 0.25 with 50 members after 40 right and 160 wrong guesses.
+    assert three["attack more precise"] == {"recall 0.1": [0.5, 0.5], "recall 0.25": [50 / 210 - 0.5, 0.5]}
+    four = image_evidence._figure_four(results, "a").values
+    assert four["maximum at low recall"] == [1.0, 0.0]
+    bounds = [game.panoramia("union", 0.95).c_plus_epsilon_lb for game in games]
+    half = epsilon_from_counts(100, 100, 0.025 / 400)
+    assert four["falls to recall 0.5"] == [bounds[0], pytest.approx(bounds[1] - half)]
+    assert four["null"] == {}
+    blind = replace(games[0], attack=games[0].baseline)
+    nothing = replace(results, forms={"paper": replace(audits, judged=(blind,))})
+    assert image_evidence._figure_four(nothing, "a").values["maximum at low recall"] == [0.0]
+
+
+def test_a_helper_may_be_trained_on_other_real_images(cache, pools):
+    more = ImageHelper(name="non-members", data="others", **SMALL)
+    found = image_pools(replace(CONFIG, helpers=(*CONFIG.helpers, more)))
+    assert found.helpers[-1].data == "real"
+    own, real = (found.members.helpers[name] for name in ("non-members", "real"))
+    assert (own != real).any()
+    np.testing.assert_array_equal(real, pools.members.helpers["real"])
 
 
 def test_what_a_comparison_with_real_nonmembers_needs_stands_in_one_row(pools):
@@ -222,12 +281,3 @@ def test_speed_is_measured_on_the_targets_data(cache):
 def test_the_page_needs_real_nonmembers(pools):
     with pytest.raises(ValueError, match="nonmembers: expected real ones"):
         image_tables.run_images(replace(pools, nonmembers=None), AuditConfig(train=2, validation=2, test=2))
-
-
-def test_shapes_of_curves_are_judged():
-    def rises(*values):
-        return image_tables.rises_then_flattens(pd.Series(values))
-
-    assert rises(0.0, 0.5, 0.6)
-    assert not rises(0.0, 0.1, 0.9)
-    assert not rises(0.5, 0.4, 0.3)

@@ -44,14 +44,12 @@ class MeasuredRun:
         table: Table of `whole_table`.
         origin: Date and place of the run, as text.
         parameters: Parameters of the run.
-        by_helper: The baseline's bound by helper, in words.
         grid: Sample grid, uint8, shape (height, width, 3).
     """
 
     table: pd.DataFrame
     origin: str
     parameters: Mapping[str, Any]
-    by_helper: str
     grid: NDArray[np.uint8]
 
     @property
@@ -65,9 +63,7 @@ class MeasuredRun:
         """How large it was, in words."""
         given = self.parameters
         generator, sizes = given["generator"], given["sizes"]
-        repetitions = given.get(
-            "repetitions", given.get("repeats")
-        )  # runs kept before the parameter was renamed
+        repetitions = given.get("repetitions", given.get("repeats"))  # its name in older runs
         return (
             f"{given['dataset']} at {given['side'] or 'their own'} pixels a side and {given['levels']} grey "
             f"values per channel, D_G of {sizes[0]} images, {sizes[1]} members, {repetitions} games "
@@ -104,13 +100,12 @@ def measured_run(path: str) -> MeasuredRun | None:
         raise ValueError(f"measured: {path} lacks {', '.join(missing)}; measure it anew")
     here = Path.cwd()
     file = next(folder / path for folder in (here, *here.parents) if (folder / path).is_file())
-    if not file.with_suffix(".png").is_file():
-        raise ValueError(f"measured: {path} has no sample grid beside it ({file.with_suffix('.png').name})")
-    with Image.open(file.with_suffix(".png"), formats=("PNG",)) as image:
+    picture = file.with_suffix(".png")
+    if not picture.is_file():
+        raise ValueError(f"measured: {path} has no sample grid beside it ({picture.name})")
+    with Image.open(picture, formats=("PNG",)) as image:
         grid = np.asarray(image.convert("RGB"))
-    result = read_result(file.with_suffix(".json"))
-    said = {record["target"]: record["ours"] for record in result.records}
-    return MeasuredRun(table, origin, result.parameters, said.get("panoramia-table-02", "not kept"), grid)
+    return MeasuredRun(table, origin, read_result(file.with_suffix(".json")).parameters, grid)
 
 
 def save_grid(path: Path, rows: Mapping[str, NDArray[np.uint8]], *, columns: int = 16) -> None:
@@ -129,9 +124,7 @@ def save_grid(path: Path, rows: Mapping[str, NDArray[np.uint8]], *, columns: int
     strips = []
     for images in rows.values():
         framed = np.pad(images[:columns], ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=255)
-        strips.append(
-            np.concatenate(list(np.broadcast_to(framed, (len(framed), 3, *framed.shape[2:]))), axis=2)
-        )
+        strips.append(np.concatenate([*framed.repeat(3 // framed.shape[1], axis=1)], axis=2))
     grid = np.concatenate(strips, axis=1)[:, :-1, :-1]
     Image.fromarray(np.moveaxis(grid, 0, 2)).save(path, optimize=True)
 

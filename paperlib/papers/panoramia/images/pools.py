@@ -254,7 +254,8 @@ def _helper_answers(
     made: Generated,
     sets: Mapping[str, Labelled],
 ) -> dict[str, FloatArray]:
-    data = made.helper if helper.data == "synthetic" else images.parts["generator"]
+    real = images.parts["others" if helper.data == "others" else "generator"]
+    data = made.helper if helper.data == "synthetic" else real
 
     def compute() -> dict[str, FloatArray]:
         module = train_helper(helper, data.x, data.y, images.outputs).module

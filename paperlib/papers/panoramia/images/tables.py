@@ -1,4 +1,4 @@
-"""The tables and verdicts of PANORAMIA on images: Tables 1, 2, 3 and 5, Figures 2 to 15."""
+"""The tables of PANORAMIA on images: Tables 1, 2, 3 and 5, Figures 2 to 15."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from paperlib.audits.panoramia.run import audit_pools, over_training_size
 from paperlib.core import MembershipScores
 from paperlib.models.images import ARCHITECTURES
 from paperlib.papers.panoramia.images.models import ImageTarget
-from paperlib.papers.panoramia.results import PanoramiaResults, helper_table
+from paperlib.papers.panoramia.results import PanoramiaResults
 from paperlib.papers.panoramia.results import table_three as all_bounds
 from paperlib.report import paper_table
 
@@ -25,6 +25,7 @@ HELPERS = {
     "synthetic": ("gen", "wide_resnet_28_2"),
     "real": ("real", "wide_resnet_28_2"),
     "real resnet101": ("real", "resnet101"),
+    "real non-members": ("real", "wide_resnet_28_2"),
     "imagenet": ("imgnet", ""),
 }
 """Our names of the helpers of the paper's Table 5: training data and architecture there."""
@@ -73,10 +74,10 @@ def parse_targets(words: Sequence[str], **settings: Any) -> tuple[ImageTarget, .
 
 def series(results: PanoramiaResults) -> list[str]:
     """The first architecture's targets by epochs: over-training."""
-    table = results.pools.table[~results.pools.table["null"]].sort_values("epochs", kind="stable")
-    first = results.pools.table[~results.pools.table["null"]].iloc[0]
-    same = (table["architecture"] == first["architecture"]) & (table["width"] == first["width"])
-    return list(table.loc[same, "target"])
+    table = results.pools.table[~results.pools.table["null"]]
+    about = ["architecture", "width"]
+    same = (table[about] == table[about].iloc[0]).all(axis=1)
+    return list(table[same].sort_values("epochs", kind="stable")["target"])
 
 
 def run_images(pools: Pools, audit: AuditConfig) -> PanoramiaResults:
@@ -94,21 +95,12 @@ def run_images(pools: Pools, audit: AuditConfig) -> PanoramiaResults:
 
 def table_one(pools: Pools) -> pd.DataFrame:
     """Our targets, then the paper's: accuracy and loss on the training part and on real non-members."""
-    ours = pools.table.assign(
-        source="ours",
-        train=100 * pools.table["train_metric"],
-        test=100 * pools.table["test_metric"],
-    )[["source", "target", "null", "epochs", "train", "test", "train_loss", "test_loss"]]
-    printed = paper_table("panoramia_table01").dropna(subset=["test_accuracy_pct"])
-    paper = pd.DataFrame(
-        {
-            "source": "paper",
-            "target": printed["target_model"],
-            "null": False,
-            "epochs": printed["epochs"],
-            "test": printed["test_accuracy_pct"],
-        }
-    )
+    table = pools.table
+    ours = table.assign(source="ours", train=100 * table["train_metric"], test=100 * table["test_metric"])
+    ours = ours[["source", "target", "null", "epochs", "train", "test", "train_loss", "test_loss"]]
+    names = {"target_model": "target", "test_accuracy_pct": "test"}
+    printed = paper_table("panoramia_table01").dropna(subset=["test_accuracy_pct"]).rename(columns=names)
+    paper = printed[["target", "epochs", "test"]].assign(source="paper", null=False)
     return pd.concat([ours, paper], ignore_index=True)
 
 
@@ -162,11 +154,6 @@ def loss_aucs(pools: Pools, target: str) -> dict[str, float]:
     }
 
 
-def table_two(pools: Pools, audit: AuditConfig) -> pd.DataFrame:
-    """The baseline's bound by helper, beside the paper's on CIFAR-10 for helpers named in `HELPERS`."""
-    return helper_table(pools, audit, printed_helpers())
-
-
 def printed_helpers() -> dict[str, float]:
     """The c_lb that the paper's Table 5 prints on CIFAR-10, by our name of the helper.
 
@@ -188,21 +175,15 @@ def training_sizes(pools: Pools, audit: AuditConfig, sizes: Sequence[int], *, ta
 def model_sizes(results: PanoramiaResults) -> pd.DataFrame:
     """Targets of one number of epochs by size: parameters, eps-tilde, RM;RN and O(1) (Figure 15)."""
     table = results.pools.table[~results.pools.table["null"]]
-    rows = []
-    for _, row in table[table["epochs"] == table["epochs"].max()].iterrows():
-        name = str(row["target"])
-        rows.append(
-            {
-                "target": name,
-                "architecture": row["architecture"],
-                "parameters": int(row["parameters"]),
-                "eps_tilde": results.value(name),
-                "rm_rn": results.value(name, "rm_rn"),
-                "o1": results.value(name, "o1"),
-                "gap": float(row["train_metric"] - row["test_metric"]),
-            }
-        )
-    return pd.DataFrame(rows).sort_values(["architecture", "parameters"], ignore_index=True)
+    table = table[table["epochs"] == table["epochs"].max()]
+    sizes = table[["target", "architecture"]].assign(
+        parameters=table["parameters"].astype(int),
+        eps_tilde=table["target"].map(results.value),
+        rm_rn=[results.value(name, "rm_rn") for name in table["target"]],
+        o1=[results.value(name, "o1") for name in table["target"]],
+        gap=table["train_metric"] - table["test_metric"],
+    )
+    return sizes.sort_values(["architecture", "parameters"], ignore_index=True)
 
 
 def quality_table(quality: Mapping[str, float], results: PanoramiaResults) -> pd.DataFrame:
@@ -237,16 +218,3 @@ def whole_table(results: PanoramiaResults, quality: Mapping[str, float]) -> pd.D
         own = rows.set_index("target")[list(columns)].rename(columns=columns).dropna(axis=1, how="all")
         table = table.join(own.add_prefix(f"{audit} ({form} form) "))
     return table.assign(games=int(found["games"].max()), **quality).reset_index()
-
-
-def best_recall(curves: pd.DataFrame) -> float:
-    """Recall at which the attack's bound is largest, mean over games."""
-    own = curves[curves["test"] == "mia"].reset_index(drop=True)
-    return float(own.loc[own.groupby("seed")["bound"].idxmax(), "recall"].mean())
-
-
-def rises_then_flattens(means: pd.Series) -> bool:
-    """Whether a bound grows with size, and the second half of the sizes adds no more than the first."""
-    middle = means.iloc[len(means) // 2]
-    rise = middle - means.iloc[0], means.iloc[-1] - middle
-    return bool(means.iloc[-1] > means.iloc[0] and rise[1] <= rise[0])

@@ -1,0 +1,152 @@
+"""Samples for the rules on images: Tables 1, 2, 3 and 5, Figures 2, 3, 4, 6, 7, 10, 11, 13 and 15."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from paperlib.papers.panoramia.evidence import (
+    by_game,
+    figure_six,
+    figure_ten,
+    helper_table,
+    null_samples,
+    paired,
+    table_three,
+)
+from paperlib.papers.panoramia.images.tables import KINDS, model_sizes, series
+from paperlib.papers.panoramia.results import PanoramiaResults, loss_groups
+from paperlib.papers.verdict import Estimate, Evidence
+
+RECALLS = (0.1, 0.25)
+"""Low recalls, at which Figure 3 is read."""
+LOW_RECALL, HALF = 0.3, 0.5
+"""Figure 4: where the largest bound is claimed to lie, and the recall it is compared with."""
+
+
+def evidence(
+    results: PanoramiaResults,
+    helpers: pd.DataFrame,
+    train_sizes: pd.DataFrame,
+    quality: Mapping[str, float],
+    *,
+    nonmembers_helper: str = "",
+    label_noise: float,
+) -> list[Evidence]:
+    """Samples for all rules on images.
+
+    Args:
+        results: Results of `run_images`.
+        helpers: Rows of `helper_games`.
+        train_sizes: Rows of `training_sizes`.
+        quality: Numbers about the generated images, by name.
+        nonmembers_helper: Name of a helper trained on real non-members; empty for none.
+        label_noise: Share of labels changed on purpose.
+    """
+    last = series(results)[-1]
+    by_helper = [
+        helper_table(f"panoramia-table-0{number}", helpers, generated="synthetic", real=nonmembers_helper)
+        for number in (2, 5)
+    ]
+    return [
+        _table_one(results, label_noise),
+        *by_helper,
+        table_three(results, series(results)),
+        _over_training_size("panoramia-figure-02", train_sizes, "c_lb"),
+        _figure_three(results, last),
+        _figure_four(results, last),
+        figure_six(results, last),
+        _figure_seven(quality),
+        figure_ten({"": results.decisive}, last),
+        _over_training_size("panoramia-figure-11", train_sizes, "c_plus_eps_lb"),
+        _figure_thirteen(results),
+        _figure_fifteen(results),
+    ]
+
+
+def _table_one(results: PanoramiaResults, label_noise: float) -> Evidence:
+    table = (
+        100 * results.pools.table.set_index("target").loc[series(results), ["train_metric", "test_metric"]]
+    )
+    gaps, test = table["train_metric"] - table["test_metric"], table["test_metric"]
+    values = {
+        "gap grows": [gaps.iloc[-1] - gaps.iloc[0]] if len(gaps) > 1 else [],
+        "test falls": [test.iloc[0] - test.iloc[-1]] if len(test) > 1 else [],
+        "overfitted": [table["train_metric"].iloc[-1]],
+        "clean labels": Estimate(label_noise),
+    }
+    return Evidence("panoramia-table-01", "model", values)
+
+
+def _over_training_size(target: str, sizes: pd.DataFrame, column: str) -> Evidence:
+    """A bound over the training part: one row per game, one column per size."""
+    bounds = sizes.pivot(index="seed", columns="train", values=column).sort_index(axis=1)
+    gains = bounds.diff(axis=1).iloc[:, 1:]
+    values = {
+        "rises": paired(bounds.iloc[:, -1], bounds.iloc[:, 0]) if len(bounds.columns) > 1 else [],
+        "flattens": paired(gains.iloc[:, -1], gains.iloc[:, 0] / 3) if len(gains.columns) > 1 else [],
+        "enough training": Estimate(float(bounds.columns.max())),
+    }
+    return Evidence(target, "game", values)
+
+
+def _figure_three(results: PanoramiaResults, name: str) -> Evidence:
+    curves = results.decisive.curves(target=name)
+    reached = {f"recall {at:g}": _at_recall(curves, at)["precision"].unstack("test") for at in RECALLS}
+    values = {
+        "attack more precise": {label: paired(one["mia"], one["baseline"]) for label, one in reached.items()},
+        "room above": {label: one["baseline"].tolist() for label, one in reached.items()},
+    }
+    return Evidence("panoramia-figure-03", "game", values)
+
+
+def _at_recall(curves: pd.DataFrame, recall: float) -> pd.DataFrame:
+    """The first guesses that reach a recall: one row per game (seed) and test."""
+    return curves[curves["recall"] >= recall].groupby(["seed", "test"]).first()
+
+
+def _figure_four(results: PanoramiaResults, name: str) -> Evidence:
+    curves = results.decisive.curves(target=name)
+    attack = curves[curves["test"] == "mia"].reset_index(drop=True)
+    best = attack.loc[attack.groupby("seed")["bound"].idxmax()].set_index("seed")
+    half = _at_recall(attack, HALF)["bound"].droplevel("test")
+    low = (best["recall"] <= LOW_RECALL) & (best["bound"] > 0)
+    values = {
+        "maximum at low recall": low.astype(float).tolist(),
+        "falls to recall 0.5": paired(best["bound"], half),
+        "null": null_samples(results.decisive),
+    }
+    return Evidence("panoramia-figure-04", "game", values)
+
+
+def _figure_seven(quality: Mapping[str, Any]) -> Evidence:
+    generated, others = (
+        f"{quality[f'kid {kind}']:.2f} ± {quality[f'kid {kind} error']:.2f}"
+        for kind in ("generated", "nonmembers")
+    )
+    note = f"Kernel distance to members: {generated} (generated), {others} (real non-members)."
+    return Evidence("panoramia-figure-07", "model", {}, note)
+
+
+def _figure_thirteen(results: PanoramiaResults) -> Evidence:
+    groups = loss_groups(results.pools, series(results), KINDS).values()
+    gaps = [float(one["real non-members"].mean() - one["real members"].mean()) for one in groups]
+    values = {"losses separate": [gaps[-1] - gaps[0]] if len(gaps) > 1 else []}
+    return Evidence("panoramia-figure-13", "model", values)
+
+
+def _figure_fifteen(results: PanoramiaResults) -> Evidence:
+    """Of the family with most sizes, the largest and the smallest model; its own null targets."""
+    sizes = model_sizes(results)
+    family = max((rows for _, rows in sizes.groupby("architecture")), key=len)
+    small, large = family["target"].iloc[[0, -1]]
+    rows = results.pools.table
+    about = ["architecture", "epochs"]
+    like = (rows[about] == rows.loc[rows["target"] == large, about].iloc[0]).all(axis=1)
+    eps = [by_game(results.decisive, name) for name in (large, small)]
+    values = {
+        "larger leaks more": paired(*eps) if large != small else [],
+        "null": null_samples(results.decisive, rows.loc[rows["null"] & like, "target"]),
+        "sizes apart": Estimate(float(family["parameters"].iloc[-1] / family["parameters"].iloc[0])),
+    }
+    return Evidence("panoramia-figure-15", "game", values)
