@@ -30,21 +30,6 @@ def measured_table(path: str) -> tuple[pd.DataFrame, str] | None:
     return table, f"measured {origin['date'][:10]} on {place}, in {minutes:.0f} minutes"
 
 
-def measured_scale(path: str, target: str) -> str:
-    """At what scale that run reproduced a table or figure of a paper, as its record states.
-
-    Raises:
-        ValueError: There is no such file, or its run has no record of this target.
-    """
-    records = read_result(_kept(path).with_suffix(".json")).records
-    scales = [record["scale"] for record in records if record["target"] == target]
-    if not scales:
-        raise ValueError(
-            f"target: expected one of {[record['target'] for record in records]}, got {target!r}"
-        )
-    return scales[0]
-
-
 def _kept(path: str) -> Path:
     here = Path.cwd()
     found = next((folder / path for folder in (here, *here.parents) if (folder / path).is_file()), None)

@@ -10,10 +10,10 @@ from scipy.stats import norm
 
 from paperlib.audits.panoramia.pools import Pool
 from paperlib.audits.panoramia.run import audit_pools
-from paperlib.audits.panoramia.table_models import Learning, RowEncoder, train
+from paperlib.audits.panoramia.table_models import Learning, train
 from paperlib.papers.panoramia.tables import online as tabular_online
 from paperlib.papers.panoramia.tables import pools as tabular
-from paperlib.papers.panoramia.tables.online import game_pools, shown_rows
+from paperlib.papers.panoramia.tables.online import game_pools, judged_rows, shown_rows
 from paperlib.papers.panoramia.tables.pools import build_pools, draw_rows, tabular_audit, tabular_config
 from paperlib.papers.panoramia.tables.shadows import (
     STRONGER,
@@ -50,7 +50,7 @@ class World:
     def __init__(self):
         rows = draw_rows(CONFIG)
         self.rows, self.population = rows.parts["members"][:40], rows.spare[:30]
-        self.encoder = RowEncoder.fit(rows.parts["generator"], rows.table.label, rows.table.classes)
+        self.encoder = rows.encoder
         self.target = train(self.encoder, self.rows, [CONFIG.learning.plain(self.encoder, 8, 1)])
         known = rows.parts["generator"]
         self.shadows = Shadows.train(
@@ -161,8 +161,7 @@ def test_offline_shadows_see_no_audited_row(monkeypatch):
     seen = []
     monkeypatch.setattr(tabular.Shadows, "train", lambda encoder, rows, *rest, **how: seen.append(rows))
     rows = draw_rows(CONFIG)
-    encoder = RowEncoder.fit(rows.parts["generator"], rows.table.label, rows.table.classes)
-    tabular._shadows(CONFIG, rows, encoder)
+    tabular._shadows(CONFIG, rows)
     real, made = seen[0][: len(rows.parts["generator"])], seen[0][len(rows.parts["generator"]) :]
     pd.testing.assert_frame_equal(made.reset_index(drop=True), rows.spare[: len(made)])
     learned = set(map(tuple, real.to_numpy()))  # a generated row may equal a real one by chance
@@ -231,19 +230,29 @@ def test_online_numbers_do_not_tell_the_kind_of_a_row():
 def test_offline_numbers_do_not_tell_the_kind_of_a_row():
     """Rows that stand in two parts have one number, though the parts differ in spread."""
     rows = draw_rows(CONFIG)
-    encoder = RowEncoder.fit(rows.parts["generator"], rows.table.label, rows.table.classes)
     config = replace(CONFIG, epochs=(2,), stronger=("lira_offline", "rmia"))
-    models = tabular._Models.train(config, rows, encoder, only_null=True)
+    models, shadows = tabular._helpers(config, rows), tabular._shadows(config, rows)
     parts = rows.parts["members"][:20], rows.parts["members"][:60]
-    first, second = models.pools(parts, [np.zeros((len(part), 1)) for part in parts])
-    np.testing.assert_allclose(first.targets["null"], second.targets["null"][:20], rtol=1e-5)
-    np.testing.assert_allclose(first.helpers["real"], second.helpers["real"][:20], rtol=1e-5)
+    for first, second in tabular._outputs(config, rows.encoder, models, parts, shadows).values():
+        np.testing.assert_allclose(first, second[:20], rtol=1e-5)
 
 
 def test_shown_rows_differ_by_game():
     first, again, other = (shown_rows(300, 300, AUDIT, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first[0], again[0])
     assert first[0].tolist() != other[0].tolist()
+
+
+def test_judged_rows_are_those_of_the_game_in_its_order():
+    """The losses that the game judges are those of these rows, members first in their numbering."""
+    pools = build_pools(replace(CONFIG, stronger=(), epochs=(2,)))
+    game = audit_pools(pools, replace(AUDIT, seed=3), targets=["null"], audits=["panoramia"]).judged[0]
+    rows = judged_rows(len(pools.members), len(pools.generated), AUDIT, 3)
+    np.testing.assert_array_equal(rows < len(pools.members), game.membership)
+    real = audit_pools(pools, replace(AUDIT, seed=3), targets=["null"], audits=["o1"]).judged[0]
+    np.testing.assert_array_equal(
+        real.attack[real.membership], -pools.members.targets["null"][rows[game.membership], 0]
+    )
 
 
 def test_every_attack_has_a_row_for_the_target_and_for_the_null():

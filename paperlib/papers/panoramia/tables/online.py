@@ -7,11 +7,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from paperlib.attacks.learned import AttackInputs
+from paperlib.attacks.learned import AttackInputs, LossScore
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.game import GameSplit
 from paperlib.audits.panoramia.pools import Pool, Pools, part_key, pools_cache
-from paperlib.audits.panoramia.table_models import RowEncoder
 from paperlib.core import FloatArray, IntArray
 from paperlib.io import code_tag
 from paperlib.papers.panoramia.tables.pools import (
@@ -48,10 +47,9 @@ def game_pools(
 def _trained(
     config: TabularConfig, rows: TabularRows, shown: tuple[IntArray, IntArray], seed: int
 ) -> dict[str, Any]:
-    encoder = RowEncoder.fit(rows.parts["generator"], rows.table.label, rows.table.classes)
     audited = [rows.parts["members"].iloc[shown[0]], rows.generated.iloc[shown[1]]]
     shadows, included = online_shadows(
-        encoder,
+        rows.encoder,
         pd.concat(audited, ignore_index=True),
         config.learning,
         count=config.shadows,
@@ -70,38 +68,28 @@ def _with_online(
     included: NDArray[np.bool_],
 ) -> tuple[Pool, Pool]:
     """Both kinds at once: a variance pooled over one kind alone would tell which kind it is."""
+    pools = (members, generated)
 
-    def replaced(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
-        values, parts = (first.copy(), second.copy()), tuple(zip((first, second), shown, strict=True))
-        confidence = -np.concatenate([part[rows, place] for part, rows in parts])
+    def replaced(role: str, name: str) -> list[FloatArray]:
+        values = [getattr(pool, role)[name].copy() for pool in pools]
+        confidence = -np.concatenate([part[rows, place] for part, rows in zip(values, shown, strict=True)])
         found = np.split(play_online(confidence, shadows, included), [len(shown[0])])
         for part, rows, numbers in zip(values, shown, found, strict=True):
             part[:, place] = 0
             part[rows, place] = numbers
         return values
 
-    helpers = {name: replaced(members.helpers[name], generated.helpers[name]) for name in members.helpers}
-    targets = {name: replaced(members.targets[name], generated.targets[name]) for name in members.targets}
+    helpers = {name: replaced("helpers", name) for name in members.helpers}
+    targets = {name: replaced("targets", name) for name in members.targets}
     first, second = (
         Pool(
             pool.examples,
             {name: both[at] for name, both in helpers.items()},
             {name: both[at] for name, both in targets.items()},
         )
-        for at, pool in enumerate((members, generated))
+        for at, pool in enumerate(pools)
     )
     return first, second
-
-
-class _Recorder:
-    """Notes the numbers of the rows it is asked to score."""
-
-    def __init__(self) -> None:
-        self.rows: list[IntArray] = []
-
-    def scores(self, inputs: AttackInputs) -> FloatArray:
-        self.rows.append(inputs.examples)
-        return np.zeros(len(inputs))
 
 
 def shown_rows(members: int, generated: int, audit: AuditConfig, seed: int) -> tuple[IntArray, IntArray]:
@@ -113,17 +101,32 @@ def shown_rows(members: int, generated: int, audit: AuditConfig, seed: int) -> t
         audit: Sizes of the parts.
         seed: Seed of the game, 0 or more.
     """
-    rows = tuple(AttackInputs(np.arange(count) + start, np.empty((count, 0)))
-                 for count, start in ((members, 0), (generated, members)))  # fmt: skip
-    game = GameSplit(
-        {"row": (rows[0], rows[1])},
-        train=audit.train,
-        validation=audit.validation,
-        test=audit.test,
-        seed=seed,
-    )
-    recorder = _Recorder()
-    fixed = [part("row").inputs.examples for part in (game.train, game.validation)]
-    game.judge({"row": recorder})
-    every = np.sort(np.concatenate([*fixed, *recorder.rows]))
+    every = np.sort(np.concatenate(_played(members, generated, audit, seed)))
     return every[every < members], every[every >= members] - members
+
+
+def judged_rows(members: int, generated: int, audit: AuditConfig, seed: int) -> IntArray:
+    """Which rows a game judges, in the order of its scores, generated rows numbered after members.
+
+    Args:
+        members: Number of members.
+        generated: Number of generated rows.
+        audit: Sizes of the parts.
+        seed: Seed of the game, 0 or more.
+
+    Returns:
+        Numbers of rows, shape (m,).
+    """
+    return _played(members, generated, audit, seed)[-1]
+
+
+def _played(members: int, generated: int, audit: AuditConfig, seed: int) -> list[IntArray]:
+    """Numbers of the rows of each part of a game, which stand where attacks look for losses."""
+    numbers = np.arange(members + generated)
+    rows = AttackInputs(numbers, numbers[:, None])
+    kinds = rows.take(numbers[:members]), rows.take(numbers[members:])
+    sizes = {"train": audit.train, "validation": audit.validation, "test": audit.test}
+    game = GameSplit({"row": kinds}, **sizes, seed=seed)
+    fixed = [part("row").inputs.examples for part in (game.train, game.validation)]
+    scores, _ = game.judge({"row": LossScore()})
+    return [*fixed, (-scores["row"]).astype(np.int64)]

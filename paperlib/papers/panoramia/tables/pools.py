@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.panoramia.config import AuditConfig
@@ -180,6 +179,10 @@ def tabular_audit(size: str, seed: int = 0, **changes: Any) -> AuditConfig:
     return replace(found, **changes)
 
 
+Model = tuple[MLPEnsemble, int]
+"""Models trained together, and the place of one of them."""
+
+
 @dataclass(frozen=True, eq=False)
 class TabularRows:
     """Real and generated rows, all disjoint draws.
@@ -200,6 +203,11 @@ class TabularRows:
     table: LabelledTable
     copies: Copies
 
+    @cached_property
+    def encoder(self) -> RowEncoder:
+        """Encoder of rows as features, fitted on D_G."""
+        return RowEncoder.fit(self.parts["generator"], self.table.label, self.table.classes)
+
 
 @lru_cache(maxsize=4)
 def tabular_rows(config: TabularConfig) -> TabularRows:
@@ -213,7 +221,9 @@ def tabular_rows(config: TabularConfig) -> TabularRows:
         "rows": load_table(config.dataset, config.label).sha256,
         "code": code_tag(__name__),
     }
-    return draw_rows(config, lambda make: pd.DataFrame(pools_cache().get(key, lambda: _storable(make()))))
+    return draw_rows(
+        config, lambda make: pd.DataFrame(pools_cache().get(key, lambda: check_table("rows", make())))
+    )
 
 
 def draw_rows(
@@ -239,19 +249,8 @@ def draw_rows(
     generated, helper, spare = (made.iloc[piece].reset_index(drop=True) for piece in pieces)
     coder = RowCoder.fit(table.rows)
     real = [coder.numbers(parts[name]) for name in ("generator", "nonmembers")]
-    return TabularRows(
-        parts=parts,
-        generated=generated,
-        helper=helper,
-        spare=spare,
-        table=table,
-        copies=copies(coder.numbers(generated), *real, seed=config.seed),
-    )
-
-
-def _storable(rows: pd.DataFrame) -> dict[str, NDArray[Any]]:
-    """Columns as arrays of numbers or text, which can be kept."""
-    return check_table("rows", rows)
+    found = copies(coder.numbers(generated), *real, seed=config.seed)
+    return TabularRows(parts, generated, helper, spare, table, found)
 
 
 def tabular_pools(config: TabularConfig) -> Pools:
@@ -261,12 +260,7 @@ def tabular_pools(config: TabularConfig) -> Pools:
     target. Each model gives the columns of ``config.columns``, as `numbers` does.
     """
     rows = tabular_rows(config)
-    encoder = RowEncoder.fit(rows.parts["generator"], rows.table.label, rows.table.classes)
-    whole = {
-        "tables": config,
-        "private": _private(config, encoder, len(rows.parts["members"])),
-        "rows": rows.table.sha256,
-    }
+    whole = {"tables": config, "private": _private(config, rows), "rows": rows.table.sha256}
     return cached_pools(whole, lambda: build_pools(config, rows=rows), code=__name__)
 
 
@@ -279,116 +273,90 @@ def build_pools(config: TabularConfig, *, rows: TabularRows | None = None, only_
         only_null: Leave out the targets that were trained on members.
     """
     rows = draw_rows(config) if rows is None else rows
-    encoder = RowEncoder.fit(rows.parts["generator"], rows.table.label, rows.table.classes)
-    models = _Models.train(config, rows, encoder, only_null)
-    coder = RowCoder.fit(rows.table.rows)
+    targets, helpers = _targets(config, rows, only_null), _helpers(config, rows)
     parts = (rows.parts["members"], rows.generated, rows.parts["nonmembers"])
-    members, generated, nonmembers = models.pools(parts, [coder.numbers(part) for part in parts])
-    return Pools(
-        members=members,
-        generated=generated,
-        nonmembers=nonmembers,
-        targets=tuple(models.named()),
-        helpers=(SYNTHETIC, REAL),
-        details=models.accuracies(rows),
-        warnings=rows.copies.warnings,
+    models = {**helpers, **{target.name: model for target, model in targets.items()}}
+    shadows = _shadows(config, rows) if config.offline else None
+    told, coder = _outputs(config, rows.encoder, models, parts, shadows), RowCoder.fit(rows.table.rows)
+    members, generated, nonmembers = (
+        Pool(
+            coder.numbers(part),
+            {name: told[name][at] for name in helpers},
+            {target.name: told[target.name][at] for target in targets},
+        )
+        for at, part in enumerate(parts)
     )
+    details = pd.DataFrame([_accuracies(rows, *one) for one in targets.items()])
+    warnings = rows.copies.warnings
+    return Pools(members, generated, nonmembers, tuple(targets), (SYNTHETIC, REAL), details, warnings)
 
 
-def _private(config: TabularConfig, encoder: RowEncoder, members: int) -> list[TrainingConfig]:
+def _private(config: TabularConfig, rows: TabularRows) -> list[TrainingConfig]:
     """How each target with DP is trained, its noise included."""
+    count, seed = len(rows.parts["members"]), 1000 * config.seed + 2
     return [
-        config.learning.private(encoder, members, epsilon, 1 / members, 1000 * config.seed + 2)
+        config.learning.private(rows.encoder, count, epsilon, 1 / count, seed)
         for epsilon in config.dp_epsilons
     ]
 
 
-@dataclass(frozen=True, eq=False)
-class _Models:
-    config: TabularConfig
-    encoder: RowEncoder
-    targets: MLPEnsemble | None
-    null: MLPEnsemble
-    helpers: Mapping[str, MLPEnsemble]
-    shadows: Shadows | None
-
-    @classmethod
-    def train(
-        cls, config: TabularConfig, rows: TabularRows, encoder: RowEncoder, only_null: bool
-    ) -> "_Models":
-        members, learning, seed = rows.parts["members"], config.learning, 1000 * config.seed
+def _targets(config: TabularConfig, rows: TabularRows, only_null: bool) -> dict[Target, Model]:
+    """Each target with its model; only the null was not trained on members."""
+    encoder, learning, seed = rows.encoder, config.learning, 1000 * config.seed
+    last = config.epochs[-1]
+    null = train(encoder, rows.parts["null"], [learning.plain(encoder, last, seed + 3)])
+    found: dict[Target, Model] = {}
+    if not only_null:
         plain = [learning.plain(encoder, epochs, seed + 1) for epochs in config.epochs]
-        private = _private(config, encoder, len(members))
-        last = learning.plain(encoder, config.epochs[-1], seed + 3)
-        learned = {"synthetic": rows.helper, "real": rows.parts["generator"]}
-        helpers = {
-            name: train(encoder, part, [learning.plain(encoder, config.epochs[-1], seed + 4 + at)])
-            for at, (name, part) in enumerate(learned.items())
-        }
-        return cls(
-            config=config,
-            encoder=encoder,
-            targets=None if only_null else train(encoder, members, [*plain, *private]),
-            null=train(encoder, rows.parts["null"], [last]),
-            helpers=helpers,
-            shadows=_shadows(config, rows, encoder) if config.offline else None,
-        )
-
-    def named(self) -> dict[Target, tuple[MLPEnsemble, int]]:
-        """Each target, with its ensemble and its place there."""
-        config = self.config
-        found: dict[Target, tuple[MLPEnsemble, int]] = {}
-        if self.targets is not None:
-            targets = [Target(f"MLP, {epochs} epochs", "trained", epochs) for epochs in config.epochs]
-            targets += [
-                Target(f"MLP, DP epsilon {epsilon:g}", "private", config.learning.dp_epochs, float(epsilon))
-                for epsilon in config.dp_epsilons
-            ]
-            found = {target: (self.targets, at) for at, target in enumerate(targets)}
-        return {**found, Target("null", "null", config.epochs[-1]): (self.null, 0)}
-
-    def pools(self, parts: Sequence[pd.DataFrame], examples: Sequence[FloatArray]) -> list[Pool]:
-        """What all models say of rows: one formula for all parts, or it would tell them apart."""
-        rows = pd.concat(parts, ignore_index=True)
-        seen = None if self.shadows is None else self.shadows.confidences(rows)
-        cuts = np.cumsum([len(part) for part in parts])[:-1]
-
-        def of(models: MLPEnsemble, index: int) -> list[FloatArray]:
-            asked = self.config.stronger
-            found = numbers(asked, self.encoder, models, index, rows, shadows=self.shadows, seen=seen)
-            return np.split(found, cuts)
-
-        helpers = {name: of(found, 0) for name, found in self.helpers.items()}
-        targets = {target.name: of(*place) for target, place in self.named().items()}
-        return [
-            Pool(
-                own,
-                {name: found[at] for name, found in helpers.items()},
-                {name: found[at] for name, found in targets.items()},
-            )
-            for at, own in enumerate(examples)
+        models = train(encoder, rows.parts["members"], [*plain, *_private(config, rows)])
+        targets = [Target(f"MLP, {epochs} epochs", "trained", epochs) for epochs in config.epochs]
+        targets += [
+            Target(f"MLP, DP epsilon {epsilon:g}", "private", learning.dp_epochs, float(epsilon))
+            for epsilon in config.dp_epsilons
         ]
-
-    def accuracies(self, rows: TabularRows) -> pd.DataFrame:
-        """Columns train_accuracy and test_accuracy of each target."""
-        found = []
-        for target, (models, at) in self.named().items():
-            learned = rows.parts["null" if target.kind == "null" else "members"]
-            parts = {"train": learned, "test": rows.parts["nonmembers"]}
-            found.append(
-                {
-                    f"{part}_accuracy": float(models.accuracies(*self.encoder(data))[at])
-                    for part, data in parts.items()
-                }
-            )
-        return pd.DataFrame(found)
+        found = {target: (models, at) for at, target in enumerate(targets)}
+    return {**found, Target("null", "null", last): (null, 0)}
 
 
-def _shadows(config: TabularConfig, rows: TabularRows, encoder: RowEncoder) -> Shadows:
+def _helpers(config: TabularConfig, rows: TabularRows) -> dict[str, Model]:
+    """Each helper by name, trained as long as the last target."""
+    encoder, seed = rows.encoder, 1000 * config.seed + 4
+    learned = {SYNTHETIC.name: rows.helper, REAL.name: rows.parts["generator"]}
+    return {
+        name: (train(encoder, part, [config.learning.plain(encoder, config.epochs[-1], seed + at)]), 0)
+        for at, (name, part) in enumerate(learned.items())
+    }
+
+
+def _outputs(
+    config: TabularConfig,
+    encoder: RowEncoder,
+    models: Mapping[str, Model],
+    parts: Sequence[pd.DataFrame],
+    shadows: Shadows | None,
+) -> dict[str, list[FloatArray]]:
+    """What each model says of each part: one formula for all of them, or it would tell them apart."""
+    rows = pd.concat(parts, ignore_index=True)
+    seen = None if shadows is None else shadows.confidences(rows)
+    cuts = np.cumsum([len(part) for part in parts])[:-1]
+    return {
+        name: np.split(numbers(config.stronger, encoder, *model, rows, shadows=shadows, seen=seen), cuts)
+        for name, model in models.items()
+    }
+
+
+def _accuracies(rows: TabularRows, target: Target, model: Model) -> dict[str, float]:
+    models, at = model
+    learned = rows.parts["null" if target.kind == "null" else "members"]
+    parts = {"train_accuracy": learned, "test_accuracy": rows.parts["nonmembers"]}
+    return {name: float(models.accuracies(*rows.encoder(part))[at]) for name, part in parts.items()}
+
+
+def _shadows(config: TabularConfig, rows: TabularRows) -> Shadows:
     half = len(rows.spare) // 2
     known = pd.concat([rows.parts["generator"], rows.spare[:half]], ignore_index=True)
     return Shadows.train(
-        encoder,
+        rows.encoder,
         known,
         rows.spare[half:],
         config.learning,

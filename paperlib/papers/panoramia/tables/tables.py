@@ -1,24 +1,18 @@
-"""The tables and verdicts of PANORAMIA on tables: Table 6, Figures 10 and 12."""
+"""PANORAMIA on tables: its audits, Table 6, and the rows that a baseline is surest of."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from paperlib.audits.panoramia.config import FORMS, AuditConfig
-from paperlib.audits.panoramia.results import AUDITS, AuditName, means_over_games
+from paperlib.audits.panoramia.results import AUDITS, means_over_games
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.core import FloatArray
-from paperlib.papers.panoramia.results import (
-    NEAR_ZERO,
-    PanoramiaResults,
-    precise_at_low_recall,
-    with_headlines,
-)
+from paperlib.papers.panoramia.results import PanoramiaResults
 from paperlib.papers.panoramia.tables.pools import TabularConfig, tabular_pools, tabular_rows
 from paperlib.papers.panoramia.tables.strong import only_columns
 from paperlib.report import paper_table
@@ -29,10 +23,10 @@ class TabularResults:
     """Audits of several pools.
 
     Attributes:
-        runs: Label and seed of `TabularConfig` to the audits of these pools; the first form has all audits.
+        runs: Configuration to the audits of its pools; the first form has all audits.
     """
 
-    runs: Mapping[tuple[str, int], PanoramiaResults]
+    runs: Mapping[TabularConfig, PanoramiaResults]
 
     @property
     def first(self) -> PanoramiaResults:
@@ -43,8 +37,8 @@ class TabularResults:
     def table(self) -> pd.DataFrame:
         """Rows as in `TargetAudits.table`, with label and pools (the seed)."""
         rows = [
-            audits.table.assign(label=label, pools=seed)
-            for (label, seed), run in self.runs.items()
+            audits.table.assign(label=config.label, pools=config.seed)
+            for config, run in self.runs.items()
             for audits in run.forms.values()
         ]
         return pd.concat(rows, ignore_index=True)
@@ -54,16 +48,9 @@ class TabularResults:
         """Means over pools and games, by label; see `means_over_games`."""
         return means_over_games(self.table, by=["label"])
 
-    def value(self, target: str, audit: AuditName, *, form: str, search: str = "union") -> float:
-        """Mean of one cell of the summary, over all labels."""
-        rows = self.summary.query(
-            "target == @target and audit == @audit and form == @form and search == @search"
-        )
-        return float(rows["value"].mean())
-
     def accuracies(self) -> pd.DataFrame:
         """Train and test accuracy of each target, means over pools."""
-        frames = [run.pools.table.assign(label=label) for (label, _), run in self.runs.items()]
+        frames = [run.pools.table.assign(label=config.label) for config, run in self.runs.items()]
         groups = pd.concat(frames, ignore_index=True).groupby(["label", "target"], sort=False)
         return groups[["train_accuracy", "test_accuracy"]].mean().reset_index()
 
@@ -90,7 +77,7 @@ def run_tabular(
         audit: Settings of the audits; each pools has games with other seeds.
         forms: "helpers", "paper" or both. Audits with real non-members are run for the first only.
     """
-    runs: dict[tuple[str, int], PanoramiaResults] = {}
+    runs: dict[TabularConfig, PanoramiaResults] = {}
     for config in configs:
         pools = only_columns(tabular_pools(config), config.columns, ("loss",))
         seed = audit.seed + 1000 * config.seed
@@ -100,7 +87,7 @@ def run_tabular(
             )
             for at, form in enumerate(forms)
         }
-        runs[config.label, config.seed] = PanoramiaResults(pools, audits, forms[0])
+        runs[config] = PanoramiaResults(pools, audits, forms[0])
     return TabularResults(runs)
 
 
@@ -194,77 +181,14 @@ def table_six(results: TabularResults, *, form: str, search: str = "union") -> p
 
 def _printed() -> pd.DataFrame:
     printed = paper_table("panoramia_table06")
-    rows = []
-    for name, group in printed.groupby("target_model", sort=False):
-        own, real = (group[group["audit"] == audit].iloc[0] for audit in ("panoramia", "o1_rm_rn"))
-        rows.append(
-            {
-                "source": "paper",
-                "label": "income",
-                "target": name,
-                "panoramia": own["eps_tilde"],
-                "panoramia_sd": own["eps_tilde_pm"],
-                "o1": real["eps"],
-                "o1_sd": real["eps_pm"],
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def verdicts(results: TabularResults, extremes: pd.DataFrame, *, form: str) -> list[dict[str, Any]]:
-    """What the paper's Table 6, Figure 10 and Figure 12 must show, judged on our runs.
-
-    Returns:
-        The arguments of ``record`` but the scale.
-    """
-    rows = [_table_six(results, form), _figure_ten(results, form), _figure_twelve(extremes)]
-    return with_headlines(rows)
-
-
-def _table_six(results: TabularResults, form: str) -> dict[str, Any]:
-    first, names = results.first.form, results.first.trained
-    own = [results.value(name, "panoramia", form=form) for name in names]
-    real = [results.value(name, "o1", form=first) for name in names]
-    null = results.value("null", "panoramia", form=form)
-    holds = max(own) <= NEAR_ZERO and min(real) > 0
-    note = f"Null target: {null:.2f}."
-    if max(own) > NEAR_ZERO:
-        bound = results.summary.query("audit == 'panoramia' and form == @form")["c_lb"].mean()
-        note += (
-            f" A target trained long leaks here, and eps~ sees it above a mean c_lb of {bound:.2f}; the "
-            "paper sees none, and blames extreme values, which only real rows hold, for an unsteady c_lb."
-        )
-    ours = ", ".join(
-        f"{name}: eps~ {a:.2f}, O(1) {b:.2f}" for name, a, b in zip(names, own, real, strict=True)
+    own, real = (
+        printed[printed["audit"] == audit].set_index("target_model") for audit in ("panoramia", "o1_rm_rn")
     )
-    return {"target": "panoramia-table-06", "holds": holds, "ours": ours, "note": note}
-
-
-def _figure_ten(results: TabularResults, form: str) -> dict[str, Any]:
-    name = results.first.trained[-1]
-    curves = [
-        run.forms[form]
-        .curves(target=name)
-        .assign(seed=lambda game, label=label: label + game["seed"].astype(str))
-        for (label, _), run in results.runs.items()
-    ]
-    found = precise_at_low_recall(pd.concat(curves, ignore_index=True), name)
-    note = "Tables only; the other panels are in the notebooks on images and text."
-    return {"target": "panoramia-figure-10", **found, "note": note}
-
-
-def _figure_twelve(extremes: pd.DataFrame) -> dict[str, Any]:
-    row = extremes[extremes["column"] == "any of them"].iloc[0]
-    count = int(row["top_rows"])
-    spread = np.sqrt(row["members"] * (1 - row["members"]) / count)
-    holds = bool(row["top"] > row["members"] + 2 * spread)
-    note = "Holds if the first share lies more than two standard errors above the second."
-    if not holds:
-        note += " The tree draws each number from values of D_G, extremes included, so that they tell little."
-    return {
-        "target": "panoramia-figure-12",
-        "holds": holds,
-        "ours": f"rare values in {row['top']:.0%} of the {count} rows the baseline is surest of, in "
-        f"{row['members']:.0%} of all members and {row['generated']:.0%} of generated rows",
-        "note": note,
+    columns = {
+        "panoramia": own["eps_tilde"],
+        "panoramia_sd": own["eps_tilde_pm"],
+        "o1": real["eps"],
+        "o1_sd": real["eps_pm"],
     }
+    rows = pd.DataFrame(columns).rename_axis("target").reset_index()
+    return rows.assign(source="paper", label="income")
