@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from paperlib.io import RunResult, read_result, write_result
-from paperlib.papers.measured import measured_scale, measured_table
+from paperlib.papers.measured import measured_table
 
 KEPT = sorted((Path(__file__).parents[2] / "book" / "measured").glob("*.csv"))
 FROM_UNCOMMITTED_CODE = {"epsilon_star_landscape_adult"}  # its result file says so
@@ -21,15 +21,11 @@ def test_a_measured_table_comes_with_its_origin(tmp_path, monkeypatch, gpu, plac
     (tmp_path / "deep").mkdir()
     monkeypatch.chdir(tmp_path / "deep")
     pd.DataFrame({"subset": ["null"], "total": [3]}).to_csv(tmp_path / "book" / "a.csv", index=False)
-    records = [{"target": "t", "scale": "reduced: less"}]
-    result = RunResult(notebook="n", profile="paper", provenance={**ORIGIN, "gpu": gpu}, records=records)
+    result = RunResult(notebook="n", profile="paper", provenance={**ORIGIN, "gpu": gpu})
     write_result(tmp_path / "book" / "a.json", result)
     table, text = measured_table("book/a.csv")
     assert table.to_dict("list") == {"subset": ["null"], "total": [3]}
     assert text == f"measured 2026-01-02 on {place}, in 10 minutes"
-    assert measured_scale("book/a.csv", "t") == "reduced: less"
-    with pytest.raises(ValueError, match="target: expected one of"):
-        measured_scale("book/a.csv", "another")
 
 
 def test_a_table_without_its_result_file_is_refused_and_no_path_gives_none(tmp_path, monkeypatch):

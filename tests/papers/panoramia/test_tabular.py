@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 
 from paperlib.attacks.learned import BoostedTrees
+from paperlib.audits.panoramia.pools import Target
+from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder
 from paperlib.data.tables import labelled as tabular_data
@@ -20,9 +22,11 @@ from paperlib.papers.panoramia.null_control import (
     run_null_control,
     toy_pools,
 )
+from paperlib.papers.panoramia.tables import evidence as evidence
 from paperlib.papers.panoramia.tables import pools as tabular
 from paperlib.papers.panoramia.tables import tables as tables
 from paperlib.papers.panoramia.tables.data import PartSizes, split_table
+from paperlib.papers.panoramia.tables.online import judged_rows
 from paperlib.papers.panoramia.tables.pools import (
     TabularConfig,
     build_pools,
@@ -31,6 +35,7 @@ from paperlib.papers.panoramia.tables.pools import (
     tabular_config,
     tabular_pools,
 )
+from paperlib.papers.verdict import Estimate
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -115,19 +120,61 @@ def test_dp_target_has_its_epsilon_in_the_table():
     assert np.isnan(table.loc["null", "dp_epsilon"])
 
 
-def test_tables_and_verdicts_of_the_page():
-    results = tables.run_tabular([SMALL], AUDIT)
+@pytest.fixture(scope="module")
+def results():
+    return tables.run_tabular([SMALL], replace(AUDIT, repetitions=2))
+
+
+def test_table_six_stands_beside_the_papers(results):
     shown = tables.table_six(results, form="helpers")
     assert shown["source"].tolist() == ["ours"] * 3 + ["paper"] * 2
     direct = results.table.query("target == 'null' and audit == 'panoramia' and form == 'helpers'")
     assert shown.loc[2, "panoramia"] == direct.query("search == 'union'")["eps_tilde"].mean()
     printed = shown[shown["source"] == "paper"].set_index("target")
     assert printed.loc["MLP_E10", ["panoramia", "o1", "o1_sd"]].tolist() == [0, 0.655, 0.014]
-    extremes = tables.extreme_values(SMALL)
-    found = tables.verdicts(results, extremes, form="helpers")
-    assert [row["target"] for row in found] == [
-        "panoramia-table-06", "panoramia-figure-10", "panoramia-figure-12",
-    ]  # fmt: skip
+
+
+def test_evidence_is_about_the_first_label_and_a_number_per_pools_where_there_are_several(results):
+    run, other = results.first, replace(SMALL, label="other")
+    found = evidence.evidence(tables.TabularResults({SMALL: run, other: run}))
+    assert [one.target[10:] for one in found] == ["table-06", "figure-10", "figure-12"]
+    games = results.table.query("form == 'paper' and search == 'union'").set_index(["target", "seed"])
+    own = games["c_plus_eps_lb"] - games["c_lb"]
+    names = ["MLP, 1 epochs", "MLP, 80 epochs"]
+    assert found[0].unit == "game"
+    assert found[0].values["eps~ near 0"] == {name: own[name].tolist() for name in names}
+    assert found[0].values["null"] == {"null": own["null"].tolist()}
+    assert len(found[1].values["members first"][""]) == len(found[2].values["extremes first"]) == 2
+    two = evidence._table_six({SMALL: run, replace(SMALL, seed=1): run})
+    assert two.unit == "model"
+    assert two.values["null"] == {"null": [own["null"].mean()] * 2}
+    eps = results.table.query("audit == 'o1' and search == 'union'").groupby("target")["eps"].mean()
+    assert two.values["O(1) positive"] == {name: [eps[name]] * 2 for name in names}
+    assert own["MLP, 80 epochs"].std() > 0
+
+
+def test_train_accuracy_is_compared_on_the_papers_data_alone(results):
+    config, run = replace(SMALL, dataset="adult", label="income"), results.first
+    above = 100 * run.pools.table["train_accuracy"][1] - 82
+    assert evidence._above_printed({config: run}, "MLP, 80 epochs") == Estimate(above)
+    several = {config: run, replace(config, seed=1): run}
+    assert evidence._above_printed(several, "MLP, 80 epochs") == [above, above]
+    for other in (SMALL, replace(config, label="occupation")):
+        assert evidence._above_printed({other: run}, "MLP, 80 epochs") == []
+
+
+@pytest.mark.parametrize(("sign", "first"), [(1, 1.0), (-1, 0.0)])
+def test_extreme_rows_are_counted_in_the_first_guesses_of_each_game(sign, first):
+    """Every tenth member holds a value that no generated row comes near."""
+    members = pd.DataFrame({"gain": np.where(np.arange(300) % 10, 1, 500), "word": "x"})
+    rows = SimpleNamespace(parts={"members": members}, generated=members.assign(gain=np.arange(300) % 50))
+    judged = []
+    for seed in (0, 1):
+        shown = judged_rows(300, 300, AUDIT, seed)
+        surest = sign * np.where((shown < 300) & (shown % 10 == 0), 1.0, 0.0)
+        judged.append(TargetScores(Target("null", "null"), "panoramia", seed, surest, surest, shown < 300))
+    found = evidence.extremes_first(rows, TargetAudits(tuple(judged), AUDIT), "null")
+    assert found == pytest.approx([first - 0.2] * 2)
 
 
 def test_extreme_values_are_found_where_they_tell(monkeypatch):
@@ -143,7 +190,6 @@ def test_extreme_values_are_found_where_they_tell(monkeypatch):
     assert table.loc["gain", "top"] > 0.9
     assert table.loc["gain", "members"] == pytest.approx(0.1, abs=0.04)
     assert table.loc["word", "top"] == 0
-    assert tables._figure_twelve(table.reset_index())["holds"]
 
 
 def test_encoder_is_fitted_on_the_generators_rows_alone():

@@ -7,16 +7,20 @@ import pandas as pd
 import pytest
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from paperlib.audits.panoramia.pools import SYNTHETIC, Helper
+from paperlib.audits.panoramia.pools import SYNTHETIC, Helper, Pool, Pools, Target
+from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.audits.panoramia.run import audit_pools
+from paperlib.papers.panoramia.results import PanoramiaResults
 from paperlib.papers.panoramia.text import bench as text_bench
 from paperlib.papers.panoramia.text import config as text_config
+from paperlib.papers.panoramia.text import evidence as evidence
 from paperlib.papers.panoramia.text import tables as tables
 from paperlib.papers.panoramia.text.bench import TextBench
 from paperlib.papers.panoramia.text.config import TextConfig
 from paperlib.papers.panoramia.text.data import Chunks, deal, small_tokenizer
 from paperlib.papers.panoramia.text.pools import loss_curves, text_audit, text_pools, with_helpers
 from paperlib.papers.panoramia.text.pools import text_bench as stages
+from paperlib.papers.verdict import Estimate
 
 TINY = TextConfig(
     text="help_topics",
@@ -140,23 +144,87 @@ def test_audits_find_the_members_and_no_null(results):
     } <= set(shown)
 
 
-def test_verdicts_cover_the_text_targets_and_follow_the_numbers(pools, results):
-    curves = loss_curves(TINY)
+def test_evidence_is_paired_in_a_game_and_empty_where_parameters_leave_something_out(pools, results):
+    quick = replace(AUDIT, attacks=AUDIT.attacks[:1], repetitions=2)
+    helpers, curves = tables.games_by_helper(pools, quick), loss_curves(TINY)
+    sizes = tables.baseline_sizes(pools, quick, [10, 20])
+    found = {one.target: one for one in evidence.evidence(results, curves, helpers, sizes)}
+    assert list(found) == [
+        *(f"panoramia-table-{number}" for number in ("03", "05", "09")),
+        *(f"panoramia-figure-{number}" for number in ("08", "09", "10", "14")),
+    ]
     assert list(curves["epoch"]) == [1, 2, 3, 4, 5, 6]
-    helpers = tables.table_five(pools, replace(AUDIT, attacks=AUDIT.attacks[:1]))
-    assert {"none", "all", "synthetic"} <= set(helpers["helper"])
-    sizes = tables.baseline_sizes(pools, replace(AUDIT, attacks=AUDIT.attacks[:1]), [10, 20])
-    test_sizes = results.forms["helpers"].over_test_size([20, AUDIT.test])
-    found = {row["target"]: row for row in tables.verdicts(results, curves, helpers, sizes, test_sizes)}
-    assert len(found) == 8
-    assert found["panoramia-figure-14"]["holds"]
-    assert not found["panoramia-table-09"]["holds"]  # no DP target in these pools
-    rising = pd.DataFrame({"epoch": [1, 2], "train": [3.0, 2.0], "validation": [3.0, 3.5]})
-    again = tables.verdicts(results, rising, helpers, sizes, test_sizes)
-    assert next(row for row in again if row["target"] == "panoramia-figure-08")["holds"]
-    falling = rising.assign(validation=[3.0, 2.5])
-    again = tables.verdicts(results, falling, helpers, sizes, test_sizes)
-    assert not next(row for row in again if row["target"] == "panoramia-figure-08")["holds"]
+    assert list(tables.table_five(helpers)["helper"]) == ["none", "synthetic", "real 1", "all"]
+    c_lb = helpers.pivot(index="seed", columns="helper", values="c_lb")
+    expected = (c_lb["synthetic"] - c_lb["real 1"]).tolist()
+    assert found["panoramia-table-05"].values["generated over real"] == expected
+    assert found["panoramia-table-09"].values["0 with DP"] == {}  # no DP target in these pools
+    fixed = sizes[sizes["way"] == "fixed test part"].set_index(["train", "seed"])["c_lb"]
+    assert found["panoramia-figure-09"].values["rises"] == (fixed[20] - fixed[10]).tolist()
+
+
+def test_losses_of_figure_fourteen_are_compared_at_the_first_and_the_last_level(pools, results):
+    members, generated, others = (
+        {name: values[:, 0].mean() for name, values in pool.targets.items()}
+        for pool in (pools.members, pools.generated, pools.nonmembers)
+    )
+    gaps = {name: others[name] - members[name] for name in results.trained}
+    found = evidence._figure_fourteen(results).values
+    assert found["losses separate"] == pytest.approx([gaps["6 epochs"] - gaps["1 epoch"]])
+    assert found["losses separate"][0] > 0.1
+    distance = abs(generated["6 epochs"] - others["6 epochs"])
+    assert found["synthetic near non-members"] == pytest.approx([distance - gaps["6 epochs"] / 3])
+
+
+TARGETS = (Target("1 epoch", epochs=1), Target("6 epochs", epochs=6), Target("DP", "private", 1, 3.0),
+           Target("null", "null", 6))  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made_up():
+    """Two games of 200: the attack on a target beats its baseline by the target's place."""
+    rng, judged = np.random.default_rng(0), []
+    for seed in (0, 1):
+        member = rng.random(200) < 0.5
+        for at, target in enumerate(TARGETS):
+            scores = (rng.normal(size=200) + shift * member for shift in (1, 1 + at))
+            judged.append(TargetScores(target, "panoramia", seed, *scores, member))
+    return TargetAudits(tuple(judged), replace(AUDIT, test=200))
+
+
+def test_figure_nine_pairs_sizes_of_training_and_of_test_part_within_a_game(made_up):
+    rows = [("fixed test part", 10, 0, 1.0), ("fixed test part", 40, 0, 1.5), ("fixed test part", 10, 1, 2.0),
+            ("fixed test part", 40, 1, 1.75), ("what is left", 80, 0, 9.0)]  # fmt: skip
+    sizes = pd.DataFrame(rows, columns=["way", "train", "seed", "c_lb"])
+    found = evidence._figure_nine(made_up, sizes, "6 epochs").values
+    assert found["rises"] == [0.5, -0.25]
+    whole, quarter = (
+        made_up.over_test_size([size]).set_index(["target", "seed"])["c_lb"]["6 epochs"] for size in (200, 50)
+    )
+    assert found["smaller test lowers"] == (whole - quarter).tolist()
+    assert whole.min() > 0
+
+
+def test_the_target_without_dp_that_counts_has_as_many_epochs(made_up):
+    pool = Pool(np.zeros((1, 1)), {}, {target.name: np.zeros((1, 1)) for target in TARGETS})
+    found = evidence._table_nine(PanoramiaResults(Pools(pool, pool, None, TARGETS), {}), made_up).values
+    bounds = made_up.table.query("search == 'union'").set_index(["target", "seed"])
+    own = bounds["c_plus_eps_lb"] - bounds["c_lb"]
+    assert own["1 epoch"].min() < 0 < own["DP"].min()
+    expected = {"0 with DP": "DP", "leak without DP": "1 epoch", "null": "null"}
+    assert found == {term: {name: own[name].tolist()} for term, name in expected.items()}
+
+
+@pytest.mark.parametrize(
+    ("train", "validation", "turned", "fell"),
+    [([3.0, 2.0, 1.5], [3.0, 2.5, 2.7], 0.2, 0.5), ([3.0, 2.0, 2.25], [3.0, 2.5, 2.4], 0.0, -0.25)],
+    ids=["turns up", "falls"],
+)
+def test_figure_eight_compares_the_last_epoch_with_the_best(train, validation, turned, fell):
+    found = evidence.figure_eight(pd.DataFrame({"train": train, "validation": validation})).values
+    assert found["validation loss turns up"] == pytest.approx([turned])
+    assert found["training loss falls"] == pytest.approx([fell])
+    assert found["enough levels"] == Estimate(3)
 
 
 def test_the_null_is_shown_with_one_try_and_with_all(pools):
