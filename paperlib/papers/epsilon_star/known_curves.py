@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,13 +46,29 @@ def curve_terms(config: CurveConfig) -> pd.DataFrame:
     return pd.concat([true.assign(source="true"), sample.assign(source="empirical")], ignore_index=True)
 
 
-def curve_noise(config: CurveConfig) -> pd.DataFrame:
-    """Distance of the empirical first two terms from the true ones, by the rate in their denominator.
+@dataclass(frozen=True, eq=False)
+class RatioErrors:
+    """Errors of one sampled ratio.
 
-    Returns:
-        One row per decade of that rate: columns rate_from, rate_to, first and second (root mean square of
-        the difference of logs, nats, over thresholds and draws where the sample has the term at all).
+    Attributes:
+        rates: True rate in the denominator at each threshold, shape (thresholds,).
+        errors: Sampled less true log ratio, nats, shape (draws, thresholds); NaN where there is none.
     """
+
+    rates: FloatArray
+    errors: FloatArray
+
+    def at(self, low: float, high: float) -> FloatArray:
+        """Errors at rates above ``low`` and up to ``high``."""
+        return self.errors[:, (self.rates > low) & (self.rates <= high)]
+
+    def rms(self, low: float, high: float) -> FloatArray:
+        """Root mean square of each draw at these rates, shape (draws,)."""
+        return np.array([_rms(draw) for draw in self.at(low, high)])
+
+
+def ratio_errors(config: CurveConfig) -> dict[str, RatioErrors]:
+    """Distance of the empirical first two terms of Equation 7 from the true ones, by draw and threshold."""
     rng = np.random.default_rng(config.seed)
     tau = np.linspace(-4.5, config.gap + 4.5, 600)
     true = _true_terms(tau, config)
@@ -62,9 +79,18 @@ def curve_noise(config: CurveConfig) -> pd.DataFrame:
         for term, rows in gaps.items():
             rows[draw] = np.log(sample[term]) - np.log(true[term])
     rates = {"first": true["fpr"].to_numpy(), "second": 1 - true["tpr"].to_numpy()}
+    return {term: RatioErrors(rates[term], rows) for term, rows in gaps.items()}
+
+
+def curve_noise(errors: Mapping[str, RatioErrors]) -> pd.DataFrame:
+    """The errors by decade of the rate in the denominator.
+
+    Returns:
+        Columns rate_from, rate_to, first and second (root mean square over thresholds and draws, nats).
+    """
     return pd.DataFrame(
         {"rate_from": low, "rate_to": high}
-        | {term: _rms(rows[:, (rates[term] > low) & (rates[term] <= high)]) for term, rows in gaps.items()}
+        | {term: _rms(found.at(low, high)) for term, found in errors.items()}
         for low, high in itertools.pairwise([1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0])
     )
 

@@ -42,8 +42,8 @@ def landscape(
     Returns:
         One row per model: dataset, kind ("baseline" or "dp"), epochs, batch_size, clip_norm, microbatches,
         target_epsilon, dp_epsilon (RDP accountant), dp_epsilon_pld (tighter), record_level, seed,
-        delta, accuracy, train_accuracy, auroc, the numbers of `landscape_measures.MEASURES`, and
-        seconds (its share of the training).
+        delta, accuracy, train_accuracy, auroc, the numbers of `landscape_measures.MEASURES` but the last,
+        seconds (its share of the training), and epsilon_star_clipped.
     """
     place = Path(folder or user_cache_folder() / "sweeps" / "epsilon_star_landscape")
     data = landscape_data(config.dataset, config.options)
@@ -59,13 +59,16 @@ def _row(
 ) -> dict[str, Any]:
     delta, seed = paper_delta(len(data.train_y)), model.training.seed
     losses = trained["train"], trained["population"]
+    measures = kept_measures(*losses, delta=delta, confidence=confidence, seed=seed, folder=folder)
+    clipped = measures.pop("epsilon_star_clipped")
     return {
         **_about(model, len(data.train_y)),
         "accuracy": trained["accuracy"],
         "train_accuracy": trained["train_accuracy"],
         "auroc": _auroc(trained["population"], data),
-        **kept_measures(*losses, delta=delta, confidence=confidence, seed=seed, folder=folder),
+        **measures,
         "seconds": trained["seconds"],
+        "epsilon_star_clipped": clipped,
     }
 
 

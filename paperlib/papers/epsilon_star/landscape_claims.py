@@ -1,10 +1,9 @@
-"""What Section 4.2 of Epsilon* says of the landscape, checked on our models."""
+"""What Section 4.2 of Epsilon* says of the landscape, beside the numbers of our models."""
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from paperlib.papers.epsilon_star.landscape_tables import describe, epochs_in_words, pareto, strategies
@@ -13,99 +12,59 @@ LEAST_OVERFITTED = 5
 """Baselines of at least this many epochs are said to lie above every DP strategy (Section 4.2, Adult)."""
 
 
-class Claim(NamedTuple):
-    """A sentence of the paper, what our models show of it, and whether it holds for them."""
-
-    claim: str
-    ours: str
-    holds: bool
-
-
-def verdicts(frame: pd.DataFrame, *, limit: float = 0.3) -> pd.DataFrame:
-    """The orderings that Section 4.2 claims, each checked on these models.
+def claimed_numbers(frame: pd.DataFrame, *, limit: float = 0.3) -> pd.DataFrame:
+    """Numbers of these models to which Section 4.2 sets a limit or an order.
 
     Args:
         frame: Result of `landscape` for one data set.
-        limit: Epsilon* that no model exceeds, nats; all models of Adult lie below 0.3 in the paper.
+        limit: Epsilon* below which the paper finds every model of Adult, nats.
 
     Returns:
-        Columns claim, ours, holds; means are over the models of a strategy. The index names the claims:
-        all_below, grows, below_overfitted, below_training_epsilon, below_one, on_frontier.
+        Columns what, ours; means are over the models of a strategy.
     """
-    table = strategies(frame)
+    table, sound = strategies(frame), frame.dropna(subset=["epsilon_star"])
     base, private = (table[table["kind"] == kind] for kind in ("baseline", "dp"))
-    base = base.sort_values("epochs")
-    claims = {
-        "all_below": _all_below(frame, limit),
-        "grows": _grows_with_epochs(base),
-        "below_overfitted": _private_below_overfitted(base, private),
-        "below_training_epsilon": _below_training_epsilon(frame),
-        "below_one": _private_below_one(private),
-        "on_frontier": _least_trained_on_frontier(table, base),
+    base, dp = base.sort_values("epochs"), sound[sound["kind"] == "dp"]
+    stars = ", ".join(f"{mean:.2f}" for mean in base["epsilon_star_mean"])
+    trained = ", ".join(f"{epochs:g}" for epochs in base["epochs"])
+    share = (dp["epsilon_star"] / dp["target_epsilon"]).max()
+    largest = f"largest {private['epsilon_star_mean'].max():.2f}"
+    ours = {
+        f"models below {limit:g} (said of Adult)": f"{_below(sound, limit)}; "
+        f"largest {sound['epsilon_star'].max():.2f}",
+        "Epsilon* without DP": f"{stars} at {trained} epochs",
+        f"DP strategies below every baseline of {LEAST_OVERFITTED} or more epochs": _overfitted(
+            base, private
+        )[0],
+        "DP models below the DP epsilon of training": f"{_below(dp, dp['target_epsilon'])}; "
+        f"largest share of it {share:.0%}",
+        "DP strategies below 1": f"{(private['epsilon_star_mean'] < 1).sum()} of {len(private)}; {largest}",
+        "Pareto frontier": _frontier(table, base)[0],
     }
-    return pd.DataFrame(claims.values(), index=list(claims), columns=list(Claim._fields))
+    return pd.DataFrame(ours.items(), columns=["what", "ours"])
 
 
-def _all_below(frame: pd.DataFrame, limit: float) -> Claim:
-    sound = frame.dropna(subset=["epsilon_star"])
-    values = sound["epsilon_star"]
-    inside = f"{(values < limit).sum()} of {len(values)} models; largest {values.max():.2f}"
-    inside += _in_doubt(sound[values >= limit], limit)
-    return Claim(f"every model below {limit:g} (said of Adult)", inside, bool((values < limit).all()))
+def _below(models: pd.DataFrame, limit: "pd.Series | float") -> str:
+    """How many models lie below a limit, and how many above it have an interval that reaches below."""
+    above = models["epsilon_star"] >= limit
+    doubtful = (above & (models["interval_low"] < limit)).sum()
+    doubt = f" ({doubtful} of the others with an interval that starts below)" if above.any() else ""
+    return f"{(~above).sum()} of {len(models)}{doubt}"
 
 
-def _in_doubt(above: pd.DataFrame, limit: "pd.Series | float") -> str:
-    """How many models above a limit have an interval that reaches below it."""
-    if above.empty:
-        return ""
-    doubtful = (above["interval_low"] < limit).sum()
-    return f"; of the {len(above)} above, {doubtful} with an interval that starts below"
+def _overfitted(base: pd.DataFrame, private: pd.DataFrame) -> tuple[str, bool]:
+    """DP strategies below every long-trained baseline, in words, and whether all are."""
+    over = base.loc[base["epochs"] >= LEAST_OVERFITTED, "epsilon_star_mean"].min()
+    below, largest = (private["epsilon_star_mean"] < over).sum(), private["epsilon_star_mean"].max()
+    words = f"{below} of {len(private)} DP strategies below {over:.2f}; largest {largest:.2f}"
+    return words, bool(below == len(private))
 
 
-def _grows_with_epochs(base: pd.DataFrame) -> Claim:
-    means = base["epsilon_star_mean"].to_numpy()
-    shown = ", ".join(f"{mean:.2f}" for mean in means)
-    epochs = ", ".join(f"{epoch:g}" for epoch in base["epochs"])
-    holds = bool((np.diff(means) > 0).all())
-    return Claim("without DP, Epsilon* grows with the epochs", f"{shown} at {epochs} epochs", holds)
-
-
-def _private_below_overfitted(base: pd.DataFrame, private: pd.DataFrame) -> Claim:
-    over = base.loc[base["epochs"] >= LEAST_OVERFITTED, "epsilon_star_mean"]
-    below = (private["epsilon_star_mean"] < over.min()).sum()
-    ours = (
-        f"{below} of {len(private)} DP strategies below {over.min():.2f}; largest "
-        f"{private['epsilon_star_mean'].max():.2f}"
-    )
-    claim = f"DP strategies lie below every baseline of {LEAST_OVERFITTED} or more epochs (said of Adult)"
-    return Claim(claim, ours, bool(below == len(private)))
-
-
-def _below_training_epsilon(frame: pd.DataFrame) -> Claim:
-    private = frame[frame["kind"] == "dp"].dropna(subset=["epsilon_star"])
-    below = private["epsilon_star"] < private["target_epsilon"]
-    above = private[~below]
-    closest = (private["epsilon_star"] / private["target_epsilon"]).max()
-    ours = f"{below.sum()} of {len(below)} DP models; largest share of it {closest:.0%}"
-    ours += _in_doubt(above, above["target_epsilon"])
-    return Claim("Epsilon* below the DP epsilon of training", ours, bool(below.all()))
-
-
-def _private_below_one(private: pd.DataFrame) -> Claim:
-    largest = private["epsilon_star_mean"].max()
-    ours = (
-        f"{(private['epsilon_star_mean'] < 1).sum()} of {len(private)} DP strategies; largest {largest:.2f}"
-    )
-    return Claim("every DP strategy below 1", ours, bool(largest < 1))
-
-
-def _least_trained_on_frontier(table: pd.DataFrame, base: pd.DataFrame) -> Claim:
+def _frontier(table: pd.DataFrame, base: pd.DataFrame) -> tuple[str, bool]:
+    """The Pareto frontier in words, and whether the shortest training without DP lies on it."""
     frontier = pareto(table)
-    fewest = base["epochs"].min()
-    on_it = bool(((frontier["kind"] == "baseline") & (frontier["epochs"] == fewest)).any())
-    ours = "; ".join(describe(row) for _, row in frontier.iterrows())
-    claim = f"the baseline of {epochs_in_words(fewest)} lies on the Pareto frontier (said of Adult)"
-    return Claim(claim, ours, on_it)
+    least = (frontier["kind"] == "baseline") & (frontier["epochs"] == base["epochs"].min())
+    return "; ".join(describe(row) for _, row in frontier.iterrows()), bool(least.any())
 
 
 def section_42(printed: pd.DataFrame, frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -125,18 +84,10 @@ def section_42(printed: pd.DataFrame, frames: Sequence[pd.DataFrame]) -> pd.Data
     for row in printed[printed["section"].astype(str) == "4.2"].to_dict("records"):
         name = str(row["dataset"])
         frame = by_name.get(name, by_name.get(stand_ins[name]))
-        if frame is None:
-            continue
-        what, ours = _measured(row, frame)
-        rows.append(
-            {
-                "data": name,
-                "what": what,
-                "paper": _printed(row),
-                "ours": ours,
-                "ours_on": str(frame["dataset"].iloc[0]),
-            }
-        )
+        if frame is not None:
+            what, ours = _measured(row, frame)
+            about = {"data": name, "what": what, "paper": _printed(row), "ours": ours}
+            rows.append({**about, "ours_on": str(frame["dataset"].iloc[0])})
     return pd.DataFrame(rows)
 
 
@@ -149,23 +100,33 @@ def _printed(row: Mapping[Hashable, Any]) -> str:
 def _measured(row: Mapping[Hashable, Any], frame: pd.DataFrame) -> tuple[str, str]:
     """What a printed number is about, and the same number of our models."""
     table = strategies(frame)
-    kinds = {"baseline": ["baseline"], "dp_sgd": ["dp"], "all": ["baseline", "dp"]}[str(row["training"])]
-    part, models = table[table["kind"].isin(kinds)], frame[frame["kind"].isin(kinds)]
-    quantity = str(row["quantity"])
+    kinds, who = {
+        "baseline": (["baseline"], "no DP"),
+        "dp_sgd": (["dp"], "DP"),
+        "all": (["baseline", "dp"], "all models"),
+    }[str(row["training"])]
+    part = table[table["kind"].isin(kinds)]
     epochs, epsilon = (float(str(row[name])) for name in ("epochs", "target_dp_eps"))
     if not math.isnan(epochs):
-        at = part[part["epochs"] == epochs]
-        if quantity in ("test_accuracy_pct", "epsilon_star"):
-            return f"{_NAMES[quantity]}, no DP, {epochs_in_words(epochs)}", _mean_of(quantity, at)
-        if quantity == "pareto_elbow":
-            claim = _least_trained_on_frontier(table, part)
-            return "baseline of 1 epoch at the elbow of the frontier", _said(claim)
-        claim = _private_below_overfitted(part, table[table["kind"] == "dp"])
-        return f"baselines of {epochs:g} or more epochs above DP models", _said(claim)
+        return _by_epochs(str(row["quantity"]), epochs, table, part)
     if math.isnan(epsilon):
-        who = {"baseline": "no DP", "dp_sgd": "DP", "all": "all models"}[str(row["training"])]
-        return f"largest Epsilon*, {who}", f"{models['epsilon_star'].max():.2f}"
-    frontier = pareto(table)
+        largest = frame.loc[frame["kind"].isin(kinds), "epsilon_star"].max()
+        return f"largest Epsilon*, {who}", f"{largest:.2f}"
+    return _on_frontier(str(row["quantity"]), epsilon, pareto(table))
+
+
+def _by_epochs(quantity: str, epochs: float, table: pd.DataFrame, part: pd.DataFrame) -> tuple[str, str]:
+    if quantity in _NAMES:
+        at = part[part["epochs"] == epochs]
+        return f"{_NAMES[quantity]}, no DP, {epochs_in_words(epochs)}", _mean_of(quantity, at)
+    if quantity == "pareto_elbow":
+        words, true = _frontier(table, part)
+        return "baseline of 1 epoch at the elbow of the frontier", f"{'yes' if true else 'no'} ({words})"
+    words, true = _overfitted(part, table[table["kind"] == "dp"])
+    return f"baselines of {epochs:g} or more epochs above DP models", f"{'yes' if true else 'no'} ({words})"
+
+
+def _on_frontier(quantity: str, epsilon: float, frontier: pd.DataFrame) -> tuple[str, str]:
     best = frontier[(frontier["kind"] == "dp") & (frontier["target_epsilon"] == epsilon)]
     what = f"Pareto strategies at DP epsilon {epsilon:g}"
     if quantity == "n_pareto_strategies":
@@ -192,7 +153,3 @@ def _mean_of(quantity: str, at: pd.DataFrame) -> str:
     if quantity == "epsilon_star":
         return f"{at['epsilon_star_mean'].iloc[0]:.2f}"
     return f"{100 * at['utility_mean'].iloc[0]:.1f} %"
-
-
-def _said(claim: Claim) -> str:
-    return f"{'yes' if claim.holds else 'no'} ({claim.ours})"

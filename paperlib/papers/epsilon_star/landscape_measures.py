@@ -34,10 +34,12 @@ MEASURES = (
     "std_population",
     "ks_train",
     "ks_population",
+    "epsilon_star_clipped",
 )
 """Names of the numbers of `privacy_of_losses`."""
 
 _GRID = 4_001
+_MOST = math.log(1e7 - 1)  # log-odds of a probability that a float32 sigmoid rounds no further, 1 - 1e-7
 
 Normals = tuple[float, float, float, float]
 """Mean and deviation of training scores, then of population scores."""
@@ -57,14 +59,15 @@ def privacy_of_losses(
 
     Returns:
         The numbers named in ``MEASURES``. All are NaN for a model that diverged. A model that gives
-        every record the same loss tells nobody apart: its numbers are 0, its AUC 0.5, its fits NaN.
+        every record the same loss tells nobody apart: its numbers are 0, its AUC 0.5, its fits NaN. The last
+        one is Epsilon* of losses clipped at a probability of 1e-7, as losses from float32 probabilities are.
     """
     pooled = np.concatenate([train, other])
     if not np.isfinite(pooled).all():
         return dict.fromkeys(MEASURES, math.nan)
     if pooled.min() == pooled.max():
         nothing = dict.fromkeys(MEASURES[:8], 0.0)
-        return {**dict.fromkeys(MEASURES, math.nan), **nothing, "loss_auc": 0.5}
+        return {**dict.fromkeys(MEASURES, math.nan), **nothing, "loss_auc": 0.5, "epsilon_star_clipped": 0.0}
     star = epsilon_star(train, other, delta=delta, confidence=confidence)
     assert star.interval is not None
     assert star.fit_train is not None
@@ -85,7 +88,15 @@ def privacy_of_losses(
         **dict(zip(MEASURES[9:13], normals, strict=True)),
         "ks_train": star.fit_train.ks_p_value,
         "ks_population": star.fit_population.ks_p_value,
+        "epsilon_star_clipped": _clipped_epsilon(train, other, delta),
     }
+
+
+def _clipped_epsilon(train: FloatArray, other: FloatArray, delta: float) -> float:
+    parts = [part.clip(-_MOST, _MOST) for part in (train, other)]
+    if np.ptp(np.concatenate(parts)) == 0:
+        return 0.0
+    return epsilon_star(*parts, delta=delta).epsilon
 
 
 def kept_measures(

@@ -1,0 +1,123 @@
+"""Evidence on the figures of Epsilon*, from the tables that its notebooks show."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from paperlib.papers.epsilon_star.known_curves import RatioErrors
+from paperlib.papers.verdict import Estimate, Evidence
+
+_TRUTHS = {"every threshold": "true", "rates in [delta, 1 - delta]": "true_delta_range"}
+_RATIOS = {"first": "(TPR - delta) / FPR", "second": "(TNR - delta) / FNR"}
+
+
+def purchase_evidence(frame: pd.DataFrame, *, records: int) -> Evidence:
+    """Figure 1: one value per seed.
+
+    Args:
+        frame: Result of `landscape` for a data set of many classes.
+        records: Number of training records.
+    """
+    base, private = _baselines(frame, "epsilon_star"), frame[frame["kind"] == "dp"]
+    values = {
+        "50 over 10 epochs": _difference(base, 50, 10),
+        "100 over 50 epochs": _difference(base, 100, 50),
+        "DP below 1": _largest(private, "epsilon_star"),
+        "something learned": [100 * value for value in _largest(private, "accuracy")],
+        "enough records": Estimate(records),
+    }
+    return Evidence("epsilon-star-figure-01", "model", values)
+
+
+def adult_evidence(frame: pd.DataFrame) -> Evidence:
+    """Figure 2: one value per seed, for losses clipped at 1e-7; empty where only exact ones were kept.
+
+    Args:
+        frame: Result of `landscape` for Adult, or models measured before.
+    """
+    star, largest, below = "epsilon_star_clipped", list[float](), list[float]()
+    if star in frame:
+        largest = _largest(frame, star)
+        private = frame[frame["kind"] == "dp"].groupby("seed")[star].max().rename("dp")
+        below = _difference(_baselines(frame, star).join(private), 5, "dp")
+    values = {"all below 0.3": largest, "DP below baselines": below}
+    return Evidence("epsilon-star-figure-02", "model", values)
+
+
+def _baselines(frame: pd.DataFrame, star: str) -> pd.DataFrame:
+    return frame[frame["kind"] == "baseline"].pivot(index="seed", columns="epochs", values=star)
+
+
+def _difference(table: pd.DataFrame, more: object, less: object) -> list[float]:
+    """Differences of two columns where both have a value; none if there is no such column."""
+    both = {more, less} <= set(table.columns)
+    return (table[more] - table[less]).dropna().tolist() if both else []
+
+
+def _largest(frame: pd.DataFrame, name: str) -> list[float]:
+    return frame.groupby("seed")[name].max().dropna().tolist()
+
+
+def curves_evidence(errors: Mapping[str, RatioErrors]) -> Evidence:
+    """Figure 3: one value per draw and ratio.
+
+    Args:
+        errors: Result of `known_curves.ratio_errors`.
+    """
+    values = {_RATIOS[term]: one.rms(1e-5, 1e-2) - 3 * one.rms(0.1, 1.0) for term, one in errors.items()}
+    samples = {name: some[np.isfinite(some)].tolist() for name, some in values.items()}
+    return Evidence("epsilon-star-figure-03", "draw", {"noise at the ends": samples})
+
+
+def gamma_evidence(runs: pd.DataFrame, summary: pd.DataFrame) -> list[Evidence]:
+    """Figures 4 and 5: one value per sample of losses, both methods on the same sample.
+
+    Args:
+        runs: Rows of `gamma_runs`.
+        summary: Result of `gamma_summary` for them.
+    """
+    wide = runs.pivot(index=["shift", "size", "repeat"], columns="method", values="epsilon")
+    null = {int(str(size)): part for size, part in wide.loc[0].groupby("size")}
+    steps = {
+        f"{method}, n = {small:,} to {large:,}": _steps(null[small][method], null[large][method])
+        for method in wide
+        for small, large in pairwise(sorted(null))
+    }
+    nearer = {f"n = {size:,}": _steps(part["empirical"], part["parametric"]) for size, part in null.items()}
+    undershoot, closer = {}, {}
+    for row in summary[(summary["shift"] > 0) & (summary["method"] == "empirical")].to_dict("records"):
+        part = wide.loc[(row["shift"], row["size"]), :]
+        for words, name in _TRUTHS.items():
+            label = f"n = {row['size']:,}, d = {row['shift']}, {words}"
+            short = row[name] - part
+            undershoot[label] = short["empirical"].tolist()
+            closer[label] = _steps(short["empirical"].abs(), short["parametric"].abs())
+    return [
+        Evidence("epsilon-star-figure-04", "draw", {"parametric nearer 0": nearer, "shrinks": steps}),
+        Evidence(
+            "epsilon-star-figure-05",
+            "draw",
+            {"empirical undershoots": undershoot, "parametric nearer": closer},
+        ),
+    ]
+
+
+def _steps(first: pd.Series, second: pd.Series) -> list[float]:
+    return (first.to_numpy() - second.to_numpy()).tolist()
+
+
+def fit_evidence(p_values: pd.DataFrame) -> Evidence:
+    """Figure 6: one share per model; models with and without DP are paired by their seed.
+
+    Args:
+        p_values: Rows of `fit.p_values` of the paper's test.
+    """
+    above = (p_values["p_value"] > 0.05).groupby([p_values["private"], p_values["seed"]]).mean()
+    shares = {name: above[private] for name, private in (("with DP", True), ("without DP", False))}
+    values = {
+        "mostly above 0.05": {name: share.tolist() for name, share in shares.items()},
+        "more with DP": (shares["with DP"] - shares["without DP"]).tolist(),
+    }
+    return Evidence("epsilon-star-figure-06", "model", values)
