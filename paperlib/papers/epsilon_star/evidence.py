@@ -82,7 +82,7 @@ def gamma_evidence(runs: pd.DataFrame, summary: pd.DataFrame) -> list[Evidence]:
     null = {int(str(size)): part for size, part in wide.loc[0].groupby("size")}
     steps = {
         f"{method}, n = {small:,} to {large:,}": _steps(null[small][method], null[large][method])
-        for method in wide
+        for method in ("empirical", "parametric")
         for small, large in pairwise(sorted(null))
     }
     nearer = {f"n = {size:,}": _steps(part["empirical"], part["parametric"]) for size, part in null.items()}
@@ -114,8 +114,8 @@ def fit_evidence(p_values: pd.DataFrame) -> Evidence:
     Args:
         p_values: Rows of `fit.p_values` of the paper's test.
     """
-    above = (p_values["p_value"] > 0.05).groupby([p_values["private"], p_values["seed"]]).mean()
-    shares = {name: above[private] for name, private in (("with DP", True), ("without DP", False))}
+    above = p_values.assign(above=p_values["p_value"] > 0.05).pivot_table("above", "seed", "private")
+    shares = {"with DP": above[True], "without DP": above[False]}
     values = {
         "mostly above 0.05": {name: share.tolist() for name, share in shares.items()},
         "more with DP": (shares["with DP"] - shares["without DP"]).tolist(),

@@ -6,11 +6,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binom
 
 from paperlib.audits.candidates import CandidateScores, attack_quality
-from paperlib.papers.natural_identifiers.planted import PlantedConfig, planted_scores
-from paperlib.report import targets
+from paperlib.papers.natural_identifiers.planted import PlantedConfig, planted_model, planted_scores
 
 PAPER_MODELS = {"large": "Pythia-12b", "medium": "Pythia-6.9b", "small": "Pythia-2.8b", "one pass": "OLMo-7B"}
 """Our small models and the models of the paper whose tables they stand beside."""
@@ -153,73 +151,8 @@ def folded_cells(aucs: pd.DataFrame, counts: pd.DataFrame, *, attack: str = "los
     )
 
 
-def verdicts(table: pd.DataFrame) -> list[dict[str, object]]:
-    """What each of the paper's tables must show, judged on our models by means over the attacks.
-
-    At 50 % means: no further than 2.58 standard errors of one attack's AUC where nothing was trained on. Near
-    1 % means: no more identifiers above the threshold than 99 % of such draws have.
-
-    Args:
-        table: Result of `benchmark`.
-
-    Returns:
-        The arguments of ``record`` but the scale: target, holds, paper, ours, note.
-    """
-    rows = [
-        _auc_verdict(table, model, number) for model, number in (("large", 1), ("medium", 4), ("small", 5))
-    ]
-    rows.append(_one_pass_verdict(table))
-    numbers = (("large", 6), ("medium", 7), ("small", 8), ("one pass", 9))
-    rows += [_tpr_verdict(table, model, number) for model, number in numbers]
-    printed = targets().set_index("id")["headline"]
-    return [{**row, "paper": printed[str(row["target"])]} for row in rows]
-
-
-def _auc_verdict(table: pd.DataFrame, model: str, number: int) -> dict[str, object]:
-    trained, held = (_mean(table, model, group, "auc") for group in ("trained", "held out"))
-    holds = trained > held and _at_half(table, model, "held out")
-    note = "Ours are plain AUCs."
-    if model == "small":
-        larger = _mean(table, "large", "trained", "auc")
-        holds = holds and trained < larger
-        note += f" The smaller model leaks {'less' if trained < larger else 'no less'} ({larger:.1%} large)."
-    ours = f"mean over attacks: AUC {trained:.1%} trained, {held:.1%} held out"
-    return {"target": f"nid-table-{number:02d}", "holds": holds, "ours": ours, "note": note}
-
-
-def _one_pass_verdict(table: pd.DataFrame) -> dict[str, object]:
-    trained, held = (_mean(table, "one pass", group, "auc") for group in ("trained", "held out"))
-    return {
-        "target": "nid-table-03",
-        "holds": all(_at_half(table, "one pass", group) for group in ("trained", "held out")),
-        "ours": f"mean over attacks: AUC {trained:.1%} trained (each seen once), {held:.1%} held out",
-        "note": "One pass over much other text, as for OLMo, at a vastly smaller size.",
-    }
-
-
-def _tpr_verdict(table: pd.DataFrame, model: str, number: int) -> dict[str, object]:
-    trained, held = (_mean(table, model, group, "tpr") for group in ("trained", "held out"))
-    count = _identifiers(table, model, "held out")
-    return {
-        "target": f"nid-table-{number:02d}",
-        "holds": held <= binom.ppf(0.99, count, 0.01) / count,
-        "ours": f"mean over attacks: {trained:.1%} trained, {held:.1%} held out",
-        "note": "" if trained < 0.02 else "Ours leak more: many occurrences for so small a corpus.",
-    }
-
-
-def _mean(table: pd.DataFrame, model: str, group: str, metric: str) -> float:
-    return float(_rows(table, model, group)[metric].mean())
-
-
-def _identifiers(table: pd.DataFrame, model: str, group: str) -> int:
-    return int(_rows(table, model, group)["identifiers"].iloc[0])
-
-
-def _rows(table: pd.DataFrame, model: str, group: str) -> pd.DataFrame:
-    return table[(table["model"] == model) & (table["group"] == group)]
-
-
-def _at_half(table: pd.DataFrame, model: str, group: str) -> bool:
-    error = np.sqrt(1 / (12 * _identifiers(table, model, group)))
-    return bool(abs(_mean(table, model, group, "auc") - 0.5) <= 2.58 * error)
+def size_ratio(config: BenchmarkConfig) -> float:
+    """Parameters of the large model over those of the small one."""
+    models = config.models()
+    large, small = (planted_model(models[name])[0].num_parameters() for name in ("large", "small"))
+    return large / small

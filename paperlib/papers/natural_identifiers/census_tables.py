@@ -36,39 +36,23 @@ _PLAIN = {
     "ethereum": r"0x[0-9a-fA-F]{40}",
     "serial_version_uid": r"serialVersionUID[ \t]*=[ \t]*-?[0-9]{15,19}L",
 }
-_SUBSETS = {
-    "pile test github": "github",
-    "pile test stackexchange": "stackexchange",
-    "pile test pile cc": "pile_cc",
-    "pile test hackernews": "hackernews",
-    "pile test ubuntuirc": "ubuntu_irc",
-    "pile test wikipediaen": "wikipedia",
-}
+PILE_SUBSETS = {
+    "github": "pile test github",
+    "stackexchange": "pile test stackexchange",
+    "pile_cc": "pile test pile cc",
+    "hackernews": "pile test hackernews",
+    "ubuntu_irc": "pile test ubuntuirc",
+    "wikipedia": "pile test wikipediaen",
+} | dict.fromkeys(
+    ("pubmed_abstracts", "nih_exporter", "uspto_backgrounds", "philpapers", "europarl", "dm_mathematics"), ""
+)
+"""Subsets of the Pile's test part and their names in Table 2; empty where the paper found nothing."""
 
 
 def paper_census() -> pd.DataFrame:
     """Table 2 as printed, with our names of the kinds: dataset, corpus, split, total, and the kinds."""
     table = paper_table("nid_table02").rename(columns=_PAPER_COLUMNS)
     return table[["dataset", "corpus", "split", "total", *PAPER_KINDS]]
-
-
-def subsets_with_identifiers(table: pd.DataFrame) -> tuple[set[str], set[str]] | None:
-    """Subsets of the Pile's test part that hold identifiers: those of the paper, and those found here.
-
-    Args:
-        table: Result of `census_by_subset`.
-
-    Returns:
-        Both sets in our names, or None unless all of the paper's were counted.
-    """
-    paper = set(_SUBSETS.values())
-    pile = paper | {
-        "pubmed_abstracts", "nih_exporter", "uspto_backgrounds", "philpapers", "europarl", "dm_mathematics",
-    }  # fmt: skip
-    here = table[table["subset"].isin(pile)]
-    if not paper <= set(here["subset"]):
-        return None
-    return paper, set(here.loc[here["total"] > 0, "subset"])
 
 
 def census_by_subset(census: Census) -> pd.DataFrame:

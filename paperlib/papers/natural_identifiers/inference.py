@@ -101,12 +101,35 @@ def p_values_by_size(
     return pd.DataFrame(rows)
 
 
+def p_values_at_ends(
+    config: InferenceConfig, scores: CandidateScores, sizes: Sequence[int], *, draws: int = 5
+) -> pd.DataFrame:
+    """p-values of trained sets of the fewest and of the most identifiers, by the paper's K-fold test.
+
+    Args:
+        config: Settings of the tests.
+        scores: Result of `suspect_scores`.
+        sizes: Numbers of identifiers.
+        draws: Random sets per size, the same as those of `p_values_by_size`.
+
+    Returns:
+        One row per set, size and draw, as `suspect_sets`.
+    """
+    trained = {name: chosen for name, chosen in _sets(scores).items() if name != "held out"}
+    return pd.DataFrame(
+        {"set": name, **_tested_draw(scores.values[chosen], size, draw, config, "kfold")}
+        for name, chosen in trained.items()
+        for size in (min(sizes), max(sizes))
+        for draw in range(draws)
+    )
+
+
 def _tested_draw(
-    values: FloatArray, size: int, draw: int, config: InferenceConfig
+    values: FloatArray, size: int, draw: int, config: InferenceConfig, schedule: str = "forward"
 ) -> dict[str, str | int | float]:
     rng = np.random.default_rng([config.planted.seed, size, draw])
     some = values[rng.choice(len(values), min(size, len(values)), replace=False)]
-    return _tested(some, "forward", config, seed=draw)
+    return _tested(some, schedule, config, seed=draw)
 
 
 def held_out_p_values(config: InferenceConfig, scores: CandidateScores) -> pd.DataFrame:

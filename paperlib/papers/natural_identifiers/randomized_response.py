@@ -145,29 +145,6 @@ def limits(config: RandomizedResponseConfig) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def tight_curves(curves: pd.DataFrame, limit: pd.DataFrame, *, tolerance: float = 0.05) -> pd.DataFrame:
-    """Which curves reach the true epsilon: what Figure 4 must show.
-
-    A curve is tight if its limit is the true epsilon and its mean at the largest number of sets is at most
-    ``tolerance`` below it, relatively.
-
-    Args:
-        curves: Result of `bounds_by_sets`.
-        limit: Result of `limits` for the same configuration.
-        tolerance: Relative distance allowed at the largest number of sets.
-
-    Returns:
-        One row per mechanism, bound, true epsilon and curve, with the columns mean, limit and tight.
-    """
-    keys = ["mechanism", "bound", "epsilon", "cardinality", "top"]
-    last = curves[curves["sets"] == curves["sets"].max()].set_index(keys)
-    long = limit.melt(keys[:1] + keys[2:], ["paper", "tight"], "bound", "limit").set_index(keys)
-    joined = last.join(long).reset_index()
-    near = joined["mean"] >= (1 - tolerance) * joined["epsilon"]
-    joined["tight"] = near & np.isclose(joined["limit"], joined["epsilon"], rtol=1e-9)
-    return joined[[*keys, "mean", "limit", "tight"]]
-
-
 def _limit_paper(rate: float, cardinality: int, top: int) -> float:
     return float(np.log(rate * (cardinality - 1) / (top - rate)))
 

@@ -10,7 +10,6 @@ import pandas as pd
 
 from paperlib.bounds import SelectionRule, audit_output_set
 from paperlib.bounds.output_sets.choices import METHODS
-from paperlib.papers.output_sets.gain import mean_difference
 from paperlib.papers.output_sets.mechanisms import MECHANISMS, draw_scores, exact_epsilon
 
 
@@ -61,18 +60,3 @@ def _audits(config: DeltaConfig, mechanism: str, scale: float) -> Iterator[dict[
             about = {"mechanism": mechanism, "scale": scale, "m": config.m, "delta": delta, "trial": trial}
             epsilon = audit_output_set(*pair, method=method, delta=delta, **options).epsilon
             yield {**about, "method": method, "epsilon": epsilon, "exact_epsilon": exact[delta]}
-
-
-def falls_with_delta(frame: pd.DataFrame, method: str = "optimal") -> bool:
-    """Whether the bound is lower at the largest delta than at the smallest and rises nowhere between.
-
-    A rise counts if its mean over trials exceeds two standard errors: each delta has its own search,
-    whose luck differs.
-    """
-    for _, part in frame[frame["method"] == method].groupby("mechanism"):
-        wide = part.pivot(index="trial", columns="delta", values="epsilon").to_numpy()
-        steps = [mean_difference(step) for step in np.diff(wide, axis=1).T]
-        rises = any(step["gain"] > max(2 * step["standard_error"], 1e-9) for step in steps)
-        if rises or wide[:, -1].mean() >= wide[:, 0].mean():
-            return False
-    return True

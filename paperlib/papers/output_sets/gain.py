@@ -128,8 +128,8 @@ def mean_difference(difference: FloatArray) -> dict[str, float]:
     return {"gain": mean, "standard_error": error, "p_lower": lower}
 
 
-def gain_verdict(gains: pd.DataFrame, *, error: float = 0.05) -> pd.DataFrame:
-    """`paired_gain` over all settings of a mechanism: is the optimal set the highest?
+def gain_by_rival(gains: pd.DataFrame, *, error: float = 0.05) -> pd.DataFrame:
+    """`paired_gain` over all settings of a mechanism.
 
     Args:
         gains: Rows of `paired_gain`.
@@ -151,53 +151,6 @@ def mean_gain(part: pd.DataFrame) -> dict[str, float]:
     """Mean of some rows of `paired_gain` and its standard error."""
     error = float(np.sqrt((part["standard_error"] ** 2).sum()) / len(part))
     return {"gain": float(part["gain"].mean()), "standard_error": error}
-
-
-@dataclass(frozen=True)
-class GainVerdict:
-    """Whether Figure 2's claims hold, each judged by two standard errors.
-
-    Attributes:
-        highest: For each mechanism every rival is beaten on average over the settings, and none beats
-            the optimal set significantly in any.
-        falls: The gain over top and bottom is larger in the smaller half of the sizes than in the larger.
-        least: Smallest mean gain over a rival for a mechanism, nats.
-        small: Mean gain over top and bottom in the smaller half of the sizes.
-        large: The same in the larger half.
-        error: Standard error of their difference.
-    """
-
-    highest: bool
-    falls: bool
-    least: float
-    small: float
-    large: float
-    error: float
-
-
-def judge_gain(gains: pd.DataFrame, over_sizes: pd.DataFrame) -> GainVerdict:
-    """Judge the two claims of Figure 2.
-
-    Args:
-        gains: Rows of `paired_gain` of all settings.
-        over_sizes: Rows of `paired_gain` of the settings that differ in m alone.
-    """
-    by_rival = [mean_gain(part) for _, part in gains.groupby(["mechanism", "rival"])]
-    behind = bool((gains["p_lower"] < 0.05 / len(gains)).any())
-    tails = over_sizes[over_sizes["rival"] == "top_bottom"]
-    sizes = np.sort(tails["m"].unique())
-    half = max(len(sizes) // 2, 1)
-    small = mean_gain(tails[tails["m"].isin(sizes[:half])])
-    large = mean_gain(tails[tails["m"].isin(sizes[-half:])])
-    error = math.hypot(small["standard_error"], large["standard_error"])
-    return GainVerdict(
-        highest=all(row["gain"] > 2 * row["standard_error"] for row in by_rival) and not behind,
-        falls=small["gain"] - large["gain"] > 2 * error,
-        least=min(row["gain"] for row in by_rival),
-        small=small["gain"],
-        large=large["gain"],
-        error=error,
-    )
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:

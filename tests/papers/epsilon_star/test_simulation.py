@@ -17,7 +17,7 @@ from paperlib.papers.epsilon_star.gamma_losses import (
     value_over_thresholds,
 )
 from paperlib.papers.epsilon_star.interval_coverage import CoverageConfig, interval_coverage
-from paperlib.papers.epsilon_star.known_curves import CurveConfig, curve_noise, curve_terms
+from paperlib.papers.epsilon_star.known_curves import CurveConfig, curve_noise, curve_terms, ratio_errors
 
 
 @pytest.mark.parametrize("shift", [1, 2, 3])
@@ -60,7 +60,7 @@ def test_curves_follow_the_truth_where_rates_are_large():
     middle = sample[(sample["fpr"] > 0.2) & (sample["fpr"] < 0.8)]
     expected = np.interp(middle["position"], true["position"], true["first"])
     assert np.abs(middle["first"] / expected - 1).max() < 0.1
-    noise = curve_noise(config)
+    noise = curve_noise(ratio_errors(config))
     assert noise["first"].iloc[-1] < noise["first"].iloc[1] / 3
 
 

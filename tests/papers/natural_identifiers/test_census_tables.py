@@ -1,6 +1,5 @@
 import json
 
-import pandas as pd
 import pytest
 
 from paperlib.generators.identifiers import KINDS, PAPER_KINDS, as_identifier
@@ -57,26 +56,6 @@ def test_samples_hold_different_valid_identifiers(files):
 def test_speed_adds_up(files):
     table = tables.census_speed(files, megabytes=0.001).set_index("step")["cpu_seconds"]
     assert table["both"] == pytest.approx(table.sum() / 2)
-
-
-def test_subsets_are_compared_only_where_all_are_counted():
-    names = [
-        "github",
-        "stackexchange",
-        "pile_cc",
-        "hackernews",
-        "ubuntu_irc",
-        "wikipedia",
-        "europarl",
-        "code",
-    ]
-    table = pd.DataFrame({"subset": names, "total": [1, 1, 1, 1, 1, 1, 0, 5]})
-    paper, ours = tables.subsets_with_identifiers(table)
-    assert paper == ours
-    assert tables.subsets_with_identifiers(table[1:]) is None
-    table.loc[6, "total"] = 1
-    paper, ours = tables.subsets_with_identifiers(table)
-    assert ours - paper == {"europarl"}
 
 
 def test_a_corpus_of_which_nothing_can_be_read_says_why(tmp_path):

@@ -123,29 +123,6 @@ def test_folding_moves_the_null_away_from_one_half():
     assert not cells.loc[("stackexchange", "train"), "beyond it"]
 
 
-def verdict_table(trained, held, tpr):
-    rows = [
-        {"model": model, "group": group, "attack": attack, "identifiers": 100, "auc": auc, "tpr": rate}
-        for model in bench.PAPER_MODELS
-        for attack in ("loss", "min_k")
-        for group, auc, rate in (("trained", trained[model], 0.3), ("held out", held, tpr))
-    ]
-    return pd.DataFrame(rows)
-
-
-def test_verdicts_follow_the_numbers():
-    good = {"large": 0.8, "medium": 0.7, "small": 0.6, "one pass": 0.52}
-    assert all(row["holds"] for row in bench.verdicts(verdict_table(good, 0.5, 0.01)))
-    shifted = {row["target"]: row["holds"] for row in bench.verdicts(verdict_table(good, 0.62, 0.2))}
-    assert not any(shifted.values())
-    larger = {
-        row["target"]: row["holds"] for row in bench.verdicts(verdict_table(good | {"small": 0.9}, 0.5, 0.01))
-    }
-    assert larger["nid-table-04"]
-    assert not larger["nid-table-05"]
-    assert not bench.verdicts(verdict_table(good | {"one pass": 0.7}, 0.5, 0.01))[3]["holds"]
-
-
 def known_scores(shift):
     rng = np.random.default_rng(3)
     groups = np.repeat([0, 1, 8], 40)

@@ -1,4 +1,4 @@
-"""The randomized-response figure against simulation, and its verdict against a bound that is not tight."""
+"""The randomized-response figure against simulation."""
 
 import numpy as np
 import pytest
@@ -37,17 +37,6 @@ def test_limits_are_what_many_sets_approach():
     assert limit.loc[("subset selection", 2), "paper"] < 2.0
     far = rank_epsilon(round(1e9 * limit.loc[("randomized response", 2), "success_rate"]), 10**9, 4, top=2)
     assert far == pytest.approx(limit.loc[("randomized response", 2), "tight"], abs=1e-3)
-
-
-def test_verdict_tells_tight_curves_from_others():
-    verdict = nid.tight_curves(nid.bounds_by_sets(SMALL), nid.limits(SMALL))
-    verdict = verdict.set_index(["mechanism", "bound", "top"])["tight"]
-    assert verdict["subset selection", "tight", 2]
-    assert not verdict["subset selection", "paper", 2]
-    assert not verdict["randomized response", "tight", 2]
-    assert verdict["randomized response", "paper", 1]
-    few = nid.RandomizedResponseConfig(epsilons=(2.0,), curves=((4, 1),), largest_sets=20, points=2)
-    assert not nid.tight_curves(nid.bounds_by_sets(few), nid.limits(few))["tight"].any()
 
 
 def test_vacuous_delta_is_where_the_bound_reaches_zero():

@@ -1,4 +1,4 @@
-"""Output-set experiments: exact epsilons, shapes against brute force, and verdicts that can go both ways."""
+"""Output-set experiments: exact epsilons, shapes against brute force, and evidence."""
 
 import math
 
@@ -8,8 +8,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from paperlib.papers.output_sets.deltas import falls_with_delta
-from paperlib.papers.output_sets.gain import GainConfig, gain, judge_gain, paired_gain, selection_rules
+from paperlib.papers.output_sets.evidence import delta_evidence, gain_evidence, shapes_evidence
+from paperlib.papers.output_sets.gain import GainConfig, gain, paired_gain, selection_rules
 from paperlib.papers.output_sets.mechanisms import (
     draw_scores,
     exact_epsilon,
@@ -24,6 +24,7 @@ from paperlib.papers.output_sets.shapes import (
     panels,
     shapes,
 )
+from paperlib.papers.verdict import Estimate
 
 PANELS = {panel.name: panel for panel in panels()}
 
@@ -111,40 +112,34 @@ def test_gain_is_paired_and_repeatable():
     assert set(selection_rules(config).rule.value_counts()) == {3}
 
 
-def gains_frame(by_size):
-    return pd.DataFrame(
-        {
-            "mechanism": "laplace",
-            "m": m,
-            "rival": rival,
-            "gain": value,
-            "standard_error": 0.01,
-            "p_lower": 0.9 if value > 0 else 1e-6,
-        }
-        for m, value in by_size.items()
-        for rival in ("top_bottom", "whole")
+def test_what_is_shown_of_shapes_is_what_was_found():
+    table = shapes(ShapeConfig(draws=4)).assign(centre_missed_share=0.75)
+    first, fourth, fifth = (one.values for one in shapes_evidence(table, 4))
+    assert (first["Laplace intervals"], first["Gaussian intervals"]) == (Estimate(4), Estimate(3))
+    assert first["centre missed"]["Gaussian mixtures"] == [1, 1, 1, 0]
+    assert fourth["several intervals"] == {"Cauchy": Estimate(3), "F": Estimate(1)}
+    assert fourth["asymmetric"] == {"Cauchy": Estimate(1.0), "F": Estimate(0.0)}
+    assert list(fifth["asymmetric"]) == ["logistic", "non-central chi-squared"]
+    assert shapes_evidence(table, 0)[0].values["centre missed"]["Laplace mixtures"] == []
+
+
+def test_bounds_over_delta_are_paired_by_trial():
+    bounds = {1e-6: [2.0, 1.8], 1e-4: [1.5, 1.9], 0.0: [3.0, 3.0]}
+    frame = pd.DataFrame(
+        {"mechanism": "gaussian", "method": method, "trial": trial, "delta": delta, "epsilon": value}
+        | {"exact_epsilon": 2.5 if delta else math.inf}
+        for method in ("optimal", "whole")
+        for delta, values in bounds.items()
+        for trial, value in enumerate(values)
     )
+    found = delta_evidence(frame).values
+    assert len(found["falls with delta"]) == 4
+    assert found["falls with delta"]["gaussian, optimal set, delta 1e-06 to 0.0001"] == pytest.approx(
+        [0.5, -0.1]
+    )
+    assert found["below theory"]["gaussian, whole line, delta 0.0001"] == pytest.approx([1.0, 0.6])
+    assert len(found["below theory"]) == 4  # the exact value at delta 0 is infinite
 
 
-def test_verdict_on_gains_goes_both_ways():
-    good = gains_frame({100: 0.5, 200: 0.4, 400: 0.1, 800: 0.1})
-    assert judge_gain(good, good).highest
-    assert judge_gain(good, good).falls
-    flat = gains_frame({100: 0.1, 200: 0.1, 400: 0.1, 800: 0.1})
-    assert not judge_gain(flat, flat).falls
-    behind = gains_frame({100: 0.5, 200: 0.4, 400: 0.1, 800: -0.1})
-    assert not judge_gain(behind, behind).highest
-
-
-def test_verdict_on_delta_goes_both_ways():
-    def frame(values):
-        rows = [
-            {"mechanism": "laplace", "method": "optimal", "trial": t, "delta": d, "epsilon": v + 1e-3 * t}
-            for d, v in zip((1e-6, 1e-4, 1e-2), values, strict=True)
-            for t in range(4)
-        ]
-        return pd.DataFrame(rows)
-
-    assert falls_with_delta(frame([2.0, 1.5, 0.5]))
-    assert not falls_with_delta(frame([1.0, 1.5, 0.5]))
-    assert not falls_with_delta(frame([1.0, 1.0, 1.0]))
+def test_the_printed_algorithm_is_not_measured():
+    assert gain_evidence().values == {"optimal highest": [], "gain largest at small m": []}

@@ -1,0 +1,113 @@
+"""Evidence on the figures of Epsilon*: values, pairing and labels on made-up results."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from paperlib.papers.epsilon_star.evidence import (
+    adult_evidence,
+    curves_evidence,
+    fit_evidence,
+    gamma_evidence,
+    purchase_evidence,
+)
+from paperlib.papers.epsilon_star.known_curves import CurveConfig, RatioErrors, curve_noise, ratio_errors
+
+
+def landscape(stars, dp):
+    """Baselines of each number of epochs, and DP strategies, one model per seed."""
+    rows = [
+        {"kind": "baseline", "epochs": epochs, "seed": seed, "epsilon_star": star, "accuracy": 0.9}
+        for epochs, values in stars.items()
+        for seed, star in enumerate(values)
+    ]
+    rows += [
+        {"kind": "dp", "epochs": 30, "seed": seed, "epsilon_star": star, "accuracy": 0.5 + star / 10}
+        for values in dp
+        for seed, star in enumerate(values)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_purchase_is_paired_by_seed_and_takes_the_largest_dp_model_of_each():
+    frame = landscape({50: [3.0, 5.0], 10: [2.0, 2.5], 100: [3.5, 4.0]}, [[0.2, 0.9], [0.6, 0.1]])
+    found = purchase_evidence(frame.sample(frac=1, random_state=0), records=20_000).values
+    assert found["50 over 10 epochs"] == [1.0, 2.5]
+    assert found["100 over 50 epochs"] == [0.5, -1.0]
+    assert found["DP below 1"] == [0.6, 0.9]
+    assert found["something learned"] == pytest.approx([56, 59])
+    assert found["enough records"].value == 20_000
+    assert purchase_evidence(landscape({10: [1.0]}, []), records=5).values["50 over 10 epochs"] == []
+
+
+def test_a_diverged_model_takes_its_pair_with_it():
+    frame = landscape({50: [3.0, np.nan], 10: [2.0, 2.5], 100: [3.5, 4.0]}, [[0.2, 0.9]])
+    found = purchase_evidence(frame, records=5).values
+    assert found["50 over 10 epochs"] == [1.0]
+    assert found["100 over 50 epochs"] == [0.5]
+
+
+def test_adult_is_judged_by_clipped_losses_alone():
+    frame = landscape({5: [0.2, 0.25], 20: [0.28, 0.35]}, [[0.1, 0.3], [0.15, 0.05]])
+    assert list(adult_evidence(frame).values.values()) == [[], []]
+    clipped = frame.rename(columns={"epsilon_star": "epsilon_star_clipped"}).assign(epsilon_star=9.0)
+    found = adult_evidence(clipped).values
+    assert found["all below 0.3"] == [0.28, 0.35]
+    assert found["DP below baselines"] == pytest.approx([0.05, -0.05])
+
+
+def test_noise_of_one_draw_is_compared_with_three_times_the_middle():
+    errors = RatioErrors(
+        np.array([1e-6, 1e-3, 1e-2, 0.05, 0.5]), np.array([[9, 3, 4, 9, 1], [9, 1, np.nan, 9, 2.0]])
+    )
+    found = curves_evidence({"first": errors, "second": errors}).values["noise at the ends"]
+    assert list(found) == ["(TPR - delta) / FPR", "(TNR - delta) / FNR"]
+    assert found["(TPR - delta) / FPR"] == pytest.approx([np.sqrt(12.5) - 3, 1 - 6])
+
+
+def test_noise_of_real_draws_falls_with_the_rate():
+    errors = ratio_errors(CurveConfig(size=2_000, draws=4))
+    assert min(curves_evidence(errors).values["noise at the ends"]["(TPR - delta) / FPR"]) > 0
+    assert len(curve_noise(errors)) == 5
+
+
+def gamma_tables():
+    values = {
+        (0, 100, "empirical"): [0.5, 0.7], (0, 100, "parametric"): [0.4, 0.8],
+        (0, 1000, "empirical"): [0.2, 0.1], (0, 1000, "parametric"): [0.1, 0.1],
+        (1, 100, "empirical"): [1.0, 1.2], (1, 100, "parametric"): [2.5, 1.9],
+        (1, 1000, "empirical"): [1.1, 1.1], (1, 1000, "parametric"): [2.0, 2.0],
+    }  # fmt: skip
+    runs = pd.DataFrame(
+        {"shift": d, "size": n, "method": method, "repeat": repeat, "epsilon": value}
+        for (d, n, method), some in values.items()
+        for repeat, value in enumerate(some)
+    )
+    summary = runs.drop_duplicates(["shift", "size", "method"])[["shift", "size", "method"]]
+    return runs, summary.assign(true=3.0, true_delta_range=2.0)
+
+
+def test_gamma_samples_are_paired_by_repeat_size_and_truth():
+    fourth, fifth = (one.values for one in gamma_evidence(*gamma_tables()))
+    assert fourth["parametric nearer 0"]["n = 100"] == pytest.approx([0.1, -0.1])
+    assert set(fourth["shrinks"]) == {"empirical, n = 100 to 1,000", "parametric, n = 100 to 1,000"}
+    assert fourth["shrinks"]["empirical, n = 100 to 1,000"] == pytest.approx([0.3, 0.6])
+    assert len(fifth["empirical undershoots"]) == len(fifth["parametric nearer"]) == 4
+    label = "n = 100, d = 1, rates in [delta, 1 - delta]"
+    assert fifth["empirical undershoots"][label] == pytest.approx([1.0, 0.8])
+    assert fifth["parametric nearer"][label] == pytest.approx([0.5, 0.7])
+    assert fifth["parametric nearer"]["n = 100, d = 1, every threshold"] == pytest.approx([1.5, 0.7])
+
+
+def test_shares_of_p_values_are_paired_by_seed():
+    rows = [
+        (True, 0, 0.5),
+        (True, 0, 0.01),
+        (True, 1, 0.2),
+        (False, 0, 0.9),
+        (False, 1, 0.03),
+        (False, 1, 0.3),
+    ]
+    found = fit_evidence(pd.DataFrame(rows, columns=["private", "seed", "p_value"])).values
+    assert found["mostly above 0.05"] == {"with DP": [0.5, 1.0], "without DP": [1.0, 0.5]}
+    assert found["more with DP"] == [-0.5, 0.5]

@@ -1,0 +1,179 @@
+"""Evidence on the tables and figures of natural identifiers: values, errors and labels on made-up results."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from paperlib.generators.identifiers import PAPER_KINDS
+from paperlib.papers.natural_identifiers import evidence as ev
+from paperlib.papers.natural_identifiers import randomized_response as nid
+from paperlib.papers.verdict import Estimate
+
+Z99 = 2.5758293035489004
+
+
+def row(auc, tpr, identifiers, attack="loss"):
+    """Intervals of 99 % that are 2 standard errors of one point (AUC) and of half a point (TPR) wide."""
+    ends = {"auc_low": auc - 0.01 * Z99, "auc_high": auc + 0.01 * Z99}
+    ends |= {"tpr_low": tpr - 0.005 * Z99, "tpr_high": tpr + 0.005 * Z99}
+    return {"auc": auc, "tpr": tpr, "identifiers": identifiers, "attack": attack, **ends}
+
+
+def planted_table():
+    trained = {"large": 0.8, "medium": 0.7, "small": 0.55, "one pass": 0.52}
+    rows = []
+    for model, auc in trained.items():
+        for attack, gain in (("loss", 0.0), ("min_k", 0.1)):
+            groups = {
+                "trained": row(auc + gain, 0.03, 200, attack),
+                "held out": row(0.51 + gain, 0.01, 100, attack),
+            }
+            rows += [{"model": model, "group": group, **one} for group, one in groups.items()]
+    return pd.DataFrame(rows)
+
+
+def close(found, value, error):
+    assert found.value == pytest.approx(value)
+    assert found.error == pytest.approx(error, abs=1e-12)
+
+
+def test_planted_identifiers_are_judged_by_the_loss_in_points():
+    found = ev.planted_evidence(planted_table(), confidence=0.99, size_ratio=7.0)
+    assert sorted(found) == [f"nid-table-{number:02d}" for number in (1, 3, 4, 5, 6, 7, 8, 9)]
+    assert all(one.unit == "identifiers" for one in found.values())
+    first = found["nid-table-01"].values
+    close(first["trained above"][""], 29, math.sqrt(2))
+    close(first["held out near 50"], 1, 1)
+    assert first["natural documents"] == Estimate(0)
+    assert first["token counts near 50"] == []
+    assert first["enough identifiers"] == Estimate(100)
+    close(found["nid-table-04"].values["trained above"][""], 19, math.sqrt(2))
+    close(found["nid-table-05"].values["smaller leaks less"], 25, math.sqrt(2))
+    assert found["nid-table-05"].values["sizes apart"] == Estimate(7.0)
+    close(found["nid-table-03"].values["trained near 50"], 2, 1)
+    close(found["nid-table-09"].values["trained near 1 %"][""], 3, 0.5)
+    close(found["nid-table-06"].values["held out near 1 %"], 1, 0.5)
+
+
+def test_natural_identifiers_have_a_label_for_each_trained_group():
+    groups = {"held out": row(0.5, 0.01, 30), "trained, occurs once": row(0.7, 0.05, 20)}
+    groups |= {"trained, occurs oftener": row(0.8, 0.2, 5)}
+    table = pd.DataFrame({"subset": name, **one} for name, one in groups.items())
+    metrics = [name for name in table if name.startswith(("auc", "tpr"))]
+    found = ev.natural_evidence(table.assign(**100 * table[metrics]))
+    assert list(found) == ["nid-table-01", "nid-table-06"]
+    values = found["nid-table-01"].values
+    assert list(values["trained above"]) == ["trained, occurs once", "trained, occurs oftener"]
+    close(values["trained above"]["trained, occurs oftener"], 30, math.sqrt(2))
+    assert values["enough identifiers"] == Estimate(25)
+    close(found["nid-table-06"].values["trained near 1 %"]["trained, occurs once"], 5, 0.5)
+
+
+def counts(**subsets):
+    return pd.DataFrame(
+        {"subset": name, **dict(zip(PAPER_KINDS, some, strict=True))} for name, some in subsets.items()
+    )
+
+
+def test_census_compares_the_same_subsets_alone():
+    github = ev.census_evidence(counts(github=(80, 36, 52, 13, 12, 4), code=(0, 999, 0, 0, 0, 0)))
+    close_to_one = github.values["kinds ranked alike"]
+    assert close_to_one.value == pytest.approx(1)
+    assert 0 < close_to_one.error < 0.5
+    assert github.values["subsets at hand"] == Estimate(1)
+    assert github.values["filtered"] == Estimate(0)
+    turned = ev.census_evidence(counts(github=(4, 12, 13, 52, 36, 80)))
+    assert turned.values["kinds ranked alike"].value < 0
+    more = ev.census_evidence(counts(github=(80, 36, 52, 13, 12, 4), europarl=(0, 0, 0, 0, 0, 200)))
+    assert more.values["kinds ranked alike"].value < 1
+    for none in (
+        counts(code=(1, 2, 3, 4, 5, 6)),
+        counts(github=(0,) * 6),
+        counts(europarl=(1, 0, 0, 0, 0, 0)),
+    ):
+        assert ev.census_evidence(none).values["kinds ranked alike"] == []
+
+
+def p_values(schedules=("forward", "kfold"), sets=("held out", "trained, 1x", "trained, 4x")):
+    return pd.DataFrame(
+        {"set": name, "schedule": schedule, "p_value": 0.5, "p_value_two_sided": value}
+        for schedule, factor in zip(schedules, (10, 1), strict=True)
+        for name, value in zip(sets, (0.04 * factor, 0.002 * factor, 0.001 * factor), strict=True)
+    )
+
+
+def null_sets(count):
+    values = (np.arange(count) + 0.5) / count
+    kfold = pd.DataFrame({"schedule": "kfold", "p_value_two_sided": values})
+    return pd.concat([kfold, kfold.assign(schedule="forward", p_value_two_sided=1e-9)])
+
+
+def ends(sizes=(10, 100)):
+    return pd.DataFrame(
+        {"set": name, "identifiers": size, "p_value_two_sided": shown * 10.0 ** -(size / 10)}
+        for name, factor in (("trained, 1x", 1), ("trained, 4x", 0.1))
+        for size in sizes
+        for shown in (factor, factor, 1e-9)
+    )
+
+
+def test_dataset_inference_is_judged_by_the_papers_test():
+    table, figure = (one.values for one in ev.inference_evidence(p_values(), null_sets(1_000), ends()))
+    assert table["trained rejected"] == Estimate(0.002)
+    assert table["null rejected at its rate"] == Estimate(5.0)
+    assert table["enough null sets"] == Estimate(1_000)
+    assert list(figure["p falls"]) == ["trained, 1x", "trained, 4x"]
+    close(figure["p falls"]["trained, 4x"], 9, 0)
+    assert figure["null uniform"].value > 0.99
+
+
+def test_few_null_sets_and_one_size_are_not_measured():
+    _, figure = ev.inference_evidence(p_values(), null_sets(999), ends((10,)))
+    assert figure.values == {"p falls": {}, "null uniform": []}
+    shifted = null_sets(1_000).assign(p_value_two_sided=lambda table: table["p_value_two_sided"] ** 2)
+    assert ev.inference_evidence(p_values(), shifted, ends())[1].values["null uniform"].value < 0.01
+
+
+def audits(key, bounds):
+    rows = [
+        {key: at, "cardinality": c, "top": top, "score": score, "paper": bound * scale, "tight": 9.0}
+        for (at, c), bound in bounds.items()
+        for score, scale in (("loss", 0.5), ("min_k", 1.0), ("difference", 5.0))
+        for top in (1, 4)
+    ]
+    table = pd.DataFrame(rows)
+    return table.assign(paper=table["paper"].where(table["top"] == 1, 7.0))
+
+
+def test_dp_audits_are_judged_by_the_papers_bound_and_scores():
+    by_target = audits("target", {(math.inf, 2): 0.5, (math.inf, 64): 0.8, (5.0, 2): 0.2, (5.0, 64): 0.0})
+    by_number = audits("canaries", {(25, 2): 0.3, (50, 2): 0.5, (50, 8): 0.7, (100, 2): 0.6, (200, 2): 0.1})
+    second, fifth = (one.values for one in ev.dp_evidence(by_target, by_number))
+    assert second["larger sets win without noise"] == pytest.approx([0.3])
+    assert second["smaller sets win at target 5"] == pytest.approx([-0.2])
+    assert second["something found"] == Estimate(0.8)
+    assert fifth["interior best"] == {"fewest": pytest.approx([0.4]), "most": pytest.approx([0.6])}
+
+
+def test_what_the_grid_leaves_out_is_not_measured():
+    by_number = audits("canaries", {(25, 2): 0.3, (50, 2): 0.5})
+    second, fifth = ev.dp_evidence(audits("target", {(5.0, 2): 0.5, (5.0, 32): 0.8}), by_number)
+    assert (
+        second.values["larger sets win without noise"] == second.values["smaller sets win at target 5"] == []
+    )
+    assert fifth.values["interior best"] == {"fewest": [], "most": []}
+
+
+def test_figure_4_compares_the_paper_s_curves_at_one_place_with_the_truth():
+    small = nid.RandomizedResponseConfig(
+        epsilons=(2.0,), curves=((4, 1), (4, 2)), largest_sets=100_000, points=3
+    )
+    values = ev.randomized_response_evidence(nid.bounds_by_sets(small), confidence=0.99).values
+    assert list(values["bound close"]) == ["epsilon 2, c = 4"]
+    assert 0 < values["bound close"]["epsilon 2, c = 4"].value < 5
+    assert values["bound valid"].value <= 0
+    few = nid.RandomizedResponseConfig(epsilons=(2.0,), curves=((4, 1),), largest_sets=20, points=2)
+    far = ev.randomized_response_evidence(nid.bounds_by_sets(few), confidence=0.99).values
+    assert far["bound close"]["epsilon 2, c = 4"].value > 5
