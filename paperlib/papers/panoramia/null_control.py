@@ -1,6 +1,6 @@
 """The null control: how often PANORAMIA reports leakage for a target that never saw the members."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -142,19 +142,15 @@ def run_null_control(
     return pd.concat(found, ignore_index=True)[columns]
 
 
-def false_positives(
-    rows: pd.DataFrame, *, limits: Sequence[float] = (0.0, NOTABLE), confidence: float = 0.95
-) -> pd.DataFrame:
-    """Share of null targets that are given an eps-tilde above each limit, with Clopper-Pearson intervals.
+def false_positives(rows: pd.DataFrame) -> pd.DataFrame:
+    """Share of null targets that are given an eps-tilde above 0, and above `NOTABLE`.
 
     Args:
         rows: Rows of `run_null_control`.
-        limits: Limits of eps-tilde, nats.
-        confidence: Confidence level of the intervals, in (0, 1).
 
     Returns:
         One row per world, form and search: world, form, search, repetitions, c_lb (mean), and for each limit
-        the share above it with low and high, then largest (eps-tilde).
+        the share above it with low and high (Clopper-Pearson, 95 %), then largest (eps-tilde).
 
     >>> rows = pd.DataFrame({"world": "toy", "form": "paper", "search": "union", "c_lb": 0.0,
     ...                      "eps_tilde": [0.0, 0.0, 0.0, 0.5]})
@@ -162,15 +158,14 @@ def false_positives(
     >>> float(table["above 0"][0]), float(table["above 0, high"][0].round(3))
     (0.25, 0.806)
     """
-    check_confidence(confidence)
-    found = []
-    for (world, form, search), group in rows.groupby(["world", "form", "search"], sort=False):
-        row: dict[str, object] = {"world": world, "form": form, "search": search, "repetitions": len(group)}
-        row["c_lb"] = group["c_lb"].mean()
-        for limit in limits:
-            hits = int((group["eps_tilde"] > limit).sum())
-            interval = binomtest(hits, len(group)).proportion_ci(confidence, method="exact")
-            row[f"above {limit:g}"] = hits / len(group)
-            row[f"above {limit:g}, low"], row[f"above {limit:g}, high"] = interval.low, interval.high
-        found.append({**row, "largest": group["eps_tilde"].max()})
-    return pd.DataFrame(found)
+    groups = rows.groupby(["world", "form", "search"], sort=False)
+    table = groups["c_lb"].agg(repetitions="size", c_lb="mean")
+    for limit in (0.0, NOTABLE):
+        hits = groups["eps_tilde"].apply(lambda values, limit=limit: int((values > limit).sum()))
+        tests = [
+            binomtest(k, n).proportion_ci(method="exact") for k, n in zip(hits, groups.size(), strict=True)
+        ]
+        table[f"above {limit:g}"] = hits / groups.size()
+        table[f"above {limit:g}, low"] = [one.low for one in tests]
+        table[f"above {limit:g}, high"] = [one.high for one in tests]
+    return table.assign(largest=groups["eps_tilde"].max()).reset_index()

@@ -1,7 +1,6 @@
 """A world where the generator's density is known: c is computed, and so is what a weak baseline hides."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,7 +8,7 @@ from scipy.special import expit
 
 from paperlib.audits.panoramia.game import Flags
 from paperlib.bounds import audit_panoramia
-from paperlib.core import FloatArray, check_choice, check_confidence, check_nonnegative
+from paperlib.core import FloatArray, check_nonnegative
 from paperlib.report import progress
 
 
@@ -47,10 +46,8 @@ class ToyWorld:
         >>> round(world.seen_c(0.0), 12), round(world.seen_c(0.5), 12)
         (0.7, 0.0)
         """
-        real, made = self.mark, self.mark * np.exp(-self.c)
-        wrong = check_weakness(weakness)
-        seen = [(1 - wrong) * share + wrong * (1 - share) for share in (real, made)]
-        return float(np.log(seen[0] / seen[1]))
+        real, made = self._shares(weakness)
+        return float(np.log(real / made))
 
     def measured(self, weakness: float) -> float:
         """What epsilon~ comes to in the largest games, if the attack sees marks as they are."""
@@ -61,24 +58,24 @@ class ToyWorld:
     ) -> tuple[FloatArray, FloatArray, FloatArray, Flags]:
         """One game: scores of the baseline, of an attack that sees marks as they are, of an attack that sees
         them as the baseline does, and membership, each of shape (m,); the scores are the best there are."""
-        wrong = check_weakness(weakness)
         member = rng.random(self.m) < 0.5
         marked = rng.random(self.m) < self.mark * np.exp(np.where(member, 0.0, -self.c))
-        seen = marked ^ (rng.random(self.m) < wrong)
+        seen = marked ^ (rng.random(self.m) < weakness)
         told = rng.random(self.m) < expit(np.where(member, self.epsilon, -self.epsilon))
         answer = self.epsilon * (2.0 * told - 1)
-        return (
-            seen.astype(np.float64),
-            self._odds(marked, 0.0) + answer,
-            self._odds(seen, wrong) + answer,
-            member,
-        )
+        more, same = self._odds(marked, 0.0) + answer, self._odds(seen, weakness) + answer
+        return seen.astype(np.float64), more, same, member
+
+    def _shares(self, wrong: float) -> FloatArray:
+        """Real and generated points that seem to carry the mark."""
+        if not 0 <= wrong <= 0.5:
+            raise ValueError(f"weakness: expected a share in [0, 0.5], got {wrong}")
+        shares = self.mark * np.exp([0.0, -self.c])
+        return (1 - wrong) * shares + wrong * (1 - shares)
 
     def _odds(self, marked: Flags, wrong: float) -> FloatArray:
-        shares = np.array([self.mark, self.mark * np.exp(-self.c)])
-        shares = (1 - wrong) * shares + wrong * (1 - shares)
-        with_mark, without = np.log(shares[0] / shares[1]), np.log((1 - shares[0]) / (1 - shares[1]))
-        return np.where(marked, with_mark, without)
+        real, made = self._shares(wrong)
+        return np.where(marked, np.log(real / made), np.log((1 - real) / (1 - made)))
 
 
 def weaken_baseline(
@@ -86,17 +83,15 @@ def weaken_baseline(
     weaknesses: tuple[float, ...],
     *,
     repetitions: int = 50,
-    search: str = "anytime",
     confidence: float = 0.95,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """How far epsilon~ is from epsilon as the baseline sees less.
+    """How far epsilon~ is from epsilon as the baseline sees less, by the anytime search.
 
     Args:
         world: The world, with its c and epsilon.
         weaknesses: Shares of the marks that the baseline sees wrongly, each in [0, 0.5].
         repetitions: Number of games for each, 1 or more.
-        search: "union" or "anytime".
         confidence: Confidence level of each game, in (0, 1).
         seed: Seed of the games, 0 or more.
 
@@ -105,16 +100,14 @@ def weaken_baseline(
         c_plus_eps_lb, eps_tilde, known_c (the lower bound when c is told), seen_c and limit (what c_lb and
         epsilon~ tend to as m grows; "sees the same" tends to epsilon). Nats.
     """
-    check_confidence(confidence)
-    way: Any = check_choice("search", search, ("union", "anytime"))
     rng = np.random.default_rng(seed)
     rows: list[dict[str, object]] = []
     for weakness in progress(weaknesses, label="baselines"):
+        limits = {"sees more": world.measured(weakness), "sees the same": world.epsilon}
         for game in range(repetitions):
-            baseline, more, same, member = world.play(weakness, rng)
-            for attack, scores in (("sees more", more), ("sees the same", same)):
-                found = audit_panoramia(baseline, scores, member, confidence=confidence, search=way)
-                limit = world.measured(weakness) if attack == "sees more" else world.epsilon
+            baseline, *attacks, member = world.play(weakness, rng)
+            for (attack, limit), scores in zip(limits.items(), attacks, strict=True):
+                found = audit_panoramia(baseline, scores, member, confidence=confidence, search="anytime")
                 rows.append(
                     {
                         "weakness": weakness,
@@ -129,14 +122,3 @@ def weaken_baseline(
                     }
                 )
     return pd.DataFrame(rows)
-
-
-def check_weakness(weakness: float) -> float:
-    """Return ``weakness`` as a share in [0, 0.5].
-
-    Raises:
-        ValueError: It is not.
-    """
-    if not 0 <= weakness <= 0.5:
-        raise ValueError(f"weakness: expected a share in [0, 0.5], got {weakness}")
-    return float(weakness)
