@@ -68,61 +68,53 @@ class DpPlan:
             raise ValueError(f"widths: expected two, got {list(self.widths)}")
         if not self.epsilons or len(set(self.epsilons)) < len(self.epsilons):
             raise ValueError(f"epsilons: expected one or more, all different, got {list(self.epsilons)}")
-        if self.dp_rate_again == self.dp_rate:
-            raise ValueError(f"dp_rate_again: expected another rate than dp_rate, got {self.dp_rate_again}")
-        if self.epochs_again == self.epochs:
-            raise ValueError(f"epochs_again: expected another number than epochs, got {self.epochs_again}")
+        for again, name in (("dp_rate_again", "dp_rate"), ("epochs_again", "epochs")):
+            if getattr(self, again) == getattr(self, name):
+                raise ValueError(f"{again}: expected another value than {name}, got {getattr(self, again)}")
 
     def targets(self) -> tuple[ImageTarget, ...]:
         """All targets: by family the null, then epsilons upwards, without DP last; then those once more."""
-        found = [
-            target
-            for at, architecture in enumerate(self.architectures)
-            for target in (
-                self._plain(self.null(at), architecture, null=True),
-                *(self._private(architecture, epsilon) for epsilon in sorted(self.epsilons)),
-                self._plain(f"{architecture} no DP", architecture),
-            )
-        ]
-        first, largest = self.architectures[0], max(self.epsilons)
-        again = self._private(first, largest)
-        found.append(replace(again, name=f"{again.name} again", learning_rate=self.dp_rate_again))
-        plain = self._plain(f"{first} no DP again", first)
-        return (*found, replace(plain, epochs=self.epochs_again))
+        found: list[ImageTarget] = []
+        for at, architecture in enumerate(self.architectures):
+            plain = self._plain(at)
+            found.append(replace(plain, name=self.null(at), null=True))
+            found += [self._private(at, epsilon) for epsilon in sorted(self.epsilons)]
+            found.append(replace(plain, name=f"{architecture} no DP"))
+        (private, private_again), (plain, plain_again) = self.pairs()
+        by = {target.name: target for target in found}
+        found.append(replace(by[private], name=private_again, learning_rate=self.dp_rate_again))
+        found.append(replace(by[plain], name=plain_again, epochs=self.epochs_again))
+        return tuple(found)
 
     def family(self, at: int) -> list[str]:
         """Names of a family's targets by epsilon, then without DP; no null, no second trainings."""
-        name = self.architectures[at]
-        private = [self._private(name, epsilon).name for epsilon in sorted(self.epsilons)]
-        return [*private, f"{name} no DP"]
+        private = [self._private(at, epsilon).name for epsilon in sorted(self.epsilons)]
+        return [*private, f"{self.architectures[at]} no DP"]
 
     def null(self, at: int) -> str:
         """Name of a family's null target."""
         return f"{self.architectures[at]} null"
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Targets of the same epsilon that were trained differently: Table 10."""
-        first, largest = self.architectures[0], max(self.epsilons)
-        names = (self._private(first, largest).name, f"{first} no DP")
-        return tuple((name, f"{name} again") for name in names)
+        """Targets of the same epsilon, the largest and none, that were trained differently: Table 10."""
+        return tuple((name, f"{name} again") for name in self.family(0)[-2:])
 
-    def _plain(self, name: str, architecture: str, *, null: bool = False) -> ImageTarget:
+    def _plain(self, at: int) -> ImageTarget:
         return ImageTarget(
-            name=name,
-            architecture=architecture,
-            width=dict(zip(self.architectures, self.widths, strict=True))[architecture],
+            name="",
+            architecture=self.architectures[at],
+            width=self.widths[at],
             epochs=self.epochs,
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
             group_norm=True,
-            null=null,
             seed=self.seed,
         )
 
-    def _private(self, architecture: str, epsilon: float) -> ImageTarget:
-        plain = self._plain(f"{architecture} eps {epsilon:g}", architecture)
+    def _private(self, at: int, epsilon: float) -> ImageTarget:
         return replace(
-            plain,
+            self._plain(at),
+            name=f"{self.architectures[at]} eps {epsilon:g}",
             epochs=self.dp_epochs,
             batch_size=self.dp_batch,
             learning_rate=self.dp_rate,
@@ -216,11 +208,8 @@ def dp_guarantees(targets: Sequence[ImageTarget], examples: int) -> pd.DataFrame
             )
             rate, steps = process.sampling_rate(examples), process.steps(examples)
             noise = noise_for(target.dp_epsilon, rate, steps, target.dp_delta)
-            row |= {
-                "noise": noise,
-                "delta": target.dp_delta,
-                "epsilon": target.dp_epsilon,
-                "epsilon_replacement": replacement_epsilon(noise, rate, steps, target.dp_delta),
-            }
+            replacing = replacement_epsilon(noise, rate, steps, target.dp_delta)
+            row |= {"noise": noise, "delta": target.dp_delta}
+            row |= {"epsilon": target.dp_epsilon, "epsilon_replacement": replacing}
         rows.append(row)
     return pd.DataFrame(rows)

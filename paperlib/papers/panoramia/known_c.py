@@ -85,33 +85,32 @@ def bounds_side_by_side(scores: CandidateScores, game: IdentifierGame, attack: s
         One row per bound: bound, uses, epsilon (nats; mean over games where there are several), and null,
         the same for identifiers that were never trained on.
     """
-    kinds = (True, False)
-    pools = [identifier_pools(scores, trained=kind) for kind in kinds]
-    games = [audit_pools(one, game.audit(len(one.members))).select("panoramia") for one in pools]
-    at = scores.attacks.index(attack)
-    values = [scores.values[(scores.groups > 0) == kind][:, :, at] for kind in kinds]
-    level = game.confidence
-    candidates = values[0].shape[1]
+    level, at = game.confidence, scores.attacks.index(attack)
+    found = []
+    for trained in (True, False):
+        pools, values = (
+            identifier_pools(scores, trained=trained),
+            scores.values[(scores.groups > 0) == trained],
+        )
+        games = audit_pools(pools, game.audit(len(values))).select("panoramia")
+        known = [one.panoramia("anytime", level, known_c=0.0).c_plus_epsilon_lb for one in games]
+        sets = [_output_set(one, level) for one in games]
+        alone = values[:, :, at]
+        found.append([np.mean(known), np.mean(sets), _one_run(alone, level), _ranks(alone, level)])
     rows = [
-        ("PANORAMIA with c = 0", "trained attack, 1 alternative each, guesses members",
-         *(_mean(one, lambda one: one.panoramia("anytime", level, known_c=0.0).epsilon) for one in games)),
-        ("output set", "the same scores, the region chosen on one half",
-         *(_mean(one, lambda one: output_set_epsilon(one, level)) for one in games)),
-        ("one run", f"{attack}, 1 alternative each, guesses both", *(_one_run(one, level) for one in values)),
-        ("ranks", f"{attack}, {candidates - 1} alternatives each, tight bound",
-         *(_ranks(one, level) for one in values)),
-    ]  # fmt: skip
-    return pd.DataFrame(rows, columns=["bound", "uses", "epsilon", "null"])
+        ("PANORAMIA with c = 0", "trained attack, 1 alternative each, guesses members"),
+        ("output set", "the same scores, the region chosen on one half"),
+        ("one run", f"{attack}, 1 alternative each, guesses both"),
+        ("ranks", f"{attack}, {scores.values.shape[1] - 1} alternatives each, tight bound"),
+    ]
+    bounds = pd.DataFrame(rows, columns=["bound", "uses"])
+    return bounds.assign(epsilon=found[0], null=found[1])
 
 
-def output_set_epsilon(judged: TargetScores, confidence: float, seed: int = 0) -> float:
-    """Bound of the best region of an attack's scores, chosen on one half and judged on the other, c = 0."""
+def _output_set(judged: TargetScores, confidence: float) -> float:
+    """The best region of an attack's scores, chosen on one half and judged on the other."""
     scores = MembershipScores.from_labels(judged.attack, judged.membership)
-    return audit_output_set(*scores.split(seed=seed), confidence=confidence).epsilon
-
-
-def _mean(games: tuple[TargetScores, ...], bound: Any) -> float:
-    return float(np.mean([bound(one) for one in games]))
+    return audit_output_set(*scores.split(seed=0), confidence=confidence).epsilon
 
 
 def _one_run(values: FloatArray, confidence: float) -> float:

@@ -1,6 +1,6 @@
 """Optimal output sets on PANORAMIA's scores: chosen on a part of the judged examples, judged on the rest."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -60,25 +60,26 @@ def _ways(
 ) -> Iterator[dict[str, Any]]:
     first, second = _cut(judged, _HALF)
     for way, guess in CHOSEN_FOR.items():
-        found = [
-            set_bound(
-                getattr(first, name), first.membership, getattr(second, name), second.membership,
-                (1 - confidence) / 2, guess=guess,
-            )
-            for name in ("baseline", "attack")
-        ]  # fmt: skip
-        names = {"c_lb": found[0], "c_plus_eps_lb": found[1], "eps_tilde": max(0.0, found[1] - found[0])}
-        yield {"way": way, "examples": second.membership.size, **names}
-    ways: list[tuple[str, RecallSearch, TargetScores]] = [
-        (EVERY_LEVEL, "anytime", by_ratio(*_cut(judged, _QUARTER)))
-    ]
+        c_lb, both = (
+            set_bound(*fitted, *scores, (1 - confidence) / 2, guess=guess)
+            for fitted, scores in zip(_labelled(first), _labelled(second), strict=True)
+        )
+        yield _row(way, second, {"c_lb": c_lb, "c_plus_eps_lb": both, "eps_tilde": max(0.0, both - c_lb)})
+    ordered = by_ratio(*_cut(judged, _QUARTER))
+    yield _row(EVERY_LEVEL, ordered, ordered.row("anytime", confidence))
     for search in searches:
-        ways.append((f"{search}, second half", search, second))
-        ways.append((f"{search}, all", search, judged))
-    for way, search, part in ways:
-        row = part.row(search, confidence)
-        names = {name: row[name] for name in ("c_lb", "c_plus_eps_lb", "eps_tilde")}
-        yield {"way": way, "examples": part.membership.size, **names}
+        yield _row(f"{search}, second half", second, second.row(search, confidence))
+        yield _row(f"{search}, all", judged, judged.row(search, confidence))
+
+
+def _row(way: str, part: TargetScores, found: Mapping[str, Any]) -> dict[str, Any]:
+    bounds = {name: found[name] for name in ("c_lb", "c_plus_eps_lb", "eps_tilde")}
+    return {"way": way, "examples": part.membership.size, **bounds}
+
+
+def _labelled(scores: TargetScores) -> list[tuple[FloatArray, Flags]]:
+    """Scores of baseline and attack, each with who is a member."""
+    return [(scores.baseline, scores.membership), (scores.attack, scores.membership)]
 
 
 def ratio_correlation(audits: TargetAudits, target: str) -> float:
@@ -132,18 +133,10 @@ def set_bound(
     *,
     guess: Literal["both", "members"] = "members",
 ) -> float:
-    """Bound of the guesses "member" inside a set fitted on other scores.
+    """Bound of the guesses "member" inside a set fitted on other scores, nats; 0 where no guess is made.
 
-    Args:
-        scores: Scores to fit the set on, shape (n,).
-        membership: True for a member, shape (n,).
-        judged_scores: Scores to guess on, shape (k,).
-        judged: True for a member, shape (k,).
-        level: Error probability of this bound, in (0, 1).
-        guess: Guesses that the set is chosen for; see `fit_output_set`.
-
-    Returns:
-        Nats, 0 where no guess is made.
+    Scores and judged scores come with 1 or True for members; ``level`` is the bound's error, and ``guess`` as
+    in `fit_output_set`.
 
     >>> import numpy as np
     >>> flags = np.arange(200) < 100
@@ -161,11 +154,11 @@ def set_bound(
 
 def by_ratio(selection: TargetScores, judged: TargetScores) -> TargetScores:
     """The judged examples with each score replaced by the log-ratio that the selection estimates for it."""
-    found = {
-        name: ratio_scores(_of(getattr(selection, name), selection.membership), getattr(judged, name))
-        for name in ("baseline", "attack")
-    }
-    return replace(judged, **found)
+    baseline, attack = (
+        ratio_scores(_of(*fitted), scores)
+        for fitted, (scores, _) in zip(_labelled(selection), _labelled(judged), strict=True)
+    )
+    return replace(judged, baseline=baseline, attack=attack)
 
 
 def _of(scores: FloatArray, membership: Flags) -> MembershipScores:
@@ -175,8 +168,6 @@ def _of(scores: FloatArray, membership: Flags) -> MembershipScores:
 def _cut(judged: TargetScores, share: float) -> tuple[TargetScores, TargetScores]:
     """The first examples, and the rest; they are in random order."""
     at = int(share * judged.membership.size)
-    first, second = (
-        {name: getattr(judged, name)[rows] for name in ("baseline", "attack", "membership")}
-        for rows in (slice(at), slice(at, None))
-    )
-    return replace(judged, **first), replace(judged, **second)
+    names = ("baseline", "attack", "membership")
+    rest = replace(judged, **{name: getattr(judged, name)[at:] for name in names})
+    return judged.first(at), rest

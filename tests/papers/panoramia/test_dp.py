@@ -50,8 +50,8 @@ def test_pairs_differ_in_training_and_not_in_epsilon():
         ({"widths": (8,)}, "widths: expected two"),
         ({"epsilons": ()}, "epsilons: expected one or more"),
         ({"epsilons": (2.0, 2.0)}, "all different"),
-        ({"dp_rate_again": 0.01}, "dp_rate_again: expected another rate"),
-        ({"epochs_again": 40}, "epochs_again: expected another number"),
+        ({"dp_rate_again": 0.01}, "dp_rate_again: expected another value than dp_rate"),
+        ({"epochs_again": 40}, "epochs_again: expected another value than epochs"),
     ],
 )
 def test_plans_that_make_no_sense_are_refused(wrong, named):

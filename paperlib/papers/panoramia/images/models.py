@@ -104,15 +104,9 @@ def run_target(
         "EPOCHS/KIND" to its answers, and "EPOCHS/metric/NAME" to train_metric and test_metric (accuracy),
         train_loss and test_loss (nats), and parameters (their number).
     """
-    parts = [images.parts["generator"], images.parts["others" if target.null else "members"]]
-    x, y = (np.concatenate([getattr(part, name) for part in parts]) for name in ("x", "y"))
-    if target.dp_epsilon is not None and y.ndim > 1:
-        raise ValueError("dp_epsilon: expected None for images with several labels")
-    modules = _trained_dp(target, x, y, images.outputs, epochs[-1])
-    if modules is None:
-        modules = _trained(target, x, y, images.outputs, epochs)
+    x, y = _training_part(target, images)
     found: dict[str, NDArray[Any]] = {}
-    for epoch, module in modules.items():
+    for epoch, module in _trained(target, x, y, images.outputs, epochs).items():
         found |= {
             f"{epoch}/{kind}": answers(module, part.x, part.y) for kind, part in asked.items() if len(part)
         }
@@ -120,6 +114,11 @@ def run_target(
         metrics["parameters"] = sum(values.numel() for values in module.parameters())
         found |= {f"{epoch}/metric/{name}": np.array(value) for name, value in metrics.items()}
     return found
+
+
+def _training_part(target: ImageTarget, images: Images) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    parts = [images.parts["generator"], images.parts["others" if target.null else "members"]]
+    return np.concatenate([part.x for part in parts]), np.concatenate([part.y for part in parts])
 
 
 def _metrics(module: nn.Module, trained_on: Labelled, held_out: Labelled) -> dict[str, float]:
@@ -147,8 +146,7 @@ def training_speed(target: ImageTarget, images: Images, *, epochs: int = 1) -> d
     Returns:
         "here" and "dataloader".
     """
-    parts = [images.parts["generator"], images.parts["members"]]
-    x, y = (np.concatenate([getattr(part, name) for part in parts]) for name in ("x", "y"))
+    x, y = _training_part(target, images)
     return images_per_second(_built(target, x, images.outputs), x, y, config=_training(target, epochs))
 
 
@@ -170,41 +168,25 @@ def _built(target: ImageTarget, x: NDArray[np.uint8], outputs: int) -> nn.Module
 def _trained(
     target: ImageTarget, x: NDArray[np.uint8], y: NDArray[np.int64], outputs: int, epochs: Sequence[int]
 ) -> dict[int, nn.Module]:
-    config = _training(target, max(epochs))
-    return fit_images(_built(target, x, outputs), x, y, config=config, snapshots=epochs).snapshots
+    """The model after each number of epochs; with DP-SGD after the last alone."""
+    module, private = _built(target, x, outputs), _private(target, len(x), epochs[-1])
+    if private is None:
+        config = _training(target, max(epochs))
+        return fit_images(module, x, y, config=config, snapshots=epochs).snapshots
+    if y.ndim > 1:
+        raise ValueError("dp_epsilon: expected None for images with several labels")
+    return {epochs[-1]: fit_dp(module, as_input(x), y, config=private).module}
 
 
 def _training(target: ImageTarget, epochs: int) -> ImageTraining:
-    return ImageTraining(
-        epochs=epochs,
-        batch_size=target.batch_size,
-        optimizer=target.optimizer,
-        learning_rate=target.learning_rate,
-        weight_decay=target.weight_decay,
-        schedule=target.schedule,
-        augment=target.augment,
-        precision=target.precision,
-        channels_last=target.precision == "bfloat16",
-        compile=target.compile,
-        seed=target.seed,
-    )
-
-
-def _trained_dp(
-    target: ImageTarget, x: NDArray[np.uint8], y: NDArray[np.int64], outputs: int, epochs: int
-) -> dict[int, nn.Module] | None:
-    """With DP-SGD; None for a target without DP."""
-    config = _private(target, len(x), epochs)
-    if config is None:
-        return None
-    fitted = fit_dp(_built(target, x, outputs), as_input(x), y, config=config)
-    return {epochs: fitted.module}
+    same = ("batch_size", "optimizer", "learning_rate", "weight_decay", "schedule", "augment", "precision")
+    settings = {name: getattr(target, name) for name in (*same, "compile", "seed")}
+    return ImageTraining(epochs=epochs, channels_last=target.precision == "bfloat16", **settings)
 
 
 def private_training(target: ImageTarget, images: Images) -> TrainingConfig | None:
     """How a target with DP is trained, with the least noise that keeps the epsilon asked for; else None."""
-    names = ("generator", "others" if target.null else "members")
-    return _private(target, sum(len(images.parts[name]) for name in names), target.epochs)
+    return _private(target, len(_training_part(target, images)[0]), target.epochs)
 
 
 def _private(target: ImageTarget, examples: int, epochs: int) -> TrainingConfig | None:

@@ -125,22 +125,15 @@ def above_real(results: PanoramiaResults) -> pd.DataFrame:
         rm_rn_auc (AUC of its attack), auc_generated and auc_nonmembers (AUC of the target's loss for members
         against generated and against real non-members).
     """
+    columns = {"value": "", "value_sd": "_sd", "mia_auc": "_auc"}
     rows = []
     for target in results.pools.targets:
         own, real = results.one(target.name), results.one(target.name, "rm_rn")
+        row: dict[str, Any] = {"target": target.name, "null": target.kind == "null"}
+        row |= {"eps_tilde": own["value"], "eps_tilde_sd": own["value_sd"]}
+        row |= {f"rm_rn{ending}": real[name] for name, ending in columns.items()}
         aucs = loss_aucs(results.pools, target.name)
-        rows.append(
-            {
-                "target": target.name,
-                "null": target.kind == "null",
-                "eps_tilde": own["value"],
-                "eps_tilde_sd": own["value_sd"],
-                "rm_rn": real["value"],
-                "rm_rn_sd": real["value_sd"],
-                "rm_rn_auc": real["mia_auc"],
-                **{f"auc_{kind}": auc for kind, auc in aucs.items()},
-            }
-        )
+        rows.append(row | {f"auc_{kind}": auc for kind, auc in aucs.items()})
     return pd.DataFrame(rows)
 
 
