@@ -13,12 +13,7 @@ from paperlib.audits.panoramia.pools import Pools
 from paperlib.audits.panoramia.results import AuditName, TargetAudits
 from paperlib.audits.panoramia.run import baseline_by_helper
 from paperlib.core import FloatArray
-from paperlib.report import paper_table, targets
-
-NEAR_ZERO = 0.1
-"""An eps-tilde up to this counts as 0 in verdicts, and so does a difference of two, nats."""
-
-_ATTACKS: tuple[AuditName, AuditName] = ("panoramia", "rm_rn")
+from paperlib.report import paper_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,11 +70,6 @@ class PanoramiaResults:
     def null(self) -> list[str]:
         """Targets that never saw the members."""
         return self._of_kind("null")
-
-    @property
-    def private(self) -> list[str]:
-        """Targets trained on the members with DP."""
-        return self._of_kind("private")
 
     def _of_kind(self, kind: str) -> list[str]:
         return [target.name for target in self.pools.targets if target.kind == kind]
@@ -151,64 +141,6 @@ def _printed_three(models: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def judged_order(results: PanoramiaResults, names: Sequence[str], *, form: str) -> tuple[list[str], str]:
-    """What Table 3 must show: eps-tilde grows with epochs and lies below RM;RN, and that below O(1).
-
-    Args:
-        results: Audits of all targets.
-        names: Names of targets by epochs.
-        form: Form of eps-tilde and RM;RN, "helpers" or "paper".
-
-    Returns:
-        The statements that fail, and the numbers as one line.
-    """
-    own, real = ([results.value(name, audit, form=form) for name in names] for audit in _ATTACKS)
-    grid = [results.value(name, "o1") for name in names]
-    wrong = [] if is_ordered(own) else ["eps~ does not grow with epochs"]
-    if any(a > b + NEAR_ZERO for a, b in zip(own, real, strict=True)):
-        wrong.append("eps~ exceeds RM;RN")
-    if any(a > b + NEAR_ZERO for a, b in zip(real, grid, strict=True)):
-        wrong.append("RM;RN, whose attack sees more than the target's mean loss, exceeds O(1)")
-    ours = "; ".join(
-        f"{name}: eps~ {a:.2f}, RM;RN {b:.2f}, O(1) {c:.2f}"
-        for name, a, b, c in zip(names, own, real, grid, strict=True)
-    )
-    return wrong, ours
-
-
-def grows_with_test(sizes: pd.DataFrame, target: str) -> dict[str, Any]:
-    """What Figure 6 must show: the bound on c + epsilon grows with the test part (``holds``, ``ours``).
-
-    Args:
-        sizes: Rows of `TargetAudits.over_test_size`.
-        target: Name of the target.
-    """
-    rows = sizes[(sizes["target"] == target) & (sizes["audit"] == "panoramia")]
-    means = rows.groupby("m")[["c_plus_eps_lb", "ceiling"]].mean()
-    first, last = means.iloc[0], means.iloc[-1]
-    return {
-        "holds": bool(first["c_plus_eps_lb"] < last["c_plus_eps_lb"] <= last["ceiling"]),
-        "ours": f"{target}: c+eps from {first['c_plus_eps_lb']:.2f} at m {means.index[0]} to "
-        f"{last['c_plus_eps_lb']:.2f} at m {means.index[-1]}, ceiling {last['ceiling']:.2f}",
-    }
-
-
-def precise_at_low_recall(curves: pd.DataFrame, target: str, recall: float = 0.1) -> dict[str, Any]:
-    """What Figure 10 must show: the attack is more precise than the baseline (``holds``, ``ours``).
-
-    Args:
-        curves: Curves of `TargetAudits.curves` for the target alone.
-        target: Name of the target.
-        recall: Recall in (0, 1): precision is read at the first guess that reaches it, mean over games.
-    """
-    reached = curves[curves["recall"] >= recall]
-    low = reached.groupby(["test", "seed"])["precision"].first().groupby("test").mean()
-    return {
-        "holds": bool(low["mia"] > low["baseline"]),
-        "ours": f"{target}: precision at recall {recall:g} {low['mia']:.2f}, baseline {low['baseline']:.2f}",
-    }
-
-
 def helper_games(pools: Pools, audit: AuditConfig) -> pd.DataFrame:
     """The baseline's bound by helper and game, by the first search; see `baseline_by_helper`."""
     rows = baseline_by_helper(pools, audit)
@@ -232,11 +164,6 @@ def helper_means(games: pd.DataFrame, printed: Mapping[str, float]) -> pd.DataFr
     return table.reset_index()
 
 
-def helper_table(pools: Pools, audit: AuditConfig, printed: Mapping[str, float]) -> pd.DataFrame:
-    """`helper_means` of games played here."""
-    return helper_means(helper_games(pools, audit), printed)
-
-
 def loss_groups(
     pools: Pools, names: Sequence[str], kinds: Mapping[str, str]
 ) -> dict[str, dict[str, FloatArray]]:
@@ -255,18 +182,3 @@ def loss_groups(
         name: {kinds[kind]: by_kind[kind].targets[name][:, 0] for kind in kinds if kind in by_kind}
         for name in names
     }
-
-
-def is_ordered(values: Sequence[float]) -> bool:
-    """Whether values grow by more than what counts as 0, and none lies further below the one before.
-
-    >>> is_ordered([0.0, 0.5, 0.45, 1.0]), is_ordered([0.5, 0.0, 1.0]), is_ordered([0.8, 0.85])
-    (True, False, False)
-    """
-    return bool(np.all(np.diff(values) >= -NEAR_ZERO) and values[-1] > values[0] + NEAR_ZERO)
-
-
-def with_headlines(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Verdicts with what the paper prints of each target: the arguments of ``record`` but the scale."""
-    printed = targets().set_index("id")["headline"]
-    return [{"note": "", **row, "paper": printed[row["target"]]} for row in rows]

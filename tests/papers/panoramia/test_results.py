@@ -1,4 +1,4 @@
-"""What all modalities read from audits: rows, Table 3, and the verdicts they share."""
+"""What all modalities read from audits: rows, and Table 3."""
 
 from types import SimpleNamespace
 
@@ -53,7 +53,7 @@ def test_rows_are_of_the_first_search_and_of_the_form_asked_for():
     assert found.value("6 epochs") == 1.0
     assert found.value("6 epochs", "rm_rn", form="paper") == 1.5
     assert found.one("null")["c_lb"] == 0.5
-    assert (found.trained, found.null, found.private) == (["1 epoch", "6 epochs"], ["null"], ["DP"])
+    assert (found.trained, found.null) == (["1 epoch", "6 epochs"], ["null"])
     with pytest.raises(ValueError, match="2 epochs"):
         found.value("2 epochs")
     with pytest.raises(ValueError, match="o1"):
@@ -81,47 +81,3 @@ def test_table_three_has_ours_then_the_papers_own_numbers():
             np.testing.assert_array_equal(
                 own[[name, f"sd {name}"]].astype(float), row[["eps", "eps_pm"]].astype(float)
             )
-
-
-@pytest.mark.parametrize(
-    ("made", "wrong"),
-    [
-        (results(), []),
-        (results({**OWN, "1 epoch": 1.2}), ["does not grow"]),
-        (results(real=-0.2), ["exceeds RM;RN"]),
-        (results(real=0.5, grid=0.3), ["exceeds O"]),
-        (results(real=-0.05, grid=-0.1), []),
-    ],
-)
-def test_table_threes_order_is_judged_with_what_counts_as_0(made, wrong):
-    said, ours = shared.judged_order(made, made.trained, form="paper")
-    assert len(said) == len(wrong)
-    assert all(word in text for word, text in zip(wrong, said, strict=True))
-    assert ours.startswith("1 epoch: eps~ ")
-
-
-@pytest.mark.parametrize(("bounds", "holds"), [((0.5, 1.0), True), ((1.0, 0.5), False), ((0.5, 3.0), False)])
-def test_the_bound_must_grow_with_the_test_and_stay_below_its_ceiling(bounds, holds):
-    rows = [{"target": "a", "audit": "panoramia", "m": m, "c_plus_eps_lb": bound, "ceiling": 2.0}
-            for m, bound in zip((10, 20), bounds, strict=True)]  # fmt: skip
-    other = [{**row, "target": "b", "c_plus_eps_lb": 9.0} for row in rows]
-    found = shared.grows_with_test(pd.DataFrame(rows + other), "a")
-    assert found["holds"] == holds
-    assert f"from {bounds[0]:.2f} at m 10" in found["ours"]
-
-
-def test_precision_is_read_where_recall_is_first_reached_and_averaged_over_games():
-    rows = [{"test": test, "seed": seed, "recall": recall, "precision": precision}
-            for test, first in (("mia", 0.9), ("baseline", 0.6))
-            for seed, off in ((0, 0.0), (1, 0.1))
-            for recall, precision in ((0.05, 0.0), (0.1, first - off), (0.2, 0.5))]  # fmt: skip
-    found = shared.precise_at_low_recall(pd.DataFrame(rows), "a")
-    assert found == {"holds": True, "ours": "a: precision at recall 0.1 0.85, baseline 0.55"}
-
-
-def test_verdicts_carry_what_the_paper_prints():
-    row = shared.with_headlines([{"target": "panoramia-table-03", "holds": True, "ours": "x"}])[0]
-    assert row["note"] == ""
-    assert row["paper"]
-    with pytest.raises(KeyError):
-        shared.with_headlines([{"target": "panoramia-table-99"}])
