@@ -1,5 +1,7 @@
 """Samples for the rules: paired within games, not clipped, and empty where something was not played."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.pools import Pool, Pools, Target
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.papers.panoramia import evidence
+from paperlib.papers.panoramia.images.evidence import _figure_fifteen
 from paperlib.papers.panoramia.results import PanoramiaResults
 
 E1, E6, NULL = Target("E1", "trained", 1), Target("E6", "trained", 6), Target("null", "null", 6)
@@ -123,3 +126,30 @@ def test_the_first_tenth_counts_the_members_among_the_surest_guesses():
     assert found.loc[5].to_dict() == {"baseline": 0.5, "attack": 0.5}
     values = evidence.figure_ten({"income": form}, "E1").values
     assert values == {"members first": {"income": [0.0]}, "room above": {"income": [0.5]}}
+
+
+def test_figure_fifteen_takes_the_largest_family_at_equal_epochs_without_dp():
+    about = {
+        "resnet18 E9": ("trained", "resnet18", 9, 10), "wrn E1": ("trained", "wrn-16-4", 1, 10),
+        "resnet101 E9": ("trained", "resnet101", 9, 80), "null": ("null", "resnet101", 9, 80),
+        "resnet50 DP": ("private", "resnet50", 9, 90), "other null": ("null", "wrn-16-4", 9, 10),
+    }  # fmt: skip
+    targets = [Target(name, kind, epochs) for name, (kind, _, epochs, _) in about.items()]
+    details = pd.DataFrame(
+        [(row[1], row[3]) for row in about.values()], columns=["architecture", "parameters"]
+    )
+    pool = Pool(np.zeros((2, 1)), {}, {name: np.zeros((2, 1)) for name in about})
+    pools = Pools(pool, pool, None, tuple(targets), details=details.assign(train_metric=1.0, test_metric=0.5))
+    config = AuditConfig(train=2, validation=2, test=M, repetitions=2, form="paper")
+    shifts = {target: at for at, target in enumerate(targets)}
+    form = audits(["panoramia", "rm_rn", "o1"], shifts=shifts, config=config)
+    found = _figure_fifteen(PanoramiaResults(pools, {"paper": form}, "paper")).values
+    eps = {name: evidence.by_game(form, name) for name in about}
+    assert found["larger leaks more"] == (eps["resnet101 E9"] - eps["resnet18 E9"]).tolist()
+    assert found["null"] == {"null": eps["null"].tolist()}
+    assert found["sizes apart"].value == 8
+    private = Pools(
+        pool, pool, None, tuple(replace(one, kind="private") for one in targets), details=pools.details
+    )
+    found = _figure_fifteen(PanoramiaResults(private, {"paper": form}, "paper")).values
+    assert list(found.values()) == [[], [], []]

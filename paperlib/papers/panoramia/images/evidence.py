@@ -136,9 +136,15 @@ def _figure_thirteen(results: PanoramiaResults) -> Evidence:
 
 
 def _figure_fifteen(results: PanoramiaResults) -> Evidence:
-    """Of the family with most sizes, the largest and the smallest model; its own null targets."""
+    """Of the family with most sizes, the largest and the smallest model without DP; its own null targets."""
     sizes = model_sizes(results)
-    family = max((rows for _, rows in sizes.groupby("architecture")), key=len)
+    sizes = sizes[sizes["target"].isin(results.trained)].sort_values("parameters")
+    if sizes.empty:
+        return Evidence(
+            "panoramia-figure-15", "game", {"larger leaks more": [], "null": [], "sizes apart": []}
+        )
+    names = sizes["architecture"].str.extract("^(resnet|wrn|vit)", expand=False)
+    family = max((rows for _, rows in sizes.groupby(names.fillna(sizes["architecture"]))), key=len)
     small, large = family["target"].iloc[[0, -1]]
     rows = results.pools.table
     about = ["architecture", "epochs"]

@@ -26,16 +26,20 @@ def image_grid(rows: Mapping[str, NDArray[np.uint8]], *, columns: int = 12) -> F
     for axes, (name, images) in zip(all_axes[:, 0], rows.items(), strict=True):
         if images.ndim != 4 or images.shape[1] not in (1, 3) or not len(images):
             raise ValueError(f"{name}: expected images (n, 1 or 3, side, side), got {images.shape}")
-        axes.imshow(_strip(images[:columns]), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+        axes.imshow(
+            strip(images[:columns], gap=max(1, images.shape[-1] // 7)),
+            cmap="gray",
+            vmin=0,
+            vmax=255,
+            interpolation="nearest",
+        )
         axes.set(xticks=[], yticks=[])
         axes.set_title(name, loc="left", fontsize="small", pad=3)
         axes.spines[:].set_visible(False)
     return fig
 
 
-def _strip(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Images in one row with a white gap between them, shape (side, width, 1 or 3)."""
-    gap = max(1, images.shape[-1] // 7)
+def strip(images: NDArray[np.uint8], *, gap: int) -> NDArray[np.uint8]:
+    """Images in one row with a white gap of some pixels between them, shape (side, width, 1 or 3)."""
     padded = np.pad(images, ((0, 0), (0, 0), (0, 0), (0, gap)), constant_values=255)
-    strip = np.concatenate(list(padded), axis=2)[:, :, :-gap]
-    return np.moveaxis(strip, 0, 2)
+    return np.moveaxis(np.concatenate(list(padded), axis=2)[:, :, :-gap], 0, 2)

@@ -14,24 +14,22 @@ from PIL import Image
 
 from paperlib.io import read_result
 from paperlib.papers.measured import measured_table
+from paperlib.papers.panoramia.images.grids import strip
 
 GRID_ROWS = ("D_G", "members", "generated", "generated, more")
 """Rows of a sample grid, from above."""
 
-_OWN, _PAPER = "panoramia (helpers form) ", "panoramia (paper form) "
-_REAL = "rm_rn (helpers form) value"
+_OWN = "panoramia (helpers form) "
 _SHOWN = {
-    "target": "target",
-    "null": "null",
-    "dp_epsilon": "dp_epsilon",
+    **{name: name for name in ("target", "null", "dp_epsilon")},
     "train_metric": "train accuracy",
     "test_metric": "test accuracy",
     f"{_OWN}c_lb": "c_lb",
     f"{_OWN}c+eps_lb": "c+eps_lb",
     f"{_OWN}value": "eps~",
     f"{_OWN}sd": "sd",
-    f"{_PAPER}value": "eps~ (paper form)",
-    _REAL: "RM;RN",
+    "panoramia (paper form) value": "eps~ (paper form)",
+    "rm_rn (helpers form) value": "RM;RN",
     "o1 (helpers form) value": "O(1)",
 }
 
@@ -121,12 +119,10 @@ def save_grid(path: Path, rows: Mapping[str, NDArray[np.uint8]], *, columns: int
     """
     if tuple(rows) != GRID_ROWS:
         raise ValueError(f"rows: expected {', '.join(GRID_ROWS)}, got {', '.join(rows)}")
-    strips = []
-    for images in rows.values():
-        framed = np.pad(images[:columns], ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=255)
-        strips.append(np.concatenate([*framed.repeat(3 // framed.shape[1], axis=1)], axis=2))
-    grid = np.concatenate(strips, axis=1)[:, :-1, :-1]
-    Image.fromarray(np.moveaxis(grid, 0, 2)).save(path, optimize=True)
+    strips = [strip(images[:columns], gap=1) for images in rows.values()]
+    below = ((0, 1), (0, 0), (0, 0))
+    grid = np.concatenate([np.pad(one, below, constant_values=255) for one in strips])[:-1]
+    Image.fromarray(np.broadcast_to(grid, (*grid.shape[:2], 3)).copy()).save(path, optimize=True)
 
 
 def grid_figure(run: MeasuredRun) -> tuple[Figure, str]:

@@ -90,15 +90,7 @@ class ImageTarget:
 def run_target(
     target: ImageTarget, epochs: Sequence[int], images: Images, asked: Mapping[str, Labelled]
 ) -> dict[str, NDArray[Any]]:
-    """Train a target on D_G and the members, and ask it after some epochs.
-
-    A null target has the part "others" in the members' place.
-
-    Args:
-        target: Settings of the training; its epochs are not used.
-        epochs: Epochs after which its outputs are taken.
-        images: The real images.
-        asked: Images for which its outputs are taken, by kind.
+    """Train a target on D_G and the members (a null target on others), and ask it after some epochs.
 
     Returns:
         "EPOCHS/KIND" to its answers, and "EPOCHS/metric/NAME" to train_metric and test_metric (accuracy),
@@ -136,15 +128,12 @@ def _metrics(module: nn.Module, trained_on: Labelled, held_out: Labelled) -> dic
 
 
 def training_speed(target: ImageTarget, images: Images, *, epochs: int = 1) -> dict[str, float]:
-    """Images per second of training a target as it is trained here, and in a plain DataLoader loop.
+    """Images per second of training a target as it is "here", and in a plain loop over a "dataloader".
 
     Args:
         target: Settings of the training, from fresh parameters; nothing is kept.
         images: Data, of which D_G and the members are used.
         epochs: Number of epochs timed, 1 or more.
-
-    Returns:
-        "here" and "dataloader".
     """
     x, y = _training_part(target, images)
     return images_per_second(_built(target, x, images.outputs), x, y, config=_training(target, epochs))

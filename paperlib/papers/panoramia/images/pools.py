@@ -7,6 +7,7 @@ attacks train nothing anew.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,11 +63,8 @@ class ImageConfig:
     helper_images: int = 2400
     labels: str = "class"
     labeler: ImageHelper = field(default_factory=lambda: ImageHelper(name="labeler", data="real", seed=2))
-    helpers: tuple[ImageHelper, ...] = field(
-        default_factory=lambda: (
-            ImageHelper(name="synthetic", data="synthetic"),
-            ImageHelper(name="real", data="real"),
-        )
+    helpers: tuple[ImageHelper, ...] = tuple(
+        ImageHelper(name=data, data=data) for data in ("synthetic", "real")
     )
     targets: tuple[ImageTarget, ...]
     seed: int = 0
@@ -124,25 +122,18 @@ def image_pools(config: ImageConfig) -> Pools:
 
     def build() -> Pools:
         made = generated_images(config, images)
-        sets = {
-            "members": images.parts["members"],
-            "generated": made.audit,
-            "nonmembers": images.parts["nonmembers"],
-        }
-        helpers = {
-            helper.name: _helper_answers(config, helper, images, made, sets) for helper in config.helpers
-        }
+        parts = images.parts
+        sets = {"members": parts["members"], "generated": made.audit, "nonmembers": parts["nonmembers"]}
+        sets = {kind: part for kind, part in sets.items() if len(part)}
+        helpers = {one.name: _helper_answers(config, one, images, made, sets) for one in config.helpers}
         targets, details = _target_answers(config, images, sets)
         pools = {
             kind: Pool(
-                sets[kind].x,
-                {name: found[kind] for name, found in helpers.items()},
-                {name: found[kind] for name, found in targets.items()},
+                part.x, *({name: said[kind] for name, said in found.items()} for found in (helpers, targets))
             )
-            for kind in KINDS
-            if len(sets[kind])
+            for kind, part in sets.items()
         }
-        warnings = copies(made.audit.x, images.parts["generator"].x, images.parts["nonmembers"].x).warnings
+        warnings = copies(made.audit.x, parts["generator"].x, parts["nonmembers"].x).warnings
         return Pools(
             pools["members"],
             pools["generated"],
@@ -182,7 +173,7 @@ def generated_images(config: ImageConfig, images: Images) -> Generated:
     }
     arrays = pools_cache().get(key, lambda: _generate(config, images))
     parts = {
-        name: Labelled(*(arrays[f"{name}/{field}"] for field in ("x", "true", "y")))
+        name: Labelled(*(arrays[f"{name}/{values}"] for values in ("x", "true", "y")))
         for name in ("audit", "helper")
     }
     quality = dict(zip(map(str, arrays["quality/names"]), map(float, arrays["quality/values"]), strict=True))
@@ -259,7 +250,7 @@ def _helper_answers(
 
     def compute() -> dict[str, FloatArray]:
         module = train_helper(helper, data.x, data.y, images.outputs).module
-        return {kind: answers(module, part.x, part.y) for kind, part in sets.items() if len(part)}
+        return {kind: answers(module, part.x, part.y) for kind, part in sets.items()}
 
     return pools_cache().get(_model_key(config, images, "helper", helper.about()), compute)
 
@@ -273,21 +264,14 @@ def _target_answers(
     for run in sorted({target.run for target in config.targets}, key=repr):
         targets = [target for target in config.targets if target.run == run]
         epochs = tuple(sorted({target.epochs for target in targets}))
-
-        def compute(run: ImageTarget = run, epochs: tuple[int, ...] = epochs) -> dict[str, NDArray[Any]]:
-            return run_target(run, epochs, images, sets)
-
         key = _model_key(config, images, "target", run, epochs, private_training(run, images))
-        arrays = pools_cache().get(key, compute)
+        arrays = pools_cache().get(key, partial(run_target, run, epochs, images, sets))
         for target in targets:
-            prefix = f"{target.epochs}/"
-            found[target.name] = {
-                kind: arrays[f"{prefix}{kind}"] for kind in KINDS if f"{prefix}{kind}" in arrays
-            }
+            found[target.name] = {kind: arrays[f"{target.epochs}/{kind}"] for kind in sets}
+            prefix = f"{target.epochs}/metric/"
+            metrics = {name: float(value) for name, value in arrays.items() if name.startswith(prefix)}
             rows[target.name] = {"architecture": target.architecture, "width": target.width} | {
-                name.removeprefix(f"{prefix}metric/"): float(value)
-                for name, value in arrays.items()
-                if name.startswith(f"{prefix}metric/")
+                name.removeprefix(prefix): value for name, value in metrics.items()
             }
     order = [target.name for target in config.targets]
     return {name: found[name] for name in order}, [rows[name] for name in order]
@@ -306,6 +290,6 @@ def _model_key(config: ImageConfig, images: Images, stage: str, *model: Any) -> 
 
 def _without_models(config: ImageConfig) -> dict[str, Any]:
     """What images depend on: everything but targets and helpers."""
-    rest = {field.name: getattr(config, field.name) for field in fields(config)}
+    rest = {one.name: getattr(config, one.name) for one in fields(config)}
     del rest["targets"], rest["helpers"]
     return rest | {"labeler": config.labeler.about()}

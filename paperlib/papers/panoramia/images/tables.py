@@ -166,9 +166,9 @@ def training_sizes(pools: Pools, audit: AuditConfig, sizes: Sequence[int], *, ta
 
 
 def model_sizes(results: PanoramiaResults) -> pd.DataFrame:
-    """Targets of one number of epochs by size: parameters, eps-tilde, RM;RN and O(1) (Figure 15)."""
+    """Targets of the commonest number of epochs by size: parameters, eps-tilde, RM;RN, O(1) (Figure 15)."""
     table = results.pools.table[~results.pools.table["null"]]
-    table = table[table["epochs"] == table["epochs"].max()]
+    table = table[table["epochs"] == table["epochs"].mode().max()]
     sizes = table[["target", "architecture"]].assign(
         parameters=table["parameters"].astype(int),
         eps_tilde=table["target"].map(results.value),
