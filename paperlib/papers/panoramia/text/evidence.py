@@ -24,6 +24,9 @@ def evidence(
 ) -> list[Evidence]:
     """Evidence on Tables 3, 5 and 9 and Figures 8, 9, 10 and 14.
 
+    No helper here learned real non-members, as the paper's real one did: those on D_G share the generator's
+    training data.
+
     Args:
         results: Results of `run_text`.
         curves: Rows of `loss_curves`.
@@ -33,7 +36,7 @@ def evidence(
     paper, last = results.forms["paper"], results.trained[-1]
     return [
         table_three(results, results.trained),
-        helper_table("panoramia-table-05", helpers, generated="synthetic", real="real 1"),
+        helper_table("panoramia-table-05", helpers, generated="synthetic", real="real non-members"),
         _table_nine(results, paper),
         figure_eight(curves),
         _figure_nine(paper, sizes, last),
