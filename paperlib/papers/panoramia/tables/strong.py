@@ -47,11 +47,8 @@ def strong_attacks(config: TabularConfig, audit: AuditConfig, *, names: Sequence
                 alone = {} if attack == "all" else _alone(narrowed, name, shown if attack == ONLINE else None)
                 bounds = {bound: found.loc[name, bound] for bound in ("c_lb", "c_plus_eps_lb", "eps_tilde")}
                 rows.append({"target": name, "attack": STRONGER.get(attack, attack), **alone, **bounds})
-    means = pd.DataFrame(rows).groupby(["target", "attack"], sort=False).mean().reset_index()
-    places = {name: at for at, name in enumerate(names)}
-    return means.sort_values(
-        "target", key=lambda column: column.map(places), kind="stable", ignore_index=True
-    )
+    means = pd.DataFrame(rows).groupby(["target", "attack"], sort=False).mean()
+    return pd.concat([means.loc[[name]] for name in names]).reset_index()
 
 
 def only_columns(pools: Pools, columns: Sequence[str], names: Sequence[str]) -> Pools:
@@ -76,14 +73,8 @@ def only_columns(pools: Pools, columns: Sequence[str], names: Sequence[str]) -> 
         )
         return Pool(pool.examples, helpers, targets)
 
-    others = None if pools.nonmembers is None else narrow(pools.nonmembers)
-    return replace(
-        pools,
-        members=narrow(pools.members),
-        generated=narrow(pools.generated),
-        nonmembers=others,
-        key=part_key(pools, columns=names),
-    )
+    parts = {kind: narrow(pool) for kind, pool in pools.by_kind().items()}
+    return replace(pools, **parts, key=part_key(pools, columns=names))
 
 
 def _alone(pools: Pools, name: str, shown: tuple[IntArray, IntArray] | None) -> dict[str, float]:

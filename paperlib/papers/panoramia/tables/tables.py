@@ -11,11 +11,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from paperlib.audits.panoramia.config import FORMS, AuditConfig
 from paperlib.audits.panoramia.results import AUDITS, means_over_games
 from paperlib.audits.panoramia.run import audit_pools
-from paperlib.core import FloatArray
 from paperlib.papers.panoramia.results import PanoramiaResults
 from paperlib.papers.panoramia.tables.pools import TabularConfig, tabular_pools, tabular_rows
 from paperlib.papers.panoramia.tables.strong import only_columns
 from paperlib.report import paper_table
+
+_RARE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,58 +92,49 @@ def run_tabular(
     return TabularResults(runs)
 
 
-def extreme_values(
-    config: TabularConfig, *, top: float = 0.05, rare: float = 0.01, seed: int = 0
-) -> pd.DataFrame:
+def extreme_values(config: TabularConfig) -> pd.DataFrame:
     """Do the rows that a baseline is surest of hold values that the generator hardly makes?
 
     Trees without any helper learn to tell half of the members from half of the generated rows, and rank the
-    other half. A value is rare if generated rows hold it (words), or one as far out (numbers), with at most
-    share ``rare``. This explains the baseline; it is no audit.
+    other half. A value is rare if 1 % of the generated rows at most hold it (words), or one as far out
+    (numbers). This explains the baseline; it is no audit.
 
     Args:
         config: Configuration of the rows.
-        top: Share of the ranked rows that is looked at, in (0, 1).
-        rare: Largest share of generated rows with a rare value, in (0, 1).
-        seed: Seed of split and trees, 0 or more.
 
     Returns:
-        One row per column and one for "any of them": share of rows with a rare value among the top rows, the
-        members and the generated rows, and ratio, the first over the second.
+        One row per column and one for "any of them": share of rows with a rare value among the 5 % ranked
+        first (top), the members and the generated rows; ratio, the first over the second; and top_rows.
 
     Source:
         PANORAMIA, appendix D.6 and Figure 12.
     """
     rows = tabular_rows(config)
     members, generated = rows.parts["members"], rows.generated
-    score, ranked = _ranked(members, generated, seed)
-    best = ranked.iloc[np.argsort(-score, kind="stable")[: max(1, round(top * len(ranked)))]]
+    ranked = _ranked(members, generated)
+    best = ranked[: max(1, round(0.05 * len(ranked)))]
     groups = {"top": best, "members": members, "generated": generated}
-    masks = {name: _rare_values(part, generated, rare) for name, part in groups.items()}
-    found = []
-    for column in [*members.columns, "any of them"]:
-        shares = {
-            name: float(mask.any(axis=1).mean() if column == "any of them" else mask[column].mean())
-            for name, mask in masks.items()
-        }
-        ratio = shares["top"] / shares["members"] if shares["members"] else np.nan
-        found.append({"column": column, **shares, "ratio": ratio, "top_rows": len(best)})
-    return pd.DataFrame(found)
+    masks = {name: _rare_values(part, generated) for name, part in groups.items()}
+    shares = pd.DataFrame({name: mask.mean() for name, mask in masks.items()})
+    shares.loc["any of them"] = {name: mask.any(axis=1).mean() for name, mask in masks.items()}
+    shares["ratio"] = shares["top"] / shares["members"].replace(0.0, np.nan)
+    return shares.rename_axis("column").reset_index().assign(top_rows=len(best))
 
 
-def _ranked(members: pd.DataFrame, generated: pd.DataFrame, seed: int) -> tuple[FloatArray, pd.DataFrame]:
-    """Scores of half of the rows by trees trained on the other half, and these rows."""
+def _ranked(members: pd.DataFrame, generated: pd.DataFrame) -> pd.DataFrame:
+    """Half of the rows, those first that trees trained on the other half take for members."""
     joined = pd.concat([members, generated], ignore_index=True)
     codes = joined.apply(lambda column: column if column.dtype.kind in "biuf" else pd.factorize(column)[0])
     flags = np.arange(len(joined)) < len(members)
-    order = np.random.default_rng(seed).permutation(len(joined))
+    order = np.random.default_rng(0).permutation(len(joined))
     train, test = np.array_split(order, 2)
-    trees = HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=8, random_state=seed)
+    trees = HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=8, random_state=0)
     trees.fit(codes.iloc[train], flags[train])
-    return np.asarray(trees.decision_function(codes.iloc[test])), joined.iloc[test]
+    scores = np.asarray(trees.decision_function(codes.iloc[test]))
+    return joined.iloc[test[np.argsort(-scores, kind="stable")]]
 
 
-def _rare_values(part: pd.DataFrame, generated: pd.DataFrame, rare: float) -> pd.DataFrame:
+def _rare_values(part: pd.DataFrame, generated: pd.DataFrame) -> pd.DataFrame:
     found = {}
     for name in part:
         made = generated[name]
@@ -151,10 +143,10 @@ def _rare_values(part: pd.DataFrame, generated: pd.DataFrame, rare: float) -> pd
             values = part[name].to_numpy()
             below = np.searchsorted(ordered, values, side="right") / ordered.size
             above = 1 - np.searchsorted(ordered, values, side="left") / ordered.size
-            found[name] = np.minimum(below, above) <= rare / 2
+            found[name] = np.minimum(below, above) <= _RARE / 2
         else:
             shares = made.astype(str).value_counts(normalize=True)
-            found[name] = (part[name].astype(str).map(shares).fillna(0.0) <= rare).to_numpy()
+            found[name] = (part[name].astype(str).map(shares).fillna(0.0) <= _RARE).to_numpy()
     return pd.DataFrame(found)
 
 

@@ -24,7 +24,6 @@ from paperlib.models.devices import default_device
 from paperlib.models.language import LanguageModelConfig, load_language_model, new_language_model
 from paperlib.papers.panoramia.text.config import TextConfig
 from paperlib.papers.panoramia.text.data import DealtText, deal, small_tokenizer
-from paperlib.training import TrainingConfig
 from paperlib.training.language import fit_language_model
 
 _BASE = ("text", "base", "tokens", "chunks_per_document", "public", "vocabulary", "width", "layers",
@@ -68,7 +67,8 @@ class TextBench:
         """The model that all others start from, in evaluation mode."""
         if self.config.base:
             return _untied(self._loaded[0])
-        model = _moved(new_language_model(self._shape, self.config.vocabulary))
+        model: Any = new_language_model(self._shape, self.config.vocabulary)
+        model.to(default_device())
 
         def compute() -> Mapping[str, Any]:
             passages = self.text.chunks["public"].passages(self._passage)
@@ -81,7 +81,7 @@ class TextBench:
 
     @cached_property
     def generated(self) -> Mapping[str, Any]:
-        """Generated chunks for "audit" and "helper", and the generator's "train" and "validation" losses."""
+        """Generated chunks for "audit" and "helper"."""
         config = self.config
         training = config.training(config.generator_epochs, 1, patience=1)
         settings = TextGenerator(
@@ -92,12 +92,7 @@ class TextBench:
             passages = self.text.chunks["generator"].passages(self._passage)
             fitted = settings.fit(passages, base=self.base)
             chunks = fitted.sample(config.generated + config.for_helper, config.seed)
-            return {
-                "audit": chunks[: config.generated],
-                "helper": chunks[config.generated :],
-                "train": fitted.trained.train,
-                "validation": fitted.trained.validation,
-            }
+            return {"audit": chunks[: config.generated], "helper": chunks[config.generated :]}
 
         return self._kept("generator", _GENERATOR, compute)
 
@@ -184,12 +179,11 @@ class TextBench:
             )
             for kind in KINDS
         )
+        columns = {"train_metric": "members", "test_metric": "nonmembers"}
         details = pd.DataFrame(
-            {
-                column: [float(given[kind][:, 0].mean()) for given in targets.values()]
-                for column, kind in (("train_metric", "members"), ("test_metric", "nonmembers"))
-            }
-        )
+            {name: [float(given[kind][:, 0].mean()) for given in targets.values()]
+             for name, kind in columns.items()}
+        )  # fmt: skip
         return Pools(members, generated, nonmembers, tuple(targets), tuple(helpers), details, self.warnings())
 
     def warnings(self) -> tuple[str, ...]:
@@ -199,25 +193,14 @@ class TextBench:
 
     def key(self, *configs: Any) -> dict[str, Any]:
         """What a stage depends on, for the cache: configurations, text, device and version of torch."""
-        return {
-            "configs": configs,
-            "checksum": self.text.checksum,
-            "device": default_device().type,
-            "torch": torch.__version__,
-        }
-
-    def private_trainings(self) -> list[TrainingConfig]:
-        """How each target with DP is trained, its noise included."""
-        return [self.config.private_training(epsilon) for epsilon in self.config.dp_epsilons]
+        place = {"device": default_device().type, "torch": torch.__version__}
+        return {"configs": configs, "checksum": self.text.checksum, **place}
 
     @property
     def _shape(self) -> LanguageModelConfig:
-        config = self.config
+        config, context = self.config, 1 + self.config.prompt + self.config.tokens
         return LanguageModelConfig(
-            width=config.width,
-            layers=config.layers,
-            context=1 + config.prompt + config.tokens,
-            seed=config.seed,
+            width=config.width, layers=config.layers, context=context, seed=config.seed
         )
 
     @property
@@ -242,13 +225,8 @@ class TextBench:
     ) -> dict[str, Any]:
         """One run without DP, judged at several epochs; validation is looked at and decides nothing."""
         model = copy.deepcopy(self.base)
-        trained = train_on_chunks(
-            model,
-            rows,
-            training=self.config.training(max(epochs), salt),
-            validation=validation,
-            keep=epochs,
-        )
+        training = self.config.training(max(epochs), salt)
+        trained = train_on_chunks(model, rows, training=training, validation=validation, keep=epochs)
         found: dict[str, Any] = {"train": trained.train, "validation": trained.validation}
         for epoch in epochs:
             model.load_state_dict(dict(trained.kept[epoch]))
@@ -279,13 +257,9 @@ def _columns(model: Any, chunks: IntArray) -> FloatArray:
 
 
 def _untied(model: Any) -> Any:
-    """A model whose output layer has weights of its own, which DP-SGD needs."""
+    """A model whose output layer has weights of its own."""
     output, read = model.get_output_embeddings(), model.get_input_embeddings()
     if output is not None and output.weight is read.weight:
         output.weight = torch.nn.Parameter(output.weight.detach().clone())
         model.config.tie_word_embeddings = False
     return model.eval()
-
-
-def _moved(model: Any) -> Any:
-    return model.to(default_device())

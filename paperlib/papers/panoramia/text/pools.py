@@ -33,8 +33,8 @@ def text_pools(config: TextConfig) -> Pools:
     Source:
         PANORAMIA, appendix C.2.
     """
-    bench = text_bench(config)
-    return cached_pools(bench.key(config, *bench.private_trainings()), bench.pools, code=TextBench.__module__)
+    bench, private = text_bench(config), [config.private_training(one) for one in config.dp_epsilons]
+    return cached_pools(bench.key(config, *private), bench.pools, code=TextBench.__module__)
 
 
 def with_helpers(pools: Pools, helpers: Sequence[Helper]) -> Pools:
@@ -92,10 +92,5 @@ def loss_curves(config: TextConfig) -> pd.DataFrame:
         Columns epoch, train, validation; nats per token.
     """
     run = text_bench(config).run("members")
-    return pd.DataFrame(
-        {
-            "epoch": np.arange(1, len(run["train"]) + 1),
-            "train": run["train"],
-            "validation": run["validation"],
-        }
-    )
+    epochs = np.arange(1, len(run["train"]) + 1)
+    return pd.DataFrame({"epoch": epochs, "train": run["train"], "validation": run["validation"]})
