@@ -58,8 +58,7 @@ class World:
         )
 
     def numbers(self, *names):
-        seen = self.shadows.confidences(self.rows)
-        return numbers(names, self.encoder, self.target, 0, self.rows, shadows=self.shadows, seen=seen)
+        return numbers(names, self.encoder, self.target, 0, self.rows, self.shadows)
 
     def chance(self, models, rows):
         """Probability of the label of each row, in double precision."""

@@ -67,12 +67,12 @@ def results(pools):
 
 def test_no_document_and_no_chunk_has_two_roles():
     dealt = TextBench(TINY).text
-    assert {role: len(chunks) for role, chunks in dealt.chunks.items()} == TINY.sizes
-    documents = [set(chunks.document.tolist()) for chunks in dealt.chunks.values()]
-    rows = [set(map(bytes, chunks.tokens)) for chunks in dealt.chunks.values()]
+    assert {role: len(chunks) for role, chunks in dealt.items()} == TINY.sizes
+    documents = [set(chunks.document.tolist()) for chunks in dealt.values()]
+    rows = [set(map(bytes, chunks.tokens)) for chunks in dealt.values()]
     for parts in (documents, rows):
         assert sum(map(len, parts)) == len(set.union(*parts))
-    assert max(np.bincount(chunks.document).max() for chunks in dealt.chunks.values()) <= 50
+    assert max(np.bincount(chunks.document).max() for chunks in dealt.values()) <= 50
 
 
 def test_the_tokenizer_reads_public_documents_alone():
@@ -80,8 +80,8 @@ def test_the_tokenizer_reads_public_documents_alone():
     tokenizer = small_tokenizer("help_topics", 300, 0, context=16)
     sizes = {"public": 8, "members": 40}
     dealt = deal("help_topics", tokenizer, length=8, per_document=50, sizes=sizes, seed=0)
-    assert dealt.chunks["members"].document.min() >= 46
-    assert dealt.chunks["public"].document.max() < 46
+    assert dealt["members"].document.min() >= 46
+    assert dealt["public"].document.max() < 46
 
 
 def test_passages_are_consecutive_and_stay_in_their_document():
@@ -263,7 +263,7 @@ def test_a_dp_target_learns_less(monkeypatch):
 def test_a_generator_that_copies_is_said_to(monkeypatch):
     bench = TextBench(TINY)
     assert bench.warnings() == ()
-    copied = {**bench.generated, "audit": bench.text["generator"][: TINY.generated]}
+    copied = {**bench.generated, "audit": bench.text["generator"].tokens[: TINY.generated]}
     monkeypatch.setitem(bench.__dict__, "generated", copied)
     monkeypatch.delitem(bench.__dict__, "_examples", raising=False)
     assert "the generator copies: 100.0%" in bench.warnings()[0]

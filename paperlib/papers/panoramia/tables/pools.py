@@ -30,7 +30,6 @@ from paperlib.training import MLPEnsemble, TrainingConfig
 
 GENERATORS = ("tree", "mst", "columns")
 FILTERS = ("rejection", "confident", "none")
-SIZES = ("smoke", "default", "paper")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,68 +114,66 @@ class TabularConfig:
         return FilteredGenerator(generator=made, rule=rule, seed=self.seed)
 
 
-def tabular_config(size: str, *, seed: int = 0, **changes: Any) -> TabularConfig:
+_STUMPS = BoostedTrees(leaves=3, learning_rate=0.15, rounds=60, smallest_leaf=10)
+_GRID = [{"leaves": leaves, "learning_rate": rate} for leaves in (4, 15, 31) for rate in (0.05, 0.2)]
+_POOLS: Mapping[str, Mapping[str, Any]] = {
+    "smoke": {
+        "sizes": PartSizes(generator=200, members=300, null=200, nonmembers=300),
+        "epochs": (2, 20),
+        "learning": Learning(hidden=(32,), batch_size=128, dp_epochs=5),
+        "helper_rows": 200,
+    },
+    "default": {},
+    "paper": {
+        "dataset": "adult",
+        "label": "income",
+        "sizes": PartSizes(generator=12_000, members=13_000, null=10_000, nonmembers=13_000),
+        "epochs": (10, 100),
+        "learning": Learning(hidden=(150, 100, 50, 10), batch_size=128, learning_rate=5e-4),
+        "helper_rows": 13_000,
+    },
+}
+_AUDITS: Mapping[str, AuditConfig] = {
+    "smoke": AuditConfig(train=160, validation=60, test=260, attacks=(_STUMPS,), restarts=1, repetitions=1),
+    "default": AuditConfig(
+        train=400,
+        validation=160,
+        test=840,
+        attacks=(replace(_STUMPS, leaves=8, learning_rate=0.08), _STUMPS),
+        repetitions=3,
+    ),
+    "paper": AuditConfig(
+        train=8000,
+        validation=2000,
+        test=15_000,
+        attacks=tuple(BoostedTrees(**one, rounds=300) for one in _GRID),
+    ),
+}
+
+
+def tabular_config(size: str, **changes: Any) -> TabularConfig:
     """Settings of a size: "smoke" (seconds), "default" (randhie) or "paper" (Adult, appendix C.3).
 
     Args:
         size: One of the three.
-        seed: Seed of the split, the generator and the models, 0 or more.
         changes: Attributes of `TabularConfig` to set instead.
 
     Raises:
         ValueError: An unknown size, or a value out of range.
     """
-    check_choice("size", size, SIZES)
-    found = TabularConfig(seed=seed)
-    if size == "smoke":
-        found = replace(
-            found,
-            sizes=PartSizes(generator=200, members=300, null=200, nonmembers=300),
-            epochs=(2, 20),
-            learning=Learning(hidden=(32,), batch_size=128, dp_epochs=5),
-            helper_rows=200,
-        )
-    if size == "paper":
-        found = TabularConfig(
-            dataset="adult",
-            label="income",
-            sizes=PartSizes(generator=12_000, members=13_000, null=10_000, nonmembers=13_000),
-            epochs=(10, 100),
-            learning=Learning(hidden=(150, 100, 50, 10), batch_size=128, learning_rate=5e-4),
-            helper_rows=13_000,
-            seed=seed,
-        )
-    return replace(found, **changes)
+    check_choice("size", size, tuple(_POOLS))
+    return TabularConfig(**{**_POOLS[size], **changes})
 
 
-def tabular_audit(size: str, seed: int = 0, **changes: Any) -> AuditConfig:
+def tabular_audit(size: str, **changes: Any) -> AuditConfig:
     """How these pools are audited.
 
     Args:
         size: "smoke", "default" or "paper".
-        seed: Seed of the first game, 0 or more.
         changes: Attributes of `AuditConfig` to set instead.
     """
-    check_choice("size", size, SIZES)
-    small = BoostedTrees(leaves=8, learning_rate=0.08, rounds=60, smallest_leaf=10)
-    stumps = BoostedTrees(leaves=3, learning_rate=0.15, rounds=60, smallest_leaf=10)
-    found = AuditConfig(
-        train=400, validation=160, test=840, attacks=(small, stumps), restarts=5, repetitions=3, seed=seed
-    )
-    if size == "smoke":
-        found = replace(
-            found, train=160, validation=60, test=260, attacks=(stumps,), restarts=1, repetitions=1
-        )
-    if size == "paper":
-        grid = tuple(
-            BoostedTrees(leaves=leaves, learning_rate=rate, rounds=300)
-            for leaves in (4, 15, 31)
-            for rate in (0.05, 0.2)
-        )
-        found = AuditConfig(
-            train=8000, validation=2000, test=15_000, attacks=grid, restarts=5, repetitions=5, seed=seed
-        )
-    return replace(found, **changes)
+    check_choice("size", size, tuple(_AUDITS))
+    return replace(_AUDITS[size], **changes)
 
 
 Model = tuple[MLPEnsemble, int]
@@ -337,10 +334,9 @@ def _outputs(
 ) -> dict[str, list[FloatArray]]:
     """What each model says of each part: one formula for all of them, or it would tell them apart."""
     rows = pd.concat(parts, ignore_index=True)
-    seen = None if shadows is None else shadows.confidences(rows)
     cuts = np.cumsum([len(part) for part in parts])[:-1]
     return {
-        name: np.split(numbers(config.stronger, encoder, *model, rows, shadows=shadows, seen=seen), cuts)
+        name: np.split(numbers(config.stronger, encoder, *model, rows, shadows), cuts)
         for name, model in models.items()
     }
 

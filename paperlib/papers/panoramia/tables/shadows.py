@@ -85,9 +85,7 @@ def numbers(
     models: MLPEnsemble,
     index: int,
     rows: pd.DataFrame,
-    *,
     shadows: Shadows | None = None,
-    seen: FloatArray | None = None,
 ) -> FloatArray:
     """The loss of one model on rows, and the number of each stronger attack; lower means member in all.
 
@@ -99,7 +97,6 @@ def numbers(
         index: Position of the model in the ensemble.
         rows: Rows to compute the numbers for.
         shadows: Needed for the names of `OFFLINE`.
-        seen: Result of `Shadows.confidences` for the rows, needed with them.
 
     Returns:
         Shape (n, 1 + names).
@@ -115,13 +112,14 @@ def numbers(
             found.append(gradient_norms(models.model(index), x, y))
         elif name == "lira_online":
             found.append(-confidence)
-        elif shadows is None or seen is None:
-            raise ValueError(f"shadows: {name} needs shadow models and what they give for the rows")
+        elif shadows is None:
+            raise ValueError(f"shadows: {name} needs shadow models")
         elif name == "lira_offline":
+            seen = shadows.confidences(rows)
             found.append(-lira_offline(confidence, seen, fixed_variance=len(seen) < _MANY))
         else:
-            population = log_odds(encoder, models, shadows.population)[index]
-            found.append(-rmia(*map(expit, (confidence, seen, population, shadows.of_population))))
+            of_population = log_odds(encoder, models, shadows.population)[index], shadows.of_population
+            found.append(-rmia(*map(expit, (confidence, shadows.confidences(rows), *of_population))))
     return np.stack(found, axis=1)
 
 

@@ -1,6 +1,7 @@
 """The stages of PANORAMIA on text: documents dealt, models trained, and what each says of every chunk."""
 
 import copy
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +24,7 @@ from paperlib.io import code_tag
 from paperlib.models.devices import default_device
 from paperlib.models.language import LanguageModelConfig, load_language_model, new_language_model
 from paperlib.papers.panoramia.text.config import TextConfig
-from paperlib.papers.panoramia.text.data import DealtText, deal, small_tokenizer
+from paperlib.papers.panoramia.text.data import Chunks, deal, small_tokenizer
 from paperlib.training.language import fit_language_model
 
 _BASE = ("text", "base", "tokens", "chunks_per_document", "public", "vocabulary", "width", "layers",
@@ -50,7 +51,7 @@ class TextBench:
         return small_tokenizer(config.text, config.vocabulary, config.seed, context=self._shape.context)
 
     @cached_property
-    def text(self) -> DealtText:
+    def text(self) -> dict[str, Chunks]:
         """Chunks by role."""
         config = self.config
         return deal(
@@ -63,6 +64,11 @@ class TextBench:
         )
 
     @cached_property
+    def checksum(self) -> str:
+        """SHA-256 of all tokens; results from other text have another one."""
+        return hashlib.sha256(b"".join(one.tokens.tobytes() for one in self.text.values())).hexdigest()
+
+    @cached_property
     def base(self) -> Any:
         """The model that all others start from, in evaluation mode."""
         if self.config.base:
@@ -71,7 +77,7 @@ class TextBench:
         model.to(default_device())
 
         def compute() -> Mapping[str, Any]:
-            passages = self.text.chunks["public"].passages(self._passage)
+            passages = self.text["public"].passages(self._passage)
             train_on_chunks(model, passages, training=self.config.training(self.config.base_epochs, 0))
             return {name: values.cpu().numpy() for name, values in model.state_dict().items()}
 
@@ -89,7 +95,7 @@ class TextBench:
         )
 
         def compute() -> Mapping[str, Any]:
-            passages = self.text.chunks["generator"].passages(self._passage)
+            passages = self.text["generator"].passages(self._passage)
             fitted = settings.fit(passages, base=self.base)
             chunks = fitted.sample(config.generated + config.for_helper, config.seed)
             return {"audit": chunks[: config.generated], "helper": chunks[config.generated :]}
@@ -120,7 +126,9 @@ class TextBench:
             runs = self._kept(
                 f"real helper {number}",
                 (*_GENERATOR, "epochs"),
-                lambda number=number: self._run(self.text["generator"], (early, late), 10 + number, None),
+                lambda number=number: self._run(
+                    self.text["generator"].tokens, (early, late), 10 + number, None
+                ),
             )
             if number == 0:
                 found[Helper(f"real, {early} epochs", "real", early)] = _part(runs, early)
@@ -136,15 +144,15 @@ class TextBench:
         """
         config = self.config
         epochs = config.epochs if others == "members" else config.null_epochs
-        rows = np.concatenate([self.text["generator"], self.text[others]])
+        rows = np.concatenate([self.text["generator"].tokens, self.text[others].tokens])
         names = (*_GENERATOR, "epochs" if others == "members" else "null_epochs")
-        held = self.text["nonmembers"]
+        held = self.text["nonmembers"].tokens
         return self._kept(f"target on {others}", names, lambda: self._run(rows, epochs, 20, held))
 
     def private(self, epsilon: float) -> Mapping[str, Any]:
         """A target trained with DP-SGD on D_G and the members."""
         training = self.config.private_training(epsilon)
-        rows = np.concatenate([self.text["generator"], self.text["members"]])
+        rows = np.concatenate([self.text["generator"].tokens, self.text["members"].tokens])
 
         def compute() -> Mapping[str, Any]:
             model = copy.deepcopy(self.base)
@@ -188,13 +196,13 @@ class TextBench:
 
     def warnings(self) -> tuple[str, ...]:
         """Whether the generator repeats its training text, more than other real text does."""
-        rows, trained_on = self._examples, self.text.chunks["generator"].passages(1)
+        rows, trained_on = self._examples, self.text["generator"].passages(1)
         return copied_text(rows["generated"], trained_on, rows["nonmembers"], length=self.config.tokens)
 
     def key(self, *configs: Any) -> dict[str, Any]:
         """What a stage depends on, for the cache: configurations, text, device and version of torch."""
         place = {"device": default_device().type, "torch": torch.__version__}
-        return {"configs": configs, "checksum": self.text.checksum, **place}
+        return {"configs": configs, "checksum": self.checksum, **place}
 
     @property
     def _shape(self) -> LanguageModelConfig:
@@ -214,7 +222,7 @@ class TextBench:
 
     @cached_property
     def _examples(self) -> dict[str, IntArray]:
-        found = (self.text["members"], self.generated["audit"], self.text["nonmembers"])
+        found = (self.text["members"].tokens, self.generated["audit"], self.text["nonmembers"].tokens)
         return dict(zip(KINDS, found, strict=True))
 
     def _judged(self, model: Any) -> dict[str, FloatArray]:

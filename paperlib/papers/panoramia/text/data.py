@@ -1,6 +1,5 @@
 """Text as chunks of tokens, and documents dealt to members, generator, public text and the rest."""
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -49,23 +48,6 @@ class Chunks:
         return self.tokens[index].reshape(len(starts), count * self.tokens.shape[1])
 
 
-@dataclass(frozen=True, eq=False)
-class DealtText:
-    """Chunks by role, from different documents.
-
-    Attributes:
-        chunks: Role to chunks.
-        checksum: SHA-256 of all tokens; results from other text have another one.
-    """
-
-    chunks: Mapping[str, Chunks]
-    checksum: str
-
-    def __getitem__(self, role: str) -> IntArray:
-        """Tokens of a role, shape (n, length)."""
-        return self.chunks[role].tokens
-
-
 def small_tokenizer(text: str, vocabulary: int, seed: int, *, context: int) -> Any:
     """A tokenizer trained on the first tenth of the shuffled documents, which `deal` keeps for the public."""
     return train_tokenizer(_shuffled(text, seed)[: _reserved(text, seed)], vocabulary, context=context)
@@ -83,7 +65,7 @@ def deal(
     per_document: int,
     sizes: Mapping[str, int],
     seed: int,
-) -> DealtText:
+) -> dict[str, Chunks]:
     """Cut a text into chunks and deal whole documents, in random order, to the roles.
 
     Chunks that occurred before are left out, so that no two roles share one. A document whose chunks are more
@@ -97,6 +79,9 @@ def deal(
         per_document: Largest number of chunks of a document, its first ones.
         sizes: Role to number of chunks, in the order they are dealt.
         seed: Seed of the order, 0 or more.
+
+    Returns:
+        Role to chunks.
 
     Raises:
         ValueError: Too little text, saying how much there is.
@@ -124,8 +109,7 @@ def deal(
                 f"{there} of {sum(sizes.values())}; take shorter chunks, fewer of them, or more text"
             )
         dealt[role] = Chunks(np.array(rows, np.int64).reshape(-1, length), np.array(numbers, np.int64))
-    digest = hashlib.sha256(b"".join(chunks.tokens.tobytes() for chunks in dealt.values())).hexdigest()
-    return DealtText(dealt, digest)
+    return dealt
 
 
 @lru_cache(maxsize=2)
