@@ -14,12 +14,7 @@ _RATIOS = {"first": "(TPR - delta) / FPR", "second": "(TNR - delta) / FNR"}
 
 
 def purchase_evidence(frame: pd.DataFrame, *, records: int) -> Evidence:
-    """Figure 1: one value per seed.
-
-    Args:
-        frame: Result of `landscape` for a data set of many classes.
-        records: Number of training records.
-    """
+    """Figure 1 from `landscape` for a data set of many classes, one value per seed."""
     base, private = _baselines(frame, "epsilon_star"), frame[frame["kind"] == "dp"]
     values = {
         "50 over 10 epochs": _difference(base, 50, 10),
@@ -32,11 +27,7 @@ def purchase_evidence(frame: pd.DataFrame, *, records: int) -> Evidence:
 
 
 def adult_evidence(frame: pd.DataFrame) -> Evidence:
-    """Figure 2: one value per seed, for losses clipped at 1e-7; empty where only exact ones were kept.
-
-    Args:
-        frame: Result of `landscape` for Adult, or models measured before.
-    """
+    """Figure 2 from `landscape` for Adult, one value per seed; empty where only exact losses were kept."""
     star, largest, below = "epsilon_star_clipped", list[float](), list[float]()
     if star in frame:
         largest = _largest(frame, star)
@@ -61,23 +52,14 @@ def _largest(frame: pd.DataFrame, name: str) -> list[float]:
 
 
 def curves_evidence(errors: Mapping[str, RatioErrors]) -> Evidence:
-    """Figure 3: one value per draw and ratio.
-
-    Args:
-        errors: Result of `known_curves.ratio_errors`.
-    """
+    """Figure 3 from `ratio_errors`, one value per draw and ratio."""
     values = {_RATIOS[term]: one.rms(1e-5, 1e-2) - 3 * one.rms(0.1, 1.0) for term, one in errors.items()}
     samples = {name: some[np.isfinite(some)].tolist() for name, some in values.items()}
     return Evidence("epsilon-star-figure-03", "draw", {"noise at the ends": samples})
 
 
 def gamma_evidence(runs: pd.DataFrame, summary: pd.DataFrame) -> list[Evidence]:
-    """Figures 4 and 5: one value per sample of losses, both methods on the same sample.
-
-    Args:
-        runs: Rows of `gamma_runs`.
-        summary: Result of `gamma_summary` for them.
-    """
+    """Figures 4 and 5 from `gamma_runs` and their `gamma_summary`, both methods on the same sample."""
     wide = runs.pivot(index=["shift", "size", "repeat"], columns="method", values="epsilon")
     null = {int(str(size)): part for size, part in wide.loc[0].groupby("size")}
     steps = {
@@ -109,11 +91,7 @@ def _steps(first: pd.Series, second: pd.Series) -> list[float]:
 
 
 def fit_evidence(p_values: pd.DataFrame) -> Evidence:
-    """Figure 6: one share per model; models with and without DP are paired by their seed.
-
-    Args:
-        p_values: Rows of `fit.p_values` of the paper's test.
-    """
+    """Figure 6 from the `p_values` of the paper's test: one share per model, pairs of equal seed."""
     above = p_values.assign(above=p_values["p_value"] > 0.05).pivot_table("above", "seed", "private")
     shares = {"with DP": above[True], "without DP": above[False]}
     values = {

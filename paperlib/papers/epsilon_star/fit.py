@@ -100,15 +100,7 @@ class FitConfig:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Transformed losses of one trained model.
-
-    Attributes:
-        private: Whether it was trained with DP-SGD.
-        seed: Seed of its training.
-        accuracy: Accuracy on the population part, in [0, 1].
-        train: Scores of the training records, shape (n_train,); higher means member.
-        population: Scores of other records, shape (n_population,).
-    """
+    """Transformed losses of one model, higher means member, and its accuracy on the population part."""
 
     private: bool
     seed: int
@@ -136,13 +128,7 @@ def paper_scores(train_losses: FloatArray, population_losses: FloatArray) -> tup
 def trained_scores(
     config: ModelsConfig, *, data: Dataset | None = None, progress: bool = False
 ) -> list[Scores]:
-    """Train the models and return their transformed losses.
-
-    Args:
-        config: Settings of the models.
-        data: Data set to train on; None loads the one that ``config`` names.
-        progress: Whether to show a bar.
-    """
+    """Train the models, on the data set that ``config`` names or on ``data``; their transformed losses."""
     data = data or load(config.dataset, **OPTIONS[config.dataset])
     training = _trainings(config, data)
     models = fit_ensemble(training, data.train_x, data.train_y, progress=progress)

@@ -80,11 +80,7 @@ def true_gamma_value(config: GammaConfig, shift: float, *, delta: float, low: fl
 
 
 def gamma_runs(config: GammaConfig) -> Iterator[dict[str, object]]:
-    """One row per shift, size, repeat and method (Figures 4 and 5).
-
-    Yields:
-        shift, size, repeat, method, epsilon, false_positive_rate (where the supremum sits).
-    """
+    """Rows by shift, size, repeat and method: epsilon, and false_positive_rate where the supremum sits."""
     for shift, size in itertools.product(config.shifts, config.sizes):
         rng = np.random.default_rng([config.seed, shift, size])
         for repeat in range(config.repeats):
@@ -123,12 +119,6 @@ def gamma_summary(config: GammaConfig, runs: pd.DataFrame) -> pd.DataFrame:
 def laplace_values(gaps: tuple[float, ...], *, size: int, repeats: int, seed: int) -> pd.DataFrame:
     """Losses with Laplace tails of scale 1, a gap apart: the true Epsilon* is the gap, at any delta near 0.
 
-    Args:
-        gaps: Distances of the means, above 0.
-        size: Losses in each set.
-        repeats: Samples for each gap.
-        seed: Seed of the samples, 0 or more.
-
     Returns:
         One row per gap: columns gap, true (every threshold), empirical and parametric (means over repeats),
         rejected (share of repeats whose normal fit is rejected).
@@ -151,11 +141,6 @@ def laplace_values(gaps: tuple[float, ...], *, size: int, repeats: int, seed: in
 
 def value_over_thresholds(config: GammaConfig, shift: int, size: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Equation 7 at every threshold: true distributions, one sample, and the normals fitted to it.
-
-    Args:
-        config: Shape, scale and seed of the losses.
-        shift: Value of d.
-        size: Losses in each set.
 
     Returns:
         A table with columns source, false_positive_rate and epsilon, and a table with the fits: columns set,

@@ -43,16 +43,10 @@ class CoverageConfig:
 
 
 def interval_coverage(config: CoverageConfig, pair: tuple[float, float]) -> pd.DataFrame:
-    """How often each interval holds the true value of one pair of normals.
+    """How often each interval holds the true value of one pair of normals (gap, ratio).
 
-    An interval that cannot be formed counts as a miss.
-
-    Args:
-        config: Size and number of the samples, delta and confidence.
-        pair: Gap of the means and ratio of the spreads.
-
-    Returns:
-        One row per interval: gap, ratio, method, interval, true, coverage, standard_error, mean_width.
+    One row per interval: gap, ratio, method, interval, true, coverage, standard_error, mean_width. One that
+    cannot be formed counts as a miss.
     """
     gap, ratio = pair
     true = {

@@ -13,14 +13,9 @@ LEAST_OVERFITTED = 5
 
 
 def claimed_numbers(frame: pd.DataFrame, *, limit: float = 0.3) -> pd.DataFrame:
-    """Numbers of these models to which Section 4.2 sets a limit or an order.
+    """Numbers of the models of `landscape` to which Section 4.2 sets a limit or an order: columns what, ours.
 
-    Args:
-        frame: Result of `landscape` for one data set.
-        limit: Epsilon* below which the paper finds every model of Adult, nats.
-
-    Returns:
-        Columns what, ours; means are over the models of a strategy.
+    Means are over the models of a strategy; the paper finds every model of Adult below ``limit`` nats.
     """
     table, sound = strategies(frame), frame.dropna(subset=["epsilon_star"])
     base, private = (table[table["kind"] == kind] for kind in ("baseline", "dp"))
@@ -68,12 +63,10 @@ def _frontier(table: pd.DataFrame, base: pd.DataFrame) -> tuple[str, bool]:
 
 
 def section_42(printed: pd.DataFrame, frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Every number of Section 4.2 beside ours.
+    """Every number of Section 4.2, of ``paper_table("epsilon_star_text")``, beside ours.
 
-    Args:
-        printed: The paper's numbers, ``paper_table("epsilon_star_text")``.
-        frames: Results of `landscape`, one per data set; each number is compared with the data set of
-            its own name, or else with the stand-in, which is named.
+    Each is compared with the result of `landscape` for the data set of its own name, or else for the
+    stand-in, which is named.
 
     Returns:
         Columns data (of the paper), what, paper, ours, ours_on (our data set).

@@ -47,17 +47,7 @@ def show_landscape(frame: pd.DataFrame, *, figure: str, utility: str, origin: st
 
 
 def landscape_figure(table: pd.DataFrame, frontier: pd.DataFrame, *, utility: str) -> Figure:
-    """Epsilon* against utility, one point per strategy.
-
-    Args:
-        table: One row per strategy: kind, epochs, target_epsilon, and mean, min and max of epsilon_star and
-            utility.
-        frontier: Rows of it on the Pareto frontier, in order.
-        utility: Name of the utility, for the axis.
-
-    Returns:
-        A figure with the densities of both kinds above and to the right.
-    """
+    """Epsilon* against utility, one point per strategy, and the densities of both kinds above and right."""
     fig, axes = plt.subplots(
         2, 2, figsize=(7.4, 5.2), sharex="col", sharey="row",
         gridspec_kw={"width_ratios": (5, 1), "height_ratios": (1, 4), "wspace": 0.05, "hspace": 0.05},
@@ -123,11 +113,7 @@ def _density(axis: Axes, values: np.ndarray, color: str, *, vertical: bool) -> N
 
 
 def shuffled_figure(frame: pd.DataFrame) -> Figure:
-    """Epsilon* of every model against that of the same losses after membership is assigned anew.
-
-    Args:
-        frame: One row per model: kind, epochs, epsilon_star, epsilon_shuffled.
-    """
+    """Epsilon* of every model against that of the same losses after membership is assigned anew."""
     fig, axis = plt.subplots(figsize=(5.2, 4.2))
     for kind, (color, marker, label) in KINDS.items():
         part = frame[frame["kind"] == kind]

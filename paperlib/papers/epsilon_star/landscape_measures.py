@@ -48,19 +48,12 @@ Normals = tuple[float, float, float, float]
 def privacy_of_losses(
     train: FloatArray, other: FloatArray, *, delta: float, confidence: float, seed: int = 0
 ) -> dict[str, float]:
-    """Measure one model: Epsilon*, how sure and how well fitted it is, and lower bounds from one run.
+    """One model: Epsilon*, how sure and how well fitted it is, and lower bounds from one run.
 
-    Args:
-        train: Losses of the training records, shape (n,).
-        other: Losses of records of the same population, shape (m,).
-        delta: Delta of Epsilon* and of the bounds, in (0, 0.5).
-        confidence: Confidence level of the interval and of each bound, in (0, 1).
-        seed: Seed of the privacy game, which shows one of each pair of a member and another record.
-
-    Returns:
-        The numbers named in ``MEASURES``. All are NaN for a model that diverged. A model that gives
-        every record the same loss tells nobody apart: its numbers are 0, its AUC 0.5, its fits NaN. The last
-        one is Epsilon* of losses clipped at a probability of 1e-7, as losses from float32 probabilities are.
+    The numbers named in ``MEASURES``, from losses of training records, shape (n,), and of others, shape (m,).
+    All are NaN for a model that diverged. A model that gives every record the same loss tells nobody apart:
+    its numbers are 0, its AUC 0.5, its fits NaN. The last number is Epsilon* of losses clipped at a
+    probability of 1e-7, as losses from float32 probabilities are.
     """
     pooled = np.concatenate([train, other])
     if not np.isfinite(pooled).all():
@@ -113,32 +106,17 @@ def kept_measures(
 
 
 def shuffled_epsilon(losses: FloatArray, members: int, *, delta: float, seed: int, draws: int = 10) -> float:
-    """Mean Epsilon* after membership is assigned anew at random: the value that sampling alone gives.
-
-    Args:
-        losses: Losses of all records, shape (n,), not all equal.
-        members: Number of records to call members, in (0, n).
-        delta: Delta of Epsilon*, in (0, 0.5).
-        seed: Seed of the assignments, 0 or more.
-        draws: Assignments that are averaged, 1 or more.
-    """
+    """Mean Epsilon* after membership is assigned anew at random: the value that sampling alone gives."""
     rng = np.random.default_rng([seed, 1])
     shuffled = [rng.permutation(losses) for _ in range(draws)]
     return float(np.mean([epsilon_star(x[:members], x[members:], delta=delta).epsilon for x in shuffled]))
 
 
 def two_interval_epsilon(normals: Normals, *, delta: float) -> float:
-    """Epsilon* of two normals when the attacker may use an interval and its complement too.
+    """Epsilon* of two normals when the attacker may use an interval and its complement too, nats.
 
     With unequal deviations the ratio of the densities is the same at equal distances from one point,
     so the best regions are ``|x - point| <= distance`` and what lies outside.
-
-    Args:
-        normals: Mean and deviation of the training scores, then of the population scores.
-        delta: Delta of Epsilon*, in (0, 0.5); rates run over [delta, 1 - delta].
-
-    Returns:
-        Nats, never below `epsilon_star_normals` of the same normals.
 
     >>> round(two_interval_epsilon((0.0, 1.0, 0.0, 2.0), delta=1e-5), 2)
     7.91
@@ -188,15 +166,10 @@ def mechanism_epsilon(models: Sequence[Normals], *, delta: float) -> tuple[float
     The thresholds are the false-positive rates at which every model has both rates in [delta,
     1 - delta]: with another set for each side the inequality would not follow.
 
-    Args:
-        models: The fitted normals of each model.
-        delta: Delta of Epsilon*, in (0, 0.5).
-
     Returns:
-        The bound of the mechanism (equation 19, from the mean false-negative rate at each
-        false-positive rate), and ``log mean exp`` of the models' values (right side of equation 21). In
-        exact arithmetic the first is never above the second. Both are ``log((1 - 2 delta) /
-        delta)`` where no threshold is left, because some model separates its two normals entirely.
+        The bound of the mechanism (equation 19, from the mean false-negative rate at each false-positive
+        rate), and ``log mean exp`` of the models' values (right side of equation 21). Both are
+        ``log((1 - 2 delta) / delta)`` where some model separates its two normals entirely.
 
     Source:
         Negoescu et al. (2024), Theorem 2 and Appendix A.
@@ -221,14 +194,7 @@ def mechanism_epsilon(models: Sequence[Normals], *, delta: float) -> tuple[float
 
 
 def convex_frontier(cost: FloatArray, gain: FloatArray) -> list[int]:
-    """The strategies no other one, and no mix of two others, beats on both counts.
-
-    Args:
-        cost: Quantity to minimise, such as Epsilon*, shape (n,); finite.
-        gain: Quantity to maximise, such as accuracy, shape (n,); finite.
-
-    Returns:
-        Indices from the smallest cost to the largest gain.
+    """The strategies no other one, and no mix of two others, beats on both counts: indices, cheapest first.
 
     >>> convex_frontier(np.array([0.0, 1.0, 2.0, 1.0]), np.array([0.5, 0.9, 1.0, 0.7]))
     [0, 1, 2]

@@ -21,14 +21,7 @@ from paperlib.training import DivergenceWarning, TrainingConfig, fit_ensemble, n
 
 @dataclass(frozen=True, kw_only=True)
 class LandscapeModel:
-    """One model of the landscape.
-
-    Attributes:
-        dataset: Name of the data set.
-        options: Options of its loader, as pairs of name and value.
-        training: Settings of its training, noise and seed included.
-        target_epsilon: The DP epsilon aimed at, nats; None without DP.
-    """
+    """One model of the landscape; the DP epsilon aimed at is None without DP."""
 
     dataset: str
     options: Options
@@ -37,15 +30,7 @@ class LandscapeModel:
 
 
 class TrainedModel(TypedDict):
-    """What is kept of a trained model; all numbers but the seconds are NaN if it diverged.
-
-    Attributes:
-        train: Margin losses of the training records, float64, shape (n_train,).
-        population: Margin losses of the test records, float64, shape (n_test,).
-        accuracy: Share of the test records that it gets right.
-        train_accuracy: Share of the training records that it gets right.
-        seconds: Its share of the time of the training.
-    """
+    """Margin losses and shares of records it gets right; all but the seconds are NaN if it diverged."""
 
     train: FloatArray
     population: FloatArray
@@ -100,14 +85,11 @@ def landscape_data(name: str, options: Options) -> Dataset:
 def trained_models(
     models: Iterable[LandscapeModel], *, folder: Path, workers: int | None = None, progress: bool = True
 ) -> dict[LandscapeModel, TrainedModel]:
-    """Losses and accuracies of every model; what was trained before is read from disk.
+    """Losses and accuracies of every model of one data set; what was trained before is read from disk.
 
-    Args:
-        models: Models of one data set, all different.
-        folder: Folder that keeps the results; at most 0.7 GB for a grid of the paper.
-        workers: Number of processes, 0 for this one alone; None takes two without a GPU and 0 with one. With
-            ``PAPERLIB_SCHEDULER`` set, the workers of that scheduler.
-        progress: Whether to show a bar.
+    ``workers`` is the number of processes, 0 for this one alone; None takes two without a GPU and 0 with
+    one. With ``PAPERLIB_SCHEDULER`` set, they are the workers of that scheduler. ``folder`` gets at most
+    0.7 GB for a grid of the paper.
     """
     every = list(models)
     on_gpu = torch.cuda.is_available()

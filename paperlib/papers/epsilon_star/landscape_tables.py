@@ -16,13 +16,10 @@ _ATTACKS = ("one_run", "output_set", "loss_auc")
 
 
 def strategies(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row per strategy: mean, smallest and largest Epsilon* and utility over its models.
+    """One row per strategy: mean, smallest and largest Epsilon* and utility over the models of `landscape`.
 
     Utility is the area under the ROC curve for two classes, else the accuracy. Diverged models are
     counted and left out of the means; a strategy of diverged models alone is left out.
-
-    Args:
-        frame: Result of `landscape`.
     """
     utility = frame["auroc"].fillna(frame["accuracy"]) if frame["auroc"].notna().any() else frame["accuracy"]
     full = frame.assign(utility=utility)
@@ -44,14 +41,7 @@ def strategies(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def pareto(table: pd.DataFrame) -> pd.DataFrame:
-    """The strategies on the convex frontier of small Epsilon* and large utility, smallest first.
-
-    Args:
-        table: Result of `strategies`.
-
-    Source:
-        Negoescu et al. (2024), Section 4.2.
-    """
+    """The `strategies` on the convex frontier of small Epsilon* and large utility, in order (Section 4.2)."""
     chosen = convex_frontier(table["epsilon_star_mean"].to_numpy(), table["utility_mean"].to_numpy())
     return table.iloc[chosen].reset_index(drop=True)
 
@@ -59,11 +49,7 @@ def pareto(table: pd.DataFrame) -> pd.DataFrame:
 def theorem_2(frame: pd.DataFrame) -> pd.DataFrame:
     """Both sides of Theorem 2 for every strategy, over its models; the training set is fixed.
 
-    Args:
-        frame: Result of `landscape`.
-
-    Returns:
-        Columns of the strategy, models, mechanism (left side), log_mean_exp (right side), holds.
+    Columns of the strategy, models, mechanism (left side), log_mean_exp (right side), holds.
     """
     rows = []
     columns = ["mean_train", "std_train", "mean_population", "std_population"]
@@ -92,14 +78,7 @@ def describe(row: pd.Series) -> str:
 
 
 def noise_models(frame: pd.DataFrame) -> pd.DataFrame:
-    """Means over the DP models with a large Epsilon*, those that learned, and the models without DP.
-
-    Args:
-        frame: Result of `landscape` for one data set of two classes.
-
-    Returns:
-        Columns models, number, Epsilon*, shuffled, AUROC, loss AUC, one run.
-    """
+    """Means over the DP models with a large Epsilon*, those that learned, and the models without DP."""
     private = frame["kind"] == "dp"
     groups = {
         "DP, above 0.3": private & (frame["epsilon_star"] > 0.3),
@@ -121,15 +100,7 @@ def noise_models(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def which_number_moves(frame: pd.DataFrame) -> pd.DataFrame:
-    """Means of every number by kind of training: some follow the training, others the fit of the normals.
-
-    Args:
-        frame: Result of `landscape` for one data set.
-
-    Returns:
-        Columns training, models, epsilon_star, interval (its widest ends), epsilon_star_empirical,
-        epsilon_two_intervals, epsilon_shuffled, one_run, output_set, loss_auc, fits_rejected (share).
-    """
+    """Means of every number by kind of training: some follow the training, others the fit of the normals."""
     rows = []
     keys = ["kind", "epochs", "target_epsilon", "record_level"]
     for (kind, epochs, epsilon, by_record), part in frame.groupby(keys, dropna=False, sort=False):

@@ -18,13 +18,7 @@ from paperlib.core import FloatArray
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mixture:
-    """A mixture of normals.
-
-    Attributes:
-        weights: Shape (k,), sum 1.
-        means: Shape (k,).
-        stds: Shape (k,), above 0.
-    """
+    """A mixture of normals: weights with sum 1, means, and stds above 0, each of shape (k,)."""
 
     weights: FloatArray
     means: FloatArray
@@ -105,20 +99,11 @@ def ks_p_value(values: FloatArray, mixture: Mixture) -> float:
 
 
 def mixture_epsilon(train: Mixture, population: Mixture, *, delta: float) -> tuple[float, float]:
-    """Epsilon* of two mixtures and the threshold that attains it.
+    """Epsilon* of two mixtures in nats, at least 0, and the threshold that attains it.
 
     Rates run over [delta, 1 - delta], which is one interval of thresholds. The supremum over it is found
     on a grid that follows the components, then by zooming in; for single normals it agrees with
-    `epsilon_star_normals`.
-
-    Args:
-        train: Distribution of the training scores; higher means member.
-        population: Distribution of the population scores.
-        delta: Delta of Epsilon*, in (0, 0.5).
-
-    Returns:
-        Nats, at least 0, and the score of the threshold. If no threshold qualifies,
-        log((1 - 2 delta) / delta) and the middle between the sets.
+    `epsilon_star_normals`. If no threshold qualifies: log((1 - 2 delta) / delta), and the middle.
 
     Raises:
         ValueError: delta outside (0, 0.5).

@@ -24,6 +24,9 @@ from paperlib.training import TrainingConfig, fit, fit_dp, fit_ensemble
 
 PLAIN, PRIVATE = "plain", "DP-SGD"
 
+Arms = dict[tuple[str, int], Callable[[], object]]
+"""Method and number of models to a function that trains them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SpeedConfig:
@@ -34,10 +37,8 @@ class SpeedConfig:
         examples: Synthetic rows.
         batch_size: Records in a batch, expected ones under DP-SGD.
         epochs: Epochs of each model, 1 or more.
-        models: Numbers of models trained at once.
-        optimizer: "adam" (fused) or "sgd" with momentum 0.9, for the plain arms.
+        models: Numbers of models trained at once, each 1 or more.
         device: "cpu" or "cuda"; empty takes CUDA where there is one.
-        threads: Stacks trained side by side on the CPU, each on one core.
         repeats: Number of timings of each arm, 1 or more.
     """
 
@@ -46,34 +47,27 @@ class SpeedConfig:
     batch_size: int = 64
     epochs: int = 2
     models: tuple[int, ...] = (1, 4, 16, 32)
-    optimizer: str = "adam"
     device: str = ""
-    threads: int = 1
     repeats: int = 3
 
     def __post_init__(self) -> None:
-        if self.widths[-1] != 1:
-            raise ValueError(f"widths: expected one output, got {self.widths}")
-        for name in ("examples", "batch_size", "epochs", "threads", "repeats"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected 1 or more, got {getattr(self, name)}")
         if not self.models or min(self.models) < 1:
             raise ValueError(f"models: expected numbers of 1 or more, got {self.models}")
 
     def training(self, task: str) -> TrainingConfig:
-        """How one model of ``task`` is trained."""
+        """How one model of ``task`` is trained: with fused Adam, or with DP-SGD."""
         private = {"optimizer": "sgd", "momentum": 0.9, "clip_norm": 1.0, "noise_multiplier": 1.0}
-        plain = {"optimizer": self.optimizer, "momentum": 0.9 if self.optimizer == "sgd" else 0.0}
+        options: dict[str, Any] = private if task == PRIVATE else {"optimizer": "adam"}
         return TrainingConfig(
             widths=self.widths,
             epochs=self.epochs,
             batch_size=self.batch_size,
             learning_rate=0.01,
-            **(private if task == PRIVATE else plain),
+            **options,
         )
 
 
-def synthetic_rows(config: SpeedConfig) -> tuple[np.ndarray, np.ndarray]:
+def _synthetic_rows(config: SpeedConfig) -> tuple[np.ndarray, np.ndarray]:
     """Normal features and a label that depends on the first; only their sizes matter for speed."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(config.examples, config.widths[0])).astype(np.float32)
@@ -100,62 +94,39 @@ def measure_throughput(config: SpeedConfig) -> pd.DataFrame:
     for task in (PLAIN, PRIVATE):
         times = _fastest(arms(config, task, device), config.repeats)
         baseline, baseline_cpu = next(iter(times.values()))
-        for (method, models), (seconds, cpu_seconds) in times.items():
+        for (method, models), (seconds, cpu) in times.items():
+            about = {"task": task, "method": method, "models": models, "seconds": seconds, "cpu_seconds": cpu}
             steps = models * config.training(task).steps(config.examples)
-            rows.append(
-                {
-                    "task": task,
-                    "method": method,
-                    "models": models,
-                    "seconds": seconds,
-                    "cpu_seconds": cpu_seconds,
-                }
-                | {"models_per_minute": 60 * models / seconds, "ms_per_model_step": 1000 * seconds / steps}
-                | {
-                    "speedup": baseline * models / seconds,
-                    "speedup_per_core": baseline_cpu * models / cpu_seconds,
-                }
-                | {"device": device, "threads": config.threads if method == "ensemble" else 1}
-            )
+            speed = {
+                "models_per_minute": 60 * models / seconds,
+                "ms_per_model_step": 1000 * seconds / steps,
+                "speedup": baseline * models / seconds,
+                "speedup_per_core": baseline_cpu * models / cpu,
+            }
+            rows.append({**about, **speed, "device": device, "threads": 1})
     return pd.DataFrame(rows)
 
 
-def arms(config: SpeedConfig, task: str, device: str) -> dict[tuple[str, int], Callable[[], object]]:
-    """What is timed, the baseline first: (method, models) to a function that trains them."""
-    x, y = (torch.from_numpy(values).to(device) for values in synthetic_rows(config))
+def arms(config: SpeedConfig, task: str, device: str) -> Arms:
+    """What is timed, the baseline first."""
+    x, y = (torch.from_numpy(values).to(device) for values in _synthetic_rows(config))
     training = config.training(task)
+    options: dict[str, Any] = {"device": device, "progress": False}
 
     def ensemble(models: int) -> object:
         configs = [replace(training, seed=seed) for seed in range(models)]
-        # Every thread needs a stack of its own.
-        chunk = min(16, math.ceil(models / config.threads)) if config.threads > 1 else None
-        return fit_ensemble(
-            configs, x, y, device=device, threads=config.threads, chunk=chunk, progress=False
-        ).parameters.sum()
+        return fit_ensemble(configs, x, y, **options).parameters.sum()
 
-    if task == PLAIN:
-        arms = {
-            ("one at a time", 1): lambda: fit(
-                config.widths, x, y, config=training, device=device, progress=False
-            )
+    single: Arms = {("one at a time", 1): lambda: fit(config.widths, x, y, config=training, **options)}
+    if task == PRIVATE:
+        single = {
+            ("Opacus loop", 1): lambda: _plain_opacus_loop(config, x, y),
+            ("Opacus, bare", 1): lambda: fit_dp(config.widths, x, y, config=training, **options),
         }
-    else:
-        arms = {
-            ("Opacus loop", 1): lambda: plain_opacus_loop(config, x, y),
-            ("Opacus, bare", 1): lambda: fit_dp(
-                config.widths, x, y, config=training, device=device, progress=False
-            ),
-        }
-    return {
-        **arms,
-        **{("ensemble", models): lambda models=models: ensemble(models) for models in config.models},
-    }
+    return single | {("ensemble", models): lambda models=models: ensemble(models) for models in config.models}
 
 
-Times = dict[tuple[str, int], tuple[float, float]]
-
-
-def _fastest(trained: dict[tuple[str, int], Callable[[], object]], repeats: int) -> Times:
+def _fastest(trained: Arms, repeats: int) -> dict[tuple[str, int], tuple[float, float]]:
     for train in trained.values():
         train()  # The first call includes lazy initialisation.
     best = dict.fromkeys(trained, (math.inf, math.inf))
@@ -174,7 +145,7 @@ def _seconds(train: Callable[[], object]) -> tuple[float, float]:
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
-def plain_opacus_loop(config: SpeedConfig, x: torch.Tensor, y: torch.Tensor) -> torch.nn.Module:
+def _plain_opacus_loop(config: SpeedConfig, x: torch.Tensor, y: torch.Tensor) -> torch.nn.Module:
     """DP-SGD as the Opacus tutorials write it: ``PrivacyEngine``, a data loader, and a loop."""
     training = config.training(PRIVATE)
     module = MLP(config.widths).module(MLP(config.widths).initial(torch.Generator())).to(x.device)

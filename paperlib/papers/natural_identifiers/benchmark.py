@@ -53,9 +53,8 @@ class BenchmarkConfig:
 def benchmark(config: BenchmarkConfig) -> pd.DataFrame:
     """AUC and TPR at 1 % FPR of each attack, for each model and each group of identifiers.
 
-    Returns:
-        One row per model, group ("held out", "trained" for all that were, and one per number of
-        repetitions) and attack, with the columns of `attack_quality` and the number of identifiers.
+    One row per model, group ("held out", "trained" for all that were, and one per number of repetitions) and
+    attack, with the columns of `attack_quality` and the number of identifiers.
     """
     rows: list[dict[str, object]] = []
     options = {"draws": config.draws, "confidence": config.confidence}
@@ -77,16 +76,9 @@ def subsets(scores: CandidateScores) -> dict[str, np.ndarray]:
 def folded_null(
     identifiers: Sequence[int], *, generated: int = 127, draws: int = 2_000, seed: int = 0
 ) -> pd.DataFrame:
-    """What max(AUC, 1 - AUC) looks like where nothing was trained on.
+    """What max(AUC, 1 - AUC) looks like for each number of identifiers where nothing was trained on.
 
-    Args:
-        identifiers: Numbers of identifiers n, one row each.
-        generated: Alternatives per identifier c.
-        draws: Simulated benchmarks for each number.
-        seed: Seed of the simulation, 0 or more.
-
-    Returns:
-        Columns identifiers, mean_auc, mean_folded, folded_95 (the 95 % quantile), as shares.
+    Columns identifiers, mean_auc, mean_folded, folded_95 (the 95 % quantile), as shares.
 
     >>> table = folded_null([100], draws=500)
     >>> bool(abs(table["mean_auc"][0] - 0.5) < 0.01), bool(0.515 < table["mean_folded"][0] < 0.535)
@@ -106,25 +98,15 @@ def folded_null(
 
 
 def paper_averages(table: pd.DataFrame) -> pd.DataFrame:
-    """Mean over subsets of a paper's table, per attack and split; percent.
-
-    Args:
-        table: Table of the paper, such as ``paper_table("nid_table01")``.
-    """
+    """Mean over subsets of a paper's table, such as ``nid_table01``, per attack and split; percent."""
     own = table[~table["subset"].isin(["average", "unlabelled"])]
     return own.groupby(["mia", "split"], sort=False)["value_pct"].mean().reset_index()
 
 
 def folded_cells(aucs: pd.DataFrame, counts: pd.DataFrame, *, attack: str = "loss") -> pd.DataFrame:
-    """Each printed AUC beside what folding alone would give with that many identifiers.
+    """Each printed AUC of Pythia beside what folding alone would give with that many identifiers, percent.
 
-    Args:
-        aucs: A paper's table of AUCs of Pythia, such as ``paper_table("nid_table01")``.
-        counts: ``paper_table("nid_table02")``.
-        attack: Attack whose row is compared.
-
-    Returns:
-        One row per subset and split, in percent.
+    ``aucs`` is a table such as ``paper_table("nid_table01")``, ``counts`` is ``paper_table("nid_table02")``.
     """
     pile = counts[(counts["corpus"] == "pile") & (counts["is_aggregate"] == 0)]
     known = {

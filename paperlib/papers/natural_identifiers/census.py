@@ -40,11 +40,7 @@ _NOT_VALID = "look-alike: "
 class FilePart:
     """A file as part of a unit of work; size and time tell whether it changed.
 
-    Attributes:
-        path: Absolute path, the same for every worker, escaped as in a URL: a name need not be text.
-        subset: Subset of documents that name none.
-        size: Size in bytes.
-        modified: Time of the last change in nanoseconds.
+    Its path is absolute, the same for every worker, and escaped as in a URL: a name need not be text.
     """
 
     path: str
@@ -60,14 +56,7 @@ class FilePart:
 
 @dataclass(frozen=True)
 class CensusUnit:
-    """Files that are counted in one go: one large file, or small ones up to 32 MiB together.
-
-    Attributes:
-        files: The files.
-        kinds: Names of the kinds to look for.
-        reading: Names of the fields that hold text and subset.
-        engine: "re2" or "re".
-    """
+    """Files that are counted in one go: one large file, or small ones up to 32 MiB together."""
 
     files: tuple[FilePart, ...]
     kinds: tuple[str, ...]
@@ -95,9 +84,7 @@ class Census:
     def by_kind(self, column: str = "matches", *, kinds: Sequence[str] = PAPER_KINDS) -> pd.DataFrame:
         """Identifiers by subset and kind, as in Table 2: total first, largest subset first.
 
-        Args:
-            column: "matches" or "different".
-            kinds: The columns.
+        Counts all "matches" or "different" ones.
         """
         wanted = self.counts[self.counts["valid"] & self.counts["kind"].isin(kinds)]
         table = wanted.pivot_table(column, "subset", "kind", "sum", fill_value=0)

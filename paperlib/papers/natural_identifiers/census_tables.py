@@ -82,13 +82,8 @@ def plain_counts(
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Count the paper's kinds twice in the same text: by this package, and by one plain expression each.
 
-    Args:
-        files: Read in order.
-        characters: Least number of characters to read, if the files have as many.
-        reading: Names of the fields that hold text and subset.
-
-    Returns:
-        Kind to number of matches, look-alikes included: ours, and the plain expressions'.
+    Files are read in order, up to this number of characters. Two mappings of kind to number of matches,
+    look-alikes included: ours, and the plain expressions'.
     """
     ours, plain, left = dict.fromkeys(_PLAIN, 0), dict.fromkeys(_PLAIN, 0), characters
     scanner = Scanner(checked_kinds(PAPER_KINDS))
@@ -113,14 +108,7 @@ def sample_identifiers(
 ) -> list[Identifier]:
     """A random sample of the different identifiers of a corpus, the same number of each kind at most.
 
-    Args:
-        files: The corpus.
-        per_kind: Largest number of each kind.
-        reading: Names of the fields that hold text and subset.
-        seed: Seed of the sample, 0 or more.
-
-    Returns:
-        Identifiers whose places mean nothing, by kind.
+    Identifiers by kind; their places mean nothing.
     """
     scanner = Scanner(checked_kinds(None))
     found: dict[str, dict[str, str]] = {name: {} for name in KINDS}
@@ -144,13 +132,8 @@ def census_speed(
 ) -> pd.DataFrame:
     """Megabytes of text per second of one core: unpacking and parsing, scanning, and both.
 
-    Args:
-        files: The corpus; the first pass fills the disk's cache.
-        megabytes: Amount of text that is timed, all held in memory.
-        reading: Names of the fields that hold text and subset.
-
-    Returns:
-        Columns step, megabytes, cpu_seconds, mb_per_second.
+    The first pass fills the disk's cache; the text that is timed is held in memory. Columns step, megabytes,
+    cpu_seconds, mb_per_second.
     """
     held, size = list[bytes](), 0
     for piece in _pieces(files, reading):

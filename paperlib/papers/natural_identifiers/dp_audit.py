@@ -82,19 +82,11 @@ def audit_table(
     delta: float,
     confidence: float = 0.95,
 ) -> pd.DataFrame:
-    """Every audit of every run.
-
-    Args:
-        trained: Result of `trained_runs`.
-        targets: Target epsilon of each run, nats.
-        cardinalities: Candidate set sizes.
-        tops: Numbers of places that count as a hit; those not below the cardinality are left out.
-        delta: Delta of the mechanism, in [0, 1).
-        confidence: Confidence level of each bound by itself, in (0, 1).
+    """Every audit of `trained_runs`, at each candidate set size and number of places that count as a hit.
 
     Returns:
-        One row per run, score, cardinality and top, with target, canaries, replacement_epsilon (theory), the
-        columns of `audit_scores` and below_theory.
+        One row per run, score, cardinality and top below it, with target, canaries, replacement_epsilon
+        (theory), the columns of `audit_scores` and below_theory.
     """
     rows = []
     options: dict[str, Any] = {"delta": delta, "confidence": confidence}

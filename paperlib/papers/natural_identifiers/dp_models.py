@@ -191,12 +191,7 @@ def _loss_at_start(name: str, public: PlantedConfig, candidates: tuple[str, ...]
 
 
 def trained_runs(runs: Sequence[DpRun], *, workers: int = 0) -> dict[DpRun, dict[str, FloatArray]]:
-    """Scores of all runs, each computed once and kept in the user's cache.
-
-    Args:
-        runs: Runs to train and score.
-        workers: Number of local processes; 0 computes in this one.
-    """
+    """Scores of all runs, each computed once, in ``workers`` processes, and kept in the user's cache."""
     texts = {config_hash({"dialogues": _source(name)}) for name in {run.dialogues for run in runs}}
     texts |= {planted(public).checksum for public in {run.public for run in runs if not run.model}}
     about = {"texts": sorted(texts), "torch": torch.__version__, "device": default_device().type}

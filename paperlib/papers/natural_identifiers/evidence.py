@@ -20,13 +20,7 @@ _Row = Mapping[Any, Any]
 
 
 def planted_evidence(table: pd.DataFrame, *, confidence: float, size_ratio: float) -> dict[str, Evidence]:
-    """Tables 1 and 3 to 9 by target, from planted identifiers.
-
-    Args:
-        table: Result of `benchmark`.
-        confidence: Confidence level of its intervals, in (0, 1).
-        size_ratio: Parameters of the large model over those of the small one.
-    """
+    """Tables 1 and 3 to 9 by target, from `benchmark` with intervals of this confidence."""
     loss = table[table["attack"] == "loss"].set_index(["model", "group"])
     metrics = loss.filter(regex="^(auc|tpr)").columns
     loss[metrics] *= 100
@@ -47,12 +41,7 @@ def planted_evidence(table: pd.DataFrame, *, confidence: float, size_ratio: floa
 
 
 def natural_evidence(table: pd.DataFrame, *, confidence: float = 0.99) -> dict[str, Evidence]:
-    """Tables 1 and 6 by target, from identifiers that stand in documents.
-
-    Args:
-        table: Result of `natural_table`, in percent.
-        confidence: Confidence level of its intervals, in (0, 1).
-    """
+    """Tables 1 and 6 by target, from `natural_table` in percent."""
     rows = table[table["attack"] == "loss"].set_index("subset").to_dict("index")
     held = rows.pop("held out")
     trained = {str(name): row for name, row in rows.items()}
@@ -93,13 +82,7 @@ def _less(one: Estimate, other: Estimate) -> Estimate:
 
 
 def census_evidence(table: pd.DataFrame, *, draws: int = 1_000, seed: int = 0) -> Evidence:
-    """Table 2, on the subsets of the Pile's test part that are at hand.
-
-    Args:
-        table: Result of `census_by_subset`.
-        draws: Draws of Poisson counts behind the error, 2 or more.
-        seed: Seed of these draws, 0 or more.
-    """
+    """Table 2 from `census_by_subset`, on the subsets of the Pile's test part that are at hand."""
     here, printed = table[table["subset"].isin(PILE_SUBSETS)], paper_census()
     names, kinds = here["subset"].map(PILE_SUBSETS), list(PAPER_KINDS)
     ours = here[kinds].sum().to_numpy()
@@ -120,13 +103,7 @@ def _rank_agreement(ours: np.ndarray, theirs: np.ndarray, draws: int, seed: int)
 
 
 def inference_evidence(sets: pd.DataFrame, null: pd.DataFrame, ends: pd.DataFrame) -> list[Evidence]:
-    """Table 10 and Figure 3, by the paper's test: K-fold, two-sided.
-
-    Args:
-        sets: Result of `suspect_sets`.
-        null: Result of `held_out_p_values`.
-        ends: Result of `p_values_at_ends`.
-    """
+    """Table 10 and Figure 3, by the paper's test (K-fold, two-sided) on sets, null sets and both ends."""
     test = "p_value_two_sided"
     trained = sets.loc[(sets["schedule"] == "kfold") & (sets["set"] != "held out"), test]
     nulls = null.loc[null["schedule"] == "kfold", test].to_numpy()
@@ -147,12 +124,7 @@ def inference_evidence(sets: pd.DataFrame, null: pd.DataFrame, ends: pd.DataFram
 
 
 def dp_evidence(by_target: pd.DataFrame, by_number: pd.DataFrame) -> list[Evidence]:
-    """Figures 2 and 5 from one model each, by Theorem 2 and the better of the paper's two scores.
-
-    Args:
-        by_target: Result of `audit_table` for several targets.
-        by_number: Result of `audit_table` for several numbers of canaries.
-    """
+    """Figures 2 and 5 from `audit_table`, one model each, by Theorem 2 and the better of two scores."""
     bounds = _papers_bounds(by_target).groupby(["target", "cardinality"])["paper"].max()
     numbers = _papers_bounds(by_number).groupby("canaries")["paper"].max().tolist()
     figure = {
@@ -180,12 +152,7 @@ def _larger_less_smaller(bounds: pd.Series, target: float) -> list[float]:
 
 
 def randomized_response_evidence(curves: pd.DataFrame, *, confidence: float) -> Evidence:
-    """Figure 4, exact.
-
-    Args:
-        curves: Result of `bounds_by_sets`.
-        confidence: Confidence level of the bounds, in (0, 1).
-    """
+    """Figure 4 from `bounds_by_sets` at this confidence, exact."""
     printed = curves[(curves["bound"] == "paper") & (curves["mechanism"] == "randomized response")]
     last = printed[(printed["sets"] == printed["sets"].max()) & (printed["top"] == 1)]
     distances = {

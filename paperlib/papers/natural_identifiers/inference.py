@@ -58,11 +58,7 @@ def suspect_scores(config: InferenceConfig) -> CandidateScores:
 
 
 def suspect_sets(config: InferenceConfig, scores: CandidateScores) -> pd.DataFrame:
-    """p-values of one set per trained group, and of the held-out identifiers (Table 10).
-
-    Returns:
-        One row per set and schedule, with the columns set, identifiers, schedule, p_value, p_value_two_sided.
-    """
+    """p-values of one set per trained group, and of the held-out identifiers, by schedule (Table 10)."""
     rows = [
         {"set": name, **_tested(scores.values[chosen][: config.set_size], schedule, config, seed=0)}
         for name, chosen in _sets(scores).items()
@@ -77,12 +73,6 @@ def p_values_by_size(
     """p-values against the number of identifiers in the suspect set (Figure 3).
 
     Each size is drawn several times from its group, so that the curve is of the test and not of one draw.
-
-    Args:
-        config: Settings of the tests.
-        scores: Result of `suspect_scores`.
-        sizes: Numbers of identifiers, at least the number of folds.
-        draws: Random sets per size.
 
     Returns:
         One row per set and size with the columns set, identifiers, median, low and high (quartiles) of the
@@ -106,14 +96,7 @@ def p_values_at_ends(
 ) -> pd.DataFrame:
     """p-values of trained sets of the fewest and of the most identifiers, by the paper's K-fold test.
 
-    Args:
-        config: Settings of the tests.
-        scores: Result of `suspect_scores`.
-        sizes: Numbers of identifiers.
-        draws: Random sets per size, the same as those of `p_values_by_size`.
-
-    Returns:
-        One row per set, size and draw, as `suspect_sets`.
+    One row per set, size and draw, as `suspect_sets`; the draws are those of `p_values_by_size`.
     """
     trained = {name: chosen for name, chosen in _sets(scores).items() if name != "held out"}
     return pd.DataFrame(
@@ -133,14 +116,11 @@ def _tested_draw(
 
 
 def held_out_p_values(config: InferenceConfig, scores: CandidateScores) -> pd.DataFrame:
-    """p-values of many sets that were not trained on.
+    """p-values of many sets that were not trained on, one row per set and schedule, as `suspect_sets`.
 
     All candidates of a held-out identifier, itself included, are random strings that the model has not seen.
     So any of them may play the identifier: each null set draws identifiers of the held-out ones, for each the
     candidate that plays the identifier, and its alternatives.
-
-    Returns:
-        One row per set and schedule, as `suspect_sets`.
     """
     pool = scores.values[scores.groups == 0]
     rng = np.random.default_rng([config.planted.seed, 7])
@@ -160,12 +140,7 @@ def _null_set(pool: FloatArray, config: InferenceConfig, rng: np.random.Generato
 def rejection_rates(
     p_values: pd.DataFrame, *, levels: Sequence[float] = (0.01, 0.05, 0.1), confidence: float = 0.95
 ) -> pd.DataFrame:
-    """How often each test rejects, with exact binomial intervals.
-
-    Args:
-        p_values: Result of `held_out_p_values`.
-        levels: Nominal rates, in (0, 1).
-        confidence: Confidence level of the two-sided Clopper-Pearson intervals.
+    """How often each test of `held_out_p_values` rejects, with two-sided Clopper-Pearson intervals.
 
     Returns:
         One row per schedule, test and level, with the columns sets, rejected, rate, low, high, and holds: the

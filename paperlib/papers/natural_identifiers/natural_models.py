@@ -54,13 +54,9 @@ class NaturalConfig(GptSettings):
 
 @dataclass(frozen=True, eq=False)
 class NaturalSplit:
-    """Documents with a known truth.
+    """Documents with a known truth: those trained on, their identifiers, and those of held-out documents.
 
-    Attributes:
-        trained: Documents trained on.
-        members: Identifiers of these, with their number of occurrences there.
-        non_members: Identifiers of held-out documents that occur in no document trained on.
-        prefix: The beginning of another held-out document, for ReCaLL.
+    The prefix, for ReCaLL, is the beginning of another held-out document.
     """
 
     trained: tuple[Document, ...]
@@ -128,17 +124,7 @@ def _trained(config: NaturalConfig, texts: Sequence[str]) -> tuple[Any, Any]:
 def natural_values(
     config: NaturalConfig, split: NaturalSplit, *, generated: int, attacks: Sequence[str]
 ) -> FloatArray:
-    """Train on one side, score the identifiers of both, members first.
-
-    Args:
-        config: Documents and model.
-        split: Result of `natural_split` for them.
-        generated: Alternatives per identifier, 1 or more.
-        attacks: Names of `score_texts`; no reference model, no neighbours.
-
-    Returns:
-        Scores, higher means member, shape (n, 1 + generated, attacks).
-    """
+    """Train on one side, score both, members first: shape (n, 1 + generated, attacks), higher: member."""
     identifiers = [*split.members, *split.non_members]
 
     def compute() -> Mapping[str, Any]:

@@ -76,12 +76,9 @@ class PlantedIdentifier:
 
 @dataclass(frozen=True, eq=False)
 class Planted:
-    """A corpus with a known truth.
+    """A corpus with a known truth; held-out identifiers have 0 repetitions.
 
-    Attributes:
-        identifiers: The planted ones and, with 0 repetitions, the held-out ones.
-        documents: Training documents of the model.
-        prefix: Text with an identifier that occurs nowhere, for ReCaLL.
+    The prefix, for ReCaLL, is a text with an identifier that occurs nowhere.
     """
 
     identifiers: tuple[PlantedIdentifier, ...]
@@ -187,11 +184,7 @@ def planted_scores(
 ) -> CandidateScores:
     """Scores of every planted and held-out identifier and of ``generated`` alternatives for each.
 
-    Args:
-        config: Corpus and model.
-        generated: Alternatives per identifier, 1 or more.
-        attacks: Names of `score_texts`; no reference model, no neighbours.
-        in_context: Whether identifiers are scored after the words they stand behind, or alone.
+    Identifiers are scored after the words they stand behind, or alone.
     """
     corpus = planted(config)
 

@@ -60,15 +60,6 @@ def success_rate(mechanism: str, cardinality: int, top: int, epsilon: float) -> 
     Randomized response tells one value; the other ``top - 1`` places are guesses among the rest. Subset
     selection outputs ``top`` values that hold the true one as often as epsilon-DP allows.
 
-    Args:
-        mechanism: "randomized response" or "subset selection".
-        cardinality: Number of values c.
-        top: Rank threshold r, at most c.
-        epsilon: Nats.
-
-    Raises:
-        ValueError: Unknown mechanism.
-
     >>> round(success_rate("randomized response", 64, 1, 5.0), 6)
     0.702005
     """
@@ -123,11 +114,7 @@ def _outcomes(
 
 
 def limits(config: RandomizedResponseConfig) -> pd.DataFrame:
-    """What each bound shows with infinitely many sets: the true epsilon where it is tight.
-
-    Returns:
-        One row per true epsilon, curve and mechanism, with the columns success_rate, paper and tight.
-    """
+    """What each bound shows with infinitely many sets: the true epsilon where it is tight."""
     rows = [
         {
             "epsilon": epsilon,
@@ -156,8 +143,7 @@ def _limit_tight(rate: float, cardinality: int, top: int) -> float:
 def bounds_by_delta(config: DeltaConfig) -> pd.DataFrame:
     """The bound of one audit with the expected number of hits, as delta grows.
 
-    Returns:
-        One row per cardinality, delta term ("published" or "sharp") and delta, with the column bound.
+    One row per cardinality, delta term ("published" or "sharp") and delta, with the column bound.
     """
     rows = [
         {
@@ -181,11 +167,7 @@ def bounds_by_delta(config: DeltaConfig) -> pd.DataFrame:
 
 
 def vacuous_deltas(config: DeltaConfig) -> pd.DataFrame:
-    """Smallest delta, to three digits, at which an audit with the expected hits shows nothing.
-
-    Returns:
-        One row per cardinality with the columns published and sharp.
-    """
+    """Smallest delta, to three digits, at which an audit with the expected hits shows nothing."""
     rows = []
     for cardinality in config.cardinalities:
         ranks = _ranks_with(_expected_hits(config, cardinality), config.sets)
@@ -218,14 +200,7 @@ def simulated_scores(
 ) -> tuple[FloatArray, FloatArray]:
     """Run randomized response and score every candidate: 1 for the released value, 0 for the others.
 
-    Args:
-        cardinality: Number of values c.
-        epsilon: Nats.
-        sets: Number of private values m.
-        seed: Seed of the draws.
-
-    Returns:
-        Scores of the true values, shape (m,), and of the alternatives, shape (m, c - 1).
+    Scores of the true values, shape (sets,), and of the alternatives, shape (sets, cardinality - 1).
     """
     rng = np.random.default_rng(seed)
     told = rng.random(sets) < rank_success_probability(cardinality, epsilon)

@@ -49,16 +49,9 @@ def train_gpt(
     shape: LanguageModelConfig,
     examples_of: Callable[[Tokens], Sequence[Tokens]],
 ) -> tuple[Any, Any]:
-    """Train a tokenizer and a model, on a GPU if there is one.
+    """Train a tokenizer and a model, on a GPU if there is one, and return both.
 
-    Args:
-        texts: Training texts.
-        settings: Settings of the training.
-        shape: Architecture of the model.
-        examples_of: Training examples of one text, from its tokens.
-
-    Returns:
-        The model and its tokenizer.
+    ``examples_of`` gives the training examples of one text from its tokens.
     """
     tokenizer = train_tokenizer(texts, settings.vocabulary, context=shape.context)
     model: Any = new_language_model(shape, len(tokenizer))
@@ -80,11 +73,8 @@ def kept(
 ) -> dict[str, np.ndarray]:
     """Arrays of one stage, read from the user's cache if the same code computed them before.
 
-    Args:
-        config: Everything they depend on: name of the stage, typed configurations, texts by checksum. Device
-            and version of torch are added.
-        compute: Computes the arrays.
-        code: Name of the module that computes them; a change of what it reaches makes them stale.
+    ``config`` holds everything they depend on (name of the stage, typed configurations, texts by checksum);
+    device and version of torch are added. A change of what the module ``code`` reaches makes them stale.
     """
     machine = {"torch": torch.__version__, "device": default_device().type}
     return Cache(user_cache_folder() / "language").get({**config, **machine, "code": code_tag(code)}, compute)

@@ -12,12 +12,7 @@ from paperlib.papers.verdict import Estimate, Evidence
 
 
 def shapes_evidence(table: pd.DataFrame, draws: int) -> list[Evidence]:
-    """Figures 1, 4 and 5: exact, but for the samples on which a top/bottom set was searched.
-
-    Args:
-        table: Result of `shapes`.
-        draws: Number of these samples.
-    """
+    """Figures 1, 4 and 5 from `shapes`: exact, but for the draws on which a top/bottom set was searched."""
     rows = table.set_index("panel").to_dict("index")
     missed = {
         PAIRS[name]: np.repeat([1.0, 0.0], _counts(rows[name]["centre_missed_share"], draws)).tolist()
@@ -52,11 +47,7 @@ def gain_evidence() -> Evidence:
 
 
 def delta_evidence(frame: pd.DataFrame) -> Evidence:
-    """Figure 6: one value per trial; every delta audits the same scores.
-
-    Args:
-        frame: Result of `over_delta`.
-    """
+    """Figure 6 from `over_delta`, one value per trial; every delta audits the same scores."""
     falls, below = dict[str, list[float]](), dict[str, list[float]]()
     for (mechanism, method), part in frame.groupby(["mechanism", "method"], sort=False):
         about = f"{mechanism}, {NAMES[str(method)]}, delta"

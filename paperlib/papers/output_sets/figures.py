@@ -39,16 +39,7 @@ _BARS = (
 
 
 def panels_by_mechanism(table: pd.DataFrame, x: str, *, title: str = "") -> tuple[Figure, dict[str, Axes]]:
-    """Mean and standard deviation of the bounds over a column, on a logarithmic axis.
-
-    Args:
-        table: Result of `summary`, with the column of the horizontal axis.
-        x: Name of that column.
-        title: Text after the mechanism's name in the titles.
-
-    Returns:
-        The figure and, for each mechanism, its panel.
-    """
+    """Mean and deviation of the bounds of `summary` over a column, logarithmic; a panel per mechanism."""
     fig, axes = plt.subplots(1, 2, figsize=(9, 3.6))
     panels = dict(zip(table["mechanism"].unique(), axes, strict=True))
     for mechanism, panel in panels.items():
@@ -71,15 +62,7 @@ def finished(fig: Figure) -> Figure:
 
 
 def shapes_figure(figure: str, config: ShapeConfig) -> tuple[Figure, pd.DataFrame]:
-    """Both panels of Figure 1, 4 or 5: accuracy of a guess, and the sets that are guessed on.
-
-    Args:
-        figure: "figure01", "figure04" or "figure05".
-        config: Settings of the shapes.
-
-    Returns:
-        The figure and its numbers, those of `shape_curve`.
-    """
+    """Both panels of Figure 1, 4 or 5 ("figure01", ...), and the numbers, those of `shape_curve`."""
     curves = {panel.name: shape_curve(panel, config) for panel in panels() if panel.figure == figure}
     fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True)
     for ax, (name, curve) in zip(axes, curves.items(), strict=True):

@@ -55,9 +55,8 @@ class GainConfig:
 def gain(config: GainConfig) -> pd.DataFrame:
     """Audit every setting with all four methods on the same scores.
 
-    Returns:
-        One row per mechanism, scale, m, trial and method: epsilon (the bound, nats), guesses,
-        selection_epsilon (the bound on the scores that were searched) and intervals (of the set).
+    One row per mechanism, scale, m, trial and method: epsilon (the bound, nats), guesses,
+    selection_epsilon (the bound on the scores that were searched) and intervals (of the set).
     """
     return pd.DataFrame(row for setting in config.settings() for row in _trial(config, *setting))
 
@@ -80,11 +79,7 @@ def _trial(config: GainConfig, mechanism: str, scale: float, m: int, trial: int)
 
 def selection_rules(config: GainConfig) -> pd.DataFrame:
     """The optimal set under three rules: the paper's density floor, a scale-free one, and that with a
-    smaller error level during selection.
-
-    Returns:
-        One row per mechanism, scale, m, trial and rule with the bound on fresh scores and the one on
-        the scores that were searched.
+    smaller error level during selection; bounds on fresh scores and on those searched.
     """
     return pd.DataFrame(row for setting in config.settings() for row in _ruled(config, *setting))
 
@@ -129,15 +124,10 @@ def mean_difference(difference: FloatArray) -> dict[str, float]:
 
 
 def gain_by_rival(gains: pd.DataFrame, *, error: float = 0.05) -> pd.DataFrame:
-    """`paired_gain` over all settings of a mechanism.
+    """`paired_gain` over all settings of a mechanism, one row per mechanism and rival.
 
-    Args:
-        gains: Rows of `paired_gain`.
-        error: Shared out among all comparisons before a setting counts as significantly behind.
-
-    Returns:
-        One row per mechanism and rival: settings, settings with a gain of at least 0, mean gain, its
-        standard error, and settings in which the optimal set is significantly lower.
+    Settings, those with a gain of at least 0, mean gain, its standard error, and settings in which the
+    optimal set is significantly lower; ``error`` is shared out among all comparisons.
     """
     rows = []
     for (mechanism, rival), part in gains.groupby(["mechanism", "rival"], sort=False):

@@ -19,16 +19,7 @@ from paperlib.report import paper_table
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel of Figures 1, 4 and 5: two distributions and the axis they are drawn on.
-
-    Attributes:
-        figure: "figure01", "figure04" or "figure05".
-        name: "laplace", "gaussian", "cauchy", "f", "logistic" or "chi_squared".
-        p: Distribution of the member scores.
-        q: Distribution of the nonmember scores.
-        support: Ends of the support of the densities.
-        view: Range of the score axis.
-    """
+    """One panel of Figures 1, 4 and 5: distributions of member and nonmember scores, and what is drawn."""
 
     figure: str
     name: str
