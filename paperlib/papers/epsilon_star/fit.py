@@ -12,13 +12,7 @@ from scipy.stats import ks_2samp
 from paperlib.bounds import epsilon_star
 from paperlib.core import FloatArray, check_choice
 from paperlib.data import Dataset, load
-from paperlib.papers.epsilon_star.mixtures import (
-    Mixture,
-    fit_mixture,
-    ks_p_value,
-    log_rates,
-    mixture_epsilon,
-)
+from paperlib.papers.epsilon_star.mixtures import Mixture, fit_mixture, ks_p_value, log_rates, mixture_epsilon
 from paperlib.training import TrainingConfig, fit_ensemble, noise_for, paper_delta
 
 TESTS = ("paper", "held out", "same sample")

@@ -59,11 +59,7 @@ class SpeedConfig:
         private = {"optimizer": "sgd", "momentum": 0.9, "clip_norm": 1.0, "noise_multiplier": 1.0}
         options: dict[str, Any] = private if task == PRIVATE else {"optimizer": "adam"}
         return TrainingConfig(
-            widths=self.widths,
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=0.01,
-            **options,
+            widths=self.widths, epochs=self.epochs, batch_size=self.batch_size, learning_rate=0.01, **options
         )
 
 

@@ -119,18 +119,11 @@ def folded_cells(aucs: pd.DataFrame, counts: pd.DataFrame, *, attack: str = "los
         for subset, split in zip(cells["subset"], cells["split"], strict=True)
     ]
     identifiers = [known[key] for key in keys]
-    null = folded_null(identifiers)
-    return pd.DataFrame(
-        {
-            "subset": cells["subset"].to_numpy(),
-            "split": cells["split"].to_numpy(),
-            "identifiers": identifiers,
-            "printed": cells["value_pct"].to_numpy(),
-            "mean if untrained": (100 * null["mean_folded"]).round(1),
-            "95 % quantile": (100 * null["folded_95"]).round(1),
-            "beyond it": cells["value_pct"].to_numpy() > 100 * null["folded_95"].to_numpy(),
-        }
-    )
+    table = cells[["subset", "split"]].assign(identifiers=identifiers, printed=cells["value_pct"])
+    null = 100 * folded_null(identifiers).set_index(table.index)
+    means, ends = null["mean_folded"].round(1), null["folded_95"]
+    shown = {"mean if untrained": means, "95 % quantile": ends.round(1), "beyond it": table["printed"] > ends}
+    return table.assign(**shown).reset_index(drop=True)
 
 
 def size_ratio(config: BenchmarkConfig) -> float:

@@ -34,6 +34,7 @@ SHIPPED_PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "torch", "dask",
 
 _UNIT_BYTES = 32 * 2**20
 _NOT_VALID = "look-alike: "
+_SKIPPED = ("reason", "number", "example")
 
 
 @dataclass(frozen=True)
@@ -240,63 +241,53 @@ def _fingerprint(one: Candidate) -> int:
     return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest())
 
 
+_Place = tuple[str, str, str]
+_ORDER = {name: at for at, name in enumerate(KINDS)}
+
+
 def _added(results: Iterator[dict[str, Any]]) -> Census:
-    matches: Counter[tuple[str, str, str]] = Counter()
-    values: dict[tuple[str, str, str], list[Any]] = {}
+    found: dict[_Place, tuple[int, Any]] = {}
+    totals: dict[_Place, tuple[int, Any]] = {}
     read: dict[str, Any] = {}
-    numbers: Counter[str] = Counter()
-    examples: dict[str, str] = {}
+    skipped: dict[str, tuple[int, str]] = {}
     for result in results:
         rows = zip(*(result[name].tolist() for name in ("subset", "kind", "form", "matches")), strict=True)
         edges = np.cumsum(result["different"])[:-1]
-        for (*key, count), part in zip(rows, np.split(result["values"], edges), strict=False):
-            place = (str(key[0]), str(key[1]), str(key[2]))
-            matches[place] += count
-            values[place] = [np.unique(np.concatenate([*values.get(place, []), part]))]
-        for name, sums in zip(result["read_subset"].tolist(), result["read"], strict=True):
-            read[name] = read.get(name, 0) + sums
-        seen = zip(*(result[name].tolist() for name in ("reason", "number", "example")), strict=True)
-        for reason, number, example in seen:
-            numbers[reason] += number
-            examples[reason] = min(example, examples.get(reason, example))
-    different = {place: len(parts[0]) for place, parts in values.items()}
+        for (subset, kind, form, count), values in zip(rows, np.split(result["values"], edges), strict=False):
+            _put(found, (subset, kind, form), count, values)
+        for name, sums in zip(result["read_subset"].tolist(), result["read"].tolist(), strict=True):
+            read[name] = [a + b for a, b in zip(sums, read.get(name, (0, 0, 0)), strict=True)]
+        for reason, number, example in zip(*(result[name].tolist() for name in _SKIPPED), strict=True):
+            before, first = skipped.get(reason, (0, example))
+            skipped[reason] = (before + number, min(example, first))
+    for (_, kind, form), part in found.items():
+        _put(totals, ("", kind, form), *part)
     return Census(
-        counts=_counts_frame(matches, different),
-        totals=_totals_frame(matches, values),
+        counts=_frame(found),
+        totals=_frame(totals).drop(columns="subset"),
         read=pd.DataFrame(
-            [(name, *map(int, read[name])) for name in sorted(read)],
+            [(name, *read[name]) for name in sorted(read)],
             columns=["subset", "documents", "characters", "bytes"],
         ),
         skipped=pd.DataFrame(
-            [(reason, numbers[reason], examples[reason]) for reason in sorted(numbers)],
-            columns=["reason", "number", "example"],
+            [(reason, *skipped[reason]) for reason in sorted(skipped)], columns=list(_SKIPPED)
         ),
     )
 
 
-_ORDER = {name: at for at, name in enumerate(KINDS)}
+def _put(found: dict[_Place, tuple[int, Any]], place: _Place, count: int, values: Any) -> None:
+    before, seen = found.get(place, (0, values[:0]))
+    found[place] = before + count, np.union1d(seen, values)
 
 
-def _described(kind: str, form: str) -> tuple[str, str, bool]:
-    return kind, form.removeprefix(_NOT_VALID), not form.startswith(_NOT_VALID)
-
-
-def _counts_frame(matches: Counter[tuple[str, str, str]], different: dict[Any, int]) -> pd.DataFrame:
-    places = sorted(matches, key=lambda key: (key[0], _ORDER[key[1]], key[2]))
-    rows = [(key[0], *_described(*key[1:]), matches[key], different[key]) for key in places]
+def _frame(found: dict[_Place, tuple[int, Any]]) -> pd.DataFrame:
+    rows = [
+        (subset, kind, form.removeprefix(_NOT_VALID), not form.startswith(_NOT_VALID), count, len(values))
+        for (subset, kind, form), (count, values) in sorted(found.items(), key=_order)
+    ]
     return pd.DataFrame(rows, columns=["subset", "kind", "form", "valid", "matches", "different"])
 
 
-def _totals_frame(matches: Counter[tuple[str, str, str]], values: dict[Any, list[Any]]) -> pd.DataFrame:
-    groups: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
-    for key in matches:
-        groups.setdefault(key[1:], []).append(key)
-    rows = [
-        (
-            *_described(*group),
-            sum(matches[key] for key in groups[group]),
-            len(np.unique(np.concatenate([part for key in groups[group] for part in values[key]]))),
-        )
-        for group in sorted(groups, key=lambda group: (_ORDER[group[0]], group[1]))
-    ]
-    return pd.DataFrame(rows, columns=["kind", "form", "valid", "matches", "different"])
+def _order(item: tuple[_Place, object]) -> tuple[str, int, str]:
+    (subset, kind, form), _ = item
+    return subset, _ORDER[kind], form

@@ -106,6 +106,7 @@ def inference_evidence(sets: pd.DataFrame, null: pd.DataFrame, ends: pd.DataFram
     """Table 10 and Figure 3, by the paper's test (K-fold, two-sided) on sets, null sets and both ends."""
     test = "p_value_two_sided"
     trained = sets.loc[(sets["schedule"] == "kfold") & (sets["set"] != "held out"), test]
+    ends = ends[ends["set"] != "held out"]
     nulls = null.loc[null["schedule"] == "kfold", test].to_numpy()
     logs = ends.groupby(["set", "identifiers"])[test].median().clip(1e-300).map(math.log10).unstack()
     enough = len(nulls) >= _FEWEST_NULL_SETS

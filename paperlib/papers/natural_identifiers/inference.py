@@ -1,5 +1,6 @@
 """Dataset inference with a known truth: trained sets, held-out sets, and growing numbers of identifiers."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -78,41 +79,28 @@ def p_values_by_size(
         One row per set and size with the columns set, identifiers, median, low and high (quartiles) of the
         one-sided p-value, and median_two_sided.
     """
-    rows = []
-    for name, chosen in _sets(scores).items():
-        values = scores.values[chosen]
-        for size in sizes:
-            tested = pd.DataFrame(_tested_draw(values, size, draw, config) for draw in range(draws))
-            one, two = (tested[name].to_numpy() for name in ("p_value", "p_value_two_sided"))
-            spread = {"median": float(np.median(one))}
-            spread |= {"low": float(np.quantile(one, 0.25)), "high": float(np.quantile(one, 0.75))}
-            spread |= {"median_two_sided": float(np.median(two))}
-            rows.append({"set": name, "identifiers": size, **spread})
-    return pd.DataFrame(rows)
+    tested = p_values_of_draws(config, scores, sizes, draws=draws, schedule="forward")
+    one, two = "p_value", "p_value_two_sided"
+    spread = {
+        "median": (one, "median"),
+        "low": (one, lambda values: np.quantile(values, 0.25)),
+        "high": (one, lambda values: np.quantile(values, 0.75)),
+        "median_two_sided": (two, "median"),
+    }
+    return tested.groupby(["set", "identifiers"], sort=False).agg(**spread).reset_index()
 
 
-def p_values_at_ends(
-    config: InferenceConfig, scores: CandidateScores, sizes: Sequence[int], *, draws: int = 5
+def p_values_of_draws(
+    config: InferenceConfig, scores: CandidateScores, sizes: Sequence[int], *, draws: int, schedule: str
 ) -> pd.DataFrame:
-    """p-values of trained sets of the fewest and of the most identifiers, by the paper's K-fold test.
-
-    One row per set, size and draw, as `suspect_sets`; the draws are those of `p_values_by_size`.
-    """
-    trained = {name: chosen for name, chosen in _sets(scores).items() if name != "held out"}
-    return pd.DataFrame(
-        {"set": name, **_tested_draw(scores.values[chosen], size, draw, config, "kfold")}
-        for name, chosen in trained.items()
-        for size in (min(sizes), max(sizes))
-        for draw in range(draws)
-    )
-
-
-def _tested_draw(
-    values: FloatArray, size: int, draw: int, config: InferenceConfig, schedule: str = "forward"
-) -> dict[str, str | int | float]:
-    rng = np.random.default_rng([config.planted.seed, size, draw])
-    some = values[rng.choice(len(values), min(size, len(values)), replace=False)]
-    return _tested(some, schedule, config, seed=draw)
+    """p-values of random sets of each size from each group, one row per draw, as `suspect_sets`."""
+    rows = []
+    for (name, chosen), size, draw in itertools.product(_sets(scores).items(), sizes, range(draws)):
+        values = scores.values[chosen]
+        rng = np.random.default_rng([config.planted.seed, size, draw])
+        some = values[rng.choice(len(values), min(size, len(values)), replace=False)]
+        rows.append({"set": name, **_tested(some, schedule, config, seed=draw), "identifiers": size})
+    return pd.DataFrame(rows)
 
 
 def held_out_p_values(config: InferenceConfig, scores: CandidateScores) -> pd.DataFrame:

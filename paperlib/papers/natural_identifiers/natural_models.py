@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from paperlib.attacks.language import score_candidates
 from paperlib.audits.corpus import FoundIdentifier, corpus_identifiers, open_corpus
-from paperlib.core import FloatArray
+from paperlib.audits.language import CorpusScores
 from paperlib.data.text.corpora import Document
-from paperlib.generators.identifiers import checked_kinds, generate_identifiers
+from paperlib.generators.identifiers import checked_kinds
 from paperlib.io import config_hash
+from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, score_identifiers
 from paperlib.papers.natural_identifiers.small_gpt import GptSettings, Tokens, kept, train_gpt
 
 
@@ -121,25 +122,50 @@ def _trained(config: NaturalConfig, texts: Sequence[str]) -> tuple[Any, Any]:
     return train_gpt(texts, config, config.shape(context=config.window), windows)
 
 
-def natural_values(
-    config: NaturalConfig, split: NaturalSplit, *, generated: int, attacks: Sequence[str]
-) -> FloatArray:
-    """Train on one side, score both, members first: shape (n, 1 + generated, attacks), higher: member."""
+def natural_scores(
+    config: NaturalConfig, *, generated: int = 31, attacks: Sequence[str] = PAPER_ATTACKS
+) -> CorpusScores:
+    """Train on one side, score the identifiers of both.
+
+    The subsets are "held out", "trained, occurs once" and "trained, occurs oftener". Attacks are names of
+    `score_texts`, without those that need a reference model or neighbours.
+    """
+    split = natural_split(config)
     identifiers = [*split.members, *split.non_members]
 
     def compute() -> Mapping[str, Any]:
         model, tokenizer = _trained(config, [one.text for one in split.trained])
-        values, _ = score_candidates(
+        return score_identifiers(
             model,
             tokenizer,
-            [[one.value, *generate_identifiers(one.value, generated, config.seed)] for one in identifiers],
-            contexts=[one.before for one in identifiers],
+            identifiers,
+            generated=generated,
+            seed=config.seed,
             attacks=attacks,
-            prefix=split.prefix if any(name.startswith("recall") for name in attacks) else None,
-            batch_size=128,
+            prefix=split.prefix,
         )
-        return {"values": values}
 
     options = {"generated": generated, "attacks": list(attacks)}
     stage = {"stage": "natural scores", "config": config, "split": config_hash({"split": split}), **options}
-    return kept(stage, compute, code=__name__)["values"]
+    groups = ["once" if one.occurrences == 1 else "oftener" for one in split.members]
+    subsets = [f"trained, occurs {group}" for group in groups] + ["held out"] * len(split.non_members)
+    values = kept(stage, compute, code=__name__)["values"]
+    return CorpusScores(f"GPT of width {config.width}", values, tuple(attacks), np.array(subsets))
+
+
+def natural_table(
+    config: NaturalConfig, *, generated: int = 31, draws: int = 200, set_size: int = 100
+) -> pd.DataFrame:
+    """The benchmark and dataset inference on natural members and non-members.
+
+    Returns:
+        The columns of `CorpusScores.quality`, and p_value: dataset inference on the first ``set_size``
+        identifiers of the row's subset (one-sided, folds in order), NaN where there are fewer.
+    """
+    scores = natural_scores(config, generated=generated)
+    quality = scores.quality(draws=draws, seed=config.seed)
+    found = scores.inference(set_size=set_size, seed=config.seed)
+    p_values = (
+        found[found["schedule"] == "forward"].set_index("subset")["p_value"].to_dict() if len(found) else {}
+    )
+    return quality.assign(p_value=quality["subset"].map(p_values))

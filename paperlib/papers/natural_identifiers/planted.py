@@ -10,7 +10,7 @@ import torch
 
 from paperlib.attacks.language import score_candidates
 from paperlib.audits.candidates import CandidateScores
-from paperlib.audits.corpus import open_corpus
+from paperlib.audits.corpus import FoundIdentifier, open_corpus
 from paperlib.generators.identifiers import KINDS, checked_kinds, generate_identifiers
 from paperlib.io import config_hash
 from paperlib.models.devices import default_device
@@ -180,29 +180,47 @@ def planted_scores(
     *,
     generated: int = 127,
     attacks: Sequence[str] = PAPER_ATTACKS,
-    in_context: bool = True,
 ) -> CandidateScores:
-    """Scores of every planted and held-out identifier and of ``generated`` alternatives for each.
-
-    Identifiers are scored after the words they stand behind, or alone.
-    """
+    """Scores of every planted and held-out identifier, in context, and of alternatives for each."""
     corpus = planted(config)
 
     def compute() -> Mapping[str, Any]:
         model, tokenizer = planted_model(config)
-        candidates = [
-            [one.value, *generate_identifiers(one.value, generated, config.seed)]
-            for one in corpus.identifiers
-        ]
-        contexts = [one.before for one in corpus.identifiers] if in_context else None
-        prefix = corpus.prefix if any(name.startswith("recall") for name in attacks) else None
-        values, _ = score_candidates(
-            model, tokenizer, candidates, contexts=contexts, attacks=attacks, prefix=prefix, batch_size=128
+        return score_identifiers(
+            model,
+            tokenizer,
+            corpus.identifiers,
+            generated=generated,
+            seed=config.seed,
+            attacks=attacks,
+            prefix=corpus.prefix,
         )
-        return {"values": values}
 
-    options = {"generated": generated, "attacks": list(attacks), "in_context": in_context}
+    options = {"generated": generated, "attacks": list(attacks)}
     stage = {"stage": "planted scores", "config": config, "corpus": corpus.checksum, **options}
     values = kept(stage, compute, code=__name__)["values"]
     groups = np.array([one.repetitions for one in corpus.identifiers])
     return CandidateScores(values, tuple(attacks), groups)
+
+
+def score_identifiers(
+    model: Any,
+    tokenizer: Any,
+    identifiers: Sequence[PlantedIdentifier | FoundIdentifier],
+    *,
+    generated: int,
+    seed: int,
+    attacks: Sequence[str],
+    prefix: str,
+) -> Mapping[str, Any]:
+    """Scores of each identifier and its generated alternatives as ``values``, shape (n, 1 + c, attacks)."""
+    values, _ = score_candidates(
+        model,
+        tokenizer,
+        [[one.value, *generate_identifiers(one.value, generated, seed)] for one in identifiers],
+        contexts=[one.before for one in identifiers],
+        attacks=attacks,
+        prefix=prefix if any(name.startswith("recall") for name in attacks) else None,
+        batch_size=128,
+    )
+    return {"values": values}

@@ -4,16 +4,20 @@ Nothing here is sampled except `simulated_scores`: hits are binomial, so means a
 over all outcomes.
 """
 
+import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
 from paperlib.bounds import audit_ranks, rank_epsilon, rank_success_probability
-from paperlib.core import DeltaTerm, FloatArray, IntArray, RankBound, check_choice
+from paperlib.core import DeltaTerm, FloatArray, RankBound, check_choice
 
 MECHANISMS = ("randomized response", "subset selection")
+DELTA_TERMS: tuple[DeltaTerm, ...] = ("published", "sharp")
+_BOUNDS: tuple[RankBound, ...] = ("paper", "tight")
 
 
 @dataclass(frozen=True)
@@ -77,23 +81,20 @@ def bounds_by_sets(config: RandomizedResponseConfig) -> pd.DataFrame:
         One row per mechanism, bound, true epsilon, curve and number of sets, with the mean bound, its 5 %
         and 95 % quantiles and the probability that it exceeds the true epsilon.
     """
-    grid = np.unique(np.geomspace(10, config.largest_sets, config.points).round().astype(int))
-    return pd.DataFrame(
-        {
-            "mechanism": mechanism,
-            "bound": bound,
-            "epsilon": epsilon,
-            "cardinality": cardinality,
-            "top": top,
-            "sets": int(sets),
-            **_outcomes(mechanism, bound, epsilon, cardinality, top, int(sets), config.confidence),
-        }
+    grid = np.unique(np.geomspace(10, config.largest_sets, config.points).round().astype(int)).tolist()
+    names = ("mechanism", "bound", "epsilon", "cardinality", "top", "sets")
+    places = [
+        (mechanism, bound, epsilon, c, r, sets)
         for mechanism in MECHANISMS
         for epsilon in config.epsilons
-        for cardinality, top in config.curves
-        for bound in ("paper", "tight")
+        for c, r in config.curves
+        for bound in _BOUNDS
         for sets in grid
+    ]
+    rows = (
+        {**dict(zip(names, place, strict=True)), **_outcomes(*place, config.confidence)} for place in places
     )
+    return pd.DataFrame(rows)
 
 
 def _outcomes(
@@ -115,29 +116,14 @@ def _outcomes(
 
 def limits(config: RandomizedResponseConfig) -> pd.DataFrame:
     """What each bound shows with infinitely many sets: the true epsilon where it is tight."""
-    rows = [
-        {
-            "epsilon": epsilon,
-            "cardinality": cardinality,
-            "top": top,
-            "mechanism": mechanism,
-            "success_rate": (rate := success_rate(mechanism, cardinality, top, epsilon)),
-            "paper": _limit_paper(rate, cardinality, top),
-            "tight": _limit_tight(rate, cardinality, top),
-        }
-        for epsilon in config.epsilons
-        for cardinality, top in config.curves
-        for mechanism in MECHANISMS
-    ]
-    return pd.DataFrame(rows)
-
-
-def _limit_paper(rate: float, cardinality: int, top: int) -> float:
-    return float(np.log(rate * (cardinality - 1) / (top - rate)))
-
-
-def _limit_tight(rate: float, cardinality: int, top: int) -> float:
-    return float(np.log(rate * (cardinality - top) / (top * (1 - rate))))
+    settings = itertools.product(config.epsilons, config.curves, MECHANISMS)
+    table = pd.DataFrame(
+        [(epsilon, c, r, name, success_rate(name, c, r, epsilon)) for epsilon, (c, r), name in settings],
+        columns=["epsilon", "cardinality", "top", "mechanism", "success_rate"],
+    )
+    rate, c, r = (table[name] for name in ("success_rate", "cardinality", "top"))
+    paper, tight = rate * (c - 1) / (r - rate), rate * (c - r) / (r * (1 - rate))
+    return table.assign(paper=np.log(paper), tight=np.log(tight))
 
 
 def bounds_by_delta(config: DeltaConfig) -> pd.DataFrame:
@@ -145,54 +131,39 @@ def bounds_by_delta(config: DeltaConfig) -> pd.DataFrame:
 
     One row per cardinality, delta term ("published" or "sharp") and delta, with the column bound.
     """
+    names = ("cardinality", "delta_term", "delta", "hits", "bound")
     rows = [
-        {
-            "cardinality": cardinality,
-            "delta_term": delta_term,
-            "delta": delta,
-            "hits": (hits := _expected_hits(config, cardinality)),
-            "bound": audit_ranks(
-                _ranks_with(hits, config.sets),
-                cardinality,
-                delta=delta,
-                confidence=config.confidence,
-                delta_term=delta_term,
-            ).epsilon,
-        }
-        for cardinality in config.cardinalities
-        for delta_term in ("published", "sharp")
-        for delta in config.deltas
+        (c, term, delta, _expected_hits(config, c), _bound(config, c, term, delta))
+        for c, term, delta in itertools.product(config.cardinalities, DELTA_TERMS, config.deltas)
     ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=list(names))
 
 
 def vacuous_deltas(config: DeltaConfig) -> pd.DataFrame:
     """Smallest delta, to three digits, at which an audit with the expected hits shows nothing."""
-    rows = []
-    for cardinality in config.cardinalities:
-        ranks = _ranks_with(_expected_hits(config, cardinality), config.sets)
-        row: dict[str, float] = {"cardinality": cardinality}
-        for delta_term in ("published", "sharp"):
-            row[delta_term] = _first_vacuous(ranks, cardinality, delta_term, config.confidence)
-        rows.append(row)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(
+        {"cardinality": c, **{term: _first_vacuous(config, c, term) for term in DELTA_TERMS}}
+        for c in config.cardinalities
+    )
 
 
-def _first_vacuous(ranks: IntArray, cardinality: int, delta_term: DeltaTerm, confidence: float) -> float:
+def _first_vacuous(config: DeltaConfig, cardinality: int, delta_term: DeltaTerm) -> float:
     low, high = 1e-12, 0.999
     while high / low > 1.001:
         middle = float(np.sqrt(low * high))
-        found = audit_ranks(ranks, cardinality, delta=middle, confidence=confidence, delta_term=delta_term)
-        low, high = (middle, high) if found.epsilon > 0 else (low, middle)
+        shown = _bound(config, cardinality, delta_term, middle) > 0
+        low, high = (middle, high) if shown else (low, middle)
     return high
+
+
+def _bound(config: DeltaConfig, cardinality: int, delta_term: DeltaTerm, delta: float) -> float:
+    ranks = np.where(np.arange(config.sets) < _expected_hits(config, cardinality), 1, 2)
+    options: dict[str, Any] = {"delta": delta, "confidence": config.confidence, "delta_term": delta_term}
+    return audit_ranks(ranks, cardinality, **options).epsilon
 
 
 def _expected_hits(config: DeltaConfig, cardinality: int) -> int:
     return round(config.sets * success_rate("randomized response", cardinality, 1, config.epsilon))
-
-
-def _ranks_with(hits: int, sets: int) -> IntArray:
-    return np.where(np.arange(sets) < hits, 1, 2).astype(np.int64)
 
 
 def simulated_scores(
