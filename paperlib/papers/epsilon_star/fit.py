@@ -29,33 +29,20 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ModelsConfig:
-    """Settings of the models, each trained once without and once with DP-SGD.
+    """Settings of the models, each trained once without and once with DP-SGD."""
 
-    Attributes:
-        dataset: A name in `OPTIONS`.
-        widths: Hidden units of each layer.
-        epochs: Epochs without DP.
-        private_epochs: Epochs with DP.
-        batch_size: Batch size of both.
-        target_epsilon: Epsilon of the DP training in nats, for one record, at delta = 1 / (n log n).
-        clip_norm: Clipping norm of the DP training, above 0.
-        learning_rate: Learning rate of SGD.
-        momentum: Momentum of SGD, in [0, 1).
-        models: Models of each kind, 1 or more.
-        seed: Seed of the first of them, 0 or more.
-    """
-
-    dataset: str = "randhie"
-    widths: tuple[int, ...] = (150, 100, 50)
-    epochs: int = 20
-    private_epochs: int = 10
-    batch_size: int = 64
+    dataset: str = "randhie"  #: a name in `OPTIONS`
+    widths: tuple[int, ...] = (150, 100, 50)  #: hidden units of each layer
+    epochs: int = 20  #: epochs without DP
+    private_epochs: int = 10  #: epochs with DP
+    batch_size: int = 64  #: batch size of both
+    #: epsilon of the DP training in nats, for one record, at delta = 1 / (n log n)
     target_epsilon: float = 1.0
-    clip_norm: float = 1.0
-    learning_rate: float = 0.01
-    momentum: float = 0.9
-    models: int = 2
-    seed: int = 0
+    clip_norm: float = 1.0  #: clipping norm of the DP training, above 0
+    learning_rate: float = 0.01  #: learning rate of SGD
+    momentum: float = 0.9  #: momentum of SGD, in [0, 1)
+    models: int = 2  #: models of each kind, 1 or more
+    seed: int = 0  #: seed of the first of them, 0 or more
 
     def __post_init__(self) -> None:
         check_choice("dataset", self.dataset, tuple(OPTIONS))
@@ -65,19 +52,12 @@ class ModelsConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class FitConfig:
-    """Settings of the tests of a fit.
+    """Settings of the tests of a fit."""
 
-    Attributes:
-        components: Numbers of normals in a mixture, each 1 or more.
-        sample_sizes: Numbers of scores that a fit is tested on.
-        repeats: Random partitions into fitting and evaluation scores, for each model, 1 or more.
-        seed: Seed of partitions, fits and draws, 0 or more.
-    """
-
-    components: tuple[int, ...] = tuple(range(1, 21))
-    sample_sizes: tuple[int, ...] = (100, 300, 1_000)
-    repeats: int = 5
-    seed: int = 0
+    components: tuple[int, ...] = tuple(range(1, 21))  #: numbers of normals in a mixture, each 1 or more
+    sample_sizes: tuple[int, ...] = (100, 300, 1_000)  #: numbers of scores that a fit is tested on
+    repeats: int = 5  #: random partitions into fitting and evaluation scores, for each model, 1 or more
+    seed: int = 0  #: seed of partitions, fits and draws, 0 or more
 
     def __post_init__(self) -> None:
         for name, values in (("components", self.components), ("sample_sizes", self.sample_sizes)):

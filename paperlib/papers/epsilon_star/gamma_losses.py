@@ -27,23 +27,14 @@ ALL_RATES = 1e-30
 
 @dataclass(frozen=True)
 class GammaConfig:
-    """Settings of Figures 4 and 5: Gamma(shape, scale) training against Gamma(shape + d, scale) population.
+    """Settings of Figures 4 and 5: Gamma(shape, scale) against Gamma(shape + d, scale) losses."""
 
-    Attributes:
-        shape: Shape k of the training losses.
-        scale: Scale theta of both.
-        shifts: Values of d.
-        sizes: Losses in each set.
-        repeats: Samples for each d and size, 2 or more.
-        seed: Seed of the samples, 0 or more.
-    """
-
-    shape: float = 2.0
-    scale: float = 5.0
-    shifts: tuple[int, ...] = (0, 1, 2, 3)
-    sizes: tuple[int, ...] = (1_000, 10_000, 100_000)
-    repeats: int = 10
-    seed: int = 0
+    shape: float = 2.0  #: shape k of the training losses
+    scale: float = 5.0  #: scale theta of both
+    shifts: tuple[int, ...] = (0, 1, 2, 3)  #: values of d
+    sizes: tuple[int, ...] = (1_000, 10_000, 100_000)  #: losses in each set
+    repeats: int = 10  #: samples for each d and size, 2 or more
+    seed: int = 0  #: seed of the samples, 0 or more
 
     def __post_init__(self) -> None:
         if 0 not in self.shifts or max(self.shifts) <= 0 or min(self.shifts) < 0:

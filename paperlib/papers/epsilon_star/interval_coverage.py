@@ -23,23 +23,15 @@ INTERVALS: tuple[tuple[Method, IntervalMethod], ...] = (
 
 @dataclass(frozen=True)
 class CoverageConfig:
-    """Settings of the coverage of intervals: normal losses with a known Epsilon*.
+    """Settings of the coverage of intervals: normal losses with a known Epsilon*."""
 
-    Attributes:
-        pairs: (gap of the means, ratio of the spreads) of population against training losses.
-        size: Losses in each set.
-        draws: Samples for each pair.
-        delta: Delta of Definition 1, in (0, 0.5).
-        confidence: Nominal confidence of every interval, in (0, 1).
-        seed: Seed of the samples, 0 or more.
-    """
-
+    #: (gap of the means, ratio of the spreads) of population against training losses
     pairs: tuple[tuple[float, float], ...] = ((0.0, 1.0), (0.5, 1.0), (0.5, 1.2))
-    size: int = 200
-    draws: int = 100
-    delta: float = 1e-4
-    confidence: float = 0.95
-    seed: int = 0
+    size: int = 200  #: losses in each set
+    draws: int = 100  #: samples for each pair
+    delta: float = 1e-4  #: delta of Definition 1, in (0, 0.5)
+    confidence: float = 0.95  #: nominal confidence of every interval, in (0, 1)
+    seed: int = 0  #: seed of the samples, 0 or more
 
 
 def interval_coverage(config: CoverageConfig, pair: tuple[float, float]) -> pd.DataFrame:

@@ -15,21 +15,13 @@ from paperlib.training import paper_delta
 
 @dataclass(frozen=True)
 class CurveConfig:
-    """Settings of Figure 3: N(0, 1) training losses against N(gap, 1) population losses.
+    """Settings of Figure 3: N(0, 1) training losses against N(gap, 1) population losses."""
 
-    Attributes:
-        gap: Distance of the means.
-        size: Losses in each set; the paper does not state its number.
-        draws: Samples whose deviations from the true curve are averaged.
-        smallest_rate: Least error rate that is shown.
-        seed: Seed of the samples, 0 or more.
-    """
-
-    gap: float = 3.0
-    size: int = 10_000
-    draws: int = 50
-    smallest_rate: float = 1e-9
-    seed: int = 0
+    gap: float = 3.0  #: distance of the means
+    size: int = 10_000  #: losses in each set; the paper does not state its number
+    draws: int = 50  #: samples whose deviations from the true curve are averaged
+    smallest_rate: float = 1e-9  #: least error rate that is shown
+    seed: int = 0  #: seed of the samples, 0 or more
 
 
 def curve_terms(config: CurveConfig) -> pd.DataFrame:
@@ -48,14 +40,10 @@ def curve_terms(config: CurveConfig) -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class RatioErrors:
-    """Errors of one sampled ratio.
+    """Errors of one sampled ratio."""
 
-    Attributes:
-        rates: True rate in the denominator at each threshold, shape (thresholds,).
-        errors: Sampled less true log ratio, nats, shape (draws, thresholds); NaN where there is none.
-    """
-
-    rates: FloatArray
+    rates: FloatArray  #: true rate in the denominator at each threshold, shape (thresholds,)
+    #: sampled less true log ratio, nats, shape (draws, thresholds); NaN where there is none
     errors: FloatArray
 
     def at(self, low: float, high: float) -> FloatArray:

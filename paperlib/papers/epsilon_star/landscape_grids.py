@@ -14,40 +14,24 @@ SIZES = ("smoke", "default", "paper")
 
 @dataclass(frozen=True, kw_only=True)
 class LandscapeConfig:
-    """A grid of strategies on one data set.
+    """A grid of strategies on one data set."""
 
-    Attributes:
-        dataset: Name of the data set.
-        options: Options of its loader, as pairs of name and value.
-        widths: Hidden units of each layer.
-        baseline_epochs: Numbers of epochs without DP, one strategy for each.
-        baseline_batch: Batch size without DP.
-        private_epochs: Epochs of every DP training; the paper does not say how many.
-        epsilons: Targets of the DP trainings, nats.
-        clip_norms: Clipping norms, above 0.
-        batch_sizes: Batch sizes of the DP trainings.
-        microbatches: Groups of a batch whose average gradient is clipped; None clips each record's own
-            gradient, which is what makes the accountant's epsilon a guarantee for a record.
-        seeds: Models of each strategy, 1 or more.
-        learning_rate: Learning rate of SGD.
-        momentum: Momentum of SGD, in [0, 1).
-        confidence: Confidence level of intervals and bounds, in (0, 1).
-    """
-
-    dataset: str
-    options: Options = ()
-    widths: tuple[int, ...]
-    baseline_epochs: tuple[int, ...]
-    baseline_batch: int
-    private_epochs: int
-    epsilons: tuple[float, ...] = (1.0, 3.0, 10.0, 100.0)
-    clip_norms: tuple[float, ...] = (1.0, 10.0, 30.0)
-    batch_sizes: tuple[int, ...]
+    dataset: str  #: name of the data set
+    options: Options = ()  #: options of its loader, as pairs of name and value
+    widths: tuple[int, ...]  #: hidden units of each layer
+    baseline_epochs: tuple[int, ...]  #: numbers of epochs without DP, one strategy for each
+    baseline_batch: int  #: batch size without DP
+    private_epochs: int  #: epochs of every DP training; the paper does not say how many
+    epsilons: tuple[float, ...] = (1.0, 3.0, 10.0, 100.0)  #: targets of the DP trainings, nats
+    clip_norms: tuple[float, ...] = (1.0, 10.0, 30.0)  #: clipping norms, above 0
+    batch_sizes: tuple[int, ...]  #: batch sizes of the DP trainings
+    #: groups of a batch whose average gradient is clipped; None clips each record's own gradient, which is
+    #: what makes the accountant's epsilon a guarantee for a record
     microbatches: tuple[int | None, ...] = (1, 32)
-    seeds: int = 5
-    learning_rate: float = 0.01
-    momentum: float = 0.9
-    confidence: float = 0.95
+    seeds: int = 5  #: models of each strategy, 1 or more
+    learning_rate: float = 0.01  #: learning rate of SGD
+    momentum: float = 0.9  #: momentum of SGD, in [0, 1)
+    confidence: float = 0.95  #: confidence level of intervals and bounds, in (0, 1)
 
     @property
     def instances(self) -> int:

@@ -19,23 +19,11 @@ from paperlib.core import FloatArray, MembershipScores
 from paperlib.io import Cache, code_tag
 
 MEASURES = (
-    "epsilon_star",
-    "interval_low",
-    "interval_high",
-    "epsilon_shuffled",
-    "epsilon_star_empirical",
-    "epsilon_two_intervals",
-    "one_run",
-    "output_set",
-    "loss_auc",
-    "mean_train",
-    "std_train",
-    "mean_population",
-    "std_population",
-    "ks_train",
-    "ks_population",
+    "epsilon_star", "interval_low", "interval_high", "epsilon_shuffled", "epsilon_star_empirical",
+    "epsilon_two_intervals", "one_run", "output_set", "loss_auc",
+    "mean_train", "std_train", "mean_population", "std_population", "ks_train", "ks_population",
     "epsilon_star_clipped",
-)
+)  # fmt: skip
 """Names of the numbers of `privacy_of_losses`."""
 
 _GRID = 4_001

@@ -30,25 +30,15 @@ Arms = dict[tuple[str, int], Callable[[], object]]
 
 @dataclass(frozen=True, kw_only=True)
 class SpeedConfig:
-    """Settings of the timing; the defaults are the paper's Adult model on few rows.
+    """Settings of the timing; the defaults are the paper's Adult model on few rows."""
 
-    Attributes:
-        widths: Layer widths of the MLP; one output.
-        examples: Synthetic rows.
-        batch_size: Records in a batch, expected ones under DP-SGD.
-        epochs: Epochs of each model, 1 or more.
-        models: Numbers of models trained at once, each 1 or more.
-        device: "cpu" or "cuda"; empty takes CUDA where there is one.
-        repeats: Number of timings of each arm, 1 or more.
-    """
-
-    widths: tuple[int, ...] = (108, 150, 100, 50, 1)
-    examples: int = 2000
-    batch_size: int = 64
-    epochs: int = 2
-    models: tuple[int, ...] = (1, 4, 16, 32)
-    device: str = ""
-    repeats: int = 3
+    widths: tuple[int, ...] = (108, 150, 100, 50, 1)  #: layer widths of the MLP; one output
+    examples: int = 2000  #: synthetic rows
+    batch_size: int = 64  #: records in a batch, expected ones under DP-SGD
+    epochs: int = 2  #: epochs of each model, 1 or more
+    models: tuple[int, ...] = (1, 4, 16, 32)  #: numbers of models trained at once, each 1 or more
+    device: str = ""  #: "cpu" or "cuda"; empty takes CUDA where there is one
+    repeats: int = 3  #: number of timings of each arm, 1 or more
 
     def __post_init__(self) -> None:
         if not self.models or min(self.models) < 1:

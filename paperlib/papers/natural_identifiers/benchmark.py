@@ -16,24 +16,17 @@ PAPER_MODELS = {"large": "Pythia-12b", "medium": "Pythia-6.9b", "small": "Pythia
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkConfig:
-    """Models and scoring of the benchmark.
+    """Models and scoring of the benchmark."""
 
-    Attributes:
-        planted: Corpus, training and shape of the large model.
-        widths: Widths of the large, the medium and the small model.
-        one_pass_filler: Documents without identifiers for each one with an identifier, in the corpus of the
-            model that sees everything once.
-        generated: Alternatives per identifier, 1 or more.
-        draws: Bootstrap draws, 1 or more.
-        confidence: Confidence level of the intervals, in (0, 1).
-    """
-
+    #: corpus, training and shape of the large model
     planted: PlantedConfig = field(default_factory=PlantedConfig)
-    widths: tuple[int, int, int] = (128, 64, 32)
+    widths: tuple[int, int, int] = (128, 64, 32)  #: widths of the large, the medium and the small model
+    #: documents without identifiers for each one with an identifier, in the corpus of the model that sees
+    #: everything once
     one_pass_filler: float = 16.0
-    generated: int = 31
-    draws: int = 200
-    confidence: float = 0.99
+    generated: int = 31  #: alternatives per identifier, 1 or more
+    draws: int = 200  #: bootstrap draws, 1 or more
+    confidence: float = 0.99  #: confidence level of the intervals, in (0, 1)
 
     def models(self) -> Mapping[str, PlantedConfig]:
         """Configuration of each model: three sizes on one corpus, and one pass over a corpus of more text."""

@@ -42,39 +42,24 @@ def public_corpus() -> PlantedConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class DpRun:
-    """One fine-tuning with DP-SGD, and the scores of its canaries.
+    """One fine-tuning with DP-SGD, and the scores of its canaries."""
 
-    Attributes:
-        noise: Noise multiplier; 0 for epsilon infinity (gradients are still clipped).
-        canaries: Number m of documents that begin with an identifier, 1 or more.
-        others: Number of documents that do not, the same in every run.
-        generated: Alternatives per canary that are scored, 1 or more.
-        kind: Kind of the identifiers.
-        dialogues: "documentation" (text of the Python help divided between two speakers) or "persona_chat".
-        epochs: Expected passes over the documents.
-        share: Expected share of the documents in a batch.
-        document_tokens: Length of a document.
-        learning_rate: Learning rate of Adam.
-        clip_norm: Largest norm of a document's gradient.
-        public: Corpus and settings of the training before the fine-tuning.
-        model: Name or folder of a model to fine-tune instead, such as "EleutherAI/pythia-70m".
-        seed: Seed of canaries, batches and noise, 0 or more.
-    """
-
-    noise: float
-    canaries: int = 100
-    others: int = 50
-    generated: int = 63
-    kind: str = "md5"
+    noise: float  #: noise multiplier; 0 for epsilon infinity (gradients are still clipped)
+    canaries: int = 100  #: number m of documents that begin with an identifier, 1 or more
+    others: int = 50  #: number of documents that do not, the same in every run
+    generated: int = 63  #: alternatives per canary that are scored, 1 or more
+    kind: str = "md5"  #: kind of the identifiers
+    #: "documentation" (text of the Python help divided between two speakers) or "persona_chat"
     dialogues: str = "documentation"
-    epochs: int = 20
-    share: float = 0.25
-    document_tokens: int = 36
-    learning_rate: float = 4e-3
-    clip_norm: float = 1.0
+    epochs: int = 20  #: expected passes over the documents
+    share: float = 0.25  #: expected share of the documents in a batch
+    document_tokens: int = 36  #: length of a document
+    learning_rate: float = 4e-3  #: learning rate of Adam
+    clip_norm: float = 1.0  #: largest norm of a document's gradient
+    #: corpus and settings of the training before the fine-tuning
     public: PlantedConfig = field(default_factory=public_corpus)
-    model: str = ""
-    seed: int = 0
+    model: str = ""  #: name or folder of a model to fine-tune instead, such as "EleutherAI/pythia-70m"
+    seed: int = 0  #: seed of canaries, batches and noise, 0 or more
 
     def __post_init__(self) -> None:
         checked_kinds([self.kind])

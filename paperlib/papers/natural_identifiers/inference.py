@@ -19,27 +19,18 @@ FEATURES = ("loss", "min_k", "min_k_pp", "recall")
 
 @dataclass(frozen=True, kw_only=True)
 class InferenceConfig:
-    """Settings of dataset inference.
+    """Settings of dataset inference."""
 
-    Attributes:
-        planted: Corpus and model; each trained group has as many identifiers as a suspect set needs.
-        set_size: Identifiers of a suspect set.
-        generated: Alternatives per identifier, 1 or more.
-        held_out_sets: Number of null sets whose rejections are counted.
-        null_alternatives: Alternatives per identifier in those.
-        folds: Folds of the classifier, 2 or more.
-        trees: Boosted trees of the classifier, 1 or more.
-    """
-
+    #: corpus and model; each trained group has as many identifiers as a suspect set needs
     planted: PlantedConfig = field(
         default_factory=lambda: PlantedConfig(repetitions=(1, 4, 16), identifiers=100, held_out=200)
     )
-    set_size: int = 100
-    generated: int = 31
-    held_out_sets: int = 200
-    null_alternatives: int = 15
-    folds: int = 5
-    trees: int = 15
+    set_size: int = 100  #: identifiers of a suspect set
+    generated: int = 31  #: alternatives per identifier, 1 or more
+    held_out_sets: int = 200  #: number of null sets whose rejections are counted
+    null_alternatives: int = 15  #: alternatives per identifier in those
+    folds: int = 5  #: folds of the classifier, 2 or more
+    trees: int = 15  #: boosted trees of the classifier, 1 or more
 
     def __post_init__(self) -> None:
         if self.set_size > min(self.planted.identifiers, self.planted.held_out):

@@ -5,43 +5,31 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from paperlib.audits.corpus import FoundIdentifier, corpus_identifiers, open_corpus
-from paperlib.audits.language import CorpusScores
+from paperlib.core import FloatArray
 from paperlib.data.text.corpora import Document
 from paperlib.generators.identifiers import checked_kinds
 from paperlib.io import config_hash
-from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, score_identifiers
+from paperlib.papers.natural_identifiers.planted import score_identifiers
 from paperlib.papers.natural_identifiers.small_gpt import GptSettings, Tokens, kept, train_gpt
 
 
 @dataclass(frozen=True, kw_only=True)
 class NaturalConfig(GptSettings):
-    """Settings of the corpus and of the model trained on it, beside those of `GptSettings`.
+    """Settings of the corpus and of the model trained on it, beside those of `GptSettings`."""
 
-    Attributes:
-        corpus: Name or path that `open_corpus` takes: "nid_corpus", or a file or folder of documents.
-        subsets: Parts of the corpus that are used; empty for all.
-        documents: Documents trained on, 2 or more; as many others are held out.
-        longest: Most characters of a document; longer ones are left out.
-        kinds: Kinds of identifiers.
-        identifiers: Most identifiers scored of each side, 10 or more.
-        per_document: Most identifiers scored of one document, 1 or more, so that no list of digests
-            dominates the benchmark.
-        before: Characters before each identifier that the model sees.
-        window: Tokens of a training example; longer documents are cut.
-    """
-
+    #: name or path that `open_corpus` takes: "nid_corpus", or a file or folder of documents
     corpus: str = "nid_corpus"
-    subsets: tuple[str, ...] = ()
-    documents: int = 300
-    longest: int = 6_000
-    kinds: tuple[str, ...] = ("md5", "sha1", "sha256", "sha512", "ethereum")
-    identifiers: int = 300
+    subsets: tuple[str, ...] = ()  #: parts of the corpus that are used; empty for all
+    documents: int = 300  #: documents trained on, 2 or more; as many others are held out
+    longest: int = 6_000  #: most characters of a document; longer ones are left out
+    kinds: tuple[str, ...] = ("md5", "sha1", "sha256", "sha512", "ethereum")  #: kinds of identifiers
+    identifiers: int = 300  #: most identifiers scored of each side, 10 or more
+    #: most identifiers scored of one document, 1 or more, so that no list of digests dominates the benchmark
     per_document: int = 2
-    before: int = 150
-    window: int = 256
+    before: int = 150  #: characters before each identifier that the model sees
+    window: int = 256  #: tokens of a training example; longer documents are cut
     epochs: int = 8
 
     def __post_init__(self) -> None:
@@ -122,15 +110,10 @@ def _trained(config: NaturalConfig, texts: Sequence[str]) -> tuple[Any, Any]:
     return train_gpt(texts, config, config.shape(context=config.window), windows)
 
 
-def natural_scores(
-    config: NaturalConfig, *, generated: int = 31, attacks: Sequence[str] = PAPER_ATTACKS
-) -> CorpusScores:
-    """Train on one side, score the identifiers of both.
-
-    The subsets are "held out", "trained, occurs once" and "trained, occurs oftener". Attacks are names of
-    `score_texts`, without those that need a reference model or neighbours.
-    """
-    split = natural_split(config)
+def natural_values(
+    config: NaturalConfig, split: NaturalSplit, *, generated: int, attacks: Sequence[str]
+) -> FloatArray:
+    """Train on one side, score both, members first: shape (n, 1 + generated, attacks), higher: member."""
     identifiers = [*split.members, *split.non_members]
 
     def compute() -> Mapping[str, Any]:
@@ -147,25 +130,4 @@ def natural_scores(
 
     options = {"generated": generated, "attacks": list(attacks)}
     stage = {"stage": "natural scores", "config": config, "split": config_hash({"split": split}), **options}
-    groups = ["once" if one.occurrences == 1 else "oftener" for one in split.members]
-    subsets = [f"trained, occurs {group}" for group in groups] + ["held out"] * len(split.non_members)
-    values = kept(stage, compute, code=__name__)["values"]
-    return CorpusScores(f"GPT of width {config.width}", values, tuple(attacks), np.array(subsets))
-
-
-def natural_table(
-    config: NaturalConfig, *, generated: int = 31, draws: int = 200, set_size: int = 100
-) -> pd.DataFrame:
-    """The benchmark and dataset inference on natural members and non-members.
-
-    Returns:
-        The columns of `CorpusScores.quality`, and p_value: dataset inference on the first ``set_size``
-        identifiers of the row's subset (one-sided, folds in order), NaN where there are fewer.
-    """
-    scores = natural_scores(config, generated=generated)
-    quality = scores.quality(draws=draws, seed=config.seed)
-    found = scores.inference(set_size=set_size, seed=config.seed)
-    p_values = (
-        found[found["schedule"] == "forward"].set_index("subset")["p_value"].to_dict() if len(found) else {}
-    )
-    return quality.assign(p_value=quality["subset"].map(p_values))
+    return kept(stage, compute, code=__name__)["values"]

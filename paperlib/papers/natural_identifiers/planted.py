@@ -25,27 +25,18 @@ _LETTERS = 4_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class PlantedConfig(GptSettings):
-    """A corpus with planted identifiers, and the model trained on it; also the settings of `GptSettings`.
+    """A corpus with planted identifiers, and the model trained on it; also the settings of `GptSettings`."""
 
-    Attributes:
-        repetitions: Occurrences of each identifier in the corpus, one number per trained group, 1 or more.
-        identifiers: Identifiers per trained group, 2 or more.
-        held_out: Identifiers that occur nowhere, 2 or more.
-        kinds: Kinds of identifiers, in turn; names of `find_identifiers`.
-        context_words: Words before each identifier.
-        document_tokens: Length of a document in tokens.
-        filler: Documents without identifiers, as a multiple of those with one.
-        text: Source of the text: "documentation" (Python's help topics), a known corpus such as
-            "pile_test_subsets", or a file or folder of documents.
-    """
-
+    #: occurrences of each identifier in the corpus, one number per trained group, 1 or more
     repetitions: tuple[int, ...] = (1, 2, 4, 8, 16)
-    identifiers: int = 40
-    held_out: int = 100
-    kinds: tuple[str, ...] = ("md5", "sha1")
-    context_words: int = 8
-    document_tokens: int = 56
-    filler: float = 0.25
+    identifiers: int = 40  #: identifiers per trained group, 2 or more
+    held_out: int = 100  #: identifiers that occur nowhere, 2 or more
+    kinds: tuple[str, ...] = ("md5", "sha1")  #: kinds of identifiers, in turn; names of `find_identifiers`
+    context_words: int = 8  #: words before each identifier
+    document_tokens: int = 56  #: length of a document in tokens
+    filler: float = 0.25  #: documents without identifiers, as a multiple of those with one
+    #: source of the text: "documentation" (Python's help topics), a known corpus such as "pile_test_subsets",
+    #: or a file or folder of documents
     text: str = "documentation"
 
     def __post_init__(self) -> None:

@@ -22,40 +22,25 @@ _BOUNDS: tuple[RankBound, ...] = ("paper", "tight")
 
 @dataclass(frozen=True)
 class RandomizedResponseConfig:
-    """Settings of Figure 4.
+    """Settings of Figure 4."""
 
-    Attributes:
-        epsilons: True epsilons of the mechanism, nats.
-        curves: Pairs (cardinality c, rank threshold r), one curve each.
-        largest_sets: Right end of the axis; the left end is 10.
-        points: Points on the axis, log-spaced.
-        confidence: Confidence level of the bounds, in (0, 1).
-    """
-
-    epsilons: tuple[float, ...] = (1.0, 5.0)
+    epsilons: tuple[float, ...] = (1.0, 5.0)  #: true epsilons of the mechanism, nats
+    #: Pairs (cardinality c, rank threshold r), one curve each
     curves: tuple[tuple[int, int], ...] = ((2, 1), (8, 1), (64, 1), (8, 2), (64, 8))
-    largest_sets: int = 100_000
-    points: int = 17
-    confidence: float = 0.99
+    largest_sets: int = 100_000  #: right end of the axis; the left end is 10
+    points: int = 17  #: points on the axis, log-spaced
+    confidence: float = 0.99  #: confidence level of the bounds, in (0, 1)
 
 
 @dataclass(frozen=True)
 class DeltaConfig:
-    """Settings of the delta curve: one audit of randomized response, judged at different deltas.
+    """Settings of the delta curve: one audit of randomized response, judged at different deltas."""
 
-    Attributes:
-        epsilon: True epsilon of the mechanism, nats.
-        cardinalities: Set sizes c.
-        sets: Number of candidate sets m.
-        deltas: Values of delta.
-        confidence: Confidence level of the bounds, in (0, 1).
-    """
-
-    epsilon: float = 5.0
-    cardinalities: tuple[int, ...] = (2, 8, 32, 128)
-    sets: int = 1_000
-    deltas: tuple[float, ...] = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
-    confidence: float = 0.99
+    epsilon: float = 5.0  #: true epsilon of the mechanism, nats
+    cardinalities: tuple[int, ...] = (2, 8, 32, 128)  #: set sizes c
+    sets: int = 1_000  #: number of candidate sets m
+    deltas: tuple[float, ...] = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)  #: values of delta
+    confidence: float = 0.99  #: confidence level of the bounds, in (0, 1)
 
 
 def success_rate(mechanism: str, cardinality: int, top: int, epsilon: float) -> float:
@@ -83,7 +68,7 @@ def bounds_by_sets(config: RandomizedResponseConfig) -> pd.DataFrame:
     """
     grid = np.unique(np.geomspace(10, config.largest_sets, config.points).round().astype(int)).tolist()
     names = ("mechanism", "bound", "epsilon", "cardinality", "top", "sets")
-    places = [
+    places: list[tuple[str, RankBound, float, int, int, int]] = [
         (mechanism, bound, epsilon, c, r, sets)
         for mechanism in MECHANISMS
         for epsilon in config.epsilons

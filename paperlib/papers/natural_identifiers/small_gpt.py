@@ -18,25 +18,15 @@ Tokens = Sequence[int]
 
 @dataclass(frozen=True, kw_only=True)
 class GptSettings:
-    """Shape and training of a small GPT and its tokenizer.
+    """Shape and training of a small GPT and its tokenizer."""
 
-    Attributes:
-        vocabulary: Tokens of the tokenizer trained on the texts.
-        width: Width of the model.
-        layers: Layers of the model.
-        epochs: Passes over the texts.
-        batch_size: Examples in a step.
-        learning_rate: Largest learning rate of Adam.
-        seed: Seed of all random draws, 0 or more.
-    """
-
-    vocabulary: int = 1024
-    width: int = 128
-    layers: int = 1
-    epochs: int = 2
-    batch_size: int = 32
-    learning_rate: float = 3e-3
-    seed: int = 0
+    vocabulary: int = 1024  #: tokens of the tokenizer trained on the texts
+    width: int = 128  #: width of the model
+    layers: int = 1  #: layers of the model
+    epochs: int = 2  #: passes over the texts
+    batch_size: int = 32  #: examples in a step
+    learning_rate: float = 3e-3  #: largest learning rate of Adam
+    seed: int = 0  #: seed of all random draws, 0 or more
 
     def shape(self, **options: int) -> LanguageModelConfig:
         """The architecture."""

@@ -15,25 +15,15 @@ from paperlib.papers.output_sets.mechanisms import MECHANISMS, draw_scores, exac
 
 @dataclass(frozen=True)
 class DeltaConfig:
-    """Settings of Figure 6.
+    """Settings of Figure 6."""
 
-    Attributes:
-        scales: One component scale per mechanism.
-        deltas: Values of delta, in [0, 1).
-        m: Half the number of scores: 2m are drawn to select with and 2m to evaluate on.
-        trials: Independent audits.
-        error_divisor: Divisor of the error level while the set is selected, 1 or more.
-        confidence: Confidence level of each bound, in (0, 1).
-        seed: Seed of all random draws, 0 or more.
-    """
-
-    scales: dict[str, float]
-    deltas: tuple[float, ...]
-    m: int = 1000
-    trials: int = 5
-    error_divisor: float = 1.0
-    confidence: float = 0.95
-    seed: int = 0
+    scales: dict[str, float]  #: one component scale per mechanism
+    deltas: tuple[float, ...]  #: values of delta, in [0, 1)
+    m: int = 1000  #: half the number of scores: 2m are drawn to select with and 2m to evaluate on
+    trials: int = 5  #: independent audits
+    error_divisor: float = 1.0  #: divisor of the error level while the set is selected, 1 or more
+    confidence: float = 0.95  #: confidence level of each bound, in (0, 1)
+    seed: int = 0  #: seed of all random draws, 0 or more
 
 
 def over_delta(config: DeltaConfig) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,24 +26,17 @@ _RULES = {
 
 @dataclass(frozen=True)
 class GainConfig:
-    """Settings of Figure 2.
+    """Settings of Figure 2."""
 
-    Attributes:
-        scales: Noise of each component: b/2 for Laplace, standard deviation for Gaussian. The
-            paper's b = 0.25 ... 8 are 0.125 ... 4; its sigma grid is 0.25 ... 8.
-        sizes: Values of m; 2m scores are drawn to select with and 2m to evaluate on.
-        trials: Independent audits of each setting.
-        error_divisor: Divisor of the error level while the set is selected, 1 or more; 1 is the paper's rule.
-        confidence: Confidence level of each bound, in (0, 1).
-        seed: Seed of all random draws, 0 or more.
-    """
-
+    #: noise of each component: b/2 for Laplace, standard deviation for Gaussian. The paper's b = 0.25 ... 8
+    #: are 0.125 ... 4; its sigma grid is 0.25 ... 8
     scales: dict[str, tuple[float, ...]]
-    sizes: tuple[int, ...]
-    trials: int = 10
+    sizes: tuple[int, ...]  #: values of m; 2m scores are drawn to select with and 2m to evaluate on
+    trials: int = 10  #: independent audits of each setting
+    #: divisor of the error level while the set is selected, 1 or more; 1 is the paper's rule
     error_divisor: float = 1.0
-    confidence: float = 0.95
-    seed: int = 0
+    confidence: float = 0.95  #: confidence level of each bound, in (0, 1)
+    seed: int = 0  #: seed of all random draws, 0 or more
 
     def settings(self) -> Iterator[tuple[str, float, int, int]]:
         """Mechanism, scale, m and number of the trial of every pair of samples."""
@@ -58,43 +51,38 @@ def gain(config: GainConfig) -> pd.DataFrame:
     One row per mechanism, scale, m, trial and method: epsilon (the bound, nats), guesses,
     selection_epsilon (the bound on the scores that were searched) and intervals (of the set).
     """
-    return pd.DataFrame(row for setting in config.settings() for row in _trial(config, *setting))
-
-
-def _trial(config: GainConfig, mechanism: str, scale: float, m: int, trial: int) -> Iterator[dict[str, Any]]:
-    rng = np.random.default_rng([config.seed, MECHANISMS.index(mechanism), int(1e6 * scale), m, trial])
-    pair = [draw_scores(rng, mechanism, scale, 2 * m) for _ in range(2)]
     rule = SelectionRule(error_divisor=config.error_divisor)
-    for method in METHODS:
-        audit = audit_output_set(*pair, method=method, confidence=config.confidence, rule=rule)
-        yield {
-            **dict(zip((*_KEYS, "trial"), (mechanism, scale, m, trial), strict=True)),
-            "method": method,
-            "epsilon": audit.epsilon,
-            "guesses": audit.guesses,
-            "selection_epsilon": audit.selection_epsilon,
-            "intervals": len(audit.output_set.intervals),
-        }
+    choices = {method: {"method": method, "rule": rule} for method in METHODS}
+    return _audited(config, "method", choices, lambda index, scale: [index, int(1e6 * scale)])
 
 
 def selection_rules(config: GainConfig) -> pd.DataFrame:
     """The optimal set under three rules: the paper's density floor, a scale-free one, and that with a
     smaller error level during selection; bounds on fresh scores and on those searched.
     """
-    return pd.DataFrame(row for setting in config.settings() for row in _ruled(config, *setting))
+    return _audited(
+        config, "rule", {name: {"rule": rule} for name, rule in _RULES.items()}, lambda index, _: [7, index]
+    )
 
 
-def _ruled(config: GainConfig, mechanism: str, scale: float, m: int, trial: int) -> Iterator[dict[str, Any]]:
-    rng = np.random.default_rng([config.seed, 7, MECHANISMS.index(mechanism), m, trial])
-    pair = [draw_scores(rng, mechanism, scale, 2 * m) for _ in range(2)]
-    for name, rule in _RULES.items():
-        audit = audit_output_set(*pair, confidence=config.confidence, rule=rule)
-        yield {
-            **dict(zip((*_KEYS, "trial"), (mechanism, scale, m, trial), strict=True)),
-            "rule": name,
-            "epsilon": audit.epsilon,
-            "selection_epsilon": audit.selection_epsilon,
-        }
+def _audited(
+    config: GainConfig,
+    name: str,
+    choices: Mapping[str, Mapping[str, Any]],
+    seeds: Callable[[int, float], list[int]],
+) -> pd.DataFrame:
+    """Every choice on the same scores; ``seeds`` are of a mechanism's number and a scale."""
+    rows = []
+    for mechanism, scale, m, trial in config.settings():
+        place = {"mechanism": mechanism, "scale": scale, "m": m, "trial": trial}
+        rng = np.random.default_rng([config.seed, *seeds(MECHANISMS.index(mechanism), scale), m, trial])
+        pair = [draw_scores(rng, mechanism, scale, 2 * m) for _ in range(2)]
+        for choice, options in choices.items():
+            audit = audit_output_set(*pair, confidence=config.confidence, **options)
+            bounds = {"epsilon": audit.epsilon, "selection_epsilon": audit.selection_epsilon}
+            about = {"guesses": audit.guesses, "intervals": len(audit.output_set.intervals)}
+            rows.append({**place, name: choice, **bounds, **about})
+    return pd.DataFrame(rows)
 
 
 def paired_gain(frame: pd.DataFrame) -> pd.DataFrame:
@@ -110,12 +98,12 @@ def paired_gain(frame: pd.DataFrame) -> pd.DataFrame:
         for rival in _RIVALS:
             difference = (part["optimal"] - part[rival]).to_numpy()
             rows.append(
-                dict(zip(_KEYS, place, strict=True)) | {"rival": rival, **mean_difference(difference)}
+                dict(zip(_KEYS, place, strict=True)) | {"rival": rival, **_mean_difference(difference)}
             )
     return pd.DataFrame(rows)
 
 
-def mean_difference(difference: FloatArray) -> dict[str, float]:
+def _mean_difference(difference: FloatArray) -> dict[str, float]:
     """Mean of paired differences, its standard error, and the p-value against "no lower"."""
     mean = float(difference.mean())
     error = float(difference.std(ddof=1) / math.sqrt(difference.size)) if difference.size > 1 else 0.0
@@ -132,15 +120,11 @@ def gain_by_rival(gains: pd.DataFrame, *, error: float = 0.05) -> pd.DataFrame:
     rows = []
     for (mechanism, rival), part in gains.groupby(["mechanism", "rival"], sort=False):
         behind = int((part["p_lower"] < error / len(gains)).sum())
+        spread = float(np.sqrt((part["standard_error"] ** 2).sum()) / len(part))
+        means = {"gain": float(part["gain"].mean()), "standard_error": spread}
         counts = {"settings": len(part), "ahead": int((part["gain"] >= 0).sum())}
-        rows.append({"mechanism": mechanism, "rival": rival, **counts, **mean_gain(part), "behind": behind})
+        rows.append({"mechanism": mechanism, "rival": rival, **counts, **means, "behind": behind})
     return pd.DataFrame(rows)
-
-
-def mean_gain(part: pd.DataFrame) -> dict[str, float]:
-    """Mean of some rows of `paired_gain` and its standard error."""
-    error = float(np.sqrt((part["standard_error"] ** 2).sum()) / len(part))
-    return {"gain": float(part["gain"].mean()), "standard_error": error}
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:

@@ -71,21 +71,13 @@ def _mixture(rows: pd.DataFrame) -> Mixture:
 
 @dataclass(frozen=True)
 class ShapeConfig:
-    """Settings of the shapes.
+    """Settings of the shapes."""
 
-    Attributes:
-        m: Scores drawn from each distribution.
-        confidence: Confidence level 1 - beta, in (0, 1).
-        points: Points of each drawn curve.
-        draws: Samples on which a top/bottom set is searched for.
-        seed: Seed of the draws, 0 or more.
-    """
-
-    m: int = 100
-    confidence: float = 0.95
-    points: int = 801
-    draws: int = 50
-    seed: int = 0
+    m: int = 100  #: scores drawn from each distribution
+    confidence: float = 0.95  #: confidence level 1 - beta, in (0, 1)
+    points: int = 801  #: points of each drawn curve
+    draws: int = 50  #: samples on which a top/bottom set is searched for
+    seed: int = 0  #: seed of the draws, 0 or more
 
 
 def shapes(config: ShapeConfig) -> pd.DataFrame:

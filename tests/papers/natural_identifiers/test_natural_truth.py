@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from paperlib.generators.identifiers import find_identifiers, generate_identifiers
-from paperlib.papers.natural_identifiers.natural_models import NaturalConfig, natural_split, natural_table
+from paperlib.papers.natural_identifiers.natural_models import NaturalConfig, natural_split
+from paperlib.papers.natural_identifiers.natural_truth import natural_table
 
 WORDS = ["source", "file", "of", "the", "package", "with", "its", "digest", "for", "all"]
 
