@@ -9,10 +9,10 @@ import pandas as pd
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.results import TargetAudits
 from paperlib.audits.panoramia.run import audit_pools
-from paperlib.papers.panoramia.images.models import ImageTarget
+from paperlib.papers.panoramia.images.models import ImageTarget, dp_training
 from paperlib.papers.panoramia.images.pools import ImageConfig, image_pools
 from paperlib.papers.panoramia.results import PanoramiaResults
-from paperlib.training import TrainingConfig, noise_for, replacement_epsilon
+from paperlib.training import replacement_epsilon
 
 STANDS_FOR = ("ResNet18", "WRN-16-4")
 """The paper's two families, Tables 7 and 8, in the order of ours."""
@@ -200,16 +200,10 @@ def dp_guarantees(targets: Sequence[ImageTarget], examples: int) -> pd.DataFrame
     """
     rows = []
     for target in targets:
-        row = {"target": target.name, "noise": 0.0, "delta": 0.0}
-        row |= {"epsilon": np.inf, "epsilon_replacement": np.inf}
-        if target.dp_epsilon is not None:
-            process = TrainingConfig(
-                epochs=target.epochs, batch_size=target.batch_size, learning_rate=target.learning_rate
-            )
+        process, noise, delta, replacing = dp_training(target, examples), 0.0, 0.0, np.inf
+        if process is not None:
+            noise, delta = process.noise_multiplier, target.dp_delta
             rate, steps = process.sampling_rate(examples), process.steps(examples)
-            noise = noise_for(target.dp_epsilon, rate, steps, target.dp_delta)
-            replacing = replacement_epsilon(noise, rate, steps, target.dp_delta)
-            row |= {"noise": noise, "delta": target.dp_delta}
-            row |= {"epsilon": target.dp_epsilon, "epsilon_replacement": replacing}
-        rows.append(row)
-    return pd.DataFrame(rows)
+            replacing = replacement_epsilon(noise, rate, steps, delta)
+        rows.append((target.name, noise, delta, target.dp_epsilon or np.inf, replacing))
+    return pd.DataFrame(rows, columns=["target", "noise", "delta", "epsilon", "epsilon_replacement"])

@@ -71,25 +71,18 @@ class Images:
         parts: "generator", "members", "nonmembers" and "others" to their images.
         outputs: Classes, or attributes.
         name: Name of the data set.
-        source: Source of the data set.
         sha256s: File names to their SHA-256.
     """
 
     parts: dict[str, Labelled]
     outputs: int
     name: str
-    source: str
     sha256s: dict[str, str]
 
     @property
     def multi_label(self) -> bool:
         """Whether each image has several labels."""
         return self.parts["members"].y.ndim == 2
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of an image: channels, side, side."""
-        return self.parts["members"].x.shape[1:]
 
 
 def split_images(split: ImageSplit) -> Images:
@@ -100,8 +93,8 @@ def split_images(split: ImageSplit) -> Images:
         DataUnavailableError: Its files are not on this machine and cannot be fetched.
 
     >>> images = split_images(ImageSplit(generator=10, members=8, nonmembers=6, others=4))
-    >>> [len(images.parts[part]) for part in PARTS], images.shape
-    ([10, 8, 6, 4], (1, 7, 7))
+    >>> [images.parts[part].x.shape for part in PARTS]
+    [(10, 1, 7, 7), (8, 1, 7, 7), (6, 1, 7, 7), (4, 1, 7, 7)]
     """
     loaded = load_images(split.dataset)
     x, y = np.concatenate([loaded.train_x, loaded.test_x]), np.concatenate([loaded.train_y, loaded.test_y])
@@ -118,7 +111,7 @@ def split_images(split: ImageSplit) -> Images:
         pixels = x[chosen] if split.side is None else shrink(x[chosen], split.side)
         given = noisy_labels(y[chosen], split.label_noise, loaded.outputs, rng)
         parts[part] = Labelled(posterise(pixels, split.levels), y[chosen], given)
-    return Images(parts, loaded.outputs, loaded.name, loaded.source, dict(loaded.sha256s))
+    return Images(parts, loaded.outputs, loaded.name, dict(loaded.sha256s))
 
 
 def noisy_labels(

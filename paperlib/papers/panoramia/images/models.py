@@ -158,7 +158,7 @@ def _trained(
     target: ImageTarget, x: NDArray[np.uint8], y: NDArray[np.int64], outputs: int, epochs: Sequence[int]
 ) -> dict[int, nn.Module]:
     """The model after each number of epochs; with DP-SGD after the last alone."""
-    module, private = _built(target, x, outputs), _private(target, len(x), epochs[-1])
+    module, private = _built(target, x, outputs), dp_training(target, len(x))
     if private is None:
         config = _training(target, max(epochs))
         return fit_images(module, x, y, config=config, snapshots=epochs).snapshots
@@ -174,15 +174,19 @@ def _training(target: ImageTarget, epochs: int) -> ImageTraining:
 
 
 def private_training(target: ImageTarget, images: Images) -> TrainingConfig | None:
-    """How a target with DP is trained, with the least noise that keeps the epsilon asked for; else None."""
-    return _private(target, len(_training_part(target, images)[0]), target.epochs)
+    """`dp_training` of a target on D_G and the members (a null target: on others)."""
+    return dp_training(target, len(_training_part(target, images)[0]))
 
 
-def _private(target: ImageTarget, examples: int, epochs: int) -> TrainingConfig | None:
+def dp_training(target: ImageTarget, examples: int) -> TrainingConfig | None:
+    """How a target with DP is trained on so many examples: with the least noise that keeps its epsilon.
+
+    None for a target without DP.
+    """
     if target.dp_epsilon is None:
         return None
     plain = TrainingConfig(
-        epochs=epochs,
+        epochs=target.epochs,
         batch_size=target.batch_size,
         optimizer=target.optimizer,
         learning_rate=target.learning_rate,
@@ -190,7 +194,5 @@ def _private(target: ImageTarget, examples: int, epochs: int) -> TrainingConfig 
         clip_norm=target.clip_norm,
         seed=target.seed,
     )
-    noise = noise_for(
-        target.dp_epsilon, plain.sampling_rate(examples), plain.steps(examples), target.dp_delta
-    )
-    return replace(plain, noise_multiplier=noise)
+    rate, steps = plain.sampling_rate(examples), plain.steps(examples)
+    return replace(plain, noise_multiplier=noise_for(target.dp_epsilon, rate, steps, target.dp_delta))

@@ -102,13 +102,11 @@ class Generated:
         audit: D_out.
         helper: Images that the synthetic helper is trained on.
         quality: Numbers about it, by name.
-        losses: Losses of the generator over its training.
     """
 
     audit: Labelled
     helper: Labelled
     quality: dict[str, float]
-    losses: FloatArray
 
 
 def image_pools(config: ImageConfig) -> Pools:
@@ -176,8 +174,9 @@ def generated_images(config: ImageConfig, images: Images) -> Generated:
         name: Labelled(*(arrays[f"{name}/{values}"] for values in ("x", "true", "y")))
         for name in ("audit", "helper")
     }
-    quality = dict(zip(map(str, arrays["quality/names"]), map(float, arrays["quality/values"]), strict=True))
-    return Generated(parts["audit"], parts["helper"], quality, arrays["losses"])
+    prefix = "quality/"
+    quality = {name[len(prefix) :]: float(arrays[name]) for name in arrays if name.startswith(prefix)}
+    return Generated(parts["audit"], parts["helper"], quality)
 
 
 def _generate(config: ImageConfig, images: Images) -> dict[str, NDArray[Any]]:
@@ -196,11 +195,10 @@ def _generate(config: ImageConfig, images: Images) -> dict[str, NDArray[Any]]:
     rng = np.random.default_rng(int(seeds[3]))
     y = noisy_labels(true, config.split.label_noise, images.outputs, rng)
     quality = {"kept": share, **_quality(labeler.module, images, x[: config.generated])}
-    arrays: dict[str, NDArray[Any]] = {"losses": np.array(flow.losses)}
+    arrays: dict[str, NDArray[Any]] = {}
     for name, rows in (("audit", slice(config.generated)), ("helper", slice(config.generated, None))):
         arrays |= {f"{name}/x": x[rows], f"{name}/true": true[rows], f"{name}/y": y[rows]}
-    names, values = list(quality), list(quality.values())
-    return arrays | {"quality/names": np.array(names), "quality/values": np.array(values)}
+    return arrays | {f"quality/{name}": np.array(value) for name, value in quality.items()}
 
 
 def _kept(
