@@ -209,7 +209,7 @@ def test_doubtful_evidence_is_refused(change, words):
 
 
 def run(notebook: str, *given: Evidence, level="substitute", seed=0, **more) -> dict:
-    scale = Scale(level, f"seed {seed}")
+    scale = Scale(level, "made up")
     records = [{**one.to_dict(), **asdict(scale)} for one in given]
     return {"notebook": notebook, "parameters": {"m": 3, "seed": seed}, "records": records, **more}
 
@@ -230,11 +230,11 @@ def test_the_status_counts_every_target_once_and_hides_nothing():
     table = status_table(judge([]))
     assert table["id"].tolist() == list(RULES)
     assert set(table["outcome"]) == {"not yet"}
-    judged = judge([run("panoramia_images", table_two(), seed=s) for s in range(2)])
+    judged = judge([run("panoramia_images", table_two(seed=s), seed=s) for s in range(2)])
     best = status_table(judged).query("best").set_index("id")
     assert len(best) == 50
     assert best.loc[TWO.target, ["outcome", "scale", "seeds"]].tolist() == ["agrees", "substitute", 2]
-    assert best.loc[TWO.target, "facts"] == "seed 0; seed 1"
+    assert best.loc[TWO.target, "facts"] == "made up"
     text = status_markdown(judged, profile="default")
     assert re.search(r"\| all +\| 1 +\| 0 +\| 0 +\| 0 +\| 49 +\| 50 +\|", text)
     page = results_markdown(judged, pages=["panoramia_images"])
@@ -245,16 +245,25 @@ def test_the_status_counts_every_target_once_and_hides_nothing():
     assert all(f"## {name.replace('*', chr(92) + '*')}" in page for name in PAPERS.values())
 
 
-def test_a_seed_counts_once():
-    twice = judge([run("panoramia_images", table_two()), run("panoramia_images", table_two())])
-    assert status_table(twice).set_index("id").loc[TWO.target, "seeds"] == 1
+def test_a_seed_counts_once_and_so_does_evidence_that_runs_share():
+    for second in (run("panoramia_images", table_two(seed=1)), run("panoramia_images", table_two(), seed=1)):
+        twice = judge([run("panoramia_images", table_two()), second])
+        assert status_table(twice).set_index("id").loc[TWO.target, "seeds"] == 1
+
+
+def test_one_run_may_give_two_pieces_of_evidence_on_a_target():
+    both = run("panoramia_images", table_two())
+    both["records"].append({**both["records"][0], "facts": "a larger table"})
+    rows = status_table(judge([both]))
+    assert rows.loc[rows["id"] == TWO.target, "facts"].tolist() == ["made up", "a larger table"]
 
 
 def test_a_nearer_scale_decides_and_all_evidence_stays_listed():
     provenance = {"date": "2026-01-02 00:00:00 UTC", "gpu": "Some GPU", "cpu": "x"}
-    low = table_two(generated=-1.0)
+    more = {"provenance": provenance}
     measured = [
-        run("panoramia_images", low, level="paper's data", seed=s, provenance=provenance) for s in (0, 1)
+        run("panoramia_images", table_two(generated=-1.0, seed=s), level="paper's data", seed=s, **more)
+        for s in (0, 1)
     ]
     rows = status_table(judge([run("panoramia_images", table_two())], measured))
     rows = rows[rows["id"] == TWO.target]

@@ -99,8 +99,9 @@ def _judged(rule: Rule, runs: Sequence[Run]) -> list[Judged]:
     """One outcome for each setting; where a rule needs several notebooks, one from the best of each."""
     settings: dict[tuple[str, ...], dict[str, Run]] = {}
     for one in runs:  # a seed that was run here and elsewhere counts once
-        key = (one.notebook, one.setting, one.scale.level)
-        settings.setdefault(key, {}).setdefault(one.seed, one)
+        group = settings.setdefault((one.notebook, one.setting, one.scale.level, one.scale.facts), {})
+        if all(other.evidence != one.evidence for other in group.values()):  # and so does a committed table
+            group.setdefault(one.seed, one)
     alone = [_decided(rule, [list(group.values())]) for group in settings.values()]
     if len(rule.notebooks) == 1 or not alone:
         return alone
