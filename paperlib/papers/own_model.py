@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from paperlib.bounds import audit_one_run
-from paperlib.core import MembershipScores
+from paperlib.core import MembershipScores, check_at_least
 from paperlib.models import margin_loss
 from paperlib.report import used_data
 
@@ -45,9 +45,7 @@ class OwnModelConfig:
             raise ValueError(f"examples: expected 20 to 1797 (all digits), got {self.examples}")
         if not 0 <= self.noisy_labels <= 1:
             raise ValueError(f"noisy_labels: expected a share in [0, 1], got {self.noisy_labels}")
-        for name in ("epochs", "width"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected at least 1, got {getattr(self, name)}")
+        check_at_least(1, epochs=self.epochs, width=self.width)
 
 
 @dataclass(frozen=True)
@@ -93,8 +91,7 @@ def train_and_score(config: OwnModelConfig, checkpoints: tuple[int, ...] = ()) -
         Epochs to the losses of members and non-members (lower means member).
     """
     digits = audited_digits(config)
-    pixels = torch.from_numpy(digits.pixels)
-    labels = torch.from_numpy(digits.labels)
+    pixels, labels = torch.from_numpy(digits.pixels), torch.from_numpy(digits.labels)
     members = torch.from_numpy(np.flatnonzero(digits.member))
     wanted = {*checkpoints, config.epochs}
     scored: dict[int, MembershipScores] = {}
@@ -110,9 +107,7 @@ def train_and_score(config: OwnModelConfig, checkpoints: tuple[int, ...] = ()) -
             if epoch in wanted:
                 with torch.no_grad():
                     losses = margin_loss(network(pixels), labels).numpy()
-                scored[epoch] = MembershipScores(
-                    losses[digits.member], losses[~digits.member], higher_means_member=False
-                )
+                scored[epoch] = MembershipScores.from_labels(losses, digits.member, higher_means_member=False)
     return scored
 
 
@@ -139,8 +134,8 @@ def leak_by_epoch(
         delta: Delta of the bounds, in [0, 1).
         confidence: Confidence level of each bound, in (0, 1).
     """
-    options: dict[str, Any] = {"delta": delta, "confidence": confidence}
-    return pd.DataFrame(
-        {"epochs": epochs, "auc": scores.auc(), "epsilon": audit_one_run(scores, **options).epsilon}
+    rows = [
+        (epochs, scores.auc(), audit_one_run(scores, delta=delta, confidence=confidence).epsilon)
         for epochs, scores in sorted(scored.items())
-    )
+    ]
+    return pd.DataFrame(rows, columns=["epochs", "auc", "epsilon"])

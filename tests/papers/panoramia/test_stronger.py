@@ -139,8 +139,6 @@ def test_online_shadows_learn_each_row_in_half_of_the_models(world):
     turned = np.roll(included, 7, axis=1)  # the wrong rows
     assert gap > 1
     assert gap > shadows[turned].mean() - shadows[~turned].mean() + 1
-    with pytest.raises(ValueError, match="even number, 4 or more"):
-        online_shadows(world.encoder, world.rows, CONFIG.learning, count=2, epochs=1, seed=0)
 
 
 def test_attacks_without_their_shadow_models_are_refused(world):

@@ -10,7 +10,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from paperlib.audits.panoramia.pools import SYNTHETIC, Helper, Pool, Pools, Target
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.audits.panoramia.run import audit_pools
-from paperlib.papers.panoramia.results import PanoramiaResults
+from paperlib.papers.panoramia.results import PanoramiaResults, table_three
 from paperlib.papers.panoramia.text import bench as text_bench
 from paperlib.papers.panoramia.text import config as text_config
 from paperlib.papers.panoramia.text import evidence as evidence
@@ -133,7 +133,7 @@ def test_pools_are_read_from_the_cache_and_another_target_trains_no_generator(po
 def test_audits_find_the_members_and_no_null(results):
     assert results.value("6 epochs", "rm_rn") > 0.3
     assert results.value("null, 6 epochs", "rm_rn") == 0.0
-    shown = tables.table_three(results)
+    shown = table_three(results, models="base_model == 'GPT-2'")
     assert list(shown["source"]) == ["ours"] * 3 + ["paper"] * 3
     assert {
         "eps~ (paper form)",

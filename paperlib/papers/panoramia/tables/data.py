@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from paperlib.core import check_at_least
+
 
 @dataclass(frozen=True, kw_only=True)
 class PartSizes:
@@ -26,9 +28,7 @@ class PartSizes:
     nonmembers: int
 
     def __post_init__(self) -> None:
-        for name, size in vars(self).items():
-            if size < 10:
-                raise ValueError(f"{name}: expected 10 rows or more, got {size}")
+        check_at_least(10, **vars(self))
 
 
 def split_table(table: pd.DataFrame, sizes: PartSizes, seed: int) -> dict[str, pd.DataFrame]:

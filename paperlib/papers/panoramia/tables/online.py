@@ -93,30 +93,13 @@ def _with_online(
 
 
 def shown_rows(members: int, generated: int, audit: AuditConfig, seed: int) -> tuple[IntArray, IntArray]:
-    """Which members and generated rows the game of a seed shows, to learn, to choose or to judge on.
-
-    Args:
-        members: Number of members.
-        generated: Number of generated rows.
-        audit: Sizes of the parts.
-        seed: Seed of the game, 0 or more.
-    """
+    """Which members and generated rows the game of a seed shows, to learn, to choose or to judge on."""
     every = np.sort(np.concatenate(_played(members, generated, audit, seed)))
     return every[every < members], every[every >= members] - members
 
 
 def judged_rows(members: int, generated: int, audit: AuditConfig, seed: int) -> IntArray:
-    """Which rows a game judges, in the order of its scores, generated rows numbered after members.
-
-    Args:
-        members: Number of members.
-        generated: Number of generated rows.
-        audit: Sizes of the parts.
-        seed: Seed of the game, 0 or more.
-
-    Returns:
-        Numbers of rows, shape (m,).
-    """
+    """Which rows the game of a seed judges, in the order of its scores, shape (m,); members count first."""
     return _played(members, generated, audit, seed)[-1]
 
 

@@ -13,7 +13,7 @@ from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.memorization import Copies, copies
 from paperlib.audits.panoramia.pools import REAL, SYNTHETIC, Pool, Pools, Target, cached_pools, pools_cache
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, train
-from paperlib.core import FloatArray, check_choice
+from paperlib.core import FloatArray, check_at_least, check_choice
 from paperlib.data.tables.labelled import LabelledTable, load_table
 from paperlib.generators.mst import NoisyTree
 from paperlib.generators.table_filter import (
@@ -82,14 +82,13 @@ class TabularConfig:
             check_choice("stronger", name, tuple(STRONGER))
         if len(set(self.stronger)) < len(self.stronger):
             raise ValueError(f"stronger: expected each attack once, got {', '.join(self.stronger)}")
-        if self.offline and self.shadows < 2:
-            raise ValueError(f"shadows: expected 2 or more, got {self.shadows}")
+        if self.offline:
+            check_at_least(2, shadows=self.shadows)
         if "lira_online" in self.stronger and (self.shadows < 4 or self.shadows % 2):
             raise ValueError(
                 f"shadows: expected an even number, 4 or more, for lira_online, got {self.shadows}"
             )
-        if self.helper_rows < 10:
-            raise ValueError(f"helper_rows: expected 10 or more, got {self.helper_rows}")
+        check_at_least(10, helper_rows=self.helper_rows)
 
     @property
     def columns(self) -> tuple[str, ...]:

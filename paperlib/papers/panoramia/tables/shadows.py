@@ -87,22 +87,12 @@ def numbers(
     rows: pd.DataFrame,
     shadows: Shadows | None = None,
 ) -> FloatArray:
-    """The loss of one model on rows, and the number of each stronger attack; lower means member in all.
+    """The loss of one model on rows, then a column for each name of `STRONGER`; lower means member in all.
 
-    Args:
-        names: Names of `STRONGER`. "lira_online" gives minus the log-odds: its shadow models belong to one
-            game (`play_online`).
-        encoder: Encoder of rows as features.
-        models: The model's ensemble.
-        index: Position of the model in the ensemble.
-        rows: Rows to compute the numbers for.
-        shadows: Needed for the names of `OFFLINE`.
-
-    Returns:
-        Shape (n, 1 + names).
+    "lira_online" gives minus the log-odds, since its shadow models belong to one game (`play_online`).
 
     Raises:
-        ValueError: Shadow models that are missing.
+        ValueError: A name of `OFFLINE`, and no shadow models.
     """
     x, y = encoder(rows)
     found = [cross_entropy(models.logits(x)[index], y).cpu().numpy()]
@@ -130,22 +120,9 @@ def online_shadows(
 
     Every row is in half of the models, whatever it is. Who of the rows is a member is not asked.
 
-    Args:
-        encoder: Encoder of rows as features.
-        rows: The audited rows.
-        learning: Training settings.
-        count: Shadow models, even, 4 or more.
-        epochs: Training epochs of each model, 1 or more.
-        seed: Seed of halves and models, 0 or more.
-
     Returns:
         Log-odds, shape (count, n), and which model was trained on which row, same shape.
-
-    Raises:
-        ValueError: An odd count, or fewer than 4.
     """
-    if count < 4 or count % 2:
-        raise ValueError(f"shadows: expected an even number, 4 or more, for LiRA (online), got {count}")
     rng = np.random.default_rng(seed)
     included = np.empty((count, len(rows)), bool)
     found = []

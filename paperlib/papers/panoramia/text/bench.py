@@ -121,7 +121,7 @@ class TextBench:
             return self._judged(model)
 
         found[SYNTHETIC] = self._kept("synthetic helper", (*_GENERATOR, "helper_epochs"), synthetic)
-        early, late = config.early, config.epochs[-1]
+        early, late = config.epochs[-2:][0], config.epochs[-1]
         for number in range(config.real_helpers):
             runs = self._kept(
                 f"real helper {number}",

@@ -119,8 +119,3 @@ class TextConfig:
         )
         noise = noise_for(epsilon, plan.sampling_rate(rows), plan.steps(rows), self.dp_delta)
         return replace(plan, noise_multiplier=noise)
-
-    @property
-    def early(self) -> int:
-        """Epoch at which a helper is taken that was trained for less long than the longest target."""
-        return self.epochs[max(0, len(self.epochs) - 2)]

@@ -15,7 +15,6 @@ from paperlib.papers.panoramia.results import (
     helper_means,
     loss_groups,
 )
-from paperlib.papers.panoramia.results import table_three as all_bounds
 from paperlib.papers.panoramia.text.pools import with_helpers
 from paperlib.report import paper_table
 
@@ -42,11 +41,6 @@ def run_text(pools: Pools, audit: AuditConfig) -> PanoramiaResults:
     helpers = audit_pools(chosen, replace(audit, form="helpers"))
     paper = audit_pools(chosen, replace(audit, form="paper"), audits=["panoramia", "rm_rn"])
     return PanoramiaResults(pools, {"paper": paper, "helpers": helpers})
-
-
-def table_three(results: PanoramiaResults) -> pd.DataFrame:
-    """Our targets, then the paper's GPT-2: every bound of the first search; see `results.table_three`."""
-    return all_bounds(results, models="base_model == 'GPT-2'")
 
 
 def games_by_helper(pools: Pools, audit: AuditConfig) -> pd.DataFrame:
