@@ -56,19 +56,11 @@ class BayesianResult(AuditResult):
 
 
 def posterior_cdf(epsilon: float, counts: ErrorCounts, *, delta: float = 0.0) -> float:
-    """Posterior probability that the test's error rates are allowed at ``epsilon``.
+    """Posterior probability that the test's error rates are allowed at ``epsilon``, nats; to about 1e-10.
 
     The rates have independent Beta posteriors under Jeffreys' prior Beta(1/2, 1/2). The allowed
     region is ``fpr + e^eps fnr >= 1 - delta`` and ``e^eps fpr + fnr >= 1 - delta``; its mass is an
     integral over the false-positive rate, split where either factor bends.
-
-    Args:
-        epsilon: Nats, at least 0.
-        counts: Errors of the test.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
-
-    Returns:
-        In [0, 1], to about 1e-10.
 
     Source:
         Zanella-Beguelin et al. (2023), "Bayesian estimation of differential privacy", section 4.
@@ -98,11 +90,6 @@ def posterior_cdf(epsilon: float, counts: ErrorCounts, *, delta: float = 0.0) ->
 
 def posterior_quantile(probability: float, counts: ErrorCounts, *, delta: float = 0.0) -> float:
     """Largest epsilon whose posterior probability of being exceeded is at least ``1 - probability``.
-
-    Args:
-        probability: Posterior probability below the result, in (0, 1).
-        counts: Errors of the test.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
 
     Returns:
         Nats, at least 0, rounded down by less than 1e-9.

@@ -52,12 +52,7 @@ class ClopperPearsonResult(AuditResult):
 
 
 def epsilon_from_rates(false_positive: ArrayLike, false_negative: ArrayLike, delta: ArrayLike = 0.0) -> Any:
-    """Smallest epsilon that (epsilon, delta)-DP needs to allow these error rates.
-
-    Args:
-        false_positive: Rates in [0, 1]; broadcasts.
-        false_negative: Rates in [0, 1]; broadcasts.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1); broadcasts.
+    """Smallest epsilon that (epsilon, delta)-DP needs to allow error rates in [0, 1]; everything broadcasts.
 
     Returns:
         ``max(0, log((1-delta-fnr)/fpr), log((1-delta-fpr)/fnr))``, nats, broadcast shape.

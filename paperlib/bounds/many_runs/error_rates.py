@@ -85,18 +85,10 @@ class ErrorCounts:
 
 
 def upper_rate(errors: ArrayLike, trials: ArrayLike, level: ArrayLike) -> Any:
-    """One-sided Clopper-Pearson upper bound on an error rate.
+    """One-sided Clopper-Pearson upper bound on the error rate of a number of trials; everything broadcasts.
 
     Guarantee:
-        The true rate exceeds the result with probability at most ``level``.
-
-    Args:
-        errors: Whole numbers, 0 to ``trials``; broadcasts.
-        trials: Whole numbers, at least 1; broadcasts.
-        level: Error allowed, in (0, 1); broadcasts.
-
-    Returns:
-        Rates, broadcast shape, rounded up.
+        The true rate exceeds the result, which is rounded up, with probability at most ``level``.
 
     >>> round(float(upper_rate(0, 100, 0.05)), 6)
     0.029513

@@ -68,14 +68,10 @@ class FdpResult(AuditResult):
 
 
 def inverse_blow_up(family: str, parameter: FloatArray, y: FloatArray, delta: float = 0.0) -> FloatArray:
-    """Smallest x with ``1 - f(x) >= y`` for the family's trade-off curve f.
+    """Smallest x with ``1 - f(x) >= y`` for the family's trade-off curve f; broadcasts.
 
-    Args:
-        family: "gaussian" (parameter mu), "laplace" (parameter epsilon = 1/scale at sensitivity
-            1), "approximate" (parameter epsilon, with ``delta``).
-        parameter: Parameter of the curve, at least 0; broadcasts.
-        y: Probability of an event, in [0, 1]; broadcasts.
-        delta: Delta of the "approximate" family, in [0, 1).
+    The parameter, at least 0, is mu ("gaussian"), epsilon = 1/scale at sensitivity 1 ("laplace") or epsilon
+    at ``delta`` ("approximate"); y is the probability of an event.
 
     >>> inverse_blow_up("gaussian", np.array(0.0), np.array(0.3)).round(6)
     np.float64(0.3)
@@ -99,19 +95,12 @@ def f_dp_refutes(
     inverse: Callable[..., FloatArray],
     parameter: FloatArray,
 ) -> NDArray[np.bool_]:
-    """Whether so many right guesses refute a trade-off curve at ``level``; elementwise.
+    """Whether ``correct`` right ones of ``guesses`` refute a trade-off curve at error ``level``; shape (n,).
 
     Walks i from ``correct`` down to 0, keeping the least mass the curve forces on "i or more
     right" (``right``) and on the wrong guesses beside it (``wrong``). Both only grow; more mass
     than there are guesses is a contradiction, and mass that stops growing never will be one.
-
-    Args:
-        correct: Right guesses, shape (n,).
-        guesses: Guesses made, shape (n,).
-        total: Audit examples, abstentions included.
-        level: Error allowed.
-        inverse: ``inverse(parameter, y)``, the inverse blow-up of the curve.
-        parameter: Parameter of each curve, shape (n,).
+    ``inverse(parameter, y)`` is the inverse blow-up of the curve, ``total`` counts abstentions too.
 
     Source:
         Mahloujifar, Melis and Chaudhuri (2024), arXiv:2410.22235, Algorithm 3 with two symbols.

@@ -70,12 +70,8 @@ def draw_game(
 ) -> tuple[IntArray, IntArray]:
     """Positions of the members and of the non-members that a privacy game shows.
 
-    Args:
-        name: Name of the data in the error message.
-        members: Number of members.
-        nonmembers: Number of non-members.
-        seed: Seed of the pairing and of the coins, 0 or more.
-        toss: Coins from a generator and a number of pairs; True shows the member.
+    ``toss`` makes coins from a generator and a number of pairs; True shows the member. ``name`` is that of
+    the data in the error message.
 
     Raises:
         ValueError: All coins fell on one side.

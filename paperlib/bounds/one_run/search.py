@@ -51,19 +51,12 @@ class CountTest(Protocol):
 
 @dataclass(frozen=True)
 class SingleCounts:
-    """Each guess count is tested alone at ``level``, its share of the error.
+    """Each guess count is tested alone at ``level``, its share of the error."""
 
-    Attributes:
-        level: Error allowed at each count, in (0, 1).
-        m_delta: m times delta, m being all audit examples; at least 0.
-        p_value: P-value of one count.
-        batch: Counts inverted per round, see `best_count`.
-    """
-
-    level: float
-    m_delta: float
-    p_value: PValue = published_p_value
-    batch: int = 16
+    level: float  # error allowed at each count, in (0, 1)
+    m_delta: float  # m times delta, m being all audit examples; at least 0
+    p_value: PValue = published_p_value  # P-value of one count
+    batch: int = 16  # counts inverted per round, see `best_count`
 
     def best(self, correct: IntArray, guesses: IntArray) -> tuple[float, int]:
         return best_count(correct, guesses, self.level, self.m_delta, self.p_value, batch=self.batch)
@@ -74,17 +67,11 @@ class SingleCounts:
 
 @dataclass(frozen=True)
 class AnytimeCounts:
-    """Every guess count is tested at once by a mixture supermartingale.
+    """Every guess count is tested at once by a mixture supermartingale."""
 
-    Attributes:
-        error: Error allowed for all counts together, in (0, 1).
-        m_delta: m times delta, m being all audit examples; at least 0.
-        sides: 2 if members and non-members are guessed, 1 if members only.
-    """
-
-    error: float
-    m_delta: float
-    sides: int
+    error: float  # error allowed for all counts together, in (0, 1)
+    m_delta: float  # m times delta, m being all audit examples; at least 0
+    sides: int  # 2 if members and non-members are guessed, 1 if members only
 
     def best(self, correct: IntArray, guesses: IntArray) -> tuple[float, int]:
         if self.m_delta == 0:
@@ -107,23 +94,14 @@ class AnytimeCounts:
 
 @dataclass(frozen=True, eq=False)
 class ThresholdBound:
-    """The best bound over the stopping points of a path.
+    """The best bound over the stopping points of a path."""
 
-    Attributes:
-        epsilon: The bound, nats, corrected for the search.
-        at: Position on the path where it is reached.
-        path: The guesses.
-        test: The test of its guess counts.
-        words: Description of the search.
-        tests: Number of tests the error was divided by.
-    """
-
-    epsilon: float
-    at: int
+    epsilon: float  # the bound, nats, corrected for the search
+    at: int  # position on the path where it is reached
     path: GuessPath
-    test: CountTest
-    words: str
-    tests: int = 1
+    test: CountTest  # the test of its guess counts
+    words: str  # description of the search
+    tests: int = 1  # number of tests the error was divided by
 
     def shown(self) -> IntArray:
         """At most `CURVE_POINTS` positions, evenly spaced in log guesses, with ``at`` among them."""
@@ -140,17 +118,11 @@ class ThresholdBound:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """(epsilon, delta)-DP, tested with one total error.
+    """(epsilon, delta)-DP, tested with one total error."""
 
-    Attributes:
-        delta: Delta of DP, in [0, 1).
-        error: Error allowed for the whole search, in (0, 1).
-        delta_term: P-value of single counts at delta above 0.
-    """
-
-    delta: float
-    error: float
-    delta_term: DeltaTerm = "published"
+    delta: float  # delta of DP, in [0, 1)
+    error: float  # error allowed for the whole search, in (0, 1)
+    delta_term: DeltaTerm = "published"  # P-value of single counts at delta above 0
 
     @property
     def p_value(self) -> PValue:
@@ -223,19 +195,12 @@ def _split(scores: MembershipScores, guess: Guess, hypothesis: Hypothesis, seed:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RecallTest:
-    """One of PANORAMIA's two tests, with everything needed to draw its curve.
-
-    Attributes:
-        name: "baseline" or "mia".
-        search: "union" or "anytime".
-        best: The best bound over all thresholds: c_lb, or {c+epsilon}_lb.
-        ceiling: Bound that the same test would give an attack that ranks every member first, nats.
-    """
+    """One of PANORAMIA's two tests, with everything needed to draw its curve."""
 
     name: Literal["baseline", "mia"]
     search: RecallSearch
-    best: ThresholdBound
-    ceiling: float
+    best: ThresholdBound  # the best bound over all thresholds: c_lb, or {c+epsilon}_lb
+    ceiling: float  # bound that the same test would give an attack that ranks every member first, nats
 
     @property
     def bound(self) -> float:

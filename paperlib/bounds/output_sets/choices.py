@@ -76,15 +76,8 @@ def choose_output_set(
     total: int | None = None,
     rule: SelectionRule = DEFAULT_RULE,
 ) -> OutputSet:
-    """Choose an output set from selection scores by any of the four methods.
-
-    Args:
-        scores: Selection scores, at least two of each class.
-        method: "optimal", "whole", "top_bottom" or "dp_sniper"; see `audit_output_set`.
-        confidence: Confidence level of the bound that is maximised, in (0, 1).
-        delta: Delta of (epsilon, delta)-DP in that bound, in [0, 1).
-        total: Number of examples the set will be evaluated on; as many as ``scores`` when None.
-        rule: Settings of the choice.
+    """Choose an output set by any method of `audit_output_set`; the other arguments are those of
+    `fit_output_set`.
 
     Raises:
         ValueError: An argument is out of range.
@@ -232,11 +225,7 @@ def choose_dp_sniper(chosen: Selection) -> OutputSet:
 
 
 def logistic_fit(x: FloatArray, is_member: NDArray[np.bool_]) -> tuple[float, float, float, float]:
-    """Logistic regression on one feature by Newton steps, with a slight ridge on the slope.
-
-    Args:
-        x: Scores, shape (n,).
-        is_member: Membership, shape (n,).
+    """Logistic regression on one feature, shape (n,), by Newton steps, with a slight ridge on the slope.
 
     Returns:
         Slope and intercept in standardised scores, and the centre and spread that standardise.
