@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -98,6 +98,18 @@ class PanoramiaAudit:
         return self.result._repr_html_()
 
 
+class AuditOptions(TypedDict, total=False):
+    """Options of `audit_model` that the audits of every kind of data take too."""
+
+    known_c: float | None
+    search: RecallSearch
+    delta: float
+    gamma: float
+    confidence: float
+    repetitions: int
+    restarts: int
+
+
 def audit_model(
     target: Model,
     brought: AuditData,
@@ -120,13 +132,13 @@ def audit_model(
     Args:
         target: Function from a batch to losses.
         brought: Members, generated points and helpers.
-        known_c: c of the generator in nats, 0 or more, where it is known; 0 for identifiers.
+        known_c: c of the generator in nats, 0 or more (0 for identifiers); None where it is not known.
         search: Search over recall levels, "anytime" or "union".
         delta: Delta of the (epsilon, delta)-DP that is tested, in [0, 1).
         gamma: Probability of a set on which the closeness of the generator may fail, in [0, 1).
         confidence: Confidence level of the claim, in (0, 1).
-        repetitions: Games with different splits, 1 or more; they show how much the numbers vary.
-        restarts: Trainings of the best attack, 1 or more, of which the best is kept.
+        repetitions: Games with different splits, 1 or more, to show their spread; the first makes the claim.
+        restarts: Trainings of the best attack, 1 or more, of which the best on validation data is kept.
         seed: Seed of the first game, 0 or more.
 
     Raises:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from paperlib.attacks.language import score_texts
 from paperlib.audits.panoramia.brought import AuditData, Model, PanoramiaAudit
+from paperlib.audits.panoramia.image_models import read_weights
 from paperlib.audits.panoramia.images import ImageDefaults, bring_images
 from paperlib.audits.panoramia.table import bring_table
 from paperlib.audits.panoramia.text import TextDefaults, bring_text, of_text
@@ -214,9 +215,7 @@ def _language_model(name: str) -> Callable[[list[str]], Any]:
 
 
 def _classifier(weights: Path, architecture: str, classes: int) -> Model:
-    from safetensors.torch import load_file  # needed for this kind of target only
-
-    state = load_file(weights)
+    state = read_weights(str(weights))
 
     def losses(x: NDArray[np.uint8], y: NDArray[np.int64]) -> Any:
         wanted = ImageArchitecture(name=architecture, channels=x.shape[1], side=x.shape[2], outputs=classes)

@@ -64,26 +64,10 @@ class TargetScores:
             "m": self.membership.size,
         }
 
-    def panoramia(
-        self,
-        search: RecallSearch,
-        confidence: float,
-        *,
-        known_c: float | None = None,
-        delta: float = 0.0,
-        gamma: float = 0.0,
-    ) -> PanoramiaResult:
+    def panoramia(self, search: RecallSearch, confidence: float, **options: Any) -> PanoramiaResult:
         """Result of the audit with generated non-members; arguments as those of `audit_panoramia`."""
-        return audit_panoramia(
-            self.baseline,
-            self.attack,
-            self.membership,
-            search=search,
-            confidence=confidence,
-            known_c=known_c,
-            delta=delta,
-            gamma=gamma,
-        )
+        scores = self.baseline, self.attack, self.membership
+        return audit_panoramia(*scores, search=search, confidence=confidence, **options)
 
     def one_run(self, search: RecallSearch, confidence: float) -> OneRunResult:
         """Result of the audit with real non-members."""
