@@ -7,12 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from paperlib.attacks.dataset_inference import (
-    SCHEDULES,
-    DatasetInference,
-    infer_dataset,
-    ranks_and_positions,
-)
+from paperlib.attacks.dataset_inference import SCHEDULES, DatasetInference, infer_dataset, ranks_and_positions
 from paperlib.attacks.language import causal_neighbours, score_candidates
 from paperlib.audits.candidates import CandidateScores, attack_quality
 from paperlib.audits.corpus import FoundIdentifier, corpus_identifiers, open_corpus, skipped_table

@@ -16,21 +16,17 @@ from numpy.typing import ArrayLike, NDArray
 from paperlib.bounds.one_run.fair_coins import IMPLAUSIBLE, draw_game, fair_coin_p_value, uniform_coins
 from paperlib.bounds.one_run.search import RecallTest, run_recall_test
 from paperlib.bounds.one_run.tails import epsilon_from_counts
-from paperlib.core import (
-    AuditResult,
-    Design,
+from paperlib.core.checks import (
     FloatArray,
     IntArray,
-    RecallSearch,
     check_confidence,
     check_counts,
     check_delta,
     check_nonnegative,
-    check_option,
     check_vector,
-    round_down,
-    table,
 )
+from paperlib.core.options import Design, RecallSearch, check_option
+from paperlib.core.results import AuditResult, round_down, table
 
 if TYPE_CHECKING:
     import pandas as pd

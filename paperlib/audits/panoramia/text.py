@@ -12,13 +12,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from paperlib.audits.panoramia.brought import AuditData, AuditOptions, Model, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.pools import REAL, SYNTHETIC
 from paperlib.core import FloatArray, IntArray
-from paperlib.generators.text import (
-    ChunkTraining,
-    TextGenerator,
-    copied_text,
-    token_losses,
-    train_on_chunks,
-)
+from paperlib.generators.text import ChunkTraining, TextGenerator, copied_text, token_losses, train_on_chunks
 from paperlib.models.language import (
     LanguageModelConfig,
     load_language_model,

@@ -7,13 +7,7 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from paperlib.bounds.loss_rates import statements as statements
-from paperlib.bounds.loss_rates.estimates import (
-    IntervalRequest,
-    Transform,
-    empirical,
-    parametric,
-    relative,
-)
+from paperlib.bounds.loss_rates.estimates import IntervalRequest, Transform, empirical, parametric, relative
 from paperlib.bounds.loss_rates.normal_fit import NormalFit
 from paperlib.bounds.loss_rates.rates import ceiling, check_delta_below_half, normals_epsilon
 from paperlib.core import AuditResult, check_choice, check_confidence, check_delta, check_option, check_vector

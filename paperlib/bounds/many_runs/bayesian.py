@@ -1,22 +1,16 @@
 """Bayesian estimation of epsilon: the joint posterior of both error rates, pushed to epsilon."""
 
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 from scipy.special import betainc, betaincc, betaincinv
 
 from paperlib.bounds.many_runs.clopper_pearson import clopper_pearson_epsilon
-from paperlib.bounds.many_runs.error_rates import INDEPENDENT_RUNS, ErrorCounts, fixed_test
-from paperlib.core import (
-    AuditResult,
-    FloatArray,
-    MembershipScores,
-    check_confidence,
-    check_delta,
-    check_nonnegative,
-    round_down,
-)
+from paperlib.bounds.many_runs.error_rates import INDEPENDENT_RUNS, ErrorCounts, ManyRunsResult, fixed_test
+from paperlib.core.checks import FloatArray, check_confidence, check_delta, check_nonnegative
+from paperlib.core.results import round_down
+from paperlib.core.scores import MembershipScores
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _TAILS = np.concatenate([10.0 ** np.arange(-16, -1), np.linspace(0.1, 0.9, 17)])
@@ -24,7 +18,7 @@ _BREAKS = np.concatenate([_TAILS, 1 - 10.0 ** np.arange(-2, -13, -1.0)])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BayesianResult(AuditResult):
+class BayesianResult(ManyRunsResult):
     """Posterior of epsilon.
 
     Attributes:
@@ -32,19 +26,11 @@ class BayesianResult(AuditResult):
             probability ``confidence``; nats.
         interval: Equal-tailed interval of posterior probability ``confidence``, nats.
         median: Posterior median, nats.
-        counts: Errors of the test.
-        threshold: Threshold in the scores' own unit; None for counts.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
-        confidence: Posterior probability.
     """
 
     epsilon: float
     interval: tuple[float, float]
     median: float
-    counts: ErrorCounts
-    threshold: float | None
-    delta: float
-    confidence: float
 
     @property
     def headline(self) -> str:
@@ -142,10 +128,7 @@ def audit_bayesian(
     'ε ≥ 1.625 with posterior probability 0.95 (interval 1.516 to 3.266; δ = 0)'
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
-
-    def bound(fp: Any, n0: Any, fn: Any, n1: Any) -> Any:
-        return clopper_pearson_epsilon(fp, n0, fn, n1, delta=delta, confidence=confidence)
-
+    bound = partial(clopper_pearson_epsilon, delta=delta, confidence=confidence)
     test = fixed_test(observed, threshold, seed, bound)
     tail = (1 - confidence) / 2
     epsilon, low, median, high = (

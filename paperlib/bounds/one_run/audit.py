@@ -9,22 +9,10 @@ from numpy.typing import ArrayLike
 from paperlib.bounds.one_run.fair_coins import play_game, require_fair_coins
 from paperlib.bounds.one_run.search import Hypothesis, ThresholdBound, search_thresholds
 from paperlib.bounds.one_run.tails import P_VALUES, refuted_log_odds
-from paperlib.core import (
-    AuditResult,
-    DeltaTerm,
-    Design,
-    FloatArray,
-    Guess,
-    IntArray,
-    MembershipScores,
-    Search,
-    check_confidence,
-    check_counts,
-    check_delta,
-    check_option,
-    round_down,
-    table,
-)
+from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts, check_delta
+from paperlib.core.options import DeltaTerm, Design, Guess, Search, check_option
+from paperlib.core.results import AuditResult, round_down, table
+from paperlib.core.scores import MembershipScores
 
 if TYPE_CHECKING:
     import pandas as pd

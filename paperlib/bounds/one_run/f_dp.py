@@ -13,18 +13,10 @@ from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon
 from paperlib.bounds.one_run.audit import ADJACENCY, lower_bound_claim
 from paperlib.bounds.one_run.fair_coins import play_game, require_fair_coins
 from paperlib.bounds.one_run.guesses import dyadic_path, fixed_path, guess_path
-from paperlib.core import (
-    AuditResult,
-    Design,
-    FloatArray,
-    MembershipScores,
-    Sides,
-    check_confidence,
-    check_counts,
-    check_delta,
-    check_option,
-    round_down,
-)
+from paperlib.core.checks import FloatArray, check_confidence, check_counts, check_delta
+from paperlib.core.options import Design, Sides, check_option
+from paperlib.core.results import AuditResult, round_down
+from paperlib.core.scores import MembershipScores
 
 Family = Literal["gaussian", "laplace", "approximate"]
 _LARGEST = {"gaussian": 12.0, "laplace": 30.0, "approximate": 30.0}

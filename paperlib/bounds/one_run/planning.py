@@ -9,19 +9,10 @@ from scipy.special import ndtri
 
 from paperlib.bounds.one_run.anytime import anytime_with_failures
 from paperlib.bounds.one_run.audit import audit_one_run
-from paperlib.core import (
-    AuditResult,
-    FloatArray,
-    IntArray,
-    MembershipScores,
-    Sides,
-    check_confidence,
-    check_counts,
-    check_delta,
-    check_option,
-    round_down,
-    table,
-)
+from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts, check_delta
+from paperlib.core.options import Sides, check_option
+from paperlib.core.results import AuditResult, round_down, table
+from paperlib.core.scores import MembershipScores
 
 if TYPE_CHECKING:
     import pandas as pd

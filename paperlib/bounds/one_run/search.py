@@ -22,16 +22,9 @@ from paperlib.bounds.one_run.guesses import (
     threshold_path,
 )
 from paperlib.bounds.one_run.tails import P_VALUES, PValue, best_count, published_p_value, refuted_log_odds
-from paperlib.core import (
-    DeltaTerm,
-    FloatArray,
-    Guess,
-    IntArray,
-    MembershipScores,
-    RecallSearch,
-    Search,
-    check_option,
-)
+from paperlib.core.checks import FloatArray, IntArray
+from paperlib.core.options import DeltaTerm, Guess, RecallSearch, Search, check_option
+from paperlib.core.scores import MembershipScores
 
 CURVE_POINTS = 200
 _RECALL_POINTS = 1_000  # rows of a PANORAMIA curve whose bounds are costly

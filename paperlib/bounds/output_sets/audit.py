@@ -9,15 +9,10 @@ from paperlib.bounds.one_run.fair_coins import play_game, require_fair_coins
 from paperlib.bounds.output_sets.choices import Method, choose_output_set
 from paperlib.bounds.output_sets.output_set import OutputSet, count_guesses
 from paperlib.bounds.output_sets.selection import DEFAULT_RULE, SelectionRule
-from paperlib.core import (
-    AuditResult,
-    Design,
-    MembershipScores,
-    check_confidence,
-    check_delta,
-    check_option,
-    round_down,
-)
+from paperlib.core.checks import check_confidence, check_delta
+from paperlib.core.options import Design, check_option
+from paperlib.core.results import AuditResult, round_down
+from paperlib.core.scores import MembershipScores
 
 _SHARED = 0.5
 

@@ -10,16 +10,9 @@ from scipy.special import betaincinv, logit
 from paperlib.bounds.one_run.tails import refuted_log_odds
 from paperlib.bounds.output_sets.densities import RatioEstimate, estimate_ratio
 from paperlib.bounds.output_sets.output_set import Intervals, OutputSet, inside, overlap
-from paperlib.core import (
-    FloatArray,
-    MembershipScores,
-    Sides,
-    check_confidence,
-    check_counts,
-    check_delta,
-    check_nonnegative,
-    check_option,
-)
+from paperlib.core.checks import FloatArray, check_confidence, check_counts, check_delta, check_nonnegative
+from paperlib.core.options import Sides, check_option
+from paperlib.core.scores import MembershipScores
 
 
 @dataclass(frozen=True, kw_only=True)

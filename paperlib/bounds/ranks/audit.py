@@ -16,17 +16,9 @@ from paperlib.bounds.ranks.p_values import (
     p_value,
     rank_epsilon,
 )
-from paperlib.core import (
-    AuditResult,
-    DeltaTerm,
-    FloatArray,
-    IntArray,
-    RankBound,
-    check_confidence,
-    check_delta,
-    check_vector,
-    round_down,
-)
+from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_delta, check_vector
+from paperlib.core.options import DeltaTerm, RankBound
+from paperlib.core.results import AuditResult, round_down
 
 _LARGEST = 200.0  # nats; above it every success probability is 1 in floating point
 _TOLERANCE = 1e-9
