@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon
 from paperlib.bounds.one_run.audit import ADJACENCY, lower_bound_claim
-from paperlib.bounds.one_run.fair_coins import play_game, require_fair_coins
+from paperlib.bounds.one_run.fair_coins import fair_game, score_assumptions
 from paperlib.bounds.one_run.guesses import dyadic_path, fixed_path, guess_path
 from paperlib.core.checks import FloatArray, check_confidence, check_counts, check_delta
 from paperlib.core.options import Design, Sides, check_option
@@ -217,15 +217,12 @@ def audit_f_dp(
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
     check_option("guess", guess, Sides)
-    check_option("design", design, Design)
     check_option("family", family, Family)
     if family == "gaussian" and delta == 0:
         raise ValueError(
             "delta: a Gaussian trade-off curve has no finite epsilon at delta = 0; give delta > 0"
         )
-    if design == "game":
-        scores = play_game(scores, seed=seed)
-    require_fair_coins(scores)
+    scores = fair_game(scores, design, seed=seed)
     if threshold is None:
         path, tests = dyadic_path(guess_path(scores, guess))
     else:
@@ -246,15 +243,11 @@ def audit_f_dp(
     restriction = (
         "" if family == "approximate" else f" This assumes that {curves[family]} for some parameter."
     )
-    coins = (
-        "by its own fair coin before training" if design == "randomized" else "by the fair coins of a game"
-    )
     return FdpResult(
         claim=lower_bound_claim(epsilon, shown_delta, confidence, ADJACENCY[design]) + restriction,
         assumptions=(
-            f"every audit example was included {coins}",
+            *score_assumptions(design),
             curves[family],
-            "a score depends on the example and the trained model, not on membership in any other way",
             f"error divided by {tests} guess counts fixed in advance",
         ),
         epsilon=epsilon,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
 
-from paperlib.core import IntArray, MembershipScores
+from paperlib.core import Design, IntArray, MembershipScores, check_option
 
 IMPLAUSIBLE = 1e-6
 Toss = Callable[[np.random.Generator, int], NDArray[np.bool_]]
@@ -40,6 +40,32 @@ def require_fair_coins(scores: MembershipScores, *, what: str = "this audit") ->
         'distribution, design="game" plays the privacy game on a fair-coin subsample of '
         f"{min(members, nonmembers)} examples"
     )
+
+
+def fair_game(
+    scores: MembershipScores, design: Design, *, seed: int, what: str = "this audit"
+) -> MembershipScores:
+    """Scores whose membership fair coins decided: those given, or for a "game" those that it shows.
+
+    Raises:
+        ValueError: An unknown design, or counts that fair coins would not give.
+    """
+    check_option("design", design, Design)
+    if design == "game":
+        scores = play_game(scores, seed=seed)
+    require_fair_coins(scores, what=what)
+    return scores
+
+
+def score_assumptions(design: str, *, examples: str = "audit") -> tuple[str, str]:
+    """What an audit of scores takes for granted: the coins of its design, and what a score depends on."""
+    coins = (
+        f"every {examples} example was included in training by its own fair coin, tossed before training"
+        if design == "randomized"
+        else "members and non-members come from one distribution, so that the fair-coin subsample drawn here "
+        "(seeded) stands for a training set drawn by fair coins"
+    )
+    return coins, "a score depends on the example and the trained model, not on membership in any other way"
 
 
 def play_game(scores: MembershipScores, *, seed: int = 0) -> MembershipScores:

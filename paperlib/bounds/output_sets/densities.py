@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
 from paperlib.bounds.output_sets.level_sets import log_ratio
-from paperlib.bounds.output_sets.output_set import Intervals
+from paperlib.bounds.output_sets.output_set import Intervals, intervals_of
 from paperlib.core import FloatArray, check_vector
 
 _STEP = 8.0  # grid points per bandwidth
@@ -218,7 +218,4 @@ def at_least(grid: FloatArray, values: FloatArray, level: float) -> Intervals:
     change = np.flatnonzero(above[1:] != above[:-1])
     share = (level - values[change]) / (values[change + 1] - values[change])
     cuts = grid[change] + share * (grid[change + 1] - grid[change])
-    first = [-math.inf] if above[0] else []
-    last = [math.inf] if above[-1] else []
-    flat = [*first, *(float(cut) for cut in cuts), *last]
-    return tuple(zip(flat[::2], flat[1::2], strict=True))
+    return intervals_of(cuts, above, (-math.inf, math.inf))

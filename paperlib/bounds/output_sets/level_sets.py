@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paperlib.bounds.output_sets.output_set import Intervals, OutputSet
+from paperlib.bounds.output_sets.output_set import Intervals, OutputSet, intervals_of
 from paperlib.core import FloatArray, Sides, check_confidence, check_counts, check_option
 
 Density = Callable[[FloatArray], ArrayLike]
@@ -141,10 +141,7 @@ class Line:
     def _where(self, inside: Mask, holds: Callable[[FloatArray], Mask]) -> Intervals:
         change = np.flatnonzero(inside[1:] != inside[:-1])
         cuts = _bisect(holds, self.points[change], self.points[change + 1], inside[change])
-        first = [self.ends[0]] if inside[0] else []
-        last = [self.ends[1]] if inside[-1] else []
-        flat = [*first, *(float(cut) for cut in cuts), *last]
-        return tuple(zip(flat[::2], flat[1::2], strict=True))
+        return intervals_of(cuts, inside, self.ends)
 
     def measure(self, tau: float) -> tuple[float, float]:
         """Mass of p + q and of max(p, q) on the level set."""
