@@ -169,10 +169,12 @@ class _Networks(Together):
     """
 
     def __init__(self, settings: TextClassifier, models: int, columns: int, seeds: list[int]) -> None:
-        width, reader = settings.width, _reader(settings)
-        read = width if reader is None else int(reader.config.hidden_size)
+        width, reader, read = settings.width, None, settings.width
         shapes = {"last": (width, 1)}
-        if reader is None:
+        if settings.pretrained:
+            reader = load_language_model(settings.pretrained, dtype="float32")[0].base_model
+            read = int(reader.config.hidden_size)
+        else:
             shapes["text"] = (3 * width, width)
         if models:
             shapes["sequence"] = (3 * models, width)
@@ -211,12 +213,6 @@ class _Networks(Together):
         read = embedding(tokens % buckets + first, embeddings.view(-1, width))
         hidden = self.linear("text", _windows(read).flatten(1, 2)).relu()
         return hidden.unflatten(1, (tokens.shape[1], -1)).mean(2)
-
-
-def _reader(settings: TextClassifier) -> Any:
-    if not settings.pretrained:
-        return None
-    return load_language_model(settings.pretrained, dtype="float32")[0].base_model
 
 
 def _drawn(settings: TextClassifier, shapes: dict[str, tuple[int, int]], order: torch.Generator) -> Weights:
