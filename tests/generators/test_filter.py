@@ -138,7 +138,7 @@ def test_duplicates_differ_in_more_than_case():
     ("change", "message"),
     [
         ({"identifiers": []}, "identifiers: expected at least 20, got 0"),
-        ({"count": 0}, "count: expected at least 1"),
+        ({"count": 0}, "count: expected 1 or more"),
         ({"folds": 1}, "folds: expected 2 to"),
         ({"baselines": ("forest",)}, "'forest'"),
     ],
