@@ -84,18 +84,16 @@ def _log_upper(k: FloatArray, r: FloatArray, evidence: FloatArray, e: FloatArray
     return evidence - prior_kept + k * np.log1p(np.exp(-e)) + (r - k) * np.logaddexp(0.0, e)
 
 
-def anytime_epsilon(correct: ArrayLike, *, level: float, failures: int = 0) -> AnytimeBound:
+def anytime_epsilon(correct: ArrayLike, *, level: float) -> AnytimeBound:
     """Largest epsilon refuted by a sequence of guesses, searching every guess count.
 
     Guarantee:
         If each guess, given the earlier ones, is right with probability at most
-        ``e^eps / (1 + e^eps)``, the result exceeds eps with probability at most ``level``;
-        with ``failures`` = f this still holds when up to f further guesses are right for free.
+        ``e^eps / (1 + e^eps)``, the result exceeds eps with probability at most ``level``.
 
     Args:
         correct: 1 for a right guess, 0 for a wrong one, most confident first, shape (n,).
         level: Error allowed, in (0, 1); more than 1/3 is treated as 1/3.
-        failures: Right guesses given away before testing.
 
     Raises:
         ValueError: Values other than 0 and 1, or a level outside (0, 1).
@@ -111,13 +109,16 @@ def anytime_epsilon(correct: ArrayLike, *, level: float, failures: int = 0) -> A
         raise ValueError(
             f"correct: expected a 1-D array of 0 and 1, got shape {hits.shape}, max {hits.max()}"
         )
-    return anytime_from_counts(np.cumsum(hits), np.arange(1, hits.size + 1), level=level, failures=failures)
+    return anytime_from_counts(np.cumsum(hits), np.arange(1, hits.size + 1), level=level)
 
 
 def anytime_from_counts(
     correct: IntArray, guesses: IntArray, *, level: float, failures: int = 0
 ) -> AnytimeBound:
     """`anytime_epsilon` from running counts at the allowed stopping points only.
+
+    Guarantee:
+        With ``failures`` = f it still holds when up to f further guesses are right for free.
 
     Args:
         correct: Right guesses among the first ``guesses``, shape (n,), from one fixed order.
