@@ -201,8 +201,8 @@ def audit_panoramia(
     _check_fair_coins(flags)
     level, m, members = (1 - confidence) / 2, flags.size, int(flags.sum())
     tests = (
-        run_recall_test("baseline", baseline, flags, level, m * gamma, search),
-        run_recall_test("mia", mia, flags, level, m * (gamma + delta - gamma * delta), search),
+        run_recall_test("baseline", baseline, flags, level, gamma, search),
+        run_recall_test("mia", mia, flags, level, gamma + delta - gamma * delta, search),
     )
     c_lb, both_lb = tests[0].bound, tests[1].bound
     result = PanoramiaResult(

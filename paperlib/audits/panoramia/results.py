@@ -14,14 +14,13 @@ from paperlib.audits.panoramia.game import Flags
 from paperlib.audits.panoramia.pools import Target
 from paperlib.bounds import audit_one_run, audit_panoramia
 from paperlib.bounds.one_run.audit import OneRunResult
+from paperlib.bounds.one_run.search import RECALL_SEARCHES
 from paperlib.bounds.panoramia import PanoramiaResult
-from paperlib.core import FloatArray, MembershipScores, RecallSearch, Search
+from paperlib.core import FloatArray, MembershipScores, RecallSearch
 
 AuditName = Literal["panoramia", "rm_rn", "o1"]
 """PANORAMIA; the same attack on real non-members (RM;RN); the target's loss on real non-members, O(1)."""
 AUDITS: tuple[AuditName, ...] = get_args(AuditName)
-
-_ONE_RUN: dict[RecallSearch, Search] = {"union": "bonferroni", "anytime": "anytime"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +73,8 @@ class TargetScores:
         scores = MembershipScores.from_labels(self.attack, self.membership)
         if self.audit == "o1":
             return audit_one_run(scores, guess="grid", thresholds="bonferroni", confidence=confidence)
-        return audit_one_run(scores, guess="members", thresholds=_ONE_RUN[search], confidence=confidence)
+        thresholds = RECALL_SEARCHES[search]
+        return audit_one_run(scores, guess="members", thresholds=thresholds, confidence=confidence)
 
     def _panoramia(self, search: RecallSearch, confidence: float) -> dict[str, float]:
         result = self.panoramia(search, confidence)

@@ -13,18 +13,14 @@ from paperlib.bounds.one_run.anytime import (
     anytime_from_counts,
     anytime_with_failures,
 )
-from paperlib.bounds.one_run.guesses import (
-    GuessPath,
-    dyadic_path,
-    fixed_path,
-    guess_path,
-    member_path,
-    threshold_path,
-)
+from paperlib.bounds.one_run.guesses import GuessPath, dyadic_path, fixed_path, guess_path, threshold_path
 from paperlib.bounds.one_run.tails import P_VALUES, PValue, best_count, published_p_value, refuted_log_odds
 from paperlib.core.checks import FloatArray, IntArray
 from paperlib.core.options import DeltaTerm, Guess, RecallSearch, Search, check_option
 from paperlib.core.scores import MembershipScores
+
+RECALL_SEARCHES: dict[RecallSearch, Search] = {"union": "bonferroni", "anytime": "anytime"}
+"""The search over guess counts that a search over recall levels is."""
 
 CURVE_POINTS = 200
 _RECALL_POINTS = 1_000  # rows of a PANORAMIA curve whose bounds are costly
@@ -49,10 +45,9 @@ class SingleCounts:
     level: float  # error allowed at each count, in (0, 1)
     m_delta: float  # m times delta, m being all audit examples; at least 0
     p_value: PValue = published_p_value  # P-value of one count
-    batch: int = 16  # counts inverted per round, see `best_count`
 
     def best(self, correct: IntArray, guesses: IntArray) -> tuple[float, int]:
-        return best_count(correct, guesses, self.level, self.m_delta, self.p_value, batch=self.batch)
+        return best_count(correct, guesses, self.level, self.m_delta, self.p_value)
 
     def bounds(self, correct: IntArray, guesses: IntArray, largest: float) -> FloatArray:
         return refuted_log_odds(correct, guesses, self.level, self.m_delta, self.p_value)
@@ -214,30 +209,28 @@ def run_recall_test(
     scores: FloatArray,
     flags: NDArray[np.bool_],
     level: float,
-    m_delta: float,
+    relaxation: float,
     search: RecallSearch,
 ) -> RecallTest:
     """Search every distinct threshold; only positive guesses count, and a tied block is one threshold.
 
     Guarantee:
         If each positive guess is right with probability at most ``e^x / (1 + e^x)`` given the
-        earlier ones, up to failures of mean ``2 m_delta``, the bound exceeds x with probability at
-        most ``level``.
+        earlier ones, up to failures of mean ``2 m relaxation``, the bound exceeds x with probability
+        at most ``level``.
 
     Args:
         name: Name of the test.
         scores: Higher means member, shape (m,).
         flags: True for members, shape (m,), both classes present.
         level: Error allowed over all thresholds together, in (0, 1/2].
-        m_delta: m times the relaxation (gamma, or gamma + delta - gamma delta), at least 0; the anytime
-            search gives up less than 2 m_delta failures.
+        relaxation: gamma, or gamma + delta - gamma delta, at least 0; the anytime search gives up fewer
+            failures.
         search: "union" over m recall levels, or "anytime".
     """
-    m = flags.size
-    union = SingleCounts(level / m, m_delta, batch=8)
-    test = union if search == "union" else AnytimeCounts(level, m_delta, sides=1)
-    path = member_path(MembershipScores.from_labels(scores, flags))
+    labelled, hypothesis = MembershipScores.from_labels(scores, flags), Hypothesis(relaxation, level)
+    best = search_thresholds(labelled, "members", RECALL_SEARCHES[search], hypothesis, seed=0)
     # A perfect attack does best by guessing every member: more right guesses, none wrong.
     perfect = np.array([flags.sum()], dtype=np.int64)
-    ceiling, _ = test.best(perfect, perfect)
-    return RecallTest(name=name, search=search, best=_best(path, test, search, m), ceiling=ceiling)
+    ceiling, _ = best.test.best(perfect, perfect)
+    return RecallTest(name=name, search=search, best=best, ceiling=ceiling)
