@@ -1,6 +1,7 @@
 """Argument checks shared by every room: each error names the argument, what was given and what is allowed."""
 
 import math
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -139,7 +140,7 @@ def _check_real(name: str, value: Any, low: float, high: float, *, open_low: boo
     return number
 
 
-def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
+def check_choice(name: str, value: str, allowed: Collection[str]) -> str:
     """Return ``value`` if it is one of ``allowed``.
 
     Raises:

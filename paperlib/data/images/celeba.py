@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.core import check_at_least
-from paperlib.data.errors import unavailable
+from paperlib.data.files import unavailable
 from paperlib.data.images.pixels import ImageSet, Pixels
 from paperlib.io import data_folder, file_sha256
 

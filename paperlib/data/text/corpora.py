@@ -6,11 +6,11 @@ from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
 
-from paperlib.data.errors import unavailable
+from paperlib.core import check_choice
+from paperlib.data.files import data_file
 from paperlib.data.text.formats import read_pieces
 from paperlib.data.text.pieces import Reading, ReadLog
 from paperlib.data.text.streams import printable
-from paperlib.io import data_folder, file_sha256
 
 
 @dataclass(frozen=True)
@@ -77,15 +77,9 @@ def corpus_path(name: str) -> Path:
         ValueError: An unknown name, or a file with another content.
         DataUnavailableError: The file is not there.
     """
-    if name not in CORPORA:
-        raise ValueError(f"name: expected one of {', '.join(map(repr, CORPORA))}, got {name!r}")
-    known, folder = CORPORA[name], data_folder()
-    path = folder / known.file
-    if not path.is_file():
-        raise unavailable(name, known.file, folder, f"its source ({known.source})", [])
-    if (digest := file_sha256(path)) != known.sha256:
-        raise ValueError(f"{path}: expected the SHA-256 {known.sha256}, got {digest}")
-    return path
+    check_choice("name", name, CORPORA)
+    known = CORPORA[name]
+    return data_file(name, known.file, known.sha256, known.source)
 
 
 def nid_corpus() -> list[Document]:
