@@ -68,17 +68,16 @@ def damages() -> tuple[type[BaseException], ...]:
 
 def blocks(stream: Any) -> Iterator[bytes]:
     """Blocks of ``BLOCK`` bytes; where the stream is damaged, first what it gave before."""
-    read, held, size = getattr(stream, "read1", stream.read), list[bytes](), 0
+    read, held = getattr(stream, "read1", stream.read), bytearray()
     try:
-        while part := read(BLOCK - size):
-            held.append(part)
-            size += len(part)
-            if size == BLOCK:
-                yield b"".join(held)
-                held, size = list[bytes](), 0
+        while part := read(BLOCK - len(held)):
+            held += part
+            if len(held) == BLOCK:
+                yield bytes(held)
+                held.clear()
     except damages():
         if held:
-            yield b"".join(held)
+            yield bytes(held)
         raise
     if held:
-        yield b"".join(held)
+        yield bytes(held)
