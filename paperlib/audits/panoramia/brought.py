@@ -158,9 +158,14 @@ def audit_model(
     audits = audit_pools(pools, config)
     first = audits.select("panoramia", seed=seed)[0]
     result = first.panoramia(search, confidence, known_c=known_c, delta=delta, gamma=gamma)
+    caveat = (NO_NULL,) if known_c is None else ()
     real = audits.select("rm_rn", seed=seed)
     return PanoramiaAudit(
-        result=_with_caveats(result, brought.warnings, known_c),
+        result=replace(
+            result,
+            assumptions=(*result.assumptions, *caveat),
+            warnings=(*result.warnings, *brought.warnings),
+        ),
         real=real[0].one_run(search, confidence) if real else None,
         games=audits.table,
         scores=MembershipScores.from_labels(first.attack, first.membership),
@@ -185,10 +190,3 @@ def columns(name: str, values: ArrayLike, count: int) -> FloatArray:
             f"{np.asarray(values).shape}"
         )
     return table
-
-
-def _with_caveats(
-    result: PanoramiaResult, warnings: tuple[str, ...], known_c: float | None
-) -> PanoramiaResult:
-    caveat = (NO_NULL,) if known_c is None else ()
-    return replace(result, assumptions=(*result.assumptions, *caveat), warnings=(*result.warnings, *warnings))

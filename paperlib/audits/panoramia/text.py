@@ -84,9 +84,6 @@ def audit_text(
         options: Options of `audit_model`: ``known_c``, ``search``, ``delta``, ``gamma``, ``confidence``,
             ``repetitions`` and ``restarts``.
 
-    Returns:
-        The result of the first game with its claim, and the numbers of all games.
-
     Raises:
         ValueError: Too little text, losses that cannot be audited, or a number out of range.
 

@@ -156,9 +156,6 @@ def epsilon_star(
             also "delta" (parametric) and "bca" (both, at most 5,000 losses in all).
         seed: Seed of the "bca" resampling.
 
-    Returns:
-        The estimate with its interval, threshold, fit check, claim and assumptions.
-
     Raises:
         ValueError: Fewer than two losses in a set, NaN or infinite losses, constant losses in the
             parametric version, or an option outside what is allowed.

@@ -230,9 +230,6 @@ def audit_one_run(
             that contradict this are refused; "game": draw a fair-coin subsample now.
         seed: Seed of the game and of the split, 0 or more.
 
-    Returns:
-        The bound with its claim, assumptions, operating point and curve.
-
     Raises:
         ValueError: Counts that fair coins would not give, an unknown option, a value out of range.
 

@@ -162,17 +162,13 @@ def f_dp_parameter(
     inverse = partial(inverse_blow_up, family, delta=delta)
     low: FloatArray = np.zeros(v.shape)
     high: FloatArray = np.full(v.shape, _LARGEST[family])
+    fractions = np.arange(_SECTIONS + 1, dtype=float)[:, None] / (_SECTIONS + 1)
     while float((high - low).max()) > _TOLERANCE:
-        grid = _sections(low, high)
+        grid = low + fractions * (high - low)
         hits, made = (np.tile(x.astype(float), grid.shape[0]) for x in (v, r))
         refuted = f_dp_refutes(hits, made, total, level, inverse, grid.ravel())
         low, high = _narrowed(low, high, refuted.reshape(grid.shape))
     return low
-
-
-def _sections(low: FloatArray, high: FloatArray) -> FloatArray:
-    fractions = np.arange(_SECTIONS + 1, dtype=float)[:, None] / (_SECTIONS + 1)
-    return low + fractions * (high - low)
 
 
 def _narrowed(low: FloatArray, high: FloatArray, refuted: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:

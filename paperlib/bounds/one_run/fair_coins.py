@@ -22,38 +22,28 @@ def fair_coin_p_value(members: int, nonmembers: int) -> float:
     return min(1.0, 2.0 * float(betainc(larger, n - larger + 1, 0.5)))
 
 
-def require_fair_coins(scores: MembershipScores, *, what: str = "this audit") -> None:
-    """Refuse counts of members and non-members that fair coins would hardly give.
-
-    Without this check the class ratio leaks into the bound: 900 members and 100 non-members
-    with no signal at all look like an epsilon of 2.
-
-    Raises:
-        ValueError: Two-sided binomial p-value below 1e-6; the message says what to do.
-    """
-    members, nonmembers = scores.member.size, scores.nonmember.size
-    if fair_coin_p_value(members, nonmembers) >= IMPLAUSIBLE:
-        return
-    raise ValueError(
-        f"scores: {members} members and {nonmembers} non-members cannot come from fair coins "
-        f"(p < {IMPLAUSIBLE:g}), which {what} assumes. If members and non-members come from one "
-        'distribution, design="game" plays the privacy game on a fair-coin subsample of '
-        f"{min(members, nonmembers)} examples"
-    )
-
-
 def fair_game(
     scores: MembershipScores, design: Design, *, seed: int, what: str = "this audit"
 ) -> MembershipScores:
     """Scores whose membership fair coins decided: those given, or for a "game" those that it shows.
 
+    Counts that fair coins would hardly give are refused, else the class ratio leaks into the bound: 900
+    members and 100 non-members with no signal at all look like an epsilon of 2.
+
     Raises:
-        ValueError: An unknown design, or counts that fair coins would not give.
+        ValueError: An unknown design, or a two-sided p-value below 1e-6; the message says what to do.
     """
     check_option("design", design, Design)
     if design == "game":
         scores = play_game(scores, seed=seed)
-    require_fair_coins(scores, what=what)
+    members, nonmembers = scores.member.size, scores.nonmember.size
+    if fair_coin_p_value(members, nonmembers) < IMPLAUSIBLE:
+        raise ValueError(
+            f"scores: {members} members and {nonmembers} non-members cannot come from fair coins "
+            f"(p < {IMPLAUSIBLE:g}), which {what} assumes. If members and non-members come from one "
+            'distribution, design="game" plays the privacy game on a fair-coin subsample of '
+            f"{min(members, nonmembers)} examples"
+        )
     return scores
 
 

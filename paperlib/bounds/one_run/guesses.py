@@ -5,7 +5,7 @@ it is one threshold and no order within it matters.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,15 +36,8 @@ class GuessPath:
 
     def at(self, chosen: IntArray) -> "GuessPath":
         """The stopping points at positions ``chosen`` alone."""
-        return GuessPath(
-            self.as_member[chosen],
-            self.as_nonmember[chosen],
-            self.true_members[chosen],
-            self.true_nonmembers[chosen],
-            self.high[chosen],
-            self.low[chosen],
-            self.total,
-        )
+        arrays = {name: values[chosen] for name, values in vars(self).items() if name != "total"}
+        return replace(self, **arrays)
 
 
 def member_path(scores: MembershipScores) -> GuessPath:

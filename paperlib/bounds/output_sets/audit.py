@@ -91,9 +91,6 @@ def audit_output_set(
         seed: Seed of the game, 0 or more.
         rule: Settings of the choice.
 
-    Returns:
-        The bound with the set, the counts and the claim.
-
     Raises:
         ValueError: The evaluation counts cannot come from fair coins, the two sets share
             scores or differ in direction, or an argument is out of range.

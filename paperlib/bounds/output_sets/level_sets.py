@@ -54,9 +54,6 @@ def optimal_output_set(
         guess: "both", or "members": the auditor guesses "member" only, as PANORAMIA's tests must. The
             level sets are then {log p/q >= tau} with tau of 0 or more.
 
-    Returns:
-        The set, with its objective, level and cut points.
-
     Raises:
         ValueError: A density is negative, not finite or does not hold mass 1 on the support,
             or an argument is out of range.

@@ -93,9 +93,6 @@ def audit_ranks(
         margins: Confidence of the attack in each set, shape (m,), from scores alone (`score_margins`).
             Given, the sets are guessed from the surest on and every stopping point is searched.
 
-    Returns:
-        `RankAuditResult`.
-
     Raises:
         ValueError: Ranks outside their set, mismatched lengths, top above a set size, unknown options,
             or a "sharp" delta term with margins or the paper's bound.
@@ -116,11 +113,8 @@ def audit_ranks(
         search, guesses, correct = "none", sets.count, int(hits.sum())
         epsilon = _fixed(correct, sets, delta, confidence, delta_term)
     else:
-        _refuse_sharp_search(delta_term)
-        search = "anytime"
-        epsilon, guesses, correct = _search(
-            hits, _checked_margins(margins, hits.size), sets, delta, confidence
-        )
+        search, surest = "anytime", _checked_margins(margins, hits.size, delta_term)
+        epsilon, guesses, correct = _search(hits, surest, sets, delta, confidence)
     return RankAuditResult(
         epsilon=epsilon,
         delta=delta,
@@ -220,12 +214,9 @@ def _largest_refuted(p_value: Callable[[float], float], level: float, start: flo
     return found
 
 
-def _refuse_sharp_search(delta_term: DeltaTerm) -> None:
+def _checked_margins(margins: ArrayLike, size: int, delta_term: DeltaTerm) -> FloatArray:
     if delta_term == "sharp":
         raise ValueError("delta_term: 'sharp' is for audits without abstention, got margins; use 'published'")
-
-
-def _checked_margins(margins: ArrayLike, size: int) -> FloatArray:
     checked = check_vector("margins", margins)
     if checked.size != size:
         raise ValueError(f"margins: expected {size} values like ranks, got {checked.size}")
