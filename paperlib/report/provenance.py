@@ -81,6 +81,15 @@ def package_version(name: str) -> str | None:
         return None
 
 
+def report_conditions(*packages: str) -> dict[str, str]:
+    """Date, versions of Python and of ``packages``, and hardware: headings of a report, and text."""
+    machine, versions = hardware(), package_versions()
+    named = [f"Python {platform.python_version()}"]
+    named += [f"{name} {versions[name]}" for name in packages if name in versions]
+    processor = f"{machine['cpu']}, {machine['cores']} cores"
+    return {"Date": utc_now(), "Versions": ", ".join(named), "Hardware": processor}
+
+
 def hardware() -> dict[str, Any]:
     """Processor, cores this process may use, GPU (None without one) and operating system."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

@@ -22,9 +22,8 @@ from paperlib.io import file_sha256, write_text
 from paperlib.models.images import ImageArchitecture, build_image_model, image_logits, image_losses
 from paperlib.models.language import load_language_model
 from paperlib.report import audit_report
-from paperlib.report.provenance import hardware, package_versions, utc_now
+from paperlib.report.provenance import report_conditions
 
-_VERSIONS = ("paperlib", "numpy", "scipy", "scikit-learn", "torch")
 KINDS = ("table", "images", "text")
 
 
@@ -171,7 +170,6 @@ def report_facts(files: Mapping[str, str], **facts: object) -> dict[str, str]:
         files: Headings to paths; empty paths are left out.
         facts: Anything else.
     """
-    machine, versions = hardware(), package_versions()
     found = {name: path for name, path in files.items() if path}
     sums = {
         f"SHA-256 of {Path(path).name}": file_sha256(path) for path in found.values() if Path(path).is_file()
@@ -180,9 +178,7 @@ def report_facts(files: Mapping[str, str], **facts: object) -> dict[str, str]:
         **found,
         **sums,
         **{name.replace("_", " ").capitalize(): str(value) for name, value in facts.items()},
-        "Date": utc_now(),
-        "Versions": ", ".join(f"{name} {versions[name]}" for name in _VERSIONS if name in versions),
-        "Hardware": f"{machine['cpu']}, {machine['cores']} cores",
+        **report_conditions("paperlib", "numpy", "scipy", "scikit-learn", "torch"),
     }
 
 

@@ -115,16 +115,10 @@ def anytime_epsilon(correct: ArrayLike, *, level: float) -> AnytimeBound:
 def anytime_from_counts(
     correct: IntArray, guesses: IntArray, *, level: float, failures: int = 0
 ) -> AnytimeBound:
-    """`anytime_epsilon` from running counts at the allowed stopping points only.
+    """`anytime_epsilon` from running counts, shape (n,), at the allowed, increasing stopping points only.
 
     Guarantee:
         With ``failures`` = f it still holds when up to f further guesses are right for free.
-
-    Args:
-        correct: Right guesses among the first ``guesses``, shape (n,), from one fixed order.
-        guesses: Guess counts at which stopping is allowed, increasing, shape (n,).
-        level: Error allowed, in (0, 1); more than 1/3 is treated as 1/3.
-        failures: Right guesses given away before testing.
 
     Raises:
         ValueError: Level outside (0, 1).
@@ -261,21 +255,16 @@ def anytime_with_failures(
 ) -> AnytimeBound:
     """The anytime search over given stopping points when some right guesses come for free.
 
-    Epsilon is searched in steps of a quarter. On each, failures are budgeted by Markov's
-    inequality (`failure_budget`) at the step's lower end, where they are most, so the test there
-    has one level and one shift and can be inverted; the first epsilon not refuted ends the search.
+    ``correct`` counts right guesses among the first ``guesses``, both of shape (n,) and from one fixed
+    order; ``m_delta`` and ``sides`` are those of `mean_failures`. Epsilon is searched in steps of a quarter.
+    On each, failures are budgeted by Markov's inequality (`failure_budget`) at the step's lower end, where
+    they are most, so the test there has one level and one shift and can be inverted; the first epsilon not
+    refuted ends the search.
 
     Guarantee:
         If each guess, given the earlier ones, is right with probability at most
         ``e^eps / (1 + e^eps)`` but for failures of mean at most `mean_failures`, the result
-        exceeds eps with probability at most ``error``.
-
-    Args:
-        correct: Right guesses among the first ``guesses``, shape (n,), from one fixed order.
-        guesses: Guess counts at which stopping is allowed, increasing, shape (n,).
-        error: Total error, in (0, 1).
-        m_delta: m times delta, m being all audit examples, abstentions included; at least 0.
-        sides: 2 if members and non-members are guessed, 1 if members only.
+        exceeds eps with probability at most ``error``, in (0, 1).
 
     Source:
         This project.

@@ -214,19 +214,13 @@ def run_recall_test(
 ) -> RecallTest:
     """Search every distinct threshold; only positive guesses count, and a tied block is one threshold.
 
+    ``scores`` and ``flags``, True for members, have shape (m,), with both classes present. The relaxation is
+    gamma, or gamma + delta - gamma delta, at least 0.
+
     Guarantee:
         If each positive guess is right with probability at most ``e^x / (1 + e^x)`` given the
         earlier ones, up to failures of mean ``2 m relaxation``, the bound exceeds x with probability
-        at most ``level``.
-
-    Args:
-        name: Name of the test.
-        scores: Higher means member, shape (m,).
-        flags: True for members, shape (m,), both classes present.
-        level: Error allowed over all thresholds together, in (0, 1/2].
-        relaxation: gamma, or gamma + delta - gamma delta, at least 0; the anytime search gives up fewer
-            failures.
-        search: "union" over m recall levels, or "anytime".
+        at most ``level``, in (0, 1/2]. The anytime search gives up fewer failures.
     """
     labelled, hypothesis = MembershipScores.from_labels(scores, flags), Hypothesis(relaxation, level)
     best = search_thresholds(labelled, "members", RECALL_SEARCHES[search], hypothesis, seed=0)

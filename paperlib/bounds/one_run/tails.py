@@ -77,23 +77,18 @@ def epsilon_from_counts(correct: ArrayLike, guesses: ArrayLike, level: ArrayLike
 
 
 def published_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m_delta: ArrayLike) -> Any:
-    """P-value of ``correct`` right guesses under (epsilon, delta)-DP, as published.
+    """P-value of ``correct`` right guesses under (epsilon, delta)-DP, as published; everything broadcasts.
 
     With ``W ~ Binomial(guesses, expit(log_odds))`` and ``b = P[W >= correct]``, this is ``min(1, b + 2
     m_delta * max over i = 1..correct of (P[W >= correct - i] - b) / i)``, raised to `sharp_p_value` where
     that is larger. The inner maximum is a running mean of the binomial probabilities just below ``correct``:
-    these rise to the mode and then fall, so the mean has one peak, found by bisection.
+    these rise to the mode and then fall, so the mean has one peak, found by bisection. The log-odds are
+    epsilon, or c + epsilon, in nats; m counts all audit examples, abstentions included.
 
     Guarantee:
         Valid in a one-run audit of m examples. The published value alone treats failures as
         independent of the other guesses, and near 1 it can be too small; the sharp value is proved
         without that. Below one half the published one is the larger.
-
-    Args:
-        correct: Whole numbers, 0 to ``guesses``; broadcasts.
-        guesses: Whole numbers of at least 0; broadcasts.
-        log_odds: Epsilon, or c + epsilon, in nats; broadcasts.
-        m_delta: m times delta, m being all audit examples, abstentions included; at least 0; broadcasts.
 
     Source:
         Steinke et al. (2023), Theorem 5.2, by linear-programming duality.
@@ -230,19 +225,11 @@ def best_count(
     *,
     batch: int = 16,
 ) -> tuple[float, int]:
-    """Largest of `refuted_log_odds` over many guess counts, and where it is reached.
+    """Largest of `refuted_log_odds` over many guess counts, shape (n,), and where it is reached.
 
     Inverts a few counts spread over the rest, drops every count that does not refute the best
-    bound so far, and repeats on what is left: most are never inverted.
-
-    Args:
-        correct: Right guesses, shape (n,).
-        guesses: Guess counts, shape (n,).
-        level: Error allowed at each count, in (0, 1).
-        m_delta: m times delta, at least 0.
-        p_value: `published_p_value` or `sharp_p_value`.
-        batch: Least number of counts inverted per round where ``m_delta`` is above 0, so that each
-            inversion is a bisection; 256 otherwise.
+    bound so far, and repeats on what is left: most are never inverted. Where ``m_delta`` is above 0 each
+    inversion is a bisection, and a round inverts ``batch`` counts or more; 256 otherwise.
 
     Returns:
         Nats and a position; (0.0, 0) where nothing is refuted.
