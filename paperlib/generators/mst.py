@@ -86,13 +86,12 @@ class NoisyTree:
         noise = {"columns": math.sqrt(count / 2 / third), "edges": math.sqrt((count - 1) / 2 / third)}
         singles = [np.diag(exact[at][at]) + rng.normal(0, noise["columns"], sizes[at]) for at in range(count)]
         edges = grow_tree(exact, singles, math.sqrt(8 * third / (count - 1)), rng)
-        pairs = [exact[i][j] + rng.normal(0, noise["edges"], (sizes[i], sizes[j])) for i, j in edges]
         measured = [
             mbi.LinearMeasurement(values, (names[at],), noise["columns"]) for at, values in enumerate(singles)
-        ] + [
-            mbi.LinearMeasurement(values.ravel(), tuple(names[at] for at in edge), noise["edges"])
-            for values, edge in zip(pairs, edges, strict=True)
         ]
+        for i, j in edges:
+            noisy = exact[i][j] + rng.normal(0, noise["edges"], exact[i][j].shape)
+            measured.append(mbi.LinearMeasurement(noisy.ravel(), (names[i], names[j]), noise["edges"]))
         model = mbi.estimation.MirrorDescent().estimate(
             mbi.Domain(names, sizes), measured, iters=self.iterations
         )

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from paperlib.core import FloatArray
+from paperlib.core import FloatArray, check_confidence
 from paperlib.generators.tabular import ChowLiuTree, FittedTable, TableGenerator, check_table
 
 _BATCHES = 100
@@ -64,8 +64,7 @@ class ConfidentlySynthetic:
     confidence: float = 0.8
 
     def __post_init__(self) -> None:
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence: expected a probability in (0, 1), got {self.confidence}")
+        check_confidence(self.confidence)
 
     def limit(self, odds: FloatArray) -> float:
         return (1 - self.confidence) / self.confidence

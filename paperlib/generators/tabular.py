@@ -186,8 +186,8 @@ class FittedTree:
         for child, below in zip(self.order.tolist(), self.conditionals, strict=True):
             rows = below[codes[int(self.parents[child])]]
             codes[child] = (rng.random(n)[:, None] >= rows).sum(axis=1)
-        names = list(self.codecs)
-        return pd.DataFrame({name: self.codecs[name].decode(codes[at], rng) for at, name in enumerate(names)})
+        columns = enumerate(self.codecs.items())
+        return pd.DataFrame({name: codec.decode(codes[at], rng) for at, (name, codec) in columns})
 
     @property
     def edges(self) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from paperlib.attacks.learned.boosting import BoostedTrees
 from paperlib.attacks.learned.interface import AttackInputs, FittedAttack, FittedClassifier, Labelled
 from paperlib.attacks.learned.loss_modules import fit_loss_modules
 from paperlib.core import FloatArray, MembershipScores, check_at_least
-from paperlib.models.images import ImageArchitecture, build_image_model, image_logits
+from paperlib.models.images import classifier_for, image_logits
 from paperlib.training.images import ImageTraining, fit_images
 
 _KEPT_PARAMETERS = 400_000_000
@@ -176,16 +176,7 @@ def _shared_image_module(stack: ImageStack, train: Labelled, validation: Labelle
 def _fit_network(stack: ImageStack, train: Labelled, validation: Labelled, seed: int) -> _ImageNetwork:
     """The image module as it was at its best evaluation."""
     x = train.inputs.examples
-    network = build_image_model(
-        ImageArchitecture(
-            name=stack.architecture,
-            channels=x.shape[1],
-            side=x.shape[2],
-            outputs=2,
-            width=stack.width,
-            seed=seed,
-        )
-    )
+    network = classifier_for(x, stack.architecture, 2, width=stack.width, seed=seed)
     config = ImageTraining(
         epochs=stack.epochs,
         batch_size=stack.batch_size,

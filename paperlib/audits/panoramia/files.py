@@ -19,7 +19,7 @@ from paperlib.audits.panoramia.text import TextDefaults, bring_text, of_text
 from paperlib.core import ScoreAudit, check_choice
 from paperlib.data import read_documents
 from paperlib.io import file_sha256, write_text
-from paperlib.models.images import ImageArchitecture, build_image_model, image_logits, image_losses
+from paperlib.models.images import classifier_for, image_logits, image_losses
 from paperlib.models.language import load_language_model
 from paperlib.report import audit_report
 from paperlib.report.provenance import report_conditions
@@ -214,8 +214,7 @@ def _classifier(weights: Path, architecture: str, classes: int) -> Model:
     state = read_weights(str(weights))
 
     def losses(x: NDArray[np.uint8], y: NDArray[np.int64]) -> Any:
-        wanted = ImageArchitecture(name=architecture, channels=x.shape[1], side=x.shape[2], outputs=classes)
-        module = build_image_model(wanted)
+        module = classifier_for(x, architecture, classes)
         try:
             module.load_state_dict(state)
         except RuntimeError as error:

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from paperlib.audits.panoramia.pools import Helper
 from paperlib.core import FloatArray, check_choice
 from paperlib.io import file_sha256
-from paperlib.models.images import image_logits, image_losses, pretrained_classifier
-from paperlib.models.images.build import ImageArchitecture, build_image_model
+from paperlib.models.images import classifier_for, image_logits, image_losses, pretrained_classifier
 from paperlib.training.images import ImageTraining, fit_images
 
 
@@ -74,7 +73,10 @@ def train_helper(helper: ImageHelper, x: NDArray[np.uint8], y: NDArray[np.int64]
         FileNotFoundError: No such weights.
         RuntimeError: Weights cannot be downloaded.
     """
-    module = _pretrained(helper, outputs) if helper.timm else _network(helper, x, outputs)
+    if helper.timm:
+        module = _pretrained(helper, outputs)
+    else:
+        module = classifier_for(x, helper.architecture, outputs, width=helper.width, seed=helper.seed)
     config = ImageTraining(
         epochs=helper.epochs,
         batch_size=helper.batch_size,
@@ -105,19 +107,6 @@ def answers(module: nn.Module, x: NDArray[np.uint8], y: NDArray[np.int64]) -> Fl
 def _pretrained(helper: ImageHelper, outputs: int) -> nn.Module:
     weights = read_weights(helper.weights) if helper.weights else None
     return pretrained_classifier(helper.timm, outputs, weights=weights, seed=helper.seed)
-
-
-def _network(helper: ImageHelper, x: NDArray[np.uint8], outputs: int) -> nn.Module:
-    return build_image_model(
-        ImageArchitecture(
-            name=helper.architecture,
-            channels=x.shape[1],
-            side=x.shape[2],
-            outputs=outputs,
-            width=helper.width,
-            seed=helper.seed,
-        )
-    )
 
 
 def read_weights(path: str) -> dict[str, Tensor]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 import torch
 from torch import nn
@@ -73,6 +74,20 @@ def build_image_model(architecture: ImageArchitecture) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(architecture.seed)
         return ARCHITECTURES[architecture.name](architecture)
+
+
+def classifier_for(images: Any, name: str, outputs: int, **options: Any) -> nn.Module:
+    """The classifier of `build_image_model` for images of the shape of those given.
+
+    Args:
+        images: Shape (n, channels, side, side).
+        name: A key of ``ARCHITECTURES``.
+        outputs: Number of classes or attributes.
+        options: Further fields of `ImageArchitecture`.
+    """
+    _, channels, side, _ = images.shape
+    wanted = ImageArchitecture(name=name, channels=channels, side=side, outputs=outputs, **options)
+    return build_image_model(wanted)
 
 
 def parameters_of(architecture: ImageArchitecture) -> int:
