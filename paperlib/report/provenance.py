@@ -24,14 +24,10 @@ def provenance(
     seconds: float,
     data: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Date, commit, versions, hardware, wall time and checksums of one run, as JSON-ready values.
+    """Conditions of one run, as JSON-ready values: date, commit, versions, hardware, wall time, checksums.
 
-    Args:
-        root: A folder of the checkout, for its commit.
-        profile: Name of the profile of the run.
-        parameters: Values of all parameters, by name.
-        seconds: Wall time of the run in seconds.
-        data: SHA-256 of each data file, by its name.
+    ``root`` is a folder of the checkout, for its commit; ``data`` holds the SHA-256 of each data file by its
+    name.
     """
     return {
         "date": utc_now(),

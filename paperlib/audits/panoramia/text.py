@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 from paperlib.audits.panoramia.brought import AuditData, AuditOptions, Model, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.pools import REAL, SYNTHETIC
-from paperlib.core import FloatArray, IntArray
+from paperlib.core import FloatArray, IntArray, check_at_least
 from paperlib.generators.text import ChunkTraining, TextGenerator, copied_text, token_losses, train_on_chunks
 from paperlib.models.language import (
     LanguageModelConfig,
@@ -51,9 +51,8 @@ class TextDefaults:
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:
             raise ValueError(f"share: expected a number in (0, 1), got {self.share}")
-        for name in ("tokens", "chunks_per_document", "epochs"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected 1 or more, got {getattr(self, name)}")
+        check_at_least(1, tokens=self.tokens, chunks_per_document=self.chunks_per_document)
+        check_at_least(1, epochs=self.epochs)
 
 
 def audit_text(
