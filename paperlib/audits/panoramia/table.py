@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Unpack
 
 import numpy as np
@@ -12,7 +13,6 @@ from paperlib.audits.panoramia.brought import AuditData, AuditOptions, Model, Pa
 from paperlib.audits.panoramia.memorization import copies
 from paperlib.audits.panoramia.pools import REAL, SYNTHETIC, Helper
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
-from paperlib.core import FloatArray
 from paperlib.generators.table_filter import FilteredGenerator, RowCoder
 from paperlib.generators.tabular import TableGenerator, check_table
 
@@ -170,12 +170,7 @@ def _helpers(
         config = replace(
             way.plain(encoder, epochs, seed + 10 + at), batch_size=min(way.batch_size, len(rows))
         )
-        models = train(encoder, rows, [config])
-
-        def loss(batch: pd.DataFrame) -> FloatArray:
-            return losses(encoder, models, batch)
-
-        return loss
+        return partial(losses, encoder, train(encoder, rows, [config]))
 
     return {name: helper(rows, at) for at, (name, rows) in enumerate(learns.items())}
 
