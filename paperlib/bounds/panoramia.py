@@ -16,15 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from paperlib.bounds.one_run.fair_coins import IMPLAUSIBLE, draw_game, fair_coin_p_value, uniform_coins
 from paperlib.bounds.one_run.search import RecallTest, run_recall_test
 from paperlib.bounds.one_run.tails import epsilon_from_counts
-from paperlib.core.checks import (
-    FloatArray,
-    IntArray,
-    check_confidence,
-    check_counts,
-    check_delta,
-    check_nonnegative,
-    check_vector,
-)
+from paperlib.core import FloatArray, IntArray
+from paperlib.core.checks import check_confidence, check_counts, check_delta, check_nonnegative, check_vector
 from paperlib.core.options import Design, RecallSearch, check_option
 from paperlib.core.results import AuditResult, round_down, table
 

@@ -2,7 +2,6 @@
 
 import os
 import platform
-import shutil
 import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -49,16 +48,15 @@ def utc_now() -> str:
 
 def code_version(root: Path) -> dict[str, Any]:
     """The commit of the checkout at ``root``, and whether files differ from it; None outside git."""
-    commit = _git(root, "rev-parse", "HEAD")
-    changes = _git(root, "status", "--porcelain", "--untracked-files=no")
+    commit = _answer("git", "-C", str(root), "rev-parse", "HEAD")
+    changes = _answer("git", "-C", str(root), "status", "--porcelain", "--untracked-files=no")
     return {"commit": commit, "dirty": None if changes is None else bool(changes)}
 
 
-def _git(root: Path, *arguments: str) -> str | None:
+def _answer(*command: str) -> str | None:
+    """What a command prints; None where there is no such command, or where it fails."""
     try:
-        done = subprocess.run(
-            ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=20, check=True
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()
@@ -104,15 +102,8 @@ def _processor() -> str:
 
 def gpu_name() -> str | None:
     """Name and memory of the first NVIDIA GPU, asked from its driver; None without one."""
-    tool = shutil.which("nvidia-smi")
-    if tool is None:
-        return None
-    query = [tool, "--query-gpu=name,memory.total", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip().splitlines()[0] if done.stdout.strip() else None
+    found = _answer("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader")
+    return found.splitlines()[0] if found else None
 
 
 def describe(run: Mapping[str, Any]) -> list[str]:
