@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
-from paperlib.core import FloatArray, check_finite
+from paperlib.core import FloatArray, check_finite, check_in
 
 _LEAST_VARIANCE = 1e-12
 
@@ -137,10 +137,8 @@ def rmia(
     >>> rmia([0.9, 0.2], [[0.3, 0.3]], [0.5, 0.5], [[0.5, 0.25]], offline_slope=1.0).tolist()
     [1.0, 0.0]
     """
-    if not 0 <= offline_slope <= 1:
-        raise ValueError(f"offline_slope: expected a number in [0, 1], got {offline_slope}")
-    if not gamma > 0:
-        raise ValueError(f"gamma: expected a number above 0, got {gamma}")
+    check_in("[0, 1]", "offline_slope", offline_slope)
+    check_in("(0, inf)", "gamma", gamma)
     x, x_models = _probabilities(target, shadows)
     z, z_models = _probabilities(population_target, population_shadows, "population_")
     if included is None:

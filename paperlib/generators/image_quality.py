@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
-from paperlib.core import FloatArray
+from paperlib.core import FloatArray, check_in
 from paperlib.models.images import classifier_for, image_logits
 from paperlib.training.images import ImageTraining, fit_images
 
@@ -33,8 +33,7 @@ class FakeFilter:
     epochs: int = 8
 
     def __post_init__(self) -> None:
-        if not 0.5 < self.threshold <= 1:
-            raise ValueError(f"threshold: expected (0.5, 1], got {self.threshold}")
+        check_in("(0.5, 1]", "threshold", self.threshold)
 
     def fit(self, real: Any, generated: Any, *, seed: int = 0, progress: bool = True) -> "FittedFilter":
         """Train on what the generator was trained on, and on images of its own for nothing else.

@@ -8,7 +8,7 @@ few dozen pixels, where it is many times faster.
 
 import copy
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn.functional import silu
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from paperlib.core import check_at_least, check_choice
+from paperlib.core import check_at_least, check_choice, check_in
 from paperlib.models.arrays import check_labels
 from paperlib.models.devices import default_device
 from paperlib.models.images import as_input
@@ -80,10 +80,8 @@ class FlowConfig:
             batch_size=self.batch_size,
             sampler_steps=self.sampler_steps,
         )
-        if not 0 <= self.average < 1:
-            raise ValueError(f"average: expected [0, 1), got {self.average}")
-        if not 2 <= self.levels <= 256:
-            raise ValueError(f"levels: expected 2 to 256, got {self.levels}")
+        check_in("[0, 1)", "average", self.average)
+        check_in("[2, 256]", "levels", self.levels)
 
     def fit(
         self,
@@ -138,7 +136,7 @@ class FittedFlow:
     config: FlowConfig
     shape: tuple[int, ...]
     shares: NDArray[np.float64]
-    losses: tuple[float, ...] = field(default=())
+    losses: tuple[float, ...]
 
     def sample(self, n: int, seed: int, *, batch: int = 1024) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Draw images, their classes as frequent as in the training data.

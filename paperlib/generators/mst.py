@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from paperlib.core import FloatArray, check_at_least, check_delta
+from paperlib.core import FloatArray, check_at_least, check_in
 from paperlib.generators.tabular import ColumnCodes, FittedTree, blocks, coded, fitted_tree
 
 
@@ -51,10 +51,8 @@ class NoisyTree:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 < self.epsilon < math.inf:
-            raise ValueError(f"epsilon: expected a finite number above 0, got {self.epsilon}")
-        if not check_delta(self.delta):
-            raise ValueError("delta: expected a number in (0, 1), got 0")
+        check_in("(0, inf)", "epsilon", self.epsilon)
+        check_in("(0, 1)", "delta", self.delta)
         check_at_least(2, bins=self.bins)
         check_at_least(1, iterations=self.iterations)
 

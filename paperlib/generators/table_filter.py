@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from paperlib.core import FloatArray, check_confidence
+from paperlib.core import FloatArray, check_confidence, check_in
 from paperlib.generators.tabular import ChowLiuTree, FittedTable, TableGenerator, check_table
 
 _BATCHES = 100
@@ -40,8 +40,7 @@ class RejectionByOdds:
     cap: float = 0.95
 
     def __post_init__(self) -> None:
-        if not 0 < self.cap < 1:
-            raise ValueError(f"cap: expected a quantile in (0, 1), got {self.cap}")
+        check_in("(0, 1)", "cap", self.cap)
 
     def limit(self, odds: FloatArray) -> float:
         return float(np.quantile(odds, self.cap))

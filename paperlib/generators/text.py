@@ -1,7 +1,6 @@
 """Generated text: a causal language model fine-tuned on members, and sampled after held prompts."""
 
 import copy
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from paperlib.core import FloatArray, IntArray, check_at_least
+from paperlib.core import FloatArray, IntArray, check_at_least, check_in
 from paperlib.training.fitting import finite_loss, seeded
 from paperlib.training.language.schedule import ScheduledSteps
 
@@ -46,8 +45,7 @@ class ChunkTraining:
     def __post_init__(self) -> None:
         check_at_least(0, epochs=self.epochs, patience=self.patience, seed=self.seed)
         check_at_least(1, batch_size=self.batch_size)
-        if not 0 < self.learning_rate < math.inf:
-            raise ValueError(f"learning_rate: expected a number above 0, got {self.learning_rate}")
+        check_in("(0, inf)", "learning_rate", self.learning_rate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,10 +199,8 @@ class TextGenerator:
     def __post_init__(self) -> None:
         check_at_least(1, length=self.length, samples_per_prompt=self.samples_per_prompt)
         check_at_least(0, prompt=self.prompt, top_k=self.top_k)
-        if not 0 < self.held_share < 1:
-            raise ValueError(f"held_share: expected a number between 0 and 1, got {self.held_share}")
-        if not 0 < self.temperature < math.inf:
-            raise ValueError(f"temperature: expected a number above 0, got {self.temperature}")
+        check_in("(0, 1)", "held_share", self.held_share)
+        check_in("(0, inf)", "temperature", self.temperature)
 
     def fit(self, passages: ArrayLike, *, base: Any) -> "FittedTextGenerator":
         """Fine-tune a copy of ``base``.

@@ -139,7 +139,7 @@ def test_duplicates_differ_in_more_than_case():
     [
         ({"identifiers": []}, "identifiers: expected at least 20, got 0"),
         ({"count": 0}, "count: expected 1 or more"),
-        ({"folds": 1}, "folds: expected 2 to"),
+        ({"folds": 1}, r"folds: expected a number in \[2, 20\]"),
         ({"baselines": ("forest",)}, "'forest'"),
     ],
 )

@@ -12,7 +12,7 @@ from paperlib.attacks.language import formulas
 from paperlib.attacks.language.formulas import TokenStatistics, mean_log_prob, mean_margin, ratio
 from paperlib.attacks.language.statistics import token_rows, token_statistics
 from paperlib.attacks.language.windows import Window, check_texts, encode, flattened, windows
-from paperlib.core import FloatArray
+from paperlib.core import FloatArray, check_in
 
 
 def score_texts(
@@ -79,8 +79,7 @@ def score_texts(
         Neighbourhood: Mattern et al. (2023).
     """
     wanted = _wanted(attacks, reference, prefix, neighbours)
-    if not 0 < k <= 1:
-        raise ValueError(f"k: expected a share in (0, 1], got {k!r}")
+    check_in("(0, 1]", "k", k)
     checked = check_texts("texts", texts)
     statistics = partial(_statistics, batch_size=batch_size, max_length=max_length, share=share_context)
     encoded = encode(tokenizer, checked, contexts)

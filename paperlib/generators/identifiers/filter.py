@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from paperlib.core import check_at_least, check_confidence
+from paperlib.core import check_at_least, check_confidence, check_in
 from paperlib.generators.identifiers.blind import BASELINES, out_of_fold
 from paperlib.generators.identifiers.generate import generate_identifiers
 from paperlib.generators.identifiers.kind import Identifier
@@ -134,8 +134,7 @@ def blind_scores(
     if len(drop_duplicates(identifiers)) != len(identifiers):
         raise ValueError("identifiers: expected different ones; use drop_duplicates first")
     check_at_least(1, count=count)
-    if not 2 <= folds <= len(identifiers):
-        raise ValueError(f"folds: expected 2 to {len(identifiers)}, got {folds}")
+    check_in(f"[2, {len(identifiers)}]", "folds", folds)
     generated = tuple(tuple(generate_identifiers(one, count, seed)) for one in identifiers)
     texts = [
         text for one, others in zip(identifiers, generated, strict=True) for text in (one.value, *others)
@@ -184,8 +183,7 @@ def filter_identifiers(
     Source:
         Natural identifiers, Appendix A, which leaves folds and cut-offs open.
     """
-    if not 0 <= extreme < 0.5:
-        raise ValueError(f"extreme: expected a number in [0, 0.5), got {extreme}")
+    check_in("[0, 0.5)", "extreme", extreme)
     found = list(identifiers)
     different = drop_duplicates(found)
     dropped = Counter({"duplicate": len(found) - len(different)})
