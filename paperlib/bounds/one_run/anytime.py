@@ -123,7 +123,7 @@ def anytime_from_counts(
     Raises:
         ValueError: Level outside (0, 1).
     """
-    search = count_search(correct, guesses, level, failures)
+    search = CountSearch(correct, guesses, level, failures)
     low, high = 0.0, 1.0
     if not search.refutes(low):
         return AnytimeBound(0.0, 0, 0, level, failures)
@@ -133,19 +133,14 @@ def anytime_from_counts(
     return AnytimeBound(low, int(guesses[search.best]), int(correct[search.best]), level, failures)
 
 
-def count_search(correct: IntArray, guesses: IntArray, level: float, failures: int) -> "CountSearch":
-    """The search over given stopping points at one level and one number of free right guesses."""
-    k = np.maximum(np.asarray(correct, float) - check_nonnegative("failures", failures), 0.0)
-    return CountSearch(k, np.asarray(guesses, float), log_threshold(level))
-
-
 class CountSearch:
-    """Asks whether any guess count refutes an epsilon, forgetting counts that cannot refute more."""
+    """Asks whether any given stopping point refutes an epsilon, forgetting those that cannot refute more."""
 
-    def __init__(self, k: FloatArray, r: FloatArray, threshold: float) -> None:
-        self._k, self._r, self._threshold = k, r, threshold
-        self._evidence = _log_evidence(k, r)
-        self._index = np.arange(k.size)
+    def __init__(self, correct: IntArray, guesses: IntArray, level: float, failures: int) -> None:
+        self._k = np.maximum(np.asarray(correct, float) - check_nonnegative("failures", failures), 0.0)
+        self._r, self._threshold = np.asarray(guesses, float), log_threshold(level)
+        self._evidence = _log_evidence(self._k, self._r)
+        self._index = np.arange(self._k.size)
         self.best = 0  # position of a count that refutes the last refuted epsilon
 
     def refutes(self, epsilon: float) -> bool:
@@ -277,7 +272,7 @@ def anytime_with_failures(
     bound = AnytimeBound(0.0, 0, 0, error, 0)
     for start in _starts(LARGEST):
         level, failures = failure_budget(mean_failures(start, m_delta, sides=sides), error)
-        search = count_search(correct, guesses, level, failures)
+        search = CountSearch(correct, guesses, level, failures)
         if not search.refutes(start):
             return bound
         end = start + STEP
