@@ -1,7 +1,7 @@
 """Dataset inference: was a set of identifiers trained on? Boosted trees on attack scores, and a rank test."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from paperlib.core import AuditResult, FloatArray, IntArray, check_at_least, check_choice
 
 SCHEDULES = ("forward", "kfold")
+_ASSUMPTIONS = (
+    "Each identifier was drawn from the distribution of its generated alternatives, independently of the "
+    "other identifiers and of its context.",
+    "Identifiers are different from each other and occur in no data outside the suspect set.",
+)
+_OF_FOLDS = "The folds' ranks are independent, which K-fold only approximates."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -106,7 +112,7 @@ def infer_dataset(
         set_size=table.shape[1],
         schedule=schedule,
         claim=_claim(schedule),
-        assumptions=_assumptions(schedule),
+        assumptions=_ASSUMPTIONS if schedule == "forward" else (*_ASSUMPTIONS, _OF_FOLDS),
     )
 
 
@@ -173,17 +179,14 @@ def _out_of_fold(
     return scores
 
 
-def _fitted(features: FloatArray, trees: int) -> Any:
+def _fitted(features: FloatArray, trees: int) -> Callable[[FloatArray], FloatArray]:
+    """A function from features to scores, learned from sets whose first candidate is the identifier."""
     member = np.zeros(features.shape[:2])
     member[:, 0] = 1.0
     options: dict[str, Any] = {"max_leaf_nodes": 8, "min_samples_leaf": 10, "early_stopping": False}
     model = HistGradientBoostingClassifier(max_iter=trees, random_state=0, **options)
     model.fit(features.reshape(-1, features.shape[2]), member.ravel())
-    return partial(_scores_of, model)
-
-
-def _scores_of(model: Any, features: FloatArray) -> FloatArray:
-    return model.decision_function(features.reshape(-1, features.shape[2])).reshape(features.shape[:2])
+    return lambda held: model.decision_function(held.reshape(-1, held.shape[2])).reshape(held.shape[:2])
 
 
 def _checked(features: ArrayLike, folds: int) -> FloatArray:
@@ -215,14 +218,3 @@ def _claim(schedule: str) -> str:
         f"candidates each one is), a p-value of at most a would occur with probability a{level}. A small "
         "p-value is evidence of training on this set; a large one is no evidence of the contrary."
     )
-
-
-def _assumptions(schedule: str) -> tuple[str, ...]:
-    assumptions = [
-        "Each identifier was drawn from the distribution of its generated alternatives, independently of the "
-        "other identifiers and of its context.",
-        "Identifiers are different from each other and occur in no data outside the suspect set.",
-    ]
-    if schedule == "kfold":
-        assumptions.append("The folds' ranks are independent, which K-fold only approximates.")
-    return tuple(assumptions)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
-from paperlib.core import FloatArray, check_finite
+from paperlib.core import FloatArray, check_finite, check_in
 
 _LEAST_VARIANCE = 1e-12
 
@@ -43,7 +43,7 @@ def lira_online(
     [6.0, 4.0]
     """
     scores, models = _checked(target, shadows)
-    inside = _flags("included", included, models.shape)
+    inside = _flags(included, models.shape)
     parts = []
     for name, flags in (("in", inside), ("out", ~inside)):
         mean, variance = _normals(name, models, flags, fixed_variance)
@@ -80,7 +80,7 @@ def lira_offline(
     [1.414214]
     """
     scores, models = _checked(target, shadows)
-    inside = np.zeros(models.shape, bool) if included is None else _flags("included", included, models.shape)
+    inside = np.zeros(models.shape, bool) if included is None else _flags(included, models.shape)
     mean, variance = _normals("out", models, ~inside, fixed_variance)
     return (scores - mean) / np.sqrt(variance)
 
@@ -137,18 +137,14 @@ def rmia(
     >>> rmia([0.9, 0.2], [[0.3, 0.3]], [0.5, 0.5], [[0.5, 0.25]], offline_slope=1.0).tolist()
     [1.0, 0.0]
     """
-    if not 0 <= offline_slope <= 1:
-        raise ValueError(f"offline_slope: expected a number in [0, 1], got {offline_slope}")
-    if not gamma > 0:
-        raise ValueError(f"gamma: expected a number above 0, got {gamma}")
-    x, x_models = _probabilities("target", target, "shadows", shadows)
-    z, z_models = _probabilities(
-        "population_target", population_target, "population_shadows", population_shadows
-    )
+    check_in("[0, 1]", "offline_slope", offline_slope)
+    check_in("(0, inf)", "gamma", gamma)
+    x, x_models = _probabilities(target, shadows)
+    z, z_models = _probabilities(population_target, population_shadows, "population_")
     if included is None:
         x_mean = 0.5 * ((1 + offline_slope) * x_models.mean(axis=0) + 1 - offline_slope)
     else:
-        x_mean = _balanced_mean(x_models, _flags("included", included, x_models.shape))
+        x_mean = _balanced_mean(x_models, _flags(included, x_models.shape))
     ratio = _ratios("target", x, x_mean)
     others = np.sort(_ratios("population_target", z, z_models.mean(axis=0)))
     return np.searchsorted(others, ratio / gamma, side="right") / others.size
@@ -157,9 +153,10 @@ def rmia(
 def _balanced_mean(models: FloatArray, inside: NDArray[np.bool_]) -> FloatArray:
     """Mean of the means with and without training, shape (n,)."""
     with_it, without = inside.sum(axis=0), (~inside).sum(axis=0)
-    if not with_it.all() or not without.all():
-        bad = int(np.flatnonzero((with_it == 0) | (without == 0))[0])
-        raise ValueError(f"included: expected shadow models with and without each example; not so at {bad}")
+    if (bad := np.flatnonzero((with_it == 0) | (without == 0))).size:
+        raise ValueError(
+            f"included: expected shadow models with and without each example; not so at {bad[0]}"
+        )
     return 0.5 * ((models * inside).sum(axis=0) / with_it + (models * ~inside).sum(axis=0) / without)
 
 
@@ -186,29 +183,29 @@ def _normals(
     return mean, np.maximum(variance, _LEAST_VARIANCE) * np.ones_like(mean)
 
 
-def _checked(target: ArrayLike, shadows: ArrayLike) -> tuple[FloatArray, FloatArray]:
+def _checked(target: ArrayLike, shadows: ArrayLike, prefix: str = "") -> tuple[FloatArray, FloatArray]:
+    """Both as arrays of numbers; ``prefix`` begins the names of the arguments in messages."""
     scores, models = np.asarray(target, dtype=np.float64), np.asarray(shadows, dtype=np.float64)
     if scores.ndim != 1 or models.ndim != 2 or models.shape[1] != scores.size or not models.size:
-        raise ValueError(f"shadows: expected shape (K, {scores.size}) like the target, got {models.shape}")
-    check_finite("target", scores)
-    check_finite("shadows", models.ravel())
+        raise ValueError(
+            f"{prefix}shadows: expected shape (K, {scores.size}) like the target, got {models.shape}"
+        )
+    check_finite(f"{prefix}target", scores)
+    check_finite(f"{prefix}shadows", models.ravel())
     return scores, models
 
 
-def _probabilities(
-    name: str, target: ArrayLike, shadows_name: str, shadows: ArrayLike
-) -> tuple[FloatArray, FloatArray]:
-    scores, models = _checked(target, shadows)
-    for what, values in ((name, scores), (shadows_name, models)):
-        if values.min() < 0 or values.max() > 1:
-            raise ValueError(
-                f"{what}: expected probabilities in [0, 1], got {values.min()} to {values.max()}"
-            )
+def _probabilities(target: ArrayLike, shadows: ArrayLike, prefix: str = "") -> tuple[FloatArray, FloatArray]:
+    scores, models = _checked(target, shadows, prefix)
+    for name, values in (("target", scores), ("shadows", models)):
+        low, high = values.min(), values.max()
+        if low < 0 or high > 1:
+            raise ValueError(f"{prefix}{name}: expected probabilities in [0, 1], got {low} to {high}")
     return scores, models
 
 
-def _flags(name: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    flags = np.asarray(values)
+def _flags(included: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    flags = np.asarray(included)
     if flags.shape != shape or not np.isin(flags, (0, 1)).all():
-        raise ValueError(f"{name}: expected truth values of shape {shape}, got shape {flags.shape}")
+        raise ValueError(f"included: expected truth values of shape {shape}, got shape {flags.shape}")
     return flags.astype(bool)

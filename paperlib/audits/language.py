@@ -7,18 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from paperlib.attacks.dataset_inference import (
-    SCHEDULES,
-    DatasetInference,
-    infer_dataset,
-    ranks_and_positions,
-)
+from paperlib.attacks.dataset_inference import SCHEDULES, DatasetInference, infer_dataset, ranks_and_positions
 from paperlib.attacks.language import causal_neighbours, score_candidates
 from paperlib.audits.candidates import CandidateScores, attack_quality
 from paperlib.audits.corpus import FoundIdentifier, corpus_identifiers, open_corpus, skipped_table
 from paperlib.bounds import audit_ranks, exposure
 from paperlib.bounds.ranks.audit import RankAuditResult
-from paperlib.core import FloatArray
+from paperlib.core import FloatArray, check_choice
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import Identifier, generate_identifiers
 from paperlib.generators.identifiers.filter import filter_identifiers
@@ -35,7 +30,7 @@ class LanguageModelAudit:
         quality: One row per attack: `attack_quality`.
         inference: Was the set trained on?
         ranks: Rank of each identifier among its candidates by ``rank_attack``, 1 is best.
-        rank_audit: Lower bound on epsilon from these ranks.
+        rank_audit: Lower bound on epsilon from these ranks, nats.
         rank_attack: The attack whose ranks are audited, fixed before looking.
     """
 
@@ -102,9 +97,6 @@ def audit_language_model(
         seed: Seed of alternatives, ties, folds and draws, 0 or more.
         options: Options of `score_texts`.
 
-    Returns:
-        Quality of every attack, the test whether the set was trained on, ranks, and the lower bound in nats.
-
     Raises:
         ValueError: Fewer than 10 identifiers, a rank_attack that is not scored, or what `score_texts`
             refuses.
@@ -124,8 +116,7 @@ def audit_language_model(
     """
     if len(identifiers) < 10:
         raise ValueError(f"identifiers: expected 10 identifiers or more, got {len(identifiers)}")
-    if rank_attack not in attacks:
-        raise ValueError(f"rank_attack: expected one of {', '.join(attacks)}, got {rank_attack!r}")
+    check_choice("rank_attack", rank_attack, tuple(attacks))
     candidates = [[one.value, *generate_identifiers(one.value, generated, seed)] for one in identifiers]
     if neighbours:
         options["neighbours"] = causal_neighbours(

@@ -10,6 +10,7 @@ from paperlib.bounds.many_runs.clopper_pearson import ClopperPearsonResult as Cl
 from paperlib.bounds.many_runs.clopper_pearson import audit_clopper_pearson as audit_clopper_pearson
 from paperlib.bounds.many_runs.clopper_pearson import clopper_pearson_epsilon as clopper_pearson_epsilon
 from paperlib.bounds.many_runs.error_rates import ErrorCounts as ErrorCounts
+from paperlib.bounds.many_runs.error_rates import ManyRunsResult as ManyRunsResult
 from paperlib.bounds.many_runs.gaussian_dp import GaussianDpResult as GaussianDpResult
 from paperlib.bounds.many_runs.gaussian_dp import audit_gaussian_dp as audit_gaussian_dp
 from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon as gaussian_dp_epsilon

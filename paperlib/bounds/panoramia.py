@@ -16,21 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from paperlib.bounds.one_run.fair_coins import IMPLAUSIBLE, draw_game, fair_coin_p_value, uniform_coins
 from paperlib.bounds.one_run.search import RecallTest, run_recall_test
 from paperlib.bounds.one_run.tails import epsilon_from_counts
-from paperlib.core import (
-    AuditResult,
-    Design,
-    FloatArray,
-    IntArray,
-    RecallSearch,
-    check_confidence,
-    check_counts,
-    check_delta,
-    check_nonnegative,
-    check_option,
-    check_vector,
-    round_down,
-    table,
-)
+from paperlib.core import FloatArray, IntArray
+from paperlib.core.checks import check_confidence, check_counts, check_delta, check_nonnegative, check_vector
+from paperlib.core.options import Design, RecallSearch, check_option
+from paperlib.core.results import AuditResult, round_down, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -203,12 +192,31 @@ def audit_panoramia(
         kept = _draw_game(flags, seed)
         baseline, mia, flags = baseline[kept], mia[kept], flags[kept]
     _check_fair_coins(flags)
-    level, m = (1 - confidence) / 2, flags.size
+    level, m, members = (1 - confidence) / 2, flags.size, int(flags.sum())
     tests = (
-        run_recall_test("baseline", baseline, flags, level, m * gamma, search),
-        run_recall_test("mia", mia, flags, level, m * (gamma + delta - gamma * delta), search),
+        run_recall_test("baseline", baseline, flags, level, gamma, search),
+        run_recall_test("mia", mia, flags, level, gamma + delta - gamma * delta, search),
     )
-    return _result(tests, flags, confidence, gamma, delta, known_c, search, design, seed)
+    c_lb, both_lb = tests[0].bound, tests[1].bound
+    result = PanoramiaResult(
+        claim="",
+        assumptions=_assumptions(search, design, seed, m, gamma, known_c),
+        warnings=_warnings(tests, known_c),
+        c_lb=c_lb,
+        c_plus_epsilon_lb=both_lb,
+        epsilon_tilde=max(0.0, both_lb - c_lb),
+        epsilon=None if known_c is None else max(0.0, both_lb - known_c),
+        known_c=known_c,
+        ceiling=tests[1].ceiling,
+        members=members,
+        nonmembers=m - members,
+        gamma=gamma,
+        delta=delta,
+        confidence=confidence,
+        search=search,
+        _tests=tests,
+    )
+    return replace(result, claim=_claim(result))
 
 
 def _checked(
@@ -244,40 +252,6 @@ def _draw_game(flags: NDArray[np.bool_], seed: int) -> IntArray:
     members, others = np.flatnonzero(flags), np.flatnonzero(~flags)
     shown = draw_game("membership", members.size, others.size, seed=seed, toss=uniform_coins)
     return np.sort(np.concatenate([members[shown[0]], others[shown[1]]]))
-
-
-def _result(
-    tests: tuple[RecallTest, RecallTest],
-    flags: NDArray[np.bool_],
-    confidence: float,
-    gamma: float,
-    delta: float,
-    known_c: float | None,
-    search: str,
-    design: str,
-    seed: int,
-) -> PanoramiaResult:
-    c_lb, both_lb = tests[0].bound, tests[1].bound
-    members = int(flags.sum())
-    result = PanoramiaResult(
-        claim="",
-        assumptions=_assumptions(search, design, seed, flags.size, gamma, known_c),
-        warnings=_warnings(tests, known_c),
-        c_lb=c_lb,
-        c_plus_epsilon_lb=both_lb,
-        epsilon_tilde=max(0.0, both_lb - c_lb),
-        epsilon=None if known_c is None else max(0.0, both_lb - known_c),
-        known_c=known_c,
-        ceiling=tests[1].ceiling,
-        members=members,
-        nonmembers=int(flags.size) - members,
-        gamma=gamma,
-        delta=delta,
-        confidence=confidence,
-        search=search,
-        _tests=tests,
-    )
-    return replace(result, claim=_claim(result))
 
 
 def _claim(result: PanoramiaResult) -> str:

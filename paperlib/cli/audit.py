@@ -11,7 +11,7 @@ from paperlib.audits import Audits, audit_scores
 from paperlib.core import json_ready
 from paperlib.io import LoadedScores, file_sha256, read_scores, write_text
 from paperlib.report import audit_report
-from paperlib.report.provenance import hardware, package_versions, utc_now
+from paperlib.report.provenance import report_conditions
 
 
 def audit_file(
@@ -46,18 +46,11 @@ def audit_file(
 
 
 def _facts(loaded: LoadedScores, files: list[Path]) -> dict[str, str]:
-    machine = hardware()
-    versions = package_versions()
     return {
         "Input": f"{loaded.source}, read as {loaded.kind}",
         **{f"SHA-256 of {path.name}": file_sha256(path) for path in files},
         "Command": shlex.join(["paperlib", *sys.argv[1:]]),
-        "Date": utc_now(),
-        "Versions": f"Python {sys.version.split()[0]}, "
-        + ", ".join(
-            f"{name} {versions[name]}" for name in ("paperlib", "numpy", "scipy") if name in versions
-        ),
-        "Hardware": f"{machine['cpu']}, {machine['cores']} cores",
+        **report_conditions("paperlib", "numpy", "scipy"),
     }
 
 

@@ -8,6 +8,7 @@ from paperlib.core.checks import check_confidence as check_confidence
 from paperlib.core.checks import check_counts as check_counts
 from paperlib.core.checks import check_delta as check_delta
 from paperlib.core.checks import check_finite as check_finite
+from paperlib.core.checks import check_in as check_in
 from paperlib.core.checks import check_nonnegative as check_nonnegative
 from paperlib.core.checks import check_vector as check_vector
 from paperlib.core.options import DeltaTerm as DeltaTerm

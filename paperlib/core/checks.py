@@ -1,6 +1,6 @@
 """Argument checks shared by every room: each error names the argument, what was given and what is allowed."""
 
-import math
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -88,7 +88,7 @@ def check_confidence(confidence: float) -> float:
     Raises:
         ValueError: Outside (0, 1) or not a number.
     """
-    return _check_real("confidence", confidence, 0.0, 1.0, open_low=True, open_high=True)
+    return check_in("(0, 1)", "confidence", confidence)
 
 
 def check_delta(delta: float, name: str = "delta") -> float:
@@ -97,7 +97,7 @@ def check_delta(delta: float, name: str = "delta") -> float:
     Raises:
         ValueError: Outside [0, 1) or not a number.
     """
-    return _check_real(name, delta, 0.0, 1.0, open_low=False, open_high=True)
+    return check_in("[0, 1)", name, delta)
 
 
 def check_at_least(least: int, **values: float) -> None:
@@ -123,23 +123,35 @@ def check_nonnegative(name: str, value: float) -> float:
     Raises:
         ValueError: Negative, NaN or infinite.
     """
-    return _check_real(name, value, 0.0, math.inf, open_low=False, open_high=True)
+    return check_in("[0, inf)", name, value)
 
 
-def _check_real(name: str, value: Any, low: float, high: float, *, open_low: bool, open_high: bool) -> float:
+def check_in(interval: str, name: str, value: Any) -> float:
+    """Return ``value`` as a float in an interval.
+
+    Args:
+        interval: Such as "(0, 1]", or "[0, inf)" for finite numbers from 0 on.
+        name: Name in error messages.
+        value: A number.
+
+    Raises:
+        ValueError: Outside the interval, or not a number.
+
+    >>> check_in("(0, 1]", "share", 1)
+    1.0
+    """
     try:
         number = float(value)
     except (TypeError, ValueError):
         raise ValueError(f"{name}: expected a number, got {value!r}") from None
-    too_low = number <= low if open_low else number < low
-    too_high = number >= high if open_high else number > high
-    if math.isnan(number) or too_low or too_high:
-        allowed = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
-        raise ValueError(f"{name}: expected a number in {allowed}, got {value!r}")
+    low, high = map(float, interval[1:-1].split(","))
+    at_end = (number == low and interval[0] == "[") or (number == high and interval[-1] == "]")
+    if not (low < number < high or at_end):
+        raise ValueError(f"{name}: expected a number in {interval}, got {value!r}")
     return number
 
 
-def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
+def check_choice(name: str, value: str, allowed: Collection[str]) -> str:
     """Return ``value`` if it is one of ``allowed``.
 
     Raises:

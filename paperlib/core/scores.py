@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paperlib.core.checks import FloatArray, check_vector
+from paperlib.core.checks import FloatArray, check_in, check_vector
 from paperlib.core.results import table
 
 if TYPE_CHECKING:
@@ -102,8 +102,7 @@ class MembershipScores:
         >>> MembershipScores([3, 2, 1, 1], [2, 1, 0, 0]).tpr_at_fpr(0.25)
         0.5
         """
-        if not 0 <= false_positive_rate <= 1:
-            raise ValueError(f"false_positive_rate: expected a number in [0, 1], got {false_positive_rate!r}")
+        check_in("[0, 1]", "false_positive_rate", false_positive_rate)
         oriented = self.oriented()
         highest_first = np.sort(oriented.nonmember)[::-1]
         allowed = int(false_positive_rate * highest_first.size)
@@ -150,8 +149,7 @@ class MembershipScores:
         >>> len(first), len(second)
         (4, 4)
         """
-        if not 0 < fraction < 1:
-            raise ValueError(f"fraction: expected a number in (0, 1), got {fraction!r}")
+        check_in("(0, 1)", "fraction", fraction)
         values, labels = self.pooled()
         order = np.random.default_rng(seed).permutation(values.size)
         cut = round(fraction * values.size)

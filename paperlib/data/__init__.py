@@ -2,13 +2,13 @@
 
 from paperlib.data.dataset import Dataset as Dataset
 from paperlib.data.dataset import membership_split as membership_split
-from paperlib.data.errors import DataUnavailableError as DataUnavailableError
+from paperlib.data.files import DataUnavailableError as DataUnavailableError
 from paperlib.data.images.pixels import ImageSet as ImageSet
-from paperlib.data.images.sets import IMAGE_SETS as IMAGE_SETS
-from paperlib.data.images.sets import load_images as load_images
+from paperlib.data.registry import IMAGE_SETS as IMAGE_SETS
 from paperlib.data.registry import REGISTRY as REGISTRY
 from paperlib.data.registry import Source as Source
 from paperlib.data.registry import load as load
+from paperlib.data.registry import load_images as load_images
 from paperlib.data.tables.encoding import TableEncoder as TableEncoder
 from paperlib.data.text.corpora import Document as Document
 from paperlib.data.text.corpora import corpus_files as corpus_files

@@ -1,78 +1,74 @@
-"""Data sets by name: what each one is, and `load`."""
+"""Data sets by name: what each one is, and `load` and `load_images`."""
 
-import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from inspect import signature
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
+from paperlib.core import check_choice
 from paperlib.data.dataset import Dataset
+from paperlib.data.images.celeba import load_celeba
+from paperlib.data.images.cifar10 import load_cifar10, load_cifar10_part
+from paperlib.data.images.mnist5k import load_mnist5k
+from paperlib.data.images.pixels import ImageSet
 from paperlib.data.tables import adult, purchase, randhie
 
+Loaded = TypeVar("Loaded")
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(frozen=True)
 class Source:
     """An entry of the registry.
 
     Attributes:
+        loader: Makes the `Dataset`; its keyword arguments are the options of `load`.
         source: Authors of the data, and the place where they are published.
         licence: Licence of the data.
         sha256s: Pinned checksums of the original files, by name; empty where none is known or needed.
         real: True if the rows are about real people, and not generated.
         needs_files: True if it comes from the data folder or the network, not from a package.
-        loader: Makes the `Dataset`; its keyword arguments are the options of `load`.
     """
 
+    loader: Callable[..., Dataset]
     source: str
     licence: str
-    sha256s: Mapping[str, str]
-    real: bool
-    needs_files: bool
-    loader: Callable[..., Dataset]
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """Names of the options that `load` takes for this data set."""
-        return tuple(inspect.signature(self.loader).parameters)
+    sha256s: Mapping[str, str] = field(default_factory=dict[str, str])
+    real: bool = True
+    needs_files: bool = True
 
 
 REGISTRY: Mapping[str, Source] = MappingProxyType(
     {
-        "adult": Source(
-            source=adult.SOURCE,
-            licence=adult.LICENCE,
-            sha256s=adult.SHA256S,
-            real=True,
-            needs_files=True,
-            loader=adult.load_adult,
-        ),
-        "purchase100": Source(
-            source=purchase.SOURCE,
-            licence=purchase.LICENCE,
-            sha256s={},
-            real=True,
-            needs_files=True,
-            loader=purchase.load_purchase100,
-        ),
+        "adult": Source(adult.load_adult, adult.SOURCE, adult.LICENCE, adult.SHA256S),
+        "purchase100": Source(purchase.load_purchase100, purchase.SOURCE, purchase.LICENCE),
         "purchase100_like": Source(
-            source=purchase.LIKE_SOURCE,
-            licence=purchase.LIKE_LICENCE,
-            sha256s={},
+            purchase.generate_purchase100_like,
+            purchase.LIKE_SOURCE,
+            purchase.LIKE_LICENCE,
             real=False,
             needs_files=False,
-            loader=purchase.generate_purchase100_like,
         ),
         "randhie": Source(
-            source=randhie.SOURCE,
-            licence=randhie.LICENCE,
-            sha256s={"randhie (values)": randhie.SHA256},
-            real=True,
+            randhie.load_randhie,
+            randhie.SOURCE,
+            randhie.LICENCE,
+            {"randhie (values)": randhie.SHA256},
             needs_files=False,
-            loader=randhie.load_randhie,
         ),
     }
 )
-"""Every data set this package can load."""
+"""Every table this package can load."""
+
+IMAGE_SETS: Mapping[str, Callable[..., ImageSet]] = MappingProxyType(
+    {
+        "mnist5k": load_mnist5k,
+        "cifar10": load_cifar10,
+        "cifar10_part": load_cifar10_part,
+        "celeba": load_celeba,
+    }
+)
+"""Names of image sets to their loaders; the first ships inside a dependency, the others need files."""
 
 
 def load(name: str, **options: Any) -> Dataset:
@@ -92,10 +88,29 @@ def load(name: str, **options: Any) -> Dataset:
     >>> load("purchase100_like", n_train=100, n_test=50).train_x.shape
     (100, 600)
     """
-    if name not in REGISTRY:
-        raise ValueError(f"name: expected one of {', '.join(map(repr, REGISTRY))}, got {name!r}")
-    entry = REGISTRY[name]
-    if unknown := sorted(set(options) - set(entry.options)):
-        known = ", ".join(entry.options) or "none"
-        raise ValueError(f"{name}: no option {', '.join(map(repr, unknown))}; its options are: {known}")
-    return entry.loader(**options)
+    return _load(name, {known: entry.loader for known, entry in REGISTRY.items()}, options)
+
+
+def load_images(name: str, **options: Any) -> ImageSet:
+    """Load images by name.
+
+    Args:
+        name: A key of ``IMAGE_SETS``.
+        options: Options of its loader.
+
+    Raises:
+        ValueError: An unknown name or option, or a file with unexpected content.
+        DataUnavailableError: Its files are not on this machine and cannot be fetched.
+    """
+    return _load(name, IMAGE_SETS, options)
+
+
+def _load(name: str, loaders: Mapping[str, Callable[..., Loaded]], options: Mapping[str, Any]) -> Loaded:
+    check_choice("name", name, loaders)
+    known = tuple(signature(loaders[name]).parameters)
+    if unknown := sorted(set(options) - set(known)):
+        raise ValueError(
+            f"{name}: no option {', '.join(map(repr, unknown))}; its options are: "
+            f"{', '.join(known) or 'none'}"
+        )
+    return loaders[name](**options)

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
-from paperlib.core import FloatArray
-from paperlib.models.images import ImageArchitecture, build_image_model, image_logits
+from paperlib.core import FloatArray, check_in
+from paperlib.models.images import classifier_for, image_logits
 from paperlib.training.images import ImageTraining, fit_images
 
 
@@ -33,8 +33,7 @@ class FakeFilter:
     epochs: int = 8
 
     def __post_init__(self) -> None:
-        if not 0.5 < self.threshold <= 1:
-            raise ValueError(f"threshold: expected (0.5, 1], got {self.threshold}")
+        check_in("(0.5, 1]", "threshold", self.threshold)
 
     def fit(self, real: Any, generated: Any, *, seed: int = 0, progress: bool = True) -> "FittedFilter":
         """Train on what the generator was trained on, and on images of its own for nothing else.
@@ -49,20 +48,10 @@ class FakeFilter:
             return FittedFilter(None, self.threshold)
         x = np.concatenate([real, generated])
         y = np.arange(len(x)) >= len(real)
-        network = build_image_model(
-            ImageArchitecture(
-                name=self.architecture,
-                channels=x.shape[1],
-                side=x.shape[2],
-                outputs=2,
-                width=self.width,
-                seed=seed,
-            )
-        )
+        network = classifier_for(x, self.architecture, 2, width=self.width, seed=seed)
         config = ImageTraining(epochs=self.epochs, weight_decay=1e-2, seed=seed)
-        return FittedFilter(
-            fit_images(network, x, y, config=config, progress=progress).module, self.threshold
-        )
+        fitted = fit_images(network, x, y, config=config, progress=progress)
+        return FittedFilter(fitted.module, self.threshold)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ few dozen pixels, where it is many times faster.
 
 import copy
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -19,16 +19,13 @@ from torch import Tensor, nn
 from torch.nn.functional import silu
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from paperlib.core import check_at_least, check_choice
+from paperlib.core import check_at_least, check_choice, check_in
 from paperlib.models.arrays import check_labels
 from paperlib.models.devices import default_device
 from paperlib.models.images import as_input
 from paperlib.training.batches import generator as seeded_generator
 from paperlib.training.fitting import TrainingDiverged
 from paperlib.training.progress import progress_bar
-
-NETWORKS = ("mlp", "unet")
-SAMPLERS = ("heun", "euler")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +69,8 @@ class FlowConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_choice("network", self.network, NETWORKS)
-        check_choice("sampler", self.sampler, SAMPLERS)
+        check_choice("network", self.network, ("mlp", "unet"))
+        check_choice("sampler", self.sampler, ("heun", "euler"))
         check_choice("precision", self.precision, ("float32", "bfloat16"))
         check_at_least(
             1,
@@ -83,10 +80,8 @@ class FlowConfig:
             batch_size=self.batch_size,
             sampler_steps=self.sampler_steps,
         )
-        if not 0 <= self.average < 1:
-            raise ValueError(f"average: expected [0, 1), got {self.average}")
-        if not 2 <= self.levels <= 256:
-            raise ValueError(f"levels: expected 2 to 256, got {self.levels}")
+        check_in("[0, 1)", "average", self.average)
+        check_in("[2, 256]", "levels", self.levels)
 
     def fit(
         self,
@@ -115,12 +110,14 @@ class FlowConfig:
         if not len(x):
             raise ValueError("images: expected at least one, got none")
         y = check_labels(labels, classes, len(x)).to(place)
+        shape = tuple(x.shape[1:])
+        kind = VelocityMLP if self.network == "mlp" else VelocityUNet
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
-            network = _network(self, tuple(x.shape[1:]), classes).to(place)
+            network = kind(shape, classes, self.width, self.blocks).to(place)
         averaged, losses = _train(self, network, x, y, progress=progress)
         shares = torch.bincount(y, minlength=classes).double().cpu() / len(y)
-        return FittedFlow(averaged, self, tuple(x.shape[1:]), shares.numpy(), losses)
+        return FittedFlow(averaged, self, shape, shares.numpy(), losses)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,13 +136,13 @@ class FittedFlow:
     config: FlowConfig
     shape: tuple[int, ...]
     shares: NDArray[np.float64]
-    losses: tuple[float, ...] = field(default=())
+    losses: tuple[float, ...]
 
     def sample(self, n: int, seed: int, *, batch: int = 1024) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Draw images, their classes as frequent as in the training data.
 
         Args:
-            n: Number of images, 0 or more.
+            n: Number of images, 1 or more.
             seed: Seed of the classes and the noise; on one device equal seeds give equal images.
             batch: Images at a time; on a GPU the images depend on it, their distribution does not.
 
@@ -156,12 +153,8 @@ class FittedFlow:
         labels = np.random.default_rng(seed).choice(len(self.shares), size=n, p=self.shares)
         noise = torch.randn(n, *self.shape, generator=torch.Generator().manual_seed(seed))
         device = next(self.network.parameters()).device
-        parts = [
-            self._drawn(start.to(device), torch.from_numpy(classes).to(device)).cpu()
-            for start, classes in zip(
-                noise.split(batch), np.split(labels, range(batch, n, batch)), strict=True
-            )
-        ]
+        batches = zip(noise.split(batch), torch.from_numpy(labels).split(batch), strict=True)
+        parts = [self._drawn(start.to(device), classes.to(device)).cpu() for start, classes in batches]
         return _to_pixels(torch.cat(parts), self.config.levels), labels.astype(np.int64)
 
     @torch.inference_mode()
@@ -213,16 +206,14 @@ def _train(
             average(means, parameters, step)
             total += loss.detach()
             if step % tenth == 0:
-                losses.append(_checked(float(total) / tenth, step))
+                losses.append(float(total) / tenth)
                 total.zero_()
+                if not math.isfinite(losses[-1]):
+                    raise TrainingDiverged(
+                        f"the generator's loss is {losses[-1]} at step {step}; lower learning_rate"
+                    )
             bar.update()
     return averaged, tuple(losses)
-
-
-def _checked(loss: float, step: int) -> float:
-    if not math.isfinite(loss):
-        raise TrainingDiverged(f"the generator's loss is {loss} at step {step}; lower learning_rate")
-    return loss
 
 
 def _loss(config: FlowConfig, forward: Any, x: Tensor, y: Tensor, rng: torch.Generator) -> Tensor:
@@ -241,12 +232,6 @@ def _loss(config: FlowConfig, forward: Any, x: Tensor, y: Tensor, rng: torch.Gen
     return (velocity.float() - (target - noise)).square().mean()
 
 
-def _network(config: FlowConfig, shape: tuple[int, ...], classes: int) -> nn.Module:
-    if config.network == "mlp":
-        return VelocityMLP(shape, classes, config.width, config.blocks)
-    return VelocityUNet(shape, classes, config.width, config.blocks)
-
-
 class VelocityMLP(nn.Module):
     """Residual blocks on all pixels at once, told the time and the class in every block."""
 
@@ -257,18 +242,7 @@ class VelocityMLP(nn.Module):
         self.time = nn.Sequential(nn.Linear(32, width), nn.SiLU(), nn.Linear(width, width))
         self.label = nn.Embedding(classes, width)
         self.told = nn.ModuleList([nn.Linear(width, width) for _ in range(blocks)])
-        self.blocks = nn.ModuleList(
-            [
-                nn.Sequential(
-                    nn.LayerNorm(width),
-                    nn.SiLU(),
-                    nn.Linear(width, width),
-                    nn.SiLU(),
-                    nn.Linear(width, width),
-                )
-                for _ in range(blocks)
-            ]
-        )
+        self.blocks = nn.ModuleList([_residual(width) for _ in range(blocks)])
         self.exit = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, pixels))
         self.frequencies = nn.Buffer(torch.exp(torch.linspace(0, 6, 16)), persistent=False)
 
@@ -280,6 +254,11 @@ class VelocityMLP(nn.Module):
         for tell, block in zip(self.told, self.blocks, strict=True):
             hidden = hidden + block(hidden + tell(told))
         return self.exit(hidden).view_as(x)
+
+
+def _residual(width: int) -> nn.Module:
+    both = [nn.SiLU(), nn.Linear(width, width), nn.SiLU(), nn.Linear(width, width)]
+    return nn.Sequential(nn.LayerNorm(width), *both)
 
 
 class VelocityUNet(nn.Module):

@@ -11,17 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from paperlib.core import FloatArray, check_delta
-from paperlib.generators.tabular import (
-    ColumnCodes,
-    FittedTree,
-    check_table,
-    cumulative,
-    pair_counts,
-    spanning_tree,
-)
-
-Edge = tuple[int, int]
+from paperlib.core import FloatArray, check_at_least, check_in
+from paperlib.generators.tabular import ColumnCodes, FittedTree, blocks, coded, fitted_tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,14 +51,10 @@ class NoisyTree:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 < self.epsilon < math.inf:
-            raise ValueError(f"epsilon: expected a finite number above 0, got {self.epsilon}")
-        if not check_delta(self.delta):
-            raise ValueError("delta: expected a number in (0, 1), got 0")
-        if self.bins < 2 or self.iterations < 1:
-            raise ValueError(
-                f"bins, iterations: expected 2 and 1 at least, got {self.bins}, {self.iterations}"
-            )
+        check_in("(0, inf)", "epsilon", self.epsilon)
+        check_in("(0, 1)", "delta", self.delta)
+        check_at_least(2, bins=self.bins)
+        check_at_least(1, iterations=self.iterations)
 
     @property
     def rho(self) -> float:
@@ -87,60 +74,35 @@ class NoisyTree:
             ModuleNotFoundError: ``mbi`` is not installed.
         """
         mbi = import_mbi()
-        columns = check_table("table", table)
-        if len(columns) < 2:
-            raise ValueError(f"table: expected two columns or more, got {list(columns)}")
-        codecs = {name: ColumnCodes.fit(values, self.bins) for name, values in columns.items()}
-        sizes = [len(codec) for codec in codecs.values()]
-        joint = pair_counts([codecs[name].encode(values) for name, values in columns.items()], sizes)
-        blocks = _Blocks(joint, sizes)
+        codecs, joint = coded(table, self.bins)
+        names, sizes = list(codecs), [len(codec) for codec in codecs.values()]
+        if len(names) < 2:
+            raise ValueError(f"table: expected two columns or more, got {names}")
+        exact = blocks(joint, sizes)
         rng, third, count = np.random.default_rng(self.seed), self.rho / 3, len(sizes)
         # One row moves one count of every column (or edge) by 1.
         noise = {"columns": math.sqrt(count / 2 / third), "edges": math.sqrt((count - 1) / 2 / third)}
-        singles = [blocks.single(at) + rng.normal(0, noise["columns"], sizes[at]) for at in range(count)]
-        edges = grow_tree(blocks, singles, math.sqrt(8 * third / (count - 1)), rng)
-        pairs = [blocks.pair(*edge) + rng.normal(0, noise["edges"], blocks.shape(*edge)) for edge in edges]
-        names = list(codecs)
+        singles = [np.diag(exact[at][at]) + rng.normal(0, noise["columns"], sizes[at]) for at in range(count)]
+        edges = grow_tree(exact, singles, math.sqrt(8 * third / (count - 1)), rng)
         measured = [
             mbi.LinearMeasurement(values, (names[at],), noise["columns"]) for at, values in enumerate(singles)
-        ] + [
-            mbi.LinearMeasurement(values.ravel(), tuple(names[at] for at in edge), noise["edges"])
-            for values, edge in zip(pairs, edges, strict=True)
         ]
+        for i, j in edges:
+            noisy = exact[i][j] + rng.normal(0, noise["edges"], exact[i][j].shape)
+            measured.append(mbi.LinearMeasurement(noisy.ravel(), (names[i], names[j]), noise["edges"]))
         model = mbi.estimation.MirrorDescent().estimate(
             mbi.Domain(names, sizes), measured, iters=self.iterations
         )
         return _fitted(model, codecs, edges)
 
 
-@dataclass(frozen=True, eq=False)
-class _Blocks:
-    """Joint counts of all pairs of columns, cut into their blocks."""
-
-    joint: FloatArray
-    sizes: Sequence[int]
-
-    def _slice(self, at: int) -> slice:
-        start = sum(self.sizes[:at])
-        return slice(start, start + self.sizes[at])
-
-    def single(self, at: int) -> FloatArray:
-        return np.diag(self.pair(at, at))
-
-    def pair(self, first: int, second: int) -> FloatArray:
-        return self.joint[self._slice(first), self._slice(second)]
-
-    def shape(self, first: int, second: int) -> Edge:
-        return self.sizes[first], self.sizes[second]
-
-
 def grow_tree(
-    blocks: Any, singles: Sequence[FloatArray], epsilon: float, rng: np.random.Generator
-) -> list[Edge]:
+    exact: Any, singles: Sequence[FloatArray], epsilon: float, rng: np.random.Generator
+) -> list[tuple[int, int]]:
     """Edges that join all columns, each drawn by the exponential mechanism among those that close no cycle.
 
     Args:
-        blocks: Gives the exact counts of a pair.
+        exact: Exact counts of each pair of columns, ``exact[first][second]`` of shape (K, L).
         singles: Noisy counts of each column.
         epsilon: Epsilon of each draw, in nats.
         rng: Draws.
@@ -149,15 +111,11 @@ def grow_tree(
     total = max(1.0, float(np.mean([values.sum() for values in singles])))
     # Adding a row moves one count by 1, and with it the distance by 1 at most.
     quality = {
-        (first, second): float(
-            np.abs(
-                blocks.pair(first, second) - total * np.outer(frequencies[first], frequencies[second])
-            ).sum()
-        )
-        for first, second in combinations(range(len(singles)), 2)
+        (i, j): float(np.abs(exact[i][j] - total * np.outer(frequencies[i], frequencies[j])).sum())
+        for i, j in combinations(range(len(singles)), 2)
     }
     group = list(range(len(singles)))
-    edges: list[Edge] = []
+    edges: list[tuple[int, int]] = []
     while len(edges) < len(singles) - 1:
         open_edges = [edge for edge in quality if group[edge[0]] != group[edge[1]]]
         scores = np.array([quality[edge] for edge in open_edges]) * epsilon / 2
@@ -169,22 +127,18 @@ def grow_tree(
     return edges
 
 
-def _fitted(model: Any, codecs: dict[str, ColumnCodes], edges: Sequence[Edge]) -> FittedTree:
+def _fitted(model: Any, codecs: dict[str, ColumnCodes], edges: Sequence[tuple[int, int]]) -> FittedTree:
     """The graphical model as a tree that is sampled from the root downwards, from our own random numbers."""
     names = list(codecs)
     weights = np.zeros((len(names), len(names)))
     for first, second in edges:
         weights[first, second] = weights[second, first] = 1.0
-    order, parents = spanning_tree(weights)
-    conditionals = []
-    for child in order.tolist():
-        parent = int(parents[child])
-        wanted = (names[child],) if parent < 0 else (names[parent], names[child])
-        counts = np.asarray(model.project(wanted).datavector(flatten=False), dtype=np.float64)
-        own = np.asarray(model.project((names[child],)).datavector(flatten=False), dtype=np.float64)
-        prior = np.maximum(own, 1e-12) / np.maximum(own, 1e-12).sum()
-        conditionals.append(cumulative(np.maximum(np.atleast_2d(counts), 0), prior, 1e-6))
-    return FittedTree(codecs=codecs, order=order, parents=parents, conditionals=tuple(conditionals))
+
+    def counts(*columns: int) -> FloatArray:
+        wanted = tuple(names[at] for at in columns)
+        return np.asarray(model.project(wanted).datavector(flatten=False), dtype=np.float64)
+
+    return fitted_tree(codecs, weights, single=counts, pair=counts, smoothing=1e-6)
 
 
 def import_mbi() -> Any:

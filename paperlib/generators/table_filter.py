@@ -1,6 +1,6 @@
 """Which generated rows to keep: a discriminator trained on the generator's own data and rows it made."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from paperlib.core import FloatArray
+from paperlib.core import FloatArray, check_confidence, check_in
 from paperlib.generators.tabular import ChowLiuTree, FittedTable, TableGenerator, check_table
 
 _BATCHES = 100
@@ -40,8 +40,7 @@ class RejectionByOdds:
     cap: float = 0.95
 
     def __post_init__(self) -> None:
-        if not 0 < self.cap < 1:
-            raise ValueError(f"cap: expected a quantile in (0, 1), got {self.cap}")
+        check_in("(0, 1)", "cap", self.cap)
 
     def limit(self, odds: FloatArray) -> float:
         return float(np.quantile(odds, self.cap))
@@ -64,8 +63,7 @@ class ConfidentlySynthetic:
     confidence: float = 0.8
 
     def __post_init__(self) -> None:
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence: expected a probability in (0, 1), got {self.confidence}")
+        check_confidence(self.confidence)
 
     def limit(self, odds: FloatArray) -> float:
         return (1 - self.confidence) / self.confidence
@@ -119,13 +117,7 @@ class FilteredGenerator:
         x = np.concatenate([coder.numbers(table), coder.numbers(train)])
         model.fit(x, np.arange(2 * len(table)) < len(table))
         unlimited = FilteredTable(generator=fitted, coder=coder, model=model, rule=self.rule, limit=0.0)
-        return FilteredTable(
-            generator=fitted,
-            coder=coder,
-            model=model,
-            rule=self.rule,
-            limit=self.rule.limit(unlimited.odds(fresh)),
-        )
+        return replace(unlimited, limit=self.rule.limit(unlimited.odds(fresh)))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -192,10 +184,6 @@ class RowCoder:
         """
         columns = []
         for name, values in check_table("table", table).items():
-            known = self.words.get(name)
-            if known is None:
-                columns.append(values.astype(np.float64))
-                continue
-            at = np.minimum(np.searchsorted(known, values), known.size - 1)
-            columns.append(np.where(known[at] == values, at, -1).astype(np.float64))
-        return np.stack(columns, axis=1)
+            words = self.words.get(name)
+            columns.append(values if words is None else pd.Index(words).get_indexer(pd.Index(values)))
+        return np.stack(columns, axis=1, dtype=np.float64)

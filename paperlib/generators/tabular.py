@@ -1,6 +1,6 @@
 """Generated rows of a table: a Chow-Liu tree over its columns, and rejection by a discriminator."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -118,29 +118,44 @@ class ChowLiuTree:
         Raises:
             ValueError: Fewer than two rows, no columns, names that repeat, or missing values.
         """
-        columns = check_table("table", table)
-        codecs = {name: ColumnCodes.fit(values, self.bins) for name, values in columns.items()}
-        codes = [codecs[name].encode(values) for name, values in columns.items()]
+        codecs, joint = coded(table, self.bins)
         sizes = [len(codec) for codec in codecs.values()]
-        joint = pair_counts(codes, sizes)
-        order, parents = spanning_tree(corrected_information(joint, sizes, len(table)))
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        conditionals = []
-        for child in order:
-            inside = slice(offsets[child], offsets[child + 1])
-            own = np.diag(joint[inside, inside])
-            parent = parents[child]
-            above = slice(offsets[parent], offsets[parent + 1])
-            counts = own[None, :] if parent < 0 else joint[above, inside]
-            conditionals.append(cumulative(counts, own / own.sum(), self.smoothing))
-        return FittedTree(codecs=codecs, order=order, parents=parents, conditionals=tuple(conditionals))
+        pairs = blocks(joint, sizes)
+        return fitted_tree(
+            codecs,
+            corrected_information(joint, sizes, len(table)),
+            single=lambda at: np.diag(pairs[at][at]),
+            pair=lambda parent, child: pairs[parent][child],
+            smoothing=self.smoothing,
+        )
 
 
-def cumulative(counts: FloatArray, prior: FloatArray, smoothing: float) -> FloatArray:
-    """Smoothed conditional distribution functions, one row for each code of the parent."""
-    smoothed = counts + smoothing * prior
-    totals = np.cumsum(smoothed, axis=1)
-    return totals / totals[:, -1:]
+def fitted_tree(
+    codecs: Mapping[str, ColumnCodes],
+    weights: FloatArray,
+    *,
+    single: Callable[[int], FloatArray],
+    pair: Callable[[int, int], FloatArray],
+    smoothing: float,
+) -> "FittedTree":
+    """The heaviest tree of column pairs, with smoothed conditional distributions from the counts.
+
+    Args:
+        codecs: The codes of each column.
+        weights: Weight of each pair of columns, symmetric, shape (d, d).
+        single: Counts of a column's codes, shape (K,).
+        pair: Counts of the codes of a parent and a child, shape (K, L).
+        smoothing: Strength of the prior around a column's own frequencies, in rows.
+    """
+    order, parents = spanning_tree(weights)
+    conditionals = []
+    for child in order.tolist():
+        own, parent = single(child), int(parents[child])
+        counts = np.maximum(own[None] if parent < 0 else pair(parent, child), 0)
+        prior = np.maximum(own, 1e-12) / np.maximum(own, 1e-12).sum()
+        totals = np.cumsum(counts + smoothing * prior, axis=1)
+        conditionals.append(totals / totals[:, -1:])
+    return FittedTree(codecs=codecs, order=order, parents=parents, conditionals=tuple(conditionals))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -171,8 +186,8 @@ class FittedTree:
         for child, below in zip(self.order.tolist(), self.conditionals, strict=True):
             rows = below[codes[int(self.parents[child])]]
             codes[child] = (rng.random(n)[:, None] >= rows).sum(axis=1)
-        names = list(self.codecs)
-        return pd.DataFrame({name: self.codecs[name].decode(codes[at], rng) for at, name in enumerate(names)})
+        columns = enumerate(self.codecs.items())
+        return pd.DataFrame({name: codec.decode(codes[at], rng) for at, (name, codec) in columns})
 
     @property
     def edges(self) -> pd.DataFrame:
@@ -238,6 +253,18 @@ def _plain(column: "pd.Series[Any]") -> NDArray[Any]:
     return values if values.dtype.kind in "biuf" else column.astype(str).to_numpy(dtype=np.str_)
 
 
+def coded(table: pd.DataFrame, bins: int) -> tuple[dict[str, ColumnCodes], FloatArray]:
+    """The codes of each column, and the joint counts of all pairs (`pair_counts`).
+
+    Raises:
+        ValueError: The cases of `check_table`.
+    """
+    columns = check_table("table", table)
+    codecs = {name: ColumnCodes.fit(values, bins) for name, values in columns.items()}
+    codes = [codecs[name].encode(values) for name, values in columns.items()]
+    return codecs, pair_counts(codes, [len(codec) for codec in codecs.values()])
+
+
 def pair_counts(codes: list[IntArray], sizes: list[int]) -> FloatArray:
     """Joint counts of all pairs of columns as blocks of one matrix, shape (sum(sizes), sum(sizes))."""
     rows, width = codes[0].size, sum(sizes)
@@ -245,6 +272,12 @@ def pair_counts(codes: list[IntArray], sizes: list[int]) -> FloatArray:
     offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     hot[np.arange(rows)[:, None], np.stack(codes, axis=1) + offsets] = 1
     return (hot.T @ hot).astype(np.float64)
+
+
+def blocks(joint: FloatArray, sizes: Sequence[int]) -> list[list[FloatArray]]:
+    """The counts of each pair of columns, shape (K, L): ``blocks(joint, sizes)[first][second]``."""
+    ends = np.cumsum(sizes)[:-1]
+    return [np.split(rows, ends, axis=1) for rows in np.split(joint, ends)]
 
 
 def corrected_information(joint: FloatArray, sizes: list[int], rows: int) -> FloatArray:

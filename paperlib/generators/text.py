@@ -1,7 +1,6 @@
 """Generated text: a causal language model fine-tuned on members, and sampled after held prompts."""
 
 import copy
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from paperlib.core import FloatArray, IntArray, check_at_least
+from paperlib.core import FloatArray, IntArray, check_at_least, check_in
 from paperlib.training.fitting import finite_loss, seeded
 from paperlib.training.language.schedule import ScheduledSteps
 
@@ -46,8 +45,7 @@ class ChunkTraining:
     def __post_init__(self) -> None:
         check_at_least(0, epochs=self.epochs, patience=self.patience, seed=self.seed)
         check_at_least(1, batch_size=self.batch_size)
-        if not 0 < self.learning_rate < math.inf:
-            raise ValueError(f"learning_rate: expected a number above 0, got {self.learning_rate}")
+        check_in("(0, inf)", "learning_rate", self.learning_rate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +89,8 @@ def with_start(model: Any, chunks: ArrayLike) -> Tensor:
 
 def token_losses(model: Any, chunks: ArrayLike, *, batch_size: int = 256) -> FloatArray:
     """Loss of each token given those before it in its chunk, nats, shape (n, length)."""
-    parts: list[Tensor] = []
     with torch.inference_mode():
-        for batch in with_start(model, chunks).split(batch_size):
-            parts.append(_each(model, batch).cpu())
+        parts = [_each(model, batch).cpu() for batch in with_start(model, chunks).split(batch_size)]
     return torch.cat(parts).numpy().astype(np.float64)
 
 
@@ -127,18 +123,6 @@ def train_on_chunks(
         ValueError: Chunks that are no tokens of this model.
         TrainingDiverged: The loss stopped being finite.
     """
-    with seeded(training.seed, 0, model.device):  # what dropout leaves out
-        return _trained(model, chunks, training, validation, keep, after_epoch)
-
-
-def _trained(
-    model: Any,
-    chunks: ArrayLike,
-    training: ChunkTraining,
-    validation: ArrayLike | None,
-    keep: tuple[int, ...],
-    after_epoch: Callable[[], object] | None,
-) -> TrainedOnChunks:
     tokens = with_start(model, chunks)
     order = torch.Generator().manual_seed(training.seed)
     optimizer = torch.optim.AdamW(
@@ -146,23 +130,22 @@ def _trained(
     )
     steps = training.epochs * -(-len(tokens) // training.batch_size)
     learn = ScheduledSteps(model, optimizer, steps=steps, rising=steps // 10)
-    train: list[float] = []
-    losses: list[float] = []
-    kept: dict[int, Weights] = {}
+    train, losses, kept = list[float](), list[float](), dict[int, Weights]()
     best: Weights | None = None
-    for epoch in range(1, training.epochs + 1):
-        batches = torch.randperm(len(tokens), generator=order).split(training.batch_size)
-        train.append(finite_loss(_one_epoch(model, tokens, batches, learn), epoch - 1))
-        if validation is not None:
-            losses.append(float(token_losses(model, validation).mean()))
-            if losses[-1] == min(losses) and not keep:
-                best = _weights(model)
-        if epoch in keep:
-            kept[epoch] = _weights(model)
-        if after_epoch is not None:
-            after_epoch()
-        if training.patience and epoch - 1 - int(np.argmin(losses or [0.0])) >= training.patience:
-            break
+    with seeded(training.seed, 0, model.device):  # what dropout leaves out
+        for epoch in range(1, training.epochs + 1):
+            batches = torch.randperm(len(tokens), generator=order).split(training.batch_size)
+            train.append(finite_loss(_one_epoch(model, tokens, batches, learn), epoch - 1))
+            if validation is not None:
+                losses.append(float(token_losses(model, validation).mean()))
+                if losses[-1] == min(losses) and not keep:
+                    best = _weights(model)
+            if epoch in keep:
+                kept[epoch] = _weights(model)
+            if after_epoch is not None:
+                after_epoch()
+            if training.patience and epoch - 1 - int(np.argmin(losses or [0.0])) >= training.patience:
+                break
     if best is not None:
         model.load_state_dict(best)
     model.eval()
@@ -216,10 +199,8 @@ class TextGenerator:
     def __post_init__(self) -> None:
         check_at_least(1, length=self.length, samples_per_prompt=self.samples_per_prompt)
         check_at_least(0, prompt=self.prompt, top_k=self.top_k)
-        if not 0 < self.held_share < 1:
-            raise ValueError(f"held_share: expected a number between 0 and 1, got {self.held_share}")
-        if not 0 < self.temperature < math.inf:
-            raise ValueError(f"temperature: expected a number above 0, got {self.temperature}")
+        check_in("(0, 1)", "held_share", self.held_share)
+        check_in("(0, inf)", "temperature", self.temperature)
 
     def fit(self, passages: ArrayLike, *, base: Any) -> "FittedTextGenerator":
         """Fine-tune a copy of ``base``.
@@ -270,11 +251,8 @@ class FittedTextGenerator:
         check_at_least(0, n=n)
         rng = np.random.default_rng(seed)
         rounds = -(-n // (len(self.prompts) * self.settings.samples_per_prompt))
-        once = [
-            np.repeat(rng.permutation(len(self.prompts)), self.settings.samples_per_prompt)
-            for _ in range(rounds)
-        ]
-        chosen = np.concatenate([np.empty(0, int), *once])[:n]
+        orders = np.array([rng.permutation(len(self.prompts)) for _ in range(rounds)], dtype=np.int64)
+        chosen = np.repeat(orders, self.settings.samples_per_prompt)[:n]
         device = self.model.device
         coins = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
         parts = [np.empty((0, self.settings.length), dtype=np.int64)]

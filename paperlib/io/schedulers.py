@@ -33,10 +33,8 @@ _FREE_PORT = "127.0.0.1:0"
 def sweep_client(*, workers: int, retries: int) -> Iterator["Client"]:
     """A Dask client for one sweep; what it started is closed at the end, what was there stays.
 
-    Args:
-        workers: Local processes, with one thread each; not used with ``PAPERLIB_SCHEDULER``.
-        retries: Number of times that a task may lose its worker before it counts as failed (where this
-            process starts the scheduler).
+    Without ``PAPERLIB_SCHEDULER`` it has ``workers`` local processes of one thread each. Where this process
+    starts the scheduler, a task may lose its worker ``retries`` times before it counts as failed.
 
     Raises:
         ModuleNotFoundError: Dask is not installed.

@@ -262,17 +262,13 @@ def _read_npz(path: Path) -> dict[str, Any]:
 
 
 def _read_npy(path: Path) -> dict[str, Any]:
-    if not _first_bytes(path).startswith(b"\x93NUMPY"):
-        raise ValueError(f"{path}: this is not an NPY file")
+    with path.open("rb") as file:
+        if file.read(6) != b"\x93NUMPY":
+            raise ValueError(f"{path}: this is not an NPY file")
     values = _loaded(path)
     if values.dtype.names:
         return {name: _vector(path, values[name], name) for name in values.dtype.names}
     return {"score": _vector(path, values, "the array")}
-
-
-def _first_bytes(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(6)
 
 
 def _loaded(path: Path) -> Any:

@@ -9,15 +9,17 @@ import math
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from tqdm.std import tqdm
 
+from paperlib.core import check_at_least
 from paperlib.io.cache import Arrays, Cache
 from paperlib.io.files import config_hash
 from paperlib.io.schedulers import sweep_client
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound=Hashable)
 Result = dict[str, Any]
 Function = Callable[[list[C]], Sequence[Mapping[str, Any]]]
+Outcomes = Generator[tuple[list[C], list[Arrays] | Exception]]
 
 _LOG = logging.getLogger(__name__)
 _SHOWN = 5
@@ -106,21 +109,15 @@ def run_sweep(
     [1.0, 9.0]
     """
     items = _checked_configs(configs)
-    for name, value, least in (("max_batch", max_batch, 1), ("workers", workers, 0), ("retries", retries, 0)):
-        if value < least:
-            raise ValueError(f"{name}: expected at least {least}, got {value}")
+    check_at_least(1, max_batch=max_batch)
+    check_at_least(0, workers=workers, retries=retries)
     units = _Units(Cache(Path(folder)), _name(function), version or _source_tag(function))
-    plan = _Plan(batch_key, max_batch, workers, retries, progress)
-    return _sweep(function, items, units, plan, client)
-
-
-@dataclass(frozen=True)
-class _Plan:
-    batch_key: Callable[[Any], Hashable] | None
-    max_batch: int
-    workers: int
-    retries: int
-    progress: bool
+    batches = partial(_batches, batch_key=batch_key, max_batch=max_batch)
+    if workers == 0 and client is None:
+        run = partial(_in_process, function)
+    else:
+        run = partial(_on_dask, function, client, workers, retries)
+    return _sweep(items, units, batches, run, progress)
 
 
 @dataclass(frozen=True)
@@ -154,42 +151,38 @@ def _plain(arrays: Arrays) -> Result:
 
 
 def _sweep(
-    function: Function[C], items: list[C], units: _Units, plan: _Plan, client: "Client | None"
+    items: list[C],
+    units: _Units,
+    batches: Callable[[list[C]], list[list[C]]],
+    run: Callable[[deque[list[C]]], Outcomes[C]],
+    progress: bool,
 ) -> Iterator[tuple[C, Result]]:
+    """Yield what is kept, then what ``run`` makes of a queue of calls; a call that fails is cut in half."""
     failures: list[tuple[C, BaseException]] = []
-    with ExitStack() as stack:
-        silent = not plan.progress or os.environ.get("PAPERLIB_PROGRESS") == "0"
-        waiting: list[C] = []
-        kept_before = [(config, units.find(config)) for config in items]
-        waiting = [config for config, result in kept_before if result is None]
-        bar = tqdm(total=len(items), initial=len(items) - len(waiting), disable=silent, file=sys.stderr,
-                   desc="sweep", leave=False)  # fmt: skip
-        stack.enter_context(bar)
+    kept_before = [(config, units.find(config)) for config in items]
+    waiting = [config for config, result in kept_before if result is None]
+    silent = not progress or os.environ.get("PAPERLIB_PROGRESS") == "0"
+    with tqdm(total=len(items), initial=len(items) - len(waiting), disable=silent, file=sys.stderr,
+              desc="sweep", leave=False) as bar:  # fmt: skip
         yield from ((config, result) for config, result in kept_before if result is not None)
         del kept_before
         if not waiting:
             return
-        calls = _batches(waiting, plan)
-        runner = _InProcess(function) if plan.workers == 0 and client is None else None
-        if runner is None:
-            ready = client or stack.enter_context(sweep_client(workers=plan.workers, retries=plan.retries))
-            runner = _OnDask(function, ready, plan.retries)
-        for batch in calls:
-            runner.submit(batch)
-        for batch, outcome in runner.finished():
-            if isinstance(outcome, Exception) and len(batch) > 1:
-                half = len(batch) // 2
-                runner.submit(batch[:half])
-                runner.submit(batch[half:])
-            elif isinstance(outcome, Exception):
-                failures.append((batch[0], outcome))
-                bar.update()
-                _LOG.error("%r failed: %s", batch[0], _said(outcome))
-            else:
-                # All are kept before the first is handed out: the caller may stop there.
-                kept = [units.keep(config, arrays) for config, arrays in zip(batch, outcome, strict=True)]
-                bar.update(len(batch))
-                yield from zip(batch, kept, strict=True)
+        calls = deque(batches(waiting))
+        with closing(run(calls)) as outcomes:
+            for batch, outcome in outcomes:
+                if isinstance(outcome, Exception) and len(batch) > 1:
+                    half = len(batch) // 2
+                    calls.extend([batch[:half], batch[half:]])
+                elif isinstance(outcome, Exception):
+                    failures.append((batch[0], outcome))
+                    bar.update()
+                    _LOG.error("%r failed: %s", batch[0], _said(outcome))
+                else:
+                    # All are kept before the first is handed out: the caller may stop there.
+                    kept = [units.keep(config, arrays) for config, arrays in zip(batch, outcome, strict=True)]
+                    bar.update(len(batch))
+                    yield from zip(batch, kept, strict=True)
     if failures:
         raise _sweep_error(failures, len(items), units.cache.folder) from failures[0][1]
 
@@ -208,14 +201,14 @@ def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _batches(items: list[C], plan: _Plan) -> list[list[C]]:
+def _batches(items: list[C], batch_key: Callable[[C], Hashable] | None, max_batch: int) -> list[list[C]]:
     """Groups of equal key in the order of their first member, each cut into parts of about equal size."""
     groups: dict[Hashable, list[C]] = {}
     for at, config in enumerate(items):
-        groups.setdefault(at if plan.batch_key is None else plan.batch_key(config), []).append(config)
+        groups.setdefault(at if batch_key is None else batch_key(config), []).append(config)
     batches: list[list[C]] = []
     for group in groups.values():
-        parts = math.ceil(len(group) / plan.max_batch)
+        parts = math.ceil(len(group) / max_batch)
         edges = [round(at * len(group) / parts) for at in range(parts + 1)]
         batches += [group[low:high] for low, high in itertools.pairwise(edges)]
     return batches
@@ -242,82 +235,64 @@ def _as_arrays(result: Mapping[str, Any]) -> Arrays:
     return arrays
 
 
-class _Runner(Protocol[C]):
-    def submit(self, batch: list[C]) -> None: ...
-    def finished(self) -> Iterator[tuple[list[C], list[Arrays] | Exception]]: ...
+def _in_process(function: Function[C], calls: deque[list[C]]) -> Outcomes[C]:
+    while calls:
+        batch = calls.popleft()
+        try:
+            outcome = _call(function, batch)
+        except Exception as error:
+            outcome = error
+        yield batch, outcome
 
 
-class _InProcess(_Runner[C]):
-    def __init__(self, function: Function[C]) -> None:
-        self.function = function
-        self.waiting: deque[list[C]] = deque()
-
-    def submit(self, batch: list[C]) -> None:
-        self.waiting.append(batch)
-
-    def finished(self) -> Iterator[tuple[list[C], list[Arrays] | Exception]]:
-        while self.waiting:
-            batch = self.waiting.popleft()
-            try:
-                outcome = _call(self.function, batch)
-            except Exception as error:
-                outcome = error
-            yield batch, outcome
-
-
-class _OnDask(_Runner[C]):
+def _on_dask(
+    function: Function[C], client: "Client | None", workers: int, retries: int, calls: deque[list[C]]
+) -> Outcomes[C]:
     """Keeps as many calls on the cluster as it has threads.
 
     More would wait on the workers, and Dask blames a worker's death on every call that waits there.
     """
-
-    def __init__(self, function: Function[C], client: "Client", retries: int) -> None:
-        self.function, self.client, self.retries = function, client, retries
-        self.waiting: deque[list[C]] = deque()
-        self.running: dict[Future, list[C]] = {}
-
-    def submit(self, batch: list[C]) -> None:
-        self.waiting.append(batch)
-
-    def finished(self) -> Iterator[tuple[list[C], list[Arrays] | Exception]]:
+    running: dict[Future, list[C]] = {}
+    with nullcontext(client) if client else sweep_client(workers=workers, retries=retries) as cluster:
         from distributed import wait
 
         try:
-            while self.waiting or self.running:
-                self._fill()
+            while calls or running:
+                _fill(function, cluster, calls, running)
                 try:
-                    ended: Any = wait(
-                        list(self.running), timeout=_POLL_SECONDS, return_when="FIRST_COMPLETED"
-                    )
+                    ended: Any = wait(list(running), timeout=_POLL_SECONDS, return_when="FIRST_COMPLETED")
                 except TimeoutError:
                     continue  # workers may have joined in the meantime
                 # All are fetched, and workers have new calls, before the caller gets the first one.
-                outcomes = [(self.running.pop(future), self._outcome(future)) for future in ended.done]
-                self._fill()
+                outcomes = [(running.pop(future), _outcome(future)) for future in ended.done]
+                _fill(function, cluster, calls, running)
                 yield from outcomes
         finally:
-            self.client.cancel(list(self.running))
+            cluster.cancel(list(running))
 
-    def _fill(self) -> None:
-        if self.client.status != "running":
-            raise SweepError(
-                "the scheduler was lost; what is finished is kept, and the same call goes on with the rest"
-            )
-        workers: Any = self.client.nthreads()
-        threads = sum(workers.values())
-        while self.waiting and len(self.running) < max(1, threads):
-            batch = self.waiting.popleft()
-            future = self.client.submit(_call, self.function, batch, pure=False)
-            self.running[future] = batch
 
-    def _outcome(self, future: "Future") -> list[Arrays] | Exception:
-        try:
-            return future.result()
-        except Exception as error:
-            return error
-        finally:
-            # Held any longer, it would be computed again if its worker died now.
-            future.release()
+def _fill(
+    function: Function[C], client: "Client", calls: deque[list[C]], running: "dict[Future, list[C]]"
+) -> None:
+    if client.status != "running":
+        raise SweepError(
+            "the scheduler was lost; what is finished is kept, and the same call goes on with the rest"
+        )
+    workers: Any = client.nthreads()
+    threads = sum(workers.values())
+    while calls and len(running) < max(1, threads):
+        batch = calls.popleft()
+        running[client.submit(_call, function, batch, pure=False)] = batch
+
+
+def _outcome(future: "Future") -> list[Arrays] | Exception:
+    try:
+        return future.result()
+    except Exception as error:
+        return error
+    finally:
+        # Held any longer, it would be computed again if its worker died now.
+        future.release()
 
 
 def _checked_configs(configs: Iterable[C]) -> list[C]:

@@ -25,8 +25,7 @@ def score_histogram(scores: MembershipScores, *, bins: int = 60) -> tuple[Figure
     fig, axes = plt.subplots(figsize=(5.6, 3.2))
     axes.stairs(shares["member"], edges, label="members", fill=True, alpha=0.45)
     axes.stairs(shares["nonmember"], edges, label="non-members", linewidth=1.6, linestyle="--", color="black")
-    axes.set_xlabel("score" if scores.higher_means_member else "loss")
-    axes.set_ylabel("share of each class")
+    axes.set(xlabel="score" if scores.higher_means_member else "loss", ylabel="share of each class")
     axes.legend()
     return fig, pd.DataFrame({"low": edges[:-1], "high": edges[1:], **shares})
 
@@ -45,8 +44,7 @@ def roc_figure(scores: MembershipScores) -> tuple[Figure, pd.DataFrame]:
     axes.plot(np.maximum(fpr, low), np.maximum(tpr, low), label=f"scores (AUC {scores.auc():.3f})")
     axes.plot([low, 1], [low, 1], linestyle="--", color="black", linewidth=1, label="guessing (AUC 0.5)")
     axes.set(xscale="log", yscale="log", xlim=(low, 1.1), ylim=(low, 1.1))
-    axes.set_xlabel("false-positive rate")
-    axes.set_ylabel("true-positive rate")
+    axes.set(xlabel="false-positive rate", ylabel="true-positive rate")
     axes.legend(loc="lower right")
     return fig, pd.DataFrame({"false_positive_rate": fpr, "true_positive_rate": tpr})
 
@@ -73,8 +71,7 @@ def bound_figure(curve: pd.DataFrame, epsilon: float) -> Figure:
         epsilon, linestyle="--", color="black", linewidth=1, label=f"reported: {round_down(epsilon):.3f}"
     )
     axes.set(xscale="log", ylim=(0, None))
-    axes.set_xlabel("guesses made (the rest are abstentions)")
-    axes.set_ylabel("lower bound on epsilon (nats)")
+    axes.set(xlabel="guesses made (the rest are abstentions)", ylabel="lower bound on epsilon (nats)")
     axes.legend()
     return fig
 

@@ -27,7 +27,7 @@ from paperlib.report.tables import format_cell
 def audit_report(
     scores: MembershipScores, audits: Sequence[ScoreAudit], *, title: str, facts: Mapping[str, str]
 ) -> str:
-    """Write the report of an audit as one HTML page.
+    """The report of an audit as one HTML page.
 
     The page makes no request: styles and figures are inside it. It is readable on a phone and
     follows the reader's dark mode.
@@ -37,9 +37,6 @@ def audit_report(
         audits: One or more audits, the main one first.
         title: Heading of the page.
         facts: Provenance: heading to text, such as the file's checksum and the command.
-
-    Returns:
-        The page's text.
 
     Raises:
         ValueError: There is no audit.

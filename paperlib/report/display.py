@@ -103,7 +103,8 @@ def keep_csv(name: str, text: str) -> tuple[str, str]:
         ValueError: A second table or figure of this run has the same name.
     """
     folder = results_folder()
-    link = _data_link(name, text)
+    data = base64.b64encode(text.encode()).decode()
+    link = f"<a download='{name}.csv' href='data:text/csv;base64,{data}'>{name}.csv</a>"
     if folder is None:
         return link, ""
     path = folder / f"{name}.csv"
@@ -112,8 +113,3 @@ def keep_csv(name: str, text: str) -> tuple[str, str]:
     path.write_text(text, encoding="utf-8")
     stem = os.environ.get(NOTEBOOK_VARIABLE, "notebook")
     return link, f"{{download}}`{name}.csv </{DATA_FOLDER}/{stem}/{name}.csv>`"
-
-
-def _data_link(name: str, text: str) -> str:
-    data = base64.b64encode(text.encode()).decode()
-    return f"<a download='{name}.csv' href='data:text/csv;base64,{data}'>{name}.csv</a>"

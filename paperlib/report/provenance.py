@@ -2,7 +2,6 @@
 
 import os
 import platform
-import shutil
 import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -24,14 +23,10 @@ def provenance(
     seconds: float,
     data: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Date, commit, versions, hardware, wall time and checksums of one run, as JSON-ready values.
+    """Conditions of one run, as JSON-ready values: date, commit, versions, hardware, wall time, checksums.
 
-    Args:
-        root: A folder of the checkout, for its commit.
-        profile: Name of the profile of the run.
-        parameters: Values of all parameters, by name.
-        seconds: Wall time of the run in seconds.
-        data: SHA-256 of each data file, by its name.
+    ``root`` is a folder of the checkout, for its commit; ``data`` holds the SHA-256 of each data file by its
+    name.
     """
     return {
         "date": utc_now(),
@@ -53,16 +48,15 @@ def utc_now() -> str:
 
 def code_version(root: Path) -> dict[str, Any]:
     """The commit of the checkout at ``root``, and whether files differ from it; None outside git."""
-    commit = _git(root, "rev-parse", "HEAD")
-    changes = _git(root, "status", "--porcelain", "--untracked-files=no")
+    commit = _answer("git", "-C", str(root), "rev-parse", "HEAD")
+    changes = _answer("git", "-C", str(root), "status", "--porcelain", "--untracked-files=no")
     return {"commit": commit, "dirty": None if changes is None else bool(changes)}
 
 
-def _git(root: Path, *arguments: str) -> str | None:
+def _answer(*command: str) -> str | None:
+    """What a command prints; None where there is no such command, or where it fails."""
     try:
-        done = subprocess.run(
-            ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=20, check=True
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()
@@ -79,6 +73,15 @@ def package_version(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
+
+
+def report_conditions(*packages: str) -> dict[str, str]:
+    """Date, versions of Python and of ``packages``, and hardware: headings of a report, and text."""
+    machine, versions = hardware(), package_versions()
+    named = [f"Python {platform.python_version()}"]
+    named += [f"{name} {versions[name]}" for name in packages if name in versions]
+    processor = f"{machine['cpu']}, {machine['cores']} cores"
+    return {"Date": utc_now(), "Versions": ", ".join(named), "Hardware": processor}
 
 
 def hardware() -> dict[str, Any]:
@@ -99,15 +102,8 @@ def _processor() -> str:
 
 def gpu_name() -> str | None:
     """Name and memory of the first NVIDIA GPU, asked from its driver; None without one."""
-    tool = shutil.which("nvidia-smi")
-    if tool is None:
-        return None
-    query = [tool, "--query-gpu=name,memory.total", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip().splitlines()[0] if done.stdout.strip() else None
+    found = _answer("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader")
+    return found.splitlines()[0] if found else None
 
 
 def describe(run: Mapping[str, Any]) -> list[str]:

@@ -110,10 +110,8 @@ def _comments(source: str) -> dict[int, str]:
 def check_parameters(known: list[Parameter], given: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Every parameter with its value: the given ones over the defaults.
 
-    Args:
-        known: The notebook's parameters.
-        given: Values by name, as Python values or as the text typed on a command line.
-        where: The notebook's name, for messages.
+    Values are Python values or the text typed on a command line; ``where`` is the notebook's name, for
+    messages.
 
     Raises:
         ValueError: An unknown name or a value of another type; the message lists the known

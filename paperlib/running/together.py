@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import IO
 
+from paperlib.core import check_at_least
 from paperlib.running.book import current_result, last_seconds, prune, show_run, write_status
 from paperlib.running.execute import Job, plan
 from paperlib.running.project import Project
@@ -42,8 +43,7 @@ def run_all(project: Project, *, profile: str, jobs: int = 2, say: Say = print) 
     Raises:
         ValueError: An unknown profile, a bad parameter in it, or fewer than one job.
     """
-    if jobs < 1:
-        raise ValueError(f"jobs: expected at least 1, got {jobs}")
+    check_at_least(1, jobs=jobs)
     every = [plan(project, stem, profile=profile) for stem in project.stems()]
     to_do = [job for job in every if current_result(job) is None]
     seconds = {job.stem: last_seconds(job) for job in to_do}

@@ -36,15 +36,10 @@ def shuffled(seed: int, epoch: int, examples: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class PoissonBatches:
-    """The batches of one epoch of DP-SGD.
+    """The batches of one epoch of DP-SGD."""
 
-    Attributes:
-        records: Record numbers of all batches, one batch after the other.
-        starts: Start of each batch in ``records``, and the end; shape (steps + 1,).
-    """
-
-    records: np.ndarray
-    starts: np.ndarray
+    records: np.ndarray  # record numbers of all batches, one batch after the other
+    starts: np.ndarray  # of each batch in the records, and the end; shape (steps + 1,)
 
     def batch(self, step: int) -> np.ndarray:
         """Record numbers of one batch, all different, possibly none."""
@@ -74,8 +69,7 @@ def poisson_batches(
         examples: Number of records.
         rate: Chance of heads, in (0, 1].
         steps: Batches in the epoch.
-        shuffle: True if the order within a batch should not follow the record numbers (it does not
-            matter where each example is clipped by itself).
+        shuffle: True if the order within a batch should not follow the record numbers.
 
     >>> batches = poisson_batches(0, 0, 1000, rate=0.1, steps=50)
     >>> bool(4_500 < len(batches.records) < 5_500)

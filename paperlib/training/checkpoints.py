@@ -19,12 +19,9 @@ class CheckpointError(ValueError):
 
 
 def save_checkpoint(path: str | os.PathLike[str], run: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-    """Write ``state`` so that ``path`` holds either the old checkpoint or all of the new one.
+    """Write ``state``, tensors and plain values, so that ``path`` holds the old checkpoint or all of the new.
 
-    Args:
-        path: File to write.
-        run: Plain values that say which run this is; loading asks for the same.
-        state: Tensors and plain values.
+    Loading asks for the same ``run``, plain values that say which run this is.
 
     Raises:
         OutputError: It cannot be written; the old checkpoint stays.
@@ -57,11 +54,7 @@ def load_checkpoint(
         raise CheckpointError(f"{source} is not a whole checkpoint ({reason}); {advice}") from error
     if not isinstance(checkpoint, dict) or checkpoint.get("format") != _FORMAT or "state" not in checkpoint:
         raise CheckpointError(f"{source} is not a checkpoint of this library; {advice}")
-    if different := _differences(checkpoint["run"], dict(run)):
-        raise CheckpointError(f"{source} belongs to another run (different: {different}); {advice}")
+    found = checkpoint["run"]
+    if names := sorted(name for name in {*found, *run} if found.get(name) != run.get(name)):
+        raise CheckpointError(f"{source} belongs to another run (different: {', '.join(names)}); {advice}")
     return checkpoint["state"]
-
-
-def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    names = sorted(set(found) | set(wanted))
-    return ", ".join(name for name in names if found.get(name) != wanted.get(name))

@@ -5,7 +5,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -100,7 +100,7 @@ def fit(
     module = as_module(module_or_widths, config).to(place)
     data = check_examples(x, y, classes=check_outputs(module, x, place), device=place)
     optimizer = make_optimizer(module, config)
-    one_epoch = _PlainEpoch(module, optimizer, config, data, precision == "bfloat16")
+    one_epoch = _plain_epoch(module, optimizer, config, data, autocast=precision == "bfloat16")
     run = TrainingRun(module, optimizer, one_epoch, config, data, precision)
     return run.finish(checkpoint, every=checkpoint_every, resume=resume, progress=progress)
 
@@ -143,18 +143,21 @@ def check_outputs(module: nn.Module, x: Any, device: torch.device) -> int:
     return max(2, logits.shape[1])
 
 
-def mean_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    """Mean cross-entropy, binary for one output."""
-    if logits.shape[-1] == 1:
-        return binary_cross_entropy_with_logits(logits[..., 0], labels.to(logits.dtype))
-    return cross_entropy(logits, labels)
+def training_loss(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor:
+    """Cross-entropy, binary for one output; binary over all attributes where labels are (B, attributes)."""
+    if labels.ndim == 1 and logits.shape[-1] > 1:
+        return cross_entropy(logits, labels, reduction=reduction)
+    odds = logits if labels.ndim == 2 else logits[..., 0]
+    return binary_cross_entropy_with_logits(odds, labels.to(logits.dtype), reduction=reduction)
 
 
-def make_optimizer(module: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
-    """The optimizer of ``config``, with torch's fused kernels."""
+def make_optimizer(
+    module: nn.Module, config: TrainingConfig, *, betas: tuple[float, float] = (0.9, 0.999)
+) -> torch.optim.Optimizer:
+    """The optimizer of ``config``, with torch's fused kernels; ``betas`` are Adam's."""
     parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
     if config.optimizer == "adam":
-        return torch.optim.Adam(parameters, lr=config.learning_rate, fused=True)
+        return torch.optim.Adam(parameters, lr=config.learning_rate, betas=betas, fused=True)
     return torch.optim.SGD(parameters, lr=config.learning_rate, momentum=config.momentum, fused=True)
 
 
@@ -166,21 +169,17 @@ def seeded(seed: int, epoch: int, device: torch.device) -> Iterator[None]:
         yield
 
 
+@dataclass(frozen=True, eq=False)
 class TrainingRun:
     """A module in training: everything a checkpoint has to hold, and the loop over the epochs."""
 
-    def __init__(
-        self,
-        module: nn.Module,
-        optimizer: torch.optim.Optimizer,
-        one_epoch: Callable[[int], float],
-        config: TrainingConfig,
-        data: Examples,
-        precision: str = "float32",
-    ) -> None:
-        self._module, self._optimizer, self._one_epoch = module, optimizer, one_epoch
-        self._config, self._data, self._precision = config, data, precision
-        self._losses: list[float] = []
+    module: nn.Module
+    optimizer: torch.optim.Optimizer
+    one_epoch: Callable[[int], float]
+    config: TrainingConfig
+    data: Examples
+    precision: str = "float32"
+    losses: list[float] = field(default_factory=list[float])
 
     def finish(
         self, checkpoint: str | os.PathLike[str] | None, *, every: int, resume: bool, progress: bool
@@ -188,46 +187,46 @@ class TrainingRun:
         """Train the epochs that are left, writing checkpoints."""
         check_at_least(1, checkpoint_every=every)
         run = {} if checkpoint is None else self._identity()
-        device = self._data.y.device
+        device = self.data.y.device
         if checkpoint is not None and resume:
             self._restore(load_checkpoint(checkpoint, run, device=device))
-        epochs = self._config.epochs
+        epochs = self.config.epochs
         with progress_bar(epochs, label="training", unit="epoch", show=progress) as bar:
-            bar.update(len(self._losses))
-            for epoch in range(len(self._losses), epochs):
-                with seeded(self._config.seed, epoch, device):
-                    self._losses.append(finite_loss(self._one_epoch(epoch), epoch))
+            bar.update(len(self.losses))
+            for epoch in range(len(self.losses), epochs):
+                with seeded(self.config.seed, epoch, device):
+                    self.losses.append(finite_loss(self.one_epoch(epoch), epoch))
                 bar.update()
                 if checkpoint is not None and ((epoch + 1) % every == 0 or epoch + 1 == epochs):
                     save_checkpoint(checkpoint, run, self._state())
-        return Fitted(module=self._module.eval(), config=self._config, losses=tuple(self._losses))
+        return Fitted(module=self.module.eval(), config=self.config, losses=tuple(self.losses))
 
     def _identity(self) -> dict[str, Any]:
         """Values that a checkpoint of this run shares; a longer run may continue a shorter one."""
         return {
-            "config": config_hash({**self._config.to_dict(), "epochs": "any", "precision": self._precision}),
-            "data": _fingerprint([self._data.x, self._data.y]),
-            "module": {name: list(tensor.shape) for name, tensor in self._module.state_dict().items()},
+            "config": config_hash({**self.config.to_dict(), "epochs": "any", "precision": self.precision}),
+            "data": _fingerprint([self.data.x, self.data.y]),
+            "module": {name: list(tensor.shape) for name, tensor in self.module.state_dict().items()},
         }
 
     def _state(self) -> dict[str, Any]:
         return {
-            "module": self._module.state_dict(),
-            "optimizer": self._optimizer.state_dict(),
-            "losses": list(self._losses),
+            "module": self.module.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "losses": list(self.losses),
         }
 
     def _restore(self, state: dict[str, Any] | None) -> None:
         if state is None:
             return
-        if len(state["losses"]) > self._config.epochs:
+        if len(state["losses"]) > self.config.epochs:
             raise CheckpointError(
                 f"checkpoint: already has {len(state['losses'])} epochs, and config.epochs is "
-                f"{self._config.epochs}; ask for as many or more, or use another file"
+                f"{self.config.epochs}; ask for as many or more, or use another file"
             )
-        self._module.load_state_dict(state["module"])
-        self._optimizer.load_state_dict(state["optimizer"])
-        self._losses = list(state["losses"])
+        self.module.load_state_dict(state["module"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.losses.extend(state["losses"])
 
 
 def finite_loss(loss: float, epoch: int) -> float:
@@ -241,33 +240,41 @@ def finite_loss(loss: float, epoch: int) -> float:
     return loss
 
 
-@dataclass(frozen=True, eq=False)
-class _PlainEpoch:
-    """One pass over shuffled batches; returns the mean loss."""
+def epoch_loss(
+    step: Callable[[Tensor], Tensor], seed: int, epoch: int, examples: int, batch: int, device: torch.device
+) -> float:
+    """Mean loss of one pass over shuffled batches; ``step`` learns from record numbers."""
+    total = torch.zeros((), device=device)
+    order = torch.from_numpy(shuffled(seed, epoch, examples)).to(device)
+    for records in order.split(batch):
+        total += step(records) * len(records)
+    return float(total) / examples
 
-    module: nn.Module
-    optimizer: torch.optim.Optimizer
-    config: TrainingConfig
-    data: Examples
-    autocast: bool
 
-    def __call__(self, epoch: int) -> float:
-        device = self.data.y.device
-        total = torch.zeros((), device=device)
-        self.module.train()
-        order = torch.from_numpy(shuffled(self.config.seed, epoch, len(self.data))).to(device)
-        for batch in order.split(self.config.batch_size):
-            total += self._step(batch) * len(batch)
-        return float(total) / len(self.data)
+def _plain_epoch(
+    module: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    config: TrainingConfig,
+    data: Examples,
+    *,
+    autocast: bool,
+) -> Callable[[int], float]:
+    device = data.y.device
 
-    def _step(self, batch: Tensor) -> Tensor:
-        self.optimizer.zero_grad()
-        with torch.autocast(batch.device.type, dtype=torch.bfloat16, enabled=self.autocast):
-            logits = self.module(self.data.x[batch])
-        loss = mean_loss(logits.float(), self.data.y[batch])
+    def step(records: Tensor) -> Tensor:
+        optimizer.zero_grad()
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=autocast):
+            logits = module(data.x[records])
+        loss = training_loss(logits.float(), data.y[records])
         loss.backward()
-        self.optimizer.step()
+        optimizer.step()
         return loss.detach()
+
+    def one_epoch(epoch: int) -> float:
+        module.train()
+        return epoch_loss(step, config.seed, epoch, len(data), config.batch_size, device)
+
+    return one_epoch
 
 
 def _fingerprint(tensors: Sequence[Tensor]) -> str:

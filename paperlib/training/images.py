@@ -5,20 +5,21 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, pad
+from torch.nn.functional import pad
 from torch.utils.data import DataLoader, TensorDataset
 
 from paperlib.core import check_at_least, check_choice
 from paperlib.models.arrays import as_tensor
 from paperlib.models.devices import default_device
 from paperlib.models.images import as_input
-from paperlib.training.batches import generator, shuffled
-from paperlib.training.fitting import finite_loss, seeded
+from paperlib.training.batches import generator
+from paperlib.training.fitting import epoch_loss, finite_loss, seeded, training_loss
 from paperlib.training.progress import progress_bar
 
 OPTIMIZERS = ("adam", "sgd")
@@ -109,8 +110,7 @@ def fit_images(
     if wrong := [epoch for epoch in snapshots if not 1 <= epoch <= config.epochs]:
         raise ValueError(f"snapshots: expected epochs from 1 to {config.epochs}, got {wrong}")
     place = default_device(device)
-    layout = torch.channels_last if config.channels_last else torch.contiguous_format
-    module = module.to(place, memory_format=layout)  # pyright: ignore[reportCallIssue]
+    module = module.to(place, memory_format=_layout(config))  # pyright: ignore[reportCallIssue]
     x, y = _checked(images, labels, place)
     loop = _Loop(module, x, y, config)
     losses: list[float] = []
@@ -136,39 +136,27 @@ class _Loop:
         steps = config.epochs * -(-len(x) // config.batch_size)
         cosine = torch.optim.lr_scheduler.CosineAnnealingLR(self._optimizer, steps)
         self._schedule = cosine if config.schedule == "cosine" else None
-        self._layout = torch.channels_last if config.channels_last else torch.contiguous_format
 
     def epoch(self, epoch: int) -> float:
         """Mean loss over shuffled batches."""
-        device = self._x.device
+        seed, device = self._config.seed, self._x.device
         self._module.train()
-        rng = generator(self._config.seed, "module", epoch, device)
-        total = torch.zeros((), device=device)
-        order = torch.from_numpy(shuffled(self._config.seed, epoch, len(self._x))).to(device)
-        for batch in order.split(self._config.batch_size):
-            total += self._step(batch, rng) * len(batch)
-        return float(total) / len(self._x)
+        step = partial(self._step, generator(seed, "module", epoch, device))
+        return epoch_loss(step, seed, epoch, len(self._x), self._config.batch_size, device)
 
-    def _step(self, batch: Tensor, rng: torch.Generator) -> Tensor:
+    def _step(self, rng: torch.Generator, batch: Tensor) -> Tensor:
         x = self._x[batch]
         if self._config.augment:
             x = augmented(x, rng)
         self._optimizer.zero_grad(set_to_none=True)
         with torch.autocast(x.device.type, torch.bfloat16, enabled=self._config.precision == "bfloat16"):
-            logits = self._forward(as_input(x).contiguous(memory_format=self._layout))
-        loss = image_loss(logits.float(), self._y[batch])
+            logits = self._forward(as_input(x).contiguous(memory_format=_layout(self._config)))
+        loss = training_loss(logits.float(), self._y[batch])
         loss.backward()
         self._optimizer.step()
         if self._schedule is not None:
             self._schedule.step()
         return loss.detach()
-
-
-def image_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    """Mean cross-entropy; binary and over all attributes where labels are (B, attributes)."""
-    if labels.ndim == 2:
-        return binary_cross_entropy_with_logits(logits, labels.to(logits.dtype))
-    return cross_entropy(logits, labels)
 
 
 def augmented(x: Tensor, rng: torch.Generator) -> Tensor:
@@ -190,19 +178,10 @@ def augmented(x: Tensor, rng: torch.Generator) -> Tensor:
 
 
 def _optimizer(module: nn.Module, config: ImageTraining) -> torch.optim.Optimizer:
-    values = list(module.parameters())
+    options: Any = {"lr": config.learning_rate, "weight_decay": config.weight_decay, "fused": True}
     if config.optimizer == "adam":
-        return torch.optim.AdamW(
-            values, lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
-        )
-    return torch.optim.SGD(
-        values,
-        lr=config.learning_rate,
-        momentum=0.9,
-        nesterov=True,
-        weight_decay=config.weight_decay,
-        fused=True,
-    )
+        return torch.optim.AdamW(module.parameters(), **options)
+    return torch.optim.SGD(module.parameters(), momentum=0.9, nesterov=True, **options)
 
 
 def _checked(images: Any, labels: Any, device: torch.device) -> tuple[Tensor, Tensor]:
@@ -270,7 +249,7 @@ def _plain_epoch(
         module.train()
         for x, y in loader:
             optimizer.zero_grad()
-            image_loss(module(x.to(device)), y.to(device)).backward()
+            training_loss(module(x.to(device)), y.to(device)).backward()
             optimizer.step()
 
     return epoch

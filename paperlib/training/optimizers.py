@@ -28,12 +28,7 @@ class StackedOptimizer:
         self._steps = torch.zeros((), device=device)
 
     def step(self, gradients: Tensor, count: int) -> None:
-        """Update the first ``count`` models.
-
-        Args:
-            gradients: Gradients of these models, shape (count, size).
-            count: Number of models still in training.
-        """
+        """Update the first ``count`` models, by their gradients of shape (count, size)."""
         if self._adam:
             self._step_adam(gradients, count)
         else:

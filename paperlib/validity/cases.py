@@ -1,6 +1,6 @@
 """Every bound of the library on mechanisms whose epsilon is known."""
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,13 +46,10 @@ def _approximate(config: ValidityConfig) -> list[Mechanism]:
 
 
 def _one_run(config: ValidityConfig) -> list[Case]:
-    def case(mechanism: Mechanism, guess: str, search: Any, share: float) -> Case:
+    def case(mechanism: Mechanism, guess: Any, search: Any, share: float) -> Case:
         name = f"{'threshold fixed in advance' if search == 0.5 else search}, {guess}"
-        options: dict[str, Any] = {"guess": guess, "thresholds": search, "confidence": config.confidence}
-
-        def audit(scores: Any) -> Any:
-            return audit_one_run(scores, delta=mechanism.delta, **options)
-
+        options = {"delta": mechanism.delta, "confidence": config.confidence}
+        audit = partial(audit_one_run, guess=guess, thresholds=search, **options)
         return against("one run", name, mechanism, audit, config.examples, share=share)
 
     fast: list[tuple[str, Any]] = [
@@ -73,12 +70,8 @@ def _one_run(config: ValidityConfig) -> list[Case]:
 
 
 def _f_dp(config: ValidityConfig) -> list[Case]:
-    def case(mechanism: Mechanism, family: str, delta: float) -> Case:
-        options: dict[str, Any] = {"family": family}
-
-        def audit(scores: Any) -> Any:
-            return audit_f_dp(scores, delta=delta, confidence=config.confidence, **options)
-
+    def case(mechanism: Mechanism, family: Any, delta: float) -> Case:
+        audit = partial(audit_f_dp, delta=delta, confidence=config.confidence, family=family)
         name = f"{family} curve, dyadic"
         return against("f-DP in one run", name, mechanism, audit, config.examples, share=0.25)
 
@@ -202,24 +195,17 @@ def _star_truth(gap: float, method: str, delta: float) -> float:
 
 
 def _classical(config: ValidityConfig) -> list[Case]:
-    m, confidence = config.examples, config.confidence
-
-    def clopper(threshold: float | None) -> Callable[..., Any]:
-        return lambda scores: audit_clopper_pearson(scores, threshold=threshold, confidence=confidence)
-
-    def gaussian(threshold: float | None) -> Callable[..., Any]:
-        return lambda scores: audit_gaussian_dp(
-            scores, threshold=threshold, delta=config.delta, confidence=confidence
-        )
-
+    m = config.examples
+    clopper = partial(audit_clopper_pearson, confidence=config.confidence)
+    gaussian = partial(audit_gaussian_dp, delta=config.delta, confidence=config.confidence)
     places = (("threshold fixed in advance", 0.5), ("split", None))
     cases = [
-        against("many runs", f"Clopper-Pearson, {name}", mechanism, clopper(threshold), m)
+        against("many runs", f"Clopper-Pearson, {name}", mechanism, partial(clopper, threshold=threshold), m)
         for mechanism in _pure()
         for name, threshold in places
     ]
     cases += [
-        against("many runs", f"Gaussian DP, {name}", mechanism, gaussian(threshold), m)
+        against("many runs", f"Gaussian DP, {name}", mechanism, partial(gaussian, threshold=threshold), m)
         for mechanism in (known.gaussian(0.0, config.delta), known.gaussian(1.0, config.delta))
         for name, threshold in places
     ]

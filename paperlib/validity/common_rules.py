@@ -18,13 +18,11 @@ Rule = Callable[[MembershipScores], float]
 LEVEL = 0.05
 
 
-def _roc_counts(scores: MembershipScores) -> tuple[FloatArray, FloatArray]:
-    """False and true positives at each distinct threshold, at least one guess."""
+def _roc_counts(scores: MembershipScores) -> tuple[FloatArray, FloatArray, int, int]:
+    """False and true positives at each distinct threshold, at least one guess; non-members and members."""
     false_positive, true_positive, _ = scores.roc()
-    return (
-        np.rint(false_positive[1:] * scores.nonmember.size),
-        np.rint(true_positive[1:] * scores.member.size),
-    )
+    n, members = scores.nonmember.size, scores.member.size
+    return np.rint(false_positive[1:] * n), np.rint(true_positive[1:] * members), n, members
 
 
 def fixed_count(scores: MembershipScores) -> float:
@@ -37,15 +35,15 @@ def fixed_count(scores: MembershipScores) -> float:
 
 def best_threshold(scores: MembershipScores) -> float:
     """One-run bound at the best threshold on positives, uncorrected for the search."""
-    false_positive, true_positive = _roc_counts(scores)
+    false_positive, true_positive, *_ = _roc_counts(scores)
     return float(epsilon_from_counts(true_positive, true_positive + false_positive, LEVEL).max())
 
 
 def best_cut(scores: MembershipScores) -> float:
     """One-run bound at the best cut, everyone guessed (member above, non-member below)."""
-    false_positive, true_positive = _roc_counts(scores)
-    right = true_positive + scores.nonmember.size - false_positive
-    return float(epsilon_from_counts(right, len(scores), LEVEL).max())
+    false_positive, true_positive, n, members = _roc_counts(scores)
+    right = true_positive + n - false_positive
+    return float(epsilon_from_counts(right, n + members, LEVEL).max())
 
 
 def best_pair(scores: MembershipScores, *, steps: int = 50) -> float:
@@ -61,7 +59,7 @@ def best_pair(scores: MembershipScores, *, steps: int = 50) -> float:
 
 def hull_corrected(scores: MembershipScores) -> float:
     """Best point of the ROC hull, the error divided by the number of hull points."""
-    false_positive, true_positive = _roc_counts(scores)
+    false_positive, true_positive, *_ = _roc_counts(scores)
     at = upper_hull(false_positive, true_positive)
     bounds = epsilon_from_counts(true_positive[at], (true_positive + false_positive)[at], LEVEL / len(at))
     return float(bounds.max())
@@ -89,8 +87,7 @@ def _turn(x: FloatArray, y: FloatArray, a: int, b: int, c: int) -> float:
 
 def best_clopper_pearson(scores: MembershipScores) -> float:
     """Clopper-Pearson bound at the best threshold, either direction, uncorrected for the search."""
-    false_positive, true_positive = _roc_counts(scores)
-    n, members = scores.nonmember.size, scores.member.size
+    false_positive, true_positive, n, members = _roc_counts(scores)
     one = clopper_pearson_epsilon(false_positive, n, members - true_positive, members)
     two = clopper_pearson_epsilon(n - false_positive, n, true_positive, members)
     return float(max(one.max(), two.max()))
@@ -98,8 +95,7 @@ def best_clopper_pearson(scores: MembershipScores) -> float:
 
 def best_ratio(scores: MembershipScores) -> float:
     """Largest lower end of approximate ratio intervals (Bailey 1987), over thresholds and directions."""
-    false_positive, true_positive = _roc_counts(scores)
-    n, members = scores.nonmember.size, scores.member.size
+    false_positive, true_positive, n, members = _roc_counts(scores)
     pairs = [
         (true_positive, members, false_positive, n),
         (n - false_positive, n, members - true_positive, members),
@@ -123,8 +119,7 @@ def _bailey_log_lower(x: FloatArray, m: int, y: FloatArray, n: int) -> FloatArra
 
 def point_estimate(scores: MembershipScores) -> float:
     """log(TPR/FPR) at the best threshold with at least 10 errors of both kinds: no interval at all."""
-    false_positive, true_positive = _roc_counts(scores)
-    n, members = scores.nonmember.size, scores.member.size
+    false_positive, true_positive, n, members = _roc_counts(scores)
     kept = (false_positive >= 10) & (members - true_positive >= 10)
     x, y = false_positive[kept] / n, 1 - true_positive[kept] / members
     return float(epsilon_from_rates(x, y).max())

@@ -2,15 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from paperlib.bounds import audit_f_dp, audit_one_run
-from paperlib.core import MembershipScores
+from paperlib.bounds import FdpResult, OneRunResult, audit_f_dp, audit_one_run
 from paperlib.validity.mechanisms import gaussian
-
-Bound = Callable[[MembershipScores, float, float], float]
 
 
 @dataclass(frozen=True)
@@ -34,28 +32,14 @@ class PowerConfig:
     seed: int = 0
 
 
-def _one_run(**options: object) -> Bound:
-    def bound(scores: MembershipScores, delta: float, confidence: float) -> float:
-        return audit_one_run(scores, delta=delta, confidence=confidence, **options).epsilon  # type: ignore
-
-    return bound
-
-
-def _curve(family: str) -> Bound:
-    def bound(scores: MembershipScores, delta: float, confidence: float) -> float:
-        return audit_f_dp(scores, delta=delta, confidence=confidence, family=family).epsilon  # type: ignore
-
-    return bound
-
-
-BOUNDS: dict[str, Bound] = {
-    "anytime (default)": _one_run(),
-    "dyadic counts, sharp delta": _one_run(thresholds="dyadic", delta_term="sharp"),
-    "dyadic counts, published delta": _one_run(thresholds="dyadic"),
-    "every count, published delta": _one_run(thresholds="bonferroni"),
-    "split in halves": _one_run(thresholds="split"),
-    "(epsilon, delta) curve, dyadic": _curve("approximate"),
-    "Gaussian curve assumed, dyadic": _curve("gaussian"),
+BOUNDS: dict[str, Callable[..., OneRunResult | FdpResult]] = {
+    "anytime (default)": audit_one_run,
+    "dyadic counts, sharp delta": partial(audit_one_run, thresholds="dyadic", delta_term="sharp"),
+    "dyadic counts, published delta": partial(audit_one_run, thresholds="dyadic"),
+    "every count, published delta": partial(audit_one_run, thresholds="bonferroni"),
+    "split in halves": partial(audit_one_run, thresholds="split"),
+    "(epsilon, delta) curve, dyadic": partial(audit_f_dp, family="approximate"),
+    "Gaussian curve assumed, dyadic": partial(audit_f_dp, family="gaussian"),
 }
 
 
@@ -79,10 +63,11 @@ def mean_bounds(config: PowerConfig) -> pd.DataFrame:
         audits = [draw(rng, m) for _ in range(config.draws)]
         for delta in config.deltas:
             truth = gaussian(config.mu, delta).epsilon if delta > 0 else np.inf
+            options = {"delta": delta, "confidence": config.confidence}
             for name, bound in BOUNDS.items():
                 if delta == 0 and "Gaussian" in name:
                     continue  # that curve has no finite epsilon at delta = 0
-                bounds = [bound(scores, delta, config.confidence) for scores in audits]
+                bounds = [bound(scores, **options).epsilon for scores in audits]
                 rows.append(
                     {
                         "bound": name,

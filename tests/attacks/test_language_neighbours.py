@@ -129,9 +129,9 @@ def test_random_tokens_are_as_frequent_as_in_the_corpus_without_the_own(tokenize
 
     frequencies = np.zeros(300)
     frequencies[[10, 40, 77, 299]] = [0.1, 0.2, 0.3, 0.4]
-    one = neighbours.Encoded((5, 40), 1, 0)
-    drawn = neighbours._draws(one, np.array([1]), frequencies, 20_000, 1, np.random.default_rng(0))
-    table = next(drawn)
+    one, rng = neighbours.Window(0, (5, 40), 1, 0), np.random.default_rng(0)
+    options = {"frequencies": frequencies, "count": 20_000, "replaced": 1}
+    table = next(neighbours._draws(one, np.array([1]), rng=rng, **options))
     assert (table[:, 0] == 5).all()
     values, counts = np.unique(table[:, 1], return_counts=True)
     assert values.tolist() == [10, 77, 299]

@@ -59,7 +59,7 @@ def test_the_scale_of_losses_does_not_matter():
 
 def test_the_image_module_is_trained_once_for_baseline_and_attack(monkeypatch):
     calls = []
-    monkeypatch.setattr(module, "_trees", module._Recent(8))
+    monkeypatch.setattr(module, "_kept", module._Recent(8 * module._SIZE_OF_TREES))
     trees = module.BoostedTrees
 
     class Counted(trees):
@@ -116,7 +116,7 @@ def test_the_loss_module_is_taken_from_the_best_evaluation():
     for at, seed in enumerate(options["seeds"]):
         scores = alone(losses, member, check, seed)
         best = max(scores, key=lambda one: MembershipScores.from_labels(one, member).auc())
-        np.testing.assert_allclose(found[at].scores(check), best, atol=2e-3)
+        np.testing.assert_allclose(found[at].scores(parts[1].inputs), best, atol=2e-3)
         assert np.abs(scores[-1] - best).max() > 0.1, "the last evaluation is not the best one"
 
 

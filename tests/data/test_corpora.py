@@ -265,7 +265,7 @@ def test_missing_corpora_say_which_file_goes_where(tmp_path, monkeypatch):
     with pytest.raises(DataUnavailableError, match=r"nid_corpus\.jsonl\.gz"):
         corpora.nid_corpus()
     (tmp_path / "pile_test_subsets.jsonl.gz").write_bytes(b"something else")
-    with pytest.raises(ValueError, match="expected the SHA-256"):
+    with pytest.raises(ValueError, match="expected SHA-256"):
         corpora.pile_test_subsets()
     with pytest.raises(ValueError, match="'nid'"):
         corpora.corpus_path("nid")

@@ -14,7 +14,7 @@ from PIL import Image
 from paperlib.data import DataUnavailableError
 from paperlib.data.images import celeba, cifar10
 from paperlib.data.images.pixels import ImageSet, check_images, posterise, shrink
-from paperlib.data.images.sets import load_images
+from paperlib.data.registry import load_images
 from paperlib.io import DownloadError
 
 RNG = np.random.default_rng(0)
@@ -54,7 +54,7 @@ def test_shrinking_keeps_the_mean_and_posterising_the_order():
         (lambda: check_images("x", np.zeros((2, 8, 8), np.uint8)), "x: expected uint8 images"),
         (lambda: check_images("x", np.zeros((2, 1, 8, 9), np.uint8)), "x: expected uint8 images"),
         (lambda: load_images("mnist"), "name: expected one of 'mnist5k'"),
-        (lambda: load_images("mnist5k", size=3), "no option size"),
+        (lambda: load_images("mnist5k", size=3), "no option .size"),
         (lambda: load_images("mnist5k", test=5000), "test: expected 1 to 4999"),
     ],
 )

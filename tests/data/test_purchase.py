@@ -107,7 +107,7 @@ def test_a_truncated_or_foreign_archive_is_refused(tmp_path, shoppers):
         with pytest.raises(ValueError, match="damaged or cut short"):
             load("purchase100", rows=200)
     pack(path, as_text(shoppers), name="dataset_texas")
-    with pytest.raises(ValueError, match="expected one file 'dataset_purchase' in it, got dataset_texas"):
+    with pytest.raises(ValueError, match="missing: dataset_purchase; found: dataset_texas"):
         load("purchase100", rows=200)
 
 

@@ -5,7 +5,7 @@ import hashlib
 
 import pytest
 
-from paperlib.data.errors import DataUnavailableError
+from paperlib.data.files import DataUnavailableError
 from paperlib.data.text import sets as texts
 from paperlib.data.text import wikitext
 

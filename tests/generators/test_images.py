@@ -62,8 +62,8 @@ def test_the_unet_makes_images_of_the_right_form():
         ({"network": "gan"}, "network"),
         ({"sampler": "ddim"}, "sampler"),
         ({"steps": 0}, "steps: expected 1 or more"),
-        ({"levels": 1}, "levels: expected 2 to 256"),
-        ({"average": 1.0}, r"average: expected \[0, 1\)"),
+        ({"levels": 1}, r"levels: expected a number in \[2, 256\]"),
+        ({"average": 1.0}, r"average: expected a number in \[0, 1\)"),
     ],
 )
 def test_bad_settings_are_named(options, words):

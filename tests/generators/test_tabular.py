@@ -169,10 +169,10 @@ def test_tree_is_drawn_by_the_exponential_mechanism():
     """Three columns, three trees: the shares of first edges are those of exp(epsilon quality / 2)."""
     counts = {(0, 1): [[30, 0], [0, 30]], (0, 2): [[25, 5], [5, 25]], (1, 2): [[15, 15], [15, 15]]}
     singles = [np.full(2, 30.0)] * 3
-    blocks = SimpleNamespace(pair=lambda i, j: np.array(counts[i, j], float))
+    exact = {i: {j: np.array(counts[i, j], float) for j in range(i + 1, 3)} for i in range(2)}
     epsilon, quality = 0.05, np.array([60.0, 40.0, 0.0])
     rng = np.random.default_rng(0)
-    first = [grow_tree(blocks, singles, epsilon, rng)[0] for _ in range(4000)]
+    first = [grow_tree(exact, singles, epsilon, rng)[0] for _ in range(4000)]
     wanted = np.exp(epsilon * quality / 2)
     found = [np.mean([edge == pair for edge in first]) for pair in counts]
     np.testing.assert_allclose(found, wanted / wanted.sum(), atol=0.04)

@@ -164,9 +164,9 @@ class Thawed:
         ([{"number": 1}], {}, "expected frozen dataclasses"),
         ([Job], {}, "expected frozen dataclasses"),
         ([Job(1), Job(2), Job(1)], {}, "index 2 is the same as index 0"),
-        ([Job(1)], {"max_batch": 0}, "max_batch: expected at least 1, got 0"),
-        ([Job(1)], {"workers": -1}, "workers: expected at least 0"),
-        ([Job(1)], {"retries": -1}, "retries: expected at least 0"),
+        ([Job(1)], {"max_batch": 0}, "max_batch: expected 1 or more, got 0"),
+        ([Job(1)], {"workers": -1}, "workers: expected 0 or more"),
+        ([Job(1)], {"retries": -1}, "retries: expected 0 or more"),
         ([Job(1, trace=object())], {}, "configs|expected numbers"),
     ],
 )

@@ -259,7 +259,7 @@ def test_bad_profiles_and_job_counts_are_refused_before_anything_runs(tmp_path: 
     (project.notebooks / "profiles" / "smoke.yaml").write_text("good:\n  n: 3\n")
     with pytest.raises(ValueError, match="profile smoke, good: unknown parameter 'n'"):
         run_all(project, profile="smoke")
-    with pytest.raises(ValueError, match="jobs: expected at least 1"):
+    with pytest.raises(ValueError, match="jobs: expected 1 or more"):
         run_all(project, profile="default", jobs=0)
     with pytest.raises(ValueError, match=r"notebook: no 'god' in .* the notebooks are: good"):
         plan(project, "god")

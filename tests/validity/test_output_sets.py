@@ -7,7 +7,7 @@ from scipy.stats import binom, norm
 
 from paperlib.bounds import audit_output_set, one_run_epsilon, ratio_scores
 from paperlib.bounds.one_run.search import run_recall_test
-from paperlib.bounds.output_sets.choices import METHODS, choose_output_set
+from paperlib.bounds.output_sets.choices import METHODS, fit_output_set
 from paperlib.bounds.output_sets.selection import SelectionRule
 from paperlib.core import MembershipScores
 from tests.validity.coverage import assert_rate_at_most
@@ -57,7 +57,9 @@ def draw(rng, mechanism, examples):
 
 def chosen_set(rng, mechanism, method, delta, examples=EXAMPLES, **settings):
     rule = SelectionRule(**settings)
-    return choose_output_set(draw(rng, mechanism, examples), method, total=examples, delta=delta, rule=rule)
+    return fit_output_set(
+        draw(rng, mechanism, examples), method=method, total=examples, delta=delta, rule=rule
+    )
 
 
 def bounds_on_fresh_scores(rng, chosen, mechanism, delta, confidence=0.95, examples=EXAMPLES):
@@ -111,7 +113,7 @@ def test_whole_audit_is_valid_and_its_twin_that_selects_on_the_evaluation_is_not
         rule = SelectionRule(guess=guess)
         sound += audit_output_set(selection, evaluation, method=method, rule=rule).epsilon > 0
         rule = SelectionRule(guess=guess, error_divisor=1.0)
-        found = choose_output_set(evaluation, method, total=EXAMPLES, rule=rule)
+        found = fit_output_set(evaluation, method=method, total=EXAMPLES, rule=rule)
         right = (found.guess(evaluation.member) == 1).sum() + (found.guess(evaluation.nonmember) == -1).sum()
         made = (found.guess(evaluation.member) != 0).sum() + (found.guess(evaluation.nonmember) != 0).sum()
         twin += one_run_epsilon(right, made) > 0

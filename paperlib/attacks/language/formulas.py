@@ -2,10 +2,10 @@
 
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from paperlib.attacks.language.statistics import TokenStatistics
 from paperlib.core import FloatArray
 
 OWN_PASS = ("loss", "min_k", "min_k_pp", "zlib", "hinge")
@@ -15,6 +15,20 @@ NEIGHBOURS = ("neighbourhood",)
 
 ATTACKS = (*OWN_PASS, *REFERENCE, *PREFIX, *NEIGHBOURS)
 """Names of all attacks: five need nothing else, the others a reference model, a prefix or neighbours."""
+
+
+class TokenStatistics(NamedTuple):
+    """Statistics of the model's predictions of the scored tokens of one text, in their order.
+
+    Attributes:
+        log_prob: Log-probability of each token, nats, shape (t,).
+        standardized: (log p - mean) / standard deviation over the vocabulary, shape (t,).
+        margin: Logit of the token minus the largest of the others, shape (t,).
+    """
+
+    log_prob: FloatArray
+    standardized: FloatArray
+    margin: FloatArray
 
 
 def mean_log_prob(tokens: TokenStatistics) -> float:
@@ -36,8 +50,7 @@ def mean_lowest(values: FloatArray, k: float) -> float:
     >>> mean_lowest(np.array([-1.0, -5.0, -3.0, -2.0]), 0.5), mean_lowest(np.array([-2.0, -1.0]), 0.2)
     (-4.0, -2.0)
     """
-    count = max(1, int(k * values.size))
-    return _mean(np.sort(values)[:count])
+    return _mean(np.sort(values)[: max(1, int(k * values.size))])
 
 
 def _mean(values: FloatArray) -> float:

@@ -1,14 +1,16 @@
 """Neighbours of texts for the neighbourhood attack: the same text with a token replaced."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
-from paperlib.attacks.language.statistics import at_once, evaluating, token_rows
-from paperlib.attacks.language.windows import Encoded, check_texts, context_length, encode, windows
+from paperlib.attacks.language.statistics import device_of, evaluating, in_parts, token_rows
+from paperlib.attacks.language.windows import Window, check_texts, context_length, encode, windows
 from paperlib.core import FloatArray, IntArray, check_at_least
 
 _SPARE = 4  # proposals per neighbour wanted: some give the same text, or none
@@ -53,18 +55,11 @@ def causal_neighbours(
         on the embedding of the token in question; a causal model sees only the text before. Tokens are
         replaced here, not words.
     """
-    checked, encoded = _encoded(tokenizer, texts, contexts, count)
-    banned, width = _special(tokenizer), _SPARE * count
-    rows = token_rows(
-        model,
-        windows(encoded, context_length(model, tokenizer, max_length)),
-        len(encoded),
-        lambda logits, targets: _proposals(logits[:, : len(tokenizer)], targets, banned, width),
-        batch_size=batch_size,
-        share=True,
-    )
-    places = [np.arange(one.first, len(one.tokens)) for one in encoded]
-    return _all_best(tokenizer, checked, encoded, contexts, places, rows, count)
+    search = _Search(tokenizer, texts, contexts, count)
+    cut = windows(model, tokenizer, search.encoded, max_length=max_length)
+    rows = token_rows(model, cut, search.proposals, batch_size=batch_size, share=True)
+    places = [np.arange(one.first, len(one.tokens)) for one in search.encoded]
+    return search.best(places, rows)
 
 
 def masked_neighbours(
@@ -103,24 +98,21 @@ def masked_neighbours(
     mask = getattr(tokenizer, "mask_token_id", None)
     if mask is None:
         raise ValueError("tokenizer: has no mask token; causal_neighbours takes a causal model")
-    checked, encoded = _encoded(tokenizer, texts, contexts, count)
-    banned, width = _special(tokenizer), _SPARE * count
-    places = [_replaceable(one, banned) for one in encoded]
+    search = _Search(tokenizer, texts, contexts, count)
     limit = context_length(model, tokenizer, max_length)
-    jobs = [(one.tokens, int(place)) for one, some in zip(encoded, places, strict=True) for place in some]
+    places = [search.replaceable(one) for one in search.encoded]
+    jobs = [
+        (one.tokens, at) for one, some in zip(search.encoded, places, strict=True) for at in some.tolist()
+    ]
     parts = list[Tensor]()
     with evaluating(model):
         for start in range(0, len(jobs), batch_size):
             logits, targets = _masked_logits(model, jobs[start : start + batch_size], mask, limit)
-            logits = logits[:, : len(tokenizer)]  # some models have room for more
-            step = at_once(logits)
-            chunks = zip(logits.split(step), targets.split(step), strict=True)
-            parts += [_proposals(some, chosen, banned, width).double().cpu() for some, chosen in chunks]
+            parts.append(in_parts(search.proposals, logits, targets).double().cpu())
     table = torch.cat(parts).numpy()
     if not np.isfinite(table).all():
         raise ValueError("model: returned NaN; load it in a wider number format, or mend its weights")
-    rows = np.split(table, np.cumsum([len(some) for some in places])[:-1])
-    return _all_best(tokenizer, checked, encoded, contexts, places, rows, count)
+    return search.best(places, np.split(table, np.cumsum([len(some) for some in places])[:-1]))
 
 
 def random_neighbours(
@@ -151,52 +143,92 @@ def random_neighbours(
         ValueError: A corpus with fewer than two different tokens, and as `causal_neighbours`.
     """
     check_at_least(1, replaced=replaced)
-    checked, encoded = _encoded(tokenizer, texts, contexts, count)
-    banned = _special(tokenizer)
-    frequencies = _frequencies(tokenizer, check_texts("corpus", corpus), banned)
-    rng, around = np.random.default_rng(seed), contexts or [""] * len(checked)
-    chosen = list[list[str]]()
-    for text, one, context in zip(checked, encoded, around, strict=True):
-        drawn = _draws(one, _replaceable(one, banned), frequencies, count, replaced, rng)
-        chosen.append(_different(tokenizer, text, context, drawn, count))
-    return chosen
+    search = _Search(tokenizer, texts, contexts, count)
+    frequencies = search.frequencies(check_texts("corpus", corpus))
+    draws = partial(_draws, frequencies=frequencies, count=count, replaced=replaced)
+    rng = np.random.default_rng(seed)
+    return [search.different(one, draws(one, search.replaceable(one), rng=rng)) for one in search.encoded]
 
 
-def _encoded(
-    tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None, count: int
-) -> tuple[list[str], list[Encoded]]:
-    check_at_least(1, count=count)
-    checked = check_texts("texts", texts)
-    encoded = encode(tokenizer, checked, contexts)
-    around = contexts or [""] * len(checked)
-    back = _decoded(tokenizer, [one.tokens for one in encoded])
-    for index, (text, context, given) in enumerate(zip(checked, around, back, strict=True)):
-        if given != context + text:
-            raise ValueError(
-                f"tokenizer: gives back {given[-40:]!r} for texts[{index}], {text[-40:]!r}, so a neighbour "
-                "would differ in more than a token; take one that keeps letter case and blanks"
-            )
-    return checked, encoded
+class _Search:
+    """Texts whose neighbours are wanted: what may replace a token, and which results are different texts."""
 
+    def __init__(
+        self, tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None, count: int
+    ) -> None:
+        check_at_least(1, count=count)
+        self._tokenizer, self._count = tokenizer, count
+        self._texts = check_texts("texts", texts)
+        self.encoded = encode(tokenizer, self._texts, contexts)
+        self._contexts = contexts or [""] * len(self._texts)
+        self._banned: list[int] = sorted(getattr(tokenizer, "all_special_ids", ()))
+        back = self._decoded([one.tokens for one in self.encoded])
+        for index, (text, context, given) in enumerate(zip(self._texts, self._contexts, back, strict=True)):
+            if given != context + text:
+                raise ValueError(
+                    f"tokenizer: gives back {given[-40:]!r} for texts[{index}], {text[-40:]!r}, so a "
+                    "neighbour would differ in more than a token; take one that keeps letter case and blanks"
+                )
 
-def _special(tokenizer: Any) -> list[int]:
-    return sorted(getattr(tokenizer, "all_special_ids", ()))
+    def _decoded(self, table: Sequence[Sequence[int]]) -> list[str]:
+        rows = [list(row) for row in table]
+        return self._tokenizer.batch_decode(
+            rows, skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
 
+    def replaceable(self, one: Window) -> IntArray:
+        """Places of tokens that are scored and not special."""
+        places = range(one.first, len(one.tokens))
+        return np.array([at for at in places if one.tokens[at] not in self._banned], dtype=np.int64)
 
-def _replaceable(one: Encoded, banned: Sequence[int]) -> IntArray:
-    places = range(one.first, len(one.tokens))
-    return np.array([at for at in places if one.tokens[at] not in banned], dtype=np.int64)
+    def frequencies(self, corpus: Sequence[str]) -> FloatArray:
+        """How often each token occurs, shape (vocabulary,); special ones count as 0."""
+        rows = self._tokenizer(list(corpus), return_attention_mask=False, verbose=False)["input_ids"]
+        counts = np.bincount(np.concatenate(rows).astype(int), minlength=len(self._tokenizer)).astype(float)
+        counts[self._banned] = 0
+        if (counts > 0).sum() < 2:
+            raise ValueError(f"corpus: expected two different tokens or more, got {int((counts > 0).sum())}")
+        return counts / counts.sum()
 
+    def proposals(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """The best replacements of each target: their log p(w) / (1 - p(v)), then their numbers, (n, 2 k)."""
+        logits = logits[:, : len(self._tokenizer)]  # some models have room for more
+        log_probs = logits.float().log_softmax(-1)
+        own = log_probs.gather(-1, targets[:, None])
+        log_probs.scatter_(-1, targets[:, None], _FORBIDDEN)
+        log_probs[:, self._banned] = _FORBIDDEN
+        left = torch.log(-torch.expm1(own.clamp(max=-1e-7)))  # log(1 - p(v))
+        width = min(_SPARE * self._count, logits.shape[-1] - 1)
+        best = log_probs.clamp(min=_FORBIDDEN).topk(width, dim=-1)
+        return torch.cat([best.values - left, best.indices.to(best.values.dtype)], -1)
 
-def _proposals(logits: Tensor, targets: Tensor, banned: Sequence[int], width: int) -> Tensor:
-    """The best replacements of each target: their log p(w) / (1 - p(v)), then their numbers, (n, 2 k)."""
-    log_probs = logits.float().log_softmax(-1)
-    own = log_probs.gather(-1, targets[:, None])
-    log_probs.scatter_(-1, targets[:, None], _FORBIDDEN)
-    log_probs[:, list(banned)] = _FORBIDDEN
-    left = torch.log(-torch.expm1(own.clamp(max=-1e-7)))  # log(1 - p(v))
-    best = log_probs.clamp(min=_FORBIDDEN).topk(min(width, logits.shape[-1] - 1), dim=-1)
-    return torch.cat([best.values - left, best.indices.to(best.values.dtype)], -1)
+    def best(self, places: Sequence[IntArray], rows: Sequence[FloatArray]) -> list[list[str]]:
+        """The best neighbours of each text, from the proposals at its places."""
+        neighbours = list[list[str]]()
+        for one, some, table in zip(self.encoded, places, rows, strict=True):
+            values, tokens = (half.copy() for half in np.split(table, 2, axis=1))
+            values[[one.tokens[at] in self._banned for at in some]] = _FORBIDDEN
+            order = np.argsort(-values, axis=None, kind="stable")[: (values > _FORBIDDEN / 2).sum()]
+            at, new = some[order // values.shape[1]], tokens.ravel()[order].astype(int)
+            neighbours.append(self.different(one, _replaced(one, at, new, self._count)))
+        return neighbours
+
+    def different(self, one: Window, drawn: Iterator[IntArray]) -> list[str]:
+        """The first different neighbours that leave the context as it is and whose bytes are letters."""
+        text, context = self._texts[one.text], self._contexts[one.text]
+        different = dict[str, None]()
+        unknown = text.count("\ufffd")
+        for table in drawn:
+            for whole in self._decoded(table.tolist()):
+                new = whole[len(context) :]
+                if whole.startswith(context) and new not in ("", text) and new.count("\ufffd") <= unknown:
+                    different[new] = None
+            if len(different) >= self._count:
+                return list(different)[: self._count]
+        raise ValueError(
+            f"count: {text[:40]!r} has {len(different)} neighbours, expected {self._count}; "
+            "ask for fewer, or leave it out"
+        )
 
 
 def _masked_logits(
@@ -204,43 +236,20 @@ def _masked_logits(
 ) -> tuple[Tensor, Tensor]:
     """Logits at the masked place of each job, shape (n, vocabulary), and the tokens that stood there."""
     starts = [max(0, min(place - limit // 2, len(tokens) - limit)) for tokens, place in jobs]
-    kept = [tokens[start : start + limit] for (tokens, _), start in zip(jobs, starts, strict=True)]
-    length = max(map(len, kept))
-    inputs = torch.zeros(len(jobs), length, dtype=torch.long)
-    present = torch.zeros(len(jobs), length, dtype=torch.long)
-    at = torch.tensor([place - start for (_, place), start in zip(jobs, starts, strict=True)])
-    for row, tokens in enumerate(kept):
-        inputs[row, : len(tokens)] = torch.tensor(tokens)
-        present[row, : len(tokens)] = 1
-    rows = torch.arange(len(jobs))
+    kept = [
+        torch.tensor(tokens[start : start + limit]) for (tokens, _), start in zip(jobs, starts, strict=True)
+    ]
+    inputs = pad_sequence(kept, batch_first=True)
+    present = pad_sequence([torch.ones_like(tokens) for tokens in kept], batch_first=True)
+    rows, at = torch.arange(len(jobs)), torch.tensor([place for _, place in jobs]) - torch.tensor(starts)
     targets = inputs[rows, at]
     inputs[rows, at] = mask
-    place = next(model.parameters()).device
-    logits = model(input_ids=inputs.to(place), attention_mask=present.to(place)).logits
-    return logits[rows.to(place), at.to(place)], targets.to(place)
+    device = device_of(model)
+    logits = model(input_ids=inputs.to(device), attention_mask=present.to(device)).logits
+    return logits[rows.to(device), at.to(device)], targets.to(device)
 
 
-def _all_best(
-    tokenizer: Any,
-    texts: Sequence[str],
-    encoded: Sequence[Encoded],
-    contexts: Sequence[str] | None,
-    places: Sequence[IntArray],
-    rows: Sequence[FloatArray],
-    count: int,
-) -> list[list[str]]:
-    banned, around = set(_special(tokenizer)), contexts or [""] * len(texts)
-    neighbours = list[list[str]]()
-    for text, one, context, some, table in zip(texts, encoded, around, places, rows, strict=True):
-        values, tokens = (half.copy() for half in np.split(table, 2, axis=1))
-        values[[one.tokens[at] in banned for at in some]] = _FORBIDDEN
-        order = np.argsort(-values, axis=None, kind="stable")[: (values > _FORBIDDEN / 2).sum()]
-        ordered = _replaced_by(one, some[order // values.shape[1]], tokens.ravel()[order].astype(int), count)
-        neighbours.append(_different(tokenizer, text, context, ordered, count))
-    return neighbours
-
-
-def _replaced_by(one: Encoded, places: IntArray, tokens: IntArray, size: int) -> Iterator[IntArray]:
+def _replaced(one: Window, places: IntArray, tokens: IntArray, size: int) -> Iterator[IntArray]:
     """Token numbers of neighbours in order, shape (at most ``size``, length) each."""
     for start in range(0, len(places), size):
         at, new = places[start : start + size], tokens[start : start + size]
@@ -249,40 +258,10 @@ def _replaced_by(one: Encoded, places: IntArray, tokens: IntArray, size: int) ->
         yield table
 
 
-def _different(tokenizer: Any, text: str, context: str, drawn: Iterator[IntArray], count: int) -> list[str]:
-    """The first different neighbours that leave the context as it is and whose bytes are letters."""
-    different = dict[str, None]()
-    unknown = text.count("\ufffd")
-    for table in drawn:
-        for whole in _decoded(tokenizer, table.tolist()):
-            new = whole[len(context) :]
-            if whole.startswith(context) and new not in ("", text) and new.count("\ufffd") <= unknown:
-                different[new] = None
-        if len(different) >= count:
-            return list(different)[:count]
-    raise ValueError(
-        f"count: {text[:40]!r} has {len(different)} neighbours, expected {count}; "
-        "ask for fewer, or leave it out"
-    )
-
-
-def _decoded(tokenizer: Any, table: Sequence[Sequence[int]]) -> list[str]:
-    rows = [list(row) for row in table]
-    return tokenizer.batch_decode(rows, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-
-
-def _frequencies(tokenizer: Any, corpus: Sequence[str], banned: Sequence[int]) -> FloatArray:
-    tokens = np.concatenate(tokenizer(list(corpus), return_attention_mask=False, verbose=False)["input_ids"])
-    counts = np.bincount(tokens.astype(int), minlength=len(tokenizer)).astype(np.float64)
-    counts[list(banned)] = 0
-    if (counts > 0).sum() < 2:
-        raise ValueError(f"corpus: expected two different tokens or more, got {int((counts > 0).sum())}")
-    return counts / counts.sum()
-
-
 def _draws(
-    one: Encoded,
+    one: Window,
     places: IntArray,
+    *,
     frequencies: FloatArray,
     count: int,
     replaced: int,

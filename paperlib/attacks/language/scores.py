@@ -1,31 +1,18 @@
-"""`score_texts`: every attack from one forward pass per text."""
+"""`score_texts`: every attack from one forward pass per text; and the same for sets of candidates."""
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import islice
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from paperlib.attacks.language.formulas import (
-    ATTACKS,
-    NEIGHBOURS,
-    OWN_PASS,
-    PREFIX,
-    REFERENCE,
-    mean_log_prob,
-    mean_margin,
-    own_pass,
-    ratio,
-)
-from paperlib.attacks.language.statistics import TokenStatistics, token_statistics
-from paperlib.attacks.language.windows import (
-    Encoded,
-    check_texts,
-    check_vocabulary,
-    context_length,
-    encode,
-    prefix_tokens,
-    windows,
-)
+from paperlib.attacks.language import formulas
+from paperlib.attacks.language.formulas import TokenStatistics, mean_log_prob, mean_margin, ratio
+from paperlib.attacks.language.statistics import token_rows, token_statistics
+from paperlib.attacks.language.windows import Window, check_texts, encode, flattened, windows
+from paperlib.core import FloatArray, check_in
 
 
 def score_texts(
@@ -92,101 +79,109 @@ def score_texts(
         Neighbourhood: Mattern et al. (2023).
     """
     wanted = _wanted(attacks, reference, prefix, neighbours)
-    if not 0 < k <= 1:
-        raise ValueError(f"k: expected a share in (0, 1], got {k!r}")
+    check_in("(0, 1]", "k", k)
     checked = check_texts("texts", texts)
-    scorer = _Scorer(batch_size, max_length, share_context)
+    statistics = partial(_statistics, batch_size=batch_size, max_length=max_length, share=share_context)
     encoded = encode(tokenizer, checked, contexts)
     margins = bool({"hinge", "recall_hinge"} & set(wanted))
-    own = scorer.tokens(model, tokenizer, encoded, standardize="min_k_pp" in wanted, margins=margins)
-    columns: dict[str, Any] = dict(own_pass(checked, own, k))
-    if reference is not None and set(wanted) & set(REFERENCE):
-        same = reference_tokenizer is None
-        theirs = encoded if same else encode(reference_tokenizer, checked, contexts)
-        with_theirs = tokenizer if same else reference_tokenizer
-        other = scorer.tokens(reference, with_theirs, theirs, names=("reference", "texts"))
+    own = statistics(model, tokenizer, encoded, standardize="min_k_pp" in wanted, margins=margins)
+    columns: dict[str, Any] = dict(formulas.own_pass(checked, own, k))
+    if reference is not None and set(wanted) & set(formulas.REFERENCE):
+        theirs = encoded if reference_tokenizer is None else encode(reference_tokenizer, checked, contexts)
+        names = ("reference", "texts")
+        other = statistics(reference, reference_tokenizer or tokenizer, theirs, names=names)
         columns["ratio"] = lambda i: -ratio(mean_log_prob(own[i]), mean_log_prob(other[i]))
         columns["difference"] = lambda i: mean_log_prob(own[i]) - mean_log_prob(other[i])
-    if prefix is not None and set(wanted) & set(PREFIX):
-        after = scorer.tokens(model, tokenizer, encoded, prefix=prefix, margins="recall_hinge" in wanted)
+    if prefix is not None and set(wanted) & set(formulas.PREFIX):
+        after = statistics(model, tokenizer, encoded, prefix=prefix, margins="recall_hinge" in wanted)
         columns["recall"] = lambda i: ratio(mean_log_prob(after[i]), mean_log_prob(own[i]))
         columns["recall_hinge"] = lambda i: ratio(mean_margin(after[i]), mean_margin(own[i]))
     if neighbours is not None and "neighbourhood" in wanted:
-        means = scorer.neighbour_means(model, tokenizer, checked, contexts, neighbours)
+        if len(neighbours) != len(checked):
+            raise ValueError(
+                f"neighbours: expected {len(checked)} lists, one per text, got {len(neighbours)}"
+            )
+        flat, around, sizes = flattened("neighbours", neighbours, contexts)
+        names = ("model", "neighbours, all in one list: ")
+        near = map(mean_log_prob, statistics(model, tokenizer, encode(tokenizer, flat, around), names=names))
+        means = [sum(islice(near, size)) / size for size in sizes]
         columns["neighbourhood"] = lambda i: mean_log_prob(own[i]) - means[i]
     return pd.DataFrame({name: [columns[name](i) for i in range(len(checked))] for name in wanted})
 
 
-class _Scorer:
-    """The options that every pass of one call shares."""
-
-    def __init__(self, batch_size: int, max_length: int | None, share: bool) -> None:
-        self._batch_size, self._max_length, self._share = batch_size, max_length, share
-
-    def tokens(
-        self,
-        model: Any,
-        tokenizer: Any,
-        encoded: Sequence[Encoded],
-        *,
-        prefix: str | None = None,
-        standardize: bool = False,
-        margins: bool = False,
-        names: tuple[str, str] = ("model", "texts"),
-    ) -> list[TokenStatistics]:
-        limit = context_length(model, tokenizer, self._max_length)
-        before = () if prefix is None else prefix_tokens(tokenizer, prefix, limit)
-        check_vocabulary(model, encoded, before)
-        special = getattr(tokenizer, "all_special_ids", ())
-        return token_statistics(
-            model,
-            windows(encoded, limit, prefix=before, special=special),
-            len(encoded),
-            batch_size=self._batch_size,
-            share=self._share,
-            standardize=standardize,
-            margins=margins,
-            names=names,
-        )
-
-    def neighbour_means(
-        self,
-        model: Any,
-        tokenizer: Any,
-        texts: Sequence[str],
-        contexts: Sequence[str] | None,
-        neighbours: Sequence[Sequence[str]],
-    ) -> list[float]:
-        """Mean ``loss`` score of each text's neighbours."""
-        if len(neighbours) != len(texts):
-            raise ValueError(f"neighbours: expected {len(texts)} lists, one per text, got {len(neighbours)}")
-        sizes = [len(check_texts(f"neighbours[{i}]", some)) for i, some in enumerate(neighbours)]
-        flat = [text for some in neighbours for text in some]
-        around = None
-        if contexts is not None:
-            around = [context for context, size in zip(contexts, sizes, strict=True) for _ in range(size)]
-        encoded = encode(tokenizer, flat, around)
-        statistics = self.tokens(model, tokenizer, encoded, names=("model", "neighbours, all in one list: "))
-        values = [mean_log_prob(one) for one in statistics]
-        ends = pd.Series(sizes).cumsum().tolist()
-        return [sum(values[end - size : end]) / size for end, size in zip(ends, sizes, strict=True)]
+def _statistics(
+    model: Any,
+    tokenizer: Any,
+    encoded: Sequence[Window],
+    *,
+    batch_size: int,
+    max_length: int | None,
+    share: bool,
+    prefix: str | None = None,
+    standardize: bool = False,
+    margins: bool = False,
+    names: tuple[str, str] = ("model", "texts"),
+) -> list[TokenStatistics]:
+    tables = token_rows(
+        model,
+        windows(model, tokenizer, encoded, max_length=max_length, prefix=prefix),
+        partial(token_statistics, standardize=standardize, margins=margins),
+        batch_size=batch_size,
+        share=share,
+        names=names,
+    )
+    return [TokenStatistics(*table.T) for table in tables]
 
 
 def _wanted(attacks: Sequence[str] | None, reference: Any, prefix: Any, neighbours: Any) -> tuple[str, ...]:
-    """The attacks to compute.
-
-    Raises:
-        ValueError: Unknown, none, twice the same, or one whose argument is missing.
-    """
-    needs = [("reference", REFERENCE, reference), ("prefix", PREFIX, prefix)]
-    needs.append(("neighbours", NEIGHBOURS, neighbours))
-    possible = (*OWN_PASS, *(name for _, names, given in needs if given is not None for name in names))
+    """The attacks to compute; an error if there is none, or one twice, unknown or without its argument."""
+    needs = (
+        ("reference", formulas.REFERENCE, reference),
+        ("prefix", formulas.PREFIX, prefix),
+        ("neighbours", formulas.NEIGHBOURS, neighbours),
+    )
+    possible = [name for _, names, given in needs if given is not None for name in names]
     if attacks is None:
-        return possible
+        return (*formulas.OWN_PASS, *possible)
     chosen = tuple([attacks] if isinstance(attacks, str) else attacks)
-    if not chosen or len(set(chosen)) < len(chosen) or set(chosen) - set(ATTACKS):
-        raise ValueError(f"attacks: expected different names of {', '.join(ATTACKS)}; got {attacks!r}")
+    if not chosen or len(set(chosen)) < len(chosen) or set(chosen) - set(formulas.ATTACKS):
+        known = ", ".join(formulas.ATTACKS)
+        raise ValueError(f"attacks: expected different names of {known}; got {attacks!r}")
     for argument, names, given in needs:
         if given is None and (missing := sorted(set(chosen) & set(names))):
             raise ValueError(f"{argument}: needed for {', '.join(missing)}, got None")
     return chosen
+
+
+def score_candidates(
+    model: Any,
+    tokenizer: Any,
+    candidates: Sequence[Sequence[str]],
+    *,
+    contexts: Sequence[str] | None = None,
+    **options: Any,
+) -> tuple[FloatArray, tuple[str, ...]]:
+    """Scores of identifiers and of the generated alternatives that could have stood in their place.
+
+    Args:
+        model: Causal language model, as for `score_texts`.
+        tokenizer: Tokenizer of the model, as for `score_texts`.
+        candidates: Each identifier itself, then its generated alternatives: n lists of 1 + c texts.
+        contexts: Text before each identifier in its document, shape (n,); None scores them alone.
+        options: Further arguments of `score_texts`.
+
+    Returns:
+        Scores, shape (n, 1 + c, attacks), higher means member, and the names of the attacks.
+
+    Raises:
+        ValueError: Sets of different sizes or of one text, and the cases of `score_texts`.
+    """
+    if contexts is not None and len(contexts) != len(candidates):
+        raise ValueError(f"contexts: expected {len(candidates)}, one per identifier, got {len(contexts)}")
+    flat, around, sizes = flattened("candidates", candidates, contexts)
+    if len(set(sizes)) != 1 or sizes[0] < 2:
+        given = sorted(set(sizes)) or "none"
+        raise ValueError(f"candidates: expected lists of one size, 2 or more, got sizes {given}")
+    frame = score_texts(model, tokenizer, flat, contexts=around, **options)
+    values = frame.to_numpy(dtype=np.float64).reshape(len(sizes), sizes[0], frame.shape[1])
+    return values, tuple(frame.columns)

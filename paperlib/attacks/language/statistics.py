@@ -1,14 +1,15 @@
-"""One forward pass per text: statistics of the model's prediction of each token."""
+"""One forward pass per text: numbers for the model's prediction of each token."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from paperlib.attacks.language.windows import Window
 from paperlib.core import FloatArray, check_at_least
@@ -19,53 +20,20 @@ _AT_ONCE_ELSEWHERE = 2**24
 _WORTH_SHARING = 4  # tokens that several windows must have in common before they are computed once
 _SMALLEST_VARIANCE = 1e-12  # of log-probabilities: 0 where the model is certain or knows nothing
 
-
-@dataclass(frozen=True, eq=False)
-class TokenStatistics:
-    """Statistics of the model's predictions of the scored tokens of one text, in their order.
-
-    Attributes:
-        log_prob: Log-probability of each token, nats, shape (t,).
-        standardized: (log p - mean) / standard deviation over the vocabulary, shape (t,).
-        margin: Logit of the token minus the largest of the others, shape (t,).
-    """
-
-    log_prob: FloatArray
-    standardized: FloatArray
-    margin: FloatArray
+Rows = Callable[[Tensor, Tensor], Tensor]
+"""From logits, shape (n, vocabulary), and the tokens that followed, shape (n,), to numbers, shape (n, k)."""
 
 
-@dataclass
-class _Collected:
-    """Rows of numbers by text; windows of one text may come in any order."""
-
-    parts: dict[int, dict[int, np.ndarray]] = field(default_factory=dict)
-
-    def add(self, windows: Sequence[tuple[int, Window]], rows: np.ndarray) -> None:
-        start = 0
-        for order, window in windows:
-            count = len(window.tokens) - window.first
-            self.parts.setdefault(window.text, {})[order] = rows[start : start + count]
-            start += count
-
-    def joined(self, texts: int) -> list[np.ndarray]:
-        return [
-            np.concatenate([part for _, part in sorted(self.parts[text].items())]) for text in range(texts)
-        ]
-
-
-def token_statistics(
+def token_rows(
     model: Any,
     windows: Sequence[Window],
-    texts: int,
+    rows: Rows,
     *,
     batch_size: int,
     share: bool,
-    standardize: bool = True,
-    margins: bool = True,
     names: tuple[str, str] = ("model", "texts"),
-) -> list[TokenStatistics]:
-    """Run the model over all windows.
+) -> list[FloatArray]:
+    """Some numbers for each scored token, from one pass over all windows.
 
     Windows of similar length share a batch. Batches are padded on the right with token 0 and masked: in a
     causal model nothing to the left sees the padding, so no padding token is needed. Where windows of one
@@ -76,50 +44,8 @@ def token_statistics(
 
     Args:
         model: A causal language model whose output has ``logits``.
-        windows: Windows of all texts.
-        texts: Number of texts.
-        batch_size: Windows per batch, 1 or more.
-        share: True to compute common beginnings once.
-        standardize: True if ``standardized`` is needed; else it is 0.
-        margins: True if ``margin`` is needed; else it is 0.
-        names: Names of the model and of the texts, for messages.
-
-    Returns:
-        One entry per text.
-
-    Raises:
-        ValueError: The model returns NaN or infinity where a token's probability should be.
-    """
-    rows = token_rows(
-        model,
-        windows,
-        texts,
-        lambda logits, targets: _rows(logits, targets, standardize, margins),
-        batch_size=batch_size,
-        share=share,
-        names=names,
-    )
-    return [TokenStatistics(*table.T) for table in rows]
-
-
-def token_rows(
-    model: Any,
-    windows: Sequence[Window],
-    texts: int,
-    rows: Callable[[Tensor, Tensor], Tensor],
-    *,
-    batch_size: int,
-    share: bool,
-    names: tuple[str, str] = ("model", "texts"),
-) -> list[FloatArray]:
-    """Some numbers for each scored token, from one pass over all windows as `token_statistics` makes it.
-
-    Args:
-        model: A causal language model.
-        windows: Windows of all texts.
-        texts: Number of texts.
-        rows: Function from logits, shape (n, vocabulary), and the tokens that followed, shape (n,), to
-            finite numbers, shape (n, k).
+        windows: Windows of all texts, in the order of the texts.
+        rows: The function that gives k numbers for each token.
         batch_size: Windows per batch, 1 or more.
         share: True to compute common beginnings once.
         names: Names of the model and of the texts, for messages.
@@ -131,26 +57,42 @@ def token_rows(
         ValueError: Numbers that are not finite.
     """
     check_at_least(1, batch_size=batch_size)
-    collected = _Collected()
-    numbered = list(enumerate(windows))
     share = share and not getattr(model, "_is_stateful", False)
+    process, processes = _place_in_group()
+    found: dict[int, FloatArray] = {}  # by the number of the window
     with evaluating(model):
-        for number, (common, batch) in enumerate(_batches(numbered, batch_size, share)):
-            if number % _processes() == _process():
-                logits, targets = _scored_logits(model, [window for _, window in batch], common)
-                parts = [
-                    rows(part, chosen)
-                    for part, chosen in zip(
-                        *(x.split(at_once(logits)) for x in (logits, targets)), strict=True
-                    )
-                ]
-                collected.add(batch, _finite(torch.cat(parts), batch, names).double().cpu().numpy())
-    return _gathered(collected).joined(texts)
+        for turn, (common, numbers) in enumerate(_batches(windows, batch_size, share)):
+            if turn % processes == process:
+                batch = [windows[number] for number in numbers]
+                table = in_parts(rows, *_scored_logits(model, batch, common)).double().cpu().numpy()
+                found |= zip(numbers, _of_windows(table, batch, names), strict=True)
+    if processes > 1:
+        everyone: list[Any] = [None] * processes
+        torch.distributed.all_gather_object(everyone, found)
+        found = {number: part for one in everyone for number, part in one.items()}
+    by_text = groupby(range(len(windows)), key=lambda number: windows[number].text)
+    return [np.concatenate([found[number] for number in numbers]) for _, numbers in by_text]
 
 
-def at_once(logits: Tensor) -> int:
-    """Number of rows of logits to handle at one time."""
-    return max(1, _AT_ONCE.get(logits.device.type, _AT_ONCE_ELSEWHERE) // logits.shape[-1])
+def _of_windows(table: FloatArray, batch: Sequence[Window], names: tuple[str, str]) -> list[FloatArray]:
+    """Rows of each window of a batch; ``names`` are those of the model and of the texts, for messages."""
+    counts = [len(window.tokens) - window.first for window in batch]
+    finite = np.isfinite(table).all(axis=1)
+    if not finite.all():
+        text = np.repeat([window.text for window in batch], counts)[finite.argmin()]
+        raise ValueError(
+            f"{names[0]}: returned NaN or infinity for {int((~finite).sum())} of {len(table)} tokens of a "
+            f"batch, first in {names[1]}[{text}]; load it in a wider number format (bfloat16 or float32), or "
+            "mend its weights"
+        )
+    return np.split(table, np.cumsum(counts)[:-1])
+
+
+def in_parts(rows: Rows, logits: Tensor, targets: Tensor) -> Tensor:
+    """``rows`` of logits and targets, a part at a time that fits into memory."""
+    step = max(1, _AT_ONCE.get(logits.device.type, _AT_ONCE_ELSEWHERE) // logits.shape[-1])
+    parts = zip(logits.split(step), targets.split(step), strict=True)
+    return torch.cat([rows(part, chosen) for part, chosen in parts])
 
 
 @contextmanager
@@ -167,74 +109,63 @@ def evaluating(model: Any) -> Iterator[None]:
             model.train()
 
 
-def _batches(
-    numbered: Sequence[tuple[int, Window]], size: int, share: bool
-) -> Iterator[tuple[int, list[tuple[int, Window]]]]:
-    """Batches with the number of tokens that all their windows begin with (0: nothing to gain)."""
-    groups: dict[int | None, list[tuple[int, Window]]] = {}
-    for item in numbered:
-        groups.setdefault(item[1].group if share else None, []).append(item)
-    alone: list[tuple[int, Window]] = []
-    for group, items in groups.items():
-        common = 0 if group is None or len(items) == 1 else _common([window for _, window in items])
+def _batches(windows: Sequence[Window], size: int, share: bool) -> Iterator[tuple[int, list[int]]]:
+    """Numbers of the windows of a batch, after the number of tokens they all begin with (0: not worth it)."""
+    groups: dict[int | None, list[int]] = {}
+    for number, window in enumerate(windows):
+        groups.setdefault(window.group if share else None, []).append(number)
+    alone: list[int] = []
+    for group, numbers in groups.items():
+        common = 0 if group is None or len(numbers) == 1 else _common([windows[at] for at in numbers])
         if common < _WORTH_SHARING:
-            alone += items
+            alone += numbers
         else:
-            yield from ((common, batch) for batch in _by_length(items, size))
-    yield from ((0, batch) for batch in _by_length(alone, size))
+            yield from ((common, batch) for batch in _by_length(windows, numbers, size))
+    yield from ((0, batch) for batch in _by_length(windows, alone, size))
 
 
-def _by_length(items: list[tuple[int, Window]], size: int) -> Iterator[list[tuple[int, Window]]]:
-    ordered = sorted(items, key=lambda item: -len(item[1].tokens))  # the largest batch fails first
+def _by_length(windows: Sequence[Window], numbers: Sequence[int], size: int) -> Iterator[list[int]]:
+    ordered = sorted(numbers, key=lambda at: -len(windows[at].tokens))  # the largest batch fails first
     for start in range(0, len(ordered), size):
         yield ordered[start : start + size]
 
 
 def _common(windows: Sequence[Window]) -> int:
     """Tokens that all windows begin with, short of the one that predicts the first scored token."""
-    first, last = min(w.tokens for w in windows), max(w.tokens for w in windows)
+    first, last = min(window.tokens for window in windows), max(window.tokens for window in windows)
     limit = min(window.first for window in windows) - 1
-    for place in range(min(limit, len(first), len(last))):
-        if first[place] != last[place]:
-            return place
-    return max(0, limit)
+    return next((at for at in range(limit) if first[at] != last[at]), limit)
 
 
 def _scored_logits(model: Any, batch: Sequence[Window], common: int) -> tuple[Tensor, Tensor]:
     """Logits that predict the scored tokens of a batch, shape (tokens, vocabulary), and these tokens."""
-    lengths = [len(window.tokens) for window in batch]
-    length = max(lengths)
-    tokens = torch.tensor(
-        [[*window.tokens, *[0] * (length - count)] for window, count in zip(batch, lengths, strict=True)]
-    )
-    places = torch.arange(length)
-    mask = places < torch.tensor(lengths)[:, None]
-    wanted = mask & (places >= torch.tensor([window.first for window in batch])[:, None])
-    inputs = {"input_ids": tokens[:, common:], "attention_mask": mask.long()}
-    inputs = {name: value.to(_device(model)) for name, value in inputs.items()}
+    device = device_of(model)
+    rows = [torch.tensor(window.tokens) for window in batch]
+    tokens = pad_sequence(rows, batch_first=True)
+    present = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
+    scored = pad_sequence([torch.arange(len(w.tokens)) >= w.first for w in batch], batch_first=True)
+    inputs = {"input_ids": tokens[:, common:].to(device), "attention_mask": present.to(device)}
     if common:
-        cache = _cache(model, tokens[:1, :common].to(_device(model)), len(batch))
+        cache = deepcopy(model(input_ids=tokens[:1, :common].to(device), use_cache=True).past_key_values)
+        cache.batch_repeat_interleave(len(batch))
         logits = model(**inputs, past_key_values=cache, use_cache=True).logits
     else:
         logits = model(**inputs, use_cache=False).logits
-    scored = wanted[:, common + 1 :]
-    targets = tokens[:, common + 1 :][scored]
-    return logits[:, :-1][scored.to(logits.device)], targets.to(logits.device)
+    scored, targets = scored[:, common + 1 :], tokens[:, common + 1 :]
+    return logits[:, :-1][scored.to(logits.device)], targets[scored].to(logits.device)
 
 
-def _cache(model: Any, common: Tensor, count: int) -> Any:
-    """Keys and values of the common beginning, repeated for each window."""
-    cache = deepcopy(model(input_ids=common, use_cache=True).past_key_values)
-    cache.batch_repeat_interleave(count)
-    return cache
+def device_of(model: Any) -> torch.device:
+    """Device of the inputs; a model whose weights accelerate keeps elsewhere moves the inputs itself."""
+    device = next(model.parameters()).device
+    return torch.device("cpu") if device.type == "meta" else device
 
 
-def _rows(logits: Tensor, targets: Tensor, standardize: bool, margins: bool) -> Tensor:
-    """Log-probability, standardized log-probability and margin of each target, shape (n, 3)."""
+def token_statistics(logits: Tensor, targets: Tensor, *, standardize: bool, margins: bool) -> Tensor:
+    """The numbers of `TokenStatistics` for each target, shape (n, 3); 0 for the one that is not wanted."""
     logits = logits.float()
-    chosen = targets[:, None]
     log_probs = logits.log_softmax(-1)
-    log_prob = log_probs.gather(-1, chosen)[:, 0]
+    log_prob = log_probs.gather(-1, targets[:, None])[:, 0]
     nothing = torch.zeros_like(log_prob)
     standardized = _standardized(log_probs, log_prob) if standardize else nothing
     return torch.stack([log_prob, standardized, _margins(logits, targets) if margins else nothing], -1)
@@ -255,7 +186,6 @@ def _standardized(log_probs: Tensor, log_prob: Tensor) -> Tensor:
 
 
 def _margins(logits: Tensor, targets: Tensor) -> Tensor:
-    """Logit of each target minus the largest of the others."""
     largest, place = logits.max(-1)
     hit = place == targets
     if hit.any():  # only there the second largest is needed
@@ -263,45 +193,8 @@ def _margins(logits: Tensor, targets: Tensor) -> Tensor:
     return logits.gather(-1, targets[:, None])[:, 0] - largest
 
 
-def _finite(rows: Tensor, batch: Sequence[tuple[int, Window]], names: tuple[str, str]) -> Tensor:
-    if not torch.isfinite(rows).all():
-        bad = (~torch.isfinite(rows)).any(-1)
-        counts = [len(window.tokens) - window.first for _, window in batch]
-        owner = np.repeat([window.text for _, window in batch], counts)
-        first = int(owner[int(bad.nonzero()[0])])
-        raise ValueError(
-            f"{names[0]}: returned NaN or infinity for {int(bad.sum())} of {len(bad)} tokens of a batch, "
-            f"first in {names[1]}[{first}]; load it in a wider number format (bfloat16 or float32), or mend "
-            "its weights"
-        )
-    return rows
-
-
-def _device(model: Any) -> torch.device:
-    """Device of the inputs; a model whose weights accelerate keeps elsewhere moves the inputs itself."""
-    device = next(model.parameters()).device
-    return torch.device("cpu") if device.type == "meta" else device
-
-
-def _processes() -> int:
-    return torch.distributed.get_world_size() if _distributed() else 1
-
-
-def _process() -> int:
-    return torch.distributed.get_rank() if _distributed() else 0
-
-
-def _distributed() -> bool:
-    return torch.distributed.is_available() and torch.distributed.is_initialized()
-
-
-def _gathered(collected: _Collected) -> _Collected:
-    if _processes() == 1:
-        return collected
-    everyone: list[Any] = [None] * _processes()
-    torch.distributed.all_gather_object(everyone, collected.parts)
-    merged = _Collected()
-    for parts in everyone:
-        for text, windows in parts.items():
-            merged.parts.setdefault(text, {}).update(windows)
-    return merged
+def _place_in_group() -> tuple[int, int]:
+    """Number of this process, and of processes in the torch.distributed group, if there is one."""
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return 0, 1
+    return torch.distributed.get_rank(), torch.distributed.get_world_size()

@@ -1,6 +1,6 @@
 """From texts to tokens, and from long texts to windows that fit the model's context."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,29 +8,15 @@ _NO_LIMIT = 10**9  # tokenizers without a limit state absurdly large numbers
 
 
 @dataclass(frozen=True)
-class Encoded:
-    """Tokens of one text and of the context before it; those from ``first`` on are scored.
-
-    Attributes:
-        tokens: Token numbers.
-        first: Place of the first scored token, at least 1 (nothing predicts the token at 0).
-        group: Texts of one group have the same context; all are in one group if there is none.
-    """
-
-    tokens: tuple[int, ...]
-    first: int
-    group: int
-
-
-@dataclass(frozen=True)
 class Window:
-    """A stretch of tokens that fits the context; those from ``first`` on are scored here.
+    """A stretch of tokens of one text and of what precedes it; those from ``first`` on are scored here.
 
     Attributes:
         text: Number of the text.
         tokens: Token numbers.
-        first: Place of the first scored token in ``tokens``.
-        group: Windows of one group may begin alike.
+        first: Place of the first scored token in ``tokens``, at least 1 (nothing predicts the token at 0).
+        group: Texts of one group have the same context, so that their windows may begin alike; all are in
+            one group if there is none.
     """
 
     text: int
@@ -56,8 +42,23 @@ def check_texts(name: str, texts: Sequence[str]) -> list[str]:
     return checked
 
 
-def encode(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None) -> list[Encoded]:
-    """Tokens of each text, after its context if there is one.
+def flattened(
+    name: str, lists: Sequence[Sequence[str]], contexts: Sequence[str] | None
+) -> tuple[list[str], list[str] | None, list[int]]:
+    """The texts of all lists in one, the context of each if there are contexts, and the lists' lengths.
+
+    Raises:
+        ValueError: A list that `check_texts` refuses.
+    """
+    checked = [check_texts(f"{name}[{index}]", some) for index, some in enumerate(lists)]
+    around = None
+    if contexts is not None:
+        around = [context for some, context in zip(checked, contexts, strict=True) for _ in some]
+    return [text for some in checked for text in some], around, [len(some) for some in checked]
+
+
+def encode(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None) -> list[Window]:
+    """Tokens of each text, after its context if there is one, each text in one window of any length.
 
     Text and context are tokenized as one string, as they were in training. A token that holds the last
     letters of the context and the first of the text is scored.
@@ -71,7 +72,7 @@ def encode(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None)
         ValueError: Another number of contexts, or a text whose only token nothing precedes.
     """
     if contexts is None:
-        encoded = [Encoded(tuple(tokens), 1, 0) for tokens in _tokens(tokenizer, texts)]
+        encoded = [Window(at, tuple(tokens), 1, 0) for at, tokens in enumerate(_tokens(tokenizer, texts))]
     else:
         encoded = _encode_after(tokenizer, texts, contexts)
     for index, one in enumerate(encoded):
@@ -83,72 +84,42 @@ def encode(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None)
     return encoded
 
 
-def _encode_after(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str]) -> list[Encoded]:
+def _encode_after(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str]) -> list[Window]:
     if isinstance(contexts, str) or len(contexts) != len(texts):
         given = "one string" if isinstance(contexts, str) else str(len(contexts))
         raise ValueError(f"contexts: expected {len(texts)}, one per text, got {given}")
     groups = {context: number for number, context in enumerate(dict.fromkeys(contexts))}
-    if not getattr(tokenizer, "is_fast", False):
-        return [
-            _joined(tokenizer, text, context, groups[context])
-            for text, context in zip(texts, contexts, strict=True)
-        ]
+    divided = _by_offsets if getattr(tokenizer, "is_fast", False) else _apart
+    return [
+        Window(at, tuple(tokens), max(1, first), groups[contexts[at]])
+        for at, (tokens, first) in enumerate(divided(tokenizer, texts, contexts))
+    ]
+
+
+def _by_offsets(
+    tokenizer: Any, texts: Sequence[str], contexts: Sequence[str]
+) -> Iterator[tuple[list[int], int]]:
+    """Tokens up to the text's last, and the place of its first."""
     both = [context + text for text, context in zip(texts, contexts, strict=True)]
     output = tokenizer(both, return_offsets_mapping=True, return_attention_mask=False, verbose=False)
-    encoded: list[Encoded] = []
     for tokens, offsets, context in zip(output["input_ids"], output["offset_mapping"], contexts, strict=True):
-        start = len(context)
-        inside = [place for place, (_, end) in enumerate(offsets) if end > start]
-        end = inside[-1] + 1 if inside else len(tokens)
-        first = max(1, inside[0] if inside else len(tokens))
-        encoded.append(Encoded(tuple(tokens[:end]), first, groups[context]))
-    return encoded
+        inside = [place for place, (_, end) in enumerate(offsets) if end > len(context)]
+        yield (tokens[: inside[-1] + 1], inside[0]) if inside else (tokens, len(tokens))
 
 
-def _joined(tokenizer: Any, text: str, context: str, group: int) -> Encoded:
-    """Without offsets the two parts are tokenized apart."""
-    before = tokenizer(context)["input_ids"]
-    inside = tokenizer(text, add_special_tokens=False)["input_ids"]
-    return Encoded((*before, *inside), max(1, len(before)), group)
+def _apart(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str]) -> Iterator[tuple[list[int], int]]:
+    """As `_by_offsets` for tokenizers that give no offsets: the two parts are tokenized by themselves."""
+    for text, context in zip(texts, contexts, strict=True):
+        before = tokenizer(context)["input_ids"]
+        yield before + tokenizer(text, add_special_tokens=False)["input_ids"], len(before)
 
 
 def _tokens(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
     return tokenizer(list(texts), return_attention_mask=False, verbose=False)["input_ids"]
 
 
-def check_vocabulary(model: Any, encoded: Sequence[Encoded], before: Sequence[int] = ()) -> None:
-    """Whether the model knows every token.
-
-    Raises:
-        ValueError: The tokenizer gives tokens that the model has no embedding for.
-    """
-    embeddings = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
-    size = getattr(embeddings, "num_embeddings", None)
-    largest = max((max(one.tokens) for one in encoded), default=0)
-    largest = max(largest, *before, 0)
-    if size is not None and largest >= size:
-        raise ValueError(
-            f"tokenizer: gives token {largest}, the model has tokens 0 to {size - 1}; take the model's own"
-        )
-
-
-def prefix_tokens(tokenizer: Any, prefix: str, limit: int) -> tuple[int, ...]:
-    """Tokens of the text that is put before every other one.
-
-    Raises:
-        ValueError: Empty, or longer than half the context.
-    """
-    (text,) = check_texts("prefix", [prefix])
-    (tokens,) = _tokens(tokenizer, [text])
-    if 2 * len(tokens) > limit:
-        raise ValueError(
-            f"prefix: expected at most half of the {limit} tokens that fit the model, got {len(tokens)}"
-        )
-    return tuple(tokens)
-
-
 def context_length(model: Any, tokenizer: Any, max_length: int | None) -> int:
-    """Largest number of tokens that the model takes at once.
+    """Largest number of tokens that the model takes at once, or ``max_length`` if that is given.
 
     Raises:
         ValueError: ``max_length`` is below 2 or more than the model takes.
@@ -166,48 +137,71 @@ def context_length(model: Any, tokenizer: Any, max_length: int | None) -> int:
 
 
 def windows(
-    encoded: Sequence[Encoded], limit: int, *, prefix: tuple[int, ...] = (), special: Sequence[int] = ()
+    model: Any,
+    tokenizer: Any,
+    encoded: Sequence[Window],
+    *,
+    max_length: int | None = None,
+    prefix: str | None = None,
 ) -> list[Window]:
-    """Windows of at most ``limit`` tokens in which every scored token is scored once.
+    """Windows that fit the model's context, in the order of the texts; every scored token is scored once.
 
     A text that fits is one window. A context that does not fit loses its beginning. A text longer than the
     limit gets windows that overlap by half, so that each token has at least half a window before it.
 
     Args:
+        model: Causal language model.
+        tokenizer: Tokenizer of the model.
         encoded: Result of `encode`.
-        limit: At least 2, and at least twice the prefix.
-        prefix: Tokens put before every window.
-        special: Start tokens that are left out after a prefix.
+        max_length: Tokens per window, at least 2; None takes the model's context.
+        prefix: Text put before every window, in place of the tokenizer's start tokens.
+
+    Raises:
+        ValueError: A limit out of range, a prefix that is empty or longer than half the limit, or tokens that
+            the model has no embedding for.
     """
-    room = limit - len(prefix)
+    limit = context_length(model, tokenizer, max_length)
+    before = () if prefix is None else _prefix_tokens(tokenizer, prefix, limit)
+    special = () if prefix is None else getattr(tokenizer, "all_special_ids", ())
+    room = limit - len(before)
     cut: list[Window] = []
-    for text, one in enumerate(encoded):
-        skip = _leading(one.tokens, special) if prefix else 0
+    for one in encoded:
+        start = next((at for at, token in enumerate(one.tokens) if token not in special), len(one.tokens))
         for begin, first, end in _spans(len(one.tokens), one.first, room):
-            begin = max(begin, min(skip, first))
-            tokens = (*prefix, *one.tokens[begin:end])
-            cut.append(Window(text, tokens, len(prefix) + first - begin, one.group))
+            begin = max(begin, min(start, first))
+            tokens = (*before, *one.tokens[begin:end])
+            cut.append(Window(one.text, tokens, len(before) + first - begin, one.group))
+    _check_vocabulary(model, cut)
     return cut
 
 
-def _spans(length: int, first: int, room: int) -> list[tuple[int, int, int]]:
+def _prefix_tokens(tokenizer: Any, prefix: str, limit: int) -> tuple[int, ...]:
+    (tokens,) = _tokens(tokenizer, check_texts("prefix", [prefix]))
+    if 2 * len(tokens) > limit:
+        raise ValueError(
+            f"prefix: expected at most half of the {limit} tokens that fit the model, got {len(tokens)}"
+        )
+    return tuple(tokens)
+
+
+def _spans(length: int, first: int, room: int) -> Iterator[tuple[int, int, int]]:
     """(begin, first scored, end) of each window."""
-    if length <= room:
-        return [(0, first, length)]
     if length - first < room:
-        return [(length - room, first, length)]
+        yield max(0, length - room), first, length
+        return
     half = room // 2
     begin = max(0, first - half)
-    spans: list[tuple[int, int, int]] = []
     while first < length:
         end = min(length, begin + room)
-        spans.append((begin, first, end))
+        yield begin, first, end
         first, begin = end, end - half
-    return spans
 
 
-def _leading(tokens: tuple[int, ...], special: Sequence[int]) -> int:
-    count = 0
-    while count < len(tokens) and tokens[count] in special:
-        count += 1
-    return count
+def _check_vocabulary(model: Any, cut: Sequence[Window]) -> None:
+    embeddings = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
+    size = getattr(embeddings, "num_embeddings", None)
+    largest = max(max(window.tokens) for window in cut)
+    if size is not None and largest >= size:
+        raise ValueError(
+            f"tokenizer: gives token {largest}, the model has tokens 0 to {size - 1}; take the model's own"
+        )

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from paperlib.attacks.learned.interface import AttackInputs, Labelled
-from paperlib.core import FloatArray
+from paperlib.attacks.learned.interface import AttackInputs, FittedClassifier, Labelled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,26 +38,19 @@ class BoostedTrees:
         """Name in tables."""
         return f"boosted trees ({self.leaves} leaves, rate {self.learning_rate:g})"
 
-    def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> "list[FittedTrees]":
+    def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> list[FittedClassifier]:
         """Train on examples and losses as one table, once per seed.
 
+        >>> import numpy as np
         >>> inputs = AttackInputs(np.zeros((80, 1)), np.arange(80.0)[:, None])
         >>> part = Labelled(inputs, np.arange(80) < 40)
         >>> [trees] = BoostedTrees(smallest_leaf=5).fit(part, part, seeds=[0])
         >>> bool(trees.scores(inputs)[:40].min() > trees.scores(inputs)[40:].max())
         True
         """
-        x, shown = train.inputs.flat(), validation.inputs.flat()
-        return [
-            FittedTrees(
-                self._untrained(seed).fit(x, train.membership, X_val=shown, y_val=validation.membership)
-            )
-            for seed in seeds
-        ]
-
-    def _untrained(self, seed: int) -> Any:
         stop: Any = True  # scikit-learn's own annotation has only the default, "auto"
-        return HistGradientBoostingClassifier(
+        untrained: Any = partial(
+            HistGradientBoostingClassifier,
             learning_rate=self.learning_rate,
             max_iter=self.rounds,
             max_leaf_nodes=self.leaves,
@@ -67,16 +59,8 @@ class BoostedTrees:
             max_features=self.columns,
             early_stopping=stop,
             n_iter_no_change=10,
-            random_state=seed,
         )
-
-
-@dataclass(frozen=True, eq=False)
-class FittedTrees:
-    """Boosted trees after training."""
-
-    model: Any
-
-    def scores(self, inputs: AttackInputs) -> FloatArray:
-        """Log odds of being a member."""
-        return np.asarray(self.model.decision_function(inputs.flat()), dtype=np.float64)
+        data = (train.inputs.flat(), train.membership)
+        held = {"X_val": validation.inputs.flat(), "y_val": validation.membership}
+        models = [untrained(random_state=seed).fit(*data, **held) for seed in seeds]
+        return [FittedClassifier(model, AttackInputs.flat) for model in models]

@@ -39,22 +39,6 @@ def fit_best(
     Source:
         PANORAMIA, appendix C.2: the best of 5 initialisations on the validation part.
     """
-    _check(attacks, train, validation, restarts)
-
-    def value(attack: Attack, fitted: FittedAttack) -> float:
-        return criterion(_finite(attack, fitted.scores(validation.inputs)), validation.membership)
-
-    candidates = [attack.fit(train, validation, seeds=[seed])[0] for attack in attacks]
-    values = [value(attack, fitted) for attack, fitted in zip(attacks, candidates, strict=True)]
-    if restarts > 1:
-        best = attacks[int(np.argmax(values))]
-        again = best.fit(train, validation, seeds=range(seed + 1, seed + restarts))
-        candidates += again
-        values += [value(best, fitted) for fitted in again]
-    return candidates[int(np.argmax(values))]
-
-
-def _check(attacks: Sequence[Attack], train: Labelled, validation: Labelled, restarts: int) -> None:
     if not attacks:
         raise ValueError("attacks: expected at least one, got none")
     check_at_least(1, restarts=restarts)
@@ -64,8 +48,19 @@ def _check(attacks: Sequence[Attack], train: Labelled, validation: Labelled, res
                 f"{name}: members and others are both needed, got {part.membership.size} of one kind"
             )
 
+    def value(attack: Attack, fitted: FittedAttack) -> float:
+        scores = fitted.scores(validation.inputs)
+        if not np.isfinite(scores).all():
+            raise ValueError(
+                f"attacks: {attack.name} gave scores that are NaN or infinite; change its settings"
+            )
+        return criterion(scores, validation.membership)
 
-def _finite(attack: Attack, scores: FloatArray) -> FloatArray:
-    if not np.isfinite(scores).all():
-        raise ValueError(f"attacks: {attack.name} gave scores that are NaN or infinite; change its settings")
-    return scores
+    candidates = [attack.fit(train, validation, seeds=[seed])[0] for attack in attacks]
+    values = [value(attack, fitted) for attack, fitted in zip(attacks, candidates, strict=True)]
+    if restarts > 1:
+        best = attacks[int(np.argmax(values))]
+        again = best.fit(train, validation, seeds=range(seed + 1, seed + restarts))
+        candidates += again
+        values += [value(best, fitted) for fitted in again]
+    return candidates[int(np.argmax(values))]

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +11,14 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 from paperlib.attacks.learned.boosting import BoostedTrees
-from paperlib.attacks.learned.interface import AttackInputs, FittedAttack, Labelled
-from paperlib.attacks.learned.loss_modules import LossModule, fit_loss_modules
+from paperlib.attacks.learned.interface import AttackInputs, FittedAttack, FittedClassifier, Labelled
+from paperlib.attacks.learned.loss_modules import fit_loss_modules
 from paperlib.core import FloatArray, MembershipScores, check_at_least
-from paperlib.models.images import ImageArchitecture, build_image_model, image_logits
+from paperlib.models.images import classifier_for, image_logits
 from paperlib.training.images import ImageTraining, fit_images
 
-_KEPT_PARAMETERS, _KEPT_TREES = 400_000_000, 128
-
-Module = TypeVar("Module")
+_KEPT_PARAMETERS = 400_000_000
+_SIZE_OF_TREES = 3_000_000  # as if of so many parameters: about 130 of them are kept
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,50 +83,34 @@ class ImageStack:
             raise ValueError(
                 f"examples: expected uint8 images (n, channels, side, side), got {x.dtype} {x.shape}"
             )
-        losses: list[LossModule | None] = [None] * len(seeds)
-        if train.inputs.losses.shape[1]:
-            losses[:] = fit_loss_modules(
-                train,
-                validation,
-                seeds=seeds,
-                hidden=self.hidden,
-                steps=self.loss_steps,
-                weight_decay=self.weight_decay,
-            )
-        images = [_shared_image_module(self, train, validation, seed) for seed in seeds]
-        return [
-            _stacked(_Modules(image, loss), validation) for image, loss in zip(images, losses, strict=True)
+        columns: list[Sequence[FittedAttack]] = [
+            [_shared_image_module(self, train, validation, seed) for seed in seeds]
         ]
+        if train.inputs.losses.shape[1]:
+            options = {"hidden": self.hidden, "steps": self.loss_steps, "weight_decay": self.weight_decay}
+            columns.append(fit_loss_modules(train, validation, seeds=seeds, **options))
+        return [_stacked(modules, validation) for modules in zip(*columns, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
 class FittedStack:
-    """The attack after training: a weighted sum of the modules' scores."""
+    """The attack after training: a weighted sum of the scores of the image module and the loss module."""
 
-    modules: "_Modules"
+    modules: tuple[FittedAttack, ...]
     weights: FloatArray
     center: FloatArray
 
     def scores(self, inputs: AttackInputs) -> FloatArray:
         """Log odds of being a member, but for a constant."""
-        return (self.modules.scores(inputs) - self.center) @ self.weights
+        return (_columns(self.modules, inputs) - self.center) @ self.weights
 
 
-@dataclass(frozen=True, eq=False)
-class _Modules:
-    image: FittedAttack
-    loss: LossModule | None
-
-    def scores(self, inputs: AttackInputs) -> FloatArray:
-        """One column per module."""
-        columns = [self.image.scores(inputs)]
-        if self.loss is not None:
-            columns.append(self.loss.scores(inputs.losses))
-        return np.stack(columns, axis=1)
+def _columns(modules: tuple[FittedAttack, ...], inputs: AttackInputs) -> FloatArray:
+    return np.stack([module.scores(inputs) for module in modules], axis=1)
 
 
-def _stacked(modules: _Modules, validation: Labelled) -> FittedStack:
-    scores = modules.scores(validation.inputs)
+def _stacked(modules: tuple[FittedAttack, ...], validation: Labelled) -> FittedStack:
+    scores = _columns(modules, validation.inputs)
     center, scale = scores.mean(axis=0), np.maximum(scores.std(axis=0), 1e-9)
     stacking = LogisticRegression().fit((scores - center) / scale, validation.membership)
     return FittedStack(modules, stacking.coef_[0] / scale, center)
@@ -142,38 +125,32 @@ class _ImageNetwork:
         return image_logits(self.module, inputs.examples).double().diff(dim=1)[:, 0].numpy()
 
 
-@dataclass(frozen=True, eq=False)
-class _ImageTrees:
-    trees: FittedAttack
-
-    def scores(self, inputs: AttackInputs) -> FloatArray:
-        """Log odds, from the image alone."""
-        return self.trees.scores(_without_losses(inputs))
-
-
 def _without_losses(inputs: AttackInputs) -> AttackInputs:
     return AttackInputs(inputs.examples, np.empty((len(inputs), 0)))
 
 
-class _Recent(Generic[Module]):
+def _pixels(inputs: AttackInputs) -> NDArray[Any]:
+    return _without_losses(inputs).flat()
+
+
+class _Recent:
     """Modules trained last, by everything they depend on; together no larger than ``most``, but for one."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._modules: dict[str, tuple[Module, int]] = {}
+        self._modules: dict[str, tuple[FittedAttack, int]] = {}
 
-    def get(self, key: str) -> Module | None:
+    def get(self, key: str) -> FittedAttack | None:
         return self._modules[key][0] if key in self._modules else None
 
-    def put(self, key: str, module: Module, size: int = 1) -> Module:
+    def put(self, key: str, module: FittedAttack, size: int) -> FittedAttack:
         while self._modules and size + sum(kept for _, kept in self._modules.values()) > self._most:
             del self._modules[next(iter(self._modules))]
         self._modules[key] = (module, size)
         return module
 
 
-_networks: _Recent[FittedAttack] = _Recent(_KEPT_PARAMETERS)
-_trees: _Recent[FittedAttack] = _Recent(_KEPT_TREES)
+_kept = _Recent(_KEPT_PARAMETERS)
 
 
 def _digest(settings: object, *shown: NDArray[Any]) -> str:
@@ -184,31 +161,22 @@ def _digest(settings: object, *shown: NDArray[Any]) -> str:
 
 
 def _shared_image_module(stack: ImageStack, train: Labelled, validation: Labelled, seed: int) -> FittedAttack:
-    kept = _trees if stack.architecture == "trees" else _networks
     shown = [values for part in (train, validation) for values in (part.inputs.examples, part.membership)]
     key = _digest((stack, seed), *shown)
-    if (module := kept.get(key)) is not None:
+    if (module := _kept.get(key)) is not None:
         return module
-    if stack.architecture != "trees":
-        network = _fit_network(stack, train, validation, seed)
-        return kept.put(key, network, sum(values.numel() for values in network.module.parameters()))
-    images = [Labelled(_without_losses(part.inputs), part.membership) for part in (train, validation)]
-    return kept.put(key, _ImageTrees(BoostedTrees().fit(*images, seeds=[seed])[0]))
+    if stack.architecture == "trees":
+        images = [Labelled(_without_losses(part.inputs), part.membership) for part in (train, validation)]
+        [trees] = BoostedTrees().fit(*images, seeds=[seed])
+        return _kept.put(key, FittedClassifier(trees.model, _pixels), _SIZE_OF_TREES)
+    network = _fit_network(stack, train, validation, seed)
+    return _kept.put(key, network, sum(values.numel() for values in network.module.parameters()))
 
 
 def _fit_network(stack: ImageStack, train: Labelled, validation: Labelled, seed: int) -> _ImageNetwork:
     """The image module as it was at its best evaluation."""
     x = train.inputs.examples
-    network = build_image_model(
-        ImageArchitecture(
-            name=stack.architecture,
-            channels=x.shape[1],
-            side=x.shape[2],
-            outputs=2,
-            width=stack.width,
-            seed=seed,
-        )
-    )
+    network = classifier_for(x, stack.architecture, 2, width=stack.width, seed=seed)
     config = ImageTraining(
         epochs=stack.epochs,
         batch_size=stack.batch_size,

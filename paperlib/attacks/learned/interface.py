@@ -1,6 +1,6 @@
 """Learned attacks: their inputs, labelled inputs, and the interface of every attack."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -91,6 +91,18 @@ class FittedAttack(Protocol):
     def scores(self, inputs: AttackInputs, /) -> FloatArray:
         """One score per example, higher means member, shape (n,)."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class FittedClassifier:
+    """A trained classifier of scikit-learn, and the table that it reads of the inputs, shape (n, columns)."""
+
+    model: Any
+    table: Callable[[AttackInputs], NDArray[Any]]
+
+    def scores(self, inputs: AttackInputs) -> FloatArray:
+        """Log odds of being a member."""
+        return np.asarray(self.model.decision_function(self.table(inputs)), dtype=np.float64)
 
 
 class Attack(Protocol):

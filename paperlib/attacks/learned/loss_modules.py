@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from torch import Tensor, nn
 from torch.nn.functional import silu
 
-from paperlib.attacks.learned.interface import Labelled
+from paperlib.attacks.learned.interface import AttackInputs, Labelled
 from paperlib.attacks.learned.together import BestWeights, Together, Weights, mean_losses
 from paperlib.core import FloatArray, MembershipScores
 
@@ -33,10 +33,11 @@ class LossModule:
     network: Together
     sorted_columns: FloatArray
 
-    def scores(self, losses: FloatArray) -> FloatArray:
+    def scores(self, inputs: AttackInputs) -> FloatArray:
         """Log odds of being a member, shape (n,)."""
+        x = normal_scores(inputs.losses, self.sorted_columns)
         with torch.inference_mode():
-            return _logits(normal_scores(losses, self.sorted_columns), self.network)[0].double().numpy()
+            return _logits(x, self.network)[0].double().numpy()
 
 
 def fit_loss_modules(
@@ -61,11 +62,10 @@ def fit_loss_modules(
         steps: Training steps, on all examples at once.
         weight_decay: Weight decay of AdamW, 0 or more.
 
-    >>> from paperlib.attacks.learned import AttackInputs
-    >>> losses, member = np.arange(40.0)[:, None], np.arange(40) < 20
-    >>> part = Labelled(AttackInputs(np.zeros(40), losses), member)
+    >>> inputs = AttackInputs(np.zeros(40), np.arange(40.0)[:, None])
+    >>> part = Labelled(inputs, np.arange(40) < 20)
     >>> modules = fit_loss_modules(part, part, seeds=(0, 1), hidden=4, steps=50, weight_decay=0.0)
-    >>> [bool(module.scores(losses)[0] > module.scores(losses)[-1]) for module in modules]
+    >>> [bool(module.scores(inputs)[0] > module.scores(inputs)[-1]) for module in modules]
     [True, True]
     """
     columns = np.sort(train.inputs.losses, axis=0)

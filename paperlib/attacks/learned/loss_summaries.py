@@ -3,15 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from paperlib.attacks.learned.interface import AttackInputs, Labelled
+from paperlib.attacks.learned.interface import AttackInputs, FittedClassifier, Labelled
 from paperlib.core import FloatArray
 
 _QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -81,33 +80,21 @@ class LossSummaries:
         """Name in tables."""
         return f"logistic regression on loss summaries (C {self.strength:g})"
 
-    def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> "list[FittedSummaries]":
+    def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> list[FittedClassifier]:
         """Train once: neither the validation part nor the seed changes anything."""
-        return [_fitted_summaries(self, train)] * len(seeds)
+        return [_fitted(self, train)] * len(seeds)
 
 
 @lru_cache(maxsize=2)  # other seeds give the same
-def _fitted_summaries(settings: LossSummaries, train: Labelled) -> "FittedSummaries":
+def _fitted(settings: LossSummaries, train: Labelled) -> FittedClassifier:
     model = make_pipeline(StandardScaler(), LogisticRegression(C=settings.strength, max_iter=1000))
-    table = _table(train.inputs, settings.tokens)
-    return FittedSummaries(model.fit(table, train.membership), settings.tokens)
+    table = partial(_table, tokens=settings.tokens)
+    return FittedClassifier(model.fit(table(train.inputs), train.membership), table)
 
 
 def _table(inputs: AttackInputs, tokens: int) -> FloatArray:
     table = sequences_and_summaries(inputs, tokens)[1]
     return table if table.shape[1] else np.zeros((len(inputs), 1))  # without a model nothing is known
-
-
-@dataclass(frozen=True, eq=False)
-class FittedSummaries:
-    """Logistic regression after training."""
-
-    model: Any
-    tokens: int
-
-    def scores(self, inputs: AttackInputs) -> FloatArray:
-        """Log odds of being a member."""
-        return np.asarray(self.model.decision_function(_table(inputs, self.tokens)), dtype=np.float64)
 
 
 @lru_cache(maxsize=2)  # every setting and try reads the same training and validation part

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -73,64 +73,53 @@ class TextClassifier:
         scale = tuple((part.mean(axis=0), part.std(axis=0) + 1e-6) for part in known)
         device = default_device()
         network = _Networks(self, known[0].shape[1], known[1].shape[1], seeds).to(device)
-        data, held = (
+        parts = [
             _Part(
                 _inputs(part.inputs, self.tokens, scale, device),
                 torch.as_tensor(part.membership, dtype=torch.float32, device=device),
             )
             for part in (train, validation)
-        )
+        ]
         orders = [torch.Generator().manual_seed(seed) for seed in seeds]
         for alone in (True, False) if known[0].shape[1] else (False,):  # without losses, nothing to do alone
-            _phase(self, network, data, held, alone=alone, orders=orders)
+            self._phase(network, parts, orders, alone)
         network.eval()
         return [FittedTextClassifier(self, network, at, scale) for at in range(len(seeds))]
+
+    def _phase(
+        self, network: "_Networks", parts: "list[_Part]", orders: list[torch.Generator], alone: bool
+    ) -> None:
+        """Train until no validation loss falls any more; each network ends at its lowest, start included."""
+        data, held = parts
+        optimizer = torch.optim.AdamW(
+            network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay, fused=True
+        )
+        count, device = len(data.members), data.members.device
+        best = BestWeights(network, -_losses(network, held, alone))
+        waited = torch.zeros(len(orders), dtype=torch.int64, device=device)
+        for _ in range(self.epochs):
+            network.train()
+            rows = torch.stack([torch.randperm(count, generator=order) for order in orders]).to(device)
+            left_in = network.left_in(count, orders).to(device)
+            size = self.batch_size
+            for chosen, kept in zip(rows.split(size, 1), left_in.split(size, 1), strict=True):
+                optimizer.zero_grad()
+                logits = network(*(part[chosen] for part in data.inputs), alone=alone, left_in=kept)
+                mean_losses(logits, data.members[chosen]).sum().backward()
+                optimizer.step()
+            lower = best.update(-_losses(network, held, alone), waited < self.patience)
+            waited = torch.where(lower, 0, waited + 1)
+            if (waited >= self.patience).all():
+                break
+        best.restore()
 
 
 Inputs = tuple[Tensor, Tensor, Tensor]
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
+class _Part(NamedTuple):
     inputs: Inputs  # tokens (n, T), windows of loss sequences (n, T, 3 * models), summaries (n, columns)
     members: Tensor  # (n,), 0 or 1
-
-    def batch(self, rows: Tensor) -> Inputs:
-        tokens, windows, table = (part[rows] for part in self.inputs)
-        return tokens, windows, table
-
-
-def _phase(
-    settings: TextClassifier,
-    network: "_Networks",
-    data: _Part,
-    held: _Part,
-    *,
-    alone: bool,
-    orders: list[torch.Generator],
-) -> None:
-    """Train until no validation loss falls any more, and end each network at its lowest, start included."""
-    optimizer = torch.optim.AdamW(
-        network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
-    )
-    count, device = len(data.members), data.members.device
-    best = BestWeights(network, -_losses(network, held, alone))
-    waited = torch.zeros(len(orders), dtype=torch.int64, device=device)
-    for _ in range(settings.epochs):
-        network.train()
-        rows = torch.stack([torch.randperm(count, generator=order) for order in orders]).to(device)
-        left_in = network.left_in(count, orders).to(device)
-        for at in range(0, count, settings.batch_size):
-            step = slice(at, at + settings.batch_size)
-            optimizer.zero_grad()
-            logits = network(*data.batch(rows[:, step]), alone=alone, left_in=left_in[:, step])
-            mean_losses(logits, data.members[rows[:, step]]).sum().backward()
-            optimizer.step()
-        lower = best.update(-_losses(network, held, alone), waited < settings.patience)
-        waited = torch.where(lower, 0, waited + 1)
-        if (waited >= settings.patience).all():
-            break
-    best.restore()
 
 
 def _losses(network: "_Networks", held: _Part, alone: bool) -> Tensor:
@@ -169,10 +158,12 @@ class _Networks(Together):
     """
 
     def __init__(self, settings: TextClassifier, models: int, columns: int, seeds: list[int]) -> None:
-        width, reader = settings.width, _reader(settings)
-        read = width if reader is None else int(reader.config.hidden_size)
+        width, reader, read = settings.width, None, settings.width
         shapes = {"last": (width, 1)}
-        if reader is None:
+        if settings.pretrained:
+            reader = load_language_model(settings.pretrained, dtype="float32")[0].base_model
+            read = int(reader.config.hidden_size)
+        else:
             shapes["text"] = (3 * width, width)
         if models:
             shapes["sequence"] = (3 * models, width)
@@ -211,12 +202,6 @@ class _Networks(Together):
         read = embedding(tokens % buckets + first, embeddings.view(-1, width))
         hidden = self.linear("text", _windows(read).flatten(1, 2)).relu()
         return hidden.unflatten(1, (tokens.shape[1], -1)).mean(2)
-
-
-def _reader(settings: TextClassifier) -> Any:
-    if not settings.pretrained:
-        return None
-    return load_language_model(settings.pretrained, dtype="float32")[0].base_model
 
 
 def _drawn(settings: TextClassifier, shapes: dict[str, tuple[int, int]], order: torch.Generator) -> Weights:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -98,6 +98,18 @@ class PanoramiaAudit:
         return self.result._repr_html_()
 
 
+class AuditOptions(TypedDict, total=False):
+    """Options of `audit_model` that the audits of every kind of data take too."""
+
+    known_c: float | None
+    search: RecallSearch
+    delta: float
+    gamma: float
+    confidence: float
+    repetitions: int
+    restarts: int
+
+
 def audit_model(
     target: Model,
     brought: AuditData,
@@ -120,13 +132,13 @@ def audit_model(
     Args:
         target: Function from a batch to losses.
         brought: Members, generated points and helpers.
-        known_c: c of the generator in nats, 0 or more, where it is known; 0 for identifiers.
+        known_c: c of the generator in nats, 0 or more (0 for identifiers); None where it is not known.
         search: Search over recall levels, "anytime" or "union".
         delta: Delta of the (epsilon, delta)-DP that is tested, in [0, 1).
         gamma: Probability of a set on which the closeness of the generator may fail, in [0, 1).
         confidence: Confidence level of the claim, in (0, 1).
-        repetitions: Games with different splits, 1 or more; they show how much the numbers vary.
-        restarts: Trainings of the best attack, 1 or more, of which the best is kept.
+        repetitions: Games with different splits, 1 or more, to show their spread; the first makes the claim.
+        restarts: Trainings of the best attack, 1 or more, of which the best on validation data is kept.
         seed: Seed of the first game, 0 or more.
 
     Raises:
@@ -146,9 +158,14 @@ def audit_model(
     audits = audit_pools(pools, config)
     first = audits.select("panoramia", seed=seed)[0]
     result = first.panoramia(search, confidence, known_c=known_c, delta=delta, gamma=gamma)
+    caveat = (NO_NULL,) if known_c is None else ()
     real = audits.select("rm_rn", seed=seed)
     return PanoramiaAudit(
-        result=_with_caveats(result, brought.warnings, known_c),
+        result=replace(
+            result,
+            assumptions=(*result.assumptions, *caveat),
+            warnings=(*result.warnings, *brought.warnings),
+        ),
         real=real[0].one_run(search, confidence) if real else None,
         games=audits.table,
         scores=MembershipScores.from_labels(first.attack, first.membership),
@@ -173,10 +190,3 @@ def columns(name: str, values: ArrayLike, count: int) -> FloatArray:
             f"{np.asarray(values).shape}"
         )
     return table
-
-
-def _with_caveats(
-    result: PanoramiaResult, warnings: tuple[str, ...], known_c: float | None
-) -> PanoramiaResult:
-    caveat = (NO_NULL,) if known_c is None else ()
-    return replace(result, assumptions=(*result.assumptions, *caveat), warnings=(*result.warnings, *warnings))

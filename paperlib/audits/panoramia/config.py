@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from paperlib.attacks.learned import Attack, BoostedTrees
-from paperlib.core import RecallSearch, check_confidence, check_option
+from paperlib.core import RecallSearch, check_at_least, check_confidence, check_option
 
 Form = Literal["helpers", "paper"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -47,6 +47,4 @@ class AuditConfig:
             raise ValueError("searches: expected at least one of union, anytime")
         for search in self.searches:
             check_option("searches", search, RecallSearch)
-        for name in ("restarts", "repetitions"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected 1 or more, got {getattr(self, name)}")
+        check_at_least(1, restarts=self.restarts, repetitions=self.repetitions)

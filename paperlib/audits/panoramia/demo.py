@@ -1,13 +1,12 @@
 """Without anything of your own: a small network trained on a real table, and a null beside it."""
 
-from typing import Any
+from functools import partial
 
 import pandas as pd
 
 from paperlib.audits.panoramia.brought import AuditData, Model
 from paperlib.audits.panoramia.table import bring_table
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
-from paperlib.core import FloatArray
 from paperlib.data.tables.labelled import load_table
 from paperlib.generators.tabular import TableGenerator
 from paperlib.report import used_data
@@ -37,12 +36,7 @@ def demonstration(
     learning = Learning()
 
     def target(rows: pd.DataFrame) -> Model:
-        models: Any = train(encoder, rows, [learning.plain(encoder, epochs, seed)])
-
-        def given(batch: pd.DataFrame) -> FloatArray:
-            return losses(encoder, models, batch)
-
-        return given
+        return partial(losses, encoder, train(encoder, rows, [learning.plain(encoder, epochs, seed)]))
 
     brought = bring_table(members, label=table.label, generator=generator, epochs=epochs, seed=seed)
     return brought, {"trained on the members": target(members), "null: trained on others": target(others)}

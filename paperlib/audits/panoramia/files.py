@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from paperlib.attacks.language import score_texts
 from paperlib.audits.panoramia.brought import AuditData, Model, PanoramiaAudit
+from paperlib.audits.panoramia.image_models import read_weights
 from paperlib.audits.panoramia.images import ImageDefaults, bring_images
 from paperlib.audits.panoramia.table import bring_table
 from paperlib.audits.panoramia.text import TextDefaults, bring_text, of_text
 from paperlib.core import ScoreAudit, check_choice
 from paperlib.data import read_documents
 from paperlib.io import file_sha256, write_text
-from paperlib.models.images import ImageArchitecture, build_image_model, image_logits, image_losses
+from paperlib.models.images import classifier_for, image_logits, image_losses
 from paperlib.models.language import load_language_model
 from paperlib.report import audit_report
-from paperlib.report.provenance import hardware, package_versions, utc_now
+from paperlib.report.provenance import report_conditions
 
-_VERSIONS = ("paperlib", "numpy", "scipy", "scikit-learn", "torch")
 KINDS = ("table", "images", "text")
 
 
@@ -170,7 +170,6 @@ def report_facts(files: Mapping[str, str], **facts: object) -> dict[str, str]:
         files: Headings to paths; empty paths are left out.
         facts: Anything else.
     """
-    machine, versions = hardware(), package_versions()
     found = {name: path for name, path in files.items() if path}
     sums = {
         f"SHA-256 of {Path(path).name}": file_sha256(path) for path in found.values() if Path(path).is_file()
@@ -179,9 +178,7 @@ def report_facts(files: Mapping[str, str], **facts: object) -> dict[str, str]:
         **found,
         **sums,
         **{name.replace("_", " ").capitalize(): str(value) for name, value in facts.items()},
-        "Date": utc_now(),
-        "Versions": ", ".join(f"{name} {versions[name]}" for name in _VERSIONS if name in versions),
-        "Hardware": f"{machine['cpu']}, {machine['cores']} cores",
+        **report_conditions("paperlib", "numpy", "scipy", "scikit-learn", "torch"),
     }
 
 
@@ -214,13 +211,10 @@ def _language_model(name: str) -> Callable[[list[str]], Any]:
 
 
 def _classifier(weights: Path, architecture: str, classes: int) -> Model:
-    from safetensors.torch import load_file  # needed for this kind of target only
-
-    state = load_file(weights)
+    state = read_weights(str(weights))
 
     def losses(x: NDArray[np.uint8], y: NDArray[np.int64]) -> Any:
-        wanted = ImageArchitecture(name=architecture, channels=x.shape[1], side=x.shape[2], outputs=classes)
-        module = build_image_model(wanted)
+        module = classifier_for(x, architecture, classes)
         try:
             module.load_state_dict(state)
         except RuntimeError as error:

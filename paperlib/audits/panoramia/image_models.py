@@ -12,12 +12,7 @@ from torch import Tensor, nn
 from paperlib.audits.panoramia.pools import Helper
 from paperlib.core import FloatArray, check_choice
 from paperlib.io import file_sha256
-from paperlib.models.images import (
-    image_logits,
-    image_losses,
-    pretrained_classifier,
-)
-from paperlib.models.images.build import ImageArchitecture, build_image_model
+from paperlib.models.images import classifier_for, image_logits, image_losses, pretrained_classifier
 from paperlib.training.images import ImageTraining, fit_images
 
 
@@ -71,21 +66,7 @@ class ImageHelper:
         return {**asdict(self), "weights": weights_tag(self.weights)}
 
 
-@dataclass(frozen=True, eq=False)
-class FittedHelper:
-    """A helper after training."""
-
-    module: nn.Module
-
-    def labels(self, x: NDArray[np.uint8], *, multi_label: bool) -> NDArray[np.int64]:
-        """The most likely class of each image, or whether each attribute is likelier than not."""
-        logits = image_logits(self.module, x)
-        return (logits > 0).long().numpy() if multi_label else logits.argmax(dim=1).numpy()
-
-
-def train_helper(
-    helper: ImageHelper, x: NDArray[np.uint8], y: NDArray[np.int64], outputs: int
-) -> FittedHelper:
+def train_helper(helper: ImageHelper, x: NDArray[np.uint8], y: NDArray[np.int64], outputs: int) -> nn.Module:
     """Train a helper or the labeler.
 
     Raises:
@@ -93,7 +74,10 @@ def train_helper(
         FileNotFoundError: No such weights.
         RuntimeError: Weights cannot be downloaded.
     """
-    module = _pretrained(helper, outputs) if helper.timm else _network(helper, x, outputs)
+    if helper.timm:
+        module = _pretrained(helper, outputs)
+    else:
+        module = classifier_for(x, helper.architecture, outputs, width=helper.width, seed=helper.seed)
     config = ImageTraining(
         epochs=helper.epochs,
         batch_size=helper.batch_size,
@@ -101,13 +85,22 @@ def train_helper(
         augment=helper.augment,
         seed=helper.seed,
     )
-    return FittedHelper(fit_images(module, x, y, config=config).module)
+    return fit_images(module, x, y, config=config).module
+
+
+def likely_labels(module: nn.Module, x: NDArray[np.uint8], *, multi_label: bool) -> NDArray[np.int64]:
+    """The most likely class of each image, or whether each attribute is likelier than not."""
+    return _likeliest(image_logits(module, x), multi_label=multi_label).numpy()
+
+
+def _likeliest(logits: Tensor, *, multi_label: bool) -> Tensor:
+    return (logits > 0).long() if multi_label else logits.argmax(dim=1)
 
 
 def answers(module: nn.Module, x: NDArray[np.uint8], y: NDArray[np.int64]) -> FloatArray:
     """What an attack is told of each image: its loss, and the least loss of any label; shape (n, 2)."""
     logits = image_logits(module, x)
-    guess = (logits > 0).long() if y.ndim == 2 else logits.argmax(dim=1)
+    guess = _likeliest(logits, multi_label=y.ndim == 2)
     losses = [image_losses(logits, labels).numpy() for labels in (y, guess)]
     return np.stack(losses, axis=1)
 
@@ -117,19 +110,6 @@ def _pretrained(helper: ImageHelper, outputs: int) -> nn.Module:
     return pretrained_classifier(helper.timm, outputs, weights=weights, seed=helper.seed)
 
 
-def _network(helper: ImageHelper, x: NDArray[np.uint8], outputs: int) -> nn.Module:
-    return build_image_model(
-        ImageArchitecture(
-            name=helper.architecture,
-            channels=x.shape[1],
-            side=x.shape[2],
-            outputs=outputs,
-            width=helper.width,
-            seed=helper.seed,
-        )
-    )
-
-
 def read_weights(path: str) -> dict[str, Tensor]:
     """Tensors by name from ``model.safetensors``, or from a file of torch's without running what is in it.
 
@@ -137,9 +117,7 @@ def read_weights(path: str) -> dict[str, Tensor]:
         FileNotFoundError: No such file.
         ValueError: A file that holds anything but tensors, or is cut short.
     """
-    file = Path(path).expanduser()
-    if not file.is_file():
-        raise FileNotFoundError(f"weights: no file {path}")
+    file = _weights_file(path)
     try:
         if file.suffix == ".safetensors":
             from safetensors.torch import load_file  # comes with timm, an extra
@@ -160,6 +138,11 @@ def weights_tag(path: str) -> str:
     Raises:
         FileNotFoundError: No such file.
     """
-    if path and not Path(path).expanduser().is_file():
+    return file_sha256(_weights_file(path)) if path else ""
+
+
+def _weights_file(path: str) -> Path:
+    file = Path(path).expanduser()
+    if not file.is_file():
         raise FileNotFoundError(f"weights: no file {path}")
-    return file_sha256(Path(path).expanduser()) if path else ""
+    return file

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paperlib.attacks.learned.images import ImageStack
-from paperlib.audits.panoramia.brought import AuditData, Model, PanoramiaAudit, audit_model
+from paperlib.audits.panoramia.brought import AuditData, AuditOptions, Model, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.image_models import ImageHelper, train_helper
 from paperlib.audits.panoramia.memorization import copies
 from paperlib.audits.panoramia.pools import REAL, SYNTHETIC
@@ -50,12 +50,8 @@ def audit_images(
     generated: tuple[ArrayLike, ArrayLike] | None = None,
     nonmembers: tuple[ArrayLike, ArrayLike] | None = None,
     settings: ImageDefaults | None = None,
-    known_c: float | None = None,
-    delta: float = 0.0,
-    confidence: float = 0.95,
-    repetitions: int = 3,
-    restarts: int = 5,
     seed: int = 0,
+    **options: Unpack[AuditOptions],
 ) -> PanoramiaAudit:
     """Measure with PANORAMIA how much a classifier leaks about its training images.
 
@@ -74,15 +70,9 @@ def audit_images(
             on 40 % of them.
         nonmembers: Real images and labels the target was not trained on, for a comparison.
         settings: Generator, helpers and attack; None takes the defaults. ``seed`` is used in place of theirs.
-        known_c: c of the generator in nats, 0 or more, where it is known; None where it is not.
-        delta: Delta of the (epsilon, delta)-DP that is tested, in [0, 1).
-        confidence: Confidence level of the claim, in (0, 1).
-        repetitions: Games with different splits, 1 or more; the claim is the first game's.
-        restarts: Trainings of the best attack, 1 or more, of which the best on validation data is kept.
         seed: Seed of the splits, the generator and the attacks, 0 or more.
-
-    Returns:
-        The result of the first game with its claim, and the numbers of all games.
+        options: Options of `audit_model`: ``known_c``, ``search``, ``delta``, ``gamma``, ``confidence``,
+            ``repetitions`` and ``restarts``.
 
     Raises:
         ValueError: Images, labels or losses that cannot be audited, or a number out of range.
@@ -104,23 +94,9 @@ def audit_images(
     >>> print(audit.result.headline)
     ε~ = 3... (a measurement; c ≥ 0.000, c + ε ≥ 3...; δ = 0, confidence 0.95)
     """
-    brought = bring_images(
-        images,
-        labels,
-        replace(settings or ImageDefaults(), seed=seed),
-        generated=generated,
-        nonmembers=nonmembers,
-    )
-    return audit_model(
-        target,
-        brought,
-        known_c=known_c,
-        delta=delta,
-        confidence=confidence,
-        repetitions=repetitions,
-        restarts=restarts,
-        seed=seed,
-    )
+    defaults = replace(settings or ImageDefaults(), seed=seed)
+    brought = bring_images(images, labels, defaults, generated=generated, nonmembers=nonmembers)
+    return audit_model(target, brought, seed=seed, **options)
 
 
 def bring_images(
@@ -138,11 +114,8 @@ def bring_images(
     must not have seen them, is yours to answer for. Half of the generated images go to the other helper.
 
     Args:
-        images: uint8, shape (n, channels, side, side).
-        labels: Class numbers the target was trained on, shape (n,).
+        images, labels, generated, nonmembers: As for `audit_images`.
         defaults: Generator, helpers and attack; None takes the defaults.
-        generated: Images and labels of your own generator.
-        nonmembers: Real images and labels the target was not trained on, for a comparison.
 
     Returns:
         `AuditData`; the target takes images and labels.
@@ -167,7 +140,7 @@ def bring_images(
         generated=shown,
         nonmembers=own.get("nonmembers"),
         helpers={name: _helper(way, part, outputs) for name, part in helpers.items()},
-        examples=_images_alone,
+        examples=lambda images, labels: images,
         attacks=(way.attack,),
         warnings=copies(shown[0], known[0], audited[0]).warnings if cut else (),
     )
@@ -200,13 +173,9 @@ def _generate(way: ImageDefaults, known: Labelled, count: int) -> Labelled:
 
 
 def _helper(way: ImageDefaults, part: Labelled, outputs: int) -> Model:
-    fitted = train_helper(way.helper, *part, outputs)
+    module = train_helper(way.helper, *part, outputs)
 
     def losses(x: NDArray[np.uint8], y: NDArray[np.int64]) -> FloatArray:
-        return image_losses(image_logits(fitted.module, x), y).numpy().astype(np.float64)
+        return image_losses(image_logits(module, x), y).numpy().astype(np.float64)
 
     return losses
-
-
-def _images_alone(x: NDArray[np.uint8], y: NDArray[np.int64]) -> NDArray[np.uint8]:
-    return x

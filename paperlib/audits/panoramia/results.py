@@ -14,14 +14,13 @@ from paperlib.audits.panoramia.game import Flags
 from paperlib.audits.panoramia.pools import Target
 from paperlib.bounds import audit_one_run, audit_panoramia
 from paperlib.bounds.one_run.audit import OneRunResult
+from paperlib.bounds.one_run.search import RECALL_SEARCHES
 from paperlib.bounds.panoramia import PanoramiaResult
-from paperlib.core import FloatArray, MembershipScores, RecallSearch, Search
+from paperlib.core import FloatArray, MembershipScores, RecallSearch
 
 AuditName = Literal["panoramia", "rm_rn", "o1"]
 """PANORAMIA; the same attack on real non-members (RM;RN); the target's loss on real non-members, O(1)."""
 AUDITS: tuple[AuditName, ...] = get_args(AuditName)
-
-_ONE_RUN: dict[RecallSearch, Search] = {"union": "bonferroni", "anytime": "anytime"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,33 +63,18 @@ class TargetScores:
             "m": self.membership.size,
         }
 
-    def panoramia(
-        self,
-        search: RecallSearch,
-        confidence: float,
-        *,
-        known_c: float | None = None,
-        delta: float = 0.0,
-        gamma: float = 0.0,
-    ) -> PanoramiaResult:
+    def panoramia(self, search: RecallSearch, confidence: float, **options: Any) -> PanoramiaResult:
         """Result of the audit with generated non-members; arguments as those of `audit_panoramia`."""
-        return audit_panoramia(
-            self.baseline,
-            self.attack,
-            self.membership,
-            search=search,
-            confidence=confidence,
-            known_c=known_c,
-            delta=delta,
-            gamma=gamma,
-        )
+        scores = self.baseline, self.attack, self.membership
+        return audit_panoramia(*scores, search=search, confidence=confidence, **options)
 
     def one_run(self, search: RecallSearch, confidence: float) -> OneRunResult:
         """Result of the audit with real non-members."""
         scores = MembershipScores.from_labels(self.attack, self.membership)
         if self.audit == "o1":
             return audit_one_run(scores, guess="grid", thresholds="bonferroni", confidence=confidence)
-        return audit_one_run(scores, guess="members", thresholds=_ONE_RUN[search], confidence=confidence)
+        thresholds = RECALL_SEARCHES[search]
+        return audit_one_run(scores, guess="members", thresholds=thresholds, confidence=confidence)
 
     def _panoramia(self, search: RecallSearch, confidence: float) -> dict[str, float]:
         result = self.panoramia(search, confidence)

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import Unpack
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from paperlib.audits.panoramia.brought import AuditData, Model, PanoramiaAudit, audit_model
+from paperlib.audits.panoramia.brought import AuditData, AuditOptions, Model, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.memorization import copies
 from paperlib.audits.panoramia.pools import REAL, SYNTHETIC, Helper
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
-from paperlib.core import FloatArray
 from paperlib.generators.table_filter import FilteredGenerator, RowCoder
 from paperlib.generators.tabular import TableGenerator, check_table
 
@@ -26,13 +27,9 @@ def audit_table(
     generated: pd.DataFrame | None = None,
     nonmembers: pd.DataFrame | None = None,
     generator: TableGenerator | None = None,
-    known_c: float | None = None,
-    delta: float = 0.0,
-    confidence: float = 0.95,
-    repetitions: int = 3,
-    restarts: int = 5,
     epochs: int = 50,
     seed: int = 0,
+    **options: Unpack[AuditOptions],
 ) -> PanoramiaAudit:
     """Measure with PANORAMIA how much a model leaks about the rows of its training table.
 
@@ -50,16 +47,10 @@ def audit_table(
         generated: Rows of a generator that saw none of the members; None fits one on 40 % of the members.
         nonmembers: Real rows the target was not trained on, for a comparison.
         generator: Generator to fit where ``generated`` is None; None takes a Chow-Liu tree with rejection.
-        known_c: c of the generator in nats, 0 or more, where it is known; None where it is not.
-        delta: Delta of the (epsilon, delta)-DP that is tested, in [0, 1).
-        confidence: Confidence level of the claim, in (0, 1).
-        repetitions: Games with different splits, 1 or more; the claim is the first game's.
-        restarts: Trainings of the best attack, 1 or more, of which the best on validation data is kept.
         epochs: Training epochs of the helpers, 1 or more.
         seed: Seed of the splits, the generator, the helpers and the attacks, 0 or more.
-
-    Returns:
-        The result of the first game with its claim, and the numbers of all games.
+        options: Options of `audit_model`: ``known_c``, ``search``, ``delta``, ``gamma``, ``confidence``,
+            ``repetitions`` and ``restarts``.
 
     Raises:
         ValueError: A table, a label or losses that cannot be audited, or a number out of range.
@@ -79,24 +70,16 @@ def audit_table(
     >>> print(audit.result.headline)
     ε~ = 0... (a measurement; c ≥ 0.000, c + ε ≥ 0...; δ = 0, confidence 0.95)
     """
-    return audit_model(
-        target,
-        bring_table(
-            members,
-            label=label,
-            generated=generated,
-            nonmembers=nonmembers,
-            generator=generator,
-            epochs=epochs,
-            seed=seed,
-        ),
-        known_c=known_c,
-        delta=delta,
-        confidence=confidence,
-        repetitions=repetitions,
-        restarts=restarts,
+    brought = bring_table(
+        members,
+        label=label,
+        generated=generated,
+        nonmembers=nonmembers,
+        generator=generator,
+        epochs=epochs,
         seed=seed,
     )
+    return audit_model(target, brought, seed=seed, **options)
 
 
 def bring_table(
@@ -118,13 +101,8 @@ def bring_table(
     it must not have seen them. Half of the generated rows, or as many again, go to the other helper.
 
     Args:
-        members: Rows the target was trained on, numbers and words, the label among them if there is one.
-        label: Column that helpers predict, of at most 100 different values; None leaves helpers out.
-        generated: Rows of your own generator; None fits one.
-        nonmembers: Real rows the target was not trained on, for a comparison.
-        generator: Generator to fit where ``generated`` is None; None takes a Chow-Liu tree with rejection.
+        members, label, generated, nonmembers, generator, epochs: As for `audit_table`.
         share: Share of the members that the generator is trained on, in (0, 1).
-        epochs: Training epochs of the helpers, 1 or more.
         learning: Training settings of the helpers; None takes the defaults.
         seed: Seed of the parts, the generator and the helpers, 0 or more.
 
@@ -192,12 +170,7 @@ def _helpers(
         config = replace(
             way.plain(encoder, epochs, seed + 10 + at), batch_size=min(way.batch_size, len(rows))
         )
-        models = train(encoder, rows, [config])
-
-        def loss(batch: pd.DataFrame) -> FloatArray:
-            return losses(encoder, models, batch)
-
-        return loss
+        return partial(losses, encoder, train(encoder, rows, [config]))
 
     return {name: helper(rows, at) for at, (name, rows) in enumerate(learns.items())}
 

@@ -3,22 +3,16 @@
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from paperlib.audits.panoramia.brought import AuditData, Model, PanoramiaAudit, audit_model
+from paperlib.audits.panoramia.brought import AuditData, AuditOptions, Model, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.pools import REAL, SYNTHETIC
-from paperlib.core import FloatArray, IntArray
-from paperlib.generators.text import (
-    ChunkTraining,
-    TextGenerator,
-    copied_text,
-    token_losses,
-    train_on_chunks,
-)
+from paperlib.core import FloatArray, IntArray, check_at_least
+from paperlib.generators.text import ChunkTraining, TextGenerator, copied_text, token_losses, train_on_chunks
 from paperlib.models.language import (
     LanguageModelConfig,
     load_language_model,
@@ -57,9 +51,8 @@ class TextDefaults:
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:
             raise ValueError(f"share: expected a number in (0, 1), got {self.share}")
-        for name in ("tokens", "chunks_per_document", "epochs"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected 1 or more, got {getattr(self, name)}")
+        check_at_least(1, tokens=self.tokens, chunks_per_document=self.chunks_per_document)
+        check_at_least(1, epochs=self.epochs)
 
 
 def audit_text(
@@ -68,12 +61,8 @@ def audit_text(
     *,
     generated: Sequence[str] | None = None,
     settings: TextDefaults | None = None,
-    known_c: float | None = None,
-    delta: float = 0.0,
-    confidence: float = 0.95,
-    repetitions: int = 3,
-    restarts: int = 5,
     seed: int = 0,
+    **options: Unpack[AuditOptions],
 ) -> PanoramiaAudit:
     """Measure with PANORAMIA how much a language model leaks about its training documents.
 
@@ -90,15 +79,9 @@ def audit_text(
         generated: Texts of a generator that saw none of the audited documents, about as long as a chunk;
             None trains one.
         settings: Chunks, generator and helpers; None takes the defaults. ``seed`` is used in place of theirs.
-        known_c: c of the generator in nats, 0 or more, where it is known; None where it is not.
-        delta: Delta of the (epsilon, delta)-DP that is tested, in [0, 1).
-        confidence: Confidence level of the claim, in (0, 1).
-        repetitions: Games with different splits, 1 or more; the claim is the first game's.
-        restarts: Trainings of the best attack, 1 or more, of which the best on validation data is kept.
         seed: Seed of the splits, the generator, the helpers and the attacks, 0 or more.
-
-    Returns:
-        The result of the first game with its claim, and the numbers of all games.
+        options: Options of `audit_model`: ``known_c``, ``search``, ``delta``, ``gamma``, ``confidence``,
+            ``repetitions`` and ``restarts``.
 
     Raises:
         ValueError: Too little text, losses that cannot be audited, or a number out of range.
@@ -118,16 +101,7 @@ def audit_text(
     ε~ = ... (a measurement; c ≥ 2..., c + ε ≥ 2...; δ = 0, confidence 0.95)
     """
     brought = bring_text(documents, replace(settings or TextDefaults(), seed=seed), generated=generated)
-    return audit_model(
-        of_text(target),
-        brought,
-        known_c=known_c,
-        delta=delta,
-        confidence=confidence,
-        repetitions=repetitions,
-        restarts=restarts,
-        seed=seed,
-    )
+    return audit_model(of_text(target), brought, seed=seed, **options)
 
 
 def bring_text(
@@ -139,10 +113,8 @@ def bring_text(
     Chunks of the others are audited. Half of the generated chunks go to the other helper.
 
     Args:
-        documents: Texts.
+        documents, generated: As for `audit_text`.
         defaults: Chunks, generator and helpers; None takes the defaults.
-        generated: Texts of your own generator, about as long as a chunk, which saw none of the audited
-            documents; None draws some.
 
     Returns:
         `AuditData`; wrap the target by `of_text`.

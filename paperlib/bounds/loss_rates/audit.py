@@ -7,13 +7,7 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from paperlib.bounds.loss_rates import statements as statements
-from paperlib.bounds.loss_rates.estimates import (
-    IntervalRequest,
-    Transform,
-    empirical,
-    parametric,
-    relative,
-)
+from paperlib.bounds.loss_rates.estimates import IntervalRequest, Transform, empirical, parametric, relative
 from paperlib.bounds.loss_rates.normal_fit import NormalFit
 from paperlib.bounds.loss_rates.rates import ceiling, check_delta_below_half, normals_epsilon
 from paperlib.core import AuditResult, check_choice, check_confidence, check_delta, check_option, check_vector
@@ -161,9 +155,6 @@ def epsilon_star(
         interval_method: By default "region" for the parametric and "band" for the empirical version;
             also "delta" (parametric) and "bca" (both, at most 5,000 losses in all).
         seed: Seed of the "bca" resampling.
-
-    Returns:
-        The estimate with its interval, threshold, fit check, claim and assumptions.
 
     Raises:
         ValueError: Fewer than two losses in a set, NaN or infinite losses, constant losses in the

@@ -23,36 +23,22 @@ _SMALLEST_FOR_INTERVAL = 20
 
 @dataclass(frozen=True)
 class IntervalRequest:
-    """The confidence interval asked for.
+    """The confidence interval asked for."""
 
-    Attributes:
-        confidence: Nominal confidence, in (0, 1); None for no interval.
-        method: "region", "delta", "band", "bca", or None.
-        seed: Seed of the "bca" resampling, 0 or more.
-    """
-
-    confidence: float | None
-    method: str | None
-    seed: int
+    confidence: float | None  # nominal confidence, in (0, 1); None for no interval
+    method: str | None  # "region", "delta", "band", "bca", or None
+    seed: int  # seed of the "bca" resampling, 0 or more
 
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """Epsilon* of two samples of losses.
+    """Epsilon* of two samples of losses."""
 
-    Attributes:
-        best: Threshold that attains the supremum, in the unit it was searched in.
-        threshold: The same threshold as a loss.
-        interval: Confidence interval, nats, or None.
-        rate_range: Rates the supremum runs over.
-        fits: Normals fitted to the transformed training and population losses (parametric only).
-    """
-
-    best: BestThreshold
-    threshold: float
-    interval: tuple[float, float] | None
-    rate_range: tuple[float, float]
-    fits: tuple[NormalFit, NormalFit] | None = None
+    best: BestThreshold  # threshold that attains the supremum, in the unit it was searched in
+    threshold: float  # the same threshold as a loss
+    interval: tuple[float, float] | None  # confidence interval, nats, or None
+    rate_range: tuple[float, float]  # rates the supremum runs over
+    fits: tuple[NormalFit, NormalFit] | None = None  # training and population, transformed (parametric only)
 
 
 def relative(mean_train: float, std_train: float, mean_other: float, std_other: float) -> tuple[float, float]:

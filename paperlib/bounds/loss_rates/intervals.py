@@ -165,14 +165,10 @@ def _corner(
 def bootstrap_interval(
     train: FloatArray, population: FloatArray, statistic: Any, confidence: float, *, seed: int
 ) -> Interval:
-    """Bias-corrected and accelerated bootstrap interval (scipy), 999 resamples of each set.
+    """Bias-corrected and accelerated bootstrap interval (scipy), 999 resamples of each set of transformed
+    losses.
 
-    Args:
-        train: Transformed losses (n_train,).
-        population: Transformed losses (n_population,).
-        statistic: Epsilon* of two arrays along their last axis, called as ``statistic(a, b, axis=-1)``.
-        confidence: Confidence level of the bound, in (0, 1).
-        seed: Seed of the resampling.
+    ``statistic(a, b, axis=-1)`` gives Epsilon* of two arrays along their last axis.
 
     Raises:
         ValueError: More than `BOOTSTRAP_LIMIT` losses, or resamples all equal or all on one side.

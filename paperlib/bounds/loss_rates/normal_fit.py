@@ -12,44 +12,27 @@ from paperlib.core import FloatArray, check_vector
 
 @dataclass(frozen=True, kw_only=True)
 class NormalFit:
-    """A maximum-likelihood normal and its Kolmogorov-Smirnov check.
+    """A maximum-likelihood normal and its Kolmogorov-Smirnov check."""
 
-    Attributes:
-        mean: Sample mean.
-        std: Sample standard deviation, divisor n, above 0.
-        skewness: Third standardised moment; 0 for a normal.
-        kurtosis: Fourth standardised moment; 3 for a normal.
-        ks_distance: Largest gap between the sample's and the normal's distribution functions.
-        ks_p_value: Its p-value, corrected for the two fitted parameters (Lilliefors).
-        size: Number of values.
-    """
-
-    mean: float
-    std: float
-    skewness: float
-    kurtosis: float
-    ks_distance: float
-    ks_p_value: float
-    size: int
+    mean: float  # sample mean
+    std: float  # sample standard deviation, divisor n, above 0
+    skewness: float  # third standardised moment; 0 for a normal
+    kurtosis: float  # fourth standardised moment; 3 for a normal
+    ks_distance: float  # largest gap between the sample's and the normal's distribution functions
+    ks_p_value: float  # its p-value, corrected for the two fitted parameters (Lilliefors)
+    size: int  # number of values
 
 
 def fit_normal(values: ArrayLike, *, name: str = "values") -> NormalFit:
-    """Fit one normal by maximum likelihood and test the fit.
+    """Fit one normal by maximum likelihood to finite values, shape (n,), and test the fit.
 
     Guarantee:
         Under a normal, ``ks_p_value`` falls below 0.01, 0.05 and 0.1 about that often
         (within a fifth of each, for n from 10 to 10,000). The plain Kolmogorov-Smirnov p-value
         would hardly ever do so, because the normal was fitted to the same values.
 
-    Args:
-        values: Finite numbers, shape (n,), n at least 2, not all equal.
-        name: Name in error messages.
-
-    Returns:
-        The fit.
-
     Raises:
-        ValueError: NaN or infinite values, fewer than two, or all equal.
+        ValueError: NaN or infinite values, fewer than two, or all equal; the message calls them ``name``.
 
     Source:
         Lilliefors (1967), doi:10.1080/01621459.1967.10482916.
@@ -83,14 +66,7 @@ def _ks_distance(standard: FloatArray) -> float:
 
 
 def lilliefors_p_value(distance: float, size: int) -> float:
-    """P-value of a Kolmogorov-Smirnov distance to the normal fitted to the same sample.
-
-    Args:
-        distance: Largest gap between the distribution functions, in [0, 1].
-        size: Number of values, at least 2.
-
-    Returns:
-        In [0, 1]; an approximation.
+    """P-value of a Kolmogorov-Smirnov distance to the normal fitted to the same sample; an approximation.
 
     Source:
         Stephens (1974), doi:10.1080/01621459.1974.10480196, for the scaled distance; Dallal and

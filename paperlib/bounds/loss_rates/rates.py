@@ -21,23 +21,14 @@ _FIRST_GRID, _ZOOM_GRID, _ZOOMS = 129, 17, 9
 
 @dataclass(frozen=True, kw_only=True)
 class BestThreshold:
-    """Where Definition 2 attains its supremum.
+    """Where Definition 2 attains its supremum."""
 
-    Attributes:
-        epsilon: The supremum, nats, at least 0.
-        threshold: The threshold that attains it, in the unit it was searched in.
-        false_positive_rate: Share of the population called members there, as used.
-        false_negative_rate: Share of the training set called nonmembers there, as used.
-        term: Which of `TERMS` it is, or "1" when none exceeds 1.
-        clipped: No threshold had both rates in the allowed range, so rates were clipped to it.
-    """
-
-    epsilon: float
-    threshold: float
-    false_positive_rate: float
-    false_negative_rate: float
-    term: str
-    clipped: bool
+    epsilon: float  # the supremum, nats, at least 0
+    threshold: float  # the threshold that attains it, in the unit it was searched in
+    false_positive_rate: float  # share of the population called members there, as used
+    false_negative_rate: float  # share of the training set called nonmembers there, as used
+    term: str  # which of `TERMS` it is, or "1" when none exceeds 1
+    clipped: bool  # no threshold had both rates in the allowed range, so rates were clipped to it
 
 
 def epsilon_star_from_rates(
@@ -80,11 +71,9 @@ def _rates(name: str, values: ArrayLike) -> FloatArray:
 
 
 def definition_terms(log_rates: FloatArray, delta: float) -> FloatArray:
-    """Logs of the four ratios of Definition 2, shape (4, ...), in the order of `TERMS`.
+    """Logs of the four ratios of Definition 2 from logs of TPR, FNR, FPR and TNR, both of shape (4, ...).
 
-    Args:
-        log_rates: Logs of TPR, FNR, FPR and TNR, shape (4, ...).
-        delta: Delta of (epsilon, delta)-DP, in [0, 1); a numerator not above it gives minus infinity.
+    The order is that of `TERMS`; a numerator not above ``delta``, in [0, 1), gives minus infinity.
     """
     tpr, fnr, fpr, tnr = log_rates
     numerators = np.stack([tpr, tnr, fnr, fpr])

@@ -1,22 +1,16 @@
 """Bayesian estimation of epsilon: the joint posterior of both error rates, pushed to epsilon."""
 
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 from scipy.special import betainc, betaincc, betaincinv
 
 from paperlib.bounds.many_runs.clopper_pearson import clopper_pearson_epsilon
-from paperlib.bounds.many_runs.error_rates import INDEPENDENT_RUNS, ErrorCounts, fixed_test
-from paperlib.core import (
-    AuditResult,
-    FloatArray,
-    MembershipScores,
-    check_confidence,
-    check_delta,
-    check_nonnegative,
-    round_down,
-)
+from paperlib.bounds.many_runs.error_rates import INDEPENDENT_RUNS, ErrorCounts, ManyRunsResult, fixed_test
+from paperlib.core.checks import FloatArray, check_confidence, check_delta, check_nonnegative
+from paperlib.core.results import round_down
+from paperlib.core.scores import MembershipScores
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _TAILS = np.concatenate([10.0 ** np.arange(-16, -1), np.linspace(0.1, 0.9, 17)])
@@ -24,7 +18,7 @@ _BREAKS = np.concatenate([_TAILS, 1 - 10.0 ** np.arange(-2, -13, -1.0)])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BayesianResult(AuditResult):
+class BayesianResult(ManyRunsResult):
     """Posterior of epsilon.
 
     Attributes:
@@ -32,19 +26,11 @@ class BayesianResult(AuditResult):
             probability ``confidence``; nats.
         interval: Equal-tailed interval of posterior probability ``confidence``, nats.
         median: Posterior median, nats.
-        counts: Errors of the test.
-        threshold: Threshold in the scores' own unit; None for counts.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
-        confidence: Posterior probability.
     """
 
     epsilon: float
     interval: tuple[float, float]
     median: float
-    counts: ErrorCounts
-    threshold: float | None
-    delta: float
-    confidence: float
 
     @property
     def headline(self) -> str:
@@ -56,19 +42,11 @@ class BayesianResult(AuditResult):
 
 
 def posterior_cdf(epsilon: float, counts: ErrorCounts, *, delta: float = 0.0) -> float:
-    """Posterior probability that the test's error rates are allowed at ``epsilon``.
+    """Posterior probability that the test's error rates are allowed at ``epsilon``, nats; to about 1e-10.
 
     The rates have independent Beta posteriors under Jeffreys' prior Beta(1/2, 1/2). The allowed
     region is ``fpr + e^eps fnr >= 1 - delta`` and ``e^eps fpr + fnr >= 1 - delta``; its mass is an
     integral over the false-positive rate, split where either factor bends.
-
-    Args:
-        epsilon: Nats, at least 0.
-        counts: Errors of the test.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
-
-    Returns:
-        In [0, 1], to about 1e-10.
 
     Source:
         Zanella-Beguelin et al. (2023), "Bayesian estimation of differential privacy", section 4.
@@ -98,11 +76,6 @@ def posterior_cdf(epsilon: float, counts: ErrorCounts, *, delta: float = 0.0) ->
 
 def posterior_quantile(probability: float, counts: ErrorCounts, *, delta: float = 0.0) -> float:
     """Largest epsilon whose posterior probability of being exceeded is at least ``1 - probability``.
-
-    Args:
-        probability: Posterior probability below the result, in (0, 1).
-        counts: Errors of the test.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
 
     Returns:
         Nats, at least 0, rounded down by less than 1e-9.
@@ -155,10 +128,7 @@ def audit_bayesian(
     'ε ≥ 1.625 with posterior probability 0.95 (interval 1.516 to 3.266; δ = 0)'
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
-
-    def bound(fp: Any, n0: Any, fn: Any, n1: Any) -> Any:
-        return clopper_pearson_epsilon(fp, n0, fn, n1, delta=delta, confidence=confidence)
-
+    bound = partial(clopper_pearson_epsilon, delta=delta, confidence=confidence)
     test = fixed_test(observed, threshold, seed, bound)
     tail = (1 - confidence) / 2
     epsilon, low, median, high = (

@@ -1,6 +1,7 @@
 """Epsilon from Clopper-Pearson intervals on the error rates of one test over many trainings."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,42 +10,27 @@ from numpy.typing import ArrayLike
 from paperlib.bounds.many_runs.error_rates import (
     INDEPENDENT_RUNS,
     ErrorCounts,
+    ManyRunsResult,
     fixed_test,
-    upper_rate,
     upper_rates,
 )
 from paperlib.bounds.one_run.tails import NUMERICAL_MARGIN
-from paperlib.core import (
-    AuditResult,
-    FloatArray,
-    MembershipScores,
-    check_confidence,
-    check_delta,
-    round_down,
-)
+from paperlib.core import FloatArray, MembershipScores, check_confidence, check_delta, round_down
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ClopperPearsonResult(AuditResult):
+class ClopperPearsonResult(ManyRunsResult):
     """Lower bound from confidence intervals on both error rates.
 
     Attributes:
         epsilon: Lower bound, nats.
         false_positive_upper: Upper end for the false-positive rate, in [0, 1].
         false_negative_upper: Upper end for the false-negative rate; both ends hold together.
-        counts: Errors of the test.
-        threshold: Threshold in the scores' own unit; None for counts.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
-        confidence: Confidence level of the bound, in (0, 1).
     """
 
     epsilon: float
     false_positive_upper: float
     false_negative_upper: float
-    counts: ErrorCounts
-    threshold: float | None
-    delta: float
-    confidence: float
 
     @property
     def headline(self) -> str:
@@ -52,12 +38,7 @@ class ClopperPearsonResult(AuditResult):
 
 
 def epsilon_from_rates(false_positive: ArrayLike, false_negative: ArrayLike, delta: ArrayLike = 0.0) -> Any:
-    """Smallest epsilon that (epsilon, delta)-DP needs to allow these error rates.
-
-    Args:
-        false_positive: Rates in [0, 1]; broadcasts.
-        false_negative: Rates in [0, 1]; broadcasts.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1); broadcasts.
+    """Smallest epsilon that (epsilon, delta)-DP needs to allow error rates in [0, 1]; everything broadcasts.
 
     Returns:
         ``max(0, log((1-delta-fnr)/fpr), log((1-delta-fpr)/fnr))``, nats, broadcast shape.
@@ -99,8 +80,7 @@ def clopper_pearson_epsilon(
     >>> round(float(clopper_pearson_epsilon(0, 1000, 0, 1000)), 6)
     5.600588
     """
-    level = (1 - check_confidence(confidence)) / 2
-    x, y = upper_rate(false_positives, nonmembers, level), upper_rate(false_negatives, members, level)
+    x, y = upper_rates(false_positives, nonmembers, false_negatives, members, confidence)
     epsilon = epsilon_from_rates(x, y, check_delta(delta))
     return np.maximum(0.0, epsilon - NUMERICAL_MARGIN)[()]
 
@@ -135,12 +115,9 @@ def audit_clopper_pearson(
     'ε ≥ 3.696 (δ = 0, confidence 0.95)'
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
-
-    def bound(fp: Any, n0: Any, fn: Any, n1: Any) -> Any:
-        return clopper_pearson_epsilon(fp, n0, fn, n1, delta=delta, confidence=confidence)
-
+    bound = partial(clopper_pearson_epsilon, delta=delta, confidence=confidence)
     test = fixed_test(observed, threshold, seed, bound)
-    x, y = upper_rates(test.counts, confidence)
+    x, y = upper_rates(*test.counts.numbers, confidence)
     epsilon = float(bound(*test.counts.numbers))
     return ClopperPearsonResult(
         claim=(
@@ -150,8 +127,8 @@ def audit_clopper_pearson(
         ),
         assumptions=(INDEPENDENT_RUNS, test.chosen),
         epsilon=epsilon,
-        false_positive_upper=x,
-        false_negative_upper=y,
+        false_positive_upper=float(x),
+        false_negative_upper=float(y),
         counts=test.counts,
         threshold=test.threshold,
         delta=delta,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainccinv
 
-from paperlib.core import MembershipScores, check_counts, check_finite
+from paperlib.core import AuditResult, MembershipScores, check_confidence, check_counts, check_finite
 
 INDEPENDENT_RUNS = (
     "each score comes from its own training run, with the target record for members and without it for "
@@ -85,18 +85,10 @@ class ErrorCounts:
 
 
 def upper_rate(errors: ArrayLike, trials: ArrayLike, level: ArrayLike) -> Any:
-    """One-sided Clopper-Pearson upper bound on an error rate.
+    """One-sided Clopper-Pearson upper bound on the error rate of a number of trials; everything broadcasts.
 
     Guarantee:
-        The true rate exceeds the result with probability at most ``level``.
-
-    Args:
-        errors: Whole numbers, 0 to ``trials``; broadcasts.
-        trials: Whole numbers, at least 1; broadcasts.
-        level: Error allowed, in (0, 1); broadcasts.
-
-    Returns:
-        Rates, broadcast shape, rounded up.
+        The true rate exceeds the result, which is rounded up, with probability at most ``level``.
 
     >>> round(float(upper_rate(0, 100, 0.05)), 6)
     0.029513
@@ -106,13 +98,33 @@ def upper_rate(errors: ArrayLike, trials: ArrayLike, level: ArrayLike) -> Any:
     return np.where(k >= n, 1.0, np.minimum(1.0, inside * (1 + 1e-12)))[()]
 
 
-def upper_rates(counts: ErrorCounts, confidence: float) -> tuple[float, float]:
-    """Upper bounds on both error rates, which hold together at ``confidence``."""
-    level = (1 - confidence) / 2
-    return (
-        float(upper_rate(counts.false_positives, counts.nonmembers, level)),
-        float(upper_rate(counts.false_negatives, counts.members, level)),
-    )
+def upper_rates(
+    false_positives: ArrayLike,
+    nonmembers: ArrayLike,
+    false_negatives: ArrayLike,
+    members: ArrayLike,
+    confidence: float,
+) -> tuple[Any, Any]:
+    """Upper bounds on both error rates, which hold together at ``confidence``; everything broadcasts."""
+    level = (1 - check_confidence(confidence)) / 2
+    return upper_rate(false_positives, nonmembers, level), upper_rate(false_negatives, members, level)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ManyRunsResult(AuditResult):
+    """A number from the errors of one test over many training runs.
+
+    Attributes:
+        counts: Errors of the test.
+        threshold: Threshold in the scores' own unit; None for counts.
+        delta: Delta of (epsilon, delta)-DP, in [0, 1).
+        confidence: Confidence level, or posterior probability, of the number, in (0, 1).
+    """
+
+    counts: ErrorCounts
+    threshold: float | None
+    delta: float
+    confidence: float
 
 
 @dataclass(frozen=True)
@@ -130,14 +142,10 @@ def fixed_test(
     seed: int,
     power: Callable[[Any, Any, Any, Any], Any],
 ) -> FixedTest:
-    """Settle the test before its errors are counted.
+    """Settle the test before its errors are counted; None as the threshold splits the scores.
 
-    Args:
-        observed: Counts of a test fixed in advance, or scores.
-        threshold: Fixed in advance; None splits the scores, selects on one half, counts on the other.
-        seed: Seed of the split, 0 or more.
-        power: Bound from (false positives, non-members, false negatives, members), vectorised;
-            the threshold with the largest one on the selection half is taken.
+    ``power`` is the bound from (false positives, non-members, false negatives, members), vectorised: the
+    threshold with the largest one on the selection half is taken, and errors are counted on the other.
 
     Raises:
         ValueError: A threshold given with counts, or too few scores to split.

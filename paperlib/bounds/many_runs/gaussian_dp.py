@@ -1,6 +1,7 @@
 """Mu of Gaussian DP, and its epsilon, from the error rates of one test over many trainings."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,23 +11,16 @@ from scipy.special import log_ndtr, ndtri
 from paperlib.bounds.many_runs.error_rates import (
     INDEPENDENT_RUNS,
     ErrorCounts,
+    ManyRunsResult,
     fixed_test,
-    upper_rate,
     upper_rates,
 )
 from paperlib.bounds.one_run.tails import NUMERICAL_MARGIN
-from paperlib.core import (
-    AuditResult,
-    FloatArray,
-    MembershipScores,
-    check_confidence,
-    check_delta,
-    round_down,
-)
+from paperlib.core import FloatArray, MembershipScores, check_confidence, check_delta, round_down
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class GaussianDpResult(AuditResult):
+class GaussianDpResult(ManyRunsResult):
     """Lower bound on mu of mu-Gaussian DP and the epsilon it means.
 
     Attributes:
@@ -34,20 +28,12 @@ class GaussianDpResult(AuditResult):
         mu: Lower bound on mu, at least 0.
         false_positive_upper: Upper end for the false-positive rate, in [0, 1].
         false_negative_upper: Upper end for the false-negative rate; both ends hold together.
-        counts: Errors of the test.
-        threshold: Threshold in the scores' own unit; None for counts.
-        delta: Delta of (epsilon, delta)-DP, in (0, 1).
-        confidence: Confidence level of the bound on mu, in (0, 1).
     """
 
     epsilon: float
     mu: float
     false_positive_upper: float
     false_negative_upper: float
-    counts: ErrorCounts
-    threshold: float | None
-    delta: float
-    confidence: float
 
     @property
     def headline(self) -> str:
@@ -74,8 +60,7 @@ def gaussian_dp_mu(
     >>> round(float(gaussian_dp_mu(500, 1000, 500, 1000)), 6)
     0.0
     """
-    level = (1 - check_confidence(confidence)) / 2
-    x, y = upper_rate(false_positives, nonmembers, level), upper_rate(false_negatives, members, level)
+    x, y = upper_rates(false_positives, nonmembers, false_negatives, members, confidence)
     mu: FloatArray = np.asarray(-ndtri(x) - ndtri(y), float)
     return np.maximum(0.0, mu - NUMERICAL_MARGIN)[()]
 
@@ -151,12 +136,9 @@ def audit_gaussian_dp(
             "delta: expected a number in (0, 1), got 0; at delta = 0 every mu above 0 means an infinite "
             "epsilon"
         )
-
-    def bound(fp: Any, n0: Any, fn: Any, n1: Any) -> Any:
-        return gaussian_dp_mu(fp, n0, fn, n1, confidence=confidence)
-
+    bound = partial(gaussian_dp_mu, confidence=confidence)
     test = fixed_test(observed, threshold, seed, bound)
-    x, y = upper_rates(test.counts, confidence)
+    x, y = upper_rates(*test.counts.numbers, confidence)
     mu = float(bound(*test.counts.numbers))
     epsilon = float(gaussian_dp_epsilon(mu, delta))
     return GaussianDpResult(
@@ -173,8 +155,8 @@ def audit_gaussian_dp(
         ),
         epsilon=epsilon,
         mu=mu,
-        false_positive_upper=x,
-        false_negative_upper=y,
+        false_positive_upper=float(x),
+        false_negative_upper=float(y),
         counts=test.counts,
         threshold=test.threshold,
         delta=delta,

@@ -42,33 +42,20 @@ STEP = 0.25  # nats between two budgets of failures
 
 @dataclass(frozen=True, eq=False)
 class AnytimeBound:
-    """Outcome of an anytime search.
+    """Outcome of an anytime search."""
 
-    Attributes:
-        epsilon: Largest log-odds refuted, nats, at least 0, rounded down.
-        guesses: Guess count at which it was reached (0 if nothing is refuted).
-        correct: Right guesses among them.
-        level: Error probability spent on all guess counts together.
-        failures: Right guesses given away before testing.
-    """
-
-    epsilon: float
-    guesses: int
-    correct: int
-    level: float
-    failures: int
+    epsilon: float  # largest log-odds refuted, nats, at least 0, rounded down
+    guesses: int  # guess count at which it was reached (0 if nothing is refuted)
+    correct: int  # right guesses among them
+    level: float  # error probability spent on all guess counts together
+    failures: int  # right guesses given away before testing
 
 
 def log_mixture(correct: ArrayLike, guesses: ArrayLike, epsilon: ArrayLike) -> FloatArray:
-    """Log of the mixture supermartingale M_r.
+    """Log of the mixture supermartingale M_r for ``correct`` right guesses among the first r = ``guesses``.
 
-    Args:
-        correct: Right guesses k among the first r, 0 to r; broadcasts.
-        guesses: Guess counts r; broadcasts.
-        epsilon: Log-odds tested, nats, at least 0; broadcasts.
-
-    Returns:
-        Broadcast shape; -inf where the value underflows, which only weakens the test.
+    ``epsilon`` is the log-odds tested, nats, at least 0; everything broadcasts. -inf where the value
+    underflows, which only weakens the test.
 
     >>> round(float(log_mixture(100, 100, 3.254826)), 4)
     2.9957
@@ -97,18 +84,16 @@ def _log_upper(k: FloatArray, r: FloatArray, evidence: FloatArray, e: FloatArray
     return evidence - prior_kept + k * np.log1p(np.exp(-e)) + (r - k) * np.logaddexp(0.0, e)
 
 
-def anytime_epsilon(correct: ArrayLike, *, level: float, failures: int = 0) -> AnytimeBound:
+def anytime_epsilon(correct: ArrayLike, *, level: float) -> AnytimeBound:
     """Largest epsilon refuted by a sequence of guesses, searching every guess count.
 
     Guarantee:
         If each guess, given the earlier ones, is right with probability at most
-        ``e^eps / (1 + e^eps)``, the result exceeds eps with probability at most ``level``;
-        with ``failures`` = f this still holds when up to f further guesses are right for free.
+        ``e^eps / (1 + e^eps)``, the result exceeds eps with probability at most ``level``.
 
     Args:
         correct: 1 for a right guess, 0 for a wrong one, most confident first, shape (n,).
         level: Error allowed, in (0, 1); more than 1/3 is treated as 1/3.
-        failures: Right guesses given away before testing.
 
     Raises:
         ValueError: Values other than 0 and 1, or a level outside (0, 1).
@@ -124,24 +109,21 @@ def anytime_epsilon(correct: ArrayLike, *, level: float, failures: int = 0) -> A
         raise ValueError(
             f"correct: expected a 1-D array of 0 and 1, got shape {hits.shape}, max {hits.max()}"
         )
-    return anytime_from_counts(np.cumsum(hits), np.arange(1, hits.size + 1), level=level, failures=failures)
+    return anytime_from_counts(np.cumsum(hits), np.arange(1, hits.size + 1), level=level)
 
 
 def anytime_from_counts(
     correct: IntArray, guesses: IntArray, *, level: float, failures: int = 0
 ) -> AnytimeBound:
-    """`anytime_epsilon` from running counts at the allowed stopping points only.
+    """`anytime_epsilon` from running counts, shape (n,), at the allowed, increasing stopping points only.
 
-    Args:
-        correct: Right guesses among the first ``guesses``, shape (n,), from one fixed order.
-        guesses: Guess counts at which stopping is allowed, increasing, shape (n,).
-        level: Error allowed, in (0, 1); more than 1/3 is treated as 1/3.
-        failures: Right guesses given away before testing.
+    Guarantee:
+        With ``failures`` = f it still holds when up to f further guesses are right for free.
 
     Raises:
         ValueError: Level outside (0, 1).
     """
-    search = count_search(correct, guesses, level, failures)
+    search = CountSearch(correct, guesses, level, failures)
     low, high = 0.0, 1.0
     if not search.refutes(low):
         return AnytimeBound(0.0, 0, 0, level, failures)
@@ -151,19 +133,14 @@ def anytime_from_counts(
     return AnytimeBound(low, int(guesses[search.best]), int(correct[search.best]), level, failures)
 
 
-def count_search(correct: IntArray, guesses: IntArray, level: float, failures: int) -> "CountSearch":
-    """The search over given stopping points at one level and one number of free right guesses."""
-    k = np.maximum(np.asarray(correct, float) - check_nonnegative("failures", failures), 0.0)
-    return CountSearch(k, np.asarray(guesses, float), log_threshold(level))
-
-
 class CountSearch:
-    """Asks whether any guess count refutes an epsilon, forgetting counts that cannot refute more."""
+    """Asks whether any given stopping point refutes an epsilon, forgetting those that cannot refute more."""
 
-    def __init__(self, k: FloatArray, r: FloatArray, threshold: float) -> None:
-        self._k, self._r, self._threshold = k, r, threshold
-        self._evidence = _log_evidence(k, r)
-        self._index = np.arange(k.size)
+    def __init__(self, correct: IntArray, guesses: IntArray, level: float, failures: int) -> None:
+        self._k = np.maximum(np.asarray(correct, float) - check_nonnegative("failures", failures), 0.0)
+        self._r, self._threshold = np.asarray(guesses, float), log_threshold(level)
+        self._evidence = _log_evidence(self._k, self._r)
+        self._index = np.arange(self._k.size)
         self.best = 0  # position of a count that refutes the last refuted epsilon
 
     def refutes(self, epsilon: float) -> bool:
@@ -202,14 +179,10 @@ class CountSearch:
 def anytime_curve(
     correct: IntArray, guesses: IntArray, *, level: float, failures: int = 0, ceiling: float = LARGEST
 ) -> FloatArray:
-    """The bound each guess count gives alone; all hold together at error ``level``.
+    """The bound each guess count gives alone; all hold together at error ``level`` in (0, 1).
 
-    Args:
-        correct: Right guesses among the first ``guesses``, shape (n,).
-        guesses: Guess counts, shape (n,).
-        level: Error allowed for the whole curve, in (0, 1).
-        failures: Right guesses given away before testing.
-        ceiling: No entry exceeds this, nats; a known bound saves time.
+    Counts have shape (n,), ``correct`` among the first ``guesses``; ``failures`` right guesses are given
+    away before testing. No entry exceeds ``ceiling``, nats: a known bound saves time.
 
     Returns:
         Nats, shape (n,), 0 where nothing is refuted. Its maximum is `anytime_from_counts`.
@@ -228,14 +201,10 @@ def _last_refuted(k: FloatArray, r: FloatArray, threshold: float, start: float, 
 
 
 def failure_budget(mean_failures: float, beta: float) -> tuple[float, int]:
-    """Split an error ``beta`` between the anytime test and free right guesses of known mean.
+    """Split an error ``beta`` in (0, 1) between the anytime test and free right guesses of known mean.
 
     By Markov's inequality more than f free right guesses happen with probability at most
     ``mean_failures / (f + 1)``; the rest of beta goes to the test.
-
-    Args:
-        mean_failures: Bound on their mean: ``2 m delta`` in a one-run audit.
-        beta: Total error, in (0, 1).
 
     Returns:
         Level of the test and f, both fixed in advance;
@@ -258,7 +227,10 @@ def log_threshold(level: float) -> float:
 
 
 def mean_failures(epsilon: float, m_delta: float, *, sides: int = 2) -> float:
-    """Bound on the mean number of failures of an audit; it falls with epsilon.
+    """Bound on the mean number of failures of an audit at ``epsilon``, in nats; it falls with epsilon.
+
+    ``m_delta`` is m times delta, m being all audit examples, abstentions included; ``sides`` is 2 if members
+    and non-members are guessed, 1 if members only.
 
     In PANORAMIA the log-odds x = c + epsilon stand in for epsilon and the relaxation g for delta:
     Propositions 3 and 4 fail an example with probability 2 g, guessed or not. What must be given up
@@ -266,11 +238,6 @@ def mean_failures(epsilon: float, m_delta: float, *, sides: int = 2) -> float:
     q = e^x / (1 + e^x), thinning the right guesses to a chance of q takes away
     a - q (a + b) = (1 - q) (a - e^x b) where that is positive, on average at most (1 - q) g / 2 of an
     example, since both membership coins have probability 1/2.
-
-    Args:
-        epsilon: Nats, at least 0.
-        m_delta: m times delta, m being all audit examples, abstentions included; at least 0.
-        sides: 2 if members and non-members are guessed, 1 if members only.
 
     >>> round(mean_failures(0.0, 10_000 * 1e-5), 6)
     0.05
@@ -283,21 +250,16 @@ def anytime_with_failures(
 ) -> AnytimeBound:
     """The anytime search over given stopping points when some right guesses come for free.
 
-    Epsilon is searched in steps of a quarter. On each, failures are budgeted by Markov's
-    inequality (`failure_budget`) at the step's lower end, where they are most, so the test there
-    has one level and one shift and can be inverted; the first epsilon not refuted ends the search.
+    ``correct`` counts right guesses among the first ``guesses``, both of shape (n,) and from one fixed
+    order; ``m_delta`` and ``sides`` are those of `mean_failures`. Epsilon is searched in steps of a quarter.
+    On each, failures are budgeted by Markov's inequality (`failure_budget`) at the step's lower end, where
+    they are most, so the test there has one level and one shift and can be inverted; the first epsilon not
+    refuted ends the search.
 
     Guarantee:
         If each guess, given the earlier ones, is right with probability at most
         ``e^eps / (1 + e^eps)`` but for failures of mean at most `mean_failures`, the result
-        exceeds eps with probability at most ``error``.
-
-    Args:
-        correct: Right guesses among the first ``guesses``, shape (n,), from one fixed order.
-        guesses: Guess counts at which stopping is allowed, increasing, shape (n,).
-        error: Total error, in (0, 1).
-        m_delta: m times delta, m being all audit examples, abstentions included; at least 0.
-        sides: 2 if members and non-members are guessed, 1 if members only.
+        exceeds eps with probability at most ``error``, in (0, 1).
 
     Source:
         This project.
@@ -310,7 +272,7 @@ def anytime_with_failures(
     bound = AnytimeBound(0.0, 0, 0, error, 0)
     for start in _starts(LARGEST):
         level, failures = failure_budget(mean_failures(start, m_delta, sides=sides), error)
-        search = count_search(correct, guesses, level, failures)
+        search = CountSearch(correct, guesses, level, failures)
         if not search.refutes(start):
             return bound
         end = start + STEP
@@ -324,18 +286,10 @@ def anytime_with_failures(
 def anytime_curve_with_failures(
     correct: IntArray, guesses: IntArray, *, error: float, m_delta: float, sides: int = 2, ceiling: float
 ) -> FloatArray:
-    """The bound each guess count gives alone; all hold together at ``error``.
+    """The bound each guess count gives alone, nats, shape (n,); all hold together at ``error``.
 
-    Args:
-        correct: Right guesses among the first ``guesses``, shape (n,).
-        guesses: Guess counts, shape (n,).
-        error: Total error, in (0, 1).
-        m_delta: m times delta, as in `anytime_with_failures`.
-        sides: 2 or 1, as in `anytime_with_failures`.
-        ceiling: No entry exceeds this by more than a step, nats.
-
-    Returns:
-        Nats, shape (n,). Its maximum is `anytime_with_failures`.
+    Arguments as for `anytime_with_failures`, whose bound is the maximum; no entry exceeds ``ceiling``, nats,
+    by more than a step.
     """
     bound, alive = np.zeros(guesses.size), np.arange(guesses.size)
     for start in _starts(ceiling + STEP):

@@ -6,25 +6,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paperlib.bounds.one_run.fair_coins import play_game, require_fair_coins
-from paperlib.bounds.one_run.search import Hypothesis, ThresholdBound, search_thresholds
+from paperlib.bounds.one_run.fair_coins import fair_game, score_assumptions
+from paperlib.bounds.one_run.search import Hypothesis, search_thresholds
 from paperlib.bounds.one_run.tails import P_VALUES, refuted_log_odds
-from paperlib.core import (
-    AuditResult,
-    DeltaTerm,
-    Design,
-    FloatArray,
-    Guess,
-    IntArray,
-    MembershipScores,
-    Search,
-    check_confidence,
-    check_counts,
-    check_delta,
-    check_option,
-    round_down,
-    table,
-)
+from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts, check_delta
+from paperlib.core.options import DeltaTerm, Design, Guess, Search, check_option
+from paperlib.core.results import AuditResult, round_down, table
+from paperlib.core.scores import MembershipScores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,6 +128,8 @@ def _checked(
 ADJACENCY = {"randomized": "adding or removing one example", "game": "replacing one example by another"}
 """What two neighbouring training sets differ in, by how the audit was designed."""
 
+THE_PROCEDURE = "the bound speaks of the training procedure with its randomness, not of this one model"
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OneRunResult(AuditResult):
@@ -240,9 +230,6 @@ def audit_one_run(
             that contradict this are refused; "game": draw a fair-coin subsample now.
         seed: Seed of the game and of the split, 0 or more.
 
-    Returns:
-        The bound with its claim, assumptions, operating point and curve.
-
     Raises:
         ValueError: Counts that fair coins would not give, an unknown option, a value out of range.
 
@@ -255,23 +242,11 @@ def audit_one_run(
     ε ≥ 3.037 (δ = 0, confidence 0.95; 305 of 310 guesses right, 1000 examples)
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
-    for name, value, options in (
-        ("guess", guess, Guess),
-        ("design", design, Design),
-        ("delta_term", delta_term, DeltaTerm),
-    ):
-        check_option(name, value, options)
-    if design == "game":
-        scores = play_game(scores, seed=seed)
-    require_fair_coins(scores)
+    check_option("guess", guess, Guess)
+    check_option("delta_term", delta_term, DeltaTerm)
+    scores = fair_game(scores, design, seed=seed)
     hypothesis = Hypothesis(delta, 1 - confidence, delta_term)
     best = search_thresholds(scores, guess, thresholds, hypothesis, seed=seed)
-    return _result(scores, best, delta, confidence, guess, design)
-
-
-def _result(
-    scores: MembershipScores, best: ThresholdBound, delta: float, confidence: float, guess: str, design: str
-) -> OneRunResult:
     path, at, shown = best.path, best.at, best.shown()
     false_members = path.as_member[at] - path.true_members[at]
     members, nonmembers = scores.member.size, scores.nonmember.size
@@ -315,20 +290,13 @@ def lower_bound_claim(
 
 
 def _assumptions(words: str, guess: str, design: str) -> tuple[str, ...]:
-    coins = (
-        "every audit example was included in training by its own fair coin, tossed before training"
-        if design == "randomized"
-        else "members and non-members come from one distribution, so that the fair-coin subsample drawn here "
-        "(seeded) stands for a training set drawn by fair coins"
-    )
     sides = {
         "both": "the highest scores are guessed to be members and as many of the lowest non-members",
         "members": "only the highest scores are guessed to be members; the rest are abstentions",
         "grid": "the highest scores are guessed to be members and the lowest non-members, in fixed numbers",
     }
     return (
-        coins,
-        "a score depends on the example and the trained model, not on membership in any other way",
+        *score_assumptions(design),
         f"{sides[guess]}; threshold search: {words}",
-        "the bound speaks of the training procedure with its randomness, not of this one model",
+        THE_PROCEDURE,
     )

@@ -11,20 +11,12 @@ from scipy.special import ndtr, ndtri
 
 from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon
 from paperlib.bounds.one_run.audit import ADJACENCY, lower_bound_claim
-from paperlib.bounds.one_run.fair_coins import play_game, require_fair_coins
+from paperlib.bounds.one_run.fair_coins import fair_game, score_assumptions
 from paperlib.bounds.one_run.guesses import dyadic_path, fixed_path, guess_path
-from paperlib.core import (
-    AuditResult,
-    Design,
-    FloatArray,
-    MembershipScores,
-    Sides,
-    check_confidence,
-    check_counts,
-    check_delta,
-    check_option,
-    round_down,
-)
+from paperlib.core.checks import FloatArray, check_confidence, check_counts, check_delta
+from paperlib.core.options import Design, Sides, check_option
+from paperlib.core.results import AuditResult, round_down
+from paperlib.core.scores import MembershipScores
 
 Family = Literal["gaussian", "laplace", "approximate"]
 _LARGEST = {"gaussian": 12.0, "laplace": 30.0, "approximate": 30.0}
@@ -68,14 +60,10 @@ class FdpResult(AuditResult):
 
 
 def inverse_blow_up(family: str, parameter: FloatArray, y: FloatArray, delta: float = 0.0) -> FloatArray:
-    """Smallest x with ``1 - f(x) >= y`` for the family's trade-off curve f.
+    """Smallest x with ``1 - f(x) >= y`` for the family's trade-off curve f; broadcasts.
 
-    Args:
-        family: "gaussian" (parameter mu), "laplace" (parameter epsilon = 1/scale at sensitivity
-            1), "approximate" (parameter epsilon, with ``delta``).
-        parameter: Parameter of the curve, at least 0; broadcasts.
-        y: Probability of an event, in [0, 1]; broadcasts.
-        delta: Delta of the "approximate" family, in [0, 1).
+    The parameter, at least 0, is mu ("gaussian"), epsilon = 1/scale at sensitivity 1 ("laplace") or epsilon
+    at ``delta`` ("approximate"); y is the probability of an event.
 
     >>> inverse_blow_up("gaussian", np.array(0.0), np.array(0.3)).round(6)
     np.float64(0.3)
@@ -99,19 +87,12 @@ def f_dp_refutes(
     inverse: Callable[..., FloatArray],
     parameter: FloatArray,
 ) -> NDArray[np.bool_]:
-    """Whether so many right guesses refute a trade-off curve at ``level``; elementwise.
+    """Whether ``correct`` right ones of ``guesses`` refute a trade-off curve at error ``level``; shape (n,).
 
     Walks i from ``correct`` down to 0, keeping the least mass the curve forces on "i or more
     right" (``right``) and on the wrong guesses beside it (``wrong``). Both only grow; more mass
     than there are guesses is a contradiction, and mass that stops growing never will be one.
-
-    Args:
-        correct: Right guesses, shape (n,).
-        guesses: Guesses made, shape (n,).
-        total: Audit examples, abstentions included.
-        level: Error allowed.
-        inverse: ``inverse(parameter, y)``, the inverse blow-up of the curve.
-        parameter: Parameter of each curve, shape (n,).
+    ``inverse(parameter, y)`` is the inverse blow-up of the curve, ``total`` counts abstentions too.
 
     Source:
         Mahloujifar, Melis and Chaudhuri (2024), arXiv:2410.22235, Algorithm 3 with two symbols.
@@ -181,17 +162,13 @@ def f_dp_parameter(
     inverse = partial(inverse_blow_up, family, delta=delta)
     low: FloatArray = np.zeros(v.shape)
     high: FloatArray = np.full(v.shape, _LARGEST[family])
+    fractions = np.arange(_SECTIONS + 1, dtype=float)[:, None] / (_SECTIONS + 1)
     while float((high - low).max()) > _TOLERANCE:
-        grid = _sections(low, high)
+        grid = low + fractions * (high - low)
         hits, made = (np.tile(x.astype(float), grid.shape[0]) for x in (v, r))
         refuted = f_dp_refutes(hits, made, total, level, inverse, grid.ravel())
         low, high = _narrowed(low, high, refuted.reshape(grid.shape))
     return low
-
-
-def _sections(low: FloatArray, high: FloatArray) -> FloatArray:
-    fractions = np.arange(_SECTIONS + 1, dtype=float)[:, None] / (_SECTIONS + 1)
-    return low + fractions * (high - low)
 
 
 def _narrowed(low: FloatArray, high: FloatArray, refuted: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
@@ -236,15 +213,12 @@ def audit_f_dp(
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
     check_option("guess", guess, Sides)
-    check_option("design", design, Design)
     check_option("family", family, Family)
     if family == "gaussian" and delta == 0:
         raise ValueError(
             "delta: a Gaussian trade-off curve has no finite epsilon at delta = 0; give delta > 0"
         )
-    if design == "game":
-        scores = play_game(scores, seed=seed)
-    require_fair_coins(scores)
+    scores = fair_game(scores, design, seed=seed)
     if threshold is None:
         path, tests = dyadic_path(guess_path(scores, guess))
     else:
@@ -265,15 +239,11 @@ def audit_f_dp(
     restriction = (
         "" if family == "approximate" else f" This assumes that {curves[family]} for some parameter."
     )
-    coins = (
-        "by its own fair coin before training" if design == "randomized" else "by the fair coins of a game"
-    )
     return FdpResult(
         claim=lower_bound_claim(epsilon, shown_delta, confidence, ADJACENCY[design]) + restriction,
         assumptions=(
-            f"every audit example was included {coins}",
+            *score_assumptions(design),
             curves[family],
-            "a score depends on the example and the trained model, not on membership in any other way",
             f"error divided by {tests} guess counts fixed in advance",
         ),
         epsilon=epsilon,

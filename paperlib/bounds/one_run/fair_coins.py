@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
 
-from paperlib.core import IntArray, MembershipScores
+from paperlib.core import Design, IntArray, MembershipScores, check_option
 
 IMPLAUSIBLE = 1e-6
 Toss = Callable[[np.random.Generator, int], NDArray[np.bool_]]
@@ -22,24 +22,40 @@ def fair_coin_p_value(members: int, nonmembers: int) -> float:
     return min(1.0, 2.0 * float(betainc(larger, n - larger + 1, 0.5)))
 
 
-def require_fair_coins(scores: MembershipScores, *, what: str = "this audit") -> None:
-    """Refuse counts of members and non-members that fair coins would hardly give.
+def fair_game(
+    scores: MembershipScores, design: Design, *, seed: int, what: str = "this audit"
+) -> MembershipScores:
+    """Scores whose membership fair coins decided: those given, or for a "game" those that it shows.
 
-    Without this check the class ratio leaks into the bound: 900 members and 100 non-members
-    with no signal at all look like an epsilon of 2.
+    Counts that fair coins would hardly give are refused, else the class ratio leaks into the bound: 900
+    members and 100 non-members with no signal at all look like an epsilon of 2.
 
     Raises:
-        ValueError: Two-sided binomial p-value below 1e-6; the message says what to do.
+        ValueError: An unknown design, or a two-sided p-value below 1e-6; the message says what to do.
     """
+    check_option("design", design, Design)
+    if design == "game":
+        scores = play_game(scores, seed=seed)
     members, nonmembers = scores.member.size, scores.nonmember.size
-    if fair_coin_p_value(members, nonmembers) >= IMPLAUSIBLE:
-        return
-    raise ValueError(
-        f"scores: {members} members and {nonmembers} non-members cannot come from fair coins "
-        f"(p < {IMPLAUSIBLE:g}), which {what} assumes. If members and non-members come from one "
-        'distribution, design="game" plays the privacy game on a fair-coin subsample of '
-        f"{min(members, nonmembers)} examples"
+    if fair_coin_p_value(members, nonmembers) < IMPLAUSIBLE:
+        raise ValueError(
+            f"scores: {members} members and {nonmembers} non-members cannot come from fair coins "
+            f"(p < {IMPLAUSIBLE:g}), which {what} assumes. If members and non-members come from one "
+            'distribution, design="game" plays the privacy game on a fair-coin subsample of '
+            f"{min(members, nonmembers)} examples"
+        )
+    return scores
+
+
+def score_assumptions(design: str, *, examples: str = "audit") -> tuple[str, str]:
+    """What an audit of scores takes for granted: the coins of its design, and what a score depends on."""
+    coins = (
+        f"every {examples} example was included in training by its own fair coin, tossed before training"
+        if design == "randomized"
+        else "members and non-members come from one distribution, so that the fair-coin subsample drawn here "
+        "(seeded) stands for a training set drawn by fair coins"
     )
+    return coins, "a score depends on the example and the trained model, not on membership in any other way"
 
 
 def play_game(scores: MembershipScores, *, seed: int = 0) -> MembershipScores:
@@ -70,12 +86,8 @@ def draw_game(
 ) -> tuple[IntArray, IntArray]:
     """Positions of the members and of the non-members that a privacy game shows.
 
-    Args:
-        name: Name of the data in the error message.
-        members: Number of members.
-        nonmembers: Number of non-members.
-        seed: Seed of the pairing and of the coins, 0 or more.
-        toss: Coins from a generator and a number of pairs; True shows the member.
+    ``toss`` makes coins from a generator and a number of pairs; True shows the member. ``name`` is that of
+    the data in the error message.
 
     Raises:
         ValueError: All coins fell on one side.

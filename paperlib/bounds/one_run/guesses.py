@@ -5,7 +5,7 @@ it is one threshold and no order within it matters.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,25 +14,15 @@ from paperlib.core import FloatArray, Guess, IntArray, MembershipScores
 
 @dataclass(frozen=True, eq=False)
 class GuessPath:
-    """Growing sets of guesses, one entry per allowed stopping point; arrays of shape (n,).
+    """Growing sets of guesses, one entry per allowed stopping point; arrays of shape (n,)."""
 
-    Attributes:
-        as_member: Number of the highest scores, guessed to be members.
-        as_nonmember: Number of the lowest scores, guessed to be non-members.
-        true_members: Right guesses among ``as_member``.
-        true_nonmembers: Right guesses among ``as_nonmember``.
-        high: "member" is guessed at or above this score (inf where nobody is).
-        low: "non-member" is guessed at or below this score (-inf where nobody is).
-        total: Number of audit examples, abstentions included.
-    """
-
-    as_member: IntArray
-    as_nonmember: IntArray
-    true_members: IntArray
-    true_nonmembers: IntArray
-    high: FloatArray
-    low: FloatArray
-    total: int
+    as_member: IntArray  # number of the highest scores, guessed to be members
+    as_nonmember: IntArray  # number of the lowest scores, guessed to be non-members
+    true_members: IntArray  # right guesses among ``as_member``
+    true_nonmembers: IntArray  # right guesses among ``as_nonmember``
+    high: FloatArray  # "member" is guessed at or above this score (inf where nobody is)
+    low: FloatArray  # "non-member" is guessed at or below this score (-inf where nobody is)
+    total: int  # number of audit examples, abstentions included
 
     @property
     def guesses(self) -> IntArray:
@@ -46,15 +36,8 @@ class GuessPath:
 
     def at(self, chosen: IntArray) -> "GuessPath":
         """The stopping points at positions ``chosen`` alone."""
-        return GuessPath(
-            self.as_member[chosen],
-            self.as_nonmember[chosen],
-            self.true_members[chosen],
-            self.true_nonmembers[chosen],
-            self.high[chosen],
-            self.low[chosen],
-            self.total,
-        )
+        arrays = {name: values[chosen] for name, values in vars(self).items() if name != "total"}
+        return replace(self, **arrays)
 
 
 def member_path(scores: MembershipScores) -> GuessPath:

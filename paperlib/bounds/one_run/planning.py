@@ -1,6 +1,7 @@
 """What could an audit show? Answered before anyone trains a model."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,19 +10,10 @@ from scipy.special import ndtri
 
 from paperlib.bounds.one_run.anytime import anytime_with_failures
 from paperlib.bounds.one_run.audit import audit_one_run
-from paperlib.core import (
-    AuditResult,
-    FloatArray,
-    IntArray,
-    MembershipScores,
-    Sides,
-    check_confidence,
-    check_counts,
-    check_delta,
-    check_option,
-    round_down,
-    table,
-)
+from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts, check_delta
+from paperlib.core.options import Sides, check_option
+from paperlib.core.results import AuditResult, round_down, table
+from paperlib.core.scores import MembershipScores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,7 +106,9 @@ def plan_audit(
     guesses = np.unique(np.geomspace(1, total, 200).astype(np.int64))
     check_option("guess", guess, Sides)
     perfect = _perfect(guesses, total * delta, 1 - confidence, sides=2 if guess == "both" else 1)
-    shown = _simulated(attack, total, delta, confidence, guess, int(simulations), seed)
+    draws = () if attack is None else _draws(attack, total, int(simulations), seed)
+    audits = (audit_one_run(scores, delta=delta, confidence=confidence, guess=guess) for scores in draws)
+    shown = np.array([audit.epsilon for audit in audits])
     low, high = (float(np.quantile(shown, q)) for q in (0.1, 0.9)) if shown.size else (math.nan, math.nan)
     return AuditPlan(
         epsilon=None,
@@ -149,22 +143,12 @@ def _perfect(guesses: IntArray, m_delta: float, error: float, *, sides: int) -> 
     )
 
 
-def _simulated(
-    attack: float | MembershipScores | None,
-    total: int,
-    delta: float,
-    confidence: float,
-    guess: Sides,
-    simulations: int,
-    seed: int,
-) -> FloatArray:
-    if attack is None:
-        return np.zeros(0)
+def _draws(
+    attack: float | MembershipScores, total: int, simulations: int, seed: int
+) -> Iterator[MembershipScores]:
     rng = np.random.default_rng(seed)
-    draws = (_draw(attack, total, rng) for _ in range(simulations))
-    return np.array(
-        [audit_one_run(scores, delta=delta, confidence=confidence, guess=guess).epsilon for scores in draws]
-    )
+    for _ in range(simulations):
+        yield _draw(attack, total, rng)
 
 
 def _draw(attack: float | MembershipScores, total: int, rng: np.random.Generator) -> MembershipScores:

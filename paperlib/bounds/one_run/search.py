@@ -13,25 +13,14 @@ from paperlib.bounds.one_run.anytime import (
     anytime_from_counts,
     anytime_with_failures,
 )
-from paperlib.bounds.one_run.guesses import (
-    GuessPath,
-    dyadic_path,
-    fixed_path,
-    guess_path,
-    member_path,
-    threshold_path,
-)
+from paperlib.bounds.one_run.guesses import GuessPath, dyadic_path, fixed_path, guess_path, threshold_path
 from paperlib.bounds.one_run.tails import P_VALUES, PValue, best_count, published_p_value, refuted_log_odds
-from paperlib.core import (
-    DeltaTerm,
-    FloatArray,
-    Guess,
-    IntArray,
-    MembershipScores,
-    RecallSearch,
-    Search,
-    check_option,
-)
+from paperlib.core.checks import FloatArray, IntArray
+from paperlib.core.options import DeltaTerm, Guess, RecallSearch, Search, check_option
+from paperlib.core.scores import MembershipScores
+
+RECALL_SEARCHES: dict[RecallSearch, Search] = {"union": "bonferroni", "anytime": "anytime"}
+"""The search over guess counts that a search over recall levels is."""
 
 CURVE_POINTS = 200
 _RECALL_POINTS = 1_000  # rows of a PANORAMIA curve whose bounds are costly
@@ -51,22 +40,14 @@ class CountTest(Protocol):
 
 @dataclass(frozen=True)
 class SingleCounts:
-    """Each guess count is tested alone at ``level``, its share of the error.
+    """Each guess count is tested alone at ``level``, its share of the error."""
 
-    Attributes:
-        level: Error allowed at each count, in (0, 1).
-        m_delta: m times delta, m being all audit examples; at least 0.
-        p_value: P-value of one count.
-        batch: Counts inverted per round, see `best_count`.
-    """
-
-    level: float
-    m_delta: float
-    p_value: PValue = published_p_value
-    batch: int = 16
+    level: float  # error allowed at each count, in (0, 1)
+    m_delta: float  # m times delta, m being all audit examples; at least 0
+    p_value: PValue = published_p_value  # P-value of one count
 
     def best(self, correct: IntArray, guesses: IntArray) -> tuple[float, int]:
-        return best_count(correct, guesses, self.level, self.m_delta, self.p_value, batch=self.batch)
+        return best_count(correct, guesses, self.level, self.m_delta, self.p_value)
 
     def bounds(self, correct: IntArray, guesses: IntArray, largest: float) -> FloatArray:
         return refuted_log_odds(correct, guesses, self.level, self.m_delta, self.p_value)
@@ -74,17 +55,11 @@ class SingleCounts:
 
 @dataclass(frozen=True)
 class AnytimeCounts:
-    """Every guess count is tested at once by a mixture supermartingale.
+    """Every guess count is tested at once by a mixture supermartingale."""
 
-    Attributes:
-        error: Error allowed for all counts together, in (0, 1).
-        m_delta: m times delta, m being all audit examples; at least 0.
-        sides: 2 if members and non-members are guessed, 1 if members only.
-    """
-
-    error: float
-    m_delta: float
-    sides: int
+    error: float  # error allowed for all counts together, in (0, 1)
+    m_delta: float  # m times delta, m being all audit examples; at least 0
+    sides: int  # 2 if members and non-members are guessed, 1 if members only
 
     def best(self, correct: IntArray, guesses: IntArray) -> tuple[float, int]:
         if self.m_delta == 0:
@@ -107,23 +82,14 @@ class AnytimeCounts:
 
 @dataclass(frozen=True, eq=False)
 class ThresholdBound:
-    """The best bound over the stopping points of a path.
+    """The best bound over the stopping points of a path."""
 
-    Attributes:
-        epsilon: The bound, nats, corrected for the search.
-        at: Position on the path where it is reached.
-        path: The guesses.
-        test: The test of its guess counts.
-        words: Description of the search.
-        tests: Number of tests the error was divided by.
-    """
-
-    epsilon: float
-    at: int
+    epsilon: float  # the bound, nats, corrected for the search
+    at: int  # position on the path where it is reached
     path: GuessPath
-    test: CountTest
-    words: str
-    tests: int = 1
+    test: CountTest  # the test of its guess counts
+    words: str  # description of the search
+    tests: int = 1  # number of tests the error was divided by
 
     def shown(self) -> IntArray:
         """At most `CURVE_POINTS` positions, evenly spaced in log guesses, with ``at`` among them."""
@@ -140,17 +106,11 @@ class ThresholdBound:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """(epsilon, delta)-DP, tested with one total error.
+    """(epsilon, delta)-DP, tested with one total error."""
 
-    Attributes:
-        delta: Delta of DP, in [0, 1).
-        error: Error allowed for the whole search, in (0, 1).
-        delta_term: P-value of single counts at delta above 0.
-    """
-
-    delta: float
-    error: float
-    delta_term: DeltaTerm = "published"
+    delta: float  # delta of DP, in [0, 1)
+    error: float  # error allowed for the whole search, in (0, 1)
+    delta_term: DeltaTerm = "published"  # P-value of single counts at delta above 0
 
     @property
     def p_value(self) -> PValue:
@@ -223,19 +183,12 @@ def _split(scores: MembershipScores, guess: Guess, hypothesis: Hypothesis, seed:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RecallTest:
-    """One of PANORAMIA's two tests, with everything needed to draw its curve.
-
-    Attributes:
-        name: "baseline" or "mia".
-        search: "union" or "anytime".
-        best: The best bound over all thresholds: c_lb, or {c+epsilon}_lb.
-        ceiling: Bound that the same test would give an attack that ranks every member first, nats.
-    """
+    """One of PANORAMIA's two tests, with everything needed to draw its curve."""
 
     name: Literal["baseline", "mia"]
     search: RecallSearch
-    best: ThresholdBound
-    ceiling: float
+    best: ThresholdBound  # the best bound over all thresholds: c_lb, or {c+epsilon}_lb
+    ceiling: float  # bound that the same test would give an attack that ranks every member first, nats
 
     @property
     def bound(self) -> float:
@@ -256,30 +209,22 @@ def run_recall_test(
     scores: FloatArray,
     flags: NDArray[np.bool_],
     level: float,
-    m_delta: float,
+    relaxation: float,
     search: RecallSearch,
 ) -> RecallTest:
     """Search every distinct threshold; only positive guesses count, and a tied block is one threshold.
 
+    ``scores`` and ``flags``, True for members, have shape (m,), with both classes present. The relaxation is
+    gamma, or gamma + delta - gamma delta, at least 0.
+
     Guarantee:
         If each positive guess is right with probability at most ``e^x / (1 + e^x)`` given the
-        earlier ones, up to failures of mean ``2 m_delta``, the bound exceeds x with probability at
-        most ``level``.
-
-    Args:
-        name: Name of the test.
-        scores: Higher means member, shape (m,).
-        flags: True for members, shape (m,), both classes present.
-        level: Error allowed over all thresholds together, in (0, 1/2].
-        m_delta: m times the relaxation (gamma, or gamma + delta - gamma delta), at least 0; the anytime
-            search gives up less than 2 m_delta failures.
-        search: "union" over m recall levels, or "anytime".
+        earlier ones, up to failures of mean ``2 m relaxation``, the bound exceeds x with probability
+        at most ``level``, in (0, 1/2]. The anytime search gives up fewer failures.
     """
-    m = flags.size
-    union = SingleCounts(level / m, m_delta, batch=8)
-    test = union if search == "union" else AnytimeCounts(level, m_delta, sides=1)
-    path = member_path(MembershipScores.from_labels(scores, flags))
+    labelled, hypothesis = MembershipScores.from_labels(scores, flags), Hypothesis(relaxation, level)
+    best = search_thresholds(labelled, "members", RECALL_SEARCHES[search], hypothesis, seed=0)
     # A perfect attack does best by guessing every member: more right guesses, none wrong.
     perfect = np.array([flags.sum()], dtype=np.int64)
-    ceiling, _ = test.best(perfect, perfect)
-    return RecallTest(name=name, search=search, best=_best(path, test, search, m), ceiling=ceiling)
+    ceiling, _ = best.test.best(perfect, perfect)
+    return RecallTest(name=name, search=search, best=best, ceiling=ceiling)

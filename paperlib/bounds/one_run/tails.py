@@ -18,17 +18,10 @@ PValue = Callable[[ArrayLike, ArrayLike, ArrayLike, ArrayLike], Any]
 
 
 def log_sf(count: ArrayLike, trials: ArrayLike, probability: ArrayLike) -> Any:
-    """Log of the binomial upper tail, ``log P[Binomial(trials, probability) >= count]``.
+    """Log of the binomial upper tail, ``log P[Binomial(trials, probability) >= count]``; broadcasts.
 
-    Accurate far below the smallest float, where the tail itself underflows.
-
-    Args:
-        count: Whole numbers, any shape; at or below 0 the tail is 1.
-        trials: Whole numbers of at least 0; broadcasts.
-        probability: Probability of one success, in [0, 1]; broadcasts.
-
-    Returns:
-        Natural logarithms, broadcast shape (a float for scalars).
+    Accurate far below the smallest float, where the tail itself underflows. Counts and trials are whole
+    numbers; at a count of 0 or less the tail is 1.
 
     >>> round(float(log_sf(1000, 1000, 0.1)), 6)
     -2302.585093
@@ -60,19 +53,14 @@ def _log_far_tail(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
 
 
 def epsilon_from_counts(correct: ArrayLike, guesses: ArrayLike, level: ArrayLike) -> Any:
-    """Largest epsilon refuted by ``correct`` right guesses of ``guesses``, at error ``level``.
+    """Largest epsilon refuted by ``correct`` right guesses of ``guesses``, at error ``level`` in (0, 1).
 
     Guarantee:
         If each guess is right with probability at most ``e^eps / (1 + e^eps)`` given the earlier
         ones, the result exceeds eps with probability at most ``level``.
 
-    Args:
-        correct: Whole numbers, 0 to ``guesses``; broadcasts.
-        guesses: Whole numbers of at least 0; broadcasts.
-        level: Error allowed, in (0, 1); broadcasts.
-
     Returns:
-        Nats, at least 0, rounded down; broadcast shape.
+        Nats, at least 0, rounded down; whole numbers and levels broadcast.
 
     Source:
         Clopper-Pearson inverse of Steinke et al. (2023), Proposition 5.1, delta = 0.
@@ -89,31 +77,21 @@ def epsilon_from_counts(correct: ArrayLike, guesses: ArrayLike, level: ArrayLike
 
 
 def published_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m_delta: ArrayLike) -> Any:
-    """P-value of ``correct`` right guesses under (epsilon, delta)-DP, as published.
+    """P-value of ``correct`` right guesses under (epsilon, delta)-DP, as published; everything broadcasts.
 
-    With ``W ~ Binomial(guesses, expit(log_odds))`` and ``b = P[W >= correct]``, this is
-    ``min(1, b + 2 m_delta * max over i = 1..correct of (P[W >= correct - i] - b) / i)``, raised to
-    `sharp_p_value` where that is larger.
+    With ``W ~ Binomial(guesses, expit(log_odds))`` and ``b = P[W >= correct]``, this is ``min(1, b + 2
+    m_delta * max over i = 1..correct of (P[W >= correct - i] - b) / i)``, raised to `sharp_p_value` where
+    that is larger. The inner maximum is a running mean of the binomial probabilities just below ``correct``:
+    these rise to the mode and then fall, so the mean has one peak, found by bisection. The log-odds are
+    epsilon, or c + epsilon, in nats; m counts all audit examples, abstentions included.
 
     Guarantee:
         Valid in a one-run audit of m examples. The published value alone treats failures as
         independent of the other guesses, and near 1 it can be too small; the sharp value is proved
         without that. Below one half the published one is the larger.
 
-    Args:
-        correct: Whole numbers, 0 to ``guesses``; broadcasts.
-        guesses: Whole numbers of at least 0; broadcasts.
-        log_odds: Epsilon, or c + epsilon, in nats; broadcasts.
-        m_delta: m times delta, m being all audit examples, abstentions included; at least 0; broadcasts.
-
-    Returns:
-        Probabilities, broadcast shape.
-
     Source:
         Steinke et al. (2023), Theorem 5.2, by linear-programming duality.
-
-    The inner maximum is a running mean of the binomial probabilities just below ``correct``:
-    these rise to the mode and then fall, so the mean has one peak and bisection finds it.
 
     >>> round(float(published_p_value(90, 100, 1.0, 0.0)), 8)
     2.736e-05
@@ -134,27 +112,17 @@ def sharp_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m
 
     With b and P_v the tail and the probability of v = ``correct`` under
     ``Binomial(guesses, expit(log_odds))``, this is ``b + (1 - b) min(1, m_delta / v * b / P_v)``.
+    Each guess j gives ``E[f(K_j) 1(j right)] <= e^eps E[f(K_j) 1(j wrong)] + delta max f`` for every
+    f of the number K_j of other right guesses; weights f that telescope to P[W >= v] - b sum to
+    the bound. Arguments as for `published_p_value`.
 
     Guarantee:
         Valid in a one-run audit of m examples with a guess count fixed in advance, and
         attained there by randomized response that sometimes shows at least v right answers.
         Rises with the log-odds, since b and b / P_v do.
 
-    Args:
-        correct: Whole numbers v, 0 to ``guesses``; broadcasts.
-        guesses: Whole numbers r of at least 0; broadcasts.
-        log_odds: Epsilon, nats; broadcasts.
-        m_delta: m times delta, m being all audit examples, abstentions included; at least 0; broadcasts.
-
-    Returns:
-        Probabilities, broadcast shape.
-
     Source:
         This project; the proof is in the book, page natural identifiers (sets of two, top 1).
-
-    Each guess j gives ``E[f(K_j) 1(j right)] <= e^eps E[f(K_j) 1(j wrong)] + delta max f`` for every
-    f of the number K_j of other right guesses; weights f that telescope to P[W >= v] - b sum to
-    the bound.
 
     >>> round(float(sharp_p_value(900, 1000, 2.0, 10_000 * 1e-4)), 6)
     0.036803
@@ -214,13 +182,9 @@ P_VALUES: dict[DeltaTerm, PValue] = {"published": published_p_value, "sharp": sh
 def last_refuted(
     refutes: Callable[[FloatArray], NDArray[np.bool_]], low: FloatArray, high: FloatArray, tolerance: float
 ) -> FloatArray:
-    """Bisect between refuted and unrefuted values, elementwise; returns the refuted ends.
+    """Bisect between refuted and larger, unrefuted values, elementwise; returns the refuted ends, shape (n,).
 
-    Args:
-        refutes: Decision about values, shape (n,), each of its own test.
-        low: Refuted values, shape (n,).
-        high: Larger values, not refuted, shape (n,).
-        tolerance: Largest distance of the ends after the bisection, above 0.
+    ``refutes`` decides about values, each of its own test; the ends come nearer than ``tolerance``.
     """
     while float((high - low).max(initial=0.0)) > tolerance:
         middle = (low + high) / 2
@@ -236,15 +200,10 @@ def refuted_log_odds(
     m_delta: ArrayLike,
     p_value: PValue = published_p_value,
 ) -> NDArray[np.float64]:
-    """Largest log-odds refuted at ``level``; 0 where none is. Broadcasts.
+    """Largest log-odds refuted at error ``level`` in (0, 1), nats; 0 where none is. Broadcasts.
 
-    Args:
-        correct: Whole numbers, 0 to ``guesses``.
-        guesses: Whole numbers of at least 0.
-        level: Error allowed, in (0, 1).
-        m_delta: m times delta, at least 0.
-        p_value: `published_p_value` or `sharp_p_value`. Both rise with the log-odds wherever they are
-            below one half (tested), so a bisection that returns its refuted end is valid.
+    Both p-values rise with the log-odds wherever they are below one half (tested), so a bisection that
+    returns its refuted end is valid.
     """
     k, n, a, s = np.broadcast_arrays(*(np.asarray(x, float) for x in (correct, guesses, level, m_delta)))
     upper = np.asarray(epsilon_from_counts(k, n, a), float) + 1e-9  # delta can only lower the bound
@@ -266,19 +225,11 @@ def best_count(
     *,
     batch: int = 16,
 ) -> tuple[float, int]:
-    """Largest of `refuted_log_odds` over many guess counts, and where it is reached.
+    """Largest of `refuted_log_odds` over many guess counts, shape (n,), and where it is reached.
 
     Inverts a few counts spread over the rest, drops every count that does not refute the best
-    bound so far, and repeats on what is left: most are never inverted.
-
-    Args:
-        correct: Right guesses, shape (n,).
-        guesses: Guess counts, shape (n,).
-        level: Error allowed at each count, in (0, 1).
-        m_delta: m times delta, at least 0.
-        p_value: `published_p_value` or `sharp_p_value`.
-        batch: Least number of counts inverted per round where ``m_delta`` is above 0, so that each
-            inversion is a bisection; 256 otherwise.
+    bound so far, and repeats on what is left: most are never inverted. Where ``m_delta`` is above 0 each
+    inversion is a bisection, and a round inverts ``batch`` counts or more; 256 otherwise.
 
     Returns:
         Nats and a position; (0.0, 0) where nothing is refuted.

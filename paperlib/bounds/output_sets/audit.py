@@ -4,20 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paperlib.bounds.one_run.audit import ADJACENCY, lower_bound_claim, one_run_epsilon
-from paperlib.bounds.one_run.fair_coins import play_game, require_fair_coins
-from paperlib.bounds.output_sets.choices import Method, choose_output_set
+from paperlib.bounds.one_run.audit import ADJACENCY, THE_PROCEDURE, lower_bound_claim, one_run_epsilon
+from paperlib.bounds.one_run.fair_coins import fair_game, score_assumptions
+from paperlib.bounds.output_sets.choices import Method, fit_output_set
 from paperlib.bounds.output_sets.output_set import OutputSet, count_guesses
 from paperlib.bounds.output_sets.selection import DEFAULT_RULE, SelectionRule
-from paperlib.core import (
-    AuditResult,
-    Design,
-    MembershipScores,
-    check_confidence,
-    check_delta,
-    check_option,
-    round_down,
-)
+from paperlib.core.checks import check_confidence, check_delta
+from paperlib.core.options import Design, check_option
+from paperlib.core.results import AuditResult, round_down
+from paperlib.core.scores import MembershipScores
 
 _SHARED = 0.5
 
@@ -96,9 +91,6 @@ def audit_output_set(
         seed: Seed of the game, 0 or more.
         rule: Settings of the choice.
 
-    Returns:
-        The bound with the set, the counts and the claim.
-
     Raises:
         ValueError: The evaluation counts cannot come from fair coins, the two sets share
             scores or differ in direction, or an argument is out of range.
@@ -113,15 +105,12 @@ def audit_output_set(
     True
     """
     check_option("method", method, Method)
-    check_option("design", design, Design)
     delta, confidence = check_delta(delta), check_confidence(confidence)
     _refuse_overlap(selection_scores, evaluation_scores)
-    if design == "game":
-        evaluation_scores = play_game(evaluation_scores, seed=seed)
-    require_fair_coins(evaluation_scores, what="an output-set audit")
+    evaluation_scores = fair_game(evaluation_scores, design, seed=seed, what="an output-set audit")
     total = len(evaluation_scores)
-    chosen = choose_output_set(
-        selection_scores, method, confidence=confidence, delta=delta, total=total, rule=rule
+    chosen = fit_output_set(
+        selection_scores, method=method, confidence=confidence, delta=delta, total=total, rule=rule
     )
     correct, guesses = count_guesses(chosen, evaluation_scores)
     epsilon = float(one_run_epsilon(correct, guesses, total=total, delta=delta, confidence=confidence))
@@ -142,19 +131,12 @@ def audit_output_set(
 
 
 def _assumptions(design: str, delta: float, guess: str) -> tuple[str, ...]:
-    coins = (
-        "every evaluation example was included by its own fair coin, tossed before training"
-        if design == "randomized"
-        else "members and non-members come from one distribution, so that the fair-coin subsample drawn here "
-        "(seeded) stands for a training set drawn by fair coins"
-    )
     sides = ('only "member" is guessed, and abstained elsewhere',)
     counted = (f"delta = {delta:g} counts for every evaluation example, abstentions included",)
     return (
-        coins,
-        "a score depends on the example and the trained model, not on membership in any other way",
+        *score_assumptions(design, examples="evaluation"),
         "the output set was chosen on the selection scores alone; no evaluation example is among them",
-        "the bound speaks of the training procedure with its randomness, not of this one model",
+        THE_PROCEDURE,
         *(sides if guess == "members" else ()),
         *(counted if delta > 0 else ()),
     )

@@ -32,12 +32,13 @@ _RIDGE = 1e-6
 def fit_output_set(
     scores: MembershipScores,
     *,
+    method: Method = "optimal",
     confidence: float = 0.95,
     delta: float = 0.0,
     total: int | None = None,
     rule: SelectionRule = DEFAULT_RULE,
 ) -> OutputSet:
-    """Estimate the best output set from scores: a level set of two kernel density estimates.
+    """Choose an output set from scores: by default the best level set of two kernel density estimates.
 
     The level is the one with the best one-run bound on these same scores, each judged by
     estimates that leave it out. The bound of the set is kept in ``objective`` and is **not**
@@ -45,6 +46,7 @@ def fit_output_set(
 
     Args:
         scores: Selection scores, at least two of each class. Their direction does not matter.
+        method: "optimal", "whole", "top_bottom" or "dp_sniper"; see `audit_output_set`.
         confidence: Confidence level of the bound that is maximised, in (0, 1).
         delta: Delta of (epsilon, delta)-DP in that bound, in [0, 1).
         total: Number of examples the set will be evaluated on; as many as ``scores`` when None.
@@ -63,33 +65,7 @@ def fit_output_set(
     >>> chosen = fit_output_set(MembershipScores(rng.normal(2, 1, 500), rng.normal(0, 1, 500)))
     >>> [bool(chosen.contains(x)) for x in (1.0, 3.0)]
     [False, True]
-    """
-    return choose_output_set(scores, "optimal", confidence=confidence, delta=delta, total=total, rule=rule)
-
-
-def choose_output_set(
-    scores: MembershipScores,
-    method: Method,
-    *,
-    confidence: float = 0.95,
-    delta: float = 0.0,
-    total: int | None = None,
-    rule: SelectionRule = DEFAULT_RULE,
-) -> OutputSet:
-    """Choose an output set from selection scores by any of the four methods.
-
-    Args:
-        scores: Selection scores, at least two of each class.
-        method: "optimal", "whole", "top_bottom" or "dp_sniper"; see `audit_output_set`.
-        confidence: Confidence level of the bound that is maximised, in (0, 1).
-        delta: Delta of (epsilon, delta)-DP in that bound, in [0, 1).
-        total: Number of examples the set will be evaluated on; as many as ``scores`` when None.
-        rule: Settings of the choice.
-
-    Raises:
-        ValueError: An argument is out of range.
-
-    >>> choose_output_set(MembershipScores([1.0, 2.0], [0.0, 0.5]), "whole").intervals
+    >>> fit_output_set(MembershipScores([1.0, 2.0], [0.0, 0.5]), method="whole").intervals
     ((-inf, inf),)
     """
     check_option("method", method, Method)
@@ -232,11 +208,7 @@ def choose_dp_sniper(chosen: Selection) -> OutputSet:
 
 
 def logistic_fit(x: FloatArray, is_member: NDArray[np.bool_]) -> tuple[float, float, float, float]:
-    """Logistic regression on one feature by Newton steps, with a slight ridge on the slope.
-
-    Args:
-        x: Scores, shape (n,).
-        is_member: Membership, shape (n,).
+    """Logistic regression on one feature, shape (n,), by Newton steps, with a slight ridge on the slope.
 
     Returns:
         Slope and intercept in standardised scores, and the centre and spread that standardise.

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
 from paperlib.bounds.output_sets.level_sets import log_ratio
-from paperlib.bounds.output_sets.output_set import Intervals
+from paperlib.bounds.output_sets.output_set import Intervals, intervals_of
 from paperlib.core import FloatArray, check_vector
 
 _STEP = 8.0  # grid points per bandwidth
@@ -21,19 +21,12 @@ _FLOOR_SAMPLES = 2.0
 
 @dataclass(frozen=True, eq=False)
 class DensityPair:
-    """Kernel density estimates of member and nonmember scores on one even grid.
+    """Kernel density estimates of member and nonmember scores on one even grid."""
 
-    Attributes:
-        grid: Points, shape (n,), evenly spaced, in the unit of the score.
-        member: Estimate for the members, per unit of the score.
-        nonmember: Estimate for the nonmembers.
-        heights: Density that one member and one nonmember add at their own place.
-    """
-
-    grid: FloatArray
-    member: FloatArray
-    nonmember: FloatArray
-    heights: tuple[float, float]
+    grid: FloatArray  # points, shape (n,), evenly spaced, in the unit of the score
+    member: FloatArray  # estimate for the members, per unit of the score
+    nonmember: FloatArray  # estimate for the nonmembers
+    heights: tuple[float, float]  # density that one member and one nonmember add at their own place
 
     @property
     def peak(self) -> float:
@@ -72,16 +65,11 @@ def spread_of(samples: FloatArray) -> float:
 def density_pair(
     member: ArrayLike, nonmember: ArrayLike, *, bandwidths: tuple[float, float] | None = None
 ) -> DensityPair:
-    """Gaussian kernel density estimates of two samples, O(n + grid log grid).
+    """Gaussian kernel density estimates of two samples, shapes (n,) and (k,), O(n + grid log grid).
 
     Samples are shared out linearly to the two nearest grid points, then convolved with the
-    kernel by FFT; the variance which the sharing adds is taken off the kernel's.
-
-    Args:
-        member: Scores, shape (n,).
-        nonmember: Scores, shape (k,).
-        bandwidths: Kernel standard deviation for members and nonmembers, in the unit of the
-            score; `rule_of_thumb` when None.
+    kernel by FFT; the variance which the sharing adds is taken off the kernel's. Bandwidths are the kernels'
+    standard deviations, in the unit of the score; `rule_of_thumb` when None.
 
     Returns:
         Estimates on a common grid, eight points or more per bandwidth. Where the scores
@@ -137,21 +125,13 @@ def _estimate(samples: FloatArray, grid: FloatArray, bandwidth: float) -> FloatA
 
 @dataclass(frozen=True, eq=False)
 class RatioEstimate:
-    """Estimated log p/q, with what it says of the samples it was estimated from.
+    """Estimated log p/q, with what it says of the samples it was estimated from."""
 
-    Attributes:
-        grid: Points, shape (n,), rising.
-        ratio: log p/q at the points, nats; linear between them, constant beyond them.
-        member_intervals: Intervals in which p >= q.
-        levels: Each sample's |log p/q| with that sample left out, at most that of the curve, shape (k,).
-        says_member: True where p >= q at a sample with that sample left out, shape (k,).
-    """
-
-    grid: FloatArray
-    ratio: FloatArray
-    member_intervals: Intervals
-    levels: FloatArray
-    says_member: NDArray[np.bool_]
+    grid: FloatArray  # points, shape (n,), rising
+    ratio: FloatArray  # log p/q at the points, nats; linear between them, constant beyond them
+    member_intervals: Intervals  # intervals in which p >= q
+    levels: FloatArray  # each |log p/q| with its sample left out, at most the curve's, shape (k,)
+    says_member: NDArray[np.bool_]  # true where p >= q at a sample with that sample left out, shape (k,)
 
 
 def estimate_ratio(
@@ -161,20 +141,13 @@ def estimate_ratio(
     floor: float | None = None,
     min_density: float | None = None,
 ) -> RatioEstimate:
-    """Estimate log p/q from scores, so that a thin tail of one sample cannot look certain.
+    """Estimate log p/q from scores, shape (k,), so that a thin tail of one sample cannot look certain.
 
     Densities are held up at a floor before their ratio is taken. Where one of them is below the
     floor the ratio at the nearest point with both above it is used, if it is the stronger; so
     the outermost ratios go on to infinity. A sample's own kernel is left out of its own ratio:
-    in a thin tail it is most of the estimate.
-
-    Args:
-        x: Scores, shape (k,).
-        is_member: Their membership, shape (k,), at least two of each class.
-        floor: Share of the highest peak, in (0, 1); the lower of 0.01 and of the height of two
-            samples' kernels when None. Either is free of the unit of the score.
-        min_density: The paper's rule instead: the ratio is used only where both densities
-            exceed this, per unit of the score, and is 0 elsewhere.
+    in a thin tail it is most of the estimate. ``floor`` and ``min_density`` are those of `SelectionRule`; at
+    least two scores of each class are needed.
     """
     pair = density_pair(x[is_member], x[~is_member])
     if min_density is None:
@@ -245,7 +218,4 @@ def at_least(grid: FloatArray, values: FloatArray, level: float) -> Intervals:
     change = np.flatnonzero(above[1:] != above[:-1])
     share = (level - values[change]) / (values[change + 1] - values[change])
     cuts = grid[change] + share * (grid[change + 1] - grid[change])
-    first = [-math.inf] if above[0] else []
-    last = [math.inf] if above[-1] else []
-    flat = [*first, *(float(cut) for cut in cuts), *last]
-    return tuple(zip(flat[::2], flat[1::2], strict=True))
+    return intervals_of(cuts, above, (-math.inf, math.inf))

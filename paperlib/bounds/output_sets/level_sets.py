@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paperlib.bounds.output_sets.output_set import Intervals, OutputSet
+from paperlib.bounds.output_sets.output_set import Intervals, OutputSet, intervals_of
 from paperlib.core import FloatArray, Sides, check_confidence, check_counts, check_option
 
 Density = Callable[[FloatArray], ArrayLike]
@@ -54,9 +54,6 @@ def optimal_output_set(
         guess: "both", or "members": the auditor guesses "member" only, as PANORAMIA's tests must. The
             level sets are then {log p/q >= tau} with tau of 0 or more.
 
-    Returns:
-        The set, with its objective, level and cut points.
-
     Raises:
         ValueError: A density is negative, not finite or does not hold mass 1 on the support,
             or an argument is out of range.
@@ -90,11 +87,8 @@ def optimal_output_set(
 def objective_of(mass: float, right: float, *, m: int, confidence: float = 0.95) -> float:
     """The auditing objective of a set, in nats; -inf when the sampling term is too large.
 
-    Args:
-        mass: p(O) + q(O), in (0, 2].
-        right: Integral of max(p, q) over the set, in (0, mass].
-        m: Scores drawn from each density.
-        confidence: Confidence level 1 - beta, in (0, 1).
+    ``mass`` is p(O) + q(O), in (0, 2], and ``right`` the integral of max(p, q) over the set, in (0, mass]; m
+    scores are drawn from each density, and the confidence level is 1 - beta.
 
     Source:
         Equation 4, as printed, with ln(1/beta).
@@ -108,29 +102,17 @@ def objective_of(mass: float, right: float, *, m: int, confidence: float = 0.95)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Line:
-    """Two densities on cells that are fine where the mass is.
+    """Two densities on cells that are fine where the mass is."""
 
-    Attributes:
-        p: First density.
-        q: Second density.
-        ends: Ends of an interval that reaches the first or last cell.
-        edges: Cell edges, shape (n + 1,), rising.
-        points: Gauss-Legendre nodes of all cells, shape (8n,), rising.
-        ratio: log p/q at the nodes, nats.
-        mass: Mass of p + q at each node (density times quadrature weight).
-        right: Mass of max(p, q) at each node.
-        members_only: Guess "member" alone: the level is log p/q itself instead of its absolute value.
-    """
-
-    p: Density
-    q: Density
-    ends: tuple[float, float]
-    edges: FloatArray
-    points: FloatArray
-    ratio: FloatArray
-    mass: FloatArray
-    right: FloatArray
-    members_only: bool = False
+    p: Density  # first density
+    q: Density  # second density
+    ends: tuple[float, float]  # ends of an interval that reaches the first or last cell
+    edges: FloatArray  # cell edges, shape (n + 1,), rising
+    points: FloatArray  # Gauss-Legendre nodes of all cells, shape (8n,), rising
+    ratio: FloatArray  # log p/q at the nodes, nats
+    mass: FloatArray  # mass of p + q at each node (density times quadrature weight)
+    right: FloatArray  # mass of max(p, q) at each node
+    members_only: bool = False  # guess "member" alone: the level is log p/q, not its absolute value
 
     def ratio_at(self, x: FloatArray) -> FloatArray:
         """log p/q at any points, nats."""
@@ -156,10 +138,7 @@ class Line:
     def _where(self, inside: Mask, holds: Callable[[FloatArray], Mask]) -> Intervals:
         change = np.flatnonzero(inside[1:] != inside[:-1])
         cuts = _bisect(holds, self.points[change], self.points[change + 1], inside[change])
-        first = [self.ends[0]] if inside[0] else []
-        last = [self.ends[1]] if inside[-1] else []
-        flat = [*first, *(float(cut) for cut in cuts), *last]
-        return tuple(zip(flat[::2], flat[1::2], strict=True))
+        return intervals_of(cuts, inside, self.ends)
 
     def measure(self, tau: float) -> tuple[float, float]:
         """Mass of p + q and of max(p, q) on the level set."""
@@ -191,11 +170,7 @@ def log_ratio(p: FloatArray, q: FloatArray) -> FloatArray:
 def line_of(p: Density, q: Density, support: tuple[float, float], *, members_only: bool = False) -> Line:
     """Lay cells over the support, fine where p + q has its mass, and check both densities.
 
-    Args:
-        p: First density, maps an array to an array of its shape.
-        q: Second density.
-        support: Lower and upper end; either may be infinite.
-        members_only: True to guess "member" alone, see `Line`.
+    Either end of the support may be infinite; ``members_only`` is that of `Line`.
 
     Raises:
         ValueError: Support ends out of order, or a density that is negative, not finite, of
@@ -309,12 +284,8 @@ def _bisect(
 def best_level(line: Line, penalty: float) -> float:
     """The level tau of 0 or more whose set maximises ``accuracy - sqrt(penalty / mass)``.
 
-    The best of all node levels first; then the level at which more mass neither gains nor
-    loses, where ``expit(tau) = accuracy - sqrt(penalty / mass) / 2``.
-
-    Args:
-        line: The densities.
-        penalty: 2 ln(1/beta) / m.
+    The penalty is 2 ln(1/beta) / m. The best of all node levels first; then the level at which more mass
+    neither gains nor loses, where ``expit(tau) = accuracy - sqrt(penalty / mass) / 2``.
     """
     from scipy.optimize import brentq  # here, since it is slow to load
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paperlib.core import IntArray, MembershipScores
+from paperlib.core import FloatArray, IntArray, MembershipScores
 
 Intervals = tuple[tuple[float, float], ...]
 
@@ -45,6 +45,18 @@ class OutputSet:
     def __str__(self) -> str:
         parts = [f"({low:.4g}, {high:.4g})" for low, high in self.intervals] or ["no guess"]
         return f"{' u '.join(parts)}, tau = {self.tau:.4f}, objective = {self.objective:.4f}"
+
+
+def intervals_of(cuts: FloatArray, within: NDArray[np.bool_], ends: tuple[float, float]) -> Intervals:
+    """Intervals of a region, given where it begins or ends and whether points between its two ends lie in it.
+
+    >>> intervals_of(np.array([0.5]), np.array([False, True, True]), (-np.inf, np.inf))
+    ((0.5, inf),)
+    """
+    first = [ends[0]] if within[0] else []
+    last = [ends[1]] if within[-1] else []
+    flat = [*first, *(float(cut) for cut in cuts), *last]
+    return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 
 def inside(intervals: Intervals, x: ArrayLike) -> NDArray[np.bool_]:

@@ -10,16 +10,9 @@ from scipy.special import betaincinv, logit
 from paperlib.bounds.one_run.tails import refuted_log_odds
 from paperlib.bounds.output_sets.densities import RatioEstimate, estimate_ratio
 from paperlib.bounds.output_sets.output_set import Intervals, OutputSet, inside, overlap
-from paperlib.core import (
-    FloatArray,
-    MembershipScores,
-    Sides,
-    check_confidence,
-    check_counts,
-    check_delta,
-    check_nonnegative,
-    check_option,
-)
+from paperlib.core.checks import FloatArray, check_confidence, check_counts, check_delta, check_nonnegative
+from paperlib.core.options import Sides, check_option
+from paperlib.core.scores import MembershipScores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,24 +57,14 @@ DEFAULT_RULE = SelectionRule()
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Selection:
-    """Selection scores in rising order, with the estimated log-ratio and the guess it implies.
+    """Selection scores in rising order, with the estimated log-ratio and the guess it implies."""
 
-    Attributes:
-        x: Scores, rising, shape (n,).
-        is_member: Their membership.
-        estimate: Estimated log p/q, on a grid and at the scores.
-        total: Number of examples the choice will be evaluated on.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
-        confidence: Confidence level of the bound that the choice maximises, in (0, 1).
-        rule: Settings of the choice.
-    """
-
-    x: FloatArray
-    is_member: NDArray[np.bool_]
-    estimate: RatioEstimate
-    total: int
-    delta: float
-    confidence: float
+    x: FloatArray  # scores, rising, shape (n,)
+    is_member: NDArray[np.bool_]  # their membership
+    estimate: RatioEstimate  # estimated log p/q, on a grid and at the scores
+    total: int  # number of examples the choice will be evaluated on
+    delta: float  # delta of (epsilon, delta)-DP, in [0, 1)
+    confidence: float  # confidence level of the bound that the choice maximises, in (0, 1)
     rule: SelectionRule
 
     @property

@@ -16,17 +16,9 @@ from paperlib.bounds.ranks.p_values import (
     p_value,
     rank_epsilon,
 )
-from paperlib.core import (
-    AuditResult,
-    DeltaTerm,
-    FloatArray,
-    IntArray,
-    RankBound,
-    check_confidence,
-    check_delta,
-    check_vector,
-    round_down,
-)
+from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_delta, check_vector
+from paperlib.core.options import DeltaTerm, RankBound
+from paperlib.core.results import AuditResult, round_down
 
 _LARGEST = 200.0  # nats; above it every success probability is 1 in floating point
 _TOLERANCE = 1e-9
@@ -101,9 +93,6 @@ def audit_ranks(
         margins: Confidence of the attack in each set, shape (m,), from scores alone (`score_margins`).
             Given, the sets are guessed from the surest on and every stopping point is searched.
 
-    Returns:
-        `RankAuditResult`.
-
     Raises:
         ValueError: Ranks outside their set, mismatched lengths, top above a set size, unknown options,
             or a "sharp" delta term with margins or the paper's bound.
@@ -118,64 +107,66 @@ def audit_ranks(
     places, sizes = check_ranks(ranks, set_sizes)
     sets = candidate_sets(sizes, top, bound)
     check_delta_term(sets, delta_term)
-    options = _Options(check_delta(delta), check_confidence(confidence), delta_term)
+    delta, confidence = check_delta(delta), check_confidence(confidence)
     hits = (places <= sets.tops[sets.kind]).astype(np.int64)
     if margins is None:
-        found = _fixed(int(hits.sum()), sets, options)
+        search, guesses, correct = "none", sets.count, int(hits.sum())
+        epsilon = _fixed(correct, sets, delta, confidence, delta_term)
     else:
-        _refuse_sharp_search(options.delta_term)
-        found = _search(hits, _checked_margins(margins, hits.size), sets, options)
-    return _result(found, hits, sets, options)
+        search, surest = "anytime", _checked_margins(margins, hits.size, delta_term)
+        epsilon, guesses, correct = _search(hits, surest, sets, delta, confidence)
+    return RankAuditResult(
+        epsilon=epsilon,
+        delta=delta,
+        confidence=confidence,
+        bound=sets.bound,
+        delta_term=delta_term,
+        search=search,
+        sets=sets.count,
+        guesses=guesses,
+        correct=correct,
+        hit_rate=float(hits.mean()),
+        top=(int(sets.tops.min()), int(sets.tops.max())),
+        set_size=(int(sets.sizes.min()), int(sets.sizes.max())),
+        claim=_claim(epsilon, delta, confidence),
+        assumptions=_assumptions(sets, delta, delta_term, search),
+        warnings=_warnings(sets, delta, confidence, delta_term, search),
+    )
 
 
-@dataclass(frozen=True)
-class _Options:
-    delta: float
-    confidence: float
-    delta_term: DeltaTerm
-
-
-@dataclass(frozen=True)
-class _Found:
-    epsilon: float
-    guesses: int
-    correct: int
-    search: str
-
-
-def _fixed(correct: int, sets: CandidateSets, options: _Options) -> _Found:
-    """Every set counts."""
-    level = 1.0 - options.confidence
-    if sets.sizes.size == 1 and options.delta == 0:
-        closed = rank_epsilon(
-            correct,
-            sets.count,
-            int(sets.sizes[0]),
-            top=int(sets.tops[0]),
-            confidence=options.confidence,
-            bound=sets.bound,
+def _fixed(
+    correct: int, sets: CandidateSets, delta: float, confidence: float, delta_term: DeltaTerm
+) -> float:
+    """The bound where every set counts."""
+    level = 1.0 - confidence
+    if sets.sizes.size == 1 and delta == 0:
+        size, top = int(sets.sizes[0]), int(sets.tops[0])
+        return float(
+            rank_epsilon(correct, sets.count, size, top=top, confidence=confidence, bound=sets.bound)
         )
-        return _Found(float(closed), sets.count, correct, "none")
 
     def judged(epsilon: float) -> float:
-        return p_value(correct, sets, epsilon, options.delta, options.delta_term)
+        return p_value(correct, sets, epsilon, delta, delta_term)
 
     start = 0.0
-    if sets.sizes.size > 1 and options.delta > 0 and options.delta_term == "sharp":
-        pure = _largest_refuted(lambda e: p_value(correct, sets, e, 0.0, options.delta_term), level)
+    if sets.sizes.size > 1 and delta > 0 and delta_term == "sharp":
+        pure = _largest_refuted(lambda e: p_value(correct, sets, e, 0.0, delta_term), level)
         start = _refuted_start(judged, pure, level)
-    return _Found(_largest_refuted(judged, level, start), sets.count, correct, "none")
+    return _largest_refuted(judged, level, start)
 
 
-def _search(hits: IntArray, margins: FloatArray, sets: CandidateSets, options: _Options) -> _Found:
-    """Guess from the surest set on; one mixture supermartingale covers every stopping point.
+def _search(
+    hits: IntArray, margins: FloatArray, sets: CandidateSets, delta: float, confidence: float
+) -> tuple[float, int, int]:
+    """The bound, the guesses where it is reached and the hits among them, guessing from the surest set on.
 
-    Each alternative raises the log-odds of every set by one offset, so a hit and a miss differ by that
-    offset whatever the size of the set: giving away f hits costs f offsets.
+    One mixture supermartingale covers every stopping point. Each alternative raises the log-odds of every set
+    by one offset, so a hit and a miss differ by that offset whatever the size of the set: giving away f hits
+    costs f offsets.
     """
     order = np.argsort(-margins, kind="stable")
     kind, ordered = sets.kind[order], hits[order]
-    level, failures = failure_budget(mean_failures(sets, options.delta), 1.0 - options.confidence)
+    level, failures = failure_budget(mean_failures(sets, delta), 1.0 - confidence)
     counts = np.cumsum(ordered)
     # An alternative nearer than 3 / sqrt(m) nats gathers no evidence from m sets.
     offsets = np.geomspace(min(1.0, 3.0 / np.sqrt(hits.size)), 12.0, 24)
@@ -189,7 +180,7 @@ def _search(hits: IntArray, margins: FloatArray, sets: CandidateSets, options: _
 
     epsilon = _largest_refuted(lambda e: float(np.exp(-max(0.0, log_evidence(e).max()))), level)
     best = int(np.argmax(log_evidence(epsilon)))
-    return _Found(epsilon, best + 1, int(counts[best]), "anytime")
+    return epsilon, best + 1, int(counts[best])
 
 
 def _refuted_start(p_value: Callable[[float], float], ceiling: float, level: float) -> float:
@@ -223,50 +214,27 @@ def _largest_refuted(p_value: Callable[[float], float], level: float, start: flo
     return found
 
 
-def _refuse_sharp_search(delta_term: DeltaTerm) -> None:
+def _checked_margins(margins: ArrayLike, size: int, delta_term: DeltaTerm) -> FloatArray:
     if delta_term == "sharp":
         raise ValueError("delta_term: 'sharp' is for audits without abstention, got margins; use 'published'")
-
-
-def _checked_margins(margins: ArrayLike, size: int) -> FloatArray:
     checked = check_vector("margins", margins)
     if checked.size != size:
         raise ValueError(f"margins: expected {size} values like ranks, got {checked.size}")
     return checked
 
 
-def _result(found: _Found, hits: IntArray, sets: CandidateSets, options: _Options) -> RankAuditResult:
-    return RankAuditResult(
-        epsilon=found.epsilon,
-        delta=options.delta,
-        confidence=options.confidence,
-        bound=sets.bound,
-        delta_term=options.delta_term,
-        search=found.search,
-        sets=sets.count,
-        guesses=found.guesses,
-        correct=found.correct,
-        hit_rate=float(hits.mean()),
-        top=(int(sets.tops.min()), int(sets.tops.max())),
-        set_size=(int(sets.sizes.min()), int(sets.sizes.max())),
-        claim=_claim(found.epsilon, options),
-        assumptions=_assumptions(sets, options, found.search),
-        warnings=_warnings(sets, options, found.search),
-    )
-
-
-def _claim(epsilon: float, options: _Options) -> str:
+def _claim(epsilon: float, delta: float, confidence: float) -> str:
     return (
-        f"With confidence {options.confidence:g}, the training mechanism is not (ε, {options.delta:g})-"
+        f"With confidence {confidence:g}, the training mechanism is not (ε, {delta:g})-"
         f"differentially private for any ε below {round_down(epsilon):.3f}, under replacement of one "
         "identifier by another of its candidate set: a lower bound on the mechanism's ε."
         if epsilon > 0
-        else f"With confidence {options.confidence:g} these ranks refute no ε ≥ 0 at δ = {options.delta:g} "
+        else f"With confidence {confidence:g} these ranks refute no ε ≥ 0 at δ = {delta:g} "
         "under replacement of one identifier: the lower bound on the mechanism's ε is 0."
     )
 
 
-def _assumptions(sets: CandidateSets, options: _Options, search: str) -> tuple[str, ...]:
+def _assumptions(sets: CandidateSets, delta: float, delta_term: str, search: str) -> tuple[str, ...]:
     found = [
         "Each true value was drawn uniformly from its candidate set, independently of the others, and "
         "everything else in the training data does not depend on the draws.",
@@ -277,7 +245,7 @@ def _assumptions(sets: CandidateSets, options: _Options, search: str) -> tuple[s
     ]
     if search != "none":
         found.append("Margins come from the scores of a set alone, not from which candidate is true.")
-    elif options.delta > 0 and options.delta_term == "published" and sets.sizes.size > 1:
+    elif delta > 0 and delta_term == "published" and sets.sizes.size > 1:
         found.append(
             "With mixed sets, Theorem 2 takes the failures of (ε, δ)-DP as independent of the other hits; "
             "delta_term='sharp' does not."
@@ -285,15 +253,17 @@ def _assumptions(sets: CandidateSets, options: _Options, search: str) -> tuple[s
     return tuple(found)
 
 
-def _warnings(sets: CandidateSets, options: _Options, search: str) -> tuple[str, ...]:
+def _warnings(
+    sets: CandidateSets, delta: float, confidence: float, delta_term: str, search: str
+) -> tuple[str, ...]:
     found: list[str] = []
     if (sets.tops == sets.sizes).all():
         found.append("Every candidate counts as a hit (top equals the set size): the audit can show nothing.")
-    worst = options.delta * sets.total_size / sets.count
-    if search == "none" and options.delta_term == "published" and worst > 1.0 - options.confidence:
+    worst = delta * sets.total_size / sets.count
+    if search == "none" and delta_term == "published" and worst > 1.0 - confidence:
         found.append(
             f"δ times the mean set size is {worst:.3g}, more than 1 - confidence = "
-            f"{1 - options.confidence:.3g}: Theorem 2 shows nothing even for a perfect attack. "
+            f"{1 - confidence:.3g}: Theorem 2 shows nothing even for a perfect attack. "
             "Use smaller sets or delta_term='sharp'."
         )
     return tuple(found)

@@ -15,17 +15,9 @@ from scipy.special import betaincinv, logit
 from paperlib.bounds.one_run.tails import NUMERICAL_MARGIN, log_sf, published_p_value
 from paperlib.bounds.ranks.candidates import spread
 from paperlib.bounds.ranks.poisson_binomial import poisson_binomial
-from paperlib.core import (
-    DeltaTerm,
-    FloatArray,
-    IntArray,
-    RankBound,
-    check_confidence,
-    check_counts,
-    check_delta,
-    check_nonnegative,
-    check_option,
-)
+from paperlib.core import FloatArray, IntArray
+from paperlib.core.checks import check_confidence, check_counts, check_delta, check_nonnegative
+from paperlib.core.options import DeltaTerm, RankBound, check_option
 
 # No sum of coins of variance s^2 takes one value with more probability than this over s.
 _CONCENTRATION = 0.46883  # Baillon, Cominetti and Vaisman (2016), rounded up

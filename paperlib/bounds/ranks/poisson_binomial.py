@@ -19,32 +19,19 @@ _CUT = 1e-32  # mass that one cut may remove at either end: far below 1 - confid
 
 @dataclass(frozen=True, eq=False)
 class PoissonBinomial:
-    """Distribution of the number of heads among independent coins.
+    """Distribution of the number of heads among independent coins."""
 
-    Attributes:
-        start: Count of the first entry of ``mass``.
-        mass: Probability of ``start``, ``start + 1``, ..., shape (k,).
-        missing: Probability cut away at both ends, an upper bound.
-        coins: Number of coins.
-    """
-
-    start: int
-    mass: FloatArray
-    missing: float
+    start: int  # count of the first entry of ``mass``
+    mass: FloatArray  # probability of ``start``, ``start + 1``, ..., shape (k,)
+    missing: float  # probability cut away at both ends, an upper bound
     coins: int
 
     def upper_tail(self, counts: ArrayLike) -> FloatArray:
-        """Upper bound of P[heads >= count], exact to a relative 1e-9 above 1e-22.
+        """Upper bound of P[heads >= count], exact to a relative 1e-9 above 1e-22; whole numbers of any shape.
 
         Guarantee:
             Never below the true probability: the cut mass is added and the round-off of the
             convolutions (less than 4 units in the last place per coin) is added on top.
-
-        Args:
-            counts: Whole numbers, any shape.
-
-        Returns:
-            Probabilities in [0, 1], shape of ``counts``.
 
         >>> float(poisson_binomial([0.5, 0.25]).upper_tail(2).round(9))
         0.125
@@ -61,13 +48,10 @@ def poisson_binomial(probabilities: ArrayLike) -> PoissonBinomial:
     """Distribution of the number of heads among independent coins, by direct convolution.
 
     Guarantee:
-        ``upper_tail`` of the result never understates a tail.
+        ``upper_tail`` of the result never understates a tail: at most 1e-32 of mass is cut per merge.
 
     Args:
         probabilities: Chance of heads of each coin, shape (n,), in [0, 1].
-
-    Returns:
-        The distribution, cut where at most 1e-32 of mass is lost per merge.
 
     Raises:
         ValueError: Empty, or a value outside [0, 1].

@@ -1,13 +1,14 @@
 """CelebA: faces with 40 attributes, from the official files in the data folder."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from paperlib.core import check_at_least
-from paperlib.data.errors import unavailable
+from paperlib.data.files import unavailable
 from paperlib.data.images.pixels import ImageSet, Pixels
 from paperlib.io import data_folder, file_sha256
 
@@ -16,23 +17,6 @@ LICENCE = "non-commercial research; may not be passed on, so it is never fetched
 ADDRESS = "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html"
 FOLDER = "celeba"
 IMAGES, ATTRIBUTES, PARTITION = "img_align_celeba", "list_attr_celeba.txt", "list_eval_partition.txt"
-
-
-@dataclass(frozen=True)
-class FaceList:
-    """Contents of the two lists.
-
-    Attributes:
-        files: Names of the images, shape (n,).
-        attributes: 0 or 1, shape (n, attributes).
-        names: Names of the attributes.
-        part: 0 training, 1 validation, 2 test, shape (n,).
-    """
-
-    files: tuple[str, ...]
-    attributes: NDArray[np.int64]
-    names: tuple[str, ...]
-    part: NDArray[np.int64]
 
 
 def load_celeba(*, side: int = 128, limit: int | None = None) -> ImageSet:
@@ -52,21 +36,21 @@ def load_celeba(*, side: int = 128, limit: int | None = None) -> ImageSet:
     """
     check_at_least(1, side=side)
     folder = _folder()
-    faces = read_lists(folder)
-    first = [np.flatnonzero(faces.part == 0)[:limit], np.flatnonzero(faces.part > 0)[:limit]]
-    if not all(map(len, first)):
+    faces = _read_attributes(folder / ATTRIBUTES)
+    part = _read_parts(folder / PARTITION, faces.index)
+    train, test = faces[part == 0][:limit], faces[part > 0][:limit]
+    if train.empty or test.empty:
         raise ValueError(f"{folder / PARTITION}: expected images of part 0 and of part 1 or 2")
-    pixels = [_read_images(folder, [faces.files[at] for at in rows], side) for rows in first]
     return ImageSet(
-        train_x=pixels[0],
-        train_y=faces.attributes[first[0]],
-        test_x=pixels[1],
-        test_y=faces.attributes[first[1]],
+        train_x=_read_images(folder, list(train.index), side),
+        train_y=train.to_numpy(),
+        test_x=_read_images(folder, list(test.index), side),
+        test_y=test.to_numpy(),
         name="celeba",
         source=SOURCE,
         licence=LICENCE,
         sha256s={name: file_sha256(folder / name) for name in (ATTRIBUTES, PARTITION)},
-        class_names=faces.names,
+        class_names=tuple(faces.columns),
     )
 
 
@@ -75,22 +59,17 @@ def _folder() -> Path:
     for folder in (base / FOLDER, base):
         if all((folder / name).exists() for name in (IMAGES, ATTRIBUTES, PARTITION)):
             return folder
-    raise unavailable("CelebA", f"{FOLDER}/{IMAGES}, {ATTRIBUTES} and {PARTITION}", base, ADDRESS, [])
+    raise unavailable("CelebA", f"{FOLDER}/{IMAGES}, {ATTRIBUTES} and {PARTITION}", base, ADDRESS)
 
 
-def read_lists(folder: Path) -> FaceList:
-    """The official lists: attributes (-1 or 1) and parts.
-
-    Raises:
-        ValueError: Lists of another form, or that do not name the same images.
-    """
-    path = folder / ATTRIBUTES
+def _read_attributes(path: Path) -> pd.DataFrame:
+    """0 or 1, int64: a row for each image, by its file name, and a column for each attribute."""
     lines = path.read_text(encoding="utf-8").splitlines()
     if len(lines) < 3 or not lines[0].strip().isdecimal():
         raise ValueError(
             f"{path}: expected the number of images, then the names of the attributes, then rows"
         )
-    names, rows = tuple(lines[1].split()), [line.split() for line in lines[2:] if line.strip()]
+    names, rows = lines[1].split(), [line.split() for line in lines[2:] if line.strip()]
     if len(rows) != int(lines[0]):
         raise ValueError(f"{path}: expected {lines[0].strip()} rows, got {len(rows)}; the file is not whole")
     for row in rows:
@@ -98,12 +77,12 @@ def read_lists(folder: Path) -> FaceList:
             raise ValueError(
                 f"{path}: expected a name and {len(names)} times -1 or 1, got {' '.join(row[:4])}..."
             )
-    files = tuple(row[0] for row in rows)
-    values = np.array([row[1:] for row in rows], dtype=np.int64)
-    return FaceList(files, (values + 1) // 2, names, _read_parts(folder / PARTITION, files))
+    signs = np.array([row[1:] for row in rows], dtype=np.int64)
+    return pd.DataFrame((signs + 1) // 2, index=[row[0] for row in rows], columns=names)
 
 
-def _read_parts(path: Path, files: tuple[str, ...]) -> NDArray[np.int64]:
+def _read_parts(path: Path, files: Iterable[str]) -> NDArray[np.int64]:
+    """0 training, 1 validation, 2 test for each of the files, shape (n,)."""
     cells = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     if any(len(row) != 2 or row[1] not in ("0", "1", "2") for row in cells):
         raise ValueError(f"{path}: expected an image and 0, 1 or 2 in each line")
@@ -113,7 +92,7 @@ def _read_parts(path: Path, files: tuple[str, ...]) -> NDArray[np.int64]:
     return np.array([parts[name] for name in files], dtype=np.int64)
 
 
-def _read_images(folder: Path, files: list[str], side: int) -> Pixels:
+def _read_images(folder: Path, files: Sequence[str], side: int) -> Pixels:
     from PIL import Image, UnidentifiedImageError  # needed only here
 
     pixels = np.empty((len(files), 3, side, side), dtype=np.uint8)

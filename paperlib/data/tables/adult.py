@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from paperlib.data.dataset import Dataset
-from paperlib.data.errors import unavailable
+from paperlib.data.files import unavailable
 from paperlib.data.tables.encoding import TableEncoder
 from paperlib.io import DownloadError, data_folder, fetch, write_text
 
@@ -81,9 +81,7 @@ def load_adult() -> Dataset:
         DataUnavailableError: The files are not there and cannot be fetched.
         ValueError: A file is cut short, has other columns, or other content.
     """
-    folder = data_folder()
-    train, test = (_read_part(part, folder) for part in (TRAIN, TEST))
-    tables = [_columns(rows) for rows in (train, test)]
+    tables = [_columns(rows) for rows in read_parts()]
     encoder = TableEncoder.fit(tables[0], numeric=NUMERIC, words=WORDS)
     (train_x, train_y), (test_x, test_y) = (
         (encoder.transform(table), (table["income"] == LABELS[1]).astype(np.int64)) for table in tables
@@ -102,10 +100,15 @@ def load_adult() -> Dataset:
     )
 
 
+def read_parts() -> list[list[Row]]:
+    """The checked rows of the training and of the test part; errors as for `load_adult`."""
+    return [_read_part(part, data_folder()) for part in (TRAIN, TEST)]
+
+
 def _read_part(part: Part, folder: Path) -> list[Row]:
     file = next((folder / name for name in part.files if (folder / name).is_file()), None)
     path = file or _download(part, folder)
-    rows = read_rows(path)
+    rows = _read_rows(path)
     if len(rows) != part.rows:
         raise ValueError(f"{path}: expected {part.rows} rows, got {len(rows)}; the file is not whole")
     digest = _digest(rows)
@@ -117,12 +120,7 @@ def _read_part(part: Part, folder: Path) -> list[Row]:
     return rows
 
 
-def read_rows(path: Path) -> list[Row]:
-    """The rows of a CSV with a header, or of UCI's own form.
-
-    Raises:
-        ValueError: A row with other than 15 columns, text where a number belongs, an unknown label.
-    """
+def _read_rows(path: Path) -> list[Row]:
     try:
         return parse_rows(path.read_text(encoding="utf-8").splitlines())
     except (ValueError, UnicodeDecodeError) as error:
@@ -130,7 +128,7 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def parse_rows(lines: Iterable[str]) -> list[Row]:
-    """Rows without header, UCI's comment line, blanks and the full stops after its test labels.
+    """Rows of a CSV with a header or of UCI's own form, without its comment, blanks and final full stops.
 
     Raises:
         ValueError: A row with other than 15 columns, text where a number belongs, an unknown label.
@@ -195,13 +193,11 @@ def _fetch_openml(folder: Path) -> None:
     """OpenML's copy joins the two parts; which comes first is told by the pinned checksums."""
     joined = folder / "adult_openml.csv"
     fetch(OPENML, joined)
-    rows = read_rows(joined)
+    rows = _read_rows(joined)
     for cut, order in ((TRAIN.rows, (TRAIN, TEST)), (TEST.rows, (TEST, TRAIN))):
         parts = dict(zip(order, (rows[:cut], rows[cut:]), strict=True))
         if all(_digest(part_rows) == part.sha256 for part, part_rows in parts.items()):
             for part, part_rows in parts.items():
                 write_text(folder / part.files[0], plain_text(part_rows))
             return
-    raise ValueError(
-        f"{joined}: the rows of OpenML's copy are not the two official parts, one after the other"
-    )
+    raise ValueError(f"{joined}: OpenML's rows are not the two official parts, one after the other")

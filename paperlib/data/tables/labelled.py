@@ -4,19 +4,13 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import pandas as pd
 
 from paperlib.core import check_choice
 from paperlib.data.tables import adult, randhie
-from paperlib.io import data_folder
-
-DATASETS = ("randhie", "adult")
-
 
 LABELS: Mapping[str, tuple[str, ...]] = {"randhie": ("visits",), "adult": ("occupation", "income")}
-
 
 MOST_VISITS = 11
 """Numbers of visits from here on are one class."""
@@ -54,7 +48,7 @@ def load_table(dataset: str, label: str) -> LabelledTable:
         ValueError: Unknown names.
         DataUnavailableError: Adult is not there and cannot be fetched.
     """
-    check_choice("dataset", dataset, DATASETS)
+    check_choice("dataset", dataset, LABELS)
     check_choice("label", label, LABELS[dataset])
     rows = _randhie() if dataset == "randhie" else _adult()
     classes = tuple(sorted(set(rows[label].astype(str)), key=lambda name: (len(name) * name.isdigit(), name)))
@@ -63,23 +57,13 @@ def load_table(dataset: str, label: str) -> LabelledTable:
 
 
 def _randhie() -> pd.DataFrame:
-    from statsmodels.datasets import randhie as source  # slow to import and needed only here
-
-    randhie.load_randhie()  # checks the values
-    loaded: Any = source.load_pandas()
-    raw: pd.DataFrame = loaded.data
-    shuffled = raw.sample(frac=1, random_state=0)
+    shuffled = randhie.read_table().sample(frac=1, random_state=0)
     one_of_each = shuffled[~shuffled.duplicated(list(randhie.COLUMNS[1:]))].reset_index(drop=True)
     visits = one_of_each.pop("mdvis").clip(upper=MOST_VISITS).astype(int)
     return one_of_each.assign(visits=visits)
 
 
 def _adult() -> pd.DataFrame:
-    adult.load_adult()  # fetches where needed, and checks the rows
-    folder = data_folder()
-    rows: list[adult.Row] = []
-    for part in (adult.TRAIN, adult.TEST):
-        path = next(folder / name for name in part.files if (folder / name).is_file())
-        rows += adult.read_rows(path)
-    table = pd.DataFrame(rows, columns=list(adult.COLUMNS))
+    train, test = adult.read_parts()
+    table = pd.DataFrame(train + test, columns=list(adult.COLUMNS))
     return table.astype(dict.fromkeys(adult.NUMERIC, "int64"))

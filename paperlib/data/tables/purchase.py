@@ -1,14 +1,14 @@
 """Purchase-100: the official archive, and a generator of data of the same shape, under a name of its own."""
 
-import tarfile
-import zlib
+import re
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paperlib.core import check_at_least
 from paperlib.data.dataset import Dataset
-from paperlib.data.errors import unavailable
+from paperlib.data.files import contents, unavailable
 from paperlib.io import DownloadError, data_folder, fetch, file_sha256
 
 FEATURES = 600
@@ -30,6 +30,7 @@ LICENCE = "none stated; made for research, the competition's rules apply"
 LIKE_SOURCE = "generated here; no shopper's record"
 LIKE_LICENCE = "MIT, as this package"
 _CHUNK = 4_096
+_SHOPPER = re.compile(rb"([1-9][0-9]?|100)((?:,[01]){%d})" % FEATURES)  # a class, and what was bought
 
 
 def load_purchase100(*, seed: int = 0, rows: int | None = OFFICIAL_ROWS) -> Dataset:
@@ -49,7 +50,8 @@ def load_purchase100(*, seed: int = 0, rows: int | None = OFFICIAL_ROWS) -> Data
         ValueError: It is damaged or cut short, or has other columns, values or labels.
     """
     path = _find_or_fetch(data_folder())
-    x, y = parse_purchase(_read(path), path)
+    text = path.read_bytes() if path.name == MEMBER else dict(contents(path, [MEMBER]))[MEMBER]
+    x, y = _parse(text, path)
     if rows is not None and len(y) != rows:
         raise ValueError(f"{path}: expected {rows} rows, got {len(y)}; pass rows={len(y)} if that is meant")
     train, test = _split(len(y), seed)
@@ -87,50 +89,20 @@ def _find_or_fetch(folder: Path) -> Path:
     raise unavailable("Purchase-100", f"{ARCHIVE} and no {MEMBER}", folder, ADDRESSES[0], tried)
 
 
-def _read(path: Path) -> bytes:
-    if path.suffix != ".tgz":
-        return path.read_bytes()
-    try:
-        with tarfile.open(path, "r:gz") as archive:
-            names = [item.name for item in archive if item.isfile()]
-            wanted = [name for name in names if Path(name).name == MEMBER]
-            if len(wanted) != 1:
-                raise ValueError(
-                    f"{path}: expected one file {MEMBER!r} in it, got {', '.join(names) or 'none'}"
-                )
-            file = archive.extractfile(wanted[0])
-            assert file is not None
-            return file.read()
-    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-        raise ValueError(f"{path}: damaged or cut short ({error}); remove it to fetch it again") from None
-
-
-def parse_purchase(text: bytes, path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Features (n, 600) of 0 and 1, and labels (n,) from 0, out of lines ``label,0,1,...``.
-
-    Args:
-        text: The content: one shopper a line, first the class from 1 to 100, then 600 times 0 or 1.
-        path: Path of the file in error messages.
-
-    Raises:
-        ValueError: A line of another form; the message says which.
-    """
+def _parse(text: bytes, path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Features (n, 600) of 0 and 1, and labels (n,) from 0."""
     lines = text.split()
     if not lines:
         raise ValueError(f"{path}: the file is empty")
-    width = 2 * FEATURES - 1
-    heads, tails = [line[: -width - 1] for line in lines], [line[-width:] for line in lines]
-    sound = [len(line) > width + 1 and line[-width - 1 : -width] == b"," for line in lines]
-    labels = [int(head) if head.isdigit() else 0 for head in heads]
-    bad = next((at for at, label in enumerate(labels) if not (sound[at] and 1 <= label <= CLASSES)), None)
-    if bad is not None:
-        raise ValueError(_bad_line(path, bad, lines[bad]))
-    signs = np.frombuffer(b"".join(tails), dtype=np.uint8).reshape(len(lines), width)
-    features = signs[:, ::2] - ord("0")  # below "0" wraps round to a large number
-    wrong = (features > 1).any(axis=1) | (signs[:, 1::2] != ord(",")).any(axis=1)
-    if wrong.any():
-        raise ValueError(_bad_line(path, int(wrong.argmax()), lines[int(wrong.argmax())]))
-    return features, np.array(labels, dtype=np.int64) - 1
+    labels, cells = np.empty(len(lines), dtype=np.int64), list[bytes]()
+    for at, line in enumerate(lines):
+        found = _SHOPPER.fullmatch(line)
+        if found is None:
+            raise ValueError(_bad_line(path, at, line))
+        labels[at] = int(found[1]) - 1
+        cells.append(found[2])
+    signs = np.frombuffer(b"".join(cells), dtype=np.uint8).reshape(len(lines), 2 * FEATURES)
+    return signs[:, 1::2] - ord("0"), labels
 
 
 def _bad_line(path: Path, at: int, line: bytes) -> str:
@@ -163,9 +135,7 @@ def generate_purchase100_like(
     >>> generate_purchase100_like(n_train=50, n_test=30)
     Dataset('purchase100_like', 50 training and 30 other rows, 600 features, 100 classes)
     """
-    for name, value in (("n_train", n_train), ("n_test", n_test)):
-        if value < 1:
-            raise ValueError(f"{name}: expected at least 1 row, got {value}")
+    check_at_least(1, n_train=n_train, n_test=n_test)
     if not 0 < mixing <= 1:
         raise ValueError(f"mixing: expected a weight in (0, 1], got {mixing}")
     rng = np.random.default_rng(seed)

@@ -1,12 +1,14 @@
 """RAND Health Insurance Experiment: ships inside statsmodels, so the default profile needs no download."""
 
 import hashlib
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from paperlib.core import check_choice
+from paperlib.core.packages import optional_package
 from paperlib.data.dataset import Dataset
 from paperlib.data.tables.encoding import TableEncoder
 
@@ -49,7 +51,7 @@ def load_randhie(*, test_share: float = 0.5, seed: int = 0, group: Group = "patt
     if not 0 < test_share < 1:
         raise ValueError(f"test_share: expected a share in (0, 1), got {test_share}")
     rng = np.random.default_rng(seed)
-    values = _table()
+    values = read_table().to_numpy(dtype=np.float64)
     if group == "distinct":
         values = _one_of_each(values, rng)
     test = _test_rows(values[:, 1:], test_share, rng, group)
@@ -74,21 +76,21 @@ def load_randhie(*, test_share: float = 0.5, seed: int = 0, group: Group = "patt
     )
 
 
-def _table() -> NDArray[np.float64]:
-    try:
-        from statsmodels.datasets import randhie  # slow to import and needed only here
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "the randhie data set ships with statsmodels: pip install 'paperlib[data]'", name="statsmodels"
-        ) from None
-    table: Any = randhie.load_pandas().data
+def read_table() -> pd.DataFrame:
+    """All rows, as statsmodels has them, with the columns ``COLUMNS``.
+
+    Raises:
+        ValueError: A statsmodels with another file.
+        ModuleNotFoundError: statsmodels is not installed.
+    """
+    source = optional_package("statsmodels.datasets.randhie", "data", "the randhie data set")
+    table: pd.DataFrame = source.load_pandas().data
     if tuple(table.columns) != COLUMNS or len(table) != ROWS:
         raise ValueError(f"randhie: expected {ROWS} rows of {', '.join(COLUMNS)}, got {table.shape}")
-    values = np.ascontiguousarray(table.to_numpy(dtype=np.float64))
-    digest = hashlib.sha256(values.tobytes()).hexdigest()
+    digest = hashlib.sha256(np.ascontiguousarray(table.to_numpy(dtype=np.float64)).tobytes()).hexdigest()
     if digest != SHA256:
         raise ValueError(f"randhie: expected values with SHA-256 {SHA256}, got {digest}")
-    return values
+    return table
 
 
 def _one_of_each(values: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:

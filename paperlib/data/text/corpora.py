@@ -6,24 +6,19 @@ from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
 
-from paperlib.data.errors import unavailable
+from paperlib.core import check_choice
+from paperlib.data.files import data_file
 from paperlib.data.text.formats import read_pieces
 from paperlib.data.text.pieces import Reading, ReadLog
 from paperlib.data.text.streams import printable
-from paperlib.io import data_folder, file_sha256
 
 
 @dataclass(frozen=True)
 class CorpusFile:
-    """A file of a corpus, and the subset that its documents are of unless they say so themselves.
-
-    Attributes:
-        path: Path of the file.
-        subset: Subset, by default the first folder below the root, or the corpus for files at the root.
-    """
+    """A file of a corpus, and the subset that its documents are of unless they say so themselves."""
 
     path: Path
-    subset: str
+    subset: str  # by default the first folder below the root, or the corpus for files at the root
 
 
 @dataclass(frozen=True)
@@ -36,14 +31,7 @@ class Document:
 
 @dataclass(frozen=True)
 class CorpusSource:
-    """A corpus that is one known file of the data folder.
-
-    Attributes:
-        file: Name of its file.
-        sha256: Checksum of the file.
-        source: Authors of the texts.
-        licence: Licence of the data.
-    """
+    """A corpus that is one known file of the data folder, with its checksum, authors and licence."""
 
     file: str
     sha256: str
@@ -77,15 +65,9 @@ def corpus_path(name: str) -> Path:
         ValueError: An unknown name, or a file with another content.
         DataUnavailableError: The file is not there.
     """
-    if name not in CORPORA:
-        raise ValueError(f"name: expected one of {', '.join(map(repr, CORPORA))}, got {name!r}")
-    known, folder = CORPORA[name], data_folder()
-    path = folder / known.file
-    if not path.is_file():
-        raise unavailable(name, known.file, folder, f"its source ({known.source})", [])
-    if (digest := file_sha256(path)) != known.sha256:
-        raise ValueError(f"{path}: expected the SHA-256 {known.sha256}, got {digest}")
-    return path
+    check_choice("name", name, CORPORA)
+    known = CORPORA[name]
+    return data_file(name, known.file, known.sha256, known.source)
 
 
 def nid_corpus() -> list[Document]:
@@ -115,7 +97,7 @@ def corpus_files(root: str | Path) -> list[CorpusFile]:
         raise ValueError("corpus: expected a file, a folder or a known corpus, got an empty text")
     top = Path(root).expanduser()
     if top.is_file():
-        return [CorpusFile(top, plain_stem(top))]
+        return [CorpusFile(top, _subset_of(top, top.parent))]
     if not top.is_dir():
         known = ", ".join(map(repr, CORPORA))
         raise ValueError(f"corpus: expected a file, a folder or one of {known}; {str(root)!r} is none")
@@ -130,18 +112,13 @@ def corpus_files(root: str | Path) -> list[CorpusFile]:
 
 
 def _subset_of(path: Path, top: Path) -> str:
-    parts = path.relative_to(top).parts
-    return printable(parts[0]) if len(parts) > 1 else plain_stem(path)
+    """The first folder below the top; for files there the name without the endings of its format.
 
-
-def plain_stem(path: Path) -> str:
-    """The name of a file without the endings of its format.
-
-    >>> plain_stem(Path("shard_07.jsonl.zst"))
+    >>> _subset_of(Path("shard_07.jsonl.zst"), Path())
     'shard_07'
     """
-    name = printable(path.name)
-    return name.split(".", 1)[0] or name
+    first, *below = map(printable, path.relative_to(top).parts)
+    return first if below else first.split(".", 1)[0] or first
 
 
 def installed_text(packages: tuple[str, ...]) -> list[CorpusFile]:
@@ -163,11 +140,9 @@ def installed_text(packages: tuple[str, ...]) -> list[CorpusFile]:
             files = metadata.files(package)
         except metadata.PackageNotFoundError:
             raise ValueError(f"packages: {package!r} is not installed") from None
-        for item in files or []:
-            if item.suffix in suffixes or item.parent.name.endswith(".dist-info"):
-                path = Path(str(item.locate()))
-                if path.is_file():
-                    listed.append(CorpusFile(path, package))
+        wanted = (f for f in files or [] if f.suffix in suffixes or f.parent.name.endswith(".dist-info"))
+        paths = (Path(str(file.locate())) for file in wanted)
+        listed += [CorpusFile(path, package) for path in paths if path.is_file()]
     return sorted(listed, key=lambda file: (file.subset, file.path))
 
 

@@ -3,8 +3,7 @@
 import gzip
 import json
 
-from paperlib.data.errors import unavailable
-from paperlib.io import data_folder, file_sha256
+from paperlib.data.files import data_file
 
 PERSONA_CHAT_FILE = "synthetic_persona_chat.jsonl.gz"
 PERSONA_CHAT_SHA256 = "a68485886e0fe190221e47a394687c6464a41da5154b173db3223de39139bb14"
@@ -19,12 +18,7 @@ def persona_chat() -> list[str]:
         DataUnavailableError: The file is not in the data folder.
         ValueError: It is another file.
     """
-    folder = data_folder()
-    path = folder / PERSONA_CHAT_FILE
-    if not path.is_file():
-        raise unavailable("Synthetic-Persona-Chat", PERSONA_CHAT_FILE, folder, f"its source ({SOURCE})", [])
-    if (digest := file_sha256(path)) != PERSONA_CHAT_SHA256:
-        raise ValueError(f"{PERSONA_CHAT_FILE}: expected sha256 {PERSONA_CHAT_SHA256}, got {digest}")
+    path = data_file("Synthetic-Persona-Chat", PERSONA_CHAT_FILE, PERSONA_CHAT_SHA256, SOURCE)
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         return [_conversation(json.loads(line)) for line in lines]
 

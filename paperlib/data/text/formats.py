@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 from paperlib.data.text import streams
 from paperlib.data.text.pieces import SEPARATOR, Decoder, Piece, Reading, ReadLog
-from paperlib.data.text.streams import blocks, damages, format_of, open_packed, optional_package, printable
+from paperlib.data.text.streams import blocks, corpus_package, damages, format_of, open_packed, printable
 from paperlib.data.text.zstandard_frames import ends_within_frame
 
 
@@ -37,7 +37,7 @@ def read_pieces(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iter
                 for piece in _READERS[kind](stream, subset, reading, log, where):
                     yield piece
                     unfinished = piece.more
-            if packed == ".zst" and ends_within_frame(path, optional_package("zstandard")):
+            if packed == ".zst" and ends_within_frame(path, corpus_package("zstandard")):
                 raise EOFError("the file ends within a frame")
     except damages() as error:
         if unfinished:
@@ -174,7 +174,7 @@ def _joined(texts: dict[str, list[str]]) -> Iterator[Piece]:
 
 
 def _parquet(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iterator[Piece]:
-    parquet, where = optional_package("pyarrow.parquet"), printable(path.name)
+    parquet, where = corpus_package("pyarrow.parquet"), printable(path.name)
     with parquet.ParquetFile(path) as file:
         names = file.schema_arrow.names
         if reading.text_field not in names:
@@ -191,14 +191,9 @@ def _parquet(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iterato
 
 def _rows(batch: Any, text_field: str, log: ReadLog, where: str) -> list[dict[str, Any]]:
     """Rows of a Parquet batch; texts may be stored as bytes, and need not be valid."""
-    at = batch.schema.get_field_index(text_field)
-    if batch.schema.field(at).type in (
-        optional_package("pyarrow").string(),
-        optional_package("pyarrow").large_string(),
-    ):
-        batch = batch.set_column(
-            at, text_field, batch.column(at).cast(optional_package("pyarrow").large_binary())
-        )
+    arrow, at = corpus_package("pyarrow"), batch.schema.get_field_index(text_field)
+    if batch.schema.field(at).type in (arrow.string(), arrow.large_string()):
+        batch = batch.set_column(at, text_field, batch.column(at).cast(arrow.large_binary()))
     rows = batch.to_pylist()
     for row in rows:
         if isinstance(data := row[text_field], bytes):

@@ -27,23 +27,14 @@ class Reading:
 
 
 class Piece(NamedTuple):
-    """Some documents of one subset, or a part of one.
-
-    Attributes:
-        subset: Subset of all documents of the piece.
-        data: UTF-8.
-        documents: Number of documents that end here.
-        characters: Number of characters of text.
-        more: True if the last document goes on in the next piece.
-        separator: Bytes between documents, empty where the data are of one document.
-    """
+    """Some documents of one subset, or a part of one."""
 
     subset: str
-    data: bytes
-    documents: int
+    data: bytes  # UTF-8
+    documents: int  # that end here
     characters: int
-    more: bool = False
-    separator: bytes = b""
+    more: bool = False  # the last document goes on in the next piece
+    separator: bytes = b""  # between documents, empty where the data are of one document
 
 
 @dataclass
@@ -55,12 +46,12 @@ class ReadLog:
         examples: Reason to the first place.
     """
 
-    counts: Counter[str] = field(default_factory=lambda: Counter[str]())
-    examples: dict[str, str] = field(default_factory=lambda: dict[str, str]())
+    counts: Counter[str] = field(default_factory=Counter[str])
+    examples: dict[str, str] = field(default_factory=dict[str, str])
 
-    def add(self, reason: str, where: str, count: int = 1) -> None:
+    def add(self, reason: str, where: str) -> None:
         """Count something that was skipped."""
-        self.counts[reason] += count
+        self.counts[reason] += 1
         self.examples.setdefault(reason, where)
 
     @property

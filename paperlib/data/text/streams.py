@@ -2,14 +2,16 @@
 
 import bz2
 import gzip
-import importlib
 import lzma
 import os
 import zlib
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from paperlib.core.packages import optional_package
 
 BLOCK = 2**20
 """Bytes read at one time."""
@@ -44,24 +46,15 @@ def format_of(path: Path) -> tuple[str, str]:
 def open_packed(path: Path, packed: str) -> BinaryIO:
     """Open a file and unpack it on the way."""
     if packed == ".zst":
-        unpack = optional_package("zstandard").ZstdDecompressor(max_window_size=2**31)
+        unpack = corpus_package("zstandard").ZstdDecompressor(max_window_size=2**31)
         return unpack.stream_reader(path.open("rb"), read_across_frames=True, closefd=True)
     openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     return openers.get(packed, open)(path, "rb")
 
 
-def optional_package(package: str) -> Any:
-    """A package that only some formats need.
-
-    Raises:
-        ModuleNotFoundError: It is not installed; the message says how to get it.
-    """
-    try:
-        return importlib.import_module(package)
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            f"reading this corpus needs {package}: pip install 'paperlib[corpora]'", name=package
-        ) from None
+def corpus_package(name: str) -> Any:
+    """A package that only some formats need."""
+    return optional_package(name, "corpora", "reading this corpus")
 
 
 def damages() -> tuple[type[BaseException], ...]:
@@ -69,23 +62,22 @@ def damages() -> tuple[type[BaseException], ...]:
     errors: list[type[BaseException]] = [OSError, EOFError, zlib.error, lzma.LZMAError]
     for package, name in (("zstandard", "ZstdError"), ("pyarrow", "ArrowException")):
         if find_spec(package):
-            errors.append(getattr(importlib.import_module(package), name))
+            errors.append(getattr(import_module(package), name))
     return tuple(errors)
 
 
 def blocks(stream: Any) -> Iterator[bytes]:
     """Blocks of ``BLOCK`` bytes; where the stream is damaged, first what it gave before."""
-    read, held, size = getattr(stream, "read1", stream.read), list[bytes](), 0
+    read, held = getattr(stream, "read1", stream.read), bytearray()
     try:
-        while part := read(BLOCK - size):
-            held.append(part)
-            size += len(part)
-            if size == BLOCK:
-                yield b"".join(held)
-                held, size = list[bytes](), 0
+        while part := read(BLOCK - len(held)):
+            held += part
+            if len(held) == BLOCK:
+                yield bytes(held)
+                held.clear()
     except damages():
         if held:
-            yield b"".join(held)
+            yield bytes(held)
         raise
     if held:
-        yield b"".join(held)
+        yield bytes(held)

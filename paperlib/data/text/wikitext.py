@@ -2,10 +2,9 @@
 
 import gzip
 import re
-from pathlib import Path
 
-from paperlib.data.errors import unavailable
-from paperlib.io import data_folder, file_sha256
+from paperlib.core import check_choice
+from paperlib.data.files import data_file
 
 SOURCE = "Merity et al. (2016), Salesforce Research: articles of Wikipedia rated good or featured"
 LICENCE = "CC BY-SA 3.0"
@@ -28,14 +27,9 @@ def wikitext2_held_out() -> list[str]:
         DataUnavailableError: The packed files are not in the data folder.
         ValueError: A file with another content.
     """
-    folder = data_folder()
     documents: list[str] = []
     for name, digest in SHA256S.items():
-        path = folder / name
-        if not path.is_file():
-            raise unavailable("WikiText-2", " and ".join(SHA256S), folder, f"its source ({SOURCE})", [])
-        if (actual := file_sha256(path)) != digest:
-            raise ValueError(f"{path}: expected the SHA-256 {digest}, got {actual}")
+        path = data_file("WikiText-2", name, digest, SOURCE)
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             documents += articles(lines.read())
     return documents
@@ -52,13 +46,9 @@ def wikitext(name: str, part: str = "train") -> list[str]:
         DataUnavailableError: The file is not in the data folder.
         ValueError: An unknown name or part, or a file without articles.
     """
-    for what, value, allowed in (("name", name, tuple(FOLDERS)), ("part", part, PARTS)):
-        if value not in allowed:
-            raise ValueError(f"{what}: expected one of {', '.join(map(repr, allowed))}, got {value!r}")
-    file = f"wiki.{part}.tokens"
-    path: Path = data_folder() / FOLDERS[name] / file
-    if not path.is_file():
-        raise unavailable(name, f"{FOLDERS[name]}/{file}", data_folder(), f"its source ({SOURCE})", [])
+    check_choice("name", name, FOLDERS)
+    check_choice("part", part, PARTS)
+    path = data_file(name, f"{FOLDERS[name]}/wiki.{part}.tokens", None, SOURCE)
     documents = articles(path.read_text(encoding="utf-8"))
     if not documents:
         raise ValueError(f"{path}: expected articles that start with a line ' = Title = ', found none")

@@ -11,10 +11,6 @@ _SKIPPABLE = b"\x2a\x4d\x18"
 def ends_within_frame(path: Path, zstandard: Any) -> bool:
     """Whether the last frame of a file lacks its end. Only headers are read, three bytes per block.
 
-    Args:
-        path: A file of Zstandard frames, one after the other.
-        zstandard: The library of that name.
-
     Source:
         RFC 8878, section 3.1.
 

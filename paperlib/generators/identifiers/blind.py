@@ -10,7 +10,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 
-BASELINES = ("naive Bayes", "boosted trees", "logistic regression")
+from paperlib.core import check_choice
+
 _TRIGRAMS = 1 << 15  # columns that three letters in a row are hashed to
 _LETTERS = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -41,8 +42,7 @@ def out_of_fold(
     Raises:
         ValueError: An unknown baseline.
     """
-    if baseline not in BASELINES:
-        raise ValueError(f"baselines: expected some of {', '.join(BASELINES)}, got {baseline!r}")
+    check_choice("baselines", baseline, BASELINES)
     features = shapes(texts) if baseline == "boosted trees" else ngrams(texts)
     scores, labels = np.empty(len(texts)), found.astype(np.int64)
     for at in np.unique(fold):
@@ -73,6 +73,7 @@ _FITS: Mapping[str, Fit] = {
     "boosted trees": _boosted_trees,
     "logistic regression": _logistic,
 }
+BASELINES = tuple(_FITS)
 
 
 def ngrams(texts: list[str]) -> Features:

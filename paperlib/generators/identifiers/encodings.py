@@ -1,13 +1,13 @@
-"""The encodings that identifiers come in: checksums, base58, bech32 and the SSH wire format."""
+"""The encodings that identifiers come in: checksums, base58, bech32, base64 and SSH's of RSA keys."""
 
 import base64
 import binascii
 import hashlib
-import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from Crypto.Hash import keccak
+from Crypto.PublicKey import RSA
 
 BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 BECH32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
@@ -15,6 +15,7 @@ _BASE58_VALUE = {letter: value for value, letter in enumerate(BASE58)}
 _BECH32_VALUE = {letter: value for value, letter in enumerate(BECH32)}
 _BECH32_GENERATOR = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 _CONSTANT = {0: 1, 1: 0x2BC830A3}  # of the checksum, by witness version: bech32 and bech32m
+_BC = (3, 3, 0, 2, 3)  # the letters of the prefix, as the checksum counts them
 _SECP256K1 = 2**256 - 2**32 - 977
 
 
@@ -32,9 +33,7 @@ def erc55(address: str) -> str:
     """
     digits = address[2:].lower()
     check = keccak.new(digest_bits=256, data=digits.encode()).hexdigest()
-    cased = (
-        digit.upper() if nibble >= "8" else digit for digit, nibble in zip(digits, check[:40], strict=True)
-    )
+    cased = [digit.upper() if check[at] >= "8" else digit for at, digit in enumerate(digits)]
     return "0x" + "".join(cased)
 
 
@@ -81,7 +80,7 @@ def segwit_address(version: int, program: bytes) -> str:
     'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'
     """
     values = [version, *_regroup(program, 8, 5, pad=True)]
-    state = _polymod([*_hrp(), *values, 0, 0, 0, 0, 0, 0]) ^ _CONSTANT[version]
+    state = _polymod([*_BC, *values, 0, 0, 0, 0, 0, 0]) ^ _CONSTANT[version]
     check = [(state >> 5 * (5 - at)) & 31 for at in range(6)]
     return "bc1" + "".join(BECH32[value] for value in values + check)
 
@@ -94,16 +93,12 @@ def segwit_program(address: str) -> tuple[int, bytes] | None:
     """
     values = [_BECH32_VALUE[letter] for letter in address[3:]]
     version = values[0]
-    if version not in _CONSTANT or _polymod([*_hrp(), *values]) != _CONSTANT[version]:
+    if version not in _CONSTANT or _polymod([*_BC, *values]) != _CONSTANT[version]:
         return None
     program = bytes(_regroup(values[1:-6], 5, 8, pad=False))
     if len(program) not in ((20, 32) if version == 0 else (32,)):
         return None
     return (version, program) if segwit_address(version, program) == address else None
-
-
-def _hrp() -> list[int]:
-    return [ord(letter) >> 5 for letter in "bc"] + [0] + [ord(letter) & 31 for letter in "bc"]
 
 
 def _polymod(values: Sequence[int]) -> int:
@@ -145,46 +140,26 @@ class RsaKey(NamedTuple):
     modulus: int
 
 
-def ssh_rsa_blob(key: RsaKey) -> bytes:
-    """An RSA public key in the wire format of RFC 4253, section 6.6."""
-    return _ssh_strings(b"ssh-rsa", _mpint(key.exponent), _mpint(key.modulus))
+def ssh_rsa_text(key: RsaKey) -> str:
+    """An RSA public key as OpenSSH writes it: in the wire format of RFC 4253, section 6.6."""
+    return RSA.construct((key.modulus, key.exponent), consistency_check=False).export_key("OpenSSH").decode()
 
 
-def parse_ssh_rsa(blob: bytes) -> RsaKey | None:
-    """The RSA key of a blob, or None where the blob is not one in its only valid form.
+def parse_ssh_rsa(text: str) -> RsaKey | None:
+    """The RSA key of a text, or None where the text is not how that key is written.
 
-    >>> parse_ssh_rsa(ssh_rsa_blob(RsaKey(65537, 3233)))
+    >>> parse_ssh_rsa("ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAAgyh")
     RsaKey(exponent=65537, modulus=3233)
     """
-    parts = _read_ssh_strings(blob)
-    if parts is None or len(parts) != 3 or parts[0] != b"ssh-rsa":
+    blob, parts = from_base64(text.partition(" ")[2]) or b"", list[bytes]()
+    while blob:
+        end = 4 + int.from_bytes(blob[:4])
+        parts.append(blob[4:end])
+        blob = blob[end:]
+    if len(parts) != 3:
         return None
     key = RsaKey(int.from_bytes(parts[1]), int.from_bytes(parts[2]))
-    return key if ssh_rsa_blob(key) == blob else None
-
-
-def ssh_ed25519_blob(point: bytes) -> bytes:
-    """An Ed25519 public key of 32 bytes in the wire format of RFC 8709."""
-    return _ssh_strings(b"ssh-ed25519", point)
-
-
-def _ssh_strings(*parts: bytes) -> bytes:
-    return b"".join(struct.pack(">I", len(part)) + part for part in parts)
-
-
-def _mpint(value: int) -> bytes:
-    return value.to_bytes(value.bit_length() // 8 + 1)
-
-
-def _read_ssh_strings(blob: bytes) -> list[bytes] | None:
-    parts, at = list[bytes](), 0
-    while at < len(blob):
-        length = int.from_bytes(blob[at : at + 4])
-        if at + 4 + length > len(blob):
-            return None
-        parts.append(blob[at + 4 : at + 4 + length])
-        at += 4 + length
-    return parts
+    return key if ssh_rsa_text(key) == text else None
 
 
 def from_base64(text: str) -> bytes | None:

@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from paperlib.core import check_at_least, check_confidence, check_in
 from paperlib.generators.identifiers.blind import BASELINES, out_of_fold
 from paperlib.generators.identifiers.generate import generate_identifiers
 from paperlib.generators.identifiers.kind import Identifier
@@ -60,24 +60,15 @@ class BlindScores:
         Returns:
             One row per baseline: baseline, identifiers, auc, low, high, near_chance (1/2 in the interval).
         """
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence: expected a number in (0, 1), got {confidence}")
-        z, rows = float(norm.isf((1 - confidence) / 2)), list[dict[str, Any]]()
-        for baseline in self.scores:
-            shares = self.shares(baseline)
-            auc, error = float(shares.mean()), float(shares.std(ddof=1) * np.sqrt(2 / len(shares)))
-            low, high = max(0.0, auc - z * error), min(1.0, auc + z * error)
-            rows.append(
-                {
-                    "baseline": baseline,
-                    "identifiers": len(shares),
-                    "auc": auc,
-                    "low": low,
-                    "high": high,
-                    "near_chance": low <= 0.5 <= high,
-                }
-            )
-        return pd.DataFrame(rows)
+        z = float(norm.isf((1 - check_confidence(confidence)) / 2))
+        shares = np.array([self.shares(baseline) for baseline in self.scores])
+        auc = shares.mean(axis=1)
+        margin = z * (shares.std(axis=1, ddof=1) * np.sqrt(2 / len(self.identifiers)))
+        table = pd.DataFrame(
+            {"baseline": list(self.scores), "identifiers": len(self.identifiers), "auc": auc}
+        )
+        table = table.assign(low=np.maximum(0.0, auc - margin), high=np.minimum(1.0, auc + margin))
+        return table.assign(near_chance=(table["low"] <= 0.5) & (table["high"] >= 0.5))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -138,7 +129,12 @@ def blind_scores(
     Source:
         Natural identifiers, Appendix A.
     """
-    _check_sizes(identifiers, count, folds)
+    if len(identifiers) < _FEWEST:
+        raise ValueError(f"identifiers: expected at least {_FEWEST}, got {len(identifiers)}")
+    if len(drop_duplicates(identifiers)) != len(identifiers):
+        raise ValueError("identifiers: expected different ones; use drop_duplicates first")
+    check_at_least(1, count=count)
+    check_in(f"[2, {len(identifiers)}]", "folds", folds)
     generated = tuple(tuple(generate_identifiers(one, count, seed)) for one in identifiers)
     texts = [
         text for one, others in zip(identifiers, generated, strict=True) for text in (one.value, *others)
@@ -150,17 +146,6 @@ def blind_scores(
     }
     shaped = {name: values.reshape(len(identifiers), count + 1) for name, values in scores.items()}
     return BlindScores(identifiers=tuple(identifiers), generated=generated, scores=shaped)
-
-
-def _check_sizes(identifiers: Sequence[Identifier], count: int, folds: int) -> None:
-    if len(identifiers) < _FEWEST:
-        raise ValueError(f"identifiers: expected at least {_FEWEST}, got {len(identifiers)}")
-    if len(drop_duplicates(identifiers)) != len(identifiers):
-        raise ValueError("identifiers: expected different ones; use drop_duplicates first")
-    if count < 1:
-        raise ValueError(f"count: expected at least 1, got {count}")
-    if not 2 <= folds <= len(identifiers):
-        raise ValueError(f"folds: expected 2 to {len(identifiers)}, got {folds}")
 
 
 def filter_identifiers(
@@ -198,25 +183,22 @@ def filter_identifiers(
     Source:
         Natural identifiers, Appendix A, which leaves folds and cut-offs open.
     """
-    if not 0 <= extreme < 0.5:
-        raise ValueError(f"extreme: expected a number in [0, 0.5), got {extreme}")
+    check_in("[0, 0.5)", "extreme", extreme)
     found = list(identifiers)
     different = drop_duplicates(found)
     dropped = Counter({"duplicate": len(found) - len(different)})
-    kept, unjudged = list[Identifier](), list[str]()
+    told, unjudged = dict[Identifier, str](), list[str]()
     before, after = list[pd.DataFrame](), list[pd.DataFrame]()
     for kind in KINDS:
         group = [one for one in different if one.kind == kind]
         if len(group) < _FEWEST:
-            kept += group
             unjudged += [kind] * bool(group)
             continue
         blind = _blind_in_batches(group, count, folds, seed)
-        reasons = _reasons(blind, extreme)
-        dropped.update(reason for reason in reasons if reason)
-        stay = [one for one, reason in zip(group, reasons, strict=True) if not reason]
-        kept += stay
+        told |= _told(blind, extreme)
+        dropped.update(told[one] for one in group if one in told)
         before.append(blind.report().assign(kind=kind))
+        stay = [one for one in group if one not in told]
         if len(stay) >= _FEWEST:
             again = _blind_in_batches(stay, count, folds, seed + 1)
             after.append(again.report().assign(kind=kind))
@@ -225,12 +207,12 @@ def filter_identifiers(
             f"identifiers: expected at least {_FEWEST} different ones of some kind, "
             f"got {len(different)} in all"
         )
-    order = {id(one): at for at, one in enumerate(different)}
-    kept.sort(key=lambda one: order[id(one)])
-    tables = [pd.concat(parts, ignore_index=True) if parts else before[0][:0] for parts in (before, after)]
-    counts = {reason: number for reason, number in dropped.items() if number}
     return FilteredIdentifiers(
-        kept=tuple(kept), dropped=counts, unjudged=tuple(unjudged), before=tables[0], after=tables[1]
+        kept=tuple(one for one in different if one not in told),
+        dropped={reason: number for reason, number in dropped.items() if number},
+        unjudged=tuple(unjudged),
+        before=pd.concat(before, ignore_index=True),
+        after=pd.concat(after or [before[0][:0]], ignore_index=True),
     )
 
 
@@ -246,12 +228,12 @@ def _blind_in_batches(group: list[Identifier], count: int, folds: int, seed: int
     )
 
 
-def _reasons(blind: BlindScores, extreme: float) -> list[str]:
-    """For each identifier the first baseline that finds it extreme, or an empty text."""
-    reasons = [""] * len(blind.identifiers)
+def _told(blind: BlindScores, extreme: float) -> dict[Identifier, str]:
+    """The identifiers that a baseline finds extreme, and the first that does."""
+    told = dict[Identifier, str]()
     for baseline in blind.scores:
         shares, others = blind.shares(baseline), len(blind.generated[0])
         chances = (1 + others * np.minimum(shares, 1 - shares)) / (1 + others)
         for at in np.flatnonzero(chances <= extreme):
-            reasons[at] = reasons[at] or baseline
-    return reasons
+            told.setdefault(blind.identifiers[at], baseline)
+    return told

@@ -7,6 +7,8 @@ from paperlib.generators.identifiers.kind import Identifier
 from paperlib.generators.identifiers.kinds import checked_kinds
 from paperlib.generators.identifiers.scan import Scanner
 
+_scanner = cache(Scanner)
+
 
 def find_identifiers(text: str, *, kinds: Iterable[str] | None = None) -> list[Identifier]:
     """Every identifier in a text, in order, none overlapping another.
@@ -33,9 +35,8 @@ def find_identifiers(text: str, *, kinds: Iterable[str] | None = None) -> list[I
     """
     if not isinstance(text, str):
         raise ValueError(f"text: expected a str, got {type(text).__name__}; decode bytes first")
-    names = None if kinds is None else tuple(kind.name for kind in checked_kinds(kinds))
     # One byte a character, so that offsets are the same; no pattern and no boundary has a "?".
-    candidates = _scanner(names).scan(text.encode("ascii", "replace"))
+    candidates = _scanner(checked_kinds(kinds)).scan(text.encode("ascii", "replace"))
     return [Identifier(one.kind.name, one.value, one.start, one.end) for one in candidates if one.form.valid]
 
 
@@ -52,8 +53,3 @@ def as_identifier(value: str) -> Identifier:
     if len(identifiers) != 1 or identifiers[0].value != value:
         raise ValueError(f"value: expected the text of one identifier, got {value!r}")
     return identifiers[0]
-
-
-@cache
-def _scanner(names: tuple[str, ...] | None) -> Scanner:
-    return Scanner(checked_kinds(names))

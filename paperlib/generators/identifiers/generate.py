@@ -2,12 +2,12 @@
 
 import hashlib
 import re
-from typing import Any
 
 import numpy as np
 
+from paperlib.core import check_at_least
 from paperlib.generators.identifiers.find import as_identifier
-from paperlib.generators.identifiers.kind import Identifier, Kind
+from paperlib.generators.identifiers.kind import Form, Identifier, Kind
 from paperlib.generators.identifiers.kinds import checked_kinds
 
 _ATTEMPTS = 1_000
@@ -42,19 +42,17 @@ def generate_identifiers(identifier: Identifier | str, count: int, seed: int) ->
     >>> generate_identifiers(found, 1, seed=0) == generate_identifiers(found, 1, seed=0)
     True
     """
-    for name, value in (("count", count), ("seed", seed)):
-        if value < 0:
-            raise ValueError(f"{name}: expected at least 0, got {value}")
-    checked = as_identifier(identifier) if isinstance(identifier, str) else identifier
-    (kind,) = checked_kinds([checked.kind])
-    form = kind.check(checked.value) if _fits(kind, checked.value) else None
-    if form is None or not form.valid:
-        reason = f" ({form.name})" if form else ""
-        raise ValueError(f"identifier: expected a valid {kind.name}, got {checked.value!r}{reason}")
-    rng = _rng(kind, checked.value, seed)
-    seen, drawn, failed = {kind.key(checked.value)}, list[str](), 0
+    check_at_least(0, count=count, seed=seed)
+    found = as_identifier(identifier) if isinstance(identifier, str) else identifier
+    (kind,) = checked_kinds([found.kind])
+    fits = isinstance(found.value, str) and re.fullmatch(kind.pattern, found.value, re.ASCII)
+    form = kind.check(found.value) if fits else Form("of another pattern", False)
+    if not form.valid:
+        raise ValueError(f"identifier: expected a valid {kind.name}, got {found.value!r} ({form.name})")
+    rng = _rng(kind, found.value, seed)
+    seen, drawn, failed = {kind.key(found.value)}, list[str](), 0
     while len(drawn) < count:
-        value = kind.draw(checked.value, rng)
+        value = kind.draw(found.value, rng)
         if kind.key(value) in seen or kind.check(value) != form:
             failed += 1
             if failed > _ATTEMPTS * (1 + len(drawn)):
@@ -66,11 +64,6 @@ def generate_identifiers(identifier: Identifier | str, count: int, seed: int) ->
         seen.add(kind.key(value))
         drawn.append(value)
     return drawn
-
-
-def _fits(kind: Kind, value: Any) -> bool:
-
-    return isinstance(value, str) and re.fullmatch(kind.pattern, value, re.ASCII) is not None
 
 
 def _rng(kind: Kind, value: str, seed: int) -> np.random.Generator:

@@ -6,7 +6,7 @@ import numpy as np
 from Crypto.PublicKey import ECC
 from Crypto.Signature import eddsa
 
-from paperlib.generators.identifiers.digests import FEWEST_DIGITS, hex_digits
+from paperlib.generators.identifiers.digests import check_hex, hex_digits
 from paperlib.generators.identifiers.encodings import (
     RsaKey,
     base58check,
@@ -17,9 +17,7 @@ from paperlib.generators.identifiers.encodings import (
     parse_ssh_rsa,
     segwit_address,
     segwit_program,
-    ssh_ed25519_blob,
-    ssh_rsa_blob,
-    to_base64,
+    ssh_rsa_text,
 )
 from paperlib.generators.identifiers.kind import Form, Kind, cased_like, casing
 
@@ -32,22 +30,16 @@ def check_ethereum(value: str) -> Form:
     >>> check_ethereum("0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")
     Form(name='wrong checksum', valid=False)
     """
-    digits = value[2:]
-    if len(set(digits.lower())) < FEWEST_DIGITS:
-        return Form("few different digits", False)
-    if digits.isdigit():
-        return Form("decimal digits alone", False)
-    case = casing(digits)
-    if case != "mixed":
-        return Form(case, True)
+    form = check_hex(value[2:])
+    if form.name != "mixed case":
+        return form
     return Form("checksum", True) if erc55(value) == value else Form("wrong checksum", False)
 
 
 def _draw_ethereum(value: str, rng: np.random.Generator) -> str:
     digits = hex_digits(40, rng)
-    if casing(value[2:]) == "mixed":
-        return erc55("0x" + digits)
-    return "0x" + cased_like(digits, value[2:])
+    mixed = casing(value[2:]) == "mixed"
+    return erc55("0x" + digits) if mixed else "0x" + cased_like(digits, value[2:])
 
 
 ETHEREUM = Kind(
@@ -78,16 +70,11 @@ def check_base58(value: str) -> Form:
     return Form("few different bytes", False) if few else Form(_BASE58_FORMS[payload[0]], True)
 
 
-def _draw_base58(value: str, rng: np.random.Generator) -> str:
-    version = bytes([0 if value.startswith("1") else 5])
-    return base58check(version + rng.bytes(20))
-
-
 BITCOIN_BASE58 = Kind(
     name="bitcoin_base58",
     pattern=r"[13][1-9A-HJ-NP-Za-km-z]{25,33}\b",
     check=check_base58,
-    draw=_draw_base58,
+    draw=lambda value, rng: base58check((b"\0" if value[0] == "1" else b"\5") + rng.bytes(20)),
     bits=lambda _: 160.0,
     example="1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa",
 )
@@ -126,8 +113,6 @@ BITCOIN_BECH32 = Kind(
     fold_case=True,
 )
 
-_ED25519 = "ssh-ed25519 "
-
 
 def check_ed25519(value: str) -> Form:
     """The form of an Ed25519 public key: its 32 bytes are a point of the curve.
@@ -135,7 +120,7 @@ def check_ed25519(value: str) -> Form:
     >>> check_ed25519(ED25519.example).name
     '32 bytes'
     """
-    blob = from_base64(value.removeprefix(_ED25519))
+    blob = from_base64(value.partition(" ")[2])
     if blob is None:
         return Form("not canonical base64", False)
     point = blob[-32:]
@@ -150,7 +135,7 @@ def check_ed25519(value: str) -> Form:
 
 def _draw_ed25519(_: str, rng: np.random.Generator) -> str:
     key = ECC.construct(curve="Ed25519", seed=rng.bytes(32)).public_key()
-    return _ED25519 + to_base64(ssh_ed25519_blob(key.export_key(format="raw")))
+    return key.export_key(format="OpenSSH").strip()
 
 
 ED25519 = Kind(
@@ -164,14 +149,8 @@ ED25519 = Kind(
     not_beside="-=+/",
 )
 
-_RSA = "ssh-rsa "
 _KEPT_BITS = 16
 _SMALL_PRIMES = math.prod(n for n in range(3, 1000, 2) if all(n % k for k in range(3, math.isqrt(n) + 1, 2)))
-
-
-def _rsa_key(value: str) -> RsaKey | None:
-    blob = from_base64(value.removeprefix(_RSA))
-    return None if blob is None else parse_ssh_rsa(blob)
 
 
 def _no_small_factor(modulus: int) -> bool:
@@ -184,7 +163,7 @@ def check_rsa(value: str) -> Form:
     >>> check_rsa("ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAAgyh")
     Form(name='modulus of 12 bits', valid=False)
     """
-    key = _rsa_key(value)
+    key = parse_ssh_rsa(value)
     if key is None:
         return Form("not in the wire format", False)
     bits = key.modulus.bit_length()
@@ -204,18 +183,18 @@ def _draw_rsa(value: str, rng: np.random.Generator) -> str:
     them; given these bits, the others are uniform among odd numbers without small factors, as far as
     anyone can tell who does not factor the modulus.
     """
-    key = _rsa_key(value)
+    key = parse_ssh_rsa(value)
     assert key is not None
     free = key.modulus.bit_length() - _KEPT_BITS
     while True:
         low = int.from_bytes(rng.bytes((free + 7) // 8)) >> -free % 8
         modulus = key.modulus >> free << free | low | 1
         if _no_small_factor(modulus):
-            return _RSA + to_base64(ssh_rsa_blob(RsaKey(key.exponent, modulus)))
+            return ssh_rsa_text(RsaKey(key.exponent, modulus))
 
 
 def _rsa_bits(value: str) -> float:
-    key = _rsa_key(value)
+    key = parse_ssh_rsa(value)
     assert key is not None
     return float(key.modulus.bit_length() - _KEPT_BITS - 1)
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
+from paperlib.core import check_choice
 from paperlib.generators.identifiers.kind import Form, Kind
 
 LONGEST = 4_000
@@ -57,8 +58,7 @@ class Scanner:
     engine: str = field(default_factory=default_engine)
 
     def __post_init__(self) -> None:
-        if self.engine not in ENGINES:
-            raise ValueError(f"engine: expected one of {', '.join(ENGINES)}, got {self.engine!r}")
+        check_choice("engine", self.engine, ENGINES)
 
     @property
     def pattern(self) -> str:

@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 import torch
 from torch import nn
 
 from paperlib.core import check_at_least, check_choice
+from paperlib.core.packages import optional_package
 from paperlib.models.images.resnet import resnet
 from paperlib.models.images.small import cnn, cnn4, mlp
 from paperlib.models.images.wide_resnet import WideResNet
@@ -74,6 +76,20 @@ def build_image_model(architecture: ImageArchitecture) -> nn.Module:
         return ARCHITECTURES[architecture.name](architecture)
 
 
+def classifier_for(images: Any, name: str, outputs: int, **options: Any) -> nn.Module:
+    """The classifier of `build_image_model` for images of the shape of those given.
+
+    Args:
+        images: Shape (n, channels, side, side).
+        name: A key of ``ARCHITECTURES``.
+        outputs: Number of classes or attributes.
+        options: Further fields of `ImageArchitecture`.
+    """
+    _, channels, side, _ = images.shape
+    wanted = ImageArchitecture(name=name, channels=channels, side=side, outputs=outputs, **options)
+    return build_image_model(wanted)
+
+
 def parameters_of(architecture: ImageArchitecture) -> int:
     """Number of trainable parameters, found without making them.
 
@@ -111,18 +127,11 @@ def _resnet(name: str, wanted: ImageArchitecture) -> nn.Module:
 
 def _vit_small(wanted: ImageArchitecture) -> nn.Module:
     """ViT-small of timm; small images are cut into 8 by 8 patches, since 16 pixels would leave few."""
-    try:
-        import timm  # an extra: only this architecture needs it
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "vit-small needs timm: pip install 'paperlib[images]'", name="timm"
-        ) from None
-    patch = 16 if wanted.side > _SMALL_SIDE else max(1, wanted.side // 8)
-    return timm.create_model(
+    return optional_package("timm", "images", "vit-small").create_model(
         _VIT,
         pretrained=wanted.pretrained,
         img_size=wanted.side,
-        patch_size=patch,
+        patch_size=16 if wanted.side > _SMALL_SIDE else max(1, wanted.side // 8),
         in_chans=wanted.channels,
         num_classes=wanted.outputs,
     )

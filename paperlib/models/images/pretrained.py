@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
+from paperlib.core.packages import optional_package
+
 
 class PretrainedClassifier(nn.Module):
     """A model of timm that is shown our images in the size and the colours of the ones it knows.
@@ -47,7 +49,7 @@ def pretrained_classifier(
         ModuleNotFoundError: timm is not installed.
         RuntimeError: The weights cannot be downloaded.
     """
-    timm = _timm()
+    timm = optional_package("timm", "images", "a model by its name in timm")
     if not timm.is_model(name):
         close = difflib.get_close_matches(name, timm.list_models(), n=3)
         raise ValueError(f"timm: no model {name!r}; close names: {', '.join(close) or 'none'}")
@@ -71,13 +73,3 @@ def _unfit(name: str, given: bool, error: Exception) -> Exception:
         f"timm: the weights of {name} cannot be downloaded ({error}). Fetch its model.safetensors where "
         "there is a network, and name the file as 'weights'"
     )
-
-
-def _timm() -> Any:
-    try:
-        import timm  # an extra: only models by its names need it
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "pretrained helpers need timm: pip install 'paperlib[images]'", name="timm"
-        ) from None
-    return timm

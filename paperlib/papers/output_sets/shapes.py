@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from paperlib.bounds import OutputSet, optimal_output_set
-from paperlib.bounds.output_sets.choices import choose_output_set
+from paperlib.bounds.output_sets.choices import fit_output_set
 from paperlib.bounds.output_sets.level_sets import Line, line_of, objective_of
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.papers.output_sets.mechanisms import Mixture
@@ -125,9 +125,8 @@ def _missed_share(panel: Panel, inner: list[float], config: ShapeConfig) -> floa
         rng = np.random.default_rng([config.seed, config.m, trial])
         members = int(rng.binomial(2 * config.m, 0.5))
         scores = MembershipScores(panel.p.draw(rng, members), panel.q.draw(rng, 2 * config.m - members))
-        missed += (
-            not choose_output_set(scores, "top_bottom", confidence=config.confidence).contains(inner).all()
-        )
+        chosen = fit_output_set(scores, method="top_bottom", confidence=config.confidence)
+        missed += not chosen.contains(inner).all()
     return missed / config.draws if config.draws else math.nan
 
 

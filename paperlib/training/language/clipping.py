@@ -9,7 +9,7 @@ one-hot inputs, so that a weight used as both (GPT-2's) is one sum of outer prod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -20,8 +20,7 @@ _CONV1D = "transformers.pytorch_utils.Conv1D"  # a linear layer, its weight the 
 _CHECK_TOLERANCE = 1e-3
 
 
-@dataclass(frozen=True, eq=False)
-class _Use:
+class _Use(NamedTuple):
     """One call of a layer: its inputs and outputs."""
 
     layer: Any
@@ -31,19 +30,10 @@ class _Use:
 
 @dataclass(frozen=True, eq=False)
 class _Outer:
-    """A weight's gradient for each document, as a sum over tokens of outer products.
+    """A weight's gradient for each document, as a sum over tokens of outer products."""
 
-    Attributes:
-        rows: Shape (documents, tokens, rows), or (documents, tokens) whole numbers: those of one-hot rows.
-        columns: Shape (documents, tokens, columns).
-    """
-
-    rows: Tensor
-    columns: Tensor
-
-    def formed(self) -> Tensor:
-        """Every document's gradient, shape (documents, rows, columns)."""
-        return self.rows.transpose(1, 2) @ self.columns
+    rows: Tensor  # (documents, tokens, rows), or (documents, tokens) whole numbers: those of one-hot rows
+    columns: Tensor  # (documents, tokens, columns)
 
     def add_to(self, gradient: Tensor, factors: Tensor) -> None:
         """Add the sum over documents, each times its factor."""
@@ -238,7 +228,8 @@ def _square_norms(uses: Sequence[_Outer]) -> Tensor:
     if len(uses) == 1 and first.rows.is_floating_point():
         tokens, rows, columns = *first.rows.shape[1:], first.columns.shape[2]
         if 2 * tokens**2 > rows * columns:
-            return first.formed().square_().sum((1, 2))
+            formed = first.rows.transpose(1, 2) @ first.columns  # (documents, rows, columns)
+            return formed.square_().sum((1, 2))
     total = torch.zeros(len(first.rows), dtype=first.columns.dtype, device=first.columns.device)
     for number, one in enumerate(uses):
         for other in uses[number:]:

@@ -1,7 +1,6 @@
 """Training on documents: batches, loss, learning rate, noise."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +11,12 @@ from torch.nn.functional import cross_entropy
 
 from paperlib.training.batches import generator, poisson_batches, shuffled
 from paperlib.training.config import TrainingConfig
-from paperlib.training.fitting import finite_loss
+from paperlib.training.fitting import finite_loss, make_optimizer
 from paperlib.training.language.clipping import add_clipped_gradients, check_layers
 from paperlib.training.language.schedule import ScheduledSteps
 from paperlib.training.progress import progress_bar
 
+_BETAS = (0.9, 0.98)  # of Adam
 _NO_TOKEN = -100  # what torch's cross-entropy leaves out
 _TOKENS_AT_ONCE = 8192  # of a batch with DP, so that memory does not grow with the batch
 
@@ -77,13 +77,14 @@ def fit_language_model(
     if config.groups is not None:
         raise ValueError(f"config: expected microbatches None, got {config.microbatches}")
     tokens = _padded(documents).to(next(model.parameters()).device)
-    trainer = _private(model, tokens, config) if config.is_private else _plain(model, tokens, config, warmup)
+    one_epoch = (
+        _private_epoch(model, tokens, config)
+        if config.is_private
+        else _plain_epoch(model, tokens, config, warmup)
+    )
     losses: list[float] = []
-    with (
-        trainer as one_epoch,
-        progress_bar(config.epochs, label="training", unit="epoch", show=progress) as bar,
-    ):
-        model.train()
+    model.train()
+    with progress_bar(config.epochs, label="training", unit="epoch", show=progress) as bar:
         for epoch in range(config.epochs):
             losses.append(finite_loss(one_epoch(epoch), epoch))
             bar.update()
@@ -120,15 +121,8 @@ def _padded(documents: Sequence[Sequence[int]]) -> Tensor:
     return table
 
 
-def _optimizer(model: Any, config: TrainingConfig) -> torch.optim.Optimizer:
-    if config.optimizer == "adam":
-        return torch.optim.Adam(model.parameters(), lr=config.learning_rate, betas=(0.9, 0.98), fused=True)
-    return torch.optim.SGD(model.parameters(), lr=config.learning_rate, momentum=config.momentum, fused=True)
-
-
-@contextmanager
-def _plain(model: Any, tokens: Tensor, config: TrainingConfig, warmup: float) -> Iterator[Any]:
-    optimizer = _optimizer(model, config)
+def _plain_epoch(model: Any, tokens: Tensor, config: TrainingConfig, warmup: float) -> Callable[[int], float]:
+    optimizer = make_optimizer(model, config, betas=_BETAS)
     steps = max(1, config.steps(len(tokens)))
     learn = ScheduledSteps(model, optimizer, steps=steps, rising=round(warmup * steps))
 
@@ -141,14 +135,13 @@ def _plain(model: Any, tokens: Tensor, config: TrainingConfig, warmup: float) ->
             total += float(loss.detach()) * len(batch)
         return total / len(tokens)
 
-    yield one_epoch
+    return one_epoch
 
 
-@contextmanager
-def _private(model: Any, tokens: Tensor, config: TrainingConfig) -> Iterator[Any]:
+def _private_epoch(model: Any, tokens: Tensor, config: TrainingConfig) -> Callable[[int], float]:
     check_layers(model)
     optimizer = DPOptimizerFastGradientClipping(
-        _optimizer(model, config),
+        make_optimizer(model, config, betas=_BETAS),
         noise_multiplier=config.noise_multiplier,
         max_grad_norm=config.clip_norm or 0.0,
         expected_batch_size=config.expected_batch(len(tokens)),
@@ -171,7 +164,7 @@ def _private(model: Any, tokens: Tensor, config: TrainingConfig) -> Iterator[Any
             optimizer.zero_grad(set_to_none=True)
         return total / max(1, len(batches.records))
 
-    yield one_epoch
+    return one_epoch
 
 
 def _add_batch(model: Any, batch: Tensor, *, clip_norm: float, check: bool) -> float:

@@ -3,17 +3,15 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from paperlib.core import check_at_least, check_choice
 from paperlib.models import MLP
 from paperlib.models.devices import default_device
 from paperlib.training.config import TrainingConfig
-from paperlib.training.examples import Examples, check_examples
+from paperlib.training.examples import check_examples
 from paperlib.training.many.loop import train_stack
 from paperlib.training.many.stacks import MLPStack
 from paperlib.training.many.trained import MLPEnsemble, warn_of_divergence
@@ -66,6 +64,8 @@ def fit_ensemble(
     """
     check_choice("precision", precision, ("float32", "bfloat16"))
     check_at_least(1, threads=threads)
+    if precision != "float32" and any(config.is_private for config in configs):
+        raise ValueError(f"precision: expected float32 with DP-SGD, got {precision!r}")
     mlp = _common_shape(configs)
     place = default_device(device)
     data = check_examples(x, y, classes=mlp.classes, device=place, width=mlp.inputs)
@@ -73,7 +73,15 @@ def fit_ensemble(
     bar = progress_bar(
         sum(config.epochs for config in configs), label="training", unit="epoch", show=progress
     )
-    train = partial(_train_part, mlp, configs, parameters, data, precision, bar.update)
+
+    def train(part: list[int]) -> dict[int, int]:
+        chosen = [configs[index] for index in part]
+        stack = MLPStack(mlp, chosen, data, getattr(torch, precision))
+        with torch.no_grad():
+            diverged = train_stack(stack, chosen, data, on_epoch=bar.update)
+        parameters[torch.tensor(part, device=place)] = stack.parameters
+        return {part[model]: epoch for model, epoch in diverged.items()}
+
     parts = _stackable(configs, lambda config: _best_chunk(config, place) if chunk is None else chunk)
     with bar, ExitStack() as stack:
         parallel = threads > 1 and place.type == "cpu"
@@ -108,22 +116,3 @@ def _common_shape(configs: Sequence[TrainingConfig]) -> MLP:
     if len(widths) != 1:
         raise ValueError(f"configs: expected one or more, all of the same widths, got {sorted(widths)}")
     return MLP(widths.pop())
-
-
-def _train_part(
-    mlp: MLP,
-    configs: Sequence[TrainingConfig],
-    parameters: Tensor,
-    data: Examples,
-    precision: str,
-    on_epoch: Any,
-    part: list[int],
-) -> dict[int, int]:
-    chosen = [configs[index] for index in part]
-    if chosen[0].is_private and precision != "float32":
-        raise ValueError(f"precision: expected float32 with DP-SGD, got {precision!r}")
-    stack = MLPStack(mlp, chosen, data, getattr(torch, precision))
-    with torch.no_grad():
-        diverged = train_stack(stack, chosen, data, on_epoch=on_epoch)
-    parameters[torch.tensor(part, device=parameters.device)] = stack.parameters
-    return {part[model]: epoch for model, epoch in diverged.items()}

@@ -22,13 +22,9 @@ Steps = Iterator[tuple[Tensor, Tensor | None]]
 def train_stack(
     stack: MLPStack, configs: Sequence[TrainingConfig], data: Examples, *, on_epoch: Callable[[int], object]
 ) -> dict[int, int]:
-    """Train a stack in place.
+    """Train a stack in place; ``on_epoch`` is called after each epoch with the number of models trained.
 
-    Args:
-        stack: Models with their initial parameters.
-        configs: Configs of the models, equal in ``batch_key``, those with most epochs first.
-        data: Records that all of them learn.
-        on_epoch: Function called after each epoch with the number of models trained in it.
+    Configs are equal in ``batch_key``, those with most epochs first.
 
     Returns:
         Models whose parameters stopped being finite, with the epoch (from 1) where that was seen.

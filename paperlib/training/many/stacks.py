@@ -9,14 +9,7 @@ from paperlib.models import MLP
 from paperlib.training.batches import NoiseStreams, generator
 from paperlib.training.config import TrainingConfig
 from paperlib.training.examples import Examples
-from paperlib.training.private.ghost import (
-    clip_factors,
-    derivatives,
-    forward,
-    loss_derivative,
-    square_norms,
-    write_gradients,
-)
+from paperlib.training.private import ghost
 
 
 class MLPStack:
@@ -44,12 +37,9 @@ class MLPStack:
             self._clipping.noise.start(epoch, count)
 
     def gradients(self, x: Tensor, y: Tensor, present: Tensor | None) -> Tensor:
-        """Gradients of one step, shape (count, size).
+        """Gradients of one step, shape (count, size), on a batch (count, B, inputs) with labels (count, B).
 
-        Args:
-            x: One batch for each model, shape (count, B, inputs).
-            y: Labels, shape (count, B).
-            present: True at places that hold a record, shape (count, B); None without DP-SGD.
+        ``present`` is True at places that hold a record, shape (count, B); None without DP-SGD.
         """
         gradients = self._gradients[: self._count]
         if present is None or self._clipping is None:
@@ -62,24 +52,24 @@ class MLPStack:
         layers = self._layers
         if self._dtype != torch.float32:
             layers = self._mlp.views(self.parameters[: self._count].to(self._dtype))
-        inputs, logits = forward(layers, x.to(self._dtype))
-        top = loss_derivative(logits, y).div_(y.shape[1])
-        write_gradients(self._slots, inputs, derivatives(layers, inputs, top))
+        inputs, logits = ghost.forward(layers, x.to(self._dtype))
+        top = ghost.loss_derivative(logits, y).div_(y.shape[1])
+        ghost.write_gradients(self._slots, inputs, ghost.derivatives(layers, inputs, top))
 
     def _private(
         self, x: Tensor, y: Tensor, present: Tensor, clipping: "_Clipping", gradients: Tensor
     ) -> None:
-        inputs, logits = forward(self._layers, x)
-        top = clipping.averaged(loss_derivative(logits, y).mul_(present[..., None]), present)
-        deltas = derivatives(self._layers, inputs, top)
+        inputs, logits = ghost.forward(self._layers, x)
+        top = clipping.averaged(ghost.loss_derivative(logits, y).mul_(present[..., None]), present)
+        deltas = ghost.derivatives(self._layers, inputs, top)
         clip, groups = clipping.norms[: self._count], clipping.groups
         if groups == 1:  # The only group's gradient is formed anyway.
-            write_gradients(self._slots, inputs, deltas)
-            gradients.mul_(clip_factors(gradients.square().sum(1, keepdim=True), clip))
+            ghost.write_gradients(self._slots, inputs, deltas)
+            gradients.mul_(ghost.clip_factors(gradients.square().sum(1, keepdim=True), clip))
         else:
-            share = clip_factors(square_norms(inputs, deltas, groups), clip) / clipping.divisor
+            share = ghost.clip_factors(ghost.square_norms(inputs, deltas, groups), clip) / clipping.divisor
             each = share.repeat_interleave(x.shape[1] // share.shape[1], dim=1)[..., None]
-            write_gradients(self._slots, inputs, [delta.mul_(each) for delta in deltas])
+            ghost.write_gradients(self._slots, inputs, [delta.mul_(each) for delta in deltas])
         gradients.addcmul_(clipping.noise.next(), clipping.noise_scale[: self._count])
 
 

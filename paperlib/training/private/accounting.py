@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 
-from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
+from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, PrivacyAccountant, SelfComposedDpEvent
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from scipy.optimize import brentq
@@ -52,15 +52,22 @@ def epsilon_of(
     1.13
     """
     check_choice("accountant", accountant, tuple(_ACCOUNTANTS))
+    return epsilon_by(_ACCOUNTANTS[accountant](), noise_multiplier, sampling_rate, steps, delta)
+
+
+def epsilon_by(
+    accountant: PrivacyAccountant, noise_multiplier: float, sampling_rate: float, steps: int, delta: float
+) -> float:
+    """Epsilon of DP-SGD with Poisson sampling by an accountant, for the neighbouring data sets it knows."""
     _check_process(sampling_rate, steps, delta)
+    noise = check_nonnegative("noise_multiplier", noise_multiplier)
     if steps == 0:
         return 0.0
-    if check_nonnegative("noise_multiplier", noise_multiplier) == 0:
+    if noise == 0:
         return math.inf
     one_step = PoissonSampledDpEvent(sampling_rate, GaussianDpEvent(noise_multiplier))
     with _quiet():
-        composed = _ACCOUNTANTS[accountant]().compose(SelfComposedDpEvent(one_step, steps))
-        return float(composed.get_epsilon(delta))
+        return float(accountant.compose(SelfComposedDpEvent(one_step, steps)).get_epsilon(delta))
 
 
 @contextmanager

@@ -2,8 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -11,13 +10,19 @@ from opacus import GradSampleModule
 from opacus.optimizers import DPOptimizer
 from opacus.validators import ModuleValidator
 from torch import nn
-from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from paperlib.models.devices import default_device
 from paperlib.training.batches import generator, poisson_batches
 from paperlib.training.config import TrainingConfig
 from paperlib.training.examples import Examples, check_examples
-from paperlib.training.fitting import Fitted, TrainingRun, as_module, check_outputs, make_optimizer
+from paperlib.training.fitting import (
+    Fitted,
+    TrainingRun,
+    as_module,
+    check_outputs,
+    make_optimizer,
+    training_loss,
+)
 
 
 def fit_dp(
@@ -76,7 +81,7 @@ def fit_dp(
             max_grad_norm=config.clip_norm or 0.0,
             expected_batch_size=config.expected_batch(len(data)),
         )
-        one_epoch = _PrivateEpoch(per_example, private, config, data)
+        one_epoch = _private_epoch(per_example, private, config, data)
         run = TrainingRun(module, private.original_optimizer, one_epoch, config, data)
         return run.finish(checkpoint, every=checkpoint_every, resume=resume, progress=progress)
     finally:
@@ -93,37 +98,30 @@ def _check(config: TrainingConfig) -> None:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _PrivateEpoch:
+def _private_epoch(
+    module: GradSampleModule, optimizer: DPOptimizer, config: TrainingConfig, data: Examples
+) -> Callable[[int], float]:
     """One epoch of Poisson batches; returns the mean loss of the records seen, 0 if none was."""
+    device, examples = data.y.device, len(data)
+    steps, rate = config.steps_per_epoch(examples), config.sampling_rate(examples)
 
-    module: GradSampleModule
-    optimizer: DPOptimizer
-    config: TrainingConfig
-    data: Examples
+    def learn(records: torch.Tensor) -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = training_loss(module(data.x[records]), data.y[records], reduction="sum")
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
 
-    def __call__(self, epoch: int) -> float:
-        config, device = self.config, self.data.y.device
-        self.optimizer.generator = generator(config.seed, "noise", epoch, device)
-        self.module.train()
-        examples = len(self.data)
-        steps, rate = config.steps_per_epoch(examples), config.sampling_rate(examples)
+    def one_epoch(epoch: int) -> float:
+        optimizer.generator = generator(config.seed, "noise", epoch, device)
+        module.train()
         batches = poisson_batches(config.seed, epoch, examples, rate=rate, steps=steps)
         total = torch.zeros((), device=device)
         with warnings.catch_warnings():
             # Records need no gradient of their own, and torch says so at every first layer.
             warnings.filterwarnings("ignore", message="Full backward hook is firing")
             for step in range(steps):
-                total += self._step(torch.from_numpy(batches.batch(step)).to(device))
+                total += learn(torch.from_numpy(batches.batch(step)).to(device))
         return float(total) / max(1, len(batches.records))
 
-    def _step(self, batch: torch.Tensor) -> torch.Tensor:
-        self.optimizer.zero_grad()
-        logits, labels = self.module(self.data.x[batch]), self.data.y[batch]
-        if logits.shape[-1] == 1:
-            loss = binary_cross_entropy_with_logits(logits[..., 0], labels.to(logits.dtype), reduction="sum")
-        else:
-            loss = cross_entropy(logits, labels, reduction="sum")
-        loss.backward()
-        self.optimizer.step()
-        return loss.detach()
+    return one_epoch

@@ -12,22 +12,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-Layers = Sequence[tuple[Tensor, Tensor]]
+Layers = Sequence[tuple[Tensor, Tensor]]  # weights (K, inputs, outputs) and biases (K, 1, outputs)
 
 # Opacus divides by norm + 1e-6, which also keeps a zero gradient finite.
 _NORM_OFFSET = 1e-6
 
 
 def forward(layers: Layers, x: Tensor) -> tuple[list[Tensor], Tensor]:
-    """Inputs of every layer and the logits.
-
-    Args:
-        layers: Weights (K, inputs, outputs) and biases (K, 1, outputs).
-        x: Shape (K, B, inputs).
-
-    Returns:
-        Layer inputs, each (K, B, inputs), and logits (K, B, outputs).
-    """
+    """Inputs of every layer, each (K, B, inputs), and logits (K, B, outputs), of records (K, B, inputs)."""
     inputs = [x]
     for weights, biases in layers[:-1]:
         inputs.append(torch.baddbmm(biases, inputs[-1], weights).relu_())
@@ -36,12 +28,7 @@ def forward(layers: Layers, x: Tensor) -> tuple[list[Tensor], Tensor]:
 
 
 def loss_derivative(logits: Tensor, labels: Tensor) -> Tensor:
-    """Derivative of each example's cross-entropy by its logits, shape (K, B, outputs).
-
-    Args:
-        logits: Shape (K, B, outputs); one output is a binary logit.
-        labels: Shape (K, B).
-    """
+    """Derivative of each example's cross-entropy by its logits, shape (K, B, outputs); labels (K, B)."""
     if logits.shape[-1] == 1:
         return torch.sigmoid(logits).sub_(labels[..., None])
     return torch.softmax(logits, dim=-1).sub_(one_hot(labels, logits.shape[-1]))
@@ -57,28 +44,20 @@ def derivatives(layers: Layers, inputs: Sequence[Tensor], top: Tensor) -> list[T
 
 
 def square_norms(inputs: Sequence[Tensor], deltas: Sequence[Tensor], groups: int | None = None) -> Tensor:
-    """Squared norms of the gradients of single examples, or of the sums over groups.
+    """Squared norms of the gradients of single examples, shape (K, B), or of the sums over groups, (K, G).
 
-    Args:
-        inputs: Inputs of each layer, shape (K, B, inputs).
-        deltas: Derivatives by each layer's output, (K, B, outputs).
-        groups: G equal groups of neighbours in the batch; None for single examples.
-
-    Returns:
-        Shape (K, B), or (K, G).
+    Groups are G equal numbers of neighbours in the batch.
     """
+    pairs = list(zip(inputs, deltas, strict=True))
     if groups is None:
-        return _total([_one(delta) * (_one(given) + 1) for given, delta in zip(inputs, deltas, strict=True)])
-    pairs = zip(inputs, deltas, strict=True)
-    return _total([_group_square_norms(_grouped(a, groups), _grouped(d, groups)) for a, d in pairs])
+        layers = [_square_norm(delta) * (_square_norm(given) + 1) for given, delta in pairs]
+    else:
+        layers = [_group_square_norms(_grouped(a, groups), _grouped(d, groups)) for a, d in pairs]
+    return torch.stack(layers).sum(0)
 
 
-def _one(values: Tensor) -> Tensor:
+def _square_norm(values: Tensor) -> Tensor:
     return torch.linalg.vector_norm(values, dim=-1).square_()
-
-
-def _total(parts: list[Tensor]) -> Tensor:
-    return torch.stack(parts).sum(0)
 
 
 def _grouped(values: Tensor, groups: int) -> Tensor:
@@ -96,12 +75,7 @@ def _group_square_norms(given: Tensor, delta: Tensor) -> Tensor:
 
 
 def clip_factors(squares: Tensor, clip_norm: Tensor) -> Tensor:
-    """Factors of the gradients that bring their norms to at most ``clip_norm``.
-
-    Args:
-        squares: Squared norms, shape (K, G).
-        clip_norm: Shape (K, 1).
-    """
+    """Factors that bring gradients of squared norms (K, G) to norms of at most ``clip_norm`` (K, 1)."""
     return (clip_norm / (squares.sqrt() + _NORM_OFFSET)).clamp_(max=1)
 
 

@@ -1,9 +1,9 @@
 """The DP guarantee of DP-SGD for replacing one record, rather than adding or removing one."""
 
-import math
-
-from dp_accounting import GaussianDpEvent, NeighboringRelation, PoissonSampledDpEvent, SelfComposedDpEvent
+from dp_accounting import NeighboringRelation
 from dp_accounting.pld import PLDAccountant
+
+from paperlib.training.private.accounting import epsilon_by
 
 _STEP = 1e-3  # discretisation of the privacy loss, rounded so that epsilon stays an upper bound
 
@@ -37,23 +37,5 @@ def replacement_epsilon(noise_multiplier: float, sampling_rate: float, steps: in
     >>> round(replacement_epsilon(1.0, 64 / 32561, 5090, 3e-6), 2)
     1.24
     """
-    for name, value, holds, allowed in (
-        (
-            "noise_multiplier",
-            noise_multiplier,
-            0 <= noise_multiplier < math.inf,
-            "a finite number, 0 or more",
-        ),
-        ("sampling_rate", sampling_rate, 0 < sampling_rate <= 1, "a chance in (0, 1]"),
-        ("steps", steps, steps >= 0, "0 or more"),
-        ("delta", delta, 0 < delta < 1, "a number in (0, 1)"),
-    ):
-        if not holds:
-            raise ValueError(f"{name}: expected {allowed}, got {value}")
-    if steps == 0:
-        return 0.0
-    if noise_multiplier == 0:
-        return math.inf
-    step = PoissonSampledDpEvent(sampling_rate, GaussianDpEvent(noise_multiplier))
     accountant = PLDAccountant(NeighboringRelation.REPLACE_ONE, _STEP)
-    return float(accountant.compose(SelfComposedDpEvent(step, steps)).get_epsilon(delta))
+    return epsilon_by(accountant, noise_multiplier, sampling_rate, steps, delta)

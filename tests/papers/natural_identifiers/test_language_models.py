@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from paperlib.audits import language as own
 from paperlib.audits.candidates import CandidateScores
 from paperlib.audits.corpus import open_corpus, skipped_table
-from paperlib.data.errors import DataUnavailableError
+from paperlib.data.files import DataUnavailableError
 from paperlib.data.text.dialogues import persona_chat
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import find_identifiers

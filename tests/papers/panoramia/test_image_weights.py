@@ -63,7 +63,7 @@ def test_a_helper_is_tuned_from_the_weights(published):
     helper = ImageHelper(
         name="imagenet", data="real", timm=MODEL, weights=str(published), epochs=1, batch_size=12
     )
-    module = train_helper(helper, x, y, 2).module
+    module = train_helper(helper, x, y, 2)
     start, end = read_weights(str(published))["conv1.0.weight"], module.model.conv1[0].weight
     moved = (end - start).abs().max()
     assert 0 < moved <= 2 * helper.learning_rate, "one step of Adam away from the file"

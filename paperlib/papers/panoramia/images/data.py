@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.data.images.pixels import Pixels, posterise, shrink
-from paperlib.data.images.sets import load_images
+from paperlib.data.registry import load_images
 
 PARTS = ("generator", "members", "nonmembers", "others")
 
@@ -16,7 +16,7 @@ class ImageSplit:
     """Which images, and how many go where.
 
     Attributes:
-        dataset: A name of ``paperlib.data.images.sets.IMAGE_SETS``.
+        dataset: A name of ``paperlib.data.registry.IMAGE_SETS``.
         side: Pixels along a side after averaging squares; None keeps the images' own.
         levels: Grey values per channel, 2 to 256.
         generator: Images of D_G, which the generator is trained on.

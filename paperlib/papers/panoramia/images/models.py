@@ -11,9 +11,8 @@ from torch import nn
 from paperlib.audits.panoramia.image_models import answers
 from paperlib.audits.panoramia.pools import Target
 from paperlib.models.images import (
-    ImageArchitecture,
     as_input,
-    build_image_model,
+    classifier_for,
     image_logits,
     image_losses,
 )
@@ -140,17 +139,14 @@ def training_speed(target: ImageTarget, images: Images, *, epochs: int = 1) -> d
 
 
 def _built(target: ImageTarget, x: NDArray[np.uint8], outputs: int) -> nn.Module:
-    return build_image_model(
-        ImageArchitecture(
-            name=target.architecture,
-            channels=x.shape[1],
-            side=x.shape[2],
-            outputs=outputs,
-            width=target.width,
-            group_norm=target.dp_epsilon is not None or target.group_norm,
-            pretrained=target.pretrained,
-            seed=target.seed,
-        )
+    return classifier_for(
+        x,
+        target.architecture,
+        outputs,
+        width=target.width,
+        group_norm=target.dp_epsilon is not None or target.group_norm,
+        pretrained=target.pretrained,
+        seed=target.seed,
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from paperlib.audits.panoramia.image_models import ImageHelper, answers, train_helper
+from paperlib.audits.panoramia.image_models import ImageHelper, answers, likely_labels, train_helper
 from paperlib.audits.panoramia.memorization import copies
 from paperlib.audits.panoramia.pools import Pool, Pools, cached_pools, pools_cache
 from paperlib.core import FloatArray, check_choice
@@ -191,10 +191,10 @@ def _generate(config: ImageConfig, images: Images) -> dict[str, NDArray[Any]]:
     x, true, share = _kept(flow, fakes, wanted, int(seeds[2]))
     labeler = train_helper(config.labeler, real.x, real.true, images.outputs)
     if config.labels == "labeler":
-        true = labeler.labels(x, multi_label=images.multi_label)
+        true = likely_labels(labeler, x, multi_label=images.multi_label)
     rng = np.random.default_rng(int(seeds[3]))
     y = noisy_labels(true, config.split.label_noise, images.outputs, rng)
-    quality = {"kept": share, **_quality(labeler.module, images, x[: config.generated])}
+    quality = {"kept": share, **_quality(labeler, images, x[: config.generated])}
     arrays: dict[str, NDArray[Any]] = {}
     for name, rows in (("audit", slice(config.generated)), ("helper", slice(config.generated, None))):
         arrays |= {f"{name}/x": x[rows], f"{name}/true": true[rows], f"{name}/y": y[rows]}
@@ -247,7 +247,7 @@ def _helper_answers(
     data = made.helper if helper.data == "synthetic" else real
 
     def compute() -> dict[str, FloatArray]:
-        module = train_helper(helper, data.x, data.y, images.outputs).module
+        module = train_helper(helper, data.x, data.y, images.outputs)
         return {kind: answers(module, part.x, part.y) for kind, part in sets.items()}
 
     return pools_cache().get(_model_key(config, images, "helper", helper.about()), compute)

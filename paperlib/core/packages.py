@@ -1,0 +1,24 @@
+"""Packages that only some users need, imported when they are used."""
+
+from importlib import import_module
+from typing import Any
+
+
+def optional_package(name: str, extra: str, purpose: str) -> Any:
+    """The module ``name`` of a package that an extra of this one installs.
+
+    Args:
+        name: Module to import, such as "timm".
+        extra: Extra that brings it.
+        purpose: What needs it, for the error message.
+
+    Raises:
+        ModuleNotFoundError: It is not installed; the message says how to get it.
+    """
+    try:
+        return import_module(name)
+    except ModuleNotFoundError:
+        package = name.partition(".")[0]
+        raise ModuleNotFoundError(
+            f"{purpose} needs {package}: pip install 'paperlib[{extra}]'", name=package
+        ) from None

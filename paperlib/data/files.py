@@ -1,0 +1,85 @@
+"""Files of the data folder: found and checked, or an error with the steps that provide them."""
+
+import tarfile
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from paperlib.io import data_folder, file_sha256
+from paperlib.io.folders import DATA_VARIABLE
+
+
+class DataUnavailableError(FileNotFoundError):
+    """A data set is neither on this machine nor can be fetched; the message names the file and its folder."""
+
+
+def unavailable(
+    what: str, files: str, folder: Path, address: str, tried: Sequence[str] = ()
+) -> DataUnavailableError:
+    """The error for missing files; ``tried`` holds the error of each attempt to download."""
+    failed = f" Downloading failed: {'; '.join(tried)}." if tried else ""
+    return DataUnavailableError(
+        f"{what} is not at hand: {folder} holds no {files}.{failed} "
+        f"Fetch them from {address} and put them into that folder, or set {DATA_VARIABLE} to the folder "
+        "that has them."
+    )
+
+
+def data_file(what: str, name: str, sha256: str | None, source: str) -> Path:
+    """A file that is never fetched, by its name in the data folder; any content where ``sha256`` is None.
+
+    Raises:
+        DataUnavailableError: It is not there.
+        ValueError: It has another content.
+    """
+    path = data_folder() / name
+    if not path.is_file():
+        raise unavailable(what, name, data_folder(), f"its source ({source})")
+    if sha256 is not None:
+        check_sha256(path, sha256)
+    return path
+
+
+def check_sha256(path: Path, expected: str) -> None:
+    """Refuse a file of another content.
+
+    Raises:
+        ValueError: Its checksum is not the expected one.
+    """
+    if (digest := file_sha256(path)) != expected:
+        raise ValueError(f"{path}: expected SHA-256 {expected}, got {digest}; remove it and get it again")
+
+
+def contents(path: Path, wanted: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    """Name and content of each wanted file of a folder or of a gzipped archive, one after the other.
+
+    Raises:
+        ValueError: A wanted file is missing, or the archive is damaged or cut short.
+    """
+    found: list[str] = []
+    for name, content in _in_folder(path, wanted) if path.is_dir() else _in_archive(path, wanted):
+        found.append(name)
+        if content is not None:
+            yield name, content
+    if missing := [name for name in wanted if name not in found]:
+        raise ValueError(
+            f"{path}: expected {', '.join(wanted)} in it; missing: {', '.join(missing)}; "
+            f"found: {', '.join(found) or 'nothing'}"
+        )
+
+
+def _in_folder(path: Path, wanted: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
+    for file in sorted(path.iterdir()):
+        if file.is_file():
+            yield file.name, file.read_bytes() if file.name in wanted else None
+
+
+def _in_archive(path: Path, wanted: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
+    try:
+        with tarfile.open(path, "r:gz") as archive:
+            for item in filter(tarfile.TarInfo.isfile, archive):
+                name = Path(item.name).name
+                file = archive.extractfile(item) if name in wanted else None
+                yield name, file and file.read()
+    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+        raise ValueError(f"{path}: damaged or cut short ({error}); remove it and get it again") from None
