@@ -155,7 +155,9 @@ def table_one(unit="model", gap=(5.0, 5.1, 4.9), falls=(3.0,), **needs) -> Evide
 def test_a_condition_that_is_not_met_or_not_measured_leaves_a_target_undecided_and_says_which():
     noisy = decide_alone(table_one(falls=[3.0, 3.1, 2.9], **{"clean labels": Estimate(0.3)}), "substitute")
     assert noisy.word == "undecided"
-    assert "a condition is not met: clean labels 0.3, needed: at most 0" in noisy.reason
+    assert "a condition is not met: clean labels 0.3 needed at most 0" in noisy.reason
+    once = decide_alone(table_one(falls=[3.0, 3.1, 2.9], overfitted=[100.0]), "substitute")
+    assert once.reason == "a condition is not met: overfitted 100, one repetition, needed at least 99 %"
     for empty in ([], {}):
         missing = decide_alone(table_one(falls=empty), "substitute")
         assert str(missing) == "undecided (not measured: test falls)"

@@ -204,7 +204,11 @@ def _missing(rule: Rule, evidence: Mapping[str, Evidence], level: Level, seeds: 
 
 
 def _unmet(needs: Sequence[Contrast]) -> str:
-    unmet = [f"{one}, needed: {one.term.limits}" for one in needs if not one.inside]
+    unmet = [
+        f"{one}{'' if math.isfinite(one.low) else ', one repetition,'} needed {one.term.limits}"
+        for one in needs
+        if not one.inside
+    ]
     return f"a condition is not met: {'; '.join(unmet)}" if unmet else ""
 
 
