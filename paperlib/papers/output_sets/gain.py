@@ -1,8 +1,8 @@
-"""The gain of optimal output sets for an audit (Figure 2)."""
+"""The gain of optimal output sets for an audit, also at delta above 0 (Figures 2 and 6)."""
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from scipy import stats
 from paperlib.bounds import SelectionRule, audit_output_set
 from paperlib.bounds.output_sets.choices import METHODS
 from paperlib.core import FloatArray
-from paperlib.papers.output_sets.mechanisms import MECHANISMS, draw_scores
+from paperlib.papers.output_sets.mechanisms import MECHANISMS, draw_scores, exact_epsilon
 
 _KEYS = ["mechanism", "scale", "m"]
 _RIVALS = tuple(method for method in METHODS if method != "optimal")
@@ -26,7 +26,7 @@ _RULES = {
 
 @dataclass(frozen=True)
 class GainConfig:
-    """Settings of Figure 2."""
+    """Settings of Figures 2 and 6."""
 
     #: noise of each component: b/2 for Laplace, standard deviation for Gaussian. The paper's b = 0.25 ... 8
     #: are 0.125 ... 4; its sigma grid is 0.25 ... 8
@@ -44,6 +44,10 @@ class GainConfig:
             for setting in itertools.product(scales, self.sizes, range(self.trials)):
                 yield mechanism, *setting
 
+    def options(self, method: str) -> dict[str, Any]:
+        """Options of an audit by one method."""
+        return {"method": method, "rule": SelectionRule(error_divisor=self.error_divisor)}
+
 
 def gain(config: GainConfig) -> pd.DataFrame:
     """Audit every setting with all four methods on the same scores.
@@ -51,37 +55,46 @@ def gain(config: GainConfig) -> pd.DataFrame:
     One row per mechanism, scale, m, trial and method: epsilon (the bound, nats), guesses,
     selection_epsilon (the bound on the scores that were searched) and intervals (of the set).
     """
-    rule = SelectionRule(error_divisor=config.error_divisor)
-    choices = {method: {"method": method, "rule": rule} for method in METHODS}
-    return _audited(config, "method", choices, lambda index, scale: [index, int(1e6 * scale)])
+    choices = [({"method": method}, config.options(method)) for method in METHODS]
+    return _audited(config, choices, lambda index, scale, m: [index, int(1e6 * scale), m])
+
+
+def over_delta(config: GainConfig, deltas: Sequence[float]) -> pd.DataFrame:
+    """`gain` at every delta in [0, 1) on the same scores, with columns delta and exact_epsilon (at delta)."""
+    choices = [
+        ({"delta": delta, "method": method}, {"delta": delta, **config.options(method)})
+        for delta, method in itertools.product(deltas, METHODS)
+    ]
+    frame = _audited(config, choices, lambda index, _scale, _m: [index])
+    places = list(zip(frame["mechanism"], frame["scale"], frame["delta"], strict=True))
+    exact = {place: exact_epsilon(*place) for place in set(places)}
+    return frame.assign(exact_epsilon=[exact[place] for place in places])
 
 
 def selection_rules(config: GainConfig) -> pd.DataFrame:
     """The optimal set under three rules: the paper's density floor, a scale-free one, and that with a
     smaller error level during selection; bounds on fresh scores and on those searched.
     """
-    return _audited(
-        config, "rule", {name: {"rule": rule} for name, rule in _RULES.items()}, lambda index, _: [7, index]
-    )
+    choices = [({"rule": name}, {"rule": rule}) for name, rule in _RULES.items()]
+    return _audited(config, choices, lambda index, _scale, m: [7, index, m])
 
 
 def _audited(
     config: GainConfig,
-    name: str,
-    choices: Mapping[str, Mapping[str, Any]],
-    seeds: Callable[[int, float], list[int]],
+    choices: Sequence[tuple[dict[str, Any], dict[str, Any]]],
+    seeds: Callable[[int, float, int], list[int]],
 ) -> pd.DataFrame:
-    """Every choice on the same scores; ``seeds`` are of a mechanism's number and a scale."""
+    """Every choice (its columns, its options) on the same scores, seeded by mechanism, scale and m."""
     rows = []
     for mechanism, scale, m, trial in config.settings():
         place = {"mechanism": mechanism, "scale": scale, "m": m, "trial": trial}
-        rng = np.random.default_rng([config.seed, *seeds(MECHANISMS.index(mechanism), scale), m, trial])
+        rng = np.random.default_rng([config.seed, *seeds(MECHANISMS.index(mechanism), scale, m), trial])
         pair = [draw_scores(rng, mechanism, scale, 2 * m) for _ in range(2)]
-        for choice, options in choices.items():
+        for columns, options in choices:
             audit = audit_output_set(*pair, confidence=config.confidence, **options)
             bounds = {"epsilon": audit.epsilon, "selection_epsilon": audit.selection_epsilon}
             about = {"guesses": audit.guesses, "intervals": len(audit.output_set.intervals)}
-            rows.append({**place, name: choice, **bounds, **about})
+            rows.append({**place, **columns, **bounds, **about})
     return pd.DataFrame(rows)
 
 

@@ -107,7 +107,6 @@ def epsilon_lines(mechanism: str, scales: tuple[float, ...], delta: float) -> pd
         {
             "mechanism": mechanism,
             "scale": scale,
-            "delta": delta,
             "exact_epsilon": exact_epsilon(mechanism, scale, delta),
             "proposition_epsilon": proposition_epsilon(mechanism, scale, delta),
         }
