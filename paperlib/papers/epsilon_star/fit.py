@@ -10,44 +10,22 @@ import pandas as pd
 from scipy.stats import ks_2samp
 
 from paperlib.bounds import epsilon_star
-from paperlib.core import FloatArray, check_choice
+from paperlib.core import FloatArray, check_at_least, check_choice
 from paperlib.data import Dataset, load
+from paperlib.papers.epsilon_star.landscape_grids import LandscapeConfig
+from paperlib.papers.epsilon_star.landscape_models import landscape_models, train
 from paperlib.papers.epsilon_star.mixtures import Mixture, fit_mixture, ks_p_value, log_rates, mixture_epsilon
-from paperlib.training import TrainingConfig, fit_ensemble, noise_for, paper_delta
+from paperlib.training import paper_delta
 
 TESTS = ("paper", "held out", "same sample")
 """The ways to test a fit; see `p_values`."""
 
-OPTIONS: dict[str, dict[str, Any]] = {
+_DATA: dict[str, dict[str, Any]] = {
     "adult": {},
     "randhie": {"group": "pattern"},
     "purchase100": {},
     "purchase100_like": {"n_train": 10_000, "n_test": 10_000},
 }
-"""Data sets on offer, with the options they are loaded with."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelsConfig:
-    """Settings of the models, each trained once without and once with DP-SGD."""
-
-    dataset: str = "randhie"  #: a name in `OPTIONS`
-    widths: tuple[int, ...] = (150, 100, 50)  #: hidden units of each layer
-    epochs: int = 20  #: epochs without DP
-    private_epochs: int = 10  #: epochs with DP
-    batch_size: int = 64  #: batch size of both
-    #: epsilon of the DP training in nats, for one record, at delta = 1 / (n log n)
-    target_epsilon: float = 1.0
-    clip_norm: float = 1.0  #: clipping norm of the DP training, above 0
-    learning_rate: float = 0.01  #: learning rate of SGD
-    momentum: float = 0.9  #: momentum of SGD, in [0, 1)
-    models: int = 2  #: models of each kind, 1 or more
-    seed: int = 0  #: seed of the first of them, 0 or more
-
-    def __post_init__(self) -> None:
-        check_choice("dataset", self.dataset, tuple(OPTIONS))
-        if self.models < 1:
-            raise ValueError(f"models: expected 1 or more, got {self.models}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +41,7 @@ class FitConfig:
         for name, values in (("components", self.components), ("sample_sizes", self.sample_sizes)):
             if not values or min(values) < 1:
                 raise ValueError(f"{name}: expected numbers of at least 1, got {values}")
-        if self.repeats < 1:
-            raise ValueError(f"repeats: expected 1 or more, got {self.repeats}")
+        check_at_least(1, repeats=self.repeats)
         if min(self.sample_sizes) < max(2, *self.components):
             raise ValueError(
                 f"sample_sizes: expected at least 2 and as many as components ({max(self.components)}), "
@@ -99,40 +76,24 @@ def paper_scores(train_losses: FloatArray, population_losses: FloatArray) -> tup
     return train, population
 
 
-def trained_scores(
-    config: ModelsConfig, *, data: Dataset | None = None, progress: bool = False
-) -> list[Scores]:
-    """Train the models, on the data set that ``config`` names or on ``data``; their transformed losses."""
-    data = data or load(config.dataset, **OPTIONS[config.dataset])
-    training = _trainings(config, data)
-    models = fit_ensemble(training, data.train_x, data.train_y, progress=progress)
-    train, population = (
-        models.margin_losses(x, y) for x, y in ((data.train_x, data.train_y), (data.test_x, data.test_y))
-    )
-    accuracy = models.accuracies(data.test_x, data.test_y)
+def fit_data(name: str) -> Dataset:
+    """One of the data sets "adult", "randhie", "purchase100" and "purchase100_like"."""
+    return load(name, **_DATA[check_choice("dataset", name, tuple(_DATA))])
+
+
+def trained_scores(config: LandscapeConfig, data: Dataset, *, seed: int = 0) -> list[Scores]:
+    """Train the models of a grid, the first of each strategy with this seed; their transformed losses."""
+    models = [model.training for model in landscape_models(config, data)]
+    trainings = [replace(training, seed=seed + training.seed) for training in models]
     return [
         Scores(
-            trained.is_private, trained.seed, float(accuracy[at]), *paper_scores(train[at], population[at])
+            training.is_private,
+            training.seed,
+            trained["accuracy"],
+            *paper_scores(trained["train"], trained["population"]),
         )
-        for at, trained in enumerate(training)
+        for training, trained in zip(trainings, train(trainings, data), strict=True)
     ]
-
-
-def _trainings(config: ModelsConfig, data: Dataset) -> list[TrainingConfig]:
-    plain = TrainingConfig(
-        widths=(data.train_x.shape[1], *config.widths, 1 if data.classes == 2 else data.classes),
-        epochs=config.epochs,
-        batch_size=config.batch_size,
-        learning_rate=config.learning_rate,
-        momentum=config.momentum,
-    )
-    private, size = replace(plain, epochs=config.private_epochs), len(data.train_y)
-    noise = noise_for(
-        config.target_epsilon, private.sampling_rate(size), private.steps(size), paper_delta(size)
-    )
-    private = replace(private, clip_norm=config.clip_norm, noise_multiplier=noise)
-    seeds = range(config.seed, config.seed + config.models)
-    return [replace(training, seed=seed) for training in (plain, private) for seed in seeds]
 
 
 def p_values(scores: Iterable[Scores], config: FitConfig) -> Iterator[dict[str, object]]:

@@ -47,8 +47,8 @@ def landscape(
     """
     place = Path(folder or user_cache_folder() / "sweeps" / "epsilon_star_landscape")
     data = landscape_data(config.dataset, config.options)
-    models = landscape_models(config)
-    trained = trained_models(models, folder=place, workers=workers, progress=progress)
+    models = landscape_models(config, data)
+    trained = trained_models(models, data, folder=place, workers=workers, progress=progress)
     row = partial(_row, data, place / "measures", config.confidence)
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         return pd.DataFrame(pool.map(row, models, (trained[model] for model in models)))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from paperlib.core import check_choice
+from paperlib.core import check_at_least, check_choice
 
 Options = tuple[tuple[str, Any], ...]
 
@@ -32,6 +32,9 @@ class LandscapeConfig:
     learning_rate: float = 0.01  #: learning rate of SGD
     momentum: float = 0.9  #: momentum of SGD, in [0, 1)
     confidence: float = 0.95  #: confidence level of intervals and bounds, in (0, 1)
+
+    def __post_init__(self) -> None:
+        check_at_least(1, seeds=self.seeds)
 
     @property
     def instances(self) -> int:

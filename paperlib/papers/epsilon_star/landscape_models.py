@@ -3,7 +3,7 @@
 import os
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
@@ -39,9 +39,8 @@ class TrainedModel(TypedDict):
     seconds: float
 
 
-def landscape_models(config: LandscapeConfig) -> list[LandscapeModel]:
+def landscape_models(config: LandscapeConfig, data: Dataset) -> list[LandscapeModel]:
     """Every model of the grid, with the noise that reaches its target epsilon (RDP, as in the paper)."""
-    data = landscape_data(config.dataset, config.options)
     outputs = 1 if data.classes == 2 else data.classes
     base = TrainingConfig(
         widths=(data.train_x.shape[1], *config.widths, outputs),
@@ -83,22 +82,25 @@ def landscape_data(name: str, options: Options) -> Dataset:
 
 
 def trained_models(
-    models: Iterable[LandscapeModel], *, folder: Path, workers: int | None = None, progress: bool = True
+    models: Sequence[LandscapeModel], data: Dataset, *, folder: Path, workers: int | None, progress: bool
 ) -> dict[LandscapeModel, TrainedModel]:
-    """Losses and accuracies of every model of one data set; what was trained before is read from disk.
+    """Losses and accuracies of every model; what was trained before is read from disk.
 
     ``workers`` is the number of processes, 0 for this one alone; None takes two without a GPU and 0 with
     one. With ``PAPERLIB_SCHEDULER`` set, they are the workers of that scheduler. ``folder`` gets at most
     0.7 GB for a grid of the paper.
     """
-    every = list(models)
     on_gpu = torch.cuda.is_available()
     here = on_gpu and SCHEDULER_VARIABLE not in os.environ  # one process fills a GPU
-    checksums = dict(landscape_data(every[0].dataset, every[0].options).sha256s)
-    about = {"code": code_tag(__name__), "data": checksums, "torch": torch.__version__, "gpu": on_gpu}
+    about = {
+        "code": code_tag(__name__),
+        "data": dict(data.sha256s),
+        "torch": torch.__version__,
+        "gpu": on_gpu,
+    }
     found: Any = run_sweep(
-        train_models,
-        every,
+        _train_batch,
+        models,
         folder=folder,
         batch_key=lambda model: model.training.batch_key,
         max_batch=512 if on_gpu else 16,
@@ -109,17 +111,22 @@ def trained_models(
     return dict(found)
 
 
-def train_models(batch: list[LandscapeModel]) -> list[TrainedModel]:
-    """Train models that fit into one ensemble: the unit of work of a sweep."""
+def _train_batch(batch: list[LandscapeModel]) -> list[TrainedModel]:
+    """The unit of work of the sweep."""
     data = landscape_data(batch[0].dataset, batch[0].options)
+    return train([model.training for model in batch], data)
+
+
+def train(trainings: Sequence[TrainingConfig], data: Dataset) -> list[TrainedModel]:
+    """Train models that fit into one ensemble."""
     started = time.perf_counter()
     with warnings.catch_warnings():
         # A diverged model is a result: its numbers are NaN.
         warnings.simplefilter("ignore", DivergenceWarning)
-        models = fit_ensemble([model.training for model in batch], data.train_x, data.train_y, progress=False)
+        models = fit_ensemble(trainings, data.train_x, data.train_y, progress=False)
         if torch.cuda.is_available():
             torch.cuda.synchronize()
-    seconds = (time.perf_counter() - started) / len(batch)
+    seconds = (time.perf_counter() - started) / len(trainings)
     parts = ((data.train_x, data.train_y), (data.test_x, data.test_y))
     (train, population), (right_train, right) = (
         [ask(x, y) for x, y in parts] for ask in (models.margin_losses, models.accuracies)
@@ -132,5 +139,5 @@ def train_models(batch: list[LandscapeModel]) -> list[TrainedModel]:
             train_accuracy=float(right_train[at]),
             seconds=seconds,
         )
-        for at in range(len(batch))
+        for at in range(len(trainings))
     ]

@@ -1,5 +1,7 @@
 """Mixtures of normals: their Epsilon*, their fits, and the three ways to test one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,14 +11,15 @@ from paperlib.bounds import epsilon_star, epsilon_star_from_rates, epsilon_star_
 from paperlib.data import Dataset
 from paperlib.papers.epsilon_star.fit import (
     FitConfig,
-    ModelsConfig,
     Scores,
     epsilon_by_components,
+    fit_data,
     p_values,
     paper_scores,
     rejection_rates,
     trained_scores,
 )
+from paperlib.papers.epsilon_star.landscape_grids import landscape_config
 from paperlib.papers.epsilon_star.mixtures import (
     Mixture,
     fit_mixture,
@@ -141,8 +144,14 @@ def test_models_of_both_kinds_are_trained():
         sha256s={},
         description="Two classes.",
     )
-    config = ModelsConfig(widths=(4,), epochs=3, private_epochs=1, models=2, seed=5)
-    found = trained_scores(config, data=data)
+    config = replace(
+        landscape_config("randhie", size="smoke"),
+        widths=(4,),
+        baseline_epochs=(3,),
+        private_epochs=1,
+        epsilons=(1.0,),
+    )
+    found = trained_scores(config, data, seed=5)
     assert [(model.private, model.seed) for model in found] == [(False, 5), (False, 6), (True, 5), (True, 6)]
     assert all(np.isfinite(model.train).all() and model.train.size == 200 for model in found)
     assert found[0].accuracy > 0.6
@@ -151,8 +160,8 @@ def test_models_of_both_kinds_are_trained():
 @pytest.mark.parametrize(
     ("refused", "said"),
     [
-        (lambda: ModelsConfig(dataset="iris"), "dataset"),
-        (lambda: ModelsConfig(models=0), "models"),
+        (lambda: fit_data("iris"), "dataset"),
+        (lambda: replace(landscape_config("adult"), seeds=0), "seeds"),
         (lambda: FitConfig(components=()), "components"),
         (lambda: FitConfig(components=(1, 0)), "components"),
         (lambda: FitConfig(sample_sizes=(10,), components=(20,)), "sample_sizes"),

@@ -219,7 +219,9 @@ def tiny():
 
 
 def test_noise_reaches_the_target_and_only_clipped_records_have_the_guarantee(tiny):
-    instances = landscape_models.landscape_models(tiny)
+    instances = landscape_models.landscape_models(
+        tiny, landscape_models.landscape_data(tiny.dataset, tiny.options)
+    )
     assert len(instances) == tiny.instances == 8
     for instance in instances:
         training = instance.training
