@@ -72,7 +72,7 @@ def load_language_model(
         ModuleNotFoundError: "int8" without bitsandbytes, or either of "int8" and "auto" without accelerate.
     """
     check_choice("dtype", dtype, DTYPES)
-    place = _checked_device(device)
+    place = device if device == "auto" else str(default_device(device))
     spread = place == "auto" or dtype == "int8"
     if spread:
         _need("accelerate", f"dtype {dtype!r} on device {place!r}")
@@ -88,19 +88,6 @@ def load_language_model(
             f"{str(name)!r}: {str(error).strip().splitlines()[0]}"
         ) from error
     return (model if spread else model.to(place)).eval(), tokenizer
-
-
-def _checked_device(device: str | None) -> str:
-    if device is None or device == "auto":
-        return device or default_device().type
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:  # torch without CUDA asserts
-        raise ValueError(
-            f"device: expected 'cpu', 'cuda', 'cuda:0', ... or 'auto', one that is there; got {device!r}: "
-            f"{str(error).splitlines()[0]}"
-        ) from error
-    return device
 
 
 def _need(package: str, purpose: str) -> None:

@@ -14,11 +14,8 @@ from paperlib.core.packages import optional_package
 class PretrainedClassifier(nn.Module):
     """A model of timm that is shown our images in the size and the colours of the ones it knows.
 
-    Args:
-        model: Takes normalised images (B, 3, side, side) and returns logits.
-        side: Side of the images it was trained on, in pixels.
-        mean: Mean of each channel, on pixels from 0 to 1.
-        std: Standard deviation of each channel.
+    The model takes normalised images (B, 3, side, side) and returns logits; mean and standard deviation of
+    each channel, shape (3, 1, 1), are on pixels from 0 to 1.
     """
 
     def __init__(self, model: nn.Module, side: int, mean: Tensor, std: Tensor) -> None:

@@ -13,7 +13,7 @@ from paperlib.training.batches import generator, poisson_batches, shuffled
 from paperlib.training.config import TrainingConfig
 from paperlib.training.fitting import finite_loss, make_optimizer
 from paperlib.training.language.clipping import add_clipped_gradients, check_layers
-from paperlib.training.language.schedule import ScheduledSteps
+from paperlib.training.language.schedule import scheduled_steps
 from paperlib.training.progress import progress_bar
 
 _BETAS = (0.9, 0.98)  # of Adam
@@ -124,14 +124,14 @@ def _padded(documents: Sequence[Sequence[int]]) -> Tensor:
 def _plain_epoch(model: Any, tokens: Tensor, config: TrainingConfig, warmup: float) -> Callable[[int], float]:
     optimizer = make_optimizer(model, config, betas=_BETAS)
     steps = max(1, config.steps(len(tokens)))
-    learn = ScheduledSteps(model, optimizer, steps=steps, rising=round(warmup * steps))
+    learn = scheduled_steps(model, optimizer, steps=steps, rising=round(warmup * steps))
 
     def one_epoch(epoch: int) -> float:
         total = 0.0
         order = torch.from_numpy(shuffled(config.seed, epoch, len(tokens)))
         for batch in order.split(config.batch_size):
             loss = document_losses(model, _trimmed(tokens[batch])).mean()
-            learn.step(loss)
+            learn(loss)
             total += float(loss.detach()) * len(batch)
         return total / len(tokens)
 
