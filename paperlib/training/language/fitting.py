@@ -8,6 +8,7 @@ import torch
 from opacus.optimizers import DPOptimizerFastGradientClipping
 from torch import Tensor
 from torch.nn.functional import cross_entropy
+from torch.nn.utils.rnn import pad_sequence
 
 from paperlib.training.batches import generator, poisson_batches, shuffled
 from paperlib.training.config import TrainingConfig
@@ -115,10 +116,8 @@ def _padded(documents: Sequence[Sequence[int]]) -> Tensor:
         raise ValueError(
             f"documents: expected 2 tokens or more, got {min(lengths)} at index {lengths.index(min(lengths))}"
         )
-    table = torch.full((len(documents), max(lengths)), _NO_TOKEN, dtype=torch.long)
-    for row, document in enumerate(documents):
-        table[row, : len(document)] = torch.as_tensor(document)
-    return table
+    rows = [torch.as_tensor(document, dtype=torch.long) for document in documents]
+    return pad_sequence(rows, batch_first=True, padding_value=_NO_TOKEN)
 
 
 def _plain_epoch(model: Any, tokens: Tensor, config: TrainingConfig, warmup: float) -> Callable[[int], float]:
