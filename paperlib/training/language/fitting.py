@@ -78,16 +78,12 @@ def fit_language_model(
     if config.groups is not None:
         raise ValueError(f"config: expected microbatches None, got {config.microbatches}")
     tokens = _padded(documents).to(next(model.parameters()).device)
-    one_epoch = (
-        _private_epoch(model, tokens, config)
-        if config.is_private
-        else _plain_epoch(model, tokens, config, warmup)
-    )
+    train = _private(model, tokens, config) if config.is_private else _plain(model, tokens, config, warmup)
     losses: list[float] = []
     model.train()
     with progress_bar(config.epochs, label="training", unit="epoch", show=progress) as bar:
         for epoch in range(config.epochs):
-            losses.append(finite_loss(one_epoch(epoch), epoch))
+            losses.append(finite_loss(train(epoch), epoch))
             bar.update()
     model.zero_grad(set_to_none=True)
     return FittedLanguageModel(model=model.eval(), config=config, losses=tuple(losses))
@@ -120,7 +116,7 @@ def _padded(documents: Sequence[Sequence[int]]) -> Tensor:
     return pad_sequence(rows, batch_first=True, padding_value=_NO_TOKEN)
 
 
-def _plain_epoch(model: Any, tokens: Tensor, config: TrainingConfig, warmup: float) -> Callable[[int], float]:
+def _plain(model: Any, tokens: Tensor, config: TrainingConfig, warmup: float) -> Callable[[int], float]:
     optimizer = make_optimizer(model, config, betas=_BETAS)
     steps = max(1, config.steps(len(tokens)))
     learn = scheduled_steps(model, optimizer, steps=steps, rising=round(warmup * steps))
@@ -137,7 +133,7 @@ def _plain_epoch(model: Any, tokens: Tensor, config: TrainingConfig, warmup: flo
     return one_epoch
 
 
-def _private_epoch(model: Any, tokens: Tensor, config: TrainingConfig) -> Callable[[int], float]:
+def _private(model: Any, tokens: Tensor, config: TrainingConfig) -> Callable[[int], float]:
     check_layers(model)
     optimizer = DPOptimizerFastGradientClipping(
         make_optimizer(model, config, betas=_BETAS),
