@@ -1,7 +1,6 @@
 """Train a classifier of images: data on the device, snapshots on the way, and images per second."""
 
 import copy
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 from torch.utils.data import DataLoader, TensorDataset
 
-from paperlib.core import check_at_least, check_choice
+from paperlib.core import check_at_least, check_choice, check_in
 from paperlib.models.arrays import as_tensor
 from paperlib.models.devices import default_device
 from paperlib.models.images import as_input
@@ -61,8 +60,7 @@ class ImageTraining:
         check_choice("schedule", self.schedule, SCHEDULES)
         check_choice("precision", self.precision, ("float32", "bfloat16"))
         check_at_least(1, epochs=self.epochs, batch_size=self.batch_size)
-        if not 0 < self.learning_rate < math.inf:
-            raise ValueError(f"learning_rate: expected a finite number above 0, got {self.learning_rate}")
+        check_in("(0, inf)", "learning_rate", self.learning_rate)
 
 
 @dataclass(frozen=True, eq=False)
