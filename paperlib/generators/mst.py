@@ -1,6 +1,5 @@
 """MST: a noisy tree of column pairs, fitted to noisy counts of single columns and of the tree's edges."""
 
-import importlib
 import math
 import warnings
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from paperlib.core import FloatArray, check_at_least, check_in
+from paperlib.core.packages import optional_package
 from paperlib.generators.tabular import ColumnCodes, FittedTree, blocks, coded, fitted_tree
 
 
@@ -147,15 +147,8 @@ def import_mbi() -> Any:
     Raises:
         ModuleNotFoundError: It is not installed; the message names the extra.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it warns of float32 and of a cache of JAX, whatever is done
-            mbi = importlib.import_module("mbi")
-            importlib.import_module("mbi.estimation")
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"MST needs the package mbi (missing: {error.name}): pip install 'paperlib[mst]'; "
-            "the Chow-Liu tree needs no further package",
-            name=error.name,
-        ) from None
-    return mbi
+    purpose = "MST (a Chow-Liu tree needs no further package)"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of float32 and of a cache of JAX, whatever is done
+        optional_package("mbi.estimation", "mst", purpose)
+        return optional_package("mbi", "mst", purpose)

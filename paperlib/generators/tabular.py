@@ -75,10 +75,10 @@ def _number_floors(
     ordered: NDArray[Any], distinct: NDArray[Any], counts: IntArray, bins: int
 ) -> NDArray[Any]:
     """Quantiles, and a code of its own for each value that fills a bin alone."""
-    floors = [ordered[(np.arange(bins) * ordered.size) // bins]]
+    quantiles = ordered[(np.arange(bins) * ordered.size) // bins]
     frequent = np.flatnonzero(counts * bins >= ordered.size)
     following = frequent[frequent + 1 < distinct.size] + 1
-    return np.unique(np.concatenate([*floors, distinct[frequent], distinct[following]]))
+    return np.unique(np.concatenate([quantiles, distinct[frequent], distinct[following]]))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -98,15 +98,13 @@ def in_parts(rows: Rows, logits: Tensor, targets: Tensor) -> Tensor:
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
     """Without dropout and gradients; the model's mode is put back afterwards."""
-    training = bool(getattr(model, "training", False))
-    if training:
-        model.eval()
+    training = model.training
+    model.eval()
     try:
         with torch.inference_mode():
             yield
     finally:
-        if training:
-            model.train()
+        model.train(training)
 
 
 def _batches(windows: Sequence[Window], size: int, share: bool) -> Iterator[tuple[int, list[int]]]:

@@ -18,9 +18,6 @@ EVALUATIONS = 10
 """Number of evaluations of the validation AUC during training, evenly spaced."""
 
 
-_LAYERS = ("first", "second", "last")
-
-
 @dataclass(frozen=True, eq=False)
 class LossModule:
     """A perceptron with two hidden layers on losses, each column as normal scores of training ranks.
@@ -96,10 +93,10 @@ def normal_scores(losses: FloatArray, sorted_columns: FloatArray) -> Tensor:
 
 def _perceptron(inputs: int, hidden: int, seed: int) -> Weights:
     """Weights of one network, as torch's own layers begin."""
-    sizes = ((inputs, hidden), (hidden, hidden), (hidden, 1))
+    sizes = {"first": (inputs, hidden), "second": (hidden, hidden), "last": (hidden, 1)}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        layers = dict(zip(_LAYERS, (nn.Linear(*size) for size in sizes), strict=True))
+        layers = {name: nn.Linear(*size) for name, size in sizes.items()}
     weights = {name: layer.weight.detach().T for name, layer in layers.items()}
     return weights | {f"{name} bias": layer.bias.detach()[None] for name, layer in layers.items()}
 
@@ -110,9 +107,8 @@ def _one(networks: Together, at: int) -> Weights:
 
 def _logits(x: Tensor, networks: Together) -> Tensor:
     """Logits of all networks, shape (networks, n)."""
-    first, second, last = _LAYERS
-    hidden = silu(networks.linear(first, x[None]))
-    return networks.linear(last, silu(networks.linear(second, hidden)))[..., 0]
+    hidden = silu(networks.linear("first", x[None]))
+    return networks.linear("last", silu(networks.linear("second", hidden)))[..., 0]
 
 
 def _aucs(logits: Tensor, membership: NDArray[np.bool_]) -> Tensor:
