@@ -101,11 +101,8 @@ def grow_tree(
 ) -> list[tuple[int, int]]:
     """Edges that join all columns, each drawn by the exponential mechanism among those that close no cycle.
 
-    Args:
-        exact: Exact counts of each pair of columns, ``exact[first][second]`` of shape (K, L).
-        singles: Noisy counts of each column.
-        epsilon: Epsilon of each draw, in nats.
-        rng: Draws.
+    ``exact[i][j]`` counts a pair of columns, shape (K, L), and ``singles`` are noisy counts of each column;
+    each draw spends ``epsilon`` nats.
     """
     frequencies = [np.maximum(values, 0) / max(np.maximum(values, 0).sum(), 1.0) for values in singles]
     total = max(1.0, float(np.mean([values.sum() for values in singles])))

@@ -267,14 +267,8 @@ class FittedTextGenerator:
 def continue_prompts(model: Any, prompts: NDArray[Any], settings: TextGenerator, coins: Any) -> IntArray:
     """One continuation of each prompt, drawn token by token with the keys and values kept.
 
-    Args:
-        model: Causal language model.
-        prompts: Tokens, shape (n, prompt); prompt may be 0.
-        settings: Length, top_k and temperature.
-        coins: Generator of torch on the model's device.
-
-    Returns:
-        Tokens, shape (n, length).
+    From tokens (n, prompt), where prompt may be 0, to tokens (n, length); ``coins`` is a torch generator on
+    the model's device.
     """
     start = torch.full((len(prompts), 1), model.config.bos_token_id or 0, device=model.device)
     given = torch.as_tensor(prompts, dtype=torch.long, device=model.device)

@@ -33,28 +33,18 @@ def token_rows(
     share: bool,
     names: tuple[str, str] = ("model", "texts"),
 ) -> list[FloatArray]:
-    """Some numbers for each scored token, from one pass over all windows.
+    """For each text ``rows`` of its scored tokens, shape (tokens, k), from one pass over all windows.
 
+    Windows come in the order of their texts.
     Windows of similar length share a batch. Batches are padded on the right with token 0 and masked: in a
     causal model nothing to the left sees the padding, so no padding token is needed. Where windows of one
-    group begin alike, the common part is computed once.
+    group begin alike, the common part is computed once if ``share``.
 
     In a torch.distributed group (accelerate's ``PartialState`` makes one under ``accelerate launch``) each
     process, with the model on its own GPU, takes its share of the batches and gets all results.
 
-    Args:
-        model: A causal language model whose output has ``logits``.
-        windows: Windows of all texts, in the order of the texts.
-        rows: The function that gives k numbers for each token.
-        batch_size: Windows per batch, 1 or more.
-        share: True to compute common beginnings once.
-        names: Names of the model and of the texts, for messages.
-
-    Returns:
-        For each text an array of shape (scored tokens, k).
-
     Raises:
-        ValueError: Numbers that are not finite.
+        ValueError: Numbers that are not finite; the message calls model and texts by ``names``.
     """
     check_at_least(1, batch_size=batch_size)
     share = share and not getattr(model, "_is_stateful", False)
@@ -75,7 +65,7 @@ def token_rows(
 
 
 def _of_windows(table: FloatArray, batch: Sequence[Window], names: tuple[str, str]) -> list[FloatArray]:
-    """Rows of each window of a batch; ``names`` are those of the model and of the texts, for messages."""
+    """Rows of each window of a batch."""
     counts = [len(window.tokens) - window.first for window in batch]
     finite = np.isfinite(table).all(axis=1)
     if not finite.all():

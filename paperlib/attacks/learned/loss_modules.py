@@ -48,16 +48,8 @@ def fit_loss_modules(
 ) -> list[LossModule]:
     """One module per seed, each as it was at the best of ten evaluations of its validation AUC.
 
-    All of them take their steps at once, with one batched matrix product per layer: on a few hundred examples
-    most of a step is overhead. Each is what it would be alone, but for rounding.
-
-    Args:
-        train: Examples with losses of shape (n, k), k at least 1.
-        validation: Examples that the best evaluation is chosen on.
-        seeds: Seeds of the initial parameters.
-        hidden: Units of both hidden layers.
-        steps: Training steps, on all examples at once.
-        weight_decay: Weight decay of AdamW, 0 or more.
+    They are trained together, on all examples of ``train`` in each of the ``steps``; each is what it would be
+    alone, but for rounding. Both hidden layers have ``hidden`` units; the losses have at least one column.
 
     >>> inputs = AttackInputs(np.zeros(40), np.arange(40.0)[:, None])
     >>> part = Labelled(inputs, np.arange(40) < 20)
