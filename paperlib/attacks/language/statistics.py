@@ -35,10 +35,9 @@ def token_rows(
 ) -> list[FloatArray]:
     """For each text ``rows`` of its scored tokens, shape (tokens, k), from one pass over all windows.
 
-    Windows come in the order of their texts.
-    Windows of similar length share a batch. Batches are padded on the right with token 0 and masked: in a
-    causal model nothing to the left sees the padding, so no padding token is needed. Where windows of one
-    group begin alike, the common part is computed once if ``share``.
+    Windows come in the order of their texts; those of similar length share a batch. Batches are padded on the
+    right with token 0 and masked: in a causal model nothing to the left sees the padding, so no padding token
+    is needed. Where windows of one group begin alike, the common part is computed once if ``share``.
 
     In a torch.distributed group (accelerate's ``PartialState`` makes one under ``accelerate launch``) each
     process, with the model on its own GPU, takes its share of the batches and gets all results.

@@ -143,8 +143,8 @@ def windows(
     """Windows that fit the model's context, in the order of the texts; every scored token is scored once.
 
     A text that fits is one window. A context that does not fit loses its beginning. A text longer than the
-    limit gets windows that overlap by half, so that each token has at least half a window before it. The limit
-    is ``max_length``, at least 2, or the model's context. A prefix is put before every window, in place of the
+    limit (``max_length``, at least 2, or the model's context) gets windows that overlap by half, so that each
+    token has at least half a window before it. A prefix is put before every window, in place of the
     tokenizer's start tokens.
 
     Raises:
