@@ -17,8 +17,7 @@ def optional_package(name: str, extra: str, purpose: str) -> Any:
     """
     try:
         return import_module(name)
-    except ModuleNotFoundError:
-        package = name.partition(".")[0]
+    except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"{purpose} needs {package}: pip install 'paperlib[{extra}]'", name=package
+            f"{purpose} needs {error.name}: pip install 'paperlib[{extra}]'", name=error.name
         ) from None

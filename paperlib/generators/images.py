@@ -20,6 +20,7 @@ from torch.nn.functional import silu
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from paperlib.core import check_at_least, check_choice, check_in
+from paperlib.core.packages import optional_package
 from paperlib.models.arrays import check_labels
 from paperlib.models.devices import default_device
 from paperlib.models.images import as_input
@@ -279,7 +280,8 @@ class VelocityUNet(nn.Module):
         if width % 8:
             raise ValueError(f"width: expected a multiple of 8 for the U-Net, got {width}")
         attention = [at >= 2 for at in range(levels)]
-        self.unet = _unet()(
+        package = optional_package("diffusers.models.unets.unet_2d", "images", "the U-Net")  # slow to import
+        self.unet = package.UNet2DModel(
             sample_size=shape[1],
             in_channels=shape[0],
             out_channels=shape[0],
@@ -294,13 +296,3 @@ class VelocityUNet(nn.Module):
     def forward(self, x: Tensor, times: Tensor, labels: Tensor) -> Tensor:
         """Velocities, shaped as ``x``."""
         return self.unet(x, 1000 * times, class_labels=labels).sample
-
-
-def _unet() -> Any:
-    try:
-        from diffusers.models.unets.unet_2d import UNet2DModel  # slow to import and needed only for the U-Net
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "the U-Net needs diffusers: pip install 'paperlib[images]'", name="diffusers"
-        ) from None
-    return UNet2DModel

@@ -1,6 +1,5 @@
 """MST: a noisy tree of column pairs, fitted to noisy counts of single columns and of the tree's edges."""
 
-import importlib
 import math
 import warnings
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from paperlib.core import FloatArray, check_at_least, check_in
+from paperlib.core.packages import optional_package
 from paperlib.generators.tabular import ColumnCodes, FittedTree, blocks, coded, fitted_tree
 
 
@@ -101,11 +101,8 @@ def grow_tree(
 ) -> list[tuple[int, int]]:
     """Edges that join all columns, each drawn by the exponential mechanism among those that close no cycle.
 
-    Args:
-        exact: Exact counts of each pair of columns, ``exact[first][second]`` of shape (K, L).
-        singles: Noisy counts of each column.
-        epsilon: Epsilon of each draw, in nats.
-        rng: Draws.
+    ``exact[i][j]`` counts a pair of columns, shape (K, L), and ``singles`` are noisy counts of each column;
+    each draw spends ``epsilon`` nats.
     """
     frequencies = [np.maximum(values, 0) / max(np.maximum(values, 0).sum(), 1.0) for values in singles]
     total = max(1.0, float(np.mean([values.sum() for values in singles])))
@@ -147,15 +144,8 @@ def import_mbi() -> Any:
     Raises:
         ModuleNotFoundError: It is not installed; the message names the extra.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it warns of float32 and of a cache of JAX, whatever is done
-            mbi = importlib.import_module("mbi")
-            importlib.import_module("mbi.estimation")
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"MST needs the package mbi (missing: {error.name}): pip install 'paperlib[mst]'; "
-            "the Chow-Liu tree needs no further package",
-            name=error.name,
-        ) from None
-    return mbi
+    purpose = "MST (a Chow-Liu tree needs no further package)"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of float32 and of a cache of JAX, whatever is done
+        optional_package("mbi.estimation", "mst", purpose)
+        return optional_package("mbi", "mst", purpose)

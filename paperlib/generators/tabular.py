@@ -75,10 +75,10 @@ def _number_floors(
     ordered: NDArray[Any], distinct: NDArray[Any], counts: IntArray, bins: int
 ) -> NDArray[Any]:
     """Quantiles, and a code of its own for each value that fills a bin alone."""
-    floors = [ordered[(np.arange(bins) * ordered.size) // bins]]
+    quantiles = ordered[(np.arange(bins) * ordered.size) // bins]
     frequent = np.flatnonzero(counts * bins >= ordered.size)
     following = frequent[frequent + 1 < distinct.size] + 1
-    return np.unique(np.concatenate([*floors, distinct[frequent], distinct[following]]))
+    return np.unique(np.concatenate([quantiles, distinct[frequent], distinct[following]]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,14 +138,9 @@ def fitted_tree(
     pair: Callable[[int, int], FloatArray],
     smoothing: float,
 ) -> "FittedTree":
-    """The heaviest tree of column pairs, with smoothed conditional distributions from the counts.
+    """The tree of largest ``weights``, shape (d, d), with smoothed conditional distributions.
 
-    Args:
-        codecs: The codes of each column.
-        weights: Weight of each pair of columns, symmetric, shape (d, d).
-        single: Counts of a column's codes, shape (K,).
-        pair: Counts of the codes of a parent and a child, shape (K, L).
-        smoothing: Strength of the prior around a column's own frequencies, in rows.
+    ``single`` counts a column's codes, shape (K,), ``pair`` those of a parent and a child, shape (K, L).
     """
     order, parents = spanning_tree(weights)
     conditionals = []
@@ -298,8 +293,7 @@ def corrected_information(joint: FloatArray, sizes: list[int], rows: int) -> Flo
 def spanning_tree(weights: FloatArray) -> tuple[IntArray, IntArray]:
     """The spanning tree of largest total weight, read from column 0.
 
-    Args:
-        weights: Symmetric, shape (d, d); the diagonal is not used.
+    Weights are symmetric, shape (d, d); the diagonal is not used.
 
     Returns:
         Columns from the root downwards and the parent of each column (-1 for the root), both (d,).

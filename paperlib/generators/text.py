@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 
 from paperlib.core import FloatArray, IntArray, check_at_least, check_in
 from paperlib.training.fitting import finite_loss, seeded
-from paperlib.training.language.schedule import ScheduledSteps
+from paperlib.training.language.schedule import scheduled_steps
 
 Weights = Mapping[str, Tensor]
 
@@ -129,7 +129,7 @@ def train_on_chunks(
         model.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay, fused=True
     )
     steps = training.epochs * -(-len(tokens) // training.batch_size)
-    learn = ScheduledSteps(model, optimizer, steps=steps, rising=steps // 10)
+    learn = scheduled_steps(model, optimizer, steps=steps, rising=steps // 10)
     train, losses, kept = list[float](), list[float](), dict[int, Weights]()
     best: Weights | None = None
     with seeded(training.seed, 0, model.device):  # what dropout leaves out
@@ -153,12 +153,14 @@ def train_on_chunks(
     return TrainedOnChunks(tuple(train), tuple(losses), at, kept)
 
 
-def _one_epoch(model: Any, tokens: Tensor, batches: Sequence[Tensor], learn: ScheduledSteps) -> float:
+def _one_epoch(
+    model: Any, tokens: Tensor, batches: Sequence[Tensor], learn: Callable[[Tensor], None]
+) -> float:
     model.train()
     total = torch.zeros((), device=tokens.device)
     for rows in batches:
         loss = _each(model, tokens[rows.to(tokens.device)]).mean()
-        learn.step(loss)
+        learn(loss)
         total += loss.detach() * len(rows)
     model.eval()
     return float(total) / len(tokens)
@@ -265,14 +267,8 @@ class FittedTextGenerator:
 def continue_prompts(model: Any, prompts: NDArray[Any], settings: TextGenerator, coins: Any) -> IntArray:
     """One continuation of each prompt, drawn token by token with the keys and values kept.
 
-    Args:
-        model: Causal language model.
-        prompts: Tokens, shape (n, prompt); prompt may be 0.
-        settings: Length, top_k and temperature.
-        coins: Generator of torch on the model's device.
-
-    Returns:
-        Tokens, shape (n, length).
+    From tokens (n, prompt), where prompt may be 0, to tokens (n, length); ``coins`` is a torch generator on
+    the model's device.
     """
     start = torch.full((len(prompts), 1), model.config.bos_token_id or 0, device=model.device)
     given = torch.as_tensor(prompts, dtype=torch.long, device=model.device)

@@ -7,14 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    GPTNeoXConfig,
-    GPTNeoXForCausalLM,
-    PreTrainedTokenizerFast,
-)
 
 from paperlib.core import check_at_least, check_choice
 from paperlib.models.devices import default_device
@@ -72,7 +66,7 @@ def load_language_model(
         ModuleNotFoundError: "int8" without bitsandbytes, or either of "int8" and "auto" without accelerate.
     """
     check_choice("dtype", dtype, DTYPES)
-    place = _checked_device(device)
+    place = device if device == "auto" else str(default_device(device))
     spread = place == "auto" or dtype == "int8"
     if spread:
         _need("accelerate", f"dtype {dtype!r} on device {place!r}")
@@ -80,27 +74,14 @@ def load_language_model(
     loading = options | ({"device_map": place} if spread else {})
     loading |= _quantized() if dtype == "int8" else {"dtype": dtype}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(str(name), **options)
-        model: Any = AutoModelForCausalLM.from_pretrained(str(name), **loading)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(str(name), **options)
+        model: Any = transformers.AutoModelForCausalLM.from_pretrained(str(name), **loading)
     except (OSError, ValueError) as error:
         raise ValueError(
             "name: expected a folder with a model and its tokenizer or a name on the Hugging Face hub, got "
             f"{str(name)!r}: {str(error).strip().splitlines()[0]}"
         ) from error
     return (model if spread else model.to(place)).eval(), tokenizer
-
-
-def _checked_device(device: str | None) -> str:
-    if device is None or device == "auto":
-        return device or default_device().type
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:  # torch without CUDA asserts
-        raise ValueError(
-            f"device: expected 'cpu', 'cuda', 'cuda:0', ... or 'auto', one that is there; got {device!r}: "
-            f"{str(error).splitlines()[0]}"
-        ) from error
-    return device
 
 
 def _need(package: str, purpose: str) -> None:
@@ -110,12 +91,10 @@ def _need(package: str, purpose: str) -> None:
 
 def _quantized() -> dict[str, Any]:
     _need("bitsandbytes", "dtype 'int8'")
-    from transformers import BitsAndBytesConfig  # imports more of the library than most users need
-
-    return {"quantization_config": BitsAndBytesConfig(load_in_8bit=True)}
+    return {"quantization_config": transformers.BitsAndBytesConfig(load_in_8bit=True)}
 
 
-def new_language_model(config: LanguageModelConfig, vocabulary: int) -> GPTNeoXForCausalLM:
+def new_language_model(config: LanguageModelConfig, vocabulary: int) -> transformers.GPTNeoXForCausalLM:
     """A small GPT with fresh weights, without dropout, its output layer untied as in Pythia.
 
     Args:
@@ -127,7 +106,7 @@ def new_language_model(config: LanguageModelConfig, vocabulary: int) -> GPTNeoXF
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
-        shape = GPTNeoXConfig(
+        shape = transformers.GPTNeoXConfig(
             vocab_size=vocabulary,
             hidden_size=config.width,
             intermediate_size=4 * config.width,
@@ -139,10 +118,12 @@ def new_language_model(config: LanguageModelConfig, vocabulary: int) -> GPTNeoXF
             bos_token_id=0,
             eos_token_id=0,
         )
-        return GPTNeoXForCausalLM(shape).eval()
+        return transformers.GPTNeoXForCausalLM(shape).eval()
 
 
-def train_tokenizer(texts: Iterable[str], vocabulary: int, *, context: int) -> PreTrainedTokenizerFast:
+def train_tokenizer(
+    texts: Iterable[str], vocabulary: int, *, context: int
+) -> transformers.PreTrainedTokenizerFast:
     """A byte-level BPE tokenizer like GPT-2's, trained on ``texts``; any text can be encoded.
 
     Args:
@@ -169,9 +150,9 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int, *, context: int) -> P
     return wrap_tokenizer(bpe.to_str(), context=context)
 
 
-def wrap_tokenizer(text: str, *, context: int) -> PreTrainedTokenizerFast:
+def wrap_tokenizer(text: str, *, context: int) -> transformers.PreTrainedTokenizerFast:
     """The tokenizer that ``tokenizers`` wrote as JSON, with one token for start and end of a text."""
-    return PreTrainedTokenizerFast(
+    return transformers.PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer.from_str(text),
         bos_token=END_OF_TEXT,
         eos_token=END_OF_TEXT,

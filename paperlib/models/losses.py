@@ -62,7 +62,8 @@ def multiclass_margin_loss(logits: Any, labels: Any) -> Tensor:
     """
     scores = as_tensor(logits).double()
     if scores.ndim < 2 or scores.shape[-1] < 2:
-        raise ValueError(f"logits: expected shape (..., n, classes), 2 classes or more, got {_shape(scores)}")
+        shape = tuple(scores.shape)
+        raise ValueError(f"logits: expected shape (..., n, classes), 2 classes or more, got {shape}")
     index = _index(scores, labels)
     given = scores.gather(-1, index)[..., 0]
     return scores.scatter(-1, index, -torch.inf).logsumexp(dim=-1) - given
@@ -96,7 +97,3 @@ def cross_entropy(logits: Any, labels: Any) -> Tensor:
 def _index(scores: Tensor, labels: Any) -> Tensor:
     wanted = check_labels(labels, scores.shape[-1], scores.shape[-2]).to(scores.device)
     return wanted[:, None].expand(*scores.shape[:-1], 1)
-
-
-def _shape(values: Tensor) -> tuple[int, ...]:
-    return tuple(values.shape)

@@ -45,13 +45,11 @@ class PoissonBatches:
         """Record numbers of one batch, all different, possibly none."""
         return self.records[self.starts[step] : self.starts[step + 1]]
 
-    def padded(self) -> np.ndarray:
-        """All batches as one array (steps, longest batch), -1 where there is no record."""
-        sizes = np.diff(self.starts)
-        steps = np.repeat(np.arange(len(sizes)), sizes)
-        columns = np.arange(len(self.records)) - np.repeat(self.starts[:-1], sizes)
-        table = np.full((len(sizes), max(1, int(sizes.max(initial=0)))), -1, dtype=np.int64)
-        table[steps, columns] = self.records
+    def padded(self, width: int) -> np.ndarray:
+        """All batches as one array (steps, width), -1 where there is no record."""
+        sizes = np.diff(self.starts)[:, None]
+        table = np.full((len(sizes), width), -1, dtype=np.int64)
+        table[np.arange(width) < sizes] = self.records  # an error where a batch is longer
         return table
 
 
@@ -61,15 +59,8 @@ def poisson_batches(
     """Draw every record into every batch by its own coin, exactly.
 
     The ``steps * examples`` coins are one long row; the gaps between heads are geometric, so the work
-    grows with the number of heads, not of coins.
-
-    Args:
-        seed: Seed of the model.
-        epoch: Counted from 0.
-        examples: Number of records.
-        rate: Chance of heads, in (0, 1].
-        steps: Batches in the epoch.
-        shuffle: True if the order within a batch should not follow the record numbers.
+    grows with the number of heads, not of coins. Heads have chance ``rate``, in (0, 1]. With ``shuffle`` the
+    order within a batch does not follow the record numbers.
 
     >>> batches = poisson_batches(0, 0, 1000, rate=0.1, steps=50)
     >>> bool(4_500 < len(batches.records) < 5_500)

@@ -1,11 +1,10 @@
 """Settings of one training: frozen, hashable, and written to JSON and back."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from paperlib.core import check_choice
+from paperlib.core import check_at_least, check_choice, check_in
 
 OPTIMIZERS = ("sgd", "adam")
 
@@ -56,22 +55,19 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         object.__setattr__(self, "widths", tuple(self.widths))
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
-        for name, least in (("epochs", 0), ("batch_size", 1), ("seed", 0)):
-            self._check(name, getattr(self, name) >= least, f"{least} or more")
-        self._check("learning_rate", 0 < self.learning_rate < math.inf, "a finite number above 0")
-        allowed_momentum = 1.0 if self.optimizer == "sgd" else 1e-300
-        self._check("momentum", 0 <= self.momentum < allowed_momentum, "[0, 1), and 0 with adam")
-        self._check("noise_multiplier", 0 <= self.noise_multiplier < math.inf, "a finite number, 0 or more")
+        check_at_least(0, epochs=self.epochs, seed=self.seed)
+        check_at_least(1, batch_size=self.batch_size)
+        check_in("(0, inf)", "learning_rate", self.learning_rate)
+        check_in("[0, 1)", "momentum", self.momentum)
+        if self.optimizer == "adam" and self.momentum:
+            raise ValueError(f"momentum: expected 0 with adam, got {self.momentum}")
+        check_in("[0, inf)", "noise_multiplier", self.noise_multiplier)
         if self.clip_norm is not None:
-            self._check("clip_norm", 0 < self.clip_norm < math.inf, "a finite number above 0, or None")
+            check_in("(0, inf)", "clip_norm", self.clip_norm)
         if self.microbatches is not None:
-            self._check("microbatches", self.microbatches >= 1, "1 or more, or None")
+            check_at_least(1, microbatches=self.microbatches)
         if not self.is_private and (self.noise_multiplier or self.microbatches):
             raise ValueError("clip_norm: expected a number with noise_multiplier or microbatches, got None")
-
-    def _check(self, name: str, holds: bool, allowed: str) -> None:
-        if not holds:
-            raise ValueError(f"{name}: expected {allowed}, got {getattr(self, name)!r}")
 
     @property
     def is_private(self) -> bool:

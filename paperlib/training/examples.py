@@ -11,15 +11,10 @@ from paperlib.models.arrays import as_tensor, check_labels
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Records and their labels on one device.
+    """Records and their labels on one device."""
 
-    Attributes:
-        x: float32, shape (n, ...).
-        y: Class numbers, int64, shape (n,).
-    """
-
-    x: Tensor
-    y: Tensor
+    x: Tensor  # float32, shape (n, ...)
+    y: Tensor  # class numbers, int64, shape (n,)
 
     def __len__(self) -> int:
         return len(self.y)
@@ -46,11 +41,7 @@ def check_examples(
 
 
 def check_records(x: Any, width: int | None = None) -> Tensor:
-    """Return ``x`` as float32, refusing values that are not finite and rows of a wrong width.
-
-    Raises:
-        ValueError: See above.
-    """
+    """Return ``x`` as float32, refusing values that are not finite and rows of a wrong width."""
     records = as_tensor(x).float()
     if records.ndim < 2:
         raise ValueError(f"x: expected shape (n, features...), got {tuple(records.shape)}")

@@ -118,11 +118,7 @@ def as_module(module_or_widths: nn.Module | Sequence[int], config: TrainingConfi
 
 
 def check_outputs(module: nn.Module, x: Any, device: torch.device) -> int:
-    """Number of labels that the module can tell apart, found by running it on one record.
-
-    Raises:
-        ValueError: The records do not fit, or the output is not (B, outputs).
-    """
+    """Number of labels that the module can tell apart, found by running it on one record."""
     first = check_records(x)[:1].to(device)
     if not len(first):
         raise ValueError("x: expected at least one record, got none")
@@ -230,11 +226,7 @@ class TrainingRun:
 
 
 def finite_loss(loss: float, epoch: int) -> float:
-    """The training loss of an epoch, counted from 0.
-
-    Raises:
-        TrainingDiverged: It is not finite.
-    """
+    """The training loss of an epoch, counted from 0; `TrainingDiverged` if it is not finite."""
     if not math.isfinite(loss):
         raise TrainingDiverged(f"the training loss is {loss} in epoch {epoch + 1}; lower learning_rate")
     return loss

@@ -1,9 +1,8 @@
 """Train a classifier of images: data on the device, snapshots on the way, and images per second."""
 
 import copy
-import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 from torch.utils.data import DataLoader, TensorDataset
 
-from paperlib.core import check_at_least, check_choice
+from paperlib.core import check_at_least, check_choice, check_in
 from paperlib.models.arrays import as_tensor
 from paperlib.models.devices import default_device
 from paperlib.models.images import as_input
@@ -61,8 +60,7 @@ class ImageTraining:
         check_choice("schedule", self.schedule, SCHEDULES)
         check_choice("precision", self.precision, ("float32", "bfloat16"))
         check_at_least(1, epochs=self.epochs, batch_size=self.batch_size)
-        if not 0 < self.learning_rate < math.inf:
-            raise ValueError(f"learning_rate: expected a finite number above 0, got {self.learning_rate}")
+        check_in("(0, inf)", "learning_rate", self.learning_rate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,13 +110,13 @@ def fit_images(
     place = default_device(device)
     module = module.to(place, memory_format=_layout(config))  # pyright: ignore[reportCallIssue]
     x, y = _checked(images, labels, place)
-    loop = _Loop(module, x, y, config)
+    one_epoch = _one_epoch(module, x, y, config)
     losses: list[float] = []
     kept: dict[int, nn.Module] = {}
     with progress_bar(config.epochs, label="training", unit="epoch", show=progress) as bar:
         for epoch in range(config.epochs):
             with seeded(config.seed, epoch, place):
-                losses.append(finite_loss(loop.epoch(epoch), epoch))
+                losses.append(finite_loss(one_epoch(epoch), epoch))
             if epoch + 1 in snapshots and epoch + 1 < config.epochs:
                 kept[epoch + 1] = copy.deepcopy(module).eval()
             bar.update()
@@ -126,37 +124,31 @@ def fit_images(
     return FittedImages(module, kept, tuple(losses))
 
 
-class _Loop:
-    """The optimizer, its schedule, and one pass over the data."""
+def _one_epoch(module: nn.Module, x: Tensor, y: Tensor, config: ImageTraining) -> Callable[[int], float]:
+    """One pass over shuffled batches, with its optimizer and schedule; returns the mean loss."""
+    forward: Any = torch.compile(module) if config.compile else module
+    optimizer = _optimizer(module, config)
+    steps = config.epochs * -(-len(x) // config.batch_size)
+    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
 
-    def __init__(self, module: nn.Module, x: Tensor, y: Tensor, config: ImageTraining) -> None:
-        self._module, self._x, self._y, self._config = module, x, y, config
-        self._forward: Any = torch.compile(module) if config.compile else module
-        self._optimizer = _optimizer(module, config)
-        steps = config.epochs * -(-len(x) // config.batch_size)
-        cosine = torch.optim.lr_scheduler.CosineAnnealingLR(self._optimizer, steps)
-        self._schedule = cosine if config.schedule == "cosine" else None
-
-    def epoch(self, epoch: int) -> float:
-        """Mean loss over shuffled batches."""
-        seed, device = self._config.seed, self._x.device
-        self._module.train()
-        step = partial(self._step, generator(seed, "module", epoch, device))
-        return epoch_loss(step, seed, epoch, len(self._x), self._config.batch_size, device)
-
-    def _step(self, rng: torch.Generator, batch: Tensor) -> Tensor:
-        x = self._x[batch]
-        if self._config.augment:
-            x = augmented(x, rng)
-        self._optimizer.zero_grad(set_to_none=True)
-        with torch.autocast(x.device.type, torch.bfloat16, enabled=self._config.precision == "bfloat16"):
-            logits = self._forward(as_input(x).contiguous(memory_format=_layout(self._config)))
-        loss = training_loss(logits.float(), self._y[batch])
+    def step(rng: torch.Generator, records: Tensor) -> Tensor:
+        images = augmented(x[records], rng) if config.augment else x[records]
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
+            logits = forward(as_input(images).contiguous(memory_format=_layout(config)))
+        loss = training_loss(logits.float(), y[records])
         loss.backward()
-        self._optimizer.step()
-        if self._schedule is not None:
-            self._schedule.step()
+        optimizer.step()
+        if config.schedule == "cosine":
+            cosine.step()
         return loss.detach()
+
+    def one_epoch(epoch: int) -> float:
+        module.train()
+        rng = generator(config.seed, "module", epoch, x.device)
+        return epoch_loss(partial(step, rng), config.seed, epoch, len(x), config.batch_size, x.device)
+
+    return one_epoch
 
 
 def augmented(x: Tensor, rng: torch.Generator) -> Tensor:
@@ -212,8 +204,8 @@ def images_per_second(
     place = default_device(device)
     x, y = _checked(images, labels, place)
     work = copy.deepcopy(module).to(place)
-    loop = _Loop(work.to(memory_format=_layout(config)), x, y, config)  # pyright: ignore[reportCallIssue]
-    here = _timed(loop.epoch, config.epochs, len(x), place)
+    work = work.to(memory_format=_layout(config))  # pyright: ignore[reportCallIssue]
+    here = _timed(_one_epoch(work, x, y, config), config.epochs, len(x), place)
     plain = _plain_epoch(copy.deepcopy(module).to(place), images, labels, config, place)
     return {"here": here, "dataloader": _timed(plain, config.epochs, len(x), place)}
 

@@ -322,7 +322,7 @@ def test_eight_bit_is_asked_of_the_library(folder, monkeypatch):
         return tiny("llama")
 
     monkeypatch.setattr(language, "find_spec", lambda name: name)
-    monkeypatch.setattr(language.AutoModelForCausalLM, "from_pretrained", loading)
+    monkeypatch.setattr(language.transformers.AutoModelForCausalLM, "from_pretrained", loading)
     load_language_model(folder, dtype="int8", device="auto", revision=None)
     assert asked["quantization_config"].load_in_8bit
     assert asked["device_map"] == "auto"

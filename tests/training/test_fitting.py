@@ -225,7 +225,7 @@ def test_bad_data_are_refused(x, y, message, train):
         ({"optimizer": "adamw"}, "optimizer: expected one of 'sgd', 'adam', got 'adamw'"),
         ({"epochs": -1}, "epochs: expected 0 or more, got -1"),
         ({"batch_size": 0}, "batch_size: expected 1 or more, got 0"),
-        ({"learning_rate": 0.0}, "learning_rate: expected a finite number above 0"),
+        ({"learning_rate": 0.0}, r"learning_rate: expected a number in \(0, inf\)"),
         ({"learning_rate": float("nan")}, "learning_rate"),
         ({"momentum": 1.0}, "momentum"),
         ({"momentum": 0.9, "optimizer": "adam"}, "0 with adam"),
@@ -278,7 +278,7 @@ def test_calls_that_do_not_fit_together_are_refused():
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_a_device_that_is_not_there_is_refused():
     x, y = task()
-    with pytest.raises(ValueError, match="device: expected cpu, since no CUDA device can be used here"):
+    with pytest.raises(ValueError, match=r"device: expected 'cpu', .*got 'cuda'"):
         fit(WIDTHS, x, y, config=config(), device="cuda", progress=False)
 
 

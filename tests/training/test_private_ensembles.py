@@ -261,8 +261,11 @@ def test_poisson_batches_are_independent_fair_draws(shuffle):
 def test_no_drawn_record_is_left_out_however_long_the_batch():
     """Batches far above the expected size, and empty ones, are padded and stepped exactly."""
     batches = poisson_batches(3, 1, 7, rate=0.2, steps=400)
-    table = batches.padded()
-    assert table.shape[1] == np.diff(batches.starts).max() >= 4  # 1.4 expected
+    longest = np.diff(batches.starts).max()
+    assert longest >= 4  # 1.4 expected
+    table = batches.padded(longest)
+    with pytest.raises(ValueError, match="cannot assign"):
+        batches.padded(longest - 1)
     assert np.diff(batches.starts).min() == 0
     for step in range(400):
         assert table[step][table[step] >= 0].tolist() == batches.batch(step).tolist()
@@ -270,7 +273,7 @@ def test_no_drawn_record_is_left_out_however_long_the_batch():
 
 def test_everything_is_drawn_at_rate_one():
     batches = poisson_batches(0, 0, 5, rate=1.0, steps=3)
-    assert batches.padded().tolist() == [[0, 1, 2, 3, 4]] * 3
+    assert batches.padded(5).tolist() == [[0, 1, 2, 3, 4]] * 3
 
 
 def test_an_empty_batch_adds_noise_alone():

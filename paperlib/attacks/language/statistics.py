@@ -33,28 +33,17 @@ def token_rows(
     share: bool,
     names: tuple[str, str] = ("model", "texts"),
 ) -> list[FloatArray]:
-    """Some numbers for each scored token, from one pass over all windows.
+    """For each text ``rows`` of its scored tokens, shape (tokens, k), from one pass over all windows.
 
-    Windows of similar length share a batch. Batches are padded on the right with token 0 and masked: in a
-    causal model nothing to the left sees the padding, so no padding token is needed. Where windows of one
-    group begin alike, the common part is computed once.
+    Windows come in the order of their texts; those of similar length share a batch. Batches are padded on the
+    right with token 0 and masked: in a causal model nothing to the left sees the padding, so no padding token
+    is needed. Where windows of one group begin alike, the common part is computed once if ``share``.
 
     In a torch.distributed group (accelerate's ``PartialState`` makes one under ``accelerate launch``) each
     process, with the model on its own GPU, takes its share of the batches and gets all results.
 
-    Args:
-        model: A causal language model whose output has ``logits``.
-        windows: Windows of all texts, in the order of the texts.
-        rows: The function that gives k numbers for each token.
-        batch_size: Windows per batch, 1 or more.
-        share: True to compute common beginnings once.
-        names: Names of the model and of the texts, for messages.
-
-    Returns:
-        For each text an array of shape (scored tokens, k).
-
     Raises:
-        ValueError: Numbers that are not finite.
+        ValueError: Numbers that are not finite; the message calls model and texts by ``names``.
     """
     check_at_least(1, batch_size=batch_size)
     share = share and not getattr(model, "_is_stateful", False)
@@ -75,7 +64,7 @@ def token_rows(
 
 
 def _of_windows(table: FloatArray, batch: Sequence[Window], names: tuple[str, str]) -> list[FloatArray]:
-    """Rows of each window of a batch; ``names`` are those of the model and of the texts, for messages."""
+    """Rows of each window of a batch."""
     counts = [len(window.tokens) - window.first for window in batch]
     finite = np.isfinite(table).all(axis=1)
     if not finite.all():
@@ -98,15 +87,13 @@ def in_parts(rows: Rows, logits: Tensor, targets: Tensor) -> Tensor:
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
     """Without dropout and gradients; the model's mode is put back afterwards."""
-    training = bool(getattr(model, "training", False))
-    if training:
-        model.eval()
+    training = model.training
+    model.eval()
     try:
         with torch.inference_mode():
             yield
     finally:
-        if training:
-            model.train()
+        model.train(training)
 
 
 def _batches(windows: Sequence[Window], size: int, share: bool) -> Iterator[tuple[int, list[int]]]:

@@ -60,13 +60,9 @@ def flattened(
 def encode(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None) -> list[Window]:
     """Tokens of each text, after its context if there is one, each text in one window of any length.
 
-    Text and context are tokenized as one string, as they were in training. A token that holds the last
-    letters of the context and the first of the text is scored.
-
-    Args:
-        tokenizer: Tokenizer of the transformers library; tokens it adds before a text are kept.
-        texts: Non-empty.
-        contexts: One per text, possibly empty; None scores the texts alone.
+    Text and context are tokenized as one string, as they were in training, and tokens that the tokenizer adds
+    before them are kept. A token that holds the last letters of the context and the first of the text is
+    scored. Contexts may be empty; None scores the texts alone.
 
     Raises:
         ValueError: Another number of contexts, or a text whose only token nothing precedes.
@@ -147,14 +143,9 @@ def windows(
     """Windows that fit the model's context, in the order of the texts; every scored token is scored once.
 
     A text that fits is one window. A context that does not fit loses its beginning. A text longer than the
-    limit gets windows that overlap by half, so that each token has at least half a window before it.
-
-    Args:
-        model: Causal language model.
-        tokenizer: Tokenizer of the model.
-        encoded: Result of `encode`.
-        max_length: Tokens per window, at least 2; None takes the model's context.
-        prefix: Text put before every window, in place of the tokenizer's start tokens.
+    limit (``max_length``, at least 2, or the model's context) gets windows that overlap by half, so that each
+    token has at least half a window before it. A prefix is put before every window, in place of the
+    tokenizer's start tokens.
 
     Raises:
         ValueError: A limit out of range, a prefix that is empty or longer than half the limit, or tokens that

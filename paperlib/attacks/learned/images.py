@@ -125,12 +125,8 @@ class _ImageNetwork:
         return image_logits(self.module, inputs.examples).double().diff(dim=1)[:, 0].numpy()
 
 
-def _without_losses(inputs: AttackInputs) -> AttackInputs:
-    return AttackInputs(inputs.examples, np.empty((len(inputs), 0)))
-
-
 def _pixels(inputs: AttackInputs) -> NDArray[Any]:
-    return _without_losses(inputs).flat()
+    return inputs.without_losses().flat()
 
 
 class _Recent:
@@ -166,7 +162,7 @@ def _shared_image_module(stack: ImageStack, train: Labelled, validation: Labelle
     if (module := _kept.get(key)) is not None:
         return module
     if stack.architecture == "trees":
-        images = [Labelled(_without_losses(part.inputs), part.membership) for part in (train, validation)]
+        images = [Labelled(part.inputs.without_losses(), part.membership) for part in (train, validation)]
         [trees] = BoostedTrees().fit(*images, seeds=[seed])
         return _kept.put(key, FittedClassifier(trees.model, _pixels), _SIZE_OF_TREES)
     network = _fit_network(stack, train, validation, seed)

@@ -47,6 +47,10 @@ class AttackInputs:
         rows = np.asarray(index)
         return AttackInputs(self.examples[rows], self.losses[rows])
 
+    def without_losses(self) -> "AttackInputs":
+        """The examples alone."""
+        return AttackInputs(self.examples, self.losses[:, :0])
+
     def flat(self) -> NDArray[Any]:
         """Examples and losses as one table, shape (n, features)."""
         examples = self.examples.reshape(len(self), -1)

@@ -18,9 +18,6 @@ EVALUATIONS = 10
 """Number of evaluations of the validation AUC during training, evenly spaced."""
 
 
-_LAYERS = ("first", "second", "last")
-
-
 @dataclass(frozen=True, eq=False)
 class LossModule:
     """A perceptron with two hidden layers on losses, each column as normal scores of training ranks.
@@ -51,16 +48,8 @@ def fit_loss_modules(
 ) -> list[LossModule]:
     """One module per seed, each as it was at the best of ten evaluations of its validation AUC.
 
-    All of them take their steps at once, with one batched matrix product per layer: on a few hundred examples
-    most of a step is overhead. Each is what it would be alone, but for rounding.
-
-    Args:
-        train: Examples with losses of shape (n, k), k at least 1.
-        validation: Examples that the best evaluation is chosen on.
-        seeds: Seeds of the initial parameters.
-        hidden: Units of both hidden layers.
-        steps: Training steps, on all examples at once.
-        weight_decay: Weight decay of AdamW, 0 or more.
+    They are trained together, on all examples of ``train`` in each of the ``steps``; each is what it would be
+    alone, but for rounding. Both hidden layers have ``hidden`` units; the losses have at least one column.
 
     >>> inputs = AttackInputs(np.zeros(40), np.arange(40.0)[:, None])
     >>> part = Labelled(inputs, np.arange(40) < 20)
@@ -96,10 +85,10 @@ def normal_scores(losses: FloatArray, sorted_columns: FloatArray) -> Tensor:
 
 def _perceptron(inputs: int, hidden: int, seed: int) -> Weights:
     """Weights of one network, as torch's own layers begin."""
-    sizes = ((inputs, hidden), (hidden, hidden), (hidden, 1))
+    sizes = {"first": (inputs, hidden), "second": (hidden, hidden), "last": (hidden, 1)}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        layers = dict(zip(_LAYERS, (nn.Linear(*size) for size in sizes), strict=True))
+        layers = {name: nn.Linear(*size) for name, size in sizes.items()}
     weights = {name: layer.weight.detach().T for name, layer in layers.items()}
     return weights | {f"{name} bias": layer.bias.detach()[None] for name, layer in layers.items()}
 
@@ -110,9 +99,8 @@ def _one(networks: Together, at: int) -> Weights:
 
 def _logits(x: Tensor, networks: Together) -> Tensor:
     """Logits of all networks, shape (networks, n)."""
-    first, second, last = _LAYERS
-    hidden = silu(networks.linear(first, x[None]))
-    return networks.linear(last, silu(networks.linear(second, hidden)))[..., 0]
+    hidden = silu(networks.linear("first", x[None]))
+    return networks.linear("last", silu(networks.linear("second", hidden)))[..., 0]
 
 
 def _aucs(logits: Tensor, membership: NDArray[np.bool_]) -> Tensor:

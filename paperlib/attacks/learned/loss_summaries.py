@@ -19,9 +19,7 @@ _QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 def loss_sequences(inputs: AttackInputs, tokens: int) -> FloatArray:
     """Losses by model and token, shape (n, models, tokens).
 
-    Args:
-        inputs: Attack inputs; their losses are, per model, the mean loss of a chunk and each token's loss.
-        tokens: Length of a chunk.
+    Columns of the inputs' losses are, per model, the mean loss of a chunk of ``tokens``, then each token's.
 
     Raises:
         ValueError: A number of columns that is no multiple of 1 + ``tokens``.
@@ -40,11 +38,7 @@ def loss_sequences(inputs: AttackInputs, tokens: int) -> FloatArray:
 def summaries(sequences: FloatArray) -> FloatArray:
     """Mean, deviation and quartiles of each model's losses, and of the differences of each two models.
 
-    Args:
-        sequences: Shape (n, models, tokens).
-
-    Returns:
-        Shape (n, 7 * models * (models + 1) / 2).
+    From shape (n, models, tokens) to (n, 7 * models * (models + 1) / 2).
     """
     count = sequences.shape[1]
     pairs = [sequences[:, i] - sequences[:, j] for i in range(count) for j in range(i)]

@@ -27,23 +27,13 @@ class Together(nn.Module):
         self.weights = nn.ParameterDict({name: nn.Parameter(values) for name, values in stacked.items()})
 
     def linear(self, name: str, x: Tensor) -> Tensor:
-        """One layer of every network, shape (K, n, outputs).
-
-        Args:
-            name: Name of the layer.
-            x: Inputs of the layer, shape (K or 1, n, inputs).
-        """
+        """One layer of every network, (K or 1, n, inputs) to (K, n, outputs)."""
         weights = self.weights[name]
         return torch.baddbmm(self.weights[f"{name} bias"], x.expand(len(weights), -1, -1), weights)
 
 
 def mean_losses(logits: Tensor, members: Tensor) -> Tensor:
-    """Mean binary cross-entropy of every network, shape (K,).
-
-    Args:
-        logits: Shape (K, n).
-        members: 1 for a member and 0 for another example, shape (K, n) or (n,).
-    """
+    """Mean binary cross-entropy of every network, (K,), where ``members`` are 0 or 1, (K, n) or (n,)."""
     each = binary_cross_entropy_with_logits(logits, members.expand_as(logits), reduction="none")
     return each.mean(dim=1)
 
@@ -61,11 +51,9 @@ class BestWeights:
         self._state = {name: tensor.clone() for name, tensor in networks.state_dict().items()}
 
     def update(self, values: Tensor, still_open: Tensor | None = None) -> Tensor:
-        """Keep the present weights of networks that are better than ever; returns which, shape (K,).
+        """Keep the present weights of networks that evaluate better than ever; returns which, shape (K,).
 
-        Args:
-            values: Evaluations of the present weights, shape (K,).
-            still_open: Networks whose training has not ended, shape (K,); None for all.
+        Only networks that are ``still_open`` are looked at, shape (K,); None for all.
         """
         better = values > self._values
         if still_open is not None:

@@ -12,7 +12,7 @@ from paperlib.audits.panoramia.brought import AuditData, AuditOptions, Model, Pa
 from paperlib.audits.panoramia.image_models import ImageHelper, train_helper
 from paperlib.audits.panoramia.memorization import copies
 from paperlib.audits.panoramia.pools import REAL, SYNTHETIC
-from paperlib.core import FloatArray
+from paperlib.core import FloatArray, check_in
 from paperlib.generators.images import FlowConfig
 from paperlib.models.images import image_logits, image_losses
 
@@ -38,8 +38,7 @@ class ImageDefaults:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 < self.share < 1:
-            raise ValueError(f"share: expected a number in (0, 1), got {self.share}")
+        check_in("(0, 1)", "share", self.share)
 
 
 def audit_images(

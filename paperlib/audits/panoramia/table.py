@@ -13,6 +13,7 @@ from paperlib.audits.panoramia.brought import AuditData, AuditOptions, Model, Pa
 from paperlib.audits.panoramia.memorization import copies
 from paperlib.audits.panoramia.pools import REAL, SYNTHETIC, Helper
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
+from paperlib.core import check_in
 from paperlib.generators.table_filter import FilteredGenerator, RowCoder
 from paperlib.generators.tabular import TableGenerator, check_table
 
@@ -113,8 +114,7 @@ def bring_table(
         ValueError: Missing values, a label that is not there or has too many values, tables whose columns
             differ, or too few rows.
     """
-    if not 0 < share < 1:
-        raise ValueError(f"share: expected a number in (0, 1), got {share}")
+    check_in("(0, 1)", "share", share)
     check_table("members", members)
     for name, table in (("generated", generated), ("nonmembers", nonmembers)):
         if table is not None and list(table.columns) != list(members.columns):

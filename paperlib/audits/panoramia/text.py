@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 from paperlib.audits.panoramia.brought import AuditData, AuditOptions, Model, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.pools import REAL, SYNTHETIC
-from paperlib.core import FloatArray, IntArray, check_at_least
+from paperlib.core import FloatArray, IntArray, check_at_least, check_in
 from paperlib.generators.text import ChunkTraining, TextGenerator, copied_text, token_losses, train_on_chunks
 from paperlib.models.language import (
     LanguageModelConfig,
@@ -49,8 +49,7 @@ class TextDefaults:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 < self.share < 1:
-            raise ValueError(f"share: expected a number in (0, 1), got {self.share}")
+        check_in("(0, 1)", "share", self.share)
         check_at_least(1, tokens=self.tokens, chunks_per_document=self.chunks_per_document)
         check_at_least(1, epochs=self.epochs)
 

@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincc, betaln
 
 from paperlib.bounds.one_run.tails import last_refuted
-from paperlib.core import FloatArray, IntArray, check_counts, check_nonnegative
+from paperlib.core import FloatArray, IntArray, check_counts, check_in, check_nonnegative
 
 _LOG_BETA_PRIOR = math.log(math.pi)  # betaln(1/2, 1/2)
 LARGEST = 60.0  # nats; no audit of fewer than e^60 guesses reaches it
@@ -221,9 +221,7 @@ def failure_budget(mean_failures: float, beta: float) -> tuple[float, int]:
 
 def log_threshold(level: float) -> float:
     """What log M_r must reach to refute at error ``level``."""
-    if not 0 < level < 1:
-        raise ValueError(f"level: expected a number in (0, 1), got {level!r}")
-    return max(math.log(1 / level), math.log(3))
+    return max(math.log(1 / check_in("(0, 1)", "level", level)), math.log(3))
 
 
 def mean_failures(epsilon: float, m_delta: float, *, sides: int = 2) -> float:

@@ -1,6 +1,5 @@
 """Scores to choose an output set with: the densities they show, and the bound that counts would give."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +9,9 @@ from scipy.special import betaincinv, logit
 from paperlib.bounds.one_run.tails import refuted_log_odds
 from paperlib.bounds.output_sets.densities import RatioEstimate, estimate_ratio
 from paperlib.bounds.output_sets.output_set import Intervals, OutputSet, inside, overlap
-from paperlib.core.checks import FloatArray, check_confidence, check_counts, check_delta, check_nonnegative
+from paperlib.core import FloatArray, MembershipScores
+from paperlib.core.checks import check_confidence, check_counts, check_delta, check_in, check_nonnegative
 from paperlib.core.options import Sides, check_option
-from paperlib.core.scores import MembershipScores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,14 +41,11 @@ class SelectionRule:
 
     def __post_init__(self) -> None:
         check_option("guess", self.guess, Sides)
-        if self.floor is not None and not 0 < self.floor < 1:
-            raise ValueError(f"floor: expected a number in (0, 1), got {self.floor!r}")
+        if self.floor is not None:
+            check_in("(0, 1)", "floor", self.floor)
         if self.min_density is not None:
             check_nonnegative("min_density", self.min_density)
-        if not 1 <= self.error_divisor < math.inf:
-            raise ValueError(
-                f"error_divisor: expected a finite number of at least 1, got {self.error_divisor!r}"
-            )
+        check_in("[1, inf)", "error_divisor", self.error_divisor)
 
 
 DEFAULT_RULE = SelectionRule()

@@ -54,7 +54,8 @@ def load_cifar10() -> ImageSet:
         ValueError: A file is cut short or has other content.
     """
     folder = data_folder()
-    package = None if _official(folder) else _package(folder)
+    official = (folder / FOLDER).is_dir() or (folder / ARCHIVE).is_file()
+    package = None if official else _package(folder)
     pixels, labels, sha256s = _read_package(package) if package else _read_official(folder)
     split = IMAGES_PER_FILE * len(TRAIN_FILES)
     _check_content(pixels[:split], labels[:split], folder)
@@ -80,10 +81,6 @@ def _check_content(pixels: Pixels, labels: NDArray[np.int64], folder: Path) -> N
             f"{folder}: expected CIFAR-10's training images (mean colours {MEANS}, equally frequent "
             f"classes), got mean colours {means.round(5).tolist()} and {counts.tolist()} images per class"
         )
-
-
-def _official(folder: Path) -> bool:
-    return (folder / FOLDER).is_dir() or (folder / ARCHIVE).is_file()
 
 
 def _package(folder: Path) -> Path | None:

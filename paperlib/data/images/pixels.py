@@ -72,9 +72,6 @@ class ImageSet:
 def check_images(name: str, images: NDArray[np.generic]) -> None:
     """Refuse anything but uint8 images of shape (n, 1 or 3, side, side).
 
-    Raises:
-        ValueError: Another type or shape; the message names it.
-
     >>> check_images("x", np.zeros((2, 1, 8, 8), dtype=np.uint8))
     """
     shape = images.shape
@@ -83,14 +80,7 @@ def check_images(name: str, images: NDArray[np.generic]) -> None:
 
 
 def shrink(images: Pixels, side: int) -> Pixels:
-    """Images of a smaller side, each new pixel the mean of a square of old ones.
-
-    Args:
-        images: Shape (n, channels, s, s).
-        side: A divisor of s.
-
-    Raises:
-        ValueError: ``side`` does not divide s.
+    """Images of a smaller side, which divides the old one; each pixel the mean of a square of old ones.
 
     >>> shrink(np.full((1, 1, 4, 4), 9, dtype=np.uint8), 2).shape
     (1, 1, 2, 2)
@@ -104,10 +94,7 @@ def shrink(images: Pixels, side: int) -> Pixels:
 
 
 def posterise(images: Pixels, levels: int) -> Pixels:
-    """Images with ``levels`` evenly spaced values, each pixel the nearest one.
-
-    Raises:
-        ValueError: ``levels`` is not 2 to 256.
+    """Images with ``levels`` evenly spaced values, 2 to 256, each pixel the nearest one.
 
     >>> posterise(np.array([0, 60, 130, 255], dtype=np.uint8), 5).tolist()
     [0, 64, 128, 255]

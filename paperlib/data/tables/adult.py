@@ -36,19 +36,12 @@ LABELS = ("<=50K", ">50K")
 
 @dataclass(frozen=True)
 class Part:
-    """One official part: the names it goes by, and what it must hold.
+    """One official part: the names it goes by, and what it must hold."""
 
-    Attributes:
-        files: File names, the first one as this package would write it.
-        rows: Number of people.
-        sha256: Checksum of its rows in the plain form of `plain_text`, independent of the file's own form.
-        uci_sha256: Checksum of UCI's own file, the second of ``files``.
-    """
-
-    files: tuple[str, str]
-    rows: int
-    sha256: str
-    uci_sha256: str
+    files: tuple[str, str]  # the first one as this package would write it, the second UCI's own
+    rows: int  # number of people
+    sha256: str  # of its rows in the form of `plain_text`, independent of the file's own form
+    uci_sha256: str  # of UCI's own file
 
 
 TRAIN = Part(

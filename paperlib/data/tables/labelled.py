@@ -18,19 +18,12 @@ MOST_VISITS = 11
 
 @dataclass(frozen=True, eq=False)
 class LabelledTable:
-    """Rows whose label is one of their columns.
+    """Rows whose label is one of their columns."""
 
-    Attributes:
-        rows: Numbers and words, the label among them.
-        label: Name of the label's column.
-        classes: All values of the label; a part of the rows may lack some.
-        sha256: Checksum of the rows.
-    """
-
-    rows: pd.DataFrame
-    label: str
-    classes: tuple[str, ...]
-    sha256: str
+    rows: pd.DataFrame  # numbers and words, the label among them
+    label: str  # name of its column
+    classes: tuple[str, ...]  # all values of the label; a part of the rows may lack some
+    sha256: str  # of the rows
 
 
 @lru_cache(maxsize=4)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.core import check_at_least
+from paperlib.core import check_at_least, check_in
 from paperlib.data.dataset import Dataset
 from paperlib.data.files import contents, unavailable
 from paperlib.io import DownloadError, data_folder, fetch, file_sha256
@@ -136,8 +136,7 @@ def generate_purchase100_like(
     Dataset('purchase100_like', 50 training and 30 other rows, 600 features, 100 classes)
     """
     check_at_least(1, n_train=n_train, n_test=n_test)
-    if not 0 < mixing <= 1:
-        raise ValueError(f"mixing: expected a weight in (0, 1], got {mixing}")
+    check_in("(0, 1]", "mixing", mixing)
     rng = np.random.default_rng(seed)
     base = rng.random(FEATURES, dtype=np.float32)
     chances = mixing * rng.random((CLASSES, FEATURES), dtype=np.float32) + (1 - mixing) * base

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from paperlib.core import check_choice
+from paperlib.core import check_choice, check_in
 from paperlib.core.packages import optional_package
 from paperlib.data.dataset import Dataset
 from paperlib.data.tables.encoding import TableEncoder
@@ -48,8 +48,7 @@ def load_randhie(*, test_share: float = 0.5, seed: int = 0, group: Group = "patt
         ModuleNotFoundError: statsmodels is not installed.
     """
     check_choice("group", group, ("pattern", "row", "distinct"))
-    if not 0 < test_share < 1:
-        raise ValueError(f"test_share: expected a share in (0, 1), got {test_share}")
+    check_in("(0, 1)", "test_share", test_share)
     rng = np.random.default_rng(seed)
     values = read_table().to_numpy(dtype=np.float64)
     if group == "distinct":

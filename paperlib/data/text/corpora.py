@@ -122,10 +122,7 @@ def _subset_of(path: Path, top: Path) -> str:
 
 
 def installed_text(packages: tuple[str, ...]) -> list[CorpusFile]:
-    """Text that ships with installed packages: their source, licences, and lists of files with digests.
-
-    Args:
-        packages: Names of installed distributions, each a subset.
+    """Text that ships with installed packages, each a subset: source, licences, and lists of files.
 
     Returns:
         Files that end in .py, .pyi, .txt, .md, .rst, .json or .toml, and those of the package's metadata.

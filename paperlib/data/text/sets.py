@@ -3,6 +3,7 @@
 import ast
 import sysconfig
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
@@ -36,30 +37,24 @@ def docstrings() -> list[str]:
 
     Those of fewer than 200 characters are left out; tests and installed packages are not read.
     """
-    return [text for path in _library_files() for text in _docstrings_of(path) if len(text) >= _SHORTEST]
+    return [text for tree in _library() for text in _docstrings_in(tree) if len(text) >= _SHORTEST]
 
 
-def _library_files() -> Iterator[Path]:
+def _library() -> Iterator[ast.Module]:
     """Modules of the standard library and of its packages, one level deep."""
     folder = Path(sysconfig.get_paths()["stdlib"])
     for path in [*sorted(folder.glob("*.py")), *sorted(folder.glob("*/*.py"))]:
         if path.parent.name not in ("site-packages", "test", "tests", "idlelib"):
-            yield path
+            with suppress(SyntaxError, ValueError, OSError):  # templates, or of another version
+                yield ast.parse(path.read_bytes())
 
 
-def _docstrings_of(path: Path) -> Iterator[str]:
-    try:
-        tree = ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError, OSError):  # some files are templates, or of another version
-        return
-    waiting: list[ast.AST] = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            text = ast.get_docstring(node)
-            if text:
-                yield text
-            waiting.extend(reversed(node.body))
+def _docstrings_in(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        if text := ast.get_docstring(node):
+            yield text
+        for child in node.body:
+            yield from _docstrings_in(child)
 
 
 TEXTS: Mapping[str, Callable[[], list[str]]] = MappingProxyType(

@@ -1,6 +1,5 @@
 """Blind baselines: classifiers on character n-grams, which know nothing of any model."""
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ _TRIGRAMS = 1 << 15  # columns that three letters in a row are hashed to
 _LETTERS = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 Features = Any
-Fit = Callable[[Features, NDArray[np.int64], Features], NDArray[np.float64]]
 
 
 def out_of_fold(
@@ -27,17 +25,10 @@ def out_of_fold(
     *,
     learned: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """Scores of every text by a classifier fitted on the other folds.
+    """Scores of N ASCII texts by a classifier fitted on the other folds, shape (N,).
 
-    Args:
-        baseline: One of `BASELINES`.
-        texts: N ASCII texts.
-        found: True for values found in a text, False for generated ones, shape (N,).
-        fold: The fold of each, shape (N,).
-        learned: True for values to learn from, shape (N,).
-
-    Returns:
-        Shape (N,), higher means more like a found one; comparable within a fold.
+    Higher means more like values ``found`` in a text than like generated ones; scores are comparable within a
+    fold. Classifiers learn from texts that are ``learned`` alone; ``fold`` is the number of each one's fold.
 
     Raises:
         ValueError: An unknown baseline.
@@ -68,7 +59,7 @@ def _boosted_trees(x: Features, labels: NDArray[np.int64], held: Features) -> ND
     return np.asarray(model.decision_function(held), dtype=float)
 
 
-_FITS: Mapping[str, Fit] = {
+_FITS = {
     "naive Bayes": _naive_bayes,
     "boosted trees": _boosted_trees,
     "logistic regression": _logistic,

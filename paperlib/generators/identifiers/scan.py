@@ -1,6 +1,5 @@
 """Finding identifiers in bytes: one pass of a fast engine for all kinds, then the checks of each."""
 
-import importlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from paperlib.core import check_choice
+from paperlib.core.packages import optional_package
 from paperlib.generators.identifiers.kind import Form, Kind
 
 LONGEST = 4_000
@@ -70,7 +70,7 @@ class Scanner:
         pattern = self.pattern.encode()
         if self.engine == "re":
             return re.compile(pattern)
-        re2 = importlib.import_module("re2")
+        re2 = optional_package("re2", "corpora", "the engine re2")
         options = re2.Options()
         options.encoding = re2.Options.Encoding.LATIN1  # bytes as they are; every pattern is ASCII
         options.never_capture = True

@@ -100,40 +100,31 @@ def parameters_of(architecture: ImageArchitecture) -> int:
         return sum(values.numel() for values in ARCHITECTURES[architecture.name](architecture).parameters())
 
 
-def _small(make: Callable[..., nn.Module], wanted: ImageArchitecture) -> nn.Module:
-    return make(wanted.channels, wanted.side, wanted.outputs, wanted.width)
+def _small(make: Callable[..., nn.Module], a: ImageArchitecture) -> nn.Module:
+    return make(a.channels, a.side, a.outputs, a.width)
 
 
-def _cnn4(wanted: ImageArchitecture) -> nn.Module:
-    return cnn4(
-        wanted.channels, wanted.side, wanted.outputs, wanted.width, group_norm=wanted.group_norm
-    )  # fmt: skip
+def _cnn4(a: ImageArchitecture) -> nn.Module:
+    return cnn4(a.channels, a.side, a.outputs, a.width, group_norm=a.group_norm)
 
 
-def _wide(depth: int, width: int, wanted: ImageArchitecture) -> nn.Module:
-    return WideResNet(depth, width, wanted.channels, wanted.outputs, group_norm=wanted.group_norm)
+def _wide(depth: int, width: int, a: ImageArchitecture) -> nn.Module:
+    return WideResNet(depth, width, a.channels, a.outputs, group_norm=a.group_norm)
 
 
-def _resnet(name: str, wanted: ImageArchitecture) -> nn.Module:
-    return resnet(
-        name,
-        wanted.channels,
-        wanted.side,
-        wanted.outputs,
-        group_norm=wanted.group_norm,
-        pretrained=wanted.pretrained,
-    )
+def _resnet(name: str, a: ImageArchitecture) -> nn.Module:
+    return resnet(name, a.channels, a.side, a.outputs, group_norm=a.group_norm, pretrained=a.pretrained)
 
 
-def _vit_small(wanted: ImageArchitecture) -> nn.Module:
+def _vit_small(a: ImageArchitecture) -> nn.Module:
     """ViT-small of timm; small images are cut into 8 by 8 patches, since 16 pixels would leave few."""
     return optional_package("timm", "images", "vit-small").create_model(
         _VIT,
-        pretrained=wanted.pretrained,
-        img_size=wanted.side,
-        patch_size=16 if wanted.side > _SMALL_SIDE else max(1, wanted.side // 8),
-        in_chans=wanted.channels,
-        num_classes=wanted.outputs,
+        pretrained=a.pretrained,
+        img_size=a.side,
+        patch_size=16 if a.side > _SMALL_SIDE else max(1, a.side // 8),
+        in_chans=a.channels,
+        num_classes=a.outputs,
     )
 
 

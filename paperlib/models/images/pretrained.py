@@ -14,11 +14,8 @@ from paperlib.core.packages import optional_package
 class PretrainedClassifier(nn.Module):
     """A model of timm that is shown our images in the size and the colours of the ones it knows.
 
-    Args:
-        model: Takes normalised images (B, 3, side, side) and returns logits.
-        side: Side of the images it was trained on, in pixels.
-        mean: Mean of each channel, on pixels from 0 to 1.
-        std: Standard deviation of each channel.
+    The model takes normalised images (B, 3, side, side) and returns logits; mean and standard deviation of
+    each channel, shape (3, 1, 1), are on pixels from 0 to 1.
     """
 
     def __init__(self, model: nn.Module, side: int, mean: Tensor, std: Tensor) -> None:
@@ -59,17 +56,13 @@ def pretrained_classifier(
         try:  # with its own classes: only then does timm insist that every weight fits
             model = timm.create_model(name, pretrained=True, **overlay)
         except (OSError, RuntimeError, KeyError) as error:
-            raise _unfit(name, weights is not None, error) from error
+            if weights is not None:
+                raise ValueError(f"weights: these are not the weights of timm's {name} ({error})") from error
+            raise RuntimeError(
+                f"timm: the weights of {name} cannot be downloaded ({error}). Fetch its model.safetensors "
+                "where there is a network, and name the file as 'weights'"
+            ) from error
         model.reset_classifier(outputs)
     shown: dict[str, Any] = model.pretrained_cfg
     mean, std = (torch.tensor(shown[key])[:, None, None] for key in ("mean", "std"))
     return PretrainedClassifier(model, shown["input_size"][-1], mean, std)
-
-
-def _unfit(name: str, given: bool, error: Exception) -> Exception:
-    if given:
-        return ValueError(f"weights: these are not the weights of timm's {name} ({error})")
-    return RuntimeError(
-        f"timm: the weights of {name} cannot be downloaded ({error}). Fetch its model.safetensors where "
-        "there is a network, and name the file as 'weights'"
-    )

@@ -53,14 +53,8 @@ def resnet(
 ) -> nn.Module:
     """A ResNet; for images up to 64 pixels with a 3x3 stem without pooling, as usual on CIFAR.
 
-    Args:
-        name: "resnet18", "resnet50" or "resnet101".
-        channels: Channels of the images.
-        side: Side of the images, in pixels.
-        outputs: Classes.
-        group_norm: Group norm for batch norm.
-        pretrained: Start from torchvision's ImageNet weights, which are downloaded; stem and last layer are
-            new where they have another shape.
+    Torchvision's ImageNet weights, if wanted, are downloaded; stem and last layer are new where they have
+    another shape.
 
     Raises:
         RuntimeError: The pretrained weights cannot be downloaded.

@@ -27,15 +27,8 @@ class _Block(nn.Module):
 class WideResNet(nn.Module):
     """WRN-depth-width: three groups of blocks with 16, 32 and 64 times ``width`` channels.
 
-    Args:
-        depth: Convolutional layers, 6 n + 4.
-        width: Widening factor.
-        channels: Channels of the images.
-        outputs: Classes.
-        group_norm: Group norm for batch norm.
-
     Raises:
-        ValueError: A depth that is not 6 n + 4.
+        ValueError: A depth (number of convolutional layers) that is not 6 n + 4.
 
     Source:
         Zagoruyko and Komodakis (2016), arXiv:1605.07146, Table 1, without dropout.

@@ -122,7 +122,10 @@ def add_clipped_gradients(
     wanted = [use.output for use in uses]
     derivatives = torch.autograd.grad(losses.sum(), wanted + (parameters if check else []), allow_unused=True)
     with torch.no_grad():
-        gradients = _gradients(uses, derivatives[: len(uses)])
+        gradients = _Gradients({}, {})
+        for use, delta in zip(uses, derivatives[: len(uses)], strict=True):
+            if delta is not None:  # else nothing uses the output
+                _add_use(gradients, use.layer, use.given, delta)
         if check:
             _compare(model, gradients, parameters, derivatives[len(uses) :], torch.ones_like(losses))
         factors = (clip_norm / (gradients.square_norms().sqrt() + _NORM_OFFSET)).clamp_(max=1)
@@ -183,15 +186,6 @@ def _is_conv1d(layer: Any) -> bool:
     return f"{type(layer).__module__}.{type(layer).__qualname__}" == _CONV1D
 
 
-def _gradients(uses: Sequence[_Use], deltas: Sequence[Tensor | None]) -> _Gradients:
-    """From the calls and the loss's derivatives by their outputs; an output that nothing uses has none."""
-    gradients = _Gradients({}, {})
-    for use, delta in zip(uses, deltas, strict=True):
-        if delta is not None:
-            _add_use(gradients, use.layer, use.given, delta)
-    return gradients
-
-
 def _add_use(gradients: _Gradients, layer: Any, given: Tensor, delta: Tensor) -> None:
     weight: Any = layer.weight
     delta = delta.flatten(1, -2)
@@ -199,19 +193,12 @@ def _add_use(gradients: _Gradients, layer: Any, given: Tensor, delta: Tensor) ->
     if isinstance(layer, nn.LayerNorm):
         if weight.requires_grad:
             normal = layer_norm(given, layer.normalized_shape, eps=layer.eps)
-            _add_vector(gradients, weight, normal * delta)
+            gradients.vectors[weight] = gradients.vectors.get(weight, 0) + (normal * delta).sum(1)
     elif weight.requires_grad:
         gradients.weights.setdefault(weight, []).append(_outer(layer, given, delta))
     bias = getattr(layer, "bias", None)
     if bias is not None and bias.requires_grad:
-        _add_vector(gradients, bias, delta)
-
-
-def _add_vector(gradients: _Gradients, parameter: nn.Parameter, by_token: Tensor) -> None:
-    vector = by_token.sum(1)
-    gradients.vectors[parameter] = (
-        gradients.vectors[parameter] + vector if parameter in gradients.vectors else vector
-    )
+        gradients.vectors[bias] = gradients.vectors.get(bias, 0) + delta.sum(1)
 
 
 def _outer(layer: Any, given: Tensor, delta: Tensor) -> _Outer:

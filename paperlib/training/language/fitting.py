@@ -8,12 +8,13 @@ import torch
 from opacus.optimizers import DPOptimizerFastGradientClipping
 from torch import Tensor
 from torch.nn.functional import cross_entropy
+from torch.nn.utils.rnn import pad_sequence
 
 from paperlib.training.batches import generator, poisson_batches, shuffled
 from paperlib.training.config import TrainingConfig
 from paperlib.training.fitting import finite_loss, make_optimizer
 from paperlib.training.language.clipping import add_clipped_gradients, check_layers
-from paperlib.training.language.schedule import ScheduledSteps
+from paperlib.training.language.schedule import scheduled_steps
 from paperlib.training.progress import progress_bar
 
 _BETAS = (0.9, 0.98)  # of Adam
@@ -77,16 +78,12 @@ def fit_language_model(
     if config.groups is not None:
         raise ValueError(f"config: expected microbatches None, got {config.microbatches}")
     tokens = _padded(documents).to(next(model.parameters()).device)
-    one_epoch = (
-        _private_epoch(model, tokens, config)
-        if config.is_private
-        else _plain_epoch(model, tokens, config, warmup)
-    )
+    train = _private(model, tokens, config) if config.is_private else _plain(model, tokens, config, warmup)
     losses: list[float] = []
     model.train()
     with progress_bar(config.epochs, label="training", unit="epoch", show=progress) as bar:
         for epoch in range(config.epochs):
-            losses.append(finite_loss(one_epoch(epoch), epoch))
+            losses.append(finite_loss(train(epoch), epoch))
             bar.update()
     model.zero_grad(set_to_none=True)
     return FittedLanguageModel(model=model.eval(), config=config, losses=tuple(losses))
@@ -115,30 +112,28 @@ def _padded(documents: Sequence[Sequence[int]]) -> Tensor:
         raise ValueError(
             f"documents: expected 2 tokens or more, got {min(lengths)} at index {lengths.index(min(lengths))}"
         )
-    table = torch.full((len(documents), max(lengths)), _NO_TOKEN, dtype=torch.long)
-    for row, document in enumerate(documents):
-        table[row, : len(document)] = torch.as_tensor(document)
-    return table
+    rows = [torch.as_tensor(document, dtype=torch.long) for document in documents]
+    return pad_sequence(rows, batch_first=True, padding_value=_NO_TOKEN)
 
 
-def _plain_epoch(model: Any, tokens: Tensor, config: TrainingConfig, warmup: float) -> Callable[[int], float]:
+def _plain(model: Any, tokens: Tensor, config: TrainingConfig, warmup: float) -> Callable[[int], float]:
     optimizer = make_optimizer(model, config, betas=_BETAS)
     steps = max(1, config.steps(len(tokens)))
-    learn = ScheduledSteps(model, optimizer, steps=steps, rising=round(warmup * steps))
+    learn = scheduled_steps(model, optimizer, steps=steps, rising=round(warmup * steps))
 
     def one_epoch(epoch: int) -> float:
         total = 0.0
         order = torch.from_numpy(shuffled(config.seed, epoch, len(tokens)))
         for batch in order.split(config.batch_size):
             loss = document_losses(model, _trimmed(tokens[batch])).mean()
-            learn.step(loss)
+            learn(loss)
             total += float(loss.detach()) * len(batch)
         return total / len(tokens)
 
     return one_epoch
 
 
-def _private_epoch(model: Any, tokens: Tensor, config: TrainingConfig) -> Callable[[int], float]:
+def _private(model: Any, tokens: Tensor, config: TrainingConfig) -> Callable[[int], float]:
     check_layers(model)
     optimizer = DPOptimizerFastGradientClipping(
         make_optimizer(model, config, betas=_BETAS),

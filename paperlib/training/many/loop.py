@@ -74,10 +74,7 @@ def _poisson_steps(active: Sequence[TrainingConfig], epoch: int, data: Examples)
         for model in active
     ]
     widths = np.max([np.diff(batches.starts) for batches in drawn], axis=0)
-    table = np.full((len(active), len(widths), max(1, int(widths.max()))), -1, dtype=np.int64)
-    for row, batches in zip(table, drawn, strict=True):
-        padded = batches.padded()
-        row[:, : padded.shape[1]] = padded
+    table = np.stack([batches.padded(max(1, int(widths.max()))) for batches in drawn])
     places = torch.from_numpy(table).to(data.y.device)
     for step, width in enumerate(widths.tolist()):
         records = _dealt(places[:, step, : max(1, width)], config.groups or 1)

@@ -12,7 +12,7 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from scipy.optimize import brentq
 
-from paperlib.core import check_at_least, check_choice, check_nonnegative
+from paperlib.core import check_at_least, check_choice, check_in, check_nonnegative
 from paperlib.training.config import TrainingConfig
 
 _ACCOUNTANTS = {"rdp": RdpAccountant, "pld": PLDAccountant}
@@ -108,8 +108,7 @@ def noise_for(
     >>> epsilon_of(noise, 64 / 32561, 5090, 3e-6) <= 3.0
     True
     """
-    if not 0 < target_epsilon < math.inf:
-        raise ValueError(f"target_epsilon: expected a finite number above 0, got {target_epsilon!r}")
+    check_in("(0, inf)", "target_epsilon", target_epsilon)
     _check_process(sampling_rate, max(steps, 1), delta)
     check_at_least(1, steps=steps)
 
@@ -147,12 +146,10 @@ def _bracket(log_ratio: Callable[[float], float], start: float, width: float) ->
 
 
 def _check_process(sampling_rate: float, steps: int, delta: float) -> None:
-    if not 0 < sampling_rate <= 1:
-        raise ValueError(f"sampling_rate: expected a number in (0, 1], got {sampling_rate!r}")
+    check_in("(0, 1]", "sampling_rate", sampling_rate)
     if steps < 0 or int(steps) != steps:
         raise ValueError(f"steps: expected a whole number, 0 or more, got {steps!r}")
-    if not 0 < delta < 1:
-        raise ValueError(f"delta: expected a number in (0, 1), got {delta!r}")
+    check_in("(0, 1)", "delta", delta)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,17 +12,10 @@ from opacus.validators import ModuleValidator
 from torch import nn
 
 from paperlib.models.devices import default_device
+from paperlib.training import fitting
 from paperlib.training.batches import generator, poisson_batches
 from paperlib.training.config import TrainingConfig
 from paperlib.training.examples import Examples, check_examples
-from paperlib.training.fitting import (
-    Fitted,
-    TrainingRun,
-    as_module,
-    check_outputs,
-    make_optimizer,
-    training_loss,
-)
 
 
 def fit_dp(
@@ -36,7 +29,7 @@ def fit_dp(
     checkpoint_every: int = 1,
     resume: bool = True,
     progress: bool = True,
-) -> Fitted:
+) -> fitting.Fitted:
     """Train one classifier with DP-SGD, forming every example's gradient.
 
     Guarantee:
@@ -69,20 +62,20 @@ def fit_dp(
     """
     _check(config)
     place = default_device(device)
-    module = as_module(module_or_widths, config).to(place)
-    data = check_examples(x, y, classes=check_outputs(module, x, place), device=place)
+    module = fitting.as_module(module_or_widths, config).to(place)
+    data = check_examples(x, y, classes=fitting.check_outputs(module, x, place), device=place)
     if problems := ModuleValidator.validate(module.train(), strict=False):
         raise ValueError(f"module: expected layers that keep records apart; {problems[0]}")
     per_example = GradSampleModule(module, loss_reduction="sum")
     try:
         private = DPOptimizer(
-            make_optimizer(module, config),
+            fitting.make_optimizer(module, config),
             noise_multiplier=config.noise_multiplier,
             max_grad_norm=config.clip_norm or 0.0,
             expected_batch_size=config.expected_batch(len(data)),
         )
         one_epoch = _private_epoch(per_example, private, config, data)
-        run = TrainingRun(module, private.original_optimizer, one_epoch, config, data)
+        run = fitting.TrainingRun(module, private.original_optimizer, one_epoch, config, data)
         return run.finish(checkpoint, every=checkpoint_every, resume=resume, progress=progress)
     finally:
         per_example.to_standard_module()
@@ -107,7 +100,7 @@ def _private_epoch(
 
     def learn(records: torch.Tensor) -> torch.Tensor:
         optimizer.zero_grad()
-        loss = training_loss(module(data.x[records]), data.y[records], reduction="sum")
+        loss = fitting.training_loss(module(data.x[records]), data.y[records], reduction="sum")
         loss.backward()
         optimizer.step()
         return loss.detach()

@@ -259,7 +259,7 @@ def test_persona_chat_says_what_is_missing_or_wrong(tmp_path, monkeypatch):
     with pytest.raises(DataUnavailableError, match="synthetic_persona_chat"):
         persona_chat()
     (tmp_path / "synthetic_persona_chat.jsonl.gz").write_bytes(b"something else")
-    with pytest.raises(ValueError, match="sha256"):
+    with pytest.raises(ValueError, match="expected SHA-256"):
         persona_chat()
 
 
