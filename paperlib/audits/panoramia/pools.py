@@ -156,6 +156,23 @@ class Pools:
         return pd.concat([rows, self.details], axis=1)
 
 
+def pools_of(
+    examples: Mapping[str, NDArray[Any]],
+    targets: Mapping[Target, Mapping[str, FloatArray]],
+    helpers: Mapping[Helper, Mapping[str, FloatArray]],
+    *more: Any,
+) -> Pools:
+    """Pools from the examples of each kind and each model's outputs by kind; ``more`` as for `Pools`."""
+    pools = {
+        kind: Pool(
+            rows, *({model.name: said[kind] for model, said in given.items()} for given in (helpers, targets))
+        )
+        for kind, rows in examples.items()
+    }
+    parts = pools["members"], pools["generated"], pools.get("nonmembers")
+    return Pools(*parts, tuple(targets), tuple(helpers), *more)
+
+
 def cached_pools(config: Mapping[str, Any], build: Callable[[], Pools], *, code: str) -> Pools:
     """The pools of a configuration: read if they were made before by the same code, else made and kept.
 

@@ -228,10 +228,11 @@ def test_offline_numbers_do_not_tell_the_kind_of_a_row():
     """Rows that stand in two parts have one number, though the parts differ in spread."""
     rows = draw_rows(CONFIG)
     config = replace(CONFIG, epochs=(2,), stronger=("lira_offline", "rmia"))
-    models, shadows = tabular._helpers(config, rows), tabular._shadows(config, rows)
-    parts = rows.parts["members"][:20], rows.parts["members"][:60]
-    for first, second in tabular._outputs(config, rows.encoder, models, parts, shadows).values():
-        np.testing.assert_allclose(first, second[:20], rtol=1e-5)
+    models = {at: tabular._alone(config, rows, rows.helper, at) for at in (4, 5)}
+    shadows = tabular._shadows(config, rows)
+    parts = {str(count): rows.parts["members"][:count] for count in (20, 60)}
+    for said in tabular._outputs(config, rows.encoder, models, parts, shadows).values():
+        np.testing.assert_allclose(said["20"], said["60"][:20], rtol=1e-5)
 
 
 def test_shown_rows_differ_by_game():

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from paperlib.audits.panoramia.image_models import ImageHelper, answers, likely_labels, train_helper
 from paperlib.audits.panoramia.memorization import copies
-from paperlib.audits.panoramia.pools import Pool, Pools, cached_pools, pools_cache
+from paperlib.audits.panoramia.pools import Pools, cached_pools, pools_cache, pools_of
 from paperlib.core import FloatArray, check_choice
 from paperlib.generators.image_quality import FakeFilter, kernel_distance
 from paperlib.generators.images import FlowConfig
@@ -123,24 +123,12 @@ def image_pools(config: ImageConfig) -> Pools:
         parts = images.parts
         sets = {"members": parts["members"], "generated": made.audit, "nonmembers": parts["nonmembers"]}
         sets = {kind: part for kind, part in sets.items() if len(part)}
-        helpers = {one.name: _helper_answers(config, one, images, made, sets) for one in config.helpers}
-        targets, details = _target_answers(config, images, sets)
-        pools = {
-            kind: Pool(
-                part.x, *({name: said[kind] for name, said in found.items()} for found in (helpers, targets))
-            )
-            for kind, part in sets.items()
-        }
+        helpers = {one.helper: _helper_answers(config, one, images, made, sets) for one in config.helpers}
+        said, details = _target_answers(config, images, sets)
+        targets = {one.audited: said[one.name] for one in config.targets}
         warnings = copies(made.audit.x, parts["generator"].x, parts["nonmembers"].x).warnings
-        return Pools(
-            pools["members"],
-            pools["generated"],
-            pools.get("nonmembers"),
-            tuple(target.audited for target in config.targets),
-            tuple(helper.helper for helper in config.helpers),
-            pd.DataFrame(details),
-            warnings,
-        )
+        examples = {kind: part.x for kind, part in sets.items()}
+        return pools_of(examples, targets, helpers, pd.DataFrame(details), warnings)
 
     key = {
         "images": _without_models(config),

@@ -70,25 +70,22 @@ def _with_online(
     """Both kinds at once: a variance pooled over one kind alone would tell which kind it is."""
     pools = (members, generated)
 
-    def replaced(role: str, name: str) -> list[FloatArray]:
-        values = [getattr(pool, role)[name].copy() for pool in pools]
-        confidence = -np.concatenate([part[rows, place] for part, rows in zip(values, shown, strict=True)])
-        found = np.split(play_online(confidence, shadows, included), [len(shown[0])])
-        for part, rows, numbers in zip(values, shown, found, strict=True):
-            part[:, place] = 0
-            part[rows, place] = numbers
-        return values
+    def replaced(role: str) -> list[dict[str, FloatArray]]:
+        found: list[dict[str, FloatArray]] = [{}, {}]
+        for name in getattr(members, role):
+            values = [getattr(pool, role)[name].copy() for pool in pools]
+            confidence = -np.concatenate(
+                [part[rows, place] for part, rows in zip(values, shown, strict=True)]
+            )
+            played = np.split(play_online(confidence, shadows, included), [len(shown[0])])
+            for at, (part, rows) in enumerate(zip(values, shown, strict=True)):
+                part[:, place] = 0
+                part[rows, place] = played[at]
+                found[at][name] = part
+        return found
 
-    helpers = {name: replaced("helpers", name) for name in members.helpers}
-    targets = {name: replaced("targets", name) for name in members.targets}
-    first, second = (
-        Pool(
-            pool.examples,
-            {name: both[at] for name, both in helpers.items()},
-            {name: both[at] for name, both in targets.items()},
-        )
-        for at, pool in enumerate(pools)
-    )
+    new = zip(pools, replaced("helpers"), replaced("targets"), strict=True)
+    first, second = (Pool(pool.examples, helpers, targets) for pool, helpers, targets in new)
     return first, second
 
 

@@ -1,6 +1,6 @@
 """PANORAMIA on tables: rows from a tree of column pairs, MLPs as targets, boosted trees as attacks."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -11,7 +11,15 @@ import pandas as pd
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.memorization import Copies, copies
-from paperlib.audits.panoramia.pools import REAL, SYNTHETIC, Pool, Pools, Target, cached_pools, pools_cache
+from paperlib.audits.panoramia.pools import (
+    REAL,
+    SYNTHETIC,
+    Pools,
+    Target,
+    cached_pools,
+    pools_cache,
+    pools_of,
+)
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, train
 from paperlib.core import FloatArray, check_at_least, check_choice
 from paperlib.data.tables.labelled import LabelledTable, load_table
@@ -102,11 +110,12 @@ class TabularConfig:
 
     def table_generator(self) -> TableGenerator:
         """The generator, before it has seen rows."""
-        made: TableGenerator = ChowLiuTree(bins=self.bins)
-        if self.generator == "mst":
-            made = NoisyTree(epsilon=self.mst_epsilon, bins=self.bins, seed=self.seed)
-        if self.generator == "columns":
-            made = IndependentColumns()
+        generators: dict[str, TableGenerator] = {
+            "tree": ChowLiuTree(bins=self.bins),
+            "mst": NoisyTree(epsilon=self.mst_epsilon, bins=self.bins, seed=self.seed),
+            "columns": IndependentColumns(),
+        }
+        made = generators[self.generator]
         if self.filter == "none":
             return made
         rule = RejectionByOdds() if self.filter == "rejection" else ConfidentlySynthetic()
@@ -207,46 +216,37 @@ class TabularRows:
 
 @lru_cache(maxsize=4)
 def tabular_rows(config: TabularConfig) -> TabularRows:
-    """Split the table, fit the generator on D_G, and draw; generated rows are kept by configuration."""
+    """As `draw_rows`; generated rows are kept by what they depend on."""
+    names = ("generator", "filter", "bins", "mst_epsilon", "seed", "sizes", "helper_rows", "offline")
     key = {
         "stage": "generated rows",
-        **{name: getattr(config, name) for name in ("generator", "filter", "bins", "mst_epsilon", "seed")},
-        "sizes": config.sizes,
-        "helper_rows": config.helper_rows,
-        "shadows": config.offline,
+        **{name: getattr(config, name) for name in names},
         "rows": load_table(config.dataset, config.label).sha256,
         "code": code_tag(__name__),
     }
-    return draw_rows(
-        config, lambda make: pd.DataFrame(pools_cache().get(key, lambda: check_table("rows", make())))
-    )
+    made = pools_cache().get(key, lambda: check_table("rows", _generated(config)))
+    return draw_rows(config, pd.DataFrame(made))
 
 
-def draw_rows(
-    config: TabularConfig,
-    kept: Callable[[Callable[[], pd.DataFrame]], pd.DataFrame] = lambda make: make(),
-) -> TabularRows:
-    """Split the table, fit the generator on D_G, and draw.
-
-    Args:
-        config: The settings.
-        kept: Wraps the call that makes generated rows, to keep them.
-    """
+def draw_rows(config: TabularConfig, made: pd.DataFrame | None = None) -> TabularRows:
+    """Split the table, fit the generator on D_G, and draw, or take the generated rows ``made`` before."""
     table = load_table(config.dataset, config.label)
     parts = split_table(table.rows, config.sizes, config.seed)
-    counts = (config.sizes.members, config.helper_rows, 2 * config.sizes.members if config.offline else 0)
-
-    def make() -> pd.DataFrame:
-        fitted = config.table_generator().fit(parts["generator"])
-        return fitted.sample(sum(counts), config.seed + 1)
-
-    made = kept(make)[list(table.rows)]
-    pieces = np.split(np.arange(sum(counts)), np.cumsum(counts)[:-1])
+    made = (_generated(config) if made is None else made)[list(table.rows)]
+    cuts = np.cumsum([config.sizes.members, config.helper_rows])
+    pieces = np.split(np.arange(len(made)), cuts)
     generated, helper, spare = (made.iloc[piece].reset_index(drop=True) for piece in pieces)
     coder = RowCoder.fit(table.rows)
-    real = [coder.numbers(parts[name]) for name in ("generator", "nonmembers")]
-    found = copies(coder.numbers(generated), *real, seed=config.seed)
-    return TabularRows(parts, generated, helper, spare, table, found)
+    compared = [coder.numbers(part) for part in (generated, parts["generator"], parts["nonmembers"])]
+    return TabularRows(parts, generated, helper, spare, table, copies(*compared, seed=config.seed))
+
+
+def _generated(config: TabularConfig) -> pd.DataFrame:
+    """Rows for the audit, for the helper and, where shadow models need them, to spare."""
+    rows = load_table(config.dataset, config.label).rows
+    fitted = config.table_generator().fit(split_table(rows, config.sizes, config.seed)["generator"])
+    count = (3 if config.offline else 1) * config.sizes.members + config.helper_rows
+    return fitted.sample(count, config.seed + 1)
 
 
 def tabular_pools(config: TabularConfig) -> Pools:
@@ -261,30 +261,21 @@ def tabular_pools(config: TabularConfig) -> Pools:
 
 
 def build_pools(config: TabularConfig, *, rows: TabularRows | None = None, only_null: bool = False) -> Pools:
-    """As `tabular_pools`, from nothing and kept nowhere.
-
-    Args:
-        config: The settings.
-        rows: Result of `tabular_rows`; None draws them.
-        only_null: Leave out the targets that were trained on members.
-    """
+    """As `tabular_pools`, from nothing and kept nowhere; with ``only_null`` no target saw the members."""
     rows = draw_rows(config) if rows is None else rows
-    targets, helpers = _targets(config, rows, only_null), _helpers(config, rows)
-    parts = (rows.parts["members"], rows.generated, rows.parts["nonmembers"])
-    models = {**helpers, **{target.name: model for target, model in targets.items()}}
+    targets = _targets(config, rows, only_null)
+    helpers = {
+        SYNTHETIC: _alone(config, rows, rows.helper, 4),
+        REAL: _alone(config, rows, rows.parts["generator"], 5),
+    }
+    parts = {"members": rows.parts["members"], "generated": rows.generated}
+    parts["nonmembers"] = rows.parts["nonmembers"]
     shadows = _shadows(config, rows) if config.offline else None
-    told, coder = _outputs(config, rows.encoder, models, parts, shadows), RowCoder.fit(rows.table.rows)
-    members, generated, nonmembers = (
-        Pool(
-            coder.numbers(part),
-            {name: told[name][at] for name in helpers},
-            {target.name: told[target.name][at] for target in targets},
-        )
-        for at, part in enumerate(parts)
-    )
+    said = [_outputs(config, rows.encoder, models, parts, shadows) for models in (targets, helpers)]
+    coder = RowCoder.fit(rows.table.rows)
+    examples = {kind: coder.numbers(part) for kind, part in parts.items()}
     details = pd.DataFrame([_accuracies(rows, *one) for one in targets.items()])
-    warnings = rows.copies.warnings
-    return Pools(members, generated, nonmembers, tuple(targets), (SYNTHETIC, REAL), details, warnings)
+    return pools_of(examples, *said, details, rows.copies.warnings)
 
 
 def _private(config: TabularConfig, rows: TabularRows) -> list[TrainingConfig]:
@@ -298,46 +289,38 @@ def _private(config: TabularConfig, rows: TabularRows) -> list[TrainingConfig]:
 
 def _targets(config: TabularConfig, rows: TabularRows, only_null: bool) -> dict[Target, Model]:
     """Each target with its model; only the null was not trained on members."""
-    encoder, learning, seed = rows.encoder, config.learning, 1000 * config.seed
-    last = config.epochs[-1]
-    null = train(encoder, rows.parts["null"], [learning.plain(encoder, last, seed + 3)])
-    found: dict[Target, Model] = {}
-    if not only_null:
-        plain = [learning.plain(encoder, epochs, seed + 1) for epochs in config.epochs]
-        models = train(encoder, rows.parts["members"], [*plain, *_private(config, rows)])
-        targets = [Target(f"MLP, {epochs} epochs", "trained", epochs) for epochs in config.epochs]
-        targets += [
-            Target(f"MLP, DP epsilon {epsilon:g}", "private", learning.dp_epochs, float(epsilon))
-            for epsilon in config.dp_epsilons
-        ]
-        found = {target: (models, at) for at, target in enumerate(targets)}
-    return {**found, Target("null", "null", last): (null, 0)}
+    null = {Target("null", "null", config.epochs[-1]): _alone(config, rows, rows.parts["null"], 3)}
+    if only_null:
+        return null
+    learning = config.learning
+    plain = [learning.plain(rows.encoder, epochs, 1000 * config.seed + 1) for epochs in config.epochs]
+    models = train(rows.encoder, rows.parts["members"], [*plain, *_private(config, rows)])
+    targets = [Target(f"MLP, {epochs} epochs", "trained", epochs) for epochs in config.epochs]
+    targets += [
+        Target(f"MLP, DP epsilon {epsilon:g}", "private", learning.dp_epochs, float(epsilon))
+        for epsilon in config.dp_epsilons
+    ]
+    return {target: (models, at) for at, target in enumerate(targets)} | null
 
 
-def _helpers(config: TabularConfig, rows: TabularRows) -> dict[str, Model]:
-    """Each helper by name, trained as long as the last target."""
-    encoder, seed = rows.encoder, 1000 * config.seed + 4
-    learned = {SYNTHETIC.name: rows.helper, REAL.name: rows.parts["generator"]}
-    return {
-        name: (train(encoder, part, [config.learning.plain(encoder, config.epochs[-1], seed + at)]), 0)
-        for at, (name, part) in enumerate(learned.items())
-    }
+def _alone(config: TabularConfig, rows: TabularRows, part: pd.DataFrame, salt: int) -> Model:
+    """A model without DP by itself, trained as long as the last target."""
+    plan = config.learning.plain(rows.encoder, config.epochs[-1], 1000 * config.seed + salt)
+    return train(rows.encoder, part, [plan]), 0
 
 
 def _outputs(
     config: TabularConfig,
     encoder: RowEncoder,
-    models: Mapping[str, Model],
-    parts: Sequence[pd.DataFrame],
+    models: Mapping[Any, Model],
+    parts: Mapping[str, pd.DataFrame],
     shadows: Shadows | None,
-) -> dict[str, list[FloatArray]]:
+) -> dict[Any, dict[str, FloatArray]]:
     """What each model says of each part: one formula for all of them, or it would tell them apart."""
-    rows = pd.concat(parts, ignore_index=True)
-    cuts = np.cumsum([len(part) for part in parts])[:-1]
-    return {
-        name: np.split(numbers(config.stronger, encoder, *model, rows, shadows), cuts)
-        for name, model in models.items()
-    }
+    rows = pd.concat(parts.values(), ignore_index=True)
+    cuts = np.cumsum([len(part) for part in parts.values()])[:-1]
+    found = {key: numbers(config.stronger, encoder, *model, rows, shadows) for key, model in models.items()}
+    return {key: dict(zip(parts, np.split(said, cuts), strict=True)) for key, said in found.items()}
 
 
 def _accuracies(rows: TabularRows, target: Target, model: Model) -> dict[str, float]:

@@ -57,11 +57,9 @@ class Shadows:
     ) -> "Shadows":
         """``count`` models, each on its own random ``size`` of ``rows``."""
         rng = np.random.default_rng(seed)
-        models = []
-        for at in range(count):
-            chosen = rng.permutation(len(rows))[: min(size, len(rows))]
-            config = learning.plain(encoder, epochs, seed + 1 + at)
-            models.append(train(encoder, rows.iloc[chosen], [config]))
+        chosen = [rng.permutation(len(rows))[:size] for _ in range(count)]
+        plans = (learning.plain(encoder, epochs, seed + 1 + at) for at in range(count))
+        models = (train(encoder, rows.iloc[part], [plan]) for part, plan in zip(chosen, plans, strict=True))
         return cls(encoder, tuple(models), population)
 
     def confidences(self, rows: pd.DataFrame) -> FloatArray:
@@ -124,15 +122,11 @@ def online_shadows(
         Log-odds, shape (count, n), and which model was trained on which row, same shape.
     """
     rng = np.random.default_rng(seed)
-    included = np.empty((count, len(rows)), bool)
-    found = []
-    for at in range(count):
-        half = rng.permutation(len(rows)) < len(rows) // 2
-        included[at] = ~included[at - 1] if at % 2 else half
-        config = learning.plain(encoder, epochs, seed + 1 + at)
-        model = train(encoder, rows[included[at]], [config])
-        found.append(log_odds(encoder, model, rows))
-    return np.concatenate(found), included
+    halves = [rng.permutation(len(rows)) < len(rows) // 2 for _ in range(count)]
+    included = np.array([~halves[at - 1] if at % 2 else half for at, half in enumerate(halves)])
+    plans = [learning.plain(encoder, epochs, seed + 1 + at) for at in range(count)]
+    models = (train(encoder, rows[part], [plan]) for part, plan in zip(included, plans, strict=True))
+    return np.concatenate([log_odds(encoder, model, rows) for model in models]), included
 
 
 def play_online(confidence: FloatArray, shadows: FloatArray, included: NDArray[np.bool_]) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from paperlib.audits.panoramia.pools import KINDS, SYNTHETIC, Helper, Pool, Pools, Target, pools_cache
+from paperlib.audits.panoramia.pools import KINDS, SYNTHETIC, Helper, Pools, Target, pools_cache, pools_of
 from paperlib.core import FloatArray, IntArray
 from paperlib.generators.text import (
     TextGenerator,
@@ -178,21 +178,13 @@ class TextBench:
 
     def pools(self) -> Pools:
         """Everything trained and asked for its losses."""
-        targets, helpers = self.targets(), self.helpers()
-        members, generated, nonmembers = (
-            Pool(
-                self._examples[kind],
-                {helper.name: given[kind] for helper, given in helpers.items()},
-                {target.name: given[kind] for target, given in targets.items()},
-            )
-            for kind in KINDS
-        )
+        targets = self.targets()
         columns = {"train_metric": "members", "test_metric": "nonmembers"}
         details = pd.DataFrame(
             {name: [float(given[kind][:, 0].mean()) for given in targets.values()]
              for name, kind in columns.items()}
         )  # fmt: skip
-        return Pools(members, generated, nonmembers, tuple(targets), tuple(helpers), details, self.warnings())
+        return pools_of(self._examples, targets, self.helpers(), details, self.warnings())
 
     def warnings(self) -> tuple[str, ...]:
         """Whether the generator repeats its training text, more than other real text does."""
