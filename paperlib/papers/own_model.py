@@ -17,44 +17,35 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from paperlib.bounds import audit_one_run
-from paperlib.core import MembershipScores, check_at_least
+from paperlib.core import MembershipScores, check_at_least, check_in
 from paperlib.models import margin_loss
 from paperlib.report import used_data
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnModelConfig:
-    """Settings of the records and the training.
+    """Settings of the records and the training."""
 
-    Attributes:
-        examples: Audited records, each trained on or not by its own fair coin; 20 to 1797.
-        epochs: Passes over the members, 1 or more.
-        width: Hidden units, 1 or more.
-        noisy_labels: Share of the records whose label is drawn anew, in [0, 1].
-        seed: Seed of the choice of records, the coins, the labels and the training, 0 or more.
-    """
-
-    examples: int = 600
-    epochs: int = 300
-    width: int = 256
-    noisy_labels: float = 0.2
-    seed: int = 0
+    examples: int = 600  # audited records, each trained on or not by its own fair coin; 20 to 1797
+    epochs: int = 300  # passes over the members, 1 or more
+    width: int = 256  # hidden units, 1 or more
+    noisy_labels: float = 0.2  # share of the records whose label is drawn anew, in [0, 1]
+    seed: int = 0  # of the choice of records, the coins, the labels and the training, 0 or more
 
     def __post_init__(self) -> None:
         if not 20 <= self.examples <= 1797:
             raise ValueError(f"examples: expected 20 to 1797 (all digits), got {self.examples}")
-        if not 0 <= self.noisy_labels <= 1:
-            raise ValueError(f"noisy_labels: expected a share in [0, 1], got {self.noisy_labels}")
+        check_in("[0, 1]", "noisy_labels", self.noisy_labels)
         check_at_least(1, epochs=self.epochs, width=self.width)
 
 
 @dataclass(frozen=True)
 class AuditedDigits:
-    """The audited records: pixels in [0, 1], labels as trained on, and who is a member."""
+    """The audited records."""
 
-    pixels: np.ndarray
-    labels: np.ndarray
-    member: np.ndarray
+    pixels: np.ndarray  # in [0, 1], shape (n, 64)
+    labels: np.ndarray  # as trained on, shape (n,)
+    member: np.ndarray  # who is trained on, shape (n,)
 
 
 def audited_digits(config: OwnModelConfig) -> AuditedDigits:

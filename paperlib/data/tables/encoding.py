@@ -11,15 +11,11 @@ Columns = Mapping[str, NDArray[np.generic]]
 
 @dataclass(frozen=True)
 class TableEncoder:
-    """Numbers to mean 0 and deviation 1, words to one column per value seen while fitting.
+    """Numbers to mean 0 and deviation 1, words to one column per value seen while fitting."""
 
-    Attributes:
-        numeric: Column name to its mean and standard deviation in the fitted part.
-        words: Column name to the values of the fitted part, sorted.
-    """
-
+    # column name to its mean and standard deviation in the fitted part
     numeric: Mapping[str, tuple[float, float]]
-    words: Mapping[str, tuple[str, ...]]
+    words: Mapping[str, tuple[str, ...]]  # column name to the values of the fitted part, sorted
 
     @classmethod
     def fit(cls, columns: Columns, *, numeric: Sequence[str], words: Sequence[str]) -> "TableEncoder":

@@ -11,18 +11,14 @@ SEPARATOR = b"\n\0\n"
 
 @dataclass(frozen=True)
 class Reading:
-    """Settings of reading documents.
+    """Settings of reading documents."""
 
-    Attributes:
-        text_field: Field (JSON lines) or column (Parquet) of the text.
-        subset_field: Field that names the subset, with dots for fields in fields, such as
-            "meta.pile_set_name"; documents without it are of the file's subset.
-        longest_line: Bytes of the longest line of JSON that is parsed; longer ones are skipped, so that
-            memory stays bounded. Plain text has no such limit.
-    """
-
-    text_field: str = "text"
+    text_field: str = "text"  # field (JSON lines) or column (Parquet) of the text
+    # field that names the subset, with dots for fields in fields, such as "meta.pile_set_name"; documents
+    # without it are of the file's subset
     subset_field: str = "subset"
+    # bytes of the longest line of JSON that is parsed; longer ones are skipped, so that memory stays bounded.
+    # Plain text has no such limit
     longest_line: int = 64 * 2**20
 
 
@@ -39,15 +35,11 @@ class Piece(NamedTuple):
 
 @dataclass
 class ReadLog:
-    """Parts that were skipped or read with a loss, with the first example of each reason.
+    """Parts that were skipped or read with a loss, with the first example of each reason."""
 
-    Attributes:
-        counts: Reason to number of files, documents or lines.
-        examples: Reason to the first place.
-    """
-
+    # reason to number of files, documents or lines
     counts: Counter[str] = field(default_factory=Counter[str])
-    examples: dict[str, str] = field(default_factory=dict[str, str])
+    examples: dict[str, str] = field(default_factory=dict[str, str])  # reason to the first place
 
     def add(self, reason: str, where: str) -> None:
         """Count something that was skipped."""

@@ -12,8 +12,7 @@ from paperlib.audits.panoramia.pools import Target
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder
-from paperlib.data.tables import labelled as tabular_data
-from paperlib.data.tables.adult import COLUMNS
+from paperlib.data.tables import adult
 from paperlib.data.tables.labelled import LabelledTable, load_table
 from paperlib.papers.panoramia import null_control
 from paperlib.papers.panoramia.null_control import (
@@ -203,22 +202,22 @@ def test_encoder_is_fitted_on_the_generators_rows_alone():
 
 
 def test_adult_is_read_from_its_checked_files(tmp_path, monkeypatch):
-    row = ["39", "State-gov", "77516", "Bachelors", "13", "Never-married", "Adm-clerical", "Not-in-family"]
-    row += ["White", "Male", "2174", "0", "40", "United-States", "<=50K"]
-    for part in (tabular_data.adult.TRAIN, tabular_data.adult.TEST):
-        (tmp_path / part.files[0]).write_text(
-            ",".join(COLUMNS) + "\n" + ",".join(row) + "\n", encoding="utf-8"
-        )
-    checked = []
-    monkeypatch.setattr(tabular_data.adult, "load_adult", lambda: checked.append(True))
+    row = ("39", "State-gov", "77516", "Bachelors", "13", "Never-married", "Adm-clerical", "Not-in-family",
+           "White", "Male", "2174", "0", "40", "United-States", "<=50K")  # fmt: skip
+    for name in ("TRAIN", "TEST"):
+        part = replace(getattr(adult, name), rows=1, sha256=adult._digest([row]))
+        (tmp_path / part.files[0]).write_text(adult.plain_text([row]), encoding="utf-8")
+        monkeypatch.setattr(adult, name, part)
     monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
     load_table.cache_clear()
     table = load_table("adult", "occupation")
-    load_table.cache_clear()
-    assert checked
     assert len(table.rows) == 2
     assert table.rows["age"].dtype.kind == "i"
     assert table.classes == ("Adm-clerical",)
+    load_table.cache_clear()
+    (tmp_path / adult.TEST.files[0]).write_text(adult.plain_text([row, row]), encoding="utf-8")
+    with pytest.raises(ValueError, match="expected 1 rows, got 2"):
+        load_table("adult", "occupation")
 
 
 @pytest.mark.parametrize(

@@ -12,20 +12,14 @@ from paperlib.core import check_at_least
 class PartSizes:
     """Rows of each part; the parts share no row.
 
-    Attributes:
-        generator: D_G: the generator, the discriminator and the real-data helper learn from these.
-        members: D_in: targets train on these.
-        null: Other real rows, which targets that are not to see the members train on.
-        nonmembers: Real rows that nothing is trained on.
-
     Raises:
         ValueError: A part of less than 10 rows.
     """
 
-    generator: int
-    members: int
-    null: int
-    nonmembers: int
+    generator: int  # D_G: the generator, the discriminator and the real-data helper learn from these
+    members: int  # D_in: targets train on these
+    null: int  # other real rows, which targets that are not to see the members train on
+    nonmembers: int  # real rows that nothing is trained on
 
     def __post_init__(self) -> None:
         check_at_least(10, **vars(self))

@@ -44,42 +44,29 @@ FILTERS = ("rejection", "confident", "none")
 class TabularConfig:
     """A table, its generator, and the models trained on it.
 
-    Attributes:
-        dataset: "randhie" (ships with statsmodels) or "adult".
-        label: Column that targets predict: "visits"; "occupation" or "income".
-        sizes: Rows of each part.
-        generator: "tree" (Chow-Liu), "mst" (the extra ``mst``) or "columns" (each by itself: weak).
-        filter: "rejection" (by odds), "confident" (the paper's) or "none".
-        bins: Quantiles of a column of numbers.
-        mst_epsilon: Privacy budget of MST; the paper's is 1000.
-        epochs: Training epochs of the targets without DP, one target each, ascending.
-        dp_epsilons: Epsilons of the targets with DP-SGD, nats, at delta 1 / members.
-        learning: Training settings of all models.
-        helper_rows: Generated rows that the synthetic helper learns from.
-        stronger: Attacks of `STRONGER` whose numbers stand beside the loss.
-        shadows: Shadow models of those that need them; even, 4 or more, for "lira_online".
-        seed: Seed of the split, the generator and the models, 0 or more.
-
     Raises:
         ValueError: A value is out of range.
     """
 
-    dataset: str = "randhie"
-    label: str = "visits"
+    dataset: str = "randhie"  # "randhie" (ships with statsmodels) or "adult"
+    label: str = "visits"  # column that targets predict: "visits"; "occupation" or "income"
+    # rows of each part
     sizes: PartSizes = field(
         default_factory=lambda: PartSizes(generator=600, members=780, null=600, nonmembers=780)
     )
+    # "tree" (Chow-Liu), "mst" (the extra ``mst``) or "columns" (each by itself: weak)
     generator: str = "tree"
-    filter: str = "rejection"
-    bins: int = 20
-    mst_epsilon: float = 1000.0
+    filter: str = "rejection"  # "rejection" (by odds), "confident" (the paper's) or "none"
+    bins: int = 20  # quantiles of a column of numbers
+    mst_epsilon: float = 1000.0  # privacy budget of MST; the paper's is 1000
+    # training epochs of the targets without DP, one target each, ascending
     epochs: tuple[int, ...] = (5, 50, 150)
-    dp_epsilons: tuple[float, ...] = (2.0,)
-    learning: Learning = field(default_factory=Learning)
-    helper_rows: int = 780
-    stronger: tuple[str, ...] = ()
-    shadows: int = 6
-    seed: int = 0
+    dp_epsilons: tuple[float, ...] = (2.0,)  # epsilons of the targets with DP-SGD, nats, at delta 1 / members
+    learning: Learning = field(default_factory=Learning)  # training settings of all models
+    helper_rows: int = 780  # generated rows that the synthetic helper learns from
+    stronger: tuple[str, ...] = ()  # attacks of `STRONGER` whose numbers stand beside the loss
+    shadows: int = 6  # shadow models of those that need them; even, 4 or more, for "lira_online"
+    seed: int = 0  # of the split, the generator and the models, 0 or more
 
     def __post_init__(self) -> None:
         check_choice("generator", self.generator, GENERATORS)
@@ -190,23 +177,15 @@ Model = tuple[MLPEnsemble, int]
 
 @dataclass(frozen=True, eq=False)
 class TabularRows:
-    """Real and generated rows, all disjoint draws.
+    """Real and generated rows, all disjoint draws."""
 
-    Attributes:
-        parts: Real rows by the names of `PartSizes`.
-        generated: D_out, as many as members.
-        helper: Generated rows that the synthetic helper learns from.
-        spare: Generated rows for shadow models without audited rows, half of them kept for RMIA's population.
-        table: The whole table's label and classes.
-        copies: Comparison of the generated rows with D_G.
-    """
-
-    parts: Mapping[str, pd.DataFrame]
-    generated: pd.DataFrame
-    helper: pd.DataFrame
+    parts: Mapping[str, pd.DataFrame]  # real rows by the names of `PartSizes`
+    generated: pd.DataFrame  # D_out, as many as members
+    helper: pd.DataFrame  # generated rows that the synthetic helper learns from
+    # generated rows for shadow models without audited rows, half of them kept for RMIA's population
     spare: pd.DataFrame
-    table: LabelledTable
-    copies: Copies
+    table: LabelledTable  # the whole table's label and classes
+    copies: Copies  # comparison of the generated rows with D_G
 
     @cached_property
     def encoder(self) -> RowEncoder:

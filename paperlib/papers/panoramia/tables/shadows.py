@@ -30,17 +30,11 @@ _MANY = 16  # shadow models from which each row has a variance of its own
 
 @dataclass(frozen=True, eq=False)
 class Shadows:
-    """Models trained as a target is, on halves of rows that hold no audited row.
+    """Models trained as a target is, on halves of rows that hold no audited row."""
 
-    Attributes:
-        encoder: Encoder of rows as features.
-        models: One ensemble for each shadow.
-        population: Rows of the same kind, which RMIA compares with.
-    """
-
-    encoder: RowEncoder
-    models: tuple[MLPEnsemble, ...]
-    population: pd.DataFrame
+    encoder: RowEncoder  # of rows as features
+    models: tuple[MLPEnsemble, ...]  # one ensemble for each shadow
+    population: pd.DataFrame  # rows of the same kind, which RMIA compares with
 
     @classmethod
     def train(
@@ -132,10 +126,8 @@ def online_shadows(
 def play_online(confidence: FloatArray, shadows: FloatArray, included: NDArray[np.bool_]) -> FloatArray:
     """LiRA (online) of one model; one variance for all rows where shadow models are few. Lower means member.
 
-    Args:
-        confidence: Log-odds of the model, shape (n,).
-        shadows: Log-odds of the shadow models, shape (K, n).
-        included: True where a model was trained on a row, shape (K, n).
+    Log-odds are those of the model, shape (n,), and of the shadow models, shape (K, n); ``included`` says$
+    which of these was trained on which row, shape (K, n).
 
     >>> shadows = [[0.0], [2.0], [4.0], [6.0]]
     >>> play_online([6.0], shadows, [[0], [0], [1], [1]]).round(1).tolist()

@@ -1,6 +1,6 @@
 """Stronger attacks than the loss on tables, each as a row: LiRA, RMIA, gradient norms, and all together."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -52,12 +52,7 @@ def strong_attacks(config: TabularConfig, audit: AuditConfig, *, names: Sequence
 
 
 def only_columns(pools: Pools, columns: Sequence[str], names: Sequence[str]) -> Pools:
-    """The same pools with some of the columns for every model.
-
-    Args:
-        pools: Pools whose models have ``columns``.
-        columns: Names of the models' columns.
-        names: Names of the columns to keep, in this order.
+    """The same pools with those of the models' ``columns`` that are named, in this order.
 
     Raises:
         ValueError: A column that is not there.
@@ -66,14 +61,13 @@ def only_columns(pools: Pools, columns: Sequence[str], names: Sequence[str]) -> 
         raise ValueError(f"names: expected some of {', '.join(columns)}, got {', '.join(missing)}")
     places = [list(columns).index(name) for name in names]
 
-    def narrow(pool: Pool) -> Pool:
-        helpers, targets = (
-            {name: values[:, places] for name, values in given.items()}
-            for given in (pool.helpers, pool.targets)
-        )
-        return Pool(pool.examples, helpers, targets)
+    def narrow(outputs: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+        return {name: values[:, places] for name, values in outputs.items()}
 
-    parts = {kind: narrow(pool) for kind, pool in pools.by_kind().items()}
+    parts = {
+        kind: Pool(pool.examples, narrow(pool.helpers), narrow(pool.targets))
+        for kind, pool in pools.by_kind().items()
+    }
     return replace(pools, **parts, key=part_key(pools, columns=names))
 
 

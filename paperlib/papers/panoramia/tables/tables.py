@@ -21,12 +21,9 @@ _RARE = 0.01
 
 @dataclass(frozen=True, eq=False)
 class TabularResults:
-    """Audits of several pools.
+    """Audits of several pools."""
 
-    Attributes:
-        runs: Configuration to the audits of its pools; the first form has all audits.
-    """
-
+    # configuration to the audits of its pools; the first form has all audits
     runs: Mapping[TabularConfig, PanoramiaResults]
 
     @property

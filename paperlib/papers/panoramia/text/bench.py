@@ -34,13 +34,9 @@ _GENERATOR = ("top_k", "generator_epochs", "generated", "for_helper")
 
 @dataclass(frozen=True)
 class TextBench:
-    """The stages from a configuration to pools, each computed when it is first asked for.
+    """The stages from a configuration to pools, each computed when it is first asked for."""
 
-    Attributes:
-        config: Configuration of all stages.
-    """
-
-    config: TextConfig
+    config: TextConfig  # of all stages
 
     @cached_property
     def tokenizer(self) -> Any:

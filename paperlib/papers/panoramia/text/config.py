@@ -9,72 +9,43 @@ from paperlib.training import TrainingConfig, noise_for
 
 @dataclass(frozen=True, kw_only=True)
 class TextConfig:
-    """Text, target models, generator and helpers.
+    """Text, target models, generator and helpers."""
 
-    Attributes:
-        text: Text, as for `text_documents`: "documentation", "wikitext103", a corpus, a file or a folder.
-        base: Name or folder of a pretrained model that all others start from, such as "gpt2"; empty trains a
-            small one on ``public`` chunks first.
-        tokens: Length of a chunk; the paper has 64.
-        chunks_per_document: The first ones of each document; the paper has 50.
-        public: Chunks of other documents that the small base model is trained on.
-        generator: Chunks of D_G: what the generator and the "real" helpers are trained on; targets too.
-        members: Chunks of D_in: what targets are trained on and audited for.
-        nonmembers: Chunks no model is trained on, for RM;RN and O(1).
-        others: Chunks that null targets are trained on in the members' place.
-        generated: Chunks drawn for the audit.
-        for_helper: Chunks drawn to train the "synthetic" helper.
-        vocabulary: Tokens of the small base model.
-        width: Width of the small base model.
-        layers: Layers of the small base model.
-        base_epochs: Passes of the small base model over the public chunks.
-        epochs: Passes of the targets over D_G and members: one run, audited at each of these.
-        null_epochs: Epochs at which the null run is audited.
-        dp_epsilons: Targets trained with DP-SGD.
-        dp_delta: Delta of DP-SGD, in (0, 1).
-        dp_epochs: Epochs of DP-SGD, 1 or more.
-        dp_batch: Expected chunks in their batches.
-        dp_learning_rate: Learning rate of DP-SGD, above 0.
-        prompt: Tokens of a prompt; the paper has 64.
-        top_k: Likeliest tokens that are drawn from, 0 for all; the paper has 200 of 50,257.
-        generator_epochs: Largest number of epochs of the generator; the best on held-out text is kept.
-        helper_epochs: Passes of the "synthetic" helper; the best on other generated text is kept.
-        real_helpers: Number of helpers trained on D_G, as long as the longest target.
-        batch_size: Chunks per step, without DP.
-        learning_rate: Largest, without DP.
-        seed: Seed of the order of documents, the models and the draws, 0 or more.
-    """
-
+    # text, as for `text_documents`: "documentation", "wikitext103", a corpus, a file or a folder
     text: str = "documentation"
+    # name or folder of a pretrained model that all others start from, such as "gpt2"; empty trains a small
+    # one on ``public`` chunks first
     base: str = ""
-    tokens: int = 16
-    chunks_per_document: int = 50
-    public: int = 6000
+    tokens: int = 16  # length of a chunk; the paper has 64
+    chunks_per_document: int = 50  # the first ones of each document; the paper has 50
+    public: int = 6000  # chunks of other documents that the small base model is trained on
+    # chunks of D_G: what the generator and the "real" helpers are trained on; targets too
     generator: int = 3500
-    members: int = 1500
-    nonmembers: int = 1500
-    others: int = 1500
-    generated: int = 1500
-    for_helper: int = 2000
-    vocabulary: int = 1024
-    width: int = 64
-    layers: int = 1
-    base_epochs: int = 4
+    members: int = 1500  # chunks of D_in: what targets are trained on and audited for
+    nonmembers: int = 1500  # chunks no model is trained on, for RM;RN and O(1)
+    others: int = 1500  # chunks that null targets are trained on in the members' place
+    generated: int = 1500  # chunks drawn for the audit
+    for_helper: int = 2000  # chunks drawn to train the "synthetic" helper
+    vocabulary: int = 1024  # tokens of the small base model
+    width: int = 64  # of the small base model
+    layers: int = 1  # of the small base model
+    base_epochs: int = 4  # passes of the small base model over the public chunks
+    # passes of the targets over D_G and members: one run, audited at each of these
     epochs: tuple[int, ...] = (1, 3, 6)
-    null_epochs: tuple[int, ...] = (3, 6)
-    dp_epsilons: tuple[float, ...] = (3.0,)
-    dp_delta: float = 1e-5
-    dp_epochs: int = 1
-    dp_batch: int = 256
-    dp_learning_rate: float = 1e-3
-    prompt: int = 16
-    top_k: int = 200
-    generator_epochs: int = 6
-    helper_epochs: int = 4
-    real_helpers: int = 2
-    batch_size: int = 32
-    learning_rate: float = 3e-3
-    seed: int = 0
+    null_epochs: tuple[int, ...] = (3, 6)  # epochs at which the null run is audited
+    dp_epsilons: tuple[float, ...] = (3.0,)  # targets trained with DP-SGD
+    dp_delta: float = 1e-5  # of DP-SGD, in (0, 1)
+    dp_epochs: int = 1  # of DP-SGD, 1 or more
+    dp_batch: int = 256  # expected chunks in their batches
+    dp_learning_rate: float = 1e-3  # of DP-SGD, above 0
+    prompt: int = 16  # tokens of a prompt; the paper has 64
+    top_k: int = 200  # likeliest tokens that are drawn from, 0 for all; the paper has 200 of 50,257
+    generator_epochs: int = 6  # largest number of epochs of the generator; the best on held-out text is kept
+    helper_epochs: int = 4  # passes of the "synthetic" helper; the best on other generated text is kept
+    real_helpers: int = 2  # number of helpers trained on D_G, as long as the longest target
+    batch_size: int = 32  # chunks per step, without DP
+    learning_rate: float = 3e-3  # largest, without DP
+    seed: int = 0  # of the order of documents, the models and the draws, 0 or more
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epochs", tuple(sorted(self.epochs)))
@@ -92,7 +63,7 @@ class TextConfig:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Chunks of each role, in the order they are dealt."""
+        """Chunks of each role in the order they are dealt; none to the public if the base is pretrained."""
         names = ("public", "generator", "members", "nonmembers", "others")
         return {name: getattr(self, name) for name in names if name != "public" or not self.base}
 

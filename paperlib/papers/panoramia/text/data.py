@@ -12,23 +12,13 @@ from paperlib.core import IntArray
 from paperlib.data.text.sets import text_documents
 from paperlib.models.language import train_tokenizer
 
-PUBLIC = "public"
-ROLES = (PUBLIC, "generator", "members", "nonmembers", "others")
-"""What documents are dealt to: the base model, the generator (D_G), the members that are audited (D_in), real
-non-members, and what the null targets are trained on in the members' place."""
-
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """Chunks of one role, those of a document one after the other.
+    """Chunks of one role, those of a document one after the other."""
 
-    Attributes:
-        tokens: Shape (n, length).
-        document: Number of the document of each chunk, shape (n,).
-    """
-
-    tokens: IntArray
-    document: IntArray
+    tokens: IntArray  # shape (n, length)
+    document: IntArray  # number of the document of each chunk, shape (n,)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -58,13 +48,7 @@ def _reserved(text: str, seed: int) -> int:
 
 
 def deal(
-    text: str,
-    tokenizer: Any,
-    *,
-    length: int,
-    per_document: int,
-    sizes: Mapping[str, int],
-    seed: int,
+    text: str, tokenizer: Any, *, length: int, per_document: int, sizes: Mapping[str, int], seed: int
 ) -> dict[str, Chunks]:
     """Cut a text into chunks and deal whole documents, in random order, to the roles.
 
@@ -78,10 +62,7 @@ def deal(
         length: Tokens of a chunk; what is left at the end of a document is left out.
         per_document: Largest number of chunks of a document, its first ones.
         sizes: Role to number of chunks, in the order they are dealt.
-        seed: Seed of the order, 0 or more.
-
-    Returns:
-        Role to chunks.
+        seed: Seed of the order of documents, 0 or more.
 
     Raises:
         ValueError: Too little text, saying how much there is.
@@ -96,7 +77,7 @@ def deal(
         rows: list[IntArray] = []
         numbers: list[int] = []
         for number, found in waiting if wanted else ():
-            if role != PUBLIC and number < reserved:
+            if role != "public" and number < reserved:
                 continue
             rows += list(found[: wanted - len(rows)])
             numbers += [number] * (len(rows) - len(numbers))

@@ -12,6 +12,7 @@ from paperlib.attacks.learned.loss_summaries import LossSummaries
 from paperlib.attacks.learned.text import TextClassifier
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.pools import Helper, Pool, Pools, cached_pools, part_key
+from paperlib.core import check_in
 from paperlib.papers.panoramia.text.bench import TextBench
 from paperlib.papers.panoramia.text.config import TextConfig
 
@@ -72,8 +73,7 @@ def text_audit(
     >>> config.train, config.validation, config.test
     (600, 200, 800)
     """
-    if not 0 < judged < 1:
-        raise ValueError(f"judged: expected a share between 0 and 1, got {judged}")
+    check_in("(0, 1)", "judged", judged)
     test = round(size * judged)
     attacks = (LossSummaries(tokens=tokens), TextClassifier(tokens=tokens, pretrained=reader))
     return AuditConfig(
