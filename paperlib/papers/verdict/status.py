@@ -8,7 +8,7 @@ import pandas as pd
 
 from paperlib.papers.verdict.evidence import Estimate, Evidence, Level, Scale, from_dict
 from paperlib.papers.verdict.outcome import Outcome, Word, decide, pool
-from paperlib.papers.verdict.record import compared
+from paperlib.papers.verdict.records import compared
 from paperlib.papers.verdict.rules import Rule, rules
 from paperlib.report.printed import PAPERS
 from paperlib.report.tables import pipe_table
