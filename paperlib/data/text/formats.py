@@ -3,6 +3,7 @@
 import codecs
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -10,6 +11,8 @@ from paperlib.data.text import streams
 from paperlib.data.text.pieces import SEPARATOR, Decoder, Piece, Reading, ReadLog
 from paperlib.data.text.streams import blocks, corpus_package, damages, format_of, open_packed, printable
 from paperlib.data.text.zstandard_frames import ends_within_frame
+
+_REPLACED = "invalid UTF-8, its bytes replaced"
 
 
 def read_pieces(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iterator[Piece]:
@@ -73,7 +76,7 @@ def _text(stream: BinaryIO, subset: str, _: Reading, log: ReadLog, where: str) -
     data, characters = decoder.feed(last, final=True)
     yield Piece(subset, data, 1, characters)
     if not decoder.valid:
-        log.add("invalid UTF-8, its bytes replaced", where)
+        log.add(_REPLACED, where)
 
 
 def _lines(stream: BinaryIO, longest: int) -> Iterator[list[bytes] | None]:
@@ -127,21 +130,19 @@ def _json_parser() -> Callable[[bytes], Any]:
 
 
 def _parsed(line: bytes, parse: Callable[[bytes], Any], log: ReadLog, where: str) -> Any:
-    try:
+    with suppress(ValueError):
         return parse(line)
-    except ValueError:
-        pass
-    try:
+    with suppress(ValueError, RecursionError):
         # Takes lone surrogates, NaN and endless integers, which orjson refuses.
-        return json.loads(line.decode("utf-8"), parse_int=float)
-    except UnicodeDecodeError:
-        log.add("invalid UTF-8, its bytes replaced", where)
-    except (ValueError, RecursionError):
-        pass
-    try:
-        return json.loads(line.decode("utf-8", "replace"), parse_int=float)
-    except (ValueError, RecursionError):
-        return None
+        return json.loads(_decoded(line, log, where), parse_int=float)
+    return None
+
+
+def _decoded(data: bytes, log: ReadLog, where: str) -> str:
+    text = data.decode("utf-8", "replace")
+    if "\ufffd" in text and text.encode() != data:
+        log.add(_REPLACED, where)
+    return text
 
 
 def _collect(
@@ -197,9 +198,7 @@ def _rows(batch: Any, text_field: str, log: ReadLog, where: str) -> list[dict[st
     rows = batch.to_pylist()
     for row in rows:
         if isinstance(data := row[text_field], bytes):
-            row[text_field] = text = data.decode("utf-8", "replace")
-            if "\ufffd" in text and text.encode() != data:
-                log.add("invalid UTF-8, its bytes replaced", where)
+            row[text_field] = _decoded(data, log, where)
     return rows
 
 
@@ -241,7 +240,7 @@ def _warc_body(
             valid, characters = decoder.feed(data, final=not left)
             yield Piece(subset, valid, int(not left), characters, more=bool(left))
     if not decoder.valid:
-        log.add("invalid UTF-8, its bytes replaced", where)
+        log.add(_REPLACED, where)
 
 
 _READERS: dict[str, Callable[[BinaryIO, str, Reading, ReadLog, str], Iterator[Piece]]] = {

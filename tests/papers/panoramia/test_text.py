@@ -78,8 +78,7 @@ def test_no_document_and_no_chunk_has_two_roles():
 def test_the_tokenizer_reads_public_documents_alone():
     """The first tenth of the documents, which trains it, is dealt to no other role."""
     tokenizer = small_tokenizer("help_topics", 300, 0, context=16)
-    sizes = {"public": 8, "members": 40}
-    dealt = deal("help_topics", tokenizer, length=8, per_document=50, sizes=sizes, seed=0)
+    dealt = deal(replace(TINY, public=8, generator=0, members=40, nonmembers=0, others=0), tokenizer)
     assert dealt["members"].document.min() >= 46
     assert dealt["public"].document.max() < 46
 

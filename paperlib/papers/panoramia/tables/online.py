@@ -68,24 +68,23 @@ def _with_online(
     included: NDArray[np.bool_],
 ) -> tuple[Pool, Pool]:
     """Both kinds at once: a variance pooled over one kind alone would tell which kind it is."""
-    pools = (members, generated)
+    every = np.concatenate([shown[0], len(members) + shown[1]])
 
-    def replaced(role: str) -> list[dict[str, FloatArray]]:
-        found: list[dict[str, FloatArray]] = [{}, {}]
+    def replaced(role: str) -> dict[str, list[FloatArray]]:
+        found: dict[str, list[FloatArray]] = {}
         for name in getattr(members, role):
-            values = [getattr(pool, role)[name].copy() for pool in pools]
-            confidence = -np.concatenate(
-                [part[rows, place] for part, rows in zip(values, shown, strict=True)]
-            )
-            played = np.split(play_online(confidence, shadows, included), [len(shown[0])])
-            for at, (part, rows) in enumerate(zip(values, shown, strict=True)):
-                part[:, place] = 0
-                part[rows, place] = played[at]
-                found[at][name] = part
+            values = np.concatenate([getattr(pool, role)[name] for pool in (members, generated)])
+            played = play_online(-values[every, place], shadows, included)
+            values[:, place] = 0
+            values[every, place] = played
+            found[name] = np.split(values, [len(members)])
         return found
 
-    new = zip(pools, replaced("helpers"), replaced("targets"), strict=True)
-    first, second = (Pool(pool.examples, helpers, targets) for pool, helpers, targets in new)
+    new = replaced("helpers"), replaced("targets")
+    first, second = (
+        Pool(pool.examples, *({name: parts[at] for name, parts in outputs.items()} for outputs in new))
+        for at, pool in enumerate((members, generated))
+    )
     return first, second
 
 

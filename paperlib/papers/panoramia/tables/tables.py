@@ -173,11 +173,7 @@ def _printed() -> pd.DataFrame:
     own, real = (
         printed[printed["audit"] == audit].set_index("target_model") for audit in ("panoramia", "o1_rm_rn")
     )
-    columns = {
-        "panoramia": own["eps_tilde"],
-        "panoramia_sd": own["eps_tilde_pm"],
-        "o1": real["eps"],
-        "o1_sd": real["eps_pm"],
-    }
+    columns = {"panoramia": own["eps_tilde"], "panoramia_sd": own["eps_tilde_pm"]}
+    columns |= {"o1": real["eps"], "o1_sd": real["eps_pm"]}
     rows = pd.DataFrame(columns).rename_axis("target").reset_index()
     return rows.assign(source="paper", label="income")

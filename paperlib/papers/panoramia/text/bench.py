@@ -49,15 +49,7 @@ class TextBench:
     @cached_property
     def text(self) -> dict[str, Chunks]:
         """Chunks by role."""
-        config = self.config
-        return deal(
-            config.text,
-            self.tokenizer,
-            length=config.tokens,
-            per_document=config.chunks_per_document,
-            sizes=config.sizes,
-            seed=config.seed,
-        )
+        return deal(self.config, self.tokenizer)
 
     @cached_property
     def checksum(self) -> str:

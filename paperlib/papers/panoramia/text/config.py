@@ -1,8 +1,8 @@
 """What PANORAMIA on text is run with: text, models, generator and helpers."""
 
-import math
 from dataclasses import dataclass, replace
 
+from paperlib.core import check_in
 from paperlib.generators.text import ChunkTraining
 from paperlib.training import TrainingConfig, noise_for
 
@@ -48,18 +48,17 @@ class TextConfig:
     seed: int = 0  # of the order of documents, the models and the draws, 0 or more
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epochs", tuple(sorted(self.epochs)))
-        object.__setattr__(self, "null_epochs", tuple(sorted(self.null_epochs)))
         for name in ("epochs", "null_epochs"):
-            given = getattr(self, name)
+            given = tuple(sorted(getattr(self, name)))
+            object.__setattr__(self, name, given)
             if not given or given[0] < 1:
                 raise ValueError(f"{name}: expected at least one number of 1 or more, got {given}")
         if self.prompt % self.tokens:
             raise ValueError(f"prompt: expected a multiple of tokens ({self.tokens}), got {self.prompt}")
         if not self.base and not self.public:
             raise ValueError("base: expected a pretrained model, or public chunks to train a small one on")
-        if any(not 0 < epsilon < math.inf for epsilon in self.dp_epsilons):
-            raise ValueError(f"dp_epsilons: expected numbers above 0, got {self.dp_epsilons}")
+        for epsilon in self.dp_epsilons:
+            check_in("(0, inf)", "dp_epsilons", epsilon)
 
     @property
     def sizes(self) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """Text as chunks of tokens, and documents dealt to members, generator, public text and the rest."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from paperlib.core import IntArray
 from paperlib.data.text.sets import text_documents
 from paperlib.models.language import train_tokenizer
+from paperlib.papers.panoramia.text.config import TextConfig
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,22 +48,12 @@ def _reserved(text: str, seed: int) -> int:
     return -(-len(_shuffled(text, seed)) // 10)
 
 
-def deal(
-    text: str, tokenizer: Any, *, length: int, per_document: int, sizes: Mapping[str, int], seed: int
-) -> dict[str, Chunks]:
-    """Cut a text into chunks and deal whole documents, in random order, to the roles.
+def deal(config: TextConfig, tokenizer: Any) -> dict[str, Chunks]:
+    """Cut a text into chunks and deal whole documents, in random order, to the roles of ``config.sizes``.
 
-    Chunks that occurred before are left out, so that no two roles share one. A document whose chunks are more
-    than a role still needs loses the rest of them. The first tenth of the documents go to the public, or
-    to no role.
-
-    Args:
-        text: Text, as for `text_documents`.
-        tokenizer: Tokenizer of Hugging Face.
-        length: Tokens of a chunk; what is left at the end of a document is left out.
-        per_document: Largest number of chunks of a document, its first ones.
-        sizes: Role to number of chunks, in the order they are dealt.
-        seed: Seed of the order of documents, 0 or more.
+    Chunks that occurred before are left out, so that no two roles share one, and so is what remains at the
+    end of a document. A document whose chunks are more than a role still needs loses the rest of them. The
+    first tenth of the documents go to the public, or to no role.
 
     Raises:
         ValueError: Too little text, saying how much there is.
@@ -70,8 +61,9 @@ def deal(
     Source:
         PANORAMIA, appendix C.2: chunks of 64 tokens, at most 50 of a document, split 90:10.
     """
-    reserved = _reserved(text, seed)
-    waiting = _chunked(_shuffled(text, seed), tokenizer, length, per_document)
+    text, length, sizes = config.text, config.tokens, config.sizes
+    reserved = _reserved(text, config.seed)
+    waiting = _chunked(_shuffled(text, config.seed), tokenizer, length, config.chunks_per_document)
     dealt: dict[str, Chunks] = {}
     for role, wanted in sizes.items():
         rows: list[IntArray] = []
