@@ -116,7 +116,7 @@ def _read_part(part: Part, folder: Path) -> list[Row]:
 def _read_rows(path: Path) -> list[Row]:
     try:
         return parse_rows(path.read_text(encoding="utf-8").splitlines())
-    except (ValueError, UnicodeDecodeError) as error:
+    except ValueError as error:  # bytes that are no text among them
         raise ValueError(f"{path}: {error}") from None
 
 

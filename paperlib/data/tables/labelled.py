@@ -12,8 +12,7 @@ from paperlib.data.tables import adult, randhie
 
 LABELS: Mapping[str, tuple[str, ...]] = {"randhie": ("visits",), "adult": ("occupation", "income")}
 
-MOST_VISITS = 11
-"""Numbers of visits from here on are one class."""
+MOST_VISITS = 11  # numbers of visits from here on are one class
 
 
 @dataclass(frozen=True, eq=False)

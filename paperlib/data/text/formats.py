@@ -22,11 +22,7 @@ def read_pieces(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iter
         A damaged, binary or unreadable file raises nothing: it goes to the log, with what was read before
         the damage already yielded.
 
-    Args:
-        path: The file; its name says format and compression.
-        subset: Subset of documents that name none.
-        reading: Names of the fields of text and subset.
-        log: Log in which skipped parts are counted.
+    The name of the file says format and compression; ``subset`` is that of documents that name none.
     """
     kind, packed = format_of(path)
     where, unfinished = printable(path.name), False

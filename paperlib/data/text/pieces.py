@@ -5,8 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-SEPARATOR = b"\n\0\n"
-"""Between documents that share a piece: no identifier can lie across it."""
+SEPARATOR = b"\n\0\n"  # between documents that share a piece: no identifier can lie across it
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,8 @@ from types import MappingProxyType
 from paperlib.data.text.corpora import read_documents
 from paperlib.data.text.wikitext import wikitext, wikitext2_held_out
 
-_SHORTEST = 200
-"""Letters of the shortest docstring that counts as a document."""
-
-_PARAGRAPHS = 6
-"""Paragraphs of a help topic that make a document."""
+_SHORTEST = 200  # letters of the shortest docstring that counts as a document
+_PARAGRAPHS = 6  # paragraphs of a help topic that make a document
 
 
 def help_topics() -> list[str]:

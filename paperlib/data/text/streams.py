@@ -13,9 +13,7 @@ from typing import Any, BinaryIO
 
 from paperlib.core.packages import optional_package
 
-BLOCK = 2**20
-"""Bytes read at one time."""
-
+BLOCK = 2**20  # bytes read at one time
 _FORMATS = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".warc": "warc", ".wet": "warc",
 }  # fmt: skip

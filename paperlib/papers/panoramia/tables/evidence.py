@@ -78,15 +78,8 @@ def _figure_twelve(runs: Runs) -> Evidence:
 def extremes_first(rows: TabularRows, audits: TargetAudits, target: str) -> list[float]:
     """Share of extreme rows in the first 1 % of a baseline's guesses, less twice that among all members.
 
-    A row is extreme if it has a number outside the central 99 % of the generated ones of its column.
-
-    Args:
-        rows: Rows of the audited pools.
-        audits: Games on these pools.
-        target: Any target of theirs: the baseline is the same for all.
-
-    Returns:
-        A number per game.
+    A row is extreme if it has a number outside the central 99 % of the generated ones of its column. There is
+    a number per game; ``target`` is any of the audited ones, as the baseline is the same for all.
 
     Source:
         PANORAMIA, appendix D.6 and Figure 12.

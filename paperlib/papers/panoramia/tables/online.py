@@ -21,8 +21,7 @@ from paperlib.papers.panoramia.tables.pools import (
 )
 from paperlib.papers.panoramia.tables.shadows import online_shadows, play_online
 
-ONLINE = "lira_online"
-"""Its column."""
+ONLINE = "lira_online"  # its column
 
 
 def game_pools(

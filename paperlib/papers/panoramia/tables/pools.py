@@ -37,7 +37,7 @@ from paperlib.papers.panoramia.tables.shadows import OFFLINE, STRONGER, Shadows,
 from paperlib.training import MLPEnsemble, TrainingConfig
 
 GENERATORS = ("tree", "mst", "columns")
-FILTERS = ("rejection", "confident", "none")
+FILTERS = {"rejection": RejectionByOdds(), "confident": ConfidentlySynthetic(), "none": None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,11 +102,8 @@ class TabularConfig:
             "mst": NoisyTree(epsilon=self.mst_epsilon, bins=self.bins, seed=self.seed),
             "columns": IndependentColumns(),
         }
-        made = generators[self.generator]
-        if self.filter == "none":
-            return made
-        rule = RejectionByOdds() if self.filter == "rejection" else ConfidentlySynthetic()
-        return FilteredGenerator(generator=made, rule=rule, seed=self.seed)
+        made, rule = generators[self.generator], FILTERS[self.filter]
+        return made if rule is None else FilteredGenerator(generator=made, rule=rule, seed=self.seed)
 
 
 _STUMPS = BoostedTrees(leaves=3, learning_rate=0.15, rounds=60, smallest_leaf=10)
@@ -171,8 +168,7 @@ def tabular_audit(size: str, **changes: Any) -> AuditConfig:
     return replace(_AUDITS[size], **changes)
 
 
-Model = tuple[MLPEnsemble, int]
-"""Models trained together, and the place of one of them."""
+Model = tuple[MLPEnsemble, int]  # models trained together, and the place of one of them
 
 
 @dataclass(frozen=True, eq=False)

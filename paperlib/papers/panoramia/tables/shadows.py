@@ -23,8 +23,7 @@ STRONGER: Mapping[str, str] = {
     "gradient_norm": "gradient norm",
 }
 """Stronger attacks, and what tables call them."""
-OFFLINE = ("lira_offline", "rmia")
-"""Those whose shadow models were trained without the audited rows."""
+OFFLINE = ("lira_offline", "rmia")  # those whose shadow models were trained without the audited rows
 _MANY = 16  # shadow models from which each row has a variance of its own
 
 

@@ -4,7 +4,7 @@ import copy
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -111,13 +111,8 @@ class TextBench:
         found[SYNTHETIC] = self._kept("synthetic helper", (*_GENERATOR, "helper_epochs"), synthetic)
         early, late = config.epochs[-2:][0], config.epochs[-1]
         for number in range(config.real_helpers):
-            runs = self._kept(
-                f"real helper {number}",
-                (*_GENERATOR, "epochs"),
-                lambda number=number: self._run(
-                    self.text["generator"].tokens, (early, late), 10 + number, None
-                ),
-            )
+            train = partial(self._run, self.text["generator"].tokens, (early, late), 10 + number, None)
+            runs = self._kept(f"real helper {number}", (*_GENERATOR, "epochs"), train)
             if number == 0:
                 found[Helper(f"real, {early} epochs", "real", early)] = _part(runs, early)
             found[Helper(f"real {number + 1}", "real", late)] = _part(runs, late)

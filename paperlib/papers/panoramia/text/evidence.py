@@ -59,11 +59,7 @@ def _table_nine(results: PanoramiaResults, paper: TargetAudits) -> Evidence:
 
 
 def figure_eight(curves: pd.DataFrame) -> Evidence:
-    """Figure 8 of one run.
-
-    Args:
-        curves: Columns train and validation, nats per token, a row per epoch, two or more.
-    """
+    """Figure 8 of one run: columns train and validation, nats per token, a row per epoch, two or more."""
     validation = curves["validation"]
     values = {
         "validation loss turns up": [float(validation.iloc[-1] - validation.min())],
