@@ -37,11 +37,7 @@ def attack_quality(
     alternatives of one identifier share its context. A bootstrap of no hits would never see one, so the
     TPR gets the exact binomial interval, the threshold taken as known.
 
-    Args:
-        scores: Higher means member, shape (n, 1 + c); the identifier comes first.
-        draws: Bootstrap draws.
-        confidence: Confidence level of the intervals, in (0, 1).
-        seed: Seed of the bootstrap draws, 0 or more.
+    Scores have shape (n, 1 + c), the identifier first; higher means member.
 
     Returns:
         auc, auc_low, auc_high, auc_folded (the larger of AUC and 1 - AUC), tpr, tpr_low, tpr_high, as shares.

@@ -45,17 +45,8 @@ class LanguageModelAudit:
     @property
     def table(self) -> pd.DataFrame:
         """One row per identifier, the best known first, with its rank and its exposure in bits."""
-        size = self.scores.values.shape[1]
-        frame = pd.DataFrame(
-            {
-                "kind": [one.kind for one in self.found],
-                "value": [one.value for one in self.found],
-                "occurrences": [one.occurrences for one in self.found],
-                "document": [one.document for one in self.found],
-                "rank": self.ranks,
-                "exposure": exposure(self.ranks, size),
-            }
-        )
+        known = pd.DataFrame(list(self.found))[["kind", "value", "occurrences", "document"]]
+        frame = known.assign(rank=self.ranks, exposure=exposure(self.ranks, self.scores.values.shape[1]))
         return frame.sort_values(["rank", "document"]).reset_index(drop=True)
 
 

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from paperlib.bounds.one_run.fair_coins import IMPLAUSIBLE, draw_game, fair_coin_p_value, uniform_coins
 from paperlib.bounds.one_run.search import RecallTest, run_recall_test
 from paperlib.bounds.one_run.tails import epsilon_from_counts
-from paperlib.core import FloatArray, IntArray
+from paperlib.core import FloatArray, IntArray, check_choice
 from paperlib.core.checks import check_confidence, check_counts, check_delta, check_nonnegative, check_vector
-from paperlib.core.options import Design, RecallSearch, check_option
+from paperlib.core.options import Design, RecallSearch
 from paperlib.core.results import AuditResult, round_down, table
 
 if TYPE_CHECKING:
@@ -182,8 +182,8 @@ def audit_panoramia(
     >>> round(result.c_lb, 3), round(result.c_plus_epsilon_lb, 3), round(result.ceiling, 3)
     (0.0, 1.712, 1.712)
     """
-    check_option("search", search, RecallSearch)
-    check_option("design", design, Design)
+    check_choice("search", search, RecallSearch)
+    check_choice("design", design, Design)
     confidence, delta = check_confidence(confidence), check_delta(delta)
     gamma = check_delta(gamma, "gamma")
     known_c = None if known_c is None else check_nonnegative("known_c", known_c)

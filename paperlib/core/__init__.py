@@ -18,7 +18,6 @@ from paperlib.core.options import RankBound as RankBound
 from paperlib.core.options import RecallSearch as RecallSearch
 from paperlib.core.options import Search as Search
 from paperlib.core.options import Sides as Sides
-from paperlib.core.options import check_option as check_option
 from paperlib.core.results import AuditResult as AuditResult
 from paperlib.core.results import ScoreAudit as ScoreAudit
 from paperlib.core.results import json_ready as json_ready

@@ -1,7 +1,6 @@
 """Argument checks shared by every room: each error names the argument, what was given and what is allowed."""
 
-from collections.abc import Collection
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -151,12 +150,14 @@ def check_in(interval: str, name: str, value: Any) -> float:
     return number
 
 
-def check_choice(name: str, value: str, allowed: Collection[str]) -> str:
-    """Return ``value`` if it is one of ``allowed``.
+def check_choice(name: str, value: object, allowed: Any) -> None:
+    """Refuse a value that is not one of ``allowed``, a collection or a ``Literal``.
 
     Raises:
-        ValueError: Anything else; the message lists the allowed values.
+        ValueError: Another value; the message lists the allowed ones.
+
+    >>> check_choice("kind", "scores", ("scores", "losses"))
     """
-    if value not in allowed:
-        raise ValueError(f"{name}: expected one of {', '.join(map(repr, allowed))}, got {value!r}")
-    return value
+    choices = get_args(allowed) or allowed
+    if value not in choices:
+        raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, got {value!r}")

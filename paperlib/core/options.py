@@ -1,6 +1,6 @@
 """Named options of the public functions: each is checked once, where a user's value enters."""
 
-from typing import Any, Literal, get_args
+from typing import Literal
 
 Sides = Literal["both", "members"]
 """Guesses "member" and "non-member", or "member" alone."""
@@ -22,21 +22,3 @@ DeltaTerm = Literal["published", "sharp"]
 
 RankBound = Literal["tight", "paper"]
 """Chance of a true record to rank among the first: ours, or the paper's."""
-
-
-def check_option(name: str, value: object, options: Any) -> None:
-    """Refuse a value that is not one of the options of a ``Literal``.
-
-    Args:
-        name: Argument's name in the error message.
-        value: Value given.
-        options: One of the literals of this module.
-
-    Raises:
-        ValueError: Another value; the message lists the allowed ones.
-
-    >>> check_option("guess", "both", Guess)
-    """
-    if value not in get_args(options):
-        allowed = ", ".join(map(repr, get_args(options)))
-        raise ValueError(f"{name}: expected one of {allowed}, got {value!r}")

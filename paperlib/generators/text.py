@@ -110,14 +110,9 @@ def train_on_chunks(
 ) -> TrainedOnChunks:
     """Train a causal language model in place; with validation chunks it ends at its best epoch.
 
-    Args:
-        model: Causal language model of Hugging Face.
-        chunks: Tokens, shape (n, length).
-        training: Settings of the training.
-        validation: Tokens, shape (k, length); with ``patience`` training may end early, and then, and
-            whenever ``keep`` is empty, the model gets the weights of its best epoch.
-        keep: Epochs whose weights are copied.
-        after_epoch: Called after every epoch, to show progress.
+    Chunks are tokens, shape (n, length), and (k, length) for validation; with ``patience`` training may end
+    early, and then, and whenever no epoch's weights are to be copied (``keep``), the model gets the weights
+    of its best epoch.
 
     Raises:
         ValueError: Chunks that are no tokens of this model.
@@ -295,21 +290,13 @@ def _draw(logits: Tensor, top_k: int, coins: Any) -> Tensor:
 def copied_share(generated: ArrayLike, text: ArrayLike, *, length: int) -> float:
     """Share of the generated chunks that hold ``length`` consecutive tokens of a row of ``text``.
 
-    Args:
-        generated: Tokens, shape (n, t).
-        text: Training text of the generator, or other real text to compare with, shape (k, u).
-        length: Tokens in a row, 1 to the shorter of t and u.
-
-    Raises:
-        ValueError: A length out of range.
+    Chunks have shape (n, t), text (k, u); the length may be up to the shorter of t and u.
 
     >>> copied_share([[1, 2, 3, 9], [4, 5, 6, 7]], [[0, 1, 2, 3]], length=3)
     0.5
     """
     made, real = np.asarray(generated), np.asarray(text)
-    longest = min(made.shape[1], real.shape[1])
-    if not 1 <= length <= longest:
-        raise ValueError(f"length: expected 1 to {longest} tokens, got {length}")
+    check_in(f"[1, {min(made.shape[1], real.shape[1])}]", "length", length)
     known = {row.tobytes() for row in _runs(real, length)}
     copied = np.array([row.tobytes() in known for row in _runs(made, length)])
     return float(copied.reshape(len(made), -1).any(axis=1).mean())
@@ -324,14 +311,8 @@ def _runs(rows: NDArray[Any], length: int) -> NDArray[np.int64]:
 def copied_text(generated: IntArray, trained_on: IntArray, real: IntArray, *, length: int) -> tuple[str, ...]:
     """Warning that generated chunks repeat the generator's training text more than other real text does.
 
-    Args:
-        generated: Generated chunks of tokens, shape (n, length of a chunk).
-        trained_on: Chunks that the generator was trained on.
-        real: Real chunks that it was not trained on.
-        length: Tokens of a chunk; three quarters of them in a row count as a copy.
-
-    Returns:
-        One sentence, or nothing where the shares differ by at most 2 points.
+    All are chunks of ``length`` tokens, three quarters of which in a row count as a copy; ``real`` ones were
+    not trained on. One sentence, or nothing where the shares differ by at most 2 points.
     """
     run = max(1, round(0.75 * length))
     copied, by_chance = (copied_share(rows, trained_on, length=run) for rows in (generated, real))

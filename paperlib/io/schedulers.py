@@ -3,9 +3,12 @@
 import logging
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from paperlib.core.logs import quiet
+from paperlib.core.packages import optional_package
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -42,65 +45,29 @@ def sweep_client(*, workers: int, retries: int) -> Iterator["Client"]:
         ConnectionError: The scheduler of that address does not answer.
     """
     chosen = os.environ.get(SCHEDULER_VARIABLE, "").strip()
-    dask = _dask()
-    with dask.config.set({"distributed.scheduler.allowed-failures": retries}):
+    purpose = "a sweep in processes (pass workers=0 to do without)"
+    dask, distributed = (optional_package(name, "sweep", purpose) for name in ("dask", "distributed"))
+    with dask.config.set({"distributed.scheduler.allowed-failures": retries}), ExitStack() as stack:
         if chosen.startswith(_ADDRESSES):
-            yield from _closing(_connected(chosen))
+            client = _connected(distributed, chosen)
         elif chosen.startswith("jobqueue:"):
-            yield from _with_cluster(_batch_cluster(Path(chosen.removeprefix("jobqueue:"))))
+            cluster = stack.enter_context(_batch_cluster(Path(chosen.removeprefix("jobqueue:"))))
+            client = distributed.Client(cluster)
         elif not chosen:
-            with _quiet():
-                yield from _with_cluster(_local_cluster(workers))
+            # What matters of Dask's messages about its own processes is raised or reported.
+            stack.enter_context(quiet("distributed", logging.CRITICAL))
+            client = distributed.Client(stack.enter_context(_local_cluster(workers)))
         else:
             raise ValueError(
                 f"{SCHEDULER_VARIABLE}: expected an address such as tcp://host:8786 or jobqueue:file.yaml, "
                 f"got {chosen!r}"
             )
+        yield stack.enter_context(closing(client))
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep Dask's messages about its own processes off the page; what matters is raised or reported."""
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
+def _connected(distributed: Any, address: str) -> "Client":
     try:
-        yield
-    finally:
-        logger.setLevel(before)
-
-
-def _dask() -> Any:
-    try:
-        import dask  # optional, and slow to import
-        import distributed  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"sweeps in processes need {error.name}: pip install 'paperlib[sweep]', or pass workers=0",
-            name=error.name,
-        ) from None
-    return dask
-
-
-def _with_cluster(cluster: Any) -> Iterator["Client"]:
-    from distributed import Client
-
-    with cluster:
-        yield from _closing(Client(cluster))
-
-
-def _closing(client: "Client") -> Iterator["Client"]:
-    try:
-        yield client
-    finally:
-        client.close()
-
-
-def _connected(address: str) -> "Client":
-    from distributed import Client
-
-    try:
-        return Client(address, timeout=_SECONDS_TO_CONNECT)
+        return distributed.Client(address, timeout=_SECONDS_TO_CONNECT)
     except (OSError, TimeoutError) as error:
         raise ConnectionError(
             f"{SCHEDULER_VARIABLE}: no Dask scheduler answers at {address} ({error}); start one with "

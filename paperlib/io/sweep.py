@@ -1,6 +1,5 @@
 """Sweeps: one function over hundreds of configurations, each computed once and kept."""
 
-import dataclasses
 import hashlib
 import inspect
 import itertools
@@ -17,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
-from tqdm.std import tqdm
 
 from paperlib.core import check_at_least
 from paperlib.io.cache import Arrays, Cache
 from paperlib.io.files import config_hash
+from paperlib.io.progress import progress_bar
 from paperlib.io.schedulers import sweep_client
 from paperlib.io.sources import code_tag
 
@@ -161,9 +160,7 @@ def _sweep(
     failures: list[tuple[C, BaseException]] = []
     kept_before = [(config, units.find(config)) for config in items]
     waiting = [config for config, result in kept_before if result is None]
-    silent = not progress or os.environ.get("PAPERLIB_PROGRESS") == "0"
-    with tqdm(total=len(items), initial=len(items) - len(waiting), disable=silent, file=sys.stderr,
-              desc="sweep", leave=False) as bar:  # fmt: skip
+    with progress_bar(len(items), label="sweep", initial=len(items) - len(waiting), show=progress) as bar:
         yield from ((config, result) for config, result in kept_before if result is not None)
         del kept_before
         if not waiting:
@@ -299,12 +296,7 @@ def _checked_configs(configs: Iterable[C]) -> list[C]:
     items = list(configs)
     seen: dict[str, int] = {}
     for at, config in enumerate(items):
-        parameters = getattr(type(config), "__dataclass_params__", None)
-        if (
-            isinstance(config, type)
-            or not dataclasses.is_dataclass(config)
-            or not getattr(parameters, "frozen", False)
-        ):
+        if not getattr(getattr(type(config), "__dataclass_params__", None), "frozen", False):
             raise ValueError(f"configs: expected frozen dataclasses, got {config!r} at index {at}")
         key = config_hash({"type": type(config).__qualname__, "config": config})
         if key in seen:

@@ -6,6 +6,8 @@ from importlib.resources.abc import Traversable
 
 import pandas as pd
 
+from paperlib.core import check_choice
+
 PAPERS = {
     "panoramia": "PANORAMIA",
     "epsilon_star": "Epsilon*",
@@ -38,8 +40,7 @@ def paper_table(name: str, *, as_printed: bool = False) -> pd.DataFrame:
     [{'dataset': 'CIFAR10', 'c_lb': 2.44}]
     """
     files = _files()
-    if name not in files:
-        raise ValueError(f"name: expected one of {', '.join(sorted(files))}; got {name!r}")
+    check_choice("name", name, sorted(files))
     with files[name].open(encoding="utf-8") as file:
         return pd.read_csv(file, dtype=str, keep_default_na=False) if as_printed else pd.read_csv(file)
 
@@ -82,7 +83,6 @@ def paper_notes(paper: str) -> list[str]:
     >>> len(paper_notes("output_sets"))
     13
     """
-    if paper not in PAPERS:
-        raise ValueError(f"paper: expected one of {', '.join(PAPERS)}; got {paper!r}")
+    check_choice("paper", paper, PAPERS)
     notes = paper_table("notes", as_printed=True)
     return list(notes.loc[notes["paper"] == paper, "note"])

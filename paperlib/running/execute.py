@@ -256,11 +256,7 @@ def rerun_command(job: Job) -> str:
 
 
 def _word(value: Any) -> str:
-    text = (
-        value
-        if isinstance(value, str)
-        else json.dumps(value)
-        if isinstance(value, list | dict)
-        else repr(value)
-    )
-    return text.replace(" ", "") if isinstance(value, list | tuple | dict) else text
+    if isinstance(value, str):
+        return value
+    text = json.dumps(value) if isinstance(value, list | dict) else repr(value)
+    return text.replace(" ", "")

@@ -71,10 +71,9 @@ def parse_parameters(source: str, where: str) -> list[Parameter]:
     """
     comments = _comments(source)
     parameters: list[Parameter] = []
-    for node in _assignments(source, where):
-        name = _target(node)
+    for name, value, node in _assignments(source, where):
         try:
-            default = ast.literal_eval(node.value)
+            default = ast.literal_eval(value)
         except ValueError:
             text = ast.unparse(node)
             raise ValueError(
@@ -84,22 +83,17 @@ def parse_parameters(source: str, where: str) -> list[Parameter]:
     return parameters
 
 
-def _assignments(source: str, where: str) -> list[Any]:
-    nodes = ast.parse(source).body
-    for node in nodes:
-        single = (
-            isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
-        )
-        annotated = isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value
-        if not (single or annotated):
-            text = ast.unparse(node).splitlines()[0]
-            raise ValueError(f"{where}: the parameters cell holds more than 'name = value': {text}")
-    return nodes
-
-
-def _target(node: Any) -> str:
-    target: Any = node.targets[0] if isinstance(node, ast.Assign) else node.target
-    return target.id
+def _assignments(source: str, where: str) -> list[tuple[str, Any, ast.stmt]]:
+    """Name, value and statement of each parameter."""
+    found: list[tuple[str, Any, ast.stmt]] = []
+    for node in ast.parse(source).body:
+        match node:
+            case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, ast.expr() as value):
+                found.append((name, value, node))
+            case _:
+                text = ast.unparse(node).splitlines()[0]
+                raise ValueError(f"{where}: the parameters cell holds more than 'name = value': {text}")
+    return found
 
 
 def _comments(source: str) -> dict[int, str]:
@@ -148,11 +142,9 @@ def _kind(default: Any) -> str:
 
 
 def convert_like(value: Any, default: Any) -> Any:
-    """``value`` with the type of ``default``; text is read as that type, nothing is rounded.
+    """``value`` with the type of ``default``, else a ValueError or (for text of a list) a SyntaxError.
 
-    Raises:
-        ValueError: It is of another type.
-        SyntaxError: Text that should be a list or mapping but is not one.
+    Text is read as that type; nothing is rounded.
 
     >>> convert_like("1e-5", 0.1), convert_like(3, 0.1), convert_like("[1, 2]", [5])
     (1e-05, 3.0, [1, 2])
@@ -224,13 +216,12 @@ def with_values(source: str, values: Mapping[str, Any]) -> str:
     'm = 400  # records'
     """
     lines = source.splitlines()
-    for node in reversed(_assignments(source, "parameters")):
-        name = _target(node)
-        if name not in values or values[name] == ast.literal_eval(node.value):
+    for name, value, _ in reversed(_assignments(source, "parameters")):
+        if name not in values or values[name] == ast.literal_eval(value):
             continue
-        first, last = node.value.lineno - 1, node.value.end_lineno - 1
+        first, last = value.lineno - 1, value.end_lineno - 1
         # Offsets of the syntax tree count bytes.
-        head = lines[first].encode()[: node.value.col_offset].decode()
-        tail = lines[last].encode()[node.value.end_col_offset :].decode()
+        head = lines[first].encode()[: value.col_offset].decode()
+        tail = lines[last].encode()[value.end_col_offset :].decode()
         lines[first : last + 1] = [f"{head}{values[name]!r}{tail}"]
     return "\n".join(lines)

@@ -14,13 +14,13 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from paperlib.core import check_at_least, check_choice
 from paperlib.io import config_hash
+from paperlib.io.progress import progress_bar
 from paperlib.models import MLP
 from paperlib.models.devices import default_device
 from paperlib.training.batches import generator, shuffled, torch_seed
 from paperlib.training.checkpoints import CheckpointError, load_checkpoint, save_checkpoint
 from paperlib.training.config import TrainingConfig
 from paperlib.training.examples import Examples, check_examples, check_records
-from paperlib.training.progress import progress_bar
 
 
 class TrainingDiverged(ArithmeticError):

@@ -14,12 +14,12 @@ from torch.nn.functional import pad
 from torch.utils.data import DataLoader, TensorDataset
 
 from paperlib.core import check_at_least, check_choice, check_in
+from paperlib.io.progress import progress_bar
 from paperlib.models.arrays import as_tensor
 from paperlib.models.devices import default_device
 from paperlib.models.images import as_input
 from paperlib.training.batches import generator
 from paperlib.training.fitting import epoch_loss, finite_loss, seeded, training_loss
-from paperlib.training.progress import progress_bar
 
 OPTIMIZERS = ("adam", "sgd")
 SCHEDULES = ("constant", "cosine")

@@ -85,6 +85,8 @@ def _f_dp(config: ValidityConfig) -> list[Case]:
 
 
 def _panoramia(config: ValidityConfig) -> list[Case]:
+    ln_2 = float(np.log(2))
+
     def case(c: float, epsilon: float, search: str, share: float, gamma: float = 0.0) -> Case:
         options: dict[str, Any] = {"search": search, "gamma": gamma, "confidence": config.confidence}
 
@@ -95,24 +97,16 @@ def _panoramia(config: ValidityConfig) -> list[Case]:
             return result.c_plus_epsilon_lb, wrong
 
         name = f"c and c + ε together, {search}" + (", γ relaxed" if gamma else "")
-        mechanism = f"{math_c(c)}-close generator, ε = {epsilon:g}" + (f", γ = {gamma:g}" if gamma else "")
+        mechanism = f"{'ln 2' if c else '0'}-close generator, ε = {epsilon:g}"
+        mechanism += f", γ = {gamma:g}" if gamma else ""
         return Case("PANORAMIA", name, mechanism, c + epsilon, 0.0, trial, share)
 
     cases = [
         case(c, epsilon, search, share)
-        for c, epsilon in ((0.0, 0.0), (float(np.log(2)), 1.0))
+        for c, epsilon in ((0.0, 0.0), (ln_2, 1.0))
         for search, share in (("union", 1.0), ("anytime", 0.3))
     ]
-    return [*cases, case(float(np.log(2)), 1.0, "anytime", 0.3, gamma=2e-4)]
-
-
-def math_c(c: float) -> str:
-    """How a value of c is written in a table.
-
-    >>> math_c(float(np.log(2)))
-    'ln 2'
-    """
-    return "ln 2" if abs(c - np.log(2)) < 1e-12 else f"{c:g}"
+    return [*cases, case(ln_2, 1.0, "anytime", 0.3, gamma=2e-4)]
 
 
 def _ranks(config: ValidityConfig) -> list[Case]:
@@ -220,13 +214,5 @@ def _bayesian(config: ValidityConfig, epsilon: float) -> Case:
         # The quantile exceeds the truth exactly when the posterior puts too little mass below it.
         return float("nan"), posterior_cdf(epsilon, counts) < 1 - config.confidence
 
-    return Case(
-        "many runs",
-        "Bayesian quantile (credible, not confidence)",
-        mechanism.name,
-        epsilon,
-        0.0,
-        trial,
-        2.0,
-        False,
-    )
+    name = "Bayesian quantile (credible, not confidence)"
+    return Case("many runs", name, mechanism.name, epsilon, 0.0, trial, share=2.0, valid=False)

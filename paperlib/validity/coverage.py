@@ -80,11 +80,7 @@ def _row(case: Case, config: ValidityConfig) -> dict[str, Any]:
     low, high = rate_interval(wrong, trials, config.interval)
     nominal = 1 - config.confidence
     return {
-        "family": case.family,
-        "bound": case.bound,
-        "mechanism": case.mechanism,
-        "epsilon": case.epsilon,
-        "delta": case.delta,
+        **{name: getattr(case, name) for name in ("family", "bound", "mechanism", "epsilon", "delta")},
         "trials": trials,
         "wrong": wrong,
         "rate": wrong / trials,

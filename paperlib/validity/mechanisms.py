@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import expit, ndtr
 
@@ -43,45 +44,46 @@ def no_leakage() -> Mechanism:
 
 def randomized_response(epsilon: float) -> Mechanism:
     """The true bit with probability e^eps/(1+e^eps); a little noise breaks ties."""
+    draw = _of_bits(lambda rng, bits: _answers(rng, bits, epsilon))
+    return Mechanism(f"randomized response, ε = {epsilon:g}", epsilon, 0.0, draw)
+
+
+def _of_bits(scores: Callable[[np.random.Generator, IntArray], ArrayLike]) -> Draw:
+    """Fair coins first, then the scores of these bits."""
 
     def draw(rng: np.random.Generator, m: int) -> MembershipScores:
         bits = rng.integers(0, 2, m)
-        answer = np.where(rng.random(m) < expit(epsilon), bits, 1 - bits)
-        return MembershipScores.from_labels(answer + 0.1 * rng.random(m), bits)
+        return MembershipScores.from_labels(scores(rng, bits), bits)
 
-    return Mechanism(f"randomized response, ε = {epsilon:g}", epsilon, 0.0, draw)
+    return draw
+
+
+def _answers(rng: np.random.Generator, bits: IntArray, epsilon: float) -> FloatArray:
+    """Randomized response, with a little noise."""
+    return np.where(rng.random(bits.size) < expit(epsilon), bits, 1 - bits) + 0.1 * rng.random(bits.size)
 
 
 def laplace(epsilon: float) -> Mechanism:
     """The bit plus Laplace noise of scale 1/epsilon."""
-
-    def draw(rng: np.random.Generator, m: int) -> MembershipScores:
-        bits = rng.integers(0, 2, m)
-        return MembershipScores.from_labels(bits + rng.laplace(scale=1 / epsilon, size=m), bits)
-
+    draw = _of_bits(lambda rng, bits: bits + rng.laplace(scale=1 / epsilon, size=bits.size))
     return Mechanism(f"Laplace, ε = {epsilon:g}", epsilon, 0.0, draw)
 
 
 def gaussian(mu: float, delta: float) -> Mechanism:
     """The bit times mu plus standard normal noise: mu-Gaussian DP."""
-
-    def draw(rng: np.random.Generator, m: int) -> MembershipScores:
-        bits = rng.integers(0, 2, m)
-        return MembershipScores.from_labels(mu * bits + rng.normal(size=m), bits)
-
+    draw = _of_bits(lambda rng, bits: mu * bits + rng.normal(size=bits.size))
     return Mechanism(f"Gaussian, μ = {mu:g}", float(gaussian_dp_epsilon(mu, delta)), delta, draw)
 
 
 def subsampled_gaussian(rate: float, mu: float, delta: float) -> Mechanism:
     """A member takes part with probability ``rate``; then the Gaussian mechanism."""
 
-    def draw(rng: np.random.Generator, m: int) -> MembershipScores:
-        bits = rng.integers(0, 2, m)
-        taken = bits * (rng.random(m) < rate)
-        return MembershipScores.from_labels(mu * taken + rng.normal(size=m), bits)
+    def scores(rng: np.random.Generator, bits: IntArray) -> FloatArray:
+        taken = bits * (rng.random(bits.size) < rate)
+        return mu * taken + rng.normal(size=bits.size)
 
     epsilon = subsampled_gaussian_epsilon(rate, mu, delta)
-    return Mechanism(f"subsampled Gaussian, q = {rate:g}, μ = {mu:g}", epsilon, delta, draw)
+    return Mechanism(f"subsampled Gaussian, q = {rate:g}, μ = {mu:g}", epsilon, delta, _of_bits(scores))
 
 
 def subsampled_gaussian_epsilon(rate: float, mu: float, delta: float) -> float:
@@ -105,13 +107,12 @@ def subsampled_gaussian_epsilon(rate: float, mu: float, delta: float) -> float:
 def truth_teller(epsilon: float, delta: float) -> Mechanism:
     """Tells the true bit outright with probability delta, else randomized response."""
 
-    def draw(rng: np.random.Generator, m: int) -> MembershipScores:
-        bits = rng.integers(0, 2, m)
-        answer = np.where(rng.random(m) < expit(epsilon), bits, 1 - bits) + 0.1 * rng.random(m)
-        told = rng.random(m) < delta
-        return MembershipScores.from_labels(np.where(told, 20.0 * bits - 10.0, answer), bits)
+    def scores(rng: np.random.Generator, bits: IntArray) -> FloatArray:
+        answers = _answers(rng, bits, epsilon)
+        told = rng.random(bits.size) < delta
+        return np.where(told, 20.0 * bits - 10.0, answers)
 
-    return Mechanism(f"truth with chance δ, else ε = {epsilon:g}", epsilon, delta, draw)
+    return Mechanism(f"truth with chance δ, else ε = {epsilon:g}", epsilon, delta, _of_bits(scores))
 
 
 def unbalanced(members: int, nonmembers: int) -> Mechanism:

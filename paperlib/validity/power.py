@@ -46,9 +46,6 @@ BOUNDS: dict[str, Callable[..., OneRunResult | FdpResult]] = {
 def mean_bounds(config: PowerConfig) -> pd.DataFrame:
     """Mean bound of every search on the same Gaussian scores.
 
-    Args:
-        config: Sizes, deltas, draws and seed.
-
     Returns:
         One row per bound, size and delta: bound, examples, delta, truth, mean, lowest, highest.
 

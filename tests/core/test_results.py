@@ -14,7 +14,6 @@ from paperlib.core import (
     check_choice,
     check_counts,
     check_nonnegative,
-    check_option,
     json_ready,
     round_down,
 )
@@ -93,6 +92,6 @@ def test_a_table_of_a_result_has_one_row_of_its_single_values():
 
 
 def test_options_are_checked_by_their_literal():
-    check_option("guess", "grid", Guess)
+    check_choice("guess", "grid", Guess)
     with pytest.raises(ValueError, match="guess: expected one of 'both', 'members', got 'grid'"):
-        check_option("guess", "grid", Sides)
+        check_choice("guess", "grid", Sides)

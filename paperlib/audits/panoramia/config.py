@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from paperlib.attacks.learned import Attack, BoostedTrees
-from paperlib.core import RecallSearch, check_at_least, check_confidence, check_option
+from paperlib.core import RecallSearch, check_at_least, check_choice, check_confidence
 
 Form = Literal["helpers", "paper"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -41,10 +41,10 @@ class AuditConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_option("form", self.form, Form)
+        check_choice("form", self.form, Form)
         check_confidence(self.confidence)
         if not self.searches:
             raise ValueError("searches: expected at least one of union, anytime")
         for search in self.searches:
-            check_option("searches", search, RecallSearch)
+            check_choice("searches", search, RecallSearch)
         check_at_least(1, restarts=self.restarts, repetitions=self.repetitions)

@@ -73,19 +73,11 @@ class GameSplit:
         self._judged = False
 
     def train(self, name: str | None) -> Labelled:
-        """Training part of the attack ``name``, with membership.
-
-        Raises:
-            TestPartError: The test part was judged already.
-        """
+        """Training part of an attack, with membership; `TestPartError` after the test part was judged."""
         return self._open_part(name, 0, self._train // 2)
 
     def validation(self, name: str | None) -> Labelled:
-        """Validation part of the attack ``name``, with membership: its settings are chosen on this part.
-
-        Raises:
-            TestPartError: The test part was judged already.
-        """
+        """The part on which an attack's settings are chosen, with membership; raises as `train`."""
         return self._open_part(name, self._train // 2, self._validation // 2)
 
     def judge(self, fitted: Mapping[str | None, FittedAttack]) -> tuple[dict[str | None, FloatArray], Flags]:
@@ -145,15 +137,10 @@ def smallest_pool(train: int, validation: int, test: int) -> int:
 
 
 def sizes_for(pool: int, *, train: float = 0.3, validation: float = 0.1) -> dict[str, int]:
-    """Sizes of a game for a pool of members and a pool of others, both at least this large.
+    """Sizes for `GameSplit`, for a pool of members and one of others, both at least this large.
 
-    Args:
-        pool: Number of members, and of others, 30 or more.
-        train: Share of them to train on, in (0, 1).
-        validation: Share of them to choose on, in (0, 1); the rest is judged, less a reserve for the coins.
-
-    Returns:
-        train, validation and test, for `GameSplit`.
+    ``train`` and ``validation`` are shares of the pool, in (0, 1); the rest is judged, less a reserve for the
+    coins.
 
     Raises:
         ValueError: Fewer than 30, or no share left to judge.

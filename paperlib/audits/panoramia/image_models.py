@@ -75,7 +75,8 @@ def train_helper(helper: ImageHelper, x: NDArray[np.uint8], y: NDArray[np.int64]
         RuntimeError: Weights cannot be downloaded.
     """
     if helper.timm:
-        module = _pretrained(helper, outputs)
+        weights = read_weights(helper.weights) if helper.weights else None
+        module = pretrained_classifier(helper.timm, outputs, weights=weights, seed=helper.seed)
     else:
         module = classifier_for(x, helper.architecture, outputs, width=helper.width, seed=helper.seed)
     config = ImageTraining(
@@ -105,11 +106,6 @@ def answers(module: nn.Module, x: NDArray[np.uint8], y: NDArray[np.int64]) -> Fl
     return np.stack(losses, axis=1)
 
 
-def _pretrained(helper: ImageHelper, outputs: int) -> nn.Module:
-    weights = read_weights(helper.weights) if helper.weights else None
-    return pretrained_classifier(helper.timm, outputs, weights=weights, seed=helper.seed)
-
-
 def read_weights(path: str) -> dict[str, Tensor]:
     """Tensors by name from ``model.safetensors``, or from a file of torch's without running what is in it.
 
@@ -133,11 +129,7 @@ def read_weights(path: str) -> dict[str, Tensor]:
 
 
 def weights_tag(path: str) -> str:
-    """SHA-256 of a file of weights, for keys of caches; empty for none.
-
-    Raises:
-        FileNotFoundError: No such file.
-    """
+    """SHA-256 of a file of weights, which must be there, for keys of caches; empty for none."""
     return file_sha256(_weights_file(path)) if path else ""
 
 

@@ -176,10 +176,7 @@ def pools_of(
 def cached_pools(config: Mapping[str, Any], build: Callable[[], Pools], *, code: str) -> Pools:
     """The pools of a configuration: read if they were made before by the same code, else made and kept.
 
-    Args:
-        config: Typed configurations that they depend on, and data by checksum.
-        build: Function that makes them.
-        code: Name of the module that makes them; a change of any file it imports makes them stale.
+    ``config`` holds all they depend on, data by checksum; ``code`` is the module that makes them.
     """
     whole = {"pools": dict(config), "code": code_tag(code)}
     arrays = pools_cache().get(whole, lambda: _to_arrays(build()))
@@ -187,12 +184,7 @@ def cached_pools(config: Mapping[str, Any], build: Callable[[], Pools], *, code:
 
 
 def part_key(pools: Pools, **part: Any) -> str:
-    """The key of pools that were made from others: empty if those are not kept.
-
-    Args:
-        pools: The other pools.
-        part: Choices or additions by name: typed configurations, numbers, text.
-    """
+    """The key of pools made from others by some choices or additions: empty if those are not kept."""
     return config_hash(typed({"pools": pools.key, **part})) if pools.key else ""
 
 

@@ -16,7 +16,7 @@ from paperlib.bounds import audit_one_run, audit_panoramia
 from paperlib.bounds.one_run.audit import OneRunResult
 from paperlib.bounds.one_run.search import RECALL_SEARCHES
 from paperlib.bounds.panoramia import PanoramiaResult
-from paperlib.core import FloatArray, MembershipScores, RecallSearch
+from paperlib.core import FloatArray, MembershipScores, RecallSearch, check_in
 
 AuditName = Literal["panoramia", "rm_rn", "o1"]
 """PANORAMIA; the same attack on real non-members (RM;RN); the target's loss on real non-members, O(1)."""
@@ -45,8 +45,7 @@ class TargetScores:
 
     def first(self, size: int) -> "TargetScores":
         """The game on the first ``size`` examples: they are in random order."""
-        if not 2 <= size <= self.membership.size:
-            raise ValueError(f"size: expected 2 to {self.membership.size}, got {size}")
+        check_in(f"[2, {self.membership.size}]", "size", size)
         parts = {name: getattr(self, name)[:size] for name in ("baseline", "attack", "membership")}
         return replace(self, **parts)
 
@@ -176,9 +175,7 @@ class TargetAudits:
 def means_over_games(table: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataFrame:
     """Means over games, standard deviation, and half the width of the 95 % t-interval of the mean.
 
-    Args:
-        table: Rows as in `TargetAudits.table`.
-        by: More columns whose values are kept apart, first.
+    The table has rows as `TargetAudits.table`; columns of ``by`` are kept apart too.
 
     Returns:
         One row per target, audit, form and search: ``by``, target, null, epochs, dp_epsilon, audit, form,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from paperlib.attacks.learned import Attack, AttackInputs, LossScore, fit_best
+from paperlib.attacks.learned import AttackInputs, LossScore, fit_best
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.game import Flags, GameSplit
 from paperlib.audits.panoramia.pools import Pool, Pools, pools_cache
@@ -33,11 +33,7 @@ def audit_pools(
     All targets of a game share its split, its coins and the baseline. Games on kept pools are kept too, but
     those with an attack defined outside this library are played each time.
 
-    Args:
-        pools: Examples, and outputs of the models on them.
-        config: Settings of the audits.
-        targets: Names of targets; None takes all.
-        audits: Names of audits; the last two are left out where there are no non-members.
+    ``targets`` names some, None all; audits with real non-members are left out where there are none.
 
     Raises:
         ValueError: Unknown names, or too few examples.
@@ -126,7 +122,9 @@ def _kept(
         scores, membership = _play(inputs, config, seed)
         return {"scores": np.stack([scores[name] for name in inputs]), "membership": membership}
 
-    if not pools.key or not _is_ours(config.attacks):
+    modules = sorted({type(attack).__module__ for attack in config.attacks})
+    # A change in the code of an attack from elsewhere would not be noticed.
+    if not pools.key or not all(name.startswith("paperlib.") for name in modules):
         arrays = compute()
     else:
         key = {
@@ -134,7 +132,7 @@ def _kept(
             "pools": pools.key,
             "targets": names,
             "generated": others is pools.generated,
-            "code": code_tag(__name__, *sorted({type(attack).__module__ for attack in config.attacks})),
+            "code": code_tag(__name__, *modules),
         }
         arrays = pools_cache().get(key, compute)
     return dict(zip(inputs, np.asarray(arrays["scores"]), strict=True)), arrays["membership"].astype(bool)
@@ -146,11 +144,6 @@ def _losses(
     """Minus the loss of each target on the test part: the game of the same seed has the same coins."""
     inputs: Inputs = {name: (members.inputs(target=name), others.inputs(target=name)) for name in names}
     return _split(inputs, config, seed).judge(dict.fromkeys(inputs, LossScore()))
-
-
-def _is_ours(attacks: Sequence[Attack]) -> bool:
-    """Whether all attacks are the library's: a change of another one's code would not be noticed."""
-    return all(type(attack).__module__.startswith("paperlib.") for attack in attacks)
 
 
 def _inputs(pools: Pools, config: AuditConfig, names: Sequence[str], others: Pool) -> Inputs:

@@ -10,7 +10,7 @@ from paperlib.bounds.loss_rates import statements as statements
 from paperlib.bounds.loss_rates.estimates import IntervalRequest, Transform, empirical, parametric, relative
 from paperlib.bounds.loss_rates.normal_fit import NormalFit
 from paperlib.bounds.loss_rates.rates import ceiling, check_delta_below_half, normals_epsilon
-from paperlib.core import AuditResult, check_choice, check_confidence, check_delta, check_option, check_vector
+from paperlib.core import AuditResult, check_choice, check_confidence, check_delta, check_vector
 
 Method = Literal["parametric", "empirical"]
 IntervalMethod = Literal["region", "delta", "band", "bca"]
@@ -169,8 +169,8 @@ def epsilon_star(
     >>> round(result.epsilon, 2), result.fit_rejected
     (4.82, True)
     """
-    check_option("method", method, Method)
-    check_option("transform", transform, Transform)
+    check_choice("method", method, Method)
+    check_choice("transform", transform, Transform)
     train = check_vector("train_losses", train_losses, minimum_size=2)
     population = check_vector("population_losses", population_losses, minimum_size=2)
     if confidence is not None:

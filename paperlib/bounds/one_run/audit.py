@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from paperlib.bounds.one_run.fair_coins import fair_game, score_assumptions
 from paperlib.bounds.one_run.search import Hypothesis, search_thresholds
 from paperlib.bounds.one_run.tails import P_VALUES, refuted_log_odds
+from paperlib.core import DeltaTerm, Design, Guess, Search, check_choice
 from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts, check_delta
-from paperlib.core.options import DeltaTerm, Design, Guess, Search, check_option
 from paperlib.core.results import AuditResult, round_down, table
 from paperlib.core.scores import MembershipScores
 
@@ -55,7 +55,7 @@ def one_run_p_value(
     2.736e-05
     """
     v, r, m_delta = _checked(correct, guesses, total, delta)
-    check_option("delta_term", delta_term, DeltaTerm)
+    check_choice("delta_term", delta_term, DeltaTerm)
     e = np.asarray(epsilon, float)
     if not np.isfinite(e).all() or (e < 0).any():
         raise ValueError(f"epsilon: expected finite numbers of at least 0, got {epsilon!r}")
@@ -102,7 +102,7 @@ def one_run_epsilon(
     2.015194
     """
     v, r, m_delta = _checked(correct, guesses, total, delta)
-    check_option("delta_term", delta_term, DeltaTerm)
+    check_choice("delta_term", delta_term, DeltaTerm)
     return refuted_log_odds(v, r, 1 - check_confidence(confidence), m_delta, P_VALUES[delta_term])[()]
 
 
@@ -242,8 +242,8 @@ def audit_one_run(
     ε ≥ 3.037 (δ = 0, confidence 0.95; 305 of 310 guesses right, 1000 examples)
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
-    check_option("guess", guess, Guess)
-    check_option("delta_term", delta_term, DeltaTerm)
+    check_choice("guess", guess, Guess)
+    check_choice("delta_term", delta_term, DeltaTerm)
     scores = fair_game(scores, design, seed=seed)
     hypothesis = Hypothesis(delta, 1 - confidence, delta_term)
     best = search_thresholds(scores, guess, thresholds, hypothesis, seed=seed)

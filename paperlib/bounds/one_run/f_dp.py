@@ -13,8 +13,8 @@ from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon
 from paperlib.bounds.one_run.audit import ADJACENCY, lower_bound_claim
 from paperlib.bounds.one_run.fair_coins import fair_game, score_assumptions
 from paperlib.bounds.one_run.guesses import dyadic_path, fixed_path, guess_path
+from paperlib.core import Design, Sides, check_choice
 from paperlib.core.checks import FloatArray, check_confidence, check_counts, check_delta
-from paperlib.core.options import Design, Sides, check_option
 from paperlib.core.results import AuditResult, round_down
 from paperlib.core.scores import MembershipScores
 
@@ -153,7 +153,7 @@ def f_dp_parameter(
     array([0.841])
     """
     v, r = np.atleast_1d(check_counts("correct", correct)), np.atleast_1d(check_counts("guesses", guesses))
-    check_option("family", family, Family)
+    check_choice("family", family, Family)
     level, delta = 1 - check_confidence(confidence), check_delta(delta)
     if (v > r).any() or (r > total).any():
         raise ValueError(
@@ -212,8 +212,8 @@ def audit_f_dp(
         Mahloujifar, Melis and Chaudhuri (2024), arXiv:2410.22235.
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
-    check_option("guess", guess, Sides)
-    check_option("family", family, Family)
+    check_choice("guess", guess, Sides)
+    check_choice("family", family, Family)
     if family == "gaussian" and delta == 0:
         raise ValueError(
             "delta: a Gaussian trade-off curve has no finite epsilon at delta = 0; give delta > 0"

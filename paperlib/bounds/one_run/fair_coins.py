@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
 
-from paperlib.core import Design, IntArray, MembershipScores, check_option
+from paperlib.core import Design, IntArray, MembershipScores, check_choice
 
 IMPLAUSIBLE = 1e-6
 Toss = Callable[[np.random.Generator, int], NDArray[np.bool_]]
@@ -33,7 +33,7 @@ def fair_game(
     Raises:
         ValueError: An unknown design, or a two-sided p-value below 1e-6; the message says what to do.
     """
-    check_option("design", design, Design)
+    check_choice("design", design, Design)
     if design == "game":
         scores = play_game(scores, seed=seed)
     members, nonmembers = scores.member.size, scores.nonmember.size

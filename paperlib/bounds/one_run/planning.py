@@ -10,8 +10,8 @@ from scipy.special import ndtri
 
 from paperlib.bounds.one_run.anytime import anytime_with_failures
 from paperlib.bounds.one_run.audit import audit_one_run
+from paperlib.core import Sides, check_choice
 from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts, check_delta
-from paperlib.core.options import Sides, check_option
 from paperlib.core.results import AuditResult, round_down, table
 from paperlib.core.scores import MembershipScores
 
@@ -104,7 +104,7 @@ def plan_audit(
     total = int(check_counts("m", m, minimum=2))
     delta, confidence = check_delta(delta), check_confidence(confidence)
     guesses = np.unique(np.geomspace(1, total, 200).astype(np.int64))
-    check_option("guess", guess, Sides)
+    check_choice("guess", guess, Sides)
     perfect = _perfect(guesses, total * delta, 1 - confidence, sides=2 if guess == "both" else 1)
     draws = () if attack is None else _draws(attack, total, int(simulations), seed)
     audits = (audit_one_run(scores, delta=delta, confidence=confidence, guess=guess) for scores in draws)

@@ -15,8 +15,8 @@ from paperlib.bounds.one_run.anytime import (
 )
 from paperlib.bounds.one_run.guesses import GuessPath, dyadic_path, fixed_path, guess_path, threshold_path
 from paperlib.bounds.one_run.tails import P_VALUES, PValue, best_count, published_p_value, refuted_log_odds
+from paperlib.core import DeltaTerm, Guess, RecallSearch, Search, check_choice
 from paperlib.core.checks import FloatArray, IntArray
-from paperlib.core.options import DeltaTerm, Guess, RecallSearch, Search, check_option
 from paperlib.core.scores import MembershipScores
 
 RECALL_SEARCHES: dict[RecallSearch, Search] = {"union": "bonferroni", "anytime": "anytime"}
@@ -143,7 +143,7 @@ def search_thresholds(
         words = f"threshold {thresholds:g} fixed before looking; tests"
         return _bonferroni(fixed_path(scores, guess, float(thresholds)), hypothesis, words)
     name = thresholds or "anytime"
-    check_option("thresholds", name, Search)
+    check_choice("thresholds", name, Search)
     if name == "split":
         return _split(scores, guess, hypothesis, seed)
     path = guess_path(scores, guess)

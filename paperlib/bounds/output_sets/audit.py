@@ -9,8 +9,8 @@ from paperlib.bounds.one_run.fair_coins import fair_game, score_assumptions
 from paperlib.bounds.output_sets.choices import Method, fit_output_set
 from paperlib.bounds.output_sets.output_set import OutputSet, count_guesses
 from paperlib.bounds.output_sets.selection import DEFAULT_RULE, SelectionRule
+from paperlib.core import Design, check_choice
 from paperlib.core.checks import check_confidence, check_delta
-from paperlib.core.options import Design, check_option
 from paperlib.core.results import AuditResult, round_down
 from paperlib.core.scores import MembershipScores
 
@@ -104,7 +104,7 @@ def audit_output_set(
     >>> bool(audit_output_set(draw(), draw()).epsilon > 2)
     True
     """
-    check_option("method", method, Method)
+    check_choice("method", method, Method)
     delta, confidence = check_delta(delta), check_confidence(confidence)
     _refuse_overlap(selection_scores, evaluation_scores)
     evaluation_scores = fair_game(evaluation_scores, design, seed=seed, what="an output-set audit")

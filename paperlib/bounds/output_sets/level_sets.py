@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paperlib.bounds.output_sets.output_set import Intervals, OutputSet, intervals_of
-from paperlib.core import FloatArray, Sides, check_confidence, check_counts, check_option
+from paperlib.core import FloatArray, Sides, check_choice, check_confidence, check_counts
 
 Density = Callable[[FloatArray], ArrayLike]
 Mask = NDArray[np.bool_]
@@ -68,7 +68,7 @@ def optimal_output_set(
     (2, False)
     """
     m = int(check_counts("m", m, minimum=1))
-    check_option("guess", guess, Sides)
+    check_choice("guess", guess, Sides)
     penalty = 2 * math.log(1 / (1 - check_confidence(confidence))) / m
     line = line_of(p, q, support, members_only=guess == "members")
     tau = best_level(line, penalty)

@@ -9,9 +9,9 @@ from scipy.special import betaincinv, logit
 from paperlib.bounds.one_run.tails import refuted_log_odds
 from paperlib.bounds.output_sets.densities import RatioEstimate, estimate_ratio
 from paperlib.bounds.output_sets.output_set import Intervals, OutputSet, inside, overlap
-from paperlib.core import FloatArray, MembershipScores
+from paperlib.core import FloatArray, MembershipScores, check_choice
 from paperlib.core.checks import check_confidence, check_counts, check_delta, check_in, check_nonnegative
-from paperlib.core.options import Sides, check_option
+from paperlib.core.options import Sides
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class SelectionRule:
     guess: Sides = "both"
 
     def __post_init__(self) -> None:
-        check_option("guess", self.guess, Sides)
+        check_choice("guess", self.guess, Sides)
         if self.floor is not None:
             check_in("(0, 1)", "floor", self.floor)
         if self.min_density is not None:

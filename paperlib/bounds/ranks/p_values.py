@@ -15,9 +15,9 @@ from scipy.special import betaincinv, logit
 from paperlib.bounds.one_run.tails import NUMERICAL_MARGIN, log_sf, published_p_value
 from paperlib.bounds.ranks.candidates import spread
 from paperlib.bounds.ranks.poisson_binomial import poisson_binomial
-from paperlib.core import FloatArray, IntArray
+from paperlib.core import FloatArray, IntArray, check_choice
 from paperlib.core.checks import check_confidence, check_counts, check_delta, check_nonnegative
-from paperlib.core.options import DeltaTerm, RankBound, check_option
+from paperlib.core.options import DeltaTerm, RankBound
 
 # No sum of coins of variance s^2 takes one value with more probability than this over s.
 _CONCENTRATION = 0.46883  # Baillon, Cominetti and Vaisman (2016), rounded up
@@ -127,7 +127,7 @@ def rank_epsilon(
     >>> float(rank_epsilon(450, 500, 64, top=8, bound="paper").round(6))
     2.046166
     """
-    check_option("bound", bound, RankBound)
+    check_choice("bound", bound, RankBound)
     v, m, n, r = np.broadcast_arrays(
         check_counts("correct", correct),
         check_counts("sets", sets, minimum=1),
@@ -174,7 +174,7 @@ def rank_success_probability(
     >>> rank_success_probability(64, 1.5, top=[1, 8]).round(6)
     array([0.066413, 0.390334])
     """
-    check_option("bound", bound, RankBound)
+    check_choice("bound", bound, RankBound)
     sizes, tops = np.broadcast_arrays(
         check_counts("set_size", set_size, minimum=2), check_counts("top", top, minimum=1)
     )
@@ -289,7 +289,7 @@ def candidate_sets(sizes: IntArray, top: ArrayLike, bound: RankBound) -> Candida
     Raises:
         ValueError: Unknown bound, or a top outside 1 to its set size.
     """
-    check_option("bound", bound, RankBound)
+    check_choice("bound", bound, RankBound)
     tops = spread("top", top, sizes.size, minimum=1)
     _check_tops(sizes, tops)
     kinds, kind = np.unique(np.stack([sizes, tops], axis=1), axis=0, return_inverse=True)
@@ -310,7 +310,7 @@ def check_delta_term(sets: CandidateSets, delta_term: DeltaTerm) -> None:
     Raises:
         ValueError: That pair, or an unknown term.
     """
-    check_option("delta_term", delta_term, DeltaTerm)
+    check_choice("delta_term", delta_term, DeltaTerm)
     if delta_term == "sharp" and sets.bound != "tight":
         raise ValueError(
             f"delta_term: 'sharp' needs bound='tight', got bound={sets.bound!r}; use 'published'"

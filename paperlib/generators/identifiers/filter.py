@@ -116,15 +116,8 @@ def blind_scores(
         An identifier and its generated values are in one fold, and their scores come from classifiers
         fitted on the other folds.
 
-    Args:
-        identifiers: Identifiers of one kind or several, all different, at least 20.
-        count: Generated values for each.
-        folds: Parts of the cross-validation.
-        seed: Seed of the generated values and of the folds.
-        baselines: Some of `BASELINES`.
-
     Raises:
-        ValueError: Too few identifiers or folds, or duplicates.
+        ValueError: Fewer than 20 identifiers, fewer than 2 folds, or duplicates.
 
     Source:
         Natural identifiers, Appendix A.

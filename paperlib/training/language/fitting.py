@@ -10,12 +10,12 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
+from paperlib.io.progress import progress_bar
 from paperlib.training.batches import generator, poisson_batches, shuffled
 from paperlib.training.config import TrainingConfig
 from paperlib.training.fitting import finite_loss, make_optimizer
 from paperlib.training.language.clipping import add_clipped_gradients, check_layers
 from paperlib.training.language.schedule import scheduled_steps
-from paperlib.training.progress import progress_bar
 
 _BETAS = (0.9, 0.98)  # of Adam
 _NO_TOKEN = -100  # what torch's cross-entropy leaves out

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from paperlib.core import check_at_least, check_choice
+from paperlib.io.progress import progress_bar
 from paperlib.models import MLP
 from paperlib.models.devices import default_device
 from paperlib.training.config import TrainingConfig
@@ -15,7 +16,6 @@ from paperlib.training.examples import check_examples
 from paperlib.training.many.loop import train_stack
 from paperlib.training.many.stacks import MLPStack
 from paperlib.training.many.trained import MLPEnsemble, warn_of_divergence
-from paperlib.training.progress import progress_bar
 
 
 def fit_ensemble(

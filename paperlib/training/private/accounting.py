@@ -2,8 +2,7 @@
 
 import logging
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,6 +12,7 @@ from dp_accounting.rdp import RdpAccountant
 from scipy.optimize import brentq
 
 from paperlib.core import check_at_least, check_choice, check_in, check_nonnegative
+from paperlib.core.logs import quiet
 from paperlib.training.config import TrainingConfig
 
 _ACCOUNTANTS = {"rdp": RdpAccountant, "pld": PLDAccountant}
@@ -66,20 +66,9 @@ def epsilon_by(
     if noise == 0:
         return math.inf
     one_step = PoissonSampledDpEvent(sampling_rate, GaussianDpEvent(noise_multiplier))
-    with _quiet():
+    # Not a line for every Rényi order that is left out: any set of orders gives a bound.
+    with quiet("absl", logging.ERROR):
         return float(accountant.compose(SelfComposedDpEvent(one_step, steps)).get_epsilon(delta))
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Hide the log line for every Rényi order that is left out: any set of orders gives a bound."""
-    logger = logging.getLogger("absl")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
 
 
 @lru_cache(maxsize=1024)

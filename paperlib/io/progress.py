@@ -6,7 +6,9 @@ import sys
 from tqdm.std import tqdm
 
 
-def progress_bar(total: int, *, label: str, unit: str, show: bool = True) -> tqdm:
+def progress_bar(total: int, *, label: str, unit: str = "it", initial: int = 0, show: bool = True) -> tqdm:
     """A bar to ``update``; nothing is printed where ``show`` is false."""
     silent = not show or os.environ.get("PAPERLIB_PROGRESS") == "0"
-    return tqdm(total=total, desc=label, unit=unit, disable=silent, file=sys.stderr, leave=False)
+    return tqdm(
+        total=total, desc=label, unit=unit, initial=initial, disable=silent, file=sys.stderr, leave=False
+    )
