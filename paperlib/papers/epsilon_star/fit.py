@@ -14,7 +14,7 @@ from paperlib.core import FloatArray, check_at_least, check_choice
 from paperlib.data import Dataset, load
 from paperlib.papers.epsilon_star.landscape_grids import LandscapeConfig
 from paperlib.papers.epsilon_star.landscape_models import landscape_models, train
-from paperlib.papers.epsilon_star.mixtures import Mixture, fit_mixture, ks_p_value, log_rates, mixture_epsilon
+from paperlib.papers.epsilon_star.mixtures import fit_mixture, ks_p_value, log_rates, mixture_epsilon
 from paperlib.training import paper_delta
 
 TESTS = ("paper", "held out", "same sample")
@@ -187,25 +187,21 @@ def epsilon_by_components(
         whole = model.train, model.population
         halves = list(zip(*(np.array_split(rng.permutation(values), 2) for values in whole), strict=True))
         for count in components:
-            fits = [_fit_pair(pair[0], pair[1], count, seed) for pair in (whole, *halves)]
+            fits = [[fit_mixture(part, count, seed=seed) for part in pair] for pair in (whole, *halves)]
             epsilon, threshold = mixture_epsilon(*fits[0], delta=delta)
             each_half = [mixture_epsilon(*fit, delta=delta)[0] for fit in fits[1:]]
-            about = {"private": model.private, "seed": model.seed, "components": count}
-            values = {"epsilon": epsilon, "half_low": min(each_half), "half_high": max(each_half)}
-            rate = float(np.exp(log_rates(*fits[0], np.array(threshold)).min()))
-            p_values = {
-                "p_same": _smallest_p(whole, fits[0]),
-                "p_other_half": _smallest_p(halves[1], fits[1]),
-            }
-            rows.append({**about, **values, "rate": rate, **p_values, "empirical": empirical})
+            rows.append(
+                {
+                    "private": model.private,
+                    "seed": model.seed,
+                    "components": count,
+                    "epsilon": epsilon,
+                    "half_low": min(each_half),
+                    "half_high": max(each_half),
+                    "rate": float(np.exp(log_rates(fits[0][0], fits[0][1], np.array(threshold)).min())),
+                    "p_same": min(map(ks_p_value, whole, fits[0])),
+                    "p_other_half": min(map(ks_p_value, halves[1], fits[1])),
+                    "empirical": empirical,
+                }
+            )
     return pd.DataFrame(rows)
-
-
-def _fit_pair(
-    train: FloatArray, population: FloatArray, components: int, seed: int
-) -> tuple[Mixture, Mixture]:
-    return fit_mixture(train, components, seed=seed), fit_mixture(population, components, seed=seed)
-
-
-def _smallest_p(values: Iterable[FloatArray], fits: Iterable[Mixture]) -> float:
-    return min(ks_p_value(part, fit) for part, fit in zip(values, fits, strict=True))

@@ -12,29 +12,24 @@ from scipy.special import ndtr
 from paperlib.core import FloatArray
 from paperlib.training import paper_delta
 
-
-@dataclass(frozen=True)
-class CurveConfig:
-    """Settings of Figure 3: N(0, 1) training losses against N(gap, 1) population losses."""
-
-    gap: float = 3.0  #: distance of the means
-    size: int = 10_000  #: losses in each set; the paper does not state its number
-    draws: int = 50  #: samples whose deviations from the true curve are averaged
-    smallest_rate: float = 1e-9  #: least error rate that is shown
-    seed: int = 0  #: seed of the samples, 0 or more
+_GAP = 3.0  # of the means of N(0, 1) training losses and N(gap, 1) population losses
+_SMALLEST_RATE = 1e-9  # least error rate that is shown
 
 
-def curve_terms(config: CurveConfig) -> pd.DataFrame:
+def curve_terms(*, size: int, seed: int = 0) -> pd.DataFrame:
     """The first two ratios of Equation 7 from the true distributions and from one sample (Figure 3).
+
+    Args:
+        size: Number of losses in each set; the paper does not state its own.
+        seed: Seed of the sample, 0 or more.
 
     Returns:
         Columns source, tpr, fpr, position ((TPR + FPR) / 2), first and second (the ratios; missing where
         their denominator or numerator is too small to use).
     """
-    rng = np.random.default_rng(config.seed)
-    train, population = rng.normal(0, 1, config.size), rng.normal(config.gap, 1, config.size)
-    true = _true_terms(np.linspace(-6.5, config.gap + 6.5, 2_001), config)
-    sample = _sampled_terms(train, population, np.sort(np.concatenate([train, population])), config)
+    train, population = _sample(np.random.default_rng(seed), size)
+    true = _true_terms(np.linspace(-6.5, _GAP + 6.5, 2_001), size)
+    sample = _sampled_terms(train, population, np.sort(np.concatenate([train, population])))
     return pd.concat([true.assign(source="true"), sample.assign(source="empirical")], ignore_index=True)
 
 
@@ -55,15 +50,17 @@ class RatioErrors:
         return np.array([_rms(draw) for draw in self.at(low, high)])
 
 
-def ratio_errors(config: CurveConfig) -> dict[str, RatioErrors]:
-    """Distance of the empirical first two terms of Equation 7 from the true ones, by draw and threshold."""
-    rng = np.random.default_rng(config.seed)
-    tau = np.linspace(-4.5, config.gap + 4.5, 600)
-    true = _true_terms(tau, config)
-    gaps = {term: np.empty((config.draws, tau.size)) for term in ("first", "second")}
-    for draw in range(config.draws):
-        train, population = rng.normal(0, 1, config.size), rng.normal(config.gap, 1, config.size)
-        sample = _sampled_terms(train, population, tau, config)
+def ratio_errors(*, size: int, draws: int, seed: int = 0) -> dict[str, RatioErrors]:
+    """Distance of the empirical first two terms of Equation 7 from the true ones, by draw and threshold.
+
+    As `curve_terms`, of this number of samples.
+    """
+    rng = np.random.default_rng(seed)
+    tau = np.linspace(-4.5, _GAP + 4.5, 600)
+    true = _true_terms(tau, size)
+    gaps = {term: np.empty((draws, tau.size)) for term in ("first", "second")}
+    for draw in range(draws):
+        sample = _sampled_terms(*_sample(rng, size), tau)
         for term, rows in gaps.items():
             rows[draw] = np.log(sample[term]) - np.log(true[term])
     rates = {"first": true["fpr"].to_numpy(), "second": 1 - true["tpr"].to_numpy()}
@@ -83,24 +80,24 @@ def curve_noise(errors: Mapping[str, RatioErrors]) -> pd.DataFrame:
     )
 
 
-def _true_terms(tau: FloatArray, config: CurveConfig) -> pd.DataFrame:
-    return _two_terms(ndtr(tau), ndtr(-tau), ndtr(tau - config.gap), ndtr(config.gap - tau), config)
+def _sample(rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
+    return rng.normal(0, 1, size), rng.normal(_GAP, 1, size)
 
 
-def _sampled_terms(
-    train: FloatArray, population: FloatArray, tau: FloatArray, config: CurveConfig
-) -> pd.DataFrame:
+def _true_terms(tau: FloatArray, size: int) -> pd.DataFrame:
+    return _two_terms(ndtr(tau), ndtr(-tau), ndtr(tau - _GAP), ndtr(_GAP - tau), size)
+
+
+def _sampled_terms(train: FloatArray, population: FloatArray, tau: FloatArray) -> pd.DataFrame:
     tpr, fpr = share_at_or_below(train, tau), share_at_or_below(population, tau)
-    return _two_terms(tpr, 1 - tpr, fpr, 1 - fpr, config)
+    return _two_terms(tpr, 1 - tpr, fpr, 1 - fpr, train.size)
 
 
-def _two_terms(
-    tpr: FloatArray, fnr: FloatArray, fpr: FloatArray, tnr: FloatArray, config: CurveConfig
-) -> pd.DataFrame:
-    delta, low = paper_delta(config.size), config.smallest_rate
+def _two_terms(tpr: FloatArray, fnr: FloatArray, fpr: FloatArray, tnr: FloatArray, size: int) -> pd.DataFrame:
+    delta = paper_delta(size)
     with np.errstate(divide="ignore", invalid="ignore"):
         first, second = (tpr - delta) / fpr, (tnr - delta) / fnr
-    usable = (fpr >= low) & (fnr >= low)
+    usable = (fpr >= _SMALLEST_RATE) & (fnr >= _SMALLEST_RATE)
     return pd.DataFrame(
         {
             "tpr": tpr,

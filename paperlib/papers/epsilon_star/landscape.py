@@ -57,12 +57,28 @@ def landscape(
 def _row(
     data: Dataset, folder: Path, confidence: float, model: LandscapeModel, trained: TrainedModel
 ) -> dict[str, Any]:
-    delta, seed = paper_delta(len(data.train_y)), model.training.seed
+    training, examples = model.training, len(data.train_y)
+    delta, seed = paper_delta(examples), training.seed
     losses = trained["train"], trained["population"]
     measures = kept_measures(*losses, delta=delta, confidence=confidence, seed=seed, folder=folder)
     clipped = measures.pop("epsilon_star_clipped")
+    rdp, pld = (
+        privacy_of(training, examples, accountant=accountant).epsilon if training.is_private else None
+        for accountant in ("rdp", "pld")
+    )
     return {
-        **_about(model, len(data.train_y)),
+        "dataset": model.dataset,
+        "kind": "dp" if training.is_private else "baseline",
+        "epochs": training.epochs,
+        "batch_size": training.batch_size,
+        "clip_norm": training.clip_norm,
+        "microbatches": training.microbatches,
+        "target_epsilon": model.target_epsilon,
+        "dp_epsilon": rdp,
+        "dp_epsilon_pld": pld,
+        "record_level": training.record_level,
+        "seed": seed,
+        "delta": delta,
         "accuracy": trained["accuracy"],
         "train_accuracy": trained["train_accuracy"],
         "auroc": _auroc(trained["population"], data),
@@ -78,25 +94,3 @@ def _auroc(losses: FloatArray, data: Dataset) -> float:
         return float("nan")
     log_odds = np.where(data.test_y == 1, -losses, losses)
     return MembershipScores(log_odds[data.test_y == 1], log_odds[data.test_y == 0]).auc()
-
-
-def _about(model: LandscapeModel, examples: int) -> dict[str, Any]:
-    training = model.training
-    return {
-        "dataset": model.dataset,
-        "kind": "dp" if training.is_private else "baseline",
-        "epochs": training.epochs,
-        "batch_size": training.batch_size,
-        "clip_norm": training.clip_norm,
-        "microbatches": training.microbatches,
-        "target_epsilon": model.target_epsilon,
-        **{
-            name: privacy_of(training, examples, accountant=accountant).epsilon
-            if training.is_private
-            else None
-            for name, accountant in (("dp_epsilon", "rdp"), ("dp_epsilon_pld", "pld"))
-        },
-        "record_level": training.record_level,
-        "seed": training.seed,
-        "delta": paper_delta(examples),
-    }

@@ -73,17 +73,17 @@ def landscape_figure(table: pd.DataFrame, frontier: pd.DataFrame, *, utility: st
 
 def _points(axis: Axes, table: pd.DataFrame) -> None:
     targets = sorted(table["target_epsilon"].dropna().unique())
-    groups = [("baseline", None, KINDS["baseline"][1], KINDS["baseline"][2])]
-    groups += [("dp", t, _MARKERS[at % len(_MARKERS)], f"DP epsilon {t:g}") for at, t in enumerate(targets)]
-    for kind, target, marker, label in groups:
-        part = table[table["kind"] == kind]
-        if target is not None:
-            part = part[part["target_epsilon"] == target]
-        shade = 1.0 if target is None else 0.35 + 0.65 * targets.index(target) / max(1, len(targets) - 1)
+    for (kind, target), part in table.groupby(["kind", "target_epsilon"], dropna=False):
+        color, marker, label = KINDS[str(kind)]
+        shade = 1.0
+        if kind == "dp":
+            at = targets.index(target)
+            marker, label = _MARKERS[at % len(_MARKERS)], f"DP epsilon {target:g}"
+            shade = 0.35 + 0.65 * at / max(1, len(targets) - 1)
         axis.errorbar(
             part["epsilon_star_mean"], part["utility_mean"],
             xerr=_ends(part, "epsilon_star"), yerr=_ends(part, "utility"),
-            fmt=marker, color=KINDS[kind][0], alpha=shade, ms=5, lw=0.8, capsize=2, label=label, zorder=2,
+            fmt=marker, color=color, alpha=shade, ms=5, lw=0.8, capsize=2, label=label, zorder=2,
         )  # fmt: skip
     for _, row in table[table["kind"] == "baseline"].iterrows():
         axis.annotate(

@@ -43,11 +43,9 @@ class LandscapeConfig:
         return self.seeds * (len(self.baseline_epochs) + private)
 
 
-_BINARY = (150, 100, 50)
-_CLASSES = (100, 100, 100)
 _ADULT = LandscapeConfig(
     dataset="adult",
-    widths=_BINARY,
+    widths=(150, 100, 50),
     baseline_epochs=(1, 5, 10, 20),
     baseline_batch=64,
     private_epochs=10,
@@ -55,7 +53,7 @@ _ADULT = LandscapeConfig(
 )
 _PURCHASE = LandscapeConfig(
     dataset="purchase100",
-    widths=_CLASSES,
+    widths=(100, 100, 100),
     baseline_epochs=(10, 50, 100),
     baseline_batch=256,
     private_epochs=50,

@@ -10,9 +10,10 @@ from paperlib.papers.epsilon_star.landscape_measures import MEASURES, convex_fro
 STRATEGY = ("dataset", "kind", "epochs", "batch_size", "clip_norm", "microbatches", "target_epsilon")
 """Columns that make a strategy: models that differ in none of them are its instances."""
 
-
-_OTHER_STARS = ("epsilon_star_empirical", "epsilon_two_intervals", "epsilon_shuffled")
-_ATTACKS = ("one_run", "output_set", "loss_auc")
+_MOVING = (
+    "epsilon_star_empirical", "epsilon_two_intervals", "epsilon_shuffled",
+    "one_run", "output_set", "loss_auc",
+)  # fmt: skip
 
 
 def strategies(frame: pd.DataFrame) -> pd.DataFrame:
@@ -114,7 +115,7 @@ def which_number_moves(frame: pd.DataFrame) -> pd.DataFrame:
             "epsilon_star": sound["epsilon_star"].mean(),
             "interval": f"{sound['interval_low'].min():.2f} to {sound['interval_high'].max():.2f}",
         }
-        others = {name: sound[name].mean() for name in (*_OTHER_STARS, *_ATTACKS)}
+        others = {name: sound[name].mean() for name in _MOVING}
         rows.append({**about, "models": len(part), **star, **others, "fits_rejected": _rejected(sound)})
     return pd.DataFrame(rows)
 

@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote_to_bytes
 import numpy as np
 import pandas as pd
 
-from paperlib.data.text.corpora import CorpusFile, corpus_files, installed_text
+from paperlib.data.text.corpora import CorpusFile, corpus_files
 from paperlib.data.text.formats import read_pieces
 from paperlib.data.text.pieces import Reading, ReadLog
 from paperlib.generators.identifiers import (
@@ -29,11 +29,9 @@ from paperlib.io import code_tag, run_sweep
 if TYPE_CHECKING:
     from distributed import Client
 
-SHIPPED_PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "torch", "dask", "ipython")
-"""Packages whose text is at hand wherever this one is installed with all its extras."""
-
 _UNIT_BYTES = 32 * 2**20
 _NOT_VALID = "look-alike: "
+_READ = ("documents", "characters", "bytes")
 _SKIPPED = ("reason", "number", "example")
 
 
@@ -155,11 +153,6 @@ def take_census(
     return _added(result for _, result in done)
 
 
-def shipped_corpus(packages: Sequence[str] = SHIPPED_PACKAGES) -> list[CorpusFile]:
-    """Text of installed packages: a corpus that every machine with this package has."""
-    return installed_text(tuple(packages))
-
-
 def _files(corpora: Iterable[str | Path | CorpusFile]) -> list[CorpusFile]:
     found = list[CorpusFile]()
     for corpus in corpora:
@@ -242,36 +235,26 @@ def _fingerprint(one: Candidate) -> int:
 
 
 _Place = tuple[str, str, str]
-_ORDER = {name: at for at, name in enumerate(KINDS)}
 
 
 def _added(results: Iterator[dict[str, Any]]) -> Census:
     found: dict[_Place, tuple[int, Any]] = {}
     totals: dict[_Place, tuple[int, Any]] = {}
-    read: dict[str, Any] = {}
-    skipped: dict[str, tuple[int, str]] = {}
+    read, skipped = list[pd.DataFrame](), list[pd.DataFrame]()
     for result in results:
         rows = zip(*(result[name].tolist() for name in ("subset", "kind", "form", "matches")), strict=True)
         edges = np.cumsum(result["different"])[:-1]
         for (subset, kind, form, count), values in zip(rows, np.split(result["values"], edges), strict=False):
             _put(found, (subset, kind, form), count, values)
-        for name, sums in zip(result["read_subset"].tolist(), result["read"].tolist(), strict=True):
-            read[name] = [a + b for a, b in zip(sums, read.get(name, (0, 0, 0)), strict=True)]
-        for reason, number, example in zip(*(result[name].tolist() for name in _SKIPPED), strict=True):
-            before, first = skipped.get(reason, (0, example))
-            skipped[reason] = (before + number, min(example, first))
+        read.append(pd.DataFrame(result["read"], columns=list(_READ)).assign(subset=result["read_subset"]))
+        skipped.append(pd.DataFrame({name: result[name] for name in _SKIPPED}))
     for (_, kind, form), part in found.items():
         _put(totals, ("", kind, form), *part)
     return Census(
         counts=_frame(found),
         totals=_frame(totals).drop(columns="subset"),
-        read=pd.DataFrame(
-            [(name, *read[name]) for name in sorted(read)],
-            columns=["subset", "documents", "characters", "bytes"],
-        ),
-        skipped=pd.DataFrame(
-            [(reason, *skipped[reason]) for reason in sorted(skipped)], columns=list(_SKIPPED)
-        ),
+        read=pd.concat(read).groupby("subset").sum().reset_index(),
+        skipped=pd.concat(skipped).groupby("reason").agg({"number": "sum", "example": "min"}).reset_index(),
     )
 
 
@@ -281,13 +264,11 @@ def _put(found: dict[_Place, tuple[int, Any]], place: _Place, count: int, values
 
 
 def _frame(found: dict[_Place, tuple[int, Any]]) -> pd.DataFrame:
+    order = list(KINDS)
     rows = [
         (subset, kind, form.removeprefix(_NOT_VALID), not form.startswith(_NOT_VALID), count, len(values))
-        for (subset, kind, form), (count, values) in sorted(found.items(), key=_order)
+        for (subset, kind, form), (count, values) in sorted(
+            found.items(), key=lambda item: (item[0][0], order.index(item[0][1]), item[0][2])
+        )
     ]
     return pd.DataFrame(rows, columns=["subset", "kind", "form", "valid", "matches", "different"])
-
-
-def _order(item: tuple[_Place, object]) -> tuple[str, int, str]:
-    (subset, kind, form), _ = item
-    return subset, _ORDER[kind], form

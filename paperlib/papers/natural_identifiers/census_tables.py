@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from paperlib.data.text.corpora import CorpusFile, corpus_files
+from paperlib.data.text.corpora import CorpusFile, corpus_files, installed_text
 from paperlib.data.text.formats import read_pieces
 from paperlib.data.text.pieces import Piece, Reading, ReadLog
 from paperlib.generators.identifiers import (
@@ -162,8 +162,8 @@ def _pieces(files: Iterable[CorpusFile], reading: Reading | None) -> Iterator[Pi
         yield from read_pieces(file.path, file.subset, reading or Reading(), ReadLog())
 
 
-def chosen_files(corpora: Sequence[str], shipped: Sequence[CorpusFile]) -> list[CorpusFile]:
-    """The files of the corpora named, or those that ship with packages if none is named."""
+def chosen_files(corpora: Sequence[str], packages: Sequence[str]) -> list[CorpusFile]:
+    """The files of the corpora named, or text that ships with the packages if none is named."""
     if not corpora:
-        return list(shipped)
+        return installed_text(tuple(packages))
     return [file for corpus in corpora for file in corpus_files(corpus)]

@@ -49,16 +49,8 @@ def audit_scores(
 ) -> dict[str, float]:
     """Hits and bounds of one run: the paper's Theorem 2, and ours (tight bound, sharp delta term).
 
-    Args:
-        scores: Shape (m, 1 + c), the inserted identifier first.
-        cardinality: Candidates used per canary, itself included.
-        top: Places that count as a hit.
-        delta: Delta of the mechanism, in [0, 1).
-        confidence: Confidence level of each bound by itself, in (0, 1).
-        seed: Seed of the order of ties, 0 or more.
-
-    Returns:
-        hit_rate, paper and tight (nats).
+    From scores of shape (m, 1 + c), the inserted identifier first; the first ``cardinality`` are used, and
+    ``top`` places count as a hit. The results are hit_rate, paper and tight (nats).
 
     >>> audit = audit_scores(np.array([[2.0, 1.0, 0.0]] * 40), cardinality=2, delta=1e-5)
     >>> audit["hit_rate"], round(audit["tight"], 2)

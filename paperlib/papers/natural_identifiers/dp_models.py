@@ -2,8 +2,8 @@
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from paperlib.attacks.language import score_candidates
-from paperlib.core import FloatArray
+from paperlib.core import FloatArray, check_at_least, check_choice
 from paperlib.data.text.dialogues import persona_chat
 from paperlib.generators.identifiers import KINDS, checked_kinds, generate_identifiers
 from paperlib.io import code_tag, config_hash, run_sweep, user_cache_folder
@@ -25,19 +25,24 @@ SCORES = ("loss", "min_k", "difference")
 """Scores of the audit: the paper's two, and the loss minus that of the model before fine-tuning, ours."""
 
 
-def public_corpus() -> PlantedConfig:
-    """What the model is trained on, without DP, before it is fine-tuned: text and identifiers of others."""
-    return PlantedConfig(
-        repetitions=(1,),
-        identifiers=300,
-        held_out=2,
-        kinds=("md5",),
-        context_words=1,
-        document_tokens=40,
-        filler=1.0,
-        width=64,
-        epochs=3,
-    )
+PUBLIC = PlantedConfig(
+    repetitions=(1,),
+    identifiers=300,
+    held_out=2,
+    kinds=("md5",),
+    context_words=1,
+    document_tokens=40,
+    filler=1.0,
+    width=64,
+    epochs=3,
+)
+"""What the model is trained on, without DP, before it is fine-tuned: text and identifiers of others."""
+
+_SOURCES: dict[str, Callable[[], Sequence[str]]] = {
+    "documentation": source_words,
+    "persona_chat": persona_chat,
+}
+"""Words of the documentation, or whole dialogues."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,16 +62,15 @@ class DpRun:
     learning_rate: float = 4e-3  #: learning rate of Adam
     clip_norm: float = 1.0  #: largest norm of a document's gradient
     #: corpus and settings of the training before the fine-tuning
-    public: PlantedConfig = field(default_factory=public_corpus)
+    public: PlantedConfig = PUBLIC
     model: str = ""  #: name or folder of a model to fine-tune instead, such as "EleutherAI/pythia-70m"
     seed: int = 0  #: seed of canaries, batches and noise, 0 or more
 
     def __post_init__(self) -> None:
         checked_kinds([self.kind])
-        if self.dialogues not in ("documentation", "persona_chat"):
-            raise ValueError(f"dialogues: expected 'documentation' or 'persona_chat', got {self.dialogues!r}")
-        if min(self.canaries, self.generated) < 1 or self.others < 0:
-            raise ValueError("canaries, generated: expected 1 or more, and others 0 or more")
+        check_choice("dialogues", self.dialogues, tuple(_SOURCES))
+        check_at_least(1, canaries=self.canaries, generated=self.generated)
+        check_at_least(0, others=self.others)
 
     @property
     def training(self) -> TrainingConfig:
@@ -115,15 +119,10 @@ def canary_documents(run: DpRun) -> tuple[list[list[str]], list[str]]:
     return candidates, documents + texts[: run.others]
 
 
-def _source(dialogues: str) -> list[str]:
-    """What dialogues are drawn from: whole ones, or words of the documentation."""
-    return persona_chat() if dialogues == "persona_chat" else list(source_words())
-
-
 def _dialogues(run: DpRun) -> list[str]:
     """Texts of the other documents, then of the canaries."""
     count = run.canaries + run.others
-    found = _source(run.dialogues)
+    found = _SOURCES[run.dialogues]()
     if run.dialogues == "persona_chat":
         order = np.random.default_rng(run.seed).permutation(len(found))
         return [found[index] for index in order[:count]]
@@ -137,11 +136,7 @@ def _two_speakers(words: Sequence[str]) -> str:
 
 
 def train_and_score(runs: Sequence[DpRun]) -> list[Mapping[str, Any]]:
-    """Fine-tune with DP-SGD and score every candidate of every canary, alone, before and after.
-
-    Returns:
-        For each run its scores by ``SCORES``, each (m, 1 + c), and the training losses.
-    """
+    """Fine-tune and score every canary's candidates: for each run ``SCORES``, each (m, 1 + c), and losses."""
     return [_train_and_score(run) for run in runs]
 
 
@@ -177,7 +172,7 @@ def _loss_at_start(name: str, public: PlantedConfig, candidates: tuple[str, ...]
 
 def trained_runs(runs: Sequence[DpRun], *, workers: int = 0) -> dict[DpRun, dict[str, FloatArray]]:
     """Scores of all runs, each computed once, in ``workers`` processes, and kept in the user's cache."""
-    texts = {config_hash({"dialogues": _source(name)}) for name in {run.dialogues for run in runs}}
+    texts = {config_hash({"dialogues": _SOURCES[name]()}) for name in {run.dialogues for run in runs}}
     texts |= {planted(public).checksum for public in {run.public for run in runs if not run.model}}
     about = {"texts": sorted(texts), "torch": torch.__version__, "device": default_device().type}
     return dict(

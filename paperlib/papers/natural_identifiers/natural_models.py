@@ -1,6 +1,6 @@
 """A small GPT trained on documents as they are: their identifiers are members, those of others are not."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,8 @@ from paperlib.core import FloatArray
 from paperlib.data.text.corpora import Document
 from paperlib.generators.identifiers import checked_kinds
 from paperlib.io import config_hash
-from paperlib.papers.natural_identifiers.planted import score_identifiers
-from paperlib.papers.natural_identifiers.small_gpt import GptSettings, Tokens, kept, train_gpt
+from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, kept_scores
+from paperlib.papers.natural_identifiers.small_gpt import GptSettings, Tokens, train_gpt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,24 +110,15 @@ def _trained(config: NaturalConfig, texts: Sequence[str]) -> tuple[Any, Any]:
     return train_gpt(texts, config, config.shape(context=config.window), windows)
 
 
-def natural_values(
-    config: NaturalConfig, split: NaturalSplit, *, generated: int, attacks: Sequence[str]
-) -> FloatArray:
+def natural_values(config: NaturalConfig, split: NaturalSplit, *, generated: int) -> FloatArray:
     """Train on one side, score both, members first: shape (n, 1 + generated, attacks), higher: member."""
-    identifiers = [*split.members, *split.non_members]
-
-    def compute() -> Mapping[str, Any]:
-        model, tokenizer = _trained(config, [one.text for one in split.trained])
-        return score_identifiers(
-            model,
-            tokenizer,
-            identifiers,
-            generated=generated,
-            seed=config.seed,
-            attacks=attacks,
-            prefix=split.prefix,
-        )
-
-    options = {"generated": generated, "attacks": list(attacks)}
-    stage = {"stage": "natural scores", "config": config, "split": config_hash({"split": split}), **options}
-    return kept(stage, compute, code=__name__)["values"]
+    return kept_scores(
+        {"stage": "natural scores", "config": config, "split": config_hash({"split": split})},
+        lambda: _trained(config, [one.text for one in split.trained]),
+        [*split.members, *split.non_members],
+        generated=generated,
+        seed=config.seed,
+        attacks=PAPER_ATTACKS,
+        prefix=split.prefix,
+        code=__name__,
+    )

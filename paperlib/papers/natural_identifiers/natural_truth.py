@@ -19,7 +19,7 @@ def natural_table(
         (one-sided, folds in order), NaN where there are fewer.
     """
     split = natural_split(config)
-    values = natural_values(config, split, generated=generated, attacks=PAPER_ATTACKS)
+    values = natural_values(config, split, generated=generated)
     groups = ["once" if one.occurrences == 1 else "oftener" for one in split.members]
     subsets = [f"trained, occurs {group}" for group in groups] + ["held out"] * len(split.non_members)
     scores = CorpusScores(f"GPT of width {config.width}", values, PAPER_ATTACKS, np.array(subsets))

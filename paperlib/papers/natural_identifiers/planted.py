@@ -1,6 +1,6 @@
 """Small GPTs with a known truth: identifiers planted 1, 2, 4, ... times in real text, and others held out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,6 +11,7 @@ import torch
 from paperlib.attacks.language import score_candidates
 from paperlib.audits.candidates import CandidateScores
 from paperlib.audits.corpus import FoundIdentifier, open_corpus
+from paperlib.core import FloatArray
 from paperlib.generators.identifiers import KINDS, checked_kinds, generate_identifiers
 from paperlib.io import config_hash
 from paperlib.models.devices import default_device
@@ -167,51 +168,50 @@ def _train(config: PlantedConfig, corpus: Planted) -> Mapping[str, Any]:
 
 
 def planted_scores(
-    config: PlantedConfig,
-    *,
-    generated: int = 127,
-    attacks: Sequence[str] = PAPER_ATTACKS,
+    config: PlantedConfig, *, generated: int = 127, attacks: Sequence[str] = PAPER_ATTACKS
 ) -> CandidateScores:
     """Scores of every planted and held-out identifier, in context, and of alternatives for each."""
     corpus = planted(config)
-
-    def compute() -> Mapping[str, Any]:
-        model, tokenizer = planted_model(config)
-        return score_identifiers(
-            model,
-            tokenizer,
-            corpus.identifiers,
-            generated=generated,
-            seed=config.seed,
-            attacks=attacks,
-            prefix=corpus.prefix,
-        )
-
-    options = {"generated": generated, "attacks": list(attacks)}
-    stage = {"stage": "planted scores", "config": config, "corpus": corpus.checksum, **options}
-    values = kept(stage, compute, code=__name__)["values"]
+    values = kept_scores(
+        {"stage": "planted scores", "config": config, "corpus": corpus.checksum},
+        lambda: planted_model(config),
+        corpus.identifiers,
+        generated=generated,
+        seed=config.seed,
+        attacks=attacks,
+        prefix=corpus.prefix,
+        code=__name__,
+    )
     groups = np.array([one.repetitions for one in corpus.identifiers])
     return CandidateScores(values, tuple(attacks), groups)
 
 
-def score_identifiers(
-    model: Any,
-    tokenizer: Any,
+def kept_scores(
+    stage: Mapping[str, Any],
+    model_of: Callable[[], tuple[Any, Any]],
     identifiers: Sequence[PlantedIdentifier | FoundIdentifier],
     *,
     generated: int,
     seed: int,
     attacks: Sequence[str],
     prefix: str,
-) -> Mapping[str, Any]:
-    """Scores of each identifier and its generated alternatives as ``values``, shape (n, 1 + c, attacks)."""
-    values, _ = score_candidates(
-        model,
-        tokenizer,
-        [[one.value, *generate_identifiers(one.value, generated, seed)] for one in identifiers],
-        contexts=[one.before for one in identifiers],
-        attacks=attacks,
-        prefix=prefix if any(name.startswith("recall") for name in attacks) else None,
-        batch_size=128,
-    )
-    return {"values": values}
+    code: str,
+) -> FloatArray:
+    """Scores of each identifier and its generated alternatives, shape (n, 1 + c, attacks), as `kept` has it.
+
+    ``model_of`` gives the model and its tokenizer where they are needed.
+    """
+
+    def compute() -> Mapping[str, Any]:
+        values, _ = score_candidates(
+            *model_of(),
+            [[one.value, *generate_identifiers(one.value, generated, seed)] for one in identifiers],
+            contexts=[one.before for one in identifiers],
+            attacks=attacks,
+            prefix=prefix if any(name.startswith("recall") for name in attacks) else None,
+            batch_size=128,
+        )
+        return {"values": values}
+
+    options = {"generated": generated, "attacks": list(attacks)}
+    return kept({**stage, **options}, compute, code=code)["values"]

@@ -67,19 +67,15 @@ def bounds_by_sets(config: RandomizedResponseConfig) -> pd.DataFrame:
         and 95 % quantiles and the probability that it exceeds the true epsilon.
     """
     grid = np.unique(np.geomspace(10, config.largest_sets, config.points).round().astype(int)).tolist()
-    names = ("mechanism", "bound", "epsilon", "cardinality", "top", "sets")
-    places: list[tuple[str, RankBound, float, int, int, int]] = [
-        (mechanism, bound, epsilon, c, r, sets)
+    return pd.DataFrame(
+        {"mechanism": mechanism, "bound": bound, "epsilon": epsilon, "cardinality": c, "top": r, "sets": sets}
+        | _outcomes(mechanism, bound, epsilon, c, r, sets, config.confidence)
         for mechanism in MECHANISMS
         for epsilon in config.epsilons
         for c, r in config.curves
         for bound in _BOUNDS
         for sets in grid
-    ]
-    rows = (
-        {**dict(zip(names, place, strict=True)), **_outcomes(*place, config.confidence)} for place in places
     )
-    return pd.DataFrame(rows)
 
 
 def _outcomes(
@@ -116,12 +112,11 @@ def bounds_by_delta(config: DeltaConfig) -> pd.DataFrame:
 
     One row per cardinality, delta term ("published" or "sharp") and delta, with the column bound.
     """
-    names = ("cardinality", "delta_term", "delta", "hits", "bound")
     rows = [
         (c, term, delta, _expected_hits(config, c), _bound(config, c, term, delta))
         for c, term, delta in itertools.product(config.cardinalities, DELTA_TERMS, config.deltas)
     ]
-    return pd.DataFrame(rows, columns=list(names))
+    return pd.DataFrame(rows, columns=["cardinality", "delta_term", "delta", "hits", "bound"])
 
 
 def vacuous_deltas(config: DeltaConfig) -> pd.DataFrame:

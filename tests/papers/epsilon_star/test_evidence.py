@@ -11,7 +11,7 @@ from paperlib.papers.epsilon_star.evidence import (
     gamma_evidence,
     purchase_evidence,
 )
-from paperlib.papers.epsilon_star.known_curves import CurveConfig, RatioErrors, curve_noise, ratio_errors
+from paperlib.papers.epsilon_star.known_curves import RatioErrors, curve_noise, ratio_errors
 
 
 def landscape(stars, dp):
@@ -66,7 +66,7 @@ def test_noise_of_one_draw_is_compared_with_three_times_the_middle():
 
 
 def test_noise_of_real_draws_falls_with_the_rate():
-    errors = ratio_errors(CurveConfig(size=2_000, draws=4))
+    errors = ratio_errors(size=2_000, draws=4)
     assert min(curves_evidence(errors).values["noise at the ends"]["(TPR - delta) / FPR"]) > 0
     assert len(curve_noise(errors)) == 5
 

@@ -16,8 +16,8 @@ from paperlib.papers.epsilon_star.gamma_losses import (
     true_gamma_value,
     value_over_thresholds,
 )
-from paperlib.papers.epsilon_star.interval_coverage import CoverageConfig, interval_coverage
-from paperlib.papers.epsilon_star.known_curves import CurveConfig, curve_noise, curve_terms, ratio_errors
+from paperlib.papers.epsilon_star.interval_coverage import interval_coverage
+from paperlib.papers.epsilon_star.known_curves import curve_noise, curve_terms, ratio_errors
 
 
 @pytest.mark.parametrize("shift", [1, 2, 3])
@@ -26,20 +26,16 @@ def test_true_values_from_the_series_at_zero(shift):
     delta, k = 1e-9, 2 + shift
     edge = (math.factorial(k) * delta) ** (1 / k)
     at_edge = math.log((edge**2 / 2 - delta) / delta)
-    assert true_gamma_value(GammaConfig(), shift, delta=delta, low=delta)[0] == pytest.approx(
-        at_edge, abs=0.06
-    )
+    assert true_gamma_value(GammaConfig(), shift, delta=delta, low=delta) == pytest.approx(at_edge, abs=0.06)
     best = math.sqrt(2 * delta * k / (k - 2))
     everywhere = math.log((best**2 / 2 - delta) * math.factorial(k) / best**k)
-    found = true_gamma_value(GammaConfig(), shift, delta=delta, low=ALL_RATES)[0]
+    found = true_gamma_value(GammaConfig(), shift, delta=delta, low=ALL_RATES)
     assert found == pytest.approx(everywhere, abs=1e-3)
 
 
 def test_true_value_does_not_depend_on_the_scale():
-    first = true_gamma_value(GammaConfig(scale=5), 1, delta=1e-5, low=1e-3)[0]
-    assert true_gamma_value(GammaConfig(scale=0.1), 1, delta=1e-5, low=1e-3)[0] == pytest.approx(
-        first, abs=1e-9
-    )
+    first = true_gamma_value(GammaConfig(scale=5), 1, delta=1e-5, low=1e-3)
+    assert true_gamma_value(GammaConfig(scale=0.1), 1, delta=1e-5, low=1e-3) == pytest.approx(first, abs=1e-9)
 
 
 def test_true_value_matches_a_plain_grid():
@@ -48,19 +44,18 @@ def test_true_value_matches_a_plain_grid():
     tpr, fpr = train.cdf(tau), population.cdf(tau)
     kept = (fpr >= 0.001) & (1 - tpr >= 0.001) & (fpr <= 0.999) & (tpr >= 0.001)
     ratios = np.maximum((tpr - 1e-5) / fpr, (1 - fpr - 1e-5) / (1 - tpr))[kept]
-    found = true_gamma_value(GammaConfig(), 2, delta=1e-5, low=0.001)[0]
+    found = true_gamma_value(GammaConfig(), 2, delta=1e-5, low=0.001)
     assert found == pytest.approx(math.log(ratios.max()), abs=1e-3)
 
 
 def test_curves_follow_the_truth_where_rates_are_large():
-    config = CurveConfig(size=5000, draws=10)
-    curves = curve_terms(config)
+    curves = curve_terms(size=5000)
     assert set(curves["source"]) == {"true", "empirical"}
     true, sample = (curves[curves["source"] == s].sort_values("position") for s in ("true", "empirical"))
     middle = sample[(sample["fpr"] > 0.2) & (sample["fpr"] < 0.8)]
     expected = np.interp(middle["position"], true["position"], true["first"])
     assert np.abs(middle["first"] / expected - 1).max() < 0.1
-    noise = curve_noise(ratio_errors(config))
+    noise = curve_noise(ratio_errors(size=5000, draws=10))
     assert noise["first"].iloc[-1] < noise["first"].iloc[1] / 3
 
 
@@ -106,7 +101,7 @@ def test_laplace_losses_have_their_gap_as_true_value():
 
 
 def test_coverage_counts_intervals_that_cannot_be_formed_as_misses():
-    table = interval_coverage(CoverageConfig(size=40, draws=8), (0.0, 1.0)).set_index(["method", "interval"])
+    table = interval_coverage((0.0, 1.0), size=40, draws=8).set_index(["method", "interval"])
     assert table["coverage"]["parametric", "region"] >= 0.5
     assert table["coverage"]["empirical", "band"] == 1
     assert table["coverage"]["empirical", "bca"] == 0

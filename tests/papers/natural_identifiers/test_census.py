@@ -11,11 +11,11 @@ import pytest
 import zstandard
 
 from paperlib.data.text import corpora, streams
-from paperlib.data.text.corpora import corpus_files
+from paperlib.data.text.corpora import corpus_files, installed_text
 from paperlib.data.text.pieces import Reading
 from paperlib.generators.identifiers import KINDS, PAPER_KINDS
 from paperlib.papers.natural_identifiers import census
-from paperlib.papers.natural_identifiers.census import shipped_corpus, take_census
+from paperlib.papers.natural_identifiers.census import take_census
 from tests.generators.true_identifiers import KNOWN, LOOK_ALIKES, random_ones
 
 VALUES = [value for values in [*KNOWN.values(), *LOOK_ALIKES.values()] for value in values]
@@ -227,7 +227,7 @@ def test_memory_is_flat_in_corpus_size(tmp_path, monkeypatch):
 
 
 def test_text_of_installed_packages_has_identifiers(tmp_path):
-    found = take_census(shipped_corpus(("tqdm",)), folder=tmp_path, progress=False)
+    found = take_census(installed_text(("tqdm",)), folder=tmp_path, progress=False)
     assert found.totals.query("kind == 'wheel_digest' and valid")["matches"].sum() > 20
     assert found.read["subset"].tolist() == ["tqdm"]
 
