@@ -24,17 +24,16 @@ def claimed_numbers(frame: pd.DataFrame, *, limit: float = 0.3) -> pd.DataFrame:
     trained = ", ".join(f"{epochs:g}" for epochs in base["epochs"])
     share = (dp["epsilon_star"] / dp["target_epsilon"]).max()
     largest = f"largest {private['epsilon_star_mean'].max():.2f}"
+    overfitted, frontier = _overfitted(base, private)[0], _frontier(table, base)[0]
+    low = f"{_below(sound, limit)}; largest {sound['epsilon_star'].max():.2f}"
+    below_target = f"{_below(dp, dp['target_epsilon'])}; largest share of it {share:.0%}"
     ours = {
-        f"models below {limit:g} (said of Adult)": f"{_below(sound, limit)}; "
-        f"largest {sound['epsilon_star'].max():.2f}",
+        f"models below {limit:g} (said of Adult)": low,
         "Epsilon* without DP": f"{stars} at {trained} epochs",
-        f"DP strategies below every baseline of {LEAST_OVERFITTED} or more epochs": _overfitted(
-            base, private
-        )[0],
-        "DP models below the DP epsilon of training": f"{_below(dp, dp['target_epsilon'])}; "
-        f"largest share of it {share:.0%}",
+        f"DP strategies below every baseline of {LEAST_OVERFITTED} or more epochs": overfitted,
+        "DP models below the DP epsilon of training": below_target,
         "DP strategies below 1": f"{(private['epsilon_star_mean'] < 1).sum()} of {len(private)}; {largest}",
-        "Pareto frontier": _frontier(table, base)[0],
+        "Pareto frontier": frontier,
     }
     return pd.DataFrame(ours.items(), columns=["what", "ours"])
 
@@ -113,10 +112,11 @@ def _by_epochs(quantity: str, epochs: float, table: pd.DataFrame, part: pd.DataF
         at = part[part["epochs"] == epochs]
         return f"{_NAMES[quantity]}, no DP, {epochs_in_words(epochs)}", _mean_of(quantity, at)
     if quantity == "pareto_elbow":
-        words, true = _frontier(table, part)
-        return "baseline of 1 epoch at the elbow of the frontier", f"{'yes' if true else 'no'} ({words})"
-    words, true = _overfitted(part, table[table["kind"] == "dp"])
-    return f"baselines of {epochs:g} or more epochs above DP models", f"{'yes' if true else 'no'} ({words})"
+        what, (words, true) = "baseline of 1 epoch at the elbow of the frontier", _frontier(table, part)
+    else:
+        what = f"baselines of {epochs:g} or more epochs above DP models"
+        words, true = _overfitted(part, table[table["kind"] == "dp"])
+    return what, f"{'yes' if true else 'no'} ({words})"
 
 
 def _on_frontier(quantity: str, epsilon: float, frontier: pd.DataFrame) -> tuple[str, str]:

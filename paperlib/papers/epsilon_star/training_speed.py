@@ -53,13 +53,6 @@ class SpeedConfig:
         )
 
 
-def _synthetic_rows(config: SpeedConfig) -> tuple[np.ndarray, np.ndarray]:
-    """Normal features and a label that depends on the first; only their sizes matter for speed."""
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(config.examples, config.widths[0])).astype(np.float32)
-    return x, (x[:, 0] + rng.normal(size=config.examples) > 0).astype(np.int64)
-
-
 def measure_throughput(config: SpeedConfig) -> pd.DataFrame:
     """Models trained per minute, by task, method and number of models.
 
@@ -94,8 +87,11 @@ def measure_throughput(config: SpeedConfig) -> pd.DataFrame:
 
 
 def arms(config: SpeedConfig, task: str, device: str) -> Arms:
-    """What is timed, the baseline first."""
-    x, y = (torch.from_numpy(values).to(device) for values in _synthetic_rows(config))
+    """What is timed, the baseline first, on normal features and a label that depends on the first."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(config.examples, config.widths[0])).astype(np.float32)
+    labels = (features[:, 0] + rng.normal(size=config.examples) > 0).astype(np.int64)
+    x, y = (torch.from_numpy(values).to(device) for values in (features, labels))
     training = config.training(task)
     options: dict[str, Any] = {"device": device, "progress": False}
 
@@ -118,17 +114,13 @@ def _fastest(trained: Arms, repeats: int) -> dict[tuple[str, int], tuple[float, 
     best = dict.fromkeys(trained, (math.inf, math.inf))
     for _ in range(repeats):
         for arm, train in trained.items():
-            wall, cpu = _seconds(train)
+            wall, cpu = time.perf_counter(), time.process_time()
+            train()
+            if torch.cuda.is_available():
+                torch.cuda.synchronize()
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
             best[arm] = (min(best[arm][0], wall), min(best[arm][1], cpu))
     return best
-
-
-def _seconds(train: Callable[[], object]) -> tuple[float, float]:
-    wall, cpu = time.perf_counter(), time.process_time()
-    train()
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    return time.perf_counter() - wall, time.process_time() - cpu
 
 
 def _plain_opacus_loop(config: SpeedConfig, x: torch.Tensor, y: torch.Tensor) -> torch.nn.Module:

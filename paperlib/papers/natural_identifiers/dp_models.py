@@ -125,7 +125,7 @@ def _dialogues(run: DpRun) -> list[str]:
     found = _SOURCES[run.dialogues]()
     if run.dialogues == "persona_chat":
         order = np.random.default_rng(run.seed).permutation(len(found))
-        return [found[index] for index in order[:count]]
+        return [found[int(index)] for index in order[:count]]
     starts = np.random.default_rng(run.seed).integers(0, len(found) - 40, count)
     return [_two_speakers(found[start : start + 40]) for start in starts]
 

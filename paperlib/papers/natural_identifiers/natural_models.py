@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from paperlib.audits.corpus import FoundIdentifier, corpus_identifiers, open_corpus
-from paperlib.core import FloatArray
+from paperlib.core import FloatArray, check_at_least
 from paperlib.data.text.corpora import Document
 from paperlib.generators.identifiers import checked_kinds
 from paperlib.io import config_hash
@@ -34,11 +34,9 @@ class NaturalConfig(GptSettings):
 
     def __post_init__(self) -> None:
         checked_kinds(self.kinds)
-        if self.documents < 2 or self.identifiers < 10 or self.per_document < 1:
-            raise ValueError(
-                "documents, identifiers, per_document: expected at least 2, 10 and 1, got "
-                f"{self.documents}, {self.identifiers}, {self.per_document}"
-            )
+        check_at_least(2, documents=self.documents)
+        check_at_least(10, identifiers=self.identifiers)
+        check_at_least(1, per_document=self.per_document)
 
 
 @dataclass(frozen=True, eq=False)

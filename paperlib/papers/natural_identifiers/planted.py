@@ -11,7 +11,7 @@ import torch
 from paperlib.attacks.language import score_candidates
 from paperlib.audits.candidates import CandidateScores
 from paperlib.audits.corpus import FoundIdentifier, open_corpus
-from paperlib.core import FloatArray
+from paperlib.core import FloatArray, check_at_least
 from paperlib.generators.identifiers import KINDS, checked_kinds, generate_identifiers
 from paperlib.io import config_hash
 from paperlib.models.devices import default_device
@@ -44,26 +44,17 @@ class PlantedConfig(GptSettings):
         checked_kinds(self.kinds)
         if not self.repetitions or min(self.repetitions) < 1:
             raise ValueError(f"repetitions: expected numbers of 1 or more, got {self.repetitions}")
-        if min(self.identifiers, self.held_out) < 2:
-            raise ValueError(
-                f"identifiers, held_out: expected 2 or more, got {self.identifiers}, {self.held_out}"
-            )
+        check_at_least(2, identifiers=self.identifiers, held_out=self.held_out)
 
 
 @dataclass(frozen=True)
 class PlantedIdentifier:
-    """One identifier with the words around it; it occurs ``repetitions`` times in the corpus."""
+    """One identifier, the text before it, and its document, which the corpus has ``repetitions`` times."""
 
-    kind: str
     value: str
     before: str
-    after: str
+    document: str
     repetitions: int
-
-    @property
-    def document(self) -> str:
-        """The text it stands in."""
-        return f"{self.before}{self.value} {self.after}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +128,8 @@ def _plant(
     (value,) = generate_identifiers(KINDS[kind].example, 1, int(rng.integers(2**32)))
     around = _cut(words, config.context_words + config.document_tokens, rng)
     before = " ".join(around[: config.context_words]) + " "
-    return PlantedIdentifier(kind, value, before, " ".join(around[config.context_words :]), repetitions)
+    after = " ".join(around[config.context_words :])
+    return PlantedIdentifier(value, before, f"{before}{value} {after}", repetitions)
 
 
 def _cut(words: Sequence[str], count: int, rng: np.random.Generator) -> Sequence[str]:

@@ -80,7 +80,7 @@ def test_corpora_that_are_too_small_are_named(config, tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             natural_split(replace(config, **options))
-    with pytest.raises(ValueError, match="documents, identifiers"):
+    with pytest.raises(ValueError, match="documents: expected 2 or more"):
         NaturalConfig(documents=1)
     with pytest.raises(ValueError, match="kinds"):
         NaturalConfig(kinds=("crc",))
