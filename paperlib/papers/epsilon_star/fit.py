@@ -78,7 +78,8 @@ def paper_scores(train_losses: FloatArray, population_losses: FloatArray) -> tup
 
 def fit_data(name: str) -> Dataset:
     """One of the data sets "adult", "randhie", "purchase100" and "purchase100_like"."""
-    return load(name, **_DATA[check_choice("dataset", name, tuple(_DATA))])
+    check_choice("dataset", name, tuple(_DATA))
+    return load(name, **_DATA[name])
 
 
 def trained_scores(config: LandscapeConfig, data: Dataset, *, seed: int = 0) -> list[Scores]:
