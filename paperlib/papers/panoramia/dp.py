@@ -74,35 +74,30 @@ class DpPlan:
 
     def targets(self) -> tuple[ImageTarget, ...]:
         """All targets: by family the null, then epsilons upwards, without DP last; then those once more."""
-        found: list[ImageTarget] = []
-        for at, architecture in enumerate(self.architectures):
-            plain = self._plain(at)
-            found.append(replace(plain, name=self.null(at), null=True))
-            found += [self._private(at, epsilon) for epsilon in sorted(self.epsilons)]
-            found.append(replace(plain, name=f"{architecture} no DP"))
-        (private, private_again), (plain, plain_again) = self.pairs()
-        by = {target.name: target for target in found}
-        found.append(replace(by[private], name=private_again, learning_rate=self.dp_rate_again))
-        found.append(replace(by[plain], name=plain_again, epochs=self.epochs_again))
-        return tuple(found)
+        first, second = self._family(0), self._family(1)
+        (_, private_again), (_, plain_again) = self.pairs()
+        private = replace(first[-2], name=private_again, learning_rate=self.dp_rate_again)
+        plain = replace(first[-1], name=plain_again, epochs=self.epochs_again)
+        return (*first, *second, private, plain)
 
     def family(self, at: int) -> list[str]:
         """Names of a family's targets by epsilon, then without DP; no null, no second trainings."""
-        private = [self._private(at, epsilon).name for epsilon in sorted(self.epsilons)]
-        return [*private, f"{self.architectures[at]} no DP"]
+        return [target.name for target in self._family(at)[1:]]
 
     def null(self, at: int) -> str:
         """Name of a family's null target."""
-        return f"{self.architectures[at]} null"
+        return self._family(at)[0].name
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """Targets of the same epsilon, the largest and none, that were trained differently: Table 10."""
         return tuple((name, f"{name} again") for name in self.family(0)[-2:])
 
-    def _plain(self, at: int) -> ImageTarget:
-        return ImageTarget(
-            name="",
-            architecture=self.architectures[at],
+    def _family(self, at: int) -> list[ImageTarget]:
+        """The null, then epsilons upwards, then without DP."""
+        architecture = self.architectures[at]
+        plain = ImageTarget(
+            name=f"{architecture} no DP",
+            architecture=architecture,
             width=self.widths[at],
             epochs=self.epochs,
             batch_size=self.batch_size,
@@ -110,18 +105,22 @@ class DpPlan:
             group_norm=True,
             seed=self.seed,
         )
-
-    def _private(self, at: int, epsilon: float) -> ImageTarget:
-        return replace(
-            self._plain(at),
-            name=f"{self.architectures[at]} eps {epsilon:g}",
+        private = replace(
+            plain,
             epochs=self.dp_epochs,
             batch_size=self.dp_batch,
             learning_rate=self.dp_rate,
-            dp_epsilon=epsilon,
             dp_delta=self.delta,
             clip_norm=self.clip_norm,
         )
+        return [
+            replace(plain, name=f"{architecture} null", null=True),
+            *(
+                replace(private, name=f"{architecture} eps {epsilon:g}", dp_epsilon=epsilon)
+                for epsilon in sorted(self.epsilons)
+            ),
+            plain,
+        ]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -188,11 +187,7 @@ def run_dp(config: ImageConfig, plan: DpPlan, audit: AuditConfig) -> DpResults:
 
 
 def dp_guarantees(targets: Sequence[ImageTarget], examples: int) -> pd.DataFrame:
-    """DP guarantee of each target; infinite without DP.
-
-    Args:
-        targets: Targets of a plan.
-        examples: Number of images that each is trained on.
+    """DP guarantee of each target, trained on so many images; infinite without DP.
 
     Returns:
         Columns target, noise (in units of the clipping norm), delta, epsilon (adding or removing one

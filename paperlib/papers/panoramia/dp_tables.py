@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from paperlib.audits.panoramia.results import AUDITS, AuditName
+from paperlib.audits.panoramia.results import AUDITS
 from paperlib.papers.panoramia.dp import STANDS_FOR, DpResults
 from paperlib.report import paper_table
 
@@ -41,13 +41,8 @@ def _row(results: DpResults, name: str) -> dict[str, Any]:
         "c_plus_eps_lb": own["c_plus_eps_lb"],
         "eps_tilde": own["value"],
         "sd": own["value_sd"],
-        **{audit: results.value(name, audit) for audit in _real(results)},
+        **{audit: results.value(name, audit) for audit in AUDITS[1:] if results.audits.select(audit)},
     }
-
-
-def _real(results: DpResults) -> list[AuditName]:
-    """The audits with real non-members that were played."""
-    return [audit for audit in AUDITS[1:] if results.audits.select(audit)]
 
 
 def _printed(at: int) -> pd.DataFrame:

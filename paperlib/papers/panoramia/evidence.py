@@ -1,6 +1,6 @@
 """Samples that several PANORAMIA pages take from their audits: paired within a game, and never clipped."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -12,24 +12,14 @@ from paperlib.core import FloatArray
 from paperlib.papers.panoramia.results import PanoramiaResults
 from paperlib.papers.verdict import Evidence
 
-Samples = dict[str, list[float]]
-"""Label to one number per game."""
-
 
 def by_game(
     audits: TargetAudits, target: str, audit: AuditName = "panoramia", *, column: str = "eps"
 ) -> pd.Series:
     """One number per game by the first search, by the game's seed; none where the audit was not played.
 
-    Args:
-        audits: The audits.
-        target: Name of an audited target.
-        audit: Name of the audit.
-        column: "eps": epsilon of RM;RN or O(1), and of PANORAMIA {c+eps}_lb - c_lb, which may lie below 0;
-            or another column of `TargetAudits.table`.
-
-    Raises:
-        ValueError: The target was not audited.
+    Column "eps" is epsilon of RM;RN or O(1), and of PANORAMIA {c+eps}_lb - c_lb, which may lie below 0; other
+    columns are those of `TargetAudits.table`. A target that was not audited is an error.
     """
     table = audits.table[audits.table["target"] == target]
     if table.empty:
@@ -49,18 +39,16 @@ def paired(first: pd.Series, second: pd.Series) -> list[float]:
     return (first - second).dropna().tolist()
 
 
-def null_samples(audits: TargetAudits, names: Iterable[str] | None = None) -> Samples:
+def null_samples(audits: TargetAudits, names: Iterable[str] | None = None) -> dict[str, list[float]]:
     """{c+eps}_lb - c_lb of each null target, of all or of these names."""
     found = dict.fromkeys(one.target.name for one in audits.judged if one.target.kind == "null")
     return {name: by_game(audits, name).tolist() for name in (found if names is None else names)}
 
 
 def table_three(results: PanoramiaResults, names: list[str]) -> Evidence:
-    """Table 3 in the paper's form: eps~ from level to level, below RM;RN, and that below O(1).
+    """Table 3 in the paper's form: eps~ from level to level, below RM;RN, and that below O(1), in any form.
 
-    Args:
-        results: Audits in the paper's form, and O(1) in any.
-        names: Names of targets, by their degree of over-training.
+    The targets come by their degree of over-training.
     """
     audits = results.forms["paper"]
     own, real = ({name: by_game(audits, name, audit) for name in names} for audit in ("panoramia", "rm_rn"))
@@ -75,14 +63,7 @@ def table_three(results: PanoramiaResults, names: list[str]) -> Evidence:
 
 
 def helper_table(target: str, games: pd.DataFrame, *, generated: str, real: str) -> Evidence:
-    """Tables 2 and 5: what a helper adds to the baseline's bound.
-
-    Args:
-        target: Id of the table.
-        games: Rows of `helper_games`.
-        generated: Name of the helper on generated data.
-        real: Name of the helper on real non-members.
-    """
+    """Tables 2 and 5 from `helper_games`: what helpers on generated data and on real non-members add."""
     c_lb = games.pivot(index="seed", columns="helper", values="c_lb")
     c_lb = c_lb.reindex(columns=list(dict.fromkeys(["none", generated, real])))
     values = {
@@ -97,11 +78,6 @@ def figure_six(results: PanoramiaResults, target: str, nulls: Iterable[str] | No
     """Figure 6: eps~ of a target at the largest m over a quarter of it, and over O(1) at 4/7 of it.
 
     CIFAR-10's 10,000 test images give O(1) an m of 20,000 at most; PANORAMIA goes to 35,000.
-
-    Args:
-        results: Audits of all targets.
-        target: Name of the target.
-        nulls: Names of its null targets; None takes all.
 
     Source:
         PANORAMIA, sections 5.3 and D.3. For text its eps~ stays below O(1), so the claim is about images.
@@ -118,31 +94,24 @@ def figure_six(results: PanoramiaResults, target: str, nulls: Iterable[str] | No
     return Evidence("panoramia-figure-06", "game", values)
 
 
-def figure_ten(audits: Mapping[str, TargetAudits], target: str) -> Evidence:
-    """Figure 10: members among the first tenth of an attack's guesses and of the baseline's.
-
-    Args:
-        audits: Label ("" for the only one) to audits.
-        target: Name of the target in each.
-    """
-    shares = {label: first_tenth(one, target) for label, one in audits.items()}
+def figure_ten(audits: TargetAudits, target: str) -> Evidence:
+    """Figure 10: members among the first tenth of an attack's guesses and of the baseline's."""
+    shares = first_tenth(audits, target)
     values = {
-        "members first": {label: paired(one["attack"], one["baseline"]) for label, one in shares.items()},
-        "room above": {label: one["baseline"].tolist() for label, one in shares.items()},
+        "members first": paired(shares["attack"], shares["baseline"]),
+        "room above": shares["baseline"].tolist(),
     }
     return Evidence("panoramia-figure-10", "game", values)
 
 
 def first_tenth(audits: TargetAudits, target: str) -> pd.DataFrame:
     """Share of members in the first tenth of guesses: columns baseline and attack, a row per game."""
-    rows = {
-        one.seed: {
-            "baseline": _share_first(one.baseline, one.membership),
-            "attack": _share_first(one.attack, one.membership),
-        }
-        for one in audits.select("panoramia", target=target)
+    games = audits.select("panoramia", target=target)
+    shares = {
+        name: [_share_first(getattr(one, name), one.membership) for one in games]
+        for name in ("baseline", "attack")
     }
-    return pd.DataFrame.from_dict(rows, orient="index")
+    return pd.DataFrame(shares, index=[one.seed for one in games])
 
 
 def _share_first(scores: FloatArray, membership: np.ndarray) -> float:

@@ -1,6 +1,5 @@
 """Identifiers as generated non-members: c is 0 by construction, so the audit bounds epsilon itself."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,38 +18,15 @@ from paperlib.core import FloatArray, MembershipScores
 TARGET = "trained"
 
 
-@dataclass(frozen=True, kw_only=True)
-class IdentifierGame:
-    """Settings of the games on identifiers.
+def identifier_audit(identifiers: int, **settings: Any) -> AuditConfig:
+    """15 % of the identifiers to learn on, 10 % to choose on, the rest to judge on; other settings as given.
 
-    Attributes:
-        repetitions: Number of games, 1 or more.
-        restarts: Trainings of the best setting, 1 or more.
-        confidence: Confidence level of each bound, in (0, 1).
-        seed: Seed of the first game, 0 or more.
+    >>> config = identifier_audit(200)
+    >>> config.train, config.validation, config.test
+    (60, 40, 225)
     """
-
-    repetitions: int = 5
-    restarts: int = 5
-    confidence: float = 0.95
-    seed: int = 0
-
-    def audit(self, identifiers: int) -> AuditConfig:
-        """15 % of the identifiers to learn on, 10 % to choose on, the rest to judge on.
-
-        >>> config = IdentifierGame().audit(200)
-        >>> config.train, config.validation, config.test
-        (60, 40, 225)
-        """
-        sizes: dict[str, Any] = sizes_for(identifiers, train=0.15)
-        return AuditConfig(
-            **sizes,
-            attacks=(BoostedTrees(rounds=30, leaves=4, smallest_leaf=5, learning_rate=0.2),),
-            restarts=self.restarts,
-            repetitions=self.repetitions,
-            confidence=self.confidence,
-            seed=self.seed,
-        )
+    trees = BoostedTrees(rounds=30, leaves=4, smallest_leaf=5, learning_rate=0.2)
+    return AuditConfig(**sizes_for(identifiers, train=0.15), attacks=(trees,), restarts=5, **settings)
 
 
 def identifier_pools(scores: CandidateScores, *, trained: bool = True) -> Pools:
@@ -73,30 +49,37 @@ def identifier_pools(scores: CandidateScores, *, trained: bool = True) -> Pools:
     return Pools(pool(0), pool(1), None, (Target(TARGET, "trained" if trained else "null", 0),))
 
 
-def bounds_side_by_side(scores: CandidateScores, game: IdentifierGame, attack: str = "loss") -> pd.DataFrame:
+def bounds_side_by_side(
+    scores: CandidateScores,
+    *,
+    attack: str = "loss",
+    repetitions: int = 5,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> pd.DataFrame:
     """Four valid lower bounds on epsilon (replacement) from the same identifiers and the same model.
 
     Args:
         scores: Scores of every identifier and its alternatives.
-        game: Settings of the games.
         attack: Name of the score for the two bounds that learn nothing.
+        repetitions: Number of games, 1 or more.
+        confidence: Confidence level of each bound, in (0, 1).
+        seed: Seed of the first game, 0 or more.
 
     Returns:
         One row per bound: bound, uses, epsilon (nats; mean over games where there are several), and null,
         the same for identifiers that were never trained on.
     """
-    level, at = game.confidence, scores.attacks.index(attack)
-    found = []
+    at, found = scores.attacks.index(attack), []
     for trained in (True, False):
-        pools, values = (
-            identifier_pools(scores, trained=trained),
-            scores.values[(scores.groups > 0) == trained],
+        values = scores.values[(scores.groups > 0) == trained, :, at]
+        audit = identifier_audit(len(values), repetitions=repetitions, confidence=confidence, seed=seed)
+        games = audit_pools(identifier_pools(scores, trained=trained), audit).select("panoramia")
+        known = [one.panoramia("anytime", confidence, known_c=0.0).c_plus_epsilon_lb for one in games]
+        sets = [_output_set(one, confidence) for one in games]
+        found.append(
+            [np.mean(known), np.mean(sets), _one_run(values, confidence), _ranks(values, confidence)]
         )
-        games = audit_pools(pools, game.audit(len(values))).select("panoramia")
-        known = [one.panoramia("anytime", level, known_c=0.0).c_plus_epsilon_lb for one in games]
-        sets = [_output_set(one, level) for one in games]
-        alone = values[:, :, at]
-        found.append([np.mean(known), np.mean(sets), _one_run(alone, level), _ranks(alone, level)])
     rows = [
         ("PANORAMIA with c = 0", "trained attack, 1 alternative each, guesses members"),
         ("output set", "the same scores, the region chosen on one half"),

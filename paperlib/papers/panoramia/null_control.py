@@ -13,6 +13,7 @@ from paperlib.audits.panoramia.pools import SYNTHETIC, Pool, Pools, Target
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.panoramia.table_models import Learning
 from paperlib.core import check_confidence
+from paperlib.core.checks import check_at_least, check_in
 from paperlib.papers.panoramia.tables.data import PartSizes
 from paperlib.papers.panoramia.tables.pools import TabularConfig, build_pools
 from paperlib.report import progress
@@ -48,10 +49,8 @@ class NullControl:
 
     def __post_init__(self) -> None:
         check_confidence(self.confidence)
-        if self.repetitions < 1:
-            raise ValueError(f"repetitions: expected 1 or more, got {self.repetitions}")
-        if self.members < 100:
-            raise ValueError(f"members: expected 100 or more, got {self.members}")
+        check_at_least(1, repetitions=self.repetitions)
+        check_at_least(100, members=self.members)
 
     def audit(self) -> AuditConfig:
         """One game that fits these members."""
@@ -97,14 +96,10 @@ def toy_pools(members: int, helper_knows: float, *, shift: float = 0.8, seed: in
     Examples show x with noise. The target's loss is the exact log density ratio of x, though it never saw a
     member. The helper's is the same to the part ``helper_knows``, the rest noise.
 
-    Args:
-        members: Members, and as many generated examples.
-        helper_knows: 1 for a helper as good as the target, 0 for one that knows nothing, in [0, 1].
-        shift: Distance of the two means in standard deviations; the ratio's size.
-        seed: Seed of all draws, 0 or more.
+    ``helper_knows`` is 1 for a helper as good as the target, 0 for one that knows nothing; ``shift`` is the
+    distance of the two means in standard deviations, which sets the size of the ratio.
     """
-    if not 0 <= helper_knows <= 1:
-        raise ValueError(f"helper_knows: expected a number in [0, 1], got {helper_knows}")
+    check_in("[0, 1]", "helper_knows", helper_knows)
     rng = np.random.default_rng(seed)
 
     def pool(mean: float) -> Pool:

@@ -53,9 +53,17 @@ class PanoramiaResults:
     def one(
         self, target: str, audit: AuditName = "panoramia", *, form: str | None = None
     ) -> dict[str, float]:
-        """Mean row of a target by the first search."""
-        form = form or self.form
-        return mean_row(self.summary, target=target, audit=audit, form=form, search=self.search)
+        """Means over games of a target by the first search.
+
+        Raises:
+            ValueError: No such row: another target, or an audit that was not played.
+        """
+        wanted = {"target": target, "audit": audit, "form": form or self.form, "search": self.search}
+        rows = self.summary[(self.summary[list(wanted)] == pd.Series(wanted)).all(axis=1)]
+        if rows.empty:
+            raise ValueError(f"{wanted}: no such row in the summary")
+        numbers = rows.select_dtypes("number").iloc[0]
+        return {str(name): float(value) for name, value in numbers.items()}
 
     def value(self, target: str, audit: AuditName = "panoramia", *, form: str | None = None) -> float:
         """Mean eps-tilde, or epsilon, of a target by the first search, nats."""
@@ -64,31 +72,12 @@ class PanoramiaResults:
     @property
     def trained(self) -> list[str]:
         """Targets trained on the members without DP, by epochs."""
-        return self._of_kind("trained")
+        return [target.name for target in self.pools.targets if target.kind == "trained"]
 
     @property
     def null(self) -> list[str]:
         """Targets that never saw the members."""
-        return self._of_kind("null")
-
-    def _of_kind(self, kind: str) -> list[str]:
-        return [target.name for target in self.pools.targets if target.kind == kind]
-
-
-def mean_row(summary: pd.DataFrame, **wanted: str) -> dict[str, float]:
-    """The numbers of the first row of a summary that has these values.
-
-    Raises:
-        ValueError: No such row: another target, or an audit that was not played.
-
-    >>> mean_row(pd.DataFrame({"target": ["a", "b"], "value": [0.5, 2.0]}), target="b")
-    {'value': 2.0}
-    """
-    rows = summary[np.logical_and.reduce([summary[name] == value for name, value in wanted.items()])]
-    if rows.empty:
-        raise ValueError(f"{wanted}: no such row in the summary")
-    numbers = rows.select_dtypes("number").iloc[0]
-    return {str(name): float(value) for name, value in numbers.items()}
+        return [target.name for target in self.pools.targets if target.kind == "null"]
 
 
 def table_three(results: PanoramiaResults, *, models: str) -> pd.DataFrame:
@@ -103,8 +92,8 @@ def table_three(results: PanoramiaResults, *, models: str) -> pd.DataFrame:
         played, RM;RN, then O(1), with deviations (sd) over games; the paper's ± stands under sd.
     """
     rows: list[dict[str, object]] = []
-    for target, kind in ((one.name, one.kind) for one in results.pools.targets):
-        row: dict[str, object] = {"source": "ours", "target": target, "null": kind == "null"}
+    for target in results.pools.target_names:
+        row: dict[str, object] = {"source": "ours", "target": target, "null": target in results.null}
         for form in results.forms:
             row |= _three(f" ({form} form)", results.one(target, form=form))
         for form, audits in results.forms.items():

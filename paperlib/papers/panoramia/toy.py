@@ -9,6 +9,7 @@ from scipy.special import expit
 from paperlib.audits.panoramia.game import Flags
 from paperlib.bounds import audit_panoramia
 from paperlib.core import FloatArray, check_nonnegative
+from paperlib.core.checks import check_at_least, check_in
 from paperlib.report import progress
 
 
@@ -34,10 +35,8 @@ class ToyWorld:
     def __post_init__(self) -> None:
         check_nonnegative("c", self.c)
         check_nonnegative("epsilon", self.epsilon)
-        if not 0 < self.mark < 1:
-            raise ValueError(f"mark: expected a share in (0, 1), got {self.mark}")
-        if self.m < 2:
-            raise ValueError(f"m: expected 2 or more, got {self.m}")
+        check_in("(0, 1)", "mark", self.mark)
+        check_at_least(2, m=self.m)
 
     def seen_c(self, weakness: float) -> float:
         """The c that a baseline can see which takes the mark for its opposite in this share of the points.
@@ -48,10 +47,6 @@ class ToyWorld:
         """
         real, made = self._shares(weakness)
         return float(np.log(real / made))
-
-    def measured(self, weakness: float) -> float:
-        """What epsilon~ comes to in the largest games, if the attack sees marks as they are."""
-        return self.c + self.epsilon - self.seen_c(weakness)
 
     def play(
         self, weakness: float, rng: np.random.Generator
@@ -68,8 +63,7 @@ class ToyWorld:
 
     def _shares(self, wrong: float) -> FloatArray:
         """Real and generated points that seem to carry the mark."""
-        if not 0 <= wrong <= 0.5:
-            raise ValueError(f"weakness: expected a share in [0, 0.5], got {wrong}")
+        check_in("[0, 0.5]", "weakness", wrong)
         shares = self.mark * np.exp([0.0, -self.c])
         return (1 - wrong) * shares + wrong * (1 - shares)
 
@@ -103,7 +97,8 @@ def weaken_baseline(
     rng = np.random.default_rng(seed)
     rows: list[dict[str, object]] = []
     for weakness in progress(weaknesses, label="baselines"):
-        limits = {"sees more": world.measured(weakness), "sees the same": world.epsilon}
+        seen = world.seen_c(weakness)
+        limits = {"sees more": world.c + world.epsilon - seen, "sees the same": world.epsilon}
         for game in range(repetitions):
             baseline, *attacks, member = world.play(weakness, rng)
             for (attack, limit), scores in zip(limits.items(), attacks, strict=True):
@@ -117,7 +112,7 @@ def weaken_baseline(
                         "c_plus_eps_lb": found.c_plus_epsilon_lb,
                         "eps_tilde": found.epsilon_tilde,
                         "known_c": max(0.0, found.c_plus_epsilon_lb - world.c),
-                        "seen_c": world.seen_c(weakness),
+                        "seen_c": seen,
                         "limit": limit,
                     }
                 )

@@ -124,8 +124,8 @@ def test_the_first_tenth_counts_the_members_among_the_surest_guesses():
     form = TargetAudits((game,), AuditConfig(train=2, validation=2, test=20))
     found = evidence.first_tenth(form, "E1")
     assert found.loc[5].to_dict() == {"baseline": 0.5, "attack": 0.5}
-    values = evidence.figure_ten({"income": form}, "E1").values
-    assert values == {"members first": {"income": [0.0]}, "room above": {"income": [0.5]}}
+    values = evidence.figure_ten(form, "E1").values
+    assert values == {"members first": [0.0], "room above": [0.5]}
 
 
 def test_figure_fifteen_takes_the_largest_family_at_equal_epochs_without_dp():

@@ -28,7 +28,7 @@ from paperlib.papers.panoramia.images.pools import (
     load_split,
 )
 from paperlib.papers.panoramia.images.tables import parse_targets
-from paperlib.papers.panoramia.results import PanoramiaResults, helper_games
+from paperlib.papers.panoramia.results import PanoramiaResults, helper_games, table_three
 from paperlib.papers.verdict import Estimate
 
 SMALL = {"epochs": 1, "width": 4}
@@ -86,7 +86,7 @@ def test_parts_are_disjoint_and_half_of_the_drawn_labels_differ():
 @pytest.mark.parametrize(
     ("action", "words"),
     [
-        (lambda: ImageSplit(label_noise=2.0), "label_noise: expected a share"),
+        (lambda: ImageSplit(label_noise=2.0), r"label_noise: expected a number in \[0, 1\]"),
         (lambda: split_images(ImageSplit(members=4000)), "members: mnist5k has 5000 images, and 7800"),
         (lambda: replace(CONFIG, targets=()), "targets: expected at least one"),
         (lambda: replace(CONFIG, targets=CONFIG.targets[:1] * 2), "targets: expected different names"),
@@ -216,7 +216,7 @@ def test_every_rule_on_images_gets_its_samples(pools):
     assert fifteen["sizes apart"].value == 1242 / 562
     assert image_tables.series(results) == ["mlp-8 E1", "mlp-8 E30"]
     assert list(image_tables.model_sizes(results)["parameters"]) == [562, 1242]
-    assert {"ours", "paper"} == set(image_tables.table_three(results)["source"])
+    assert {"ours", "paper"} == set(table_three(results, models="base_model == 'ResNet101'")["source"])
     assert len(image_tables.table_one(pools)) == 12
 
 

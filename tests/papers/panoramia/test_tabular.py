@@ -143,7 +143,7 @@ def test_evidence_is_about_the_first_label_and_a_number_per_pools_where_there_ar
     assert found[0].unit == "game"
     assert found[0].values["eps~ near 0"] == {name: own[name].tolist() for name in names}
     assert found[0].values["null"] == {"null": own["null"].tolist()}
-    assert len(found[1].values["members first"][""]) == len(found[2].values["extremes first"]) == 2
+    assert len(found[1].values["members first"]) == len(found[2].values["extremes first"]) == 2
     two = evidence._table_six({SMALL: run, replace(SMALL, seed=1): run})
     assert two.unit == "model"
     assert two.values["null"] == {"null": [own["null"].mean()] * 2}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from paperlib.core.checks import check_at_least, check_in
 from paperlib.data.images.pixels import Pixels, posterise, shrink
 from paperlib.data.registry import load_images
 
@@ -38,11 +39,9 @@ class ImageSplit:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.label_noise <= 1:
-            raise ValueError(f"label_noise: expected a share in [0, 1], got {self.label_noise}")
-        for name, least in (("generator", 2), ("members", 2), ("nonmembers", 0), ("others", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name}: expected {least} or more, got {getattr(self, name)}")
+        check_in("[0, 1]", "label_noise", self.label_noise)
+        check_at_least(2, generator=self.generator, members=self.members)
+        check_at_least(0, nonmembers=self.nonmembers, others=self.others)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,15 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from paperlib.papers.panoramia.evidence import (
-    by_game,
-    figure_six,
-    figure_ten,
-    helper_table,
-    null_samples,
-    paired,
-    table_three,
-)
+from paperlib.papers.panoramia import evidence as shared
+from paperlib.papers.panoramia.evidence import by_game, null_samples, paired
 from paperlib.papers.panoramia.images.tables import KINDS, model_sizes, series
 from paperlib.papers.panoramia.results import PanoramiaResults, loss_groups
 from paperlib.papers.verdict import Estimate, Evidence
@@ -45,19 +38,21 @@ def evidence(
     """
     last = series(results)[-1]
     by_helper = [
-        helper_table(f"panoramia-table-0{number}", helpers, generated="synthetic", real=nonmembers_helper)
+        shared.helper_table(
+            f"panoramia-table-0{number}", helpers, generated="synthetic", real=nonmembers_helper
+        )
         for number in (2, 5)
     ]
     return [
         _table_one(results, label_noise),
         *by_helper,
-        table_three(results, series(results)),
+        shared.table_three(results, series(results)),
         _over_training_size("panoramia-figure-02", train_sizes, "c_lb"),
         _figure_three(results, last),
         _figure_four(results, last),
-        figure_six(results, last),
+        shared.figure_six(results, last),
         _figure_seven(quality),
-        figure_ten({"": results.decisive}, last),
+        shared.figure_ten(results.decisive, last),
         _over_training_size("panoramia-figure-11", train_sizes, "c_plus_eps_lb"),
         _figure_thirteen(results),
         _figure_fifteen(results),

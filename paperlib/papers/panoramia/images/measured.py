@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from paperlib.io import read_result
-from paperlib.papers.measured import measured_table
+from paperlib.papers.measured import kept_file, measured_table
 from paperlib.papers.panoramia.images.grids import strip
 
 GRID_ROWS = ("D_G", "members", "generated", "generated, more")
@@ -21,7 +21,9 @@ GRID_ROWS = ("D_G", "members", "generated", "generated, more")
 
 _OWN = "panoramia (helpers form) "
 _SHOWN = {
-    **{name: name for name in ("target", "null", "dp_epsilon")},
+    "target": "target",
+    "null": "null",
+    "dp_epsilon": "dp_epsilon",
     "train_metric": "train accuracy",
     "test_metric": "test accuracy",
     f"{_OWN}c_lb": "c_lb",
@@ -96,8 +98,7 @@ def measured_run(path: str) -> MeasuredRun | None:
     table, origin = found
     if missing := [name for name in _SHOWN if name not in table]:
         raise ValueError(f"measured: {path} lacks {', '.join(missing)}; measure it anew")
-    here = Path.cwd()
-    file = next(folder / path for folder in (here, *here.parents) if (folder / path).is_file())
+    file = kept_file(path)
     picture = file.with_suffix(".png")
     if not picture.is_file():
         raise ValueError(f"measured: {path} has no sample grid beside it ({picture.name})")

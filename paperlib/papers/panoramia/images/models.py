@@ -10,12 +10,7 @@ from torch import nn
 
 from paperlib.audits.panoramia.image_models import answers
 from paperlib.audits.panoramia.pools import Target
-from paperlib.models.images import (
-    as_input,
-    classifier_for,
-    image_logits,
-    image_losses,
-)
+from paperlib.models.images import as_input, classifier_for, image_logits, image_losses
 from paperlib.papers.panoramia.images.data import Images, Labelled
 from paperlib.training import TrainingConfig, fit_dp, noise_for
 from paperlib.training.images import ImageTraining, fit_images, images_per_second

@@ -18,21 +18,14 @@ from paperlib.audits.panoramia.image_models import ImageHelper, answers, likely_
 from paperlib.audits.panoramia.memorization import copies
 from paperlib.audits.panoramia.pools import Pools, cached_pools, pools_cache, pools_of
 from paperlib.core import FloatArray, check_choice
+from paperlib.core.checks import check_at_least
 from paperlib.generators.image_quality import FakeFilter, kernel_distance
 from paperlib.generators.images import FlowConfig
 from paperlib.io import code_tag
 from paperlib.models.images import image_features
-from paperlib.papers.panoramia.images.data import (
-    Images,
-    ImageSplit,
-    Labelled,
-    noisy_labels,
-    split_images,
-)
+from paperlib.papers.panoramia.images.data import Images, ImageSplit, Labelled, noisy_labels, split_images
 from paperlib.papers.panoramia.images.models import ImageTarget, private_training, run_target
 from paperlib.report import used_data
-
-KINDS = ("members", "generated", "nonmembers")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,9 +82,7 @@ class ImageConfig:
             )
         if any(target.null for target in self.targets) and not self.split.others:
             raise ValueError("split: expected others above 0, which the null target is trained on, got 0")
-        for name in ("generated", "helper_images"):
-            if getattr(self, name) < 2:
-                raise ValueError(f"{name}: expected 2 or more, got {getattr(self, name)}")
+        check_at_least(2, generated=self.generated, helper_images=self.helper_images)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,20 +142,17 @@ def load_split(config: ImageConfig) -> Images:
 
 def generated_images(config: ImageConfig, images: Images) -> Generated:
     """Train the generator on D_G, draw images, drop obvious fakes, and label the rest."""
-    key = {
-        "stage": "generated images",
-        "config": _without_models(config),
-        "data": images.sha256s,
-        "code": code_tag(__name__),
-    }
-    arrays = pools_cache().get(key, lambda: _generate(config, images))
-    parts = {
-        name: Labelled(*(arrays[f"{name}/{values}"] for values in ("x", "true", "y")))
+    arrays = pools_cache().get(_key(config, images, "generated images"), lambda: _generate(config, images))
+    audit, helper = (
+        Labelled(*(arrays[f"{name}/{values}"] for values in ("x", "true", "y")))
         for name in ("audit", "helper")
-    }
-    prefix = "quality/"
-    quality = {name[len(prefix) :]: float(arrays[name]) for name in arrays if name.startswith(prefix)}
-    return Generated(parts["audit"], parts["helper"], quality)
+    )
+    return Generated(audit, helper, _numbers(arrays, "quality/"))
+
+
+def _numbers(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, float]:
+    """The numbers whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): float(arrays[name]) for name in arrays if name.startswith(prefix)}
 
 
 def _generate(config: ImageConfig, images: Images) -> dict[str, NDArray[Any]]:
@@ -225,20 +213,16 @@ def _quality(module: Any, images: Images, generated: NDArray[np.uint8]) -> dict[
 
 
 def _helper_answers(
-    config: ImageConfig,
-    helper: ImageHelper,
-    images: Images,
-    made: Generated,
-    sets: Mapping[str, Labelled],
+    config: ImageConfig, helper: ImageHelper, images: Images, made: Generated, sets: Mapping[str, Labelled]
 ) -> dict[str, FloatArray]:
-    real = images.parts["others" if helper.data == "others" else "generator"]
-    data = made.helper if helper.data == "synthetic" else real
+    known = {"synthetic": made.helper, "real": images.parts["generator"], "others": images.parts["others"]}
+    data = known[helper.data]
 
     def compute() -> dict[str, FloatArray]:
         module = train_helper(helper, data.x, data.y, images.outputs)
         return {kind: answers(module, part.x, part.y) for kind, part in sets.items()}
 
-    return pools_cache().get(_model_key(config, images, "helper", helper.about()), compute)
+    return pools_cache().get(_key(config, images, "helper", helper.about()), compute)
 
 
 def _target_answers(
@@ -250,20 +234,17 @@ def _target_answers(
     for run in sorted({target.run for target in config.targets}, key=repr):
         targets = [target for target in config.targets if target.run == run]
         epochs = tuple(sorted({target.epochs for target in targets}))
-        key = _model_key(config, images, "target", run, epochs, private_training(run, images))
+        key = _key(config, images, "target", run, epochs, private_training(run, images))
         arrays = pools_cache().get(key, partial(run_target, run, epochs, images, sets))
         for target in targets:
             found[target.name] = {kind: arrays[f"{target.epochs}/{kind}"] for kind in sets}
-            prefix = f"{target.epochs}/metric/"
-            metrics = {name: float(value) for name, value in arrays.items() if name.startswith(prefix)}
-            rows[target.name] = {"architecture": target.architecture, "width": target.width} | {
-                name.removeprefix(prefix): value for name, value in metrics.items()
-            }
+            about = {"architecture": target.architecture, "width": target.width}
+            rows[target.name] = about | _numbers(arrays, f"{target.epochs}/metric/")
     order = [target.name for target in config.targets]
     return {name: found[name] for name in order}, [rows[name] for name in order]
 
 
-def _model_key(config: ImageConfig, images: Images, stage: str, *model: Any) -> dict[str, Any]:
+def _key(config: ImageConfig, images: Images, stage: str, *model: Any) -> dict[str, Any]:
     """A model's answers depend on the images asked about, so on the generator too."""
     return {
         "stage": stage,

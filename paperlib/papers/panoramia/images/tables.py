@@ -14,7 +14,6 @@ from paperlib.core import MembershipScores
 from paperlib.models.images import ARCHITECTURES
 from paperlib.papers.panoramia.images.models import ImageTarget
 from paperlib.papers.panoramia.results import PanoramiaResults
-from paperlib.papers.panoramia.results import table_three as all_bounds
 from paperlib.report import paper_table
 
 KINDS = {"members": "real members", "generated": "generated", "nonmembers": "real non-members"}
@@ -104,11 +103,6 @@ def table_one(pools: Pools) -> pd.DataFrame:
     return pd.concat([ours, paper], ignore_index=True)
 
 
-def table_three(results: PanoramiaResults) -> pd.DataFrame:
-    """Our targets, then the paper's image models without DP; see `results.table_three`."""
-    return all_bounds(results, models="base_model != 'GPT-2' and base_model != 'ResNet18'")
-
-
 def searches(results: PanoramiaResults) -> pd.DataFrame:
     """All audits by form and by search over recall: bounds, deviations, AUCs."""
     columns = ["target", "audit", "form", "search", "c_lb", "c_plus_eps_lb", "value", "value_sd", "value_t"]
@@ -125,26 +119,29 @@ def above_real(results: PanoramiaResults) -> pd.DataFrame:
         rm_rn_auc (AUC of its attack), auc_generated and auc_nonmembers (AUC of the target's loss for members
         against generated and against real non-members).
     """
-    columns = {"value": "", "value_sd": "_sd", "mia_auc": "_auc"}
     rows = []
-    for target in results.pools.targets:
-        own, real = results.one(target.name), results.one(target.name, "rm_rn")
-        row: dict[str, Any] = {"target": target.name, "null": target.kind == "null"}
-        row |= {"eps_tilde": own["value"], "eps_tilde_sd": own["value_sd"]}
-        row |= {f"rm_rn{ending}": real[name] for name, ending in columns.items()}
-        aucs = loss_aucs(results.pools, target.name)
-        rows.append(row | {f"auc_{kind}": auc for kind, auc in aucs.items()})
+    for target in results.pools.target_names:
+        own, real = results.one(target), results.one(target, "rm_rn")
+        members, *others = (
+            (kind, pool.targets[target][:, 0]) for kind, pool in results.pools.by_kind().items()
+        )
+        aucs = {
+            f"auc_{kind}": MembershipScores(members[1], losses, higher_means_member=False).auc()
+            for kind, losses in others
+        }
+        rows.append(
+            {
+                "target": target,
+                "null": target in results.null,
+                "eps_tilde": own["value"],
+                "eps_tilde_sd": own["value_sd"],
+                "rm_rn": real["value"],
+                "rm_rn_sd": real["value_sd"],
+                "rm_rn_auc": real["mia_auc"],
+                **aucs,
+            }
+        )
     return pd.DataFrame(rows)
-
-
-def loss_aucs(pools: Pools, target: str) -> dict[str, float]:
-    """AUC of a target's loss for members against each other kind of image."""
-    members, *others = pools.by_kind().items()
-    own = members[1].targets[target][:, 0]
-    return {
-        kind: MembershipScores(own, pool.targets[target][:, 0], higher_means_member=False).auc()
-        for kind, pool in others
-    }
 
 
 def printed_helpers() -> dict[str, float]:

@@ -63,7 +63,7 @@ def _figure_ten(runs: Runs) -> Evidence:
     """All games of all pools, each pools' with its own seeds."""
     parts = [run.forms["paper"] for run in runs.values()]
     every = TargetAudits(tuple(one for part in parts for one in part.judged), parts[0].config)
-    return figure_ten({"": every}, next(iter(runs.values())).trained[-1])
+    return figure_ten(every, next(iter(runs.values())).trained[-1])
 
 
 def _figure_twelve(runs: Runs) -> Evidence:

@@ -40,7 +40,7 @@ def evidence(
         _table_nine(results, paper),
         figure_eight(curves),
         _figure_nine(paper, sizes, last),
-        figure_ten({"": paper}, last),
+        figure_ten(paper, last),
         _figure_fourteen(results),
     ]
 
