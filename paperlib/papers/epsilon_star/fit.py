@@ -78,7 +78,7 @@ def paper_scores(train_losses: FloatArray, population_losses: FloatArray) -> tup
 
 def fit_data(name: str) -> Dataset:
     """One of the data sets "adult", "randhie", "purchase100" and "purchase100_like"."""
-    check_choice("dataset", name, tuple(_DATA))
+    check_choice("dataset", name, _DATA)
     return load(name, **_DATA[name])
 
 

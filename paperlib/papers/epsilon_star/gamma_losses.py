@@ -77,8 +77,7 @@ def gamma_runs(config: GammaConfig) -> Iterator[dict[str, object]]:
             for method in METHODS:
                 star = epsilon_star(*losses, method=method)
                 place = {"shift": shift, "size": size, "repeat": repeat, "method": method}
-                rate = star.false_positive_rate
-                yield {**place, "epsilon": star.epsilon, "false_positive_rate": rate}
+                yield {**place, "epsilon": star.epsilon, "false_positive_rate": star.false_positive_rate}
 
 
 def gamma_summary(config: GammaConfig, runs: pd.DataFrame) -> pd.DataFrame:

@@ -94,7 +94,10 @@ def shapes(config: ShapeConfig) -> pd.DataFrame:
 def _shape(panel: Panel, config: ShapeConfig) -> dict[str, Any]:
     best = optimal_set(panel, config.m, config.confidence)
     low, high, objective = best_top_bottom(panel, config.m, config.confidence)
-    inner = _inner_points(panel, best)
+    start, end = panel.support
+    inner = [
+        (a + b) / 2 for a, b in best.intervals if a > start and b < end
+    ]  # middles of the inner intervals
     return {
         "figure": panel.figure,
         "panel": panel.name,
@@ -111,12 +114,6 @@ def _shape(panel: Panel, config: ShapeConfig) -> dict[str, Any]:
         "centre_missed": any(low <= x <= high for x in inner),
         "centre_missed_share": _missed_share(panel, inner, config),
     }
-
-
-def _inner_points(panel: Panel, chosen: OutputSet) -> list[float]:
-    """Middle of each interval that touches no end of the support."""
-    low, high = panel.support
-    return [(a + b) / 2 for a, b in chosen.intervals if a > low and b < high]
 
 
 def _missed_share(panel: Panel, inner: list[float], config: ShapeConfig) -> float:
