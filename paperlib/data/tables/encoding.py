@@ -13,8 +13,7 @@ Columns = Mapping[str, NDArray[np.generic]]
 class TableEncoder:
     """Numbers to mean 0 and deviation 1, words to one column per value seen while fitting."""
 
-    # column name to its mean and standard deviation in the fitted part
-    numeric: Mapping[str, tuple[float, float]]
+    numeric: Mapping[str, tuple[float, float]]  # column name to mean and deviation in the fitted part
     words: Mapping[str, tuple[str, ...]]  # column name to the values of the fitted part, sorted
 
     @classmethod

@@ -101,12 +101,8 @@ def _one_of_each(values: NDArray[np.float64], rng: np.random.Generator) -> NDArr
 def _test_rows(
     features: NDArray[np.float64], share: float, rng: np.random.Generator, group: str
 ) -> NDArray[np.bool_]:
+    units = np.arange(len(features))
     if group == "pattern":
-        _, units = np.unique(features, axis=0, return_inverse=True)
-        units = units.ravel()
-    else:
-        units = np.arange(len(features))
+        units = np.unique(features, axis=0, return_inverse=True)[1].ravel()
     count = int(units.max()) + 1
-    chosen = np.zeros(count, dtype=bool)
-    chosen[rng.permutation(count)[: round(share * count)]] = True
-    return chosen[units]
+    return np.isin(units, rng.permutation(count)[: round(share * count)])

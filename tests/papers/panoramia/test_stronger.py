@@ -58,7 +58,7 @@ class World:
         )
 
     def numbers(self, *names):
-        return numbers(names, self.encoder, self.target, 0, self.rows, self.shadows)
+        return numbers(names, self.encoder, (self.target, 0), self.rows, self.shadows)
 
     def chance(self, models, rows):
         """Probability of the label of each row, in double precision."""
@@ -143,7 +143,7 @@ def test_online_shadows_learn_each_row_in_half_of_the_models(world):
 
 def test_attacks_without_their_shadow_models_are_refused(world):
     with pytest.raises(ValueError, match="shadows: rmia needs shadow models"):
-        numbers(("rmia",), world.encoder, world.target, 0, world.rows)
+        numbers(("rmia",), world.encoder, (world.target, 0), world.rows)
 
 
 def test_a_gradient_norm_needs_no_shadow_model(monkeypatch):

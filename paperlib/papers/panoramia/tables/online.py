@@ -13,20 +13,14 @@ from paperlib.audits.panoramia.game import GameSplit
 from paperlib.audits.panoramia.pools import Pool, Pools, part_key, pools_cache
 from paperlib.core import FloatArray, IntArray
 from paperlib.io import code_tag
-from paperlib.papers.panoramia.tables.pools import (
-    TabularConfig,
-    TabularRows,
-    tabular_pools,
-    tabular_rows,
-)
+from paperlib.papers.panoramia.tables.pools import TabularConfig, TabularRows, tabular_pools, tabular_rows
 from paperlib.papers.panoramia.tables.shadows import online_shadows, play_online
 
 ONLINE = "lira_online"  # its column
+Shown = tuple[IntArray, IntArray]  # numbers of the members and of the generated rows that a game shows
 
 
-def game_pools(
-    config: TabularConfig, audit: AuditConfig, seed: int
-) -> tuple[Pools, tuple[IntArray, IntArray]]:
+def game_pools(config: TabularConfig, audit: AuditConfig, seed: int) -> tuple[Pools, Shown]:
     """The pools of one game, with LiRA (online) where it is asked for, and which rows the game shows.
 
     The number of a row that is not shown is 0: nothing reads it.
@@ -43,9 +37,7 @@ def game_pools(
     return replace(pools, members=members, generated=generated, key=part_key(pools, online=key)), shown
 
 
-def _trained(
-    config: TabularConfig, rows: TabularRows, shown: tuple[IntArray, IntArray], seed: int
-) -> dict[str, Any]:
+def _trained(config: TabularConfig, rows: TabularRows, shown: Shown, seed: int) -> dict[str, Any]:
     audited = [rows.parts["members"].iloc[shown[0]], rows.generated.iloc[shown[1]]]
     shadows, included = online_shadows(
         rows.encoder,
@@ -62,7 +54,7 @@ def _with_online(
     members: Pool,
     generated: Pool,
     place: int,
-    shown: tuple[IntArray, IntArray],
+    shown: Shown,
     shadows: FloatArray,
     included: NDArray[np.bool_],
 ) -> tuple[Pool, Pool]:
@@ -87,7 +79,7 @@ def _with_online(
     return first, second
 
 
-def shown_rows(members: int, generated: int, audit: AuditConfig, seed: int) -> tuple[IntArray, IntArray]:
+def shown_rows(members: int, generated: int, audit: AuditConfig, seed: int) -> Shown:
     """Which members and generated rows the game of a seed shows, to learn, to choose or to judge on."""
     every = np.sort(np.concatenate(_played(members, generated, audit, seed)))
     return every[every < members], every[every >= members] - members

@@ -33,10 +33,11 @@ from paperlib.generators.table_filter import (
 from paperlib.generators.tabular import ChowLiuTree, IndependentColumns, TableGenerator, check_table
 from paperlib.io import code_tag
 from paperlib.papers.panoramia.tables.data import PartSizes, split_table
-from paperlib.papers.panoramia.tables.shadows import OFFLINE, STRONGER, Shadows, numbers
-from paperlib.training import MLPEnsemble, TrainingConfig
+from paperlib.papers.panoramia.tables.shadows import OFFLINE, STRONGER, Model, Shadows, numbers
+from paperlib.training import TrainingConfig
 
 GENERATORS = ("tree", "mst", "columns")
+_SIZES = PartSizes(generator=600, members=780, null=600, nonmembers=780)
 FILTERS = {"rejection": RejectionByOdds(), "confident": ConfidentlySynthetic(), "none": None}
 
 
@@ -50,17 +51,12 @@ class TabularConfig:
 
     dataset: str = "randhie"  # "randhie" (ships with statsmodels) or "adult"
     label: str = "visits"  # column that targets predict: "visits"; "occupation" or "income"
-    # rows of each part
-    sizes: PartSizes = field(
-        default_factory=lambda: PartSizes(generator=600, members=780, null=600, nonmembers=780)
-    )
-    # "tree" (Chow-Liu), "mst" (the extra ``mst``) or "columns" (each by itself: weak)
-    generator: str = "tree"
+    sizes: PartSizes = _SIZES  # rows of each part
+    generator: str = "tree"  # "tree" (Chow-Liu), "mst" (the extra ``mst``) or "columns" (drawn apart: weak)
     filter: str = "rejection"  # "rejection" (by odds), "confident" (the paper's) or "none"
     bins: int = 20  # quantiles of a column of numbers
     mst_epsilon: float = 1000.0  # privacy budget of MST; the paper's is 1000
-    # training epochs of the targets without DP, one target each, ascending
-    epochs: tuple[int, ...] = (5, 50, 150)
+    epochs: tuple[int, ...] = (5, 50, 150)  # of the targets without DP, one target each, ascending
     dp_epsilons: tuple[float, ...] = (2.0,)  # epsilons of the targets with DP-SGD, nats, at delta 1 / members
     learning: Learning = field(default_factory=Learning)  # training settings of all models
     helper_rows: int = 780  # generated rows that the synthetic helper learns from
@@ -168,9 +164,6 @@ def tabular_audit(size: str, **changes: Any) -> AuditConfig:
     return replace(_AUDITS[size], **changes)
 
 
-Model = tuple[MLPEnsemble, int]  # models trained together, and the place of one of them
-
-
 @dataclass(frozen=True, eq=False)
 class TabularRows:
     """Real and generated rows, all disjoint draws."""
@@ -178,8 +171,7 @@ class TabularRows:
     parts: Mapping[str, pd.DataFrame]  # real rows by the names of `PartSizes`
     generated: pd.DataFrame  # D_out, as many as members
     helper: pd.DataFrame  # generated rows that the synthetic helper learns from
-    # generated rows for shadow models without audited rows, half of them kept for RMIA's population
-    spare: pd.DataFrame
+    spare: pd.DataFrame  # generated rows for shadow models, half of them kept for RMIA's population
     table: LabelledTable  # the whole table's label and classes
     copies: Copies  # comparison of the generated rows with D_G
 
@@ -294,7 +286,7 @@ def _outputs(
     """What each model says of each part: one formula for all of them, or it would tell them apart."""
     rows = pd.concat(parts.values(), ignore_index=True)
     cuts = np.cumsum([len(part) for part in parts.values()])[:-1]
-    found = {key: numbers(config.stronger, encoder, *model, rows, shadows) for key, model in models.items()}
+    found = {key: numbers(config.stronger, encoder, model, rows, shadows) for key, model in models.items()}
     return {key: dict(zip(parts, np.split(said, cuts), strict=True)) for key, said in found.items()}
 
 

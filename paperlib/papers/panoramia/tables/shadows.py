@@ -24,6 +24,7 @@ STRONGER: Mapping[str, str] = {
 }
 """Stronger attacks, and what tables call them."""
 OFFLINE = ("lira_offline", "rmia")  # those whose shadow models were trained without the audited rows
+Model = tuple[MLPEnsemble, int]  # models trained together, and the place of one of them
 _MANY = 16  # shadow models from which each row has a variance of its own
 
 
@@ -73,8 +74,7 @@ def log_odds(encoder: RowEncoder, models: MLPEnsemble, rows: pd.DataFrame) -> Fl
 def numbers(
     names: Sequence[str],
     encoder: RowEncoder,
-    models: MLPEnsemble,
-    index: int,
+    model: Model,
     rows: pd.DataFrame,
     shadows: Shadows | None = None,
 ) -> FloatArray:
@@ -85,7 +85,7 @@ def numbers(
     Raises:
         ValueError: A name of `OFFLINE`, and no shadow models.
     """
-    x, y = encoder(rows)
+    (models, index), (x, y) = model, encoder(rows)
     found = [cross_entropy(models.logits(x)[index], y).cpu().numpy()]
     confidence = log_odds(encoder, models, rows)[index]
     for name in names:

@@ -9,8 +9,8 @@ import pandas as pd
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.pools import Pool, Pools, part_key
 from paperlib.audits.panoramia.run import audit_pools
-from paperlib.core import FloatArray, IntArray, MembershipScores
-from paperlib.papers.panoramia.tables.online import ONLINE, game_pools
+from paperlib.core import FloatArray, MembershipScores
+from paperlib.papers.panoramia.tables.online import ONLINE, Shown, game_pools
 from paperlib.papers.panoramia.tables.pools import TabularConfig
 from paperlib.papers.panoramia.tables.shadows import STRONGER
 
@@ -71,7 +71,7 @@ def only_columns(pools: Pools, columns: Sequence[str], names: Sequence[str]) -> 
     return replace(pools, **parts, key=part_key(pools, columns=names))
 
 
-def _alone(pools: Pools, name: str, shown: tuple[IntArray, IntArray] | None) -> dict[str, float]:
+def _alone(pools: Pools, name: str, shown: Shown | None) -> dict[str, float]:
     """AUCs of the first column; with ``shown``, of these members and generated rows alone."""
     members, generated = pools.members, pools.generated
     kept = (slice(None), slice(None)) if shown is None else shown

@@ -11,16 +11,14 @@ from paperlib.training import TrainingConfig, noise_for
 class TextConfig:
     """Text, target models, generator and helpers."""
 
-    # text, as for `text_documents`: "documentation", "wikitext103", a corpus, a file or a folder
-    text: str = "documentation"
+    text: str = "documentation"  # as for `text_documents`: a known text, a corpus, a file or a folder
     # name or folder of a pretrained model that all others start from, such as "gpt2"; empty trains a small
     # one on ``public`` chunks first
     base: str = ""
     tokens: int = 16  # length of a chunk; the paper has 64
     chunks_per_document: int = 50  # the first ones of each document; the paper has 50
     public: int = 6000  # chunks of other documents that the small base model is trained on
-    # chunks of D_G: what the generator and the "real" helpers are trained on; targets too
-    generator: int = 3500
+    generator: int = 3500  # chunks of D_G: the generator, the "real" helpers and targets are trained on these
     members: int = 1500  # chunks of D_in: what targets are trained on and audited for
     nonmembers: int = 1500  # chunks no model is trained on, for RM;RN and O(1)
     others: int = 1500  # chunks that null targets are trained on in the members' place
@@ -30,8 +28,7 @@ class TextConfig:
     width: int = 64  # of the small base model
     layers: int = 1  # of the small base model
     base_epochs: int = 4  # passes of the small base model over the public chunks
-    # passes of the targets over D_G and members: one run, audited at each of these
-    epochs: tuple[int, ...] = (1, 3, 6)
+    epochs: tuple[int, ...] = (1, 3, 6)  # passes over D_G and members: one run, audited at each of these
     null_epochs: tuple[int, ...] = (3, 6)  # epochs at which the null run is audited
     dp_epsilons: tuple[float, ...] = (3.0,)  # targets trained with DP-SGD
     dp_delta: float = 1e-5  # of DP-SGD, in (0, 1)

@@ -11,7 +11,7 @@ import pandas as pd
 from paperlib.attacks.learned.loss_summaries import LossSummaries
 from paperlib.attacks.learned.text import TextClassifier
 from paperlib.audits.panoramia.config import AuditConfig
-from paperlib.audits.panoramia.pools import Helper, Pool, Pools, cached_pools, part_key
+from paperlib.audits.panoramia.pools import Helper, Pools, cached_pools, part_key
 from paperlib.core import check_in
 from paperlib.papers.panoramia.text.bench import TextBench
 from paperlib.papers.panoramia.text.config import TextConfig
@@ -49,10 +49,10 @@ def with_helpers(pools: Pools, helpers: Sequence[Helper]) -> Pools:
             f"helpers: expected some of {', '.join(pools.helper_names)}, got {', '.join(unknown)}"
         )
 
-    def chosen(pool: Pool) -> Pool:
-        return replace(pool, helpers={helper.name: pool.helpers[helper.name] for helper in helpers})
-
-    parts = {kind: chosen(pool) for kind, pool in pools.by_kind().items()}
+    parts = {
+        kind: replace(pool, helpers={helper.name: pool.helpers[helper.name] for helper in helpers})
+        for kind, pool in pools.by_kind().items()
+    }
     return replace(pools, **parts, helpers=tuple(helpers), key=part_key(pools, helpers=list(helpers)))
 
 
