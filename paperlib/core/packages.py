@@ -7,13 +7,8 @@ from typing import Any
 def optional_package(name: str, extra: str, purpose: str) -> Any:
     """The module ``name`` of a package that an extra of this one installs.
 
-    Args:
-        name: Module to import, such as "timm".
-        extra: Extra that brings it.
-        purpose: What needs it, for the error message.
-
     Raises:
-        ModuleNotFoundError: It is not installed; the message says how to get it.
+        ModuleNotFoundError: It is not installed; the message says which purpose needs it and how to get it.
     """
     try:
         return import_module(name)

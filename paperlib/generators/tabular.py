@@ -249,11 +249,7 @@ def _plain(column: "pd.Series[Any]") -> NDArray[Any]:
 
 
 def coded(table: pd.DataFrame, bins: int) -> tuple[dict[str, ColumnCodes], FloatArray]:
-    """The codes of each column, and the joint counts of all pairs (`pair_counts`).
-
-    Raises:
-        ValueError: The cases of `check_table`.
-    """
+    """The codes of each column of a table that passes `check_table`, and joint counts (`pair_counts`)."""
     columns = check_table("table", table)
     codecs = {name: ColumnCodes.fit(values, bins) for name, values in columns.items()}
     codes = [codecs[name].encode(values) for name, values in columns.items()]

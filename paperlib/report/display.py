@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -40,16 +41,11 @@ class Bundle:
 
 def show(bundle: Bundle) -> None:
     """Display a bundle in the running notebook; outside one, print its text."""
-    try:
-        from IPython.core.getipython import get_ipython
-        from IPython.display import display
-    except ImportError:
+    ipython: Any = sys.modules.get("IPython")  # loaded wherever a notebook runs
+    if ipython is None or ipython.get_ipython() is None:
         print(bundle.text)
-        return
-    if get_ipython() is None:
-        print(bundle.text)
-        return
-    display(bundle)
+    else:
+        ipython.display.display(bundle)
 
 
 def check_name(name: str) -> str:

@@ -104,11 +104,7 @@ def load_target(kind: str, target: str, *, architecture: str = "", classes: int 
 
 
 def read_table(path: str) -> pd.DataFrame:
-    """A CSV or Parquet file.
-
-    Raises:
-        ValueError: It is not there, empty, or neither.
-    """
+    """A CSV or Parquet file; a ValueError where it is not there, empty, or neither."""
     file = _existing(path)
     try:
         found = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
@@ -120,11 +116,7 @@ def read_table(path: str) -> pd.DataFrame:
 
 
 def read_images(path: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """An NPZ file with ``images`` and ``labels``; pickled objects are never loaded.
-
-    Raises:
-        ValueError: It is not there, or holds other arrays.
-    """
+    """``images`` and ``labels`` of an NPZ file, else a ValueError; pickled objects are never loaded."""
     try:
         with np.load(_existing(path), allow_pickle=False) as archive:
             if {"images", "labels"} <= set(archive.files):

@@ -26,16 +26,11 @@ class GameSplit:
     (member, other) the coin chooses from. The test part never leaves this object: `judge` hands it to trained
     attacks, once, and after that nothing can be trained.
 
-    Args:
-        inputs: Name of each attack, or None for the baseline, to its inputs on all members and on all others;
-            equal lengths for all.
-        train: Number of examples to train on, even, 2 or more.
-        validation: Number of examples to choose on, even, 2 or more.
-        test: Number of examples to judge on, 2 or more.
-        seed: Seed of the split and the coins, 0 or more.
+    ``inputs`` leads from the name of each attack, or None for the baseline, to its inputs on all members and
+    on all others. The sizes of the parts are numbers of examples, 2 or more, the first two even.
 
     Raises:
-        ValueError: Lengths that differ between attacks, sizes below 2, or too few examples for them.
+        ValueError: Lengths that differ between attacks, other sizes, or too few examples for them.
 
     Source:
         PANORAMIA, Definition 2 and section 3.

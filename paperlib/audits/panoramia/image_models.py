@@ -58,22 +58,12 @@ class ImageHelper:
         return Helper(self.name, "synthetic" if self.data == "synthetic" else "real", self.epochs)
 
     def about(self) -> dict[str, Any]:
-        """What its answers depend on: its settings, with the content of its weights for their place.
-
-        Raises:
-            FileNotFoundError: No such weights.
-        """
+        """What its answers depend on: its settings, with the content of its weights for their place."""
         return {**asdict(self), "weights": weights_tag(self.weights)}
 
 
 def train_helper(helper: ImageHelper, x: NDArray[np.uint8], y: NDArray[np.int64], outputs: int) -> nn.Module:
-    """Train a helper or the labeler.
-
-    Raises:
-        ValueError: An unknown name of timm, or weights that do not fit it.
-        FileNotFoundError: No such weights.
-        RuntimeError: Weights cannot be downloaded.
-    """
+    """Train a helper or the labeler; raises as `read_weights` and `pretrained_classifier` do."""
     if helper.timm:
         weights = read_weights(helper.weights) if helper.weights else None
         module = pretrained_classifier(helper.timm, outputs, weights=weights, seed=helper.seed)

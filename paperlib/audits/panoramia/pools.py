@@ -208,18 +208,13 @@ def _to_arrays(pools: Pools) -> dict[str, NDArray[Any]]:
 
 
 def _from_arrays(arrays: Mapping[str, NDArray[Any]], key: str) -> Pools:
+    def below(start: str) -> dict[str, NDArray[Any]]:
+        return {name.removeprefix(start): arrays[name] for name in arrays if name.startswith(start)}
+
     def pool(kind: str) -> Pool | None:
         if f"{kind}/examples" not in arrays:
             return None
-        parts = {
-            role: {
-                name.removeprefix(f"{kind}/{role}/"): values
-                for name, values in arrays.items()
-                if name.startswith(f"{kind}/{role}/")
-            }
-            for role in ("helpers", "targets")
-        }
-        return Pool(arrays[f"{kind}/examples"], **parts)
+        return Pool(arrays[f"{kind}/examples"], below(f"{kind}/helpers/"), below(f"{kind}/targets/"))
 
     members, generated, nonmembers = (pool(kind) for kind in KINDS)
     if members is None or generated is None:

@@ -158,11 +158,7 @@ class TargetAudits:
         return pd.concat(parts, ignore_index=True)
 
     def over_test_size(self, sizes: Sequence[int]) -> pd.DataFrame:
-        """Rows of `TargetScores.row` by the first search, on the first ``sizes`` examples of each test part.
-
-        Raises:
-            ValueError: A size below 2 or above the test part.
-        """
+        """Rows of `TargetScores.row` by the first search, on the first 2 or more examples of each test."""
         rows = [
             one.first(size).row(self.search, self.config.confidence)
             for size in sizes

@@ -43,11 +43,7 @@ class RowEncoder:
         return len(self.features.names)
 
     def __call__(self, rows: pd.DataFrame) -> tuple[NDArray[np.float32], IntArray]:
-        """Features (n, width), float32, and class numbers (n,).
-
-        Raises:
-            ValueError: A label that is none of the classes.
-        """
+        """Features (n, width), float32, and class numbers (n,); another label raises a ValueError."""
         place = {name: at for at, name in enumerate(self.classes)}
         labels = rows[self.label].astype(str)
         if unknown := sorted(set(labels) - set(place)):

@@ -35,12 +35,9 @@ def cnn(channels: int, side: int, outputs: int, width: int) -> nn.Module:
 
 
 def cnn4(channels: int, side: int, outputs: int, width: int, *, group_norm: bool = False) -> nn.Module:
-    """Four convolutional layers, each halving the image, and a linear layer.
+    """Four convolutional layers, each halving the image (a side of 16 or more), and a linear layer.
 
     With 40 outputs this is the multi-label CNN of CelebA; the paper states four layers and no widths.
-
-    Raises:
-        ValueError: A side below 16, which four halvings leave nothing of.
     """
     if side < 16:
         raise ValueError(f"side: expected 16 or more for cnn4, got {side}")
