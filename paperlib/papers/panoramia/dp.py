@@ -22,42 +22,28 @@ STANDS_FOR = ("ResNet18", "WRN-16-4")
 class DpPlan:
     """Two families of targets at several epsilons.
 
-    Attributes:
-        architectures: Two names of ``paperlib.models.images.ARCHITECTURES``; the first stands for the paper's
-            ResNet-18, the second for its WRN-16-4.
-        widths: Widths of both, for "mlp", "cnn" and "cnn4"; others ignore it.
-        epsilons: Epsilons of DP-SGD, nats, above 0, each with both families, beside training without DP.
-        delta: Delta of DP-SGD, in (0, 1).
-        dp_epochs: Epochs with DP-SGD, 1 or more.
-        dp_batch: Expected images in a batch of DP-SGD.
-        dp_rate: Learning rate of DP-SGD, by Adam.
-        dp_rate_again: Learning rate of a second training of the first family at the largest epsilon
-            (Table 10).
-        clip_norm: Clipping norm of DP-SGD, above 0.
-        epochs: Epochs without DP, 1 or more.
-        epochs_again: Epochs of a second training of the first family without DP (beside Table 10).
-        batch_size: Images in a batch without DP.
-        learning_rate: Learning rate without DP, by Adam.
-        seed: Seed of parameters and batches, 0 or more.
-
     Raises:
         ValueError: Other than two different architectures, or no epsilon.
     """
 
+    # two names of ``paperlib.models.images.ARCHITECTURES``; the first stands for the paper's ResNet-18, the
+    # second for its WRN-16-4
     architectures: tuple[str, str] = ("mlp", "cnn")
-    widths: tuple[int, int] = (128, 16)
+    widths: tuple[int, int] = (128, 16)  # of both, for "mlp", "cnn" and "cnn4"; others ignore it
+    # of DP-SGD, nats, above 0, each with both families, beside training without DP
     epsilons: tuple[float, ...] = (2.0, 10.0, 20.0)
-    delta: float = 1e-5
-    dp_epochs: int = 15
-    dp_batch: int = 256
-    dp_rate: float = 0.01
+    delta: float = 1e-5  # of DP-SGD, in (0, 1)
+    dp_epochs: int = 15  # with DP-SGD, 1 or more
+    dp_batch: int = 256  # expected images in a batch of DP-SGD
+    dp_rate: float = 0.01  # of DP-SGD, by Adam
+    # of a second training of the first family at the largest epsilon (Table 10)
     dp_rate_again: float = 0.003
-    clip_norm: float = 1.0
-    epochs: int = 40
-    epochs_again: int = 10
-    batch_size: int = 64
-    learning_rate: float = 2e-3
-    seed: int = 0
+    clip_norm: float = 1.0  # of DP-SGD, above 0
+    epochs: int = 40  # without DP, 1 or more
+    epochs_again: int = 10  # of a second training of the first family without DP (beside Table 10)
+    batch_size: int = 64  # images in a batch without DP
+    learning_rate: float = 2e-3  # without DP, by Adam
+    seed: int = 0  # of parameters and batches, 0 or more
 
     def __post_init__(self) -> None:
         if len(self.architectures) != 2 or len(set(self.architectures)) != 2:
@@ -125,17 +111,11 @@ class DpPlan:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DpResults(PanoramiaResults):
-    """Audits of all targets in one form, and their DP guarantees.
-
-    Attributes:
-        plan: The targets.
-        guarantees: Rows of `dp_guarantees`.
-        counts: Number of images in a target's training part, and of real non-members.
-    """
+    """Audits of all targets in one form, and their DP guarantees."""
 
     plan: DpPlan
-    guarantees: pd.DataFrame
-    counts: tuple[int, int]
+    guarantees: pd.DataFrame  # rows of `dp_guarantees`
+    counts: tuple[int, int]  # number of images in a target's training part, and of real non-members
 
     @property
     def audits(self) -> TargetAudits:

@@ -29,23 +29,17 @@ NOTABLE = 0.1
 class NullControl:
     """How the control is run; its tables are randhie's.
 
-    Attributes:
-        repetitions: Worlds of each kind: each has its own split, generator, models and game. Of those that
-            are there for contrast, half as many.
-        members: Members (and generated examples) of each world.
-        epochs: Training epochs of target and helpers, on tables.
-        confidence: Confidence level of each audit, in (0, 1).
-        seed: Seed of the first world, 0 or more.
-
     Raises:
         ValueError: A value is out of range.
     """
 
+    # worlds of each kind: each has its own split, generator, models and game. Of those that are there for
+    # contrast, half as many
     repetitions: int = 50
-    members: int = 400
-    epochs: int = 40
-    confidence: float = 0.95
-    seed: int = 0
+    members: int = 400  # members (and generated examples) of each world
+    epochs: int = 40  # training epochs of target and helpers, on tables
+    confidence: float = 0.95  # of each audit, in (0, 1)
+    seed: int = 0  # of the first world, 0 or more
 
     def __post_init__(self) -> None:
         check_confidence(self.confidence)

@@ -18,17 +18,12 @@ from paperlib.report import paper_table
 
 @dataclass(frozen=True, eq=False)
 class PanoramiaResults:
-    """Audits of all targets of the same pools, in one form or in both.
+    """Audits of all targets of the same pools, in one form or in both."""
 
-    Attributes:
-        pools: The audited pools, with all helpers.
-        forms: "helpers" or "paper" to the audits in this form; O(1), the same in both, is in one of them.
-        form: The form of `one` and `value` where none is named.
-    """
-
-    pools: Pools
+    pools: Pools  # the audited pools, with all helpers
+    # "helpers" or "paper" to the audits in this form; O(1), the same in both, is in one of them
     forms: Mapping[str, TargetAudits]
-    form: str = "helpers"
+    form: str = "helpers"  # the form of `one` and `value` where none is named
 
     @property
     def search(self) -> str:

@@ -17,20 +17,15 @@ from paperlib.report import progress
 class ToyWorld:
     """Points that carry a mark or not; generated points carry it less often; a model that answers.
 
-    Attributes:
-        c: c of the generator, nats: ``log(P_real[mark] / P_generated[mark])``; no point has a larger ratio.
-        epsilon: Nats that the model's answer about a point adds to its odds, exactly.
-        mark: Share of the real points that carry the mark, in (0, 1).
-        m: Points shown in a game.
-
     Raises:
         ValueError: A value out of range.
     """
 
+    # c of the generator, nats: ``log(P_real[mark] / P_generated[mark])``; no point has a larger ratio
     c: float = 0.7
-    epsilon: float = 1.0
-    mark: float = 0.5
-    m: int = 2_000
+    epsilon: float = 1.0  # nats that the model's answer about a point adds to its odds, exactly
+    mark: float = 0.5  # share of the real points that carry the mark, in (0, 1)
+    m: int = 2_000  # points shown in a game
 
     def __post_init__(self) -> None:
         check_nonnegative("c", self.c)

@@ -14,29 +14,18 @@ PARTS = ("generator", "members", "nonmembers", "others")
 
 @dataclass(frozen=True, kw_only=True)
 class ImageSplit:
-    """Which images, and how many go where.
+    """Which images, and how many go where."""
 
-    Attributes:
-        dataset: A name of ``paperlib.data.registry.IMAGE_SETS``.
-        side: Pixels along a side after averaging squares; None keeps the images' own.
-        levels: Grey values per channel, 2 to 256.
-        generator: Images of D_G, which the generator is trained on.
-        members: Images of D_in.
-        nonmembers: Real images that no target sees.
-        others: Images in the place of the members where a null target is trained; 0 where there is none.
-        label_noise: Share of all images, real and generated, whose class is drawn anew, in [0, 1].
-        seed: Seed of the parts and the labels, 0 or more.
-    """
-
-    dataset: str = "mnist5k"
-    side: int | None = 7
-    levels: int = 5
-    generator: int = 1400
-    members: int = 1200
-    nonmembers: int = 1200
+    dataset: str = "mnist5k"  # a name of ``paperlib.data.registry.IMAGE_SETS``
+    side: int | None = 7  # pixels along a side after averaging squares; None keeps the images' own
+    levels: int = 5  # grey values per channel, 2 to 256
+    generator: int = 1400  # images of D_G, which the generator is trained on
+    members: int = 1200  # images of D_in
+    nonmembers: int = 1200  # real images that no target sees
+    # images in the place of the members where a null target is trained; 0 where there is none
     others: int = 1200
-    label_noise: float = 0.3
-    seed: int = 0
+    label_noise: float = 0.3  # share of all images, real and generated, whose class is drawn anew, in [0, 1]
+    seed: int = 0  # of the parts and the labels, 0 or more
 
     def __post_init__(self) -> None:
         check_in("[0, 1]", "label_noise", self.label_noise)
@@ -46,17 +35,11 @@ class ImageSplit:
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Images, their true labels, and the labels given to models.
+    """Images, their true labels, and the labels given to models."""
 
-    Attributes:
-        x: uint8, shape (n, channels, side, side).
-        true: Class numbers (n,), or 0 and 1 per attribute (n, attributes).
-        y: Labels with noise, of the same shape.
-    """
-
-    x: Pixels
-    true: NDArray[np.int64]
-    y: NDArray[np.int64]
+    x: Pixels  # uint8, shape (n, channels, side, side)
+    true: NDArray[np.int64]  # class numbers (n,), or 0 and 1 per attribute (n, attributes)
+    y: NDArray[np.int64]  # labels with noise, of the same shape
 
     def __len__(self) -> int:
         return len(self.x)
@@ -64,19 +47,12 @@ class Labelled:
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """The parts of a data set.
+    """The parts of a data set."""
 
-    Attributes:
-        parts: "generator", "members", "nonmembers" and "others" to their images.
-        outputs: Classes, or attributes.
-        name: Name of the data set.
-        sha256s: File names to their SHA-256.
-    """
-
-    parts: dict[str, Labelled]
-    outputs: int
+    parts: dict[str, Labelled]  # "generator", "members", "nonmembers" and "others" to their images
+    outputs: int  # classes, or attributes
     name: str
-    sha256s: dict[str, str]
+    sha256s: dict[str, str]  # file names to their SHA-256
 
     @property
     def multi_label(self) -> bool:

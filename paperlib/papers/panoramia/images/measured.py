@@ -38,19 +38,12 @@ _SHOWN = {
 
 @dataclass(frozen=True, eq=False)
 class MeasuredRun:
-    """A run of the page on images that was made before.
+    """A run of the page on images that was made before."""
 
-    Attributes:
-        table: Table of `whole_table`.
-        origin: Date and place of the run, as text.
-        parameters: Parameters of the run.
-        grid: Sample grid, uint8, shape (height, width, 3).
-    """
-
-    table: pd.DataFrame
-    origin: str
+    table: pd.DataFrame  # of `whole_table`
+    origin: str  # date and place of the run, as text
     parameters: Mapping[str, Any]
-    grid: NDArray[np.uint8]
+    grid: NDArray[np.uint8]  # uint8, shape (height, width, 3)
 
     @property
     def rows(self) -> pd.DataFrame:

@@ -18,49 +18,28 @@ from paperlib.training.images import ImageTraining, fit_images, images_per_secon
 
 @dataclass(frozen=True, kw_only=True)
 class ImageTarget:
-    """A model to be audited.
+    """A model to be audited."""
 
-    Attributes:
-        name: Name in tables.
-        architecture: A name of ``paperlib.models.images.ARCHITECTURES``.
-        epochs: Passes over its training data.
-        width: Width of "mlp", "cnn" and "cnn4".
-        null: Train it on other images in the place of the members: an audit must find nothing.
-        dp_epsilon: Train it with DP-SGD at this epsilon; None trains without.
-        dp_delta: Delta of DP-SGD, in (0, 1).
-        clip_norm: Clipping norm of DP-SGD, above 0.
-        batch_size: Images in a batch.
-        learning_rate: Learning rate, above 0.
-        optimizer: "adam" or "sgd".
-        weight_decay: 0 or more; not with DP-SGD.
-        schedule: "constant" or "cosine"; not with DP-SGD. Targets with "cosine" are runs of their own.
-        augment: Flips and shifts; not with DP-SGD.
-        group_norm: Group norm for batch norm; taken with DP-SGD in any case.
-        pretrained: Start from ImageNet weights.
-        precision: "float32" or "bfloat16".
-        compile: Compile the forward pass.
-        seed: Seed of parameters and batches, 0 or more.
-    """
-
-    name: str
-    architecture: str = "cnn"
-    epochs: int
-    width: int = 16
-    null: bool = False
-    dp_epsilon: float | None = None
-    dp_delta: float = 1e-5
-    clip_norm: float = 1.0
-    batch_size: int = 32
-    learning_rate: float = 1e-3
-    optimizer: str = "adam"
-    weight_decay: float = 0.0
+    name: str  # name in tables
+    architecture: str = "cnn"  # a name of ``paperlib.models.images.ARCHITECTURES``
+    epochs: int  # passes over its training data
+    width: int = 16  # of "mlp", "cnn" and "cnn4"
+    null: bool = False  # train it on other images in the place of the members: an audit must find nothing
+    dp_epsilon: float | None = None  # train it with DP-SGD at this epsilon; None trains without
+    dp_delta: float = 1e-5  # of DP-SGD, in (0, 1)
+    clip_norm: float = 1.0  # of DP-SGD, above 0
+    batch_size: int = 32  # images in a batch
+    learning_rate: float = 1e-3  # above 0
+    optimizer: str = "adam"  # "adam" or "sgd"
+    weight_decay: float = 0.0  # 0 or more; not with DP-SGD
+    # "constant" or "cosine"; not with DP-SGD. Targets with "cosine" are runs of their own
     schedule: str = "constant"
-    augment: bool = False
-    group_norm: bool = False
-    pretrained: bool = False
-    precision: str = "float32"
-    compile: bool = False
-    seed: int = 0
+    augment: bool = False  # flips and shifts; not with DP-SGD
+    group_norm: bool = False  # group norm for batch norm; taken with DP-SGD in any case
+    pretrained: bool = False  # start from ImageNet weights
+    precision: str = "float32"  # "float32" or "bfloat16"
+    compile: bool = False  # compile the forward pass
+    seed: int = 0  # of parameters and batches, 0 or more
 
     def __post_init__(self) -> None:
         if self.epochs < 1:

@@ -32,35 +32,25 @@ from paperlib.report import used_data
 class ImageConfig:
     """What pools of images are made of.
 
-    Attributes:
-        split: The images, and how many go where.
-        generator: Settings of the generator.
-        fakes: The filter that drops obvious fakes.
-        generated: Images of D_out, which nothing has seen before the audit.
-        helper_images: Generated images that the synthetic helper is trained on.
-        labels: Labels of generated images: "class", the one the generator was asked for, or "labeler", the
-            prediction of a classifier trained on D_G. Images with several labels need the labeler.
-        labeler: The classifier trained on D_G with true labels; it labels, and its features measure quality.
-        helpers: Helper models.
-        targets: Target models.
-        seed: Seed of the generator's draws and of the labels of generated images, 0 or more.
-
     >>> ImageConfig(targets=(ImageTarget(name="cnn 5", epochs=5),)).generated
     1200
     """
 
-    split: ImageSplit = field(default_factory=ImageSplit)
+    split: ImageSplit = field(default_factory=ImageSplit)  # the images, and how many go where
     generator: FlowConfig = field(default_factory=lambda: FlowConfig(levels=5))
-    fakes: FakeFilter = field(default_factory=FakeFilter)
-    generated: int = 1200
-    helper_images: int = 2400
+    fakes: FakeFilter = field(default_factory=FakeFilter)  # the filter that drops obvious fakes
+    generated: int = 1200  # images of D_out, which nothing has seen before the audit
+    helper_images: int = 2400  # generated images that the synthetic helper is trained on
+    # labels of generated images: "class", the one the generator was asked for, or "labeler", the prediction
+    # of a classifier trained on D_G. Images with several labels need the labeler
     labels: str = "class"
+    # the classifier trained on D_G with true labels; it labels, and its features measure quality
     labeler: ImageHelper = field(default_factory=lambda: ImageHelper(name="labeler", data="real", seed=2))
     helpers: tuple[ImageHelper, ...] = tuple(
         ImageHelper(name=data, data=data) for data in ("synthetic", "real")
     )
     targets: tuple[ImageTarget, ...]
-    seed: int = 0
+    seed: int = 0  # of the generator's draws and of the labels of generated images, 0 or more
 
     def __post_init__(self) -> None:
         check_choice("labels", self.labels, ("class", "labeler"))
@@ -87,17 +77,11 @@ class ImageConfig:
 
 @dataclass(frozen=True, eq=False)
 class Generated:
-    """What the generator gave.
+    """What the generator gave."""
 
-    Attributes:
-        audit: D_out.
-        helper: Images that the synthetic helper is trained on.
-        quality: Numbers about it, by name.
-    """
-
-    audit: Labelled
-    helper: Labelled
-    quality: dict[str, float]
+    audit: Labelled  # D_out
+    helper: Labelled  # images that the synthetic helper is trained on
+    quality: dict[str, float]  # numbers about it, by name
 
 
 def image_pools(config: ImageConfig) -> Pools:
