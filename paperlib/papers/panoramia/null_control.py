@@ -12,8 +12,7 @@ from paperlib.audits.panoramia.config import FORMS, AuditConfig
 from paperlib.audits.panoramia.pools import SYNTHETIC, Pool, Pools, Target
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.panoramia.table_models import Learning
-from paperlib.core import check_confidence
-from paperlib.core.checks import check_at_least, check_in
+from paperlib.core import check_at_least, check_confidence, check_in
 from paperlib.papers.panoramia.tables.data import PartSizes
 from paperlib.papers.panoramia.tables.pools import TabularConfig, build_pools
 from paperlib.report import progress

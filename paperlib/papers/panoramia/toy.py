@@ -8,8 +8,7 @@ from scipy.special import expit
 
 from paperlib.audits.panoramia.game import Flags
 from paperlib.bounds import audit_panoramia
-from paperlib.core import FloatArray, check_nonnegative
-from paperlib.core.checks import check_at_least, check_in
+from paperlib.core import FloatArray, check_at_least, check_in, check_nonnegative
 from paperlib.report import progress
 
 

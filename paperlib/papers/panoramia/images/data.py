@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.core.checks import check_at_least, check_in
+from paperlib.core import check_at_least, check_in
 from paperlib.data.images.pixels import Pixels, posterise, shrink
 from paperlib.data.registry import load_images
 

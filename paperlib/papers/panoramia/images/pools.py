@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from paperlib.audits.panoramia.image_models import ImageHelper, answers, likely_labels, train_helper
 from paperlib.audits.panoramia.memorization import copies
 from paperlib.audits.panoramia.pools import Pools, cached_pools, pools_cache, pools_of
-from paperlib.core import FloatArray, check_choice
-from paperlib.core.checks import check_at_least
+from paperlib.core import FloatArray, check_at_least, check_choice
 from paperlib.generators.image_quality import FakeFilter, kernel_distance
 from paperlib.generators.images import FlowConfig
 from paperlib.io import code_tag
