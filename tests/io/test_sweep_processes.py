@@ -83,6 +83,7 @@ def started(tmp_path, trace):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # background shells ignore it
         env={**os.environ, "PYTHONPATH": root, "PAPERLIB_PROGRESS": "0"},
     )
 

@@ -242,6 +242,7 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # background shells ignore it
     )
     for _ in range(600):
         if (tmp_path / "started").exists():
