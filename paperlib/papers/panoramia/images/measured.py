@@ -92,10 +92,10 @@ def measured_run(path: str) -> MeasuredRun | None:
     if missing := [name for name in _SHOWN if name not in table]:
         raise ValueError(f"measured: {path} lacks {', '.join(missing)}; measure it anew")
     file = kept_file(path)
-    picture = file.with_suffix(".png")
-    if not picture.is_file():
-        raise ValueError(f"measured: {path} has no sample grid beside it ({picture.name})")
-    with Image.open(picture, formats=("PNG",)) as image:
+    samples = file.with_suffix(".png")
+    if not samples.is_file():
+        raise ValueError(f"measured: {path} has no sample grid beside it ({samples.name})")
+    with Image.open(samples, formats=("PNG",)) as image:
         grid = np.asarray(image.convert("RGB"))
     return MeasuredRun(table, origin, read_result(file.with_suffix(".json")).parameters, grid)
 
