@@ -133,12 +133,11 @@ def dp_evidence(by_target: pd.DataFrame, by_number: pd.DataFrame) -> list[Eviden
         "smaller sets win at target 5": _larger_less_smaller(bounds, 5.0),
         "something found": Estimate(float(bounds.max())),
     }
-    inner = numbers[1:-1]
-    ends = {"fewest": numbers[0], "most": numbers[-1]}
-    best = {name: [max(inner) - end] if inner else [] for name, end in ends.items()}
+    middle, ends = numbers[len(numbers) // 2], {"fewest": numbers[0], "most": numbers[-1]}
+    best = {name: [middle - end] if len(numbers) > 2 else [] for name, end in ends.items()}
     return [
         Evidence("nid-figure-02", "model", figure),
-        Evidence("nid-figure-05", "model", {"interior best": best}),
+        Evidence("nid-figure-05", "model", {"middle best": best}),
     ]
 
 

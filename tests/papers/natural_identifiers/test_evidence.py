@@ -154,7 +154,8 @@ def test_dp_audits_are_judged_by_the_papers_bound_and_scores():
     assert second["larger sets win without noise"] == pytest.approx([0.3])
     assert second["smaller sets win at target 5"] == pytest.approx([-0.2])
     assert second["something found"] == Estimate(0.8)
-    assert fifth["interior best"] == {"fewest": pytest.approx([0.4]), "most": pytest.approx([0.6])}
+    # At 100, fixed beforehand, although 50 came out best.
+    assert fifth["middle best"] == {"fewest": pytest.approx([0.3]), "most": pytest.approx([0.5])}
 
 
 def test_what_the_grid_leaves_out_is_not_measured():
@@ -163,7 +164,7 @@ def test_what_the_grid_leaves_out_is_not_measured():
     assert (
         second.values["larger sets win without noise"] == second.values["smaller sets win at target 5"] == []
     )
-    assert fifth.values["interior best"] == {"fewest": [], "most": []}
+    assert fifth.values["middle best"] == {"fewest": [], "most": []}
 
 
 def test_figure_4_compares_the_paper_s_curves_at_one_place_with_the_truth():
