@@ -2,6 +2,7 @@
 PYTHON  ?= python3
 PROFILE ?= default
 JOBS    ?= 2
+SEEDS   ?= 1 2 3
 PORT    ?= 8000
 BIN     := .venv/bin
 READY   := .venv/.ready
@@ -13,14 +14,15 @@ TESTED  = $(foreach room,$(ROOM),$(wildcard tests/$(room) paperlib/$(room)))
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: setup help book test lint format run serve check pdf bench lock clean
+.PHONY: setup help book seeds test lint format run serve check pdf bench lock clean
 .DELETE_ON_ERROR:
 
 setup: $(READY)  ## Create .venv with the locked versions and this package (done by every other target)
 
 help:  ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-7s %s\n", $$1, $$2}'
-	@echo "  PROFILE=smoke|default|paper (now $(PROFILE)), ROOM=bounds, PYTHON=python3.12, JOBS=2, PORT=8000"
+	@echo "  PROFILE=smoke|default|paper (now $(PROFILE)), ROOM=bounds, SEEDS=\"1 2 3\","
+	@echo "  PYTHON=python3.12, JOBS=2, PORT=8000"
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -36,6 +38,10 @@ book: $(READY)  ## Run every notebook that changed and build the book as HTML (P
 	@$(BIN)/jupyter-book build book -W --keep-going -q >/dev/null || { rm -rf book/_build/.doctrees; \
 	  echo "The book was not built: correct what the warnings above name"; exit 1; }
 	@echo "The book is ready: $(HTML)/index.html"
+
+seeds: $(READY)  ## Run the judged notebooks once more with each of SEEDS, for the outcomes (PROFILE=)
+	@for seed in $(SEEDS); do $(BIN)/paperlib run --all --profile $(PROFILE) --jobs $(JOBS) --seed $$seed || exit 1; done
+	@echo "make book shows the outcomes of all seeds"
 
 test: $(if $(ROOM),$(READY),lint)  ## Lint and all tests; with ROOM=bounds the tests of one room, without lint
 	@test -z "$(ROOM)" || test -n "$(TESTED)" \

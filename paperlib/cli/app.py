@@ -63,7 +63,7 @@ Profile = Annotated[
 
 @app.command(
     epilog="Examples:  paperlib run output_set_gain -p trials=20 -p seed=1 --profile smoke   |   "
-    "paperlib run --all --profile default --jobs 2"
+    "paperlib run --all --profile default --jobs 2   |   paperlib run --all --seed 1"
 )
 def run(
     notebook: Annotated[
@@ -81,12 +81,16 @@ def run(
     ] = False,
     jobs: Annotated[int, typer.Option(help="Number of notebooks run at one time with --all.")] = 2,
     book: Annotated[bool, typer.Option("--book", help="Put this one run into the book.")] = False,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Run once more with this seed, for the outcomes; the pages stay as they are."),
+    ] = None,
 ) -> None:
     """Run one notebook with checked parameters into a new folder below runs/, or all into the book."""
     from paperlib.cli import notebooks
 
     given = [*(assignments or []), *(parameter or [])]
-    notebooks.run(notebook, given, profile=profile, every=every, jobs=jobs, book=book)
+    notebooks.run(notebook, given, profile=profile, every=every, jobs=jobs, book=book, seed=seed)
 
 
 @app.command("list", epilog="Example:  paperlib list --profile paper")

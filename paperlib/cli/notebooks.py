@@ -9,6 +9,7 @@ from paperlib.running import (
     Project,
     book_results,
     find_project,
+    keep_run,
     notebook_parameters,
     outcomes,
     parse_assignments,
@@ -21,7 +22,16 @@ from paperlib.running.execute import PAGE, RESULT
 from paperlib.running.parameters import read_notebook
 
 
-def run(notebook: str, given: list[str], *, profile: str, every: bool, jobs: int, book: bool) -> None:
+def run(
+    notebook: str,
+    given: list[str],
+    *,
+    profile: str,
+    every: bool,
+    jobs: int,
+    book: bool,
+    seed: int | None = None,
+) -> None:
     """Run one notebook, or every notebook that changed; the options are those of ``paperlib run --help``.
 
     Raises:
@@ -33,11 +43,16 @@ def run(notebook: str, given: list[str], *, profile: str, every: bool, jobs: int
     if every:
         if notebook or values:
             raise ValueError("--all: expected no notebook and no parameters beside it")
-        _run_every(project, profile, jobs)
+        _run_every(project, profile, jobs, seed)
         return
     if not notebook:
         raise ValueError(f"notebook: expected one of {', '.join(project.stems()) or 'none yet'}, or --all")
-    job = plan(project, notebook, profile=profile, given=values)
+    job = plan(project, notebook, profile=profile, given=values, seed=seed)
+    if seed is not None:
+        if values or book:
+            raise ValueError("--seed: expected neither parameters nor --book beside it; see -p seed=1")
+        print(f"Kept for the outcomes: {keep_run(job)}")
+        return
     if book:
         run_into_book(job)
         return
@@ -47,8 +62,8 @@ def run(notebook: str, given: list[str], *, profile: str, every: bool, jobs: int
     print(f"Executed notebook: {folder / PAGE}\nResult file:       {folder / RESULT}")
 
 
-def _run_every(project: Project, profile: str, jobs: int) -> None:
-    failed = run_all(project, profile=profile, jobs=jobs, say=lambda text: print(text, flush=True))
+def _run_every(project: Project, profile: str, jobs: int, seed: int | None) -> None:
+    failed = run_all(project, profile=profile, jobs=jobs, seed=seed, say=lambda text: print(text, flush=True))
     if failed:
         raise NotebookError(f"failed: {', '.join(failed)}; the other notebooks are done")
 

@@ -3,6 +3,7 @@ from .book import current_result as current_result
 from .book import keep_run as keep_run
 from .book import measured_results as measured_results
 from .book import outcomes as outcomes
+from .book import repeated_results as repeated_results
 from .book import run_aside as run_aside
 from .book import run_into_book as run_into_book
 from .book import show_run as show_run

@@ -9,8 +9,10 @@ from pathlib import Path
 from paperlib.io import RunResult, read_result, write_bytes, write_text
 from paperlib.papers.verdict.evidence import from_dict
 from paperlib.papers.verdict.outcome import decide_alone
+from paperlib.papers.verdict.rules import rules
 from paperlib.papers.verdict.status import CSV_NAME, judge, results_markdown, status_markdown, status_table
-from paperlib.running.execute import PAGE, RESULT, Job, finished_run
+from paperlib.running.execute import PAGE, RESULT, Job, finished_run, plan
+from paperlib.running.parameters import notebook_parameters
 from paperlib.running.project import Project
 
 
@@ -104,7 +106,8 @@ def last_seconds(job: Job) -> float | None:
 
 
 def _kept(job: Job) -> Path:
-    return job.project.kept / job.profile / job.stem
+    folder = job.profile if job.seed is None else f"{job.profile}-seed-{job.seed}"
+    return job.project.kept / folder / job.stem
 
 
 def _copy_whole(folder: Path, target: Path) -> None:
@@ -135,9 +138,28 @@ def book_results(project: Project) -> list[RunResult]:
     return [read_result(path) for path in sorted(project.results.glob("*.json"))]
 
 
+def repeated_results(project: Project, profile: str) -> list[RunResult]:
+    """The result files of runs with other seeds that are still current, sorted by seed and notebook."""
+    found = []
+    for path in sorted(project.kept.glob(f"{profile}-seed-*/*/{RESULT}")):
+        seed = int(path.parts[-3].rpartition("-")[2])
+        found.append(current_result(plan(project, path.parent.name, profile=profile, seed=seed)))
+    return [result for result in found if result is not None]
+
+
 def measured_results(project: Project) -> list[RunResult]:
-    """The committed result files of large runs."""
-    return [read_result(path) for path in sorted(project.measured.glob("*.json"))]
+    """The committed result files: of large runs, and of other seeds."""
+    return [read_result(path) for path in sorted(project.measured.rglob("*.json"))]
+
+
+def judged_notebooks(project: Project) -> list[str]:
+    """Names of the notebooks that give evidence and have a seed."""
+    named = {notebook for rule in rules().values() for notebook in rule.notebooks}
+    return [
+        stem
+        for stem in project.stems()
+        if stem in named and "seed" in {item.name for item in notebook_parameters(project.notebook(stem))}
+    ]
 
 
 def write_status(project: Project, profile: str) -> None:
@@ -146,7 +168,8 @@ def write_status(project: Project, profile: str) -> None:
     Raises:
         OutputError: A file could not be written.
     """
-    runs = [asdict(result) for result in book_results(project) if result.profile == profile]
+    shown = [result for result in book_results(project) if result.profile == profile]
+    runs = [asdict(result) for result in [*shown, *repeated_results(project, profile)]]
     judged = judge(runs, [asdict(result) for result in measured_results(project)])
     toc = project.root / "book" / "_toc.yml"
     listed = toc.read_text(encoding="utf-8") if toc.is_file() else ""

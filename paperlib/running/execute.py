@@ -54,13 +54,17 @@ class NotebookError(RuntimeError):
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One run to do: a notebook with all its parameters, and those the profile alone would give it."""
+    """One run to do: a notebook with all its parameters, and those the profile alone would give it.
+
+    A run with a ``seed`` of its own repeats the run that the book shows, for the outcomes alone.
+    """
 
     project: Project
     stem: str
     profile: str
     parameters: Mapping[str, Any]
     preset: Mapping[str, Any]
+    seed: int | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -69,7 +73,12 @@ class Job:
 
 
 def plan(
-    project: Project, name: str, *, profile: str = "default", given: Mapping[str, Any] | None = None
+    project: Project,
+    name: str,
+    *,
+    profile: str = "default",
+    given: Mapping[str, Any] | None = None,
+    seed: int | None = None,
 ) -> Job:
     """Plan a run: check the notebook, the profile and every parameter before it starts.
 
@@ -78,6 +87,7 @@ def plan(
         name: Stem or path of the notebook.
         profile: Name of the profile, whose values ``given`` replaces.
         given: Values of parameters for this run, by name, as Python values or as text.
+        seed: Seed of a repetition that is kept beside the run of the book; None for that run itself.
 
     Raises:
         ValueError: Unknown notebook, profile or parameter, or a value of the wrong type.
@@ -86,8 +96,11 @@ def plan(
     known = notebook_parameters(path)
     preset = project.profile(profile).get(path.stem, {})
     unchanged = check_parameters(known, preset, f"profile {profile}, {path.stem}")
-    parameters = check_parameters(known, {**preset, **(given or {})}, path.stem)
-    return Job(project=project, stem=path.stem, profile=profile, parameters=parameters, preset=unchanged)
+    repeated = {} if seed is None else {"seed": seed}
+    parameters = check_parameters(known, {**preset, **(given or {}), **repeated}, path.stem)
+    return Job(
+        project=project, stem=path.stem, profile=profile, parameters=parameters, preset=unchanged, seed=seed
+    )
 
 
 @contextlib.contextmanager
@@ -209,7 +222,7 @@ def _finish(job: Job, folder: Path, notebook: Any, seconds: float, mark: str) ->
         parameters=dict(job.parameters),
         records=_lines(folder / RECORDS_FILE),
         data=sorted(path.name for path in folder.glob("*.csv")),
-        provenance={**origin, "fingerprint": mark},
+        provenance={**origin, "command": rerun_command(job), "fingerprint": mark},
     )
     for name in (RECORDS_FILE, USED_DATA_FILE, KERNEL_LOG):
         (folder / name).unlink(missing_ok=True)

@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from typing import IO
 
 from paperlib.core import check_at_least
-from paperlib.running.book import current_result, last_seconds, prune, show_run, write_status
+from paperlib.running.book import (
+    current_result,
+    judged_notebooks,
+    last_seconds,
+    prune,
+    show_run,
+    write_status,
+)
 from paperlib.running.execute import Job, plan
 from paperlib.running.project import Project
 
@@ -25,16 +32,21 @@ class _Running:
     started: float
 
 
-def run_all(project: Project, *, profile: str, jobs: int = 2, say: Say = print) -> list[str]:
+def run_all(
+    project: Project, *, profile: str, jobs: int = 2, seed: int | None = None, say: Say = print
+) -> list[str]:
     """Run every notebook whose source, parameters, code, versions or data changed; renew the status.
 
     Each run is a process of its own, so a failing run does not stop the others, and finished runs are not
     repeated when all is stopped and started again.
+    With a seed, the notebooks whose results are judged run once more: the pages keep the runs they show, and
+    the outcomes put together the runs of all seeds.
 
     Args:
         project: The checkout.
         profile: Name of the profile to run.
         jobs: Number of notebooks run at one time, 1 or more.
+        seed: Seed of a repetition, 0 or more; None for the runs that the book shows.
         say: Function that receives each line of progress.
 
     Returns:
@@ -44,13 +56,15 @@ def run_all(project: Project, *, profile: str, jobs: int = 2, say: Say = print) 
         ValueError: An unknown profile, a bad parameter in it, or fewer than one job.
     """
     check_at_least(1, jobs=jobs)
-    every = [plan(project, stem, profile=profile) for stem in project.stems()]
+    stems = project.stems() if seed is None else judged_notebooks(project)
+    every = [plan(project, stem, profile=profile, seed=seed) for stem in stems]
     to_do = [job for job in every if current_result(job) is None]
     seconds = {job.stem: last_seconds(job) for job in to_do}
     prune(project)
-    say(f"Profile {profile}: {len(every)} notebooks, {len(to_do)} to run")
+    again = "" if seed is None else f", seed {seed}"
+    say(f"Profile {profile}{again}: {len(every)} notebooks, {len(to_do)} to run")
     for job in every:
-        if job not in to_do:
+        if job not in to_do and job.seed is None:
             show_run(job)
     # Longest first keeps both processes busy to the end; an unknown time counts as long.
     to_do.sort(key=lambda job: -(seconds[job.stem] or 1e9))
@@ -84,7 +98,8 @@ def _run_many(to_do: list[Job], seconds: dict[str, float | None], jobs: int, say
 
 
 def _start(job: Job) -> _Running:
-    command = [sys.executable, "-m", "paperlib", "run", job.stem, "--profile", job.profile, "--book"]
+    where = ["--book"] if job.seed is None else ["--seed", str(job.seed)]
+    command = [sys.executable, "-m", "paperlib", "run", job.stem, "--profile", job.profile, *where]
     output = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the run ends)
     # In a session of its own: a Ctrl-C of the terminal reaches only this process, which then
     # ends the others in order.

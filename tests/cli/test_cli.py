@@ -212,6 +212,7 @@ def test_run_refuses_what_it_does_not_know(
         (["good", "-p", "m"], "expected name=value, got 'm'"),
         (["good", "--profile", "fast"], "profile: expected one of default, smoke; got 'fast'"),
         (["--all", "-p", "m=3"], "--all: expected no notebook and no parameters"),
+        (["good", "--seed", "1", "-p", "m=4"], "--seed: expected neither parameters"),
         (["--all", "--jobs", "0"], "jobs: expected 1 or more"),
     ):
         assert call(monkeypatch, "run", *words) == 2

@@ -7,6 +7,7 @@ import pytest
 
 from paperlib.io import RunResult, read_result, write_result
 from paperlib.papers.measured import measured_table
+from paperlib.papers.verdict.evidence import from_dict
 
 KEPT = sorted((Path(__file__).parents[2] / "book" / "measured").glob("*.csv"))
 FROM_UNCOMMITTED_CODE = {"epsilon_star_landscape_adult"}  # its result file says so
@@ -56,3 +57,13 @@ def test_adult_is_kept_with_every_target_beside_the_papers():
     assert ours.groupby("label")["target"].nunique().tolist() == [4, 4]
     assert not ours[["panoramia", "rm_rn", "o1"]].isna().any(axis=None)
     assert set(table["source"]) == {"ours", "paper"}
+
+
+def test_kept_runs_of_other_seeds_can_still_be_judged():
+    kept = Path(__file__).parents[2] / "book" / "measured" / "seeds"
+    for path in sorted(kept.rglob("*.json")):
+        result = read_result(path)
+        assert result.notebook == path.stem
+        assert str(result.parameters["seed"]) == path.parent.name
+        assert result.provenance["command"].startswith(f"make run NB={path.stem} ")
+        assert [from_dict(one)[0].target for one in result.records]

@@ -213,7 +213,13 @@ def test_doubtful_evidence_is_refused(change, words):
 def run(notebook: str, *given: Evidence, level="substitute", seed=0, **more) -> dict:
     scale = Scale(level, "made up")
     records = [{**one.to_dict(), **asdict(scale)} for one in given]
-    return {"notebook": notebook, "parameters": {"m": 3, "seed": seed}, "records": records, **more}
+    made = {
+        "notebook": notebook,
+        "parameters": {"m": 3, "seed": seed},
+        "records": records,
+        "provenance": {"command": f"make run NB={notebook}"},
+    }
+    return {**made, **more}
 
 
 def test_records_come_back_as_they_were(tmp_path, monkeypatch):
@@ -235,13 +241,14 @@ def test_the_status_counts_every_target_once_and_hides_nothing():
     judged = judge([run("panoramia_images", table_two(seed=s), seed=s) for s in range(2)])
     best = status_table(judged).query("best").set_index("id")
     assert len(best) == 50
-    assert best.loc[TWO.target, ["outcome", "scale", "seeds"]].tolist() == ["agrees", "substitute", 2]
+    assert best.loc[TWO.target, ["outcome", "scale", "seeds"]].tolist() == ["agrees", "substitute", "0, 1"]
     assert best.loc[TWO.target, "facts"] == "made up"
     text = status_markdown(judged, profile="default")
     assert re.search(r"\| all +\| 1 +\| 0 +\| 0 +\| 0 +\| 49 +\| 50 +\|", text)
     page = results_markdown(judged, pages=["panoramia_images"])
     assert "{doc}`Table\N{NO-BREAK SPACE}2 </notebooks/panoramia_images>`" in page
     assert "</notebooks/panoramia_text>" not in page
+    assert "`make run NB=panoramia_images`, seeds 0, 1" in page
     for rule in RULES.values():
         assert rule.item.replace(" ", "\N{NO-BREAK SPACE}") in page
     assert all(f"## {name.replace('*', chr(92) + '*')}" in page for name in PAPERS.values())
@@ -250,7 +257,7 @@ def test_the_status_counts_every_target_once_and_hides_nothing():
 def test_a_seed_counts_once_and_so_does_evidence_that_runs_share():
     for second in (run("panoramia_images", table_two(seed=1)), run("panoramia_images", table_two(), seed=1)):
         twice = judge([run("panoramia_images", table_two()), second])
-        assert status_table(twice).set_index("id").loc[TWO.target, "seeds"] == 1
+        assert status_table(twice).set_index("id").loc[TWO.target, "seeds"] == "0"
 
 
 def test_one_run_may_give_two_pieces_of_evidence_on_a_target():
@@ -281,6 +288,13 @@ def test_a_target_of_several_notebooks_needs_all_of_them():
     assert status_table(judge(runs)).set_index("id").loc[rule.target, "outcome"] == "agrees"
     alone = status_table(judge(runs[:1])).set_index("id").loc[rule.target]
     assert alone["reason"] == "no run of panoramia_text, panoramia_tabular"
+
+
+def test_a_long_command_stands_in_the_csv_alone():
+    command = "make run NB=panoramia_images P=" + "x" * 100
+    judged = judge([run("panoramia_images", table_two(), provenance={"command": command})])
+    assert command not in results_markdown(judged, pages=[])
+    assert status_table(judged).set_index("id").loc[TWO.target, "command"] == command
 
 
 def test_markup_is_shown_as_it_is():

@@ -19,6 +19,7 @@ from paperlib.running import (
     keep_run,
     outcomes,
     plan,
+    repeated_results,
     run_all,
     run_aside,
     run_into_book,
@@ -75,7 +76,7 @@ def test_the_result_file_holds_records_data_parameters_and_provenance(
     project = ran[0]
     result = read_result(project.results / "good.json")
     assert (result.notebook, result.profile) == ("good", "smoke")
-    assert result.parameters == {"m": 3, "file": ""}
+    assert result.parameters == {"m": 3, "file": "", "seed": 0}
     assert [item["target"] for item in result.records] == ["output-sets-figure-05"]
     assert result.data == ["sizes.csv"]
     for key in (
@@ -142,6 +143,24 @@ def test_each_profile_keeps_its_runs_and_the_book_shows_one_of_them(tmp_path: Pa
         assert (project.generated / "data" / "good" / "sizes.csv").read_text() == f"m\n{m}\n"
     assert all(path.read_bytes() == content for path, content in shown.items())
     assert said == ["Profile smoke: 1 notebooks, 0 to run", "Profile default: 1 notebooks, 0 to run"]
+
+
+def test_runs_with_other_seeds_join_the_outcomes_and_leave_the_pages(tmp_path: Path) -> None:
+    project = make_project(tmp_path, output_set_shapes=GOOD, good=GOOD)
+    run_all(project, profile="smoke", say=lambda _: None)
+    pages = {path: path.read_bytes() for path in project.pages.glob("*")}
+    said: list[str] = []
+    assert run_all(project, profile="smoke", seed=5, say=said.append) == []
+    assert said[0] == "Profile smoke, seed 5: 1 notebooks, 1 to run"  # "good" judges nothing
+    assert {path: path.read_bytes() for path in project.pages.glob("*")} == pages
+    (again,) = repeated_results(project, "smoke")
+    assert again.parameters["seed"] == 5
+    assert again.provenance["command"] == 'make run NB=output_set_shapes P="seed=5" PROFILE=smoke'
+    assert repeated_results(project, "default") == []
+    run_all(project, profile="smoke", seed=5, say=said.append)
+    assert said[-1] == "Profile smoke, seed 5: 1 notebooks, 0 to run"
+    write_notebook(project, "output_set_shapes", GOOD + "\nchanged = 1")
+    assert repeated_results(project, "smoke") == []  # of older code: no longer counted
 
 
 @pytest.mark.parametrize("name", ["notebooks/good.ipynb", "_generated/data/good/sizes.csv"])

@@ -15,7 +15,7 @@ record(evidence, scale=Scale("substitute", "toy"))"""
 
 
 def make_project(root: Path, **bodies: str) -> Project:
-    """A checkout with one notebook per keyword; each has the parameters m and file."""
+    """A checkout with one notebook per keyword; each has the parameters m, file and seed."""
     project = Project(root)
     (project.notebooks / "profiles").mkdir(parents=True)
     for profile in ("smoke", "default"):
@@ -26,7 +26,7 @@ def make_project(root: Path, **bodies: str) -> Project:
 
 
 def write_notebook(project: Project, stem: str, body: str) -> None:
-    cell = nbformat.v4.new_code_cell('m = 3  # how many\nfile = ""  # a file')
+    cell = nbformat.v4.new_code_cell('m = 3  # how many\nfile = ""  # a file\nseed = 0  # of all draws')
     cell.metadata["tags"] = ["parameters"]
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_markdown_cell("# A toy"), cell, nbformat.v4.new_code_cell(body)],

@@ -14,6 +14,8 @@ from paperlib.report.printed import PAPERS
 from paperlib.report.tables import pipe_table
 
 CSV_NAME = "status.csv"
+_LONGEST_COMMAND = 100
+"""Characters of a command that the page shows."""
 _LEVELS: tuple[Level, ...] = get_args(Level)
 _WORDS: tuple[Word, ...] = get_args(Word)
 
@@ -29,6 +31,7 @@ class Run:
         evidence: What it measured.
         scale: How near it is to the paper's.
         origin: When and on what it was measured; empty for a run of this book.
+        command: What repeats it.
     """
 
     notebook: str
@@ -37,6 +40,7 @@ class Run:
     evidence: Evidence
     scale: Scale
     origin: str = ""
+    command: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,8 @@ def _evidence(run: Mapping[str, Any], origin: str) -> Iterator[Run]:
     others = sorted((name, value) for name, value in run["parameters"].items() if name != "seed")
     seed = repr(run["parameters"].get("seed"))
     for kept in run["records"]:
-        yield Run(run["notebook"], repr(others), seed, *from_dict(kept), origin)
+        command = run["provenance"].get("command", "")
+        yield Run(run["notebook"], repr(others), seed, *from_dict(kept), origin, command)
 
 
 def _measured_on(run: Mapping[str, Any]) -> str:
@@ -124,7 +129,7 @@ def status_table(judged: Sequence[Judged]) -> pd.DataFrame:
 
     Returns:
         Columns id, paper, item, best, outcome, reason, scale, facts, claim, compared, paper_number, notebook,
-        seeds, origin, note.
+        seeds, command, origin, note.
     """
     rows = [_row(one) for one in judged]
     table = pd.DataFrame(rows)
@@ -145,7 +150,8 @@ def _row(one: Judged) -> dict[str, Any]:
         "compared": "; ".join(compared(one.outcome)),
         "paper_number": one.rule.printed,
         "notebook": _joined(run.notebook for run in one.runs) or "; ".join(one.rule.notebooks),
-        "seeds": len(one.runs),
+        "seeds": ", ".join(_seeds(one.runs)),
+        "command": _joined(run.command for run in one.runs),
         "origin": _joined(run.origin for run in one.runs),
         "note": _joined(run.evidence.note for run in one.runs),
     }
@@ -196,15 +202,34 @@ def _section(paper: str, judged: Sequence[Judged], pages: Collection[str]) -> st
         rows.append(
             {
                 "Item": _link(one, pages) if first else "",
-                "Claim": _plain(one.rule.claim) if first else "further evidence",
+                "Claim (the paper's number)": _claim(one) if first else "further evidence",
                 "Outcome": _plain(str(one.outcome)),
                 "Closest comparison": _plain(f"{closest}, claimed {closest.term.limits}") if closest else "–",
                 "Scale": _plain(_scale(one)) or "–",
-                "Paper": _plain(one.rule.printed) if first else "",
+                "Run it again": _again(one.runs),
             }
         )
     name = f"results-{paper.replace('_', '-')}"
     return f"## {_plain(PAPERS[paper])}\n\n{_myst_table(_plain(PAPERS[paper]), name, pd.DataFrame(rows))}"
+
+
+def _claim(one: Judged) -> str:
+    return _plain(f"{one.rule.claim} ({one.rule.printed})" if one.rule.printed else one.rule.claim)
+
+
+def _again(runs: Sequence[Run]) -> str:
+    """The command of the first run of each notebook, and the seeds of all; a long one stands in the CSV."""
+    first = {run.notebook: run.command for run in reversed(runs) if run.command}
+    short = [
+        f"`{text}`" if len(text) <= _LONGEST_COMMAND else "command in the CSV" for text in first.values()
+    ]
+    seeds = _seeds(runs)
+    with_seeds = f", seeds {', '.join(seeds)}" if len(seeds) > 1 else ""
+    return f"{'; '.join(short)}{with_seeds}" if short else "–"
+
+
+def _seeds(runs: Sequence[Run]) -> list[str]:
+    return sorted({run.seed for run in runs} - {"None"})
 
 
 def _scale(one: Judged) -> str:
