@@ -45,10 +45,10 @@ def null_samples(audits: TargetAudits, names: Iterable[str] | None = None) -> di
     return {name: by_game(audits, name).tolist() for name in (found if names is None else names)}
 
 
-def table_three(results: PanoramiaResults, names: list[str]) -> Evidence:
+def table_three(results: PanoramiaResults, names: list[str], nulls: Iterable[str] | None = None) -> Evidence:
     """Table 3 in the paper's form: eps~ from level to level, below RM;RN, and that below O(1), in any form.
 
-    The targets come by their degree of over-training.
+    The targets come by their degree of over-training; ``nulls`` are all null targets where none are named.
     """
     audits = results.forms["paper"]
     own, real = ({name: by_game(audits, name, audit) for name in names} for audit in ("panoramia", "rm_rn"))
@@ -57,7 +57,7 @@ def table_three(results: PanoramiaResults, names: list[str]) -> Evidence:
         "eps~ grows": {f"{b} over {a}": paired(own[b], own[a]) for a, b in pairwise(names)},
         "eps~ below RM;RN": {name: paired(real[name], own[name]) for name in names},
         "RM;RN below O(1)": {name: paired(grid[name], real[name]) for name in names},
-        "null": null_samples(audits),
+        "null": null_samples(audits, nulls),
     }
     return Evidence("panoramia-table-03", "game", values)
 

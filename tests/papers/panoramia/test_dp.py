@@ -1,6 +1,7 @@
 """Targets with DP-SGD: which ones, their DP guarantees, and samples for the rules."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -175,6 +176,14 @@ def test_printed_relaxations_are_set_against_what_the_propositions_leave():
     inside = ranges.assign(c_lb=ranges["c_lb high"], c_plus_eps_lb=ranges["c_plus_eps_lb low"])
     (values,) = table_eleven(inside).values.values()
     assert {one.value for one in values.values()} == {0.0}
+
+
+def test_the_pages_words_on_table_eleven_are_its_ranges():
+    ranges = table_eleven_ranges().query("epsilon == 2 and delta == 0")
+    assert ranges["c_lb high"].map("{:.3f}".format).tolist() == ["2.503", "2.370", "0.659"]
+    text = " ".join((Path(__file__).parents[3] / "book/papers/panoramia.md").read_text().split())
+    if "none keeps more than" in text:  # the passage may stand on another page
+        assert "none keeps more than 2.503, 2.370 and 0.659" in text
 
 
 def test_relaxations_price_gamma_and_leave_the_baseline_alone_as_delta_changes(relaxed):

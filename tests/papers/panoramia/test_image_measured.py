@@ -39,6 +39,7 @@ def run(values, *, null=0.0):
     for audit, columns in AUDITS.items():
         table = table.assign(**{f"{audit} {column}": 0.5 for column in columns})
     table["panoramia (helpers form) value"] = [*values, 0.0, null]
+    table["rm_rn (paper form) value"] = 0.75
     parameters = {
         "dataset": "cifar10",
         "side": 16,
@@ -60,6 +61,7 @@ def test_the_scale_and_the_accuracies_in_per_cent_are_stated():
     assert run([0.1, 0.9, 0.5]).scale.startswith("cifar10 at 16 pixels a side and 8 grey values")
     assert "4 members, 2 games" in run([0.1, 0.9, 0.5]).scale
     assert list(run([0.1, 0.9, 0.5]).rows["test accuracy"]) == [25.0] * 5
+    assert run([0.1, 0.9, 0.5]).rows.loc[0, ["RM;RN (paper form)", "RM;RN"]].tolist() == [0.75, 0.5]
 
 
 def test_a_grid_is_kept_pixel_for_pixel(tmp_path):

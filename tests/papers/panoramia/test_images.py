@@ -43,7 +43,9 @@ CONFIG = ImageConfig(
         ImageHelper(name="synthetic", data="synthetic", **SMALL),
         ImageHelper(name="real", data="real", **SMALL),
     ),
-    targets=parse_targets(["mlp@8:1", "mlp@8:30", "null mlp@8:30", "mlp@16:30"], learning_rate=5e-3),
+    targets=parse_targets(
+        ["mlp@8:1", "mlp@8:30", "null mlp@8:30", "mlp@16:30", "null mlp@16:30"], learning_rate=5e-3
+    ),
 )
 
 
@@ -107,7 +109,7 @@ def test_bad_settings_are_named(action, words):
 
 
 def test_pools_hold_answers_of_every_model(pools):
-    assert pools.target_names == ("mlp-8 E1", "mlp-8 E30", "null mlp-8 E30", "mlp-16 E30")
+    assert pools.target_names == ("mlp-8 E1", "mlp-8 E30", "null mlp-8 E30", "mlp-16 E30", "null mlp-16 E30")
     assert pools.helper_names == ("synthetic", "real")
     for pool in pools.by_kind().values():
         assert pool.examples.shape == (80, 1, 7, 7)
@@ -183,6 +185,7 @@ def test_every_rule_on_images_gets_its_samples(pools):
     audit = AuditConfig(train=40, validation=20, test=50, attacks=(stack,), repetitions=1, restarts=1)
     results = image_tables.run_images(pools, audit)
     sizes = image_tables.training_sizes(pools, audit, [20, 30, 40], target="mlp-8 E30")
+    assert (sizes["form"] == "paper").all()
     made = generated_images(CONFIG, load_split(CONFIG))
     found = {
         one.target.removeprefix("panoramia-"): one.values
@@ -209,15 +212,22 @@ def test_every_rule_on_images_gets_its_samples(pools):
         for name in ("mlp-8 E1", "mlp-8 E30")
     ]
     assert found["figure-13"]["losses separate"] == [pytest.approx(gaps[1] - gaps[0])]
-    eps = {name: by_game(results.decisive, name) for name in ("mlp-8 E30", "mlp-16 E30", "null mlp-8 E30")}
+    eps = {name: by_game(results.forms["paper"], name) for name in pools.target_names}
     fifteen = found["figure-15"]
     assert fifteen["larger leaks more"] == (eps["mlp-16 E30"] - eps["mlp-8 E30"]).tolist()
-    assert fifteen["null"] == {"null mlp-8 E30": eps["null mlp-8 E30"].tolist()}
+    assert fifteen["null"] == {"null mlp-16 E30": eps["null mlp-16 E30"].tolist()}
+    three = found["table-03"]
+    for name, values in three["eps~ below RM;RN"].items():
+        real = by_game(results.forms["paper"], name, "rm_rn")
+        assert values == (real - eps[name]).tolist()
+        assert len(values) == len(three["RM;RN below O(1)"][name]) == 1
+    for one in ("table-03", "figure-04", "figure-06"):
+        assert found[one]["null"] == {"null mlp-8 E30": eps["null mlp-8 E30"].tolist()}, one
     assert fifteen["sizes apart"].value == 1242 / 562
     assert image_tables.series(results) == ["mlp-8 E1", "mlp-8 E30"]
     assert list(image_tables.model_sizes(results)["parameters"]) == [562, 1242]
     assert {"ours", "paper"} == set(table_three(results, models="base_model == 'ResNet101'")["source"])
-    assert len(image_tables.table_one(pools)) == 12
+    assert len(image_tables.table_one(pools)) == 13
 
 
 def test_curves_are_read_at_low_recall_and_at_one_half():
@@ -236,7 +246,7 @@ def test_curves_are_read_at_low_recall_and_at_one_half():
     assert three["room above"] == {"recall 0.1": [0.5, 0.5], "recall 0.25": [0.5, 0.5]}
     # Game 0 reaches a recall of 0.25 with 50 members after 40 right and 160 wrong guesses.
     assert three["attack more precise"] == {"recall 0.1": [0.5, 0.5], "recall 0.25": [50 / 210 - 0.5, 0.5]}
-    four = image_evidence._figure_four(results, "a").values
+    four = image_evidence._figure_four(results, "a", []).values
     assert four["maximum at low recall"] == [1.0, 0.0]
     bounds = [game.panoramia("union", 0.95).c_plus_epsilon_lb for game in games]
     half = epsilon_from_counts(100, 100, 0.025 / 400)
@@ -244,7 +254,7 @@ def test_curves_are_read_at_low_recall_and_at_one_half():
     assert four["null"] == {}
     blind = replace(games[0], attack=games[0].baseline)
     nothing = replace(results, forms={"paper": replace(audits, judged=(blind,))})
-    assert image_evidence._figure_four(nothing, "a").values["maximum at low recall"] == [0.0]
+    assert image_evidence._figure_four(nothing, "a", []).values["maximum at low recall"] == [0.0]
 
 
 def test_a_helper_may_be_trained_on_other_real_images(cache, pools):
@@ -262,7 +272,7 @@ def test_what_a_comparison_with_real_nonmembers_needs_stands_in_one_row(pools):
     )
     results = image_tables.run_images(pools, audit)
     table = image_tables.above_real(results).set_index("target")
-    assert table["null"].tolist() == [False, False, True, False]
+    assert table["null"].tolist() == [False, False, True, False, True]
     name = "mlp-16 E30"
     assert table.loc[name, "eps_tilde"] == results.value(name)
     assert table.loc[name, "rm_rn_auc"] == results.one(name, "rm_rn")["mia_auc"]

@@ -7,7 +7,7 @@ import pandas as pd
 
 from paperlib.papers.panoramia import evidence as shared
 from paperlib.papers.panoramia.evidence import by_game, null_samples, paired
-from paperlib.papers.panoramia.images.tables import KINDS, model_sizes, series
+from paperlib.papers.panoramia.images.tables import KINDS, model_sizes, nulls_like, series
 from paperlib.papers.panoramia.results import PanoramiaResults, loss_groups
 from paperlib.papers.verdict import Estimate, Evidence
 
@@ -37,6 +37,7 @@ def evidence(
         label_noise: Share of labels changed on purpose.
     """
     last = series(results)[-1]
+    nulls = nulls_like(results, last)
     by_helper = [
         shared.helper_table(
             f"panoramia-table-0{number}", helpers, generated="synthetic", real=nonmembers_helper
@@ -46,11 +47,11 @@ def evidence(
     return [
         _table_one(results, label_noise),
         *by_helper,
-        shared.table_three(results, series(results)),
+        shared.table_three(results, series(results), nulls),
         _over_training_size("panoramia-figure-02", train_sizes, "c_lb"),
         _figure_three(results, last),
-        _figure_four(results, last),
-        shared.figure_six(results, last),
+        _figure_four(results, last, nulls),
+        shared.figure_six(results, last, nulls),
         _figure_seven(quality),
         shared.figure_ten(results.decisive, last),
         _over_training_size("panoramia-figure-11", train_sizes, "c_plus_eps_lb"),
@@ -100,7 +101,7 @@ def _at_recall(curves: pd.DataFrame, recall: float) -> pd.DataFrame:
     return curves[curves["recall"] >= recall].groupby(["seed", "test"]).first()
 
 
-def _figure_four(results: PanoramiaResults, name: str) -> Evidence:
+def _figure_four(results: PanoramiaResults, name: str, nulls: list[str]) -> Evidence:
     curves = results.decisive.curves(target=name)
     attack = curves[curves["test"] == "mia"].reset_index(drop=True)
     best = attack.loc[attack.groupby("seed")["bound"].idxmax()].set_index("seed")
@@ -109,7 +110,7 @@ def _figure_four(results: PanoramiaResults, name: str) -> Evidence:
     values = {
         "maximum at low recall": low.astype(float).tolist(),
         "falls to recall 0.5": paired(best["bound"], half),
-        "null": null_samples(results.decisive),
+        "null": null_samples(results.decisive, nulls),
     }
     return Evidence("panoramia-figure-04", "game", values)
 
@@ -141,13 +142,10 @@ def _figure_fifteen(results: PanoramiaResults) -> Evidence:
     names = sizes["architecture"].str.extract("^(resnet|wrn|vit)", expand=False)
     family = max((rows for _, rows in sizes.groupby(names.fillna(sizes["architecture"]))), key=len)
     small, large = family["target"].iloc[[0, -1]]
-    rows = results.pools.table
-    about = ["architecture", "epochs"]
-    like = (rows[about] == rows.loc[rows["target"] == large, about].iloc[0]).all(axis=1)
     eps = [by_game(results.decisive, name) for name in (large, small)]
     values = {
         "larger leaks more": paired(*eps) if large != small else [],
-        "null": null_samples(results.decisive, rows.loc[rows["null"] & like, "target"]),
+        "null": null_samples(results.decisive, nulls_like(results, large)),
         "sizes apart": Estimate(float(family["parameters"].iloc[-1] / family["parameters"].iloc[0])),
     }
     return Evidence("panoramia-figure-15", "game", values)

@@ -31,8 +31,11 @@ _SHOWN = {
     f"{_OWN}value": "eps~",
     f"{_OWN}sd": "sd",
     "panoramia (paper form) value": "eps~ (paper form)",
-    "rm_rn (helpers form) value": "RM;RN",
-    "o1 (helpers form) value": "O(1)",
+}
+_REAL = {
+    f"{audit} ({form} form) value": f"{name}{about}"
+    for audit, name in (("rm_rn", "RM;RN"), ("o1", "O(1)"))
+    for form, about in (("paper", " (paper form)"), ("helpers", ""))
 }
 
 
@@ -48,7 +51,8 @@ class MeasuredRun:
     @property
     def rows(self) -> pd.DataFrame:
         """What a page shows: accuracies in per cent, bounds in nats, means over games."""
-        shown = self.table[list(_SHOWN)].rename(columns=_SHOWN)
+        columns = _SHOWN | {name: shown for name, shown in _REAL.items() if name in self.table}
+        shown = self.table[list(columns)].rename(columns=columns)
         return shown.assign(**{name: 100 * shown[name] for name in ("train accuracy", "test accuracy")})
 
     @property

@@ -22,7 +22,6 @@ KINDS = {"members": "real members", "generated": "generated", "nonmembers": "rea
 HELPERS = {
     "none": ("no_helper", ""),
     "synthetic": ("gen", "wide_resnet_28_2"),
-    "real": ("real", "wide_resnet_28_2"),
     "real resnet101": ("real", "resnet101"),
     "real non-members": ("real", "wide_resnet_28_2"),
     "imagenet": ("imgnet", ""),
@@ -79,17 +78,24 @@ def series(results: PanoramiaResults) -> list[str]:
     return list(table[same].sort_values("epochs", kind="stable")["target"])
 
 
+def nulls_like(results: PanoramiaResults, name: str) -> list[str]:
+    """Null targets of a target's architecture, number of parameters and epochs."""
+    table, about = results.pools.table, ["architecture", "parameters", "epochs"]
+    like = (table[about] == table.loc[table["target"] == name, about].iloc[0]).all(axis=1)
+    return list(table.loc[table["null"] & like, "target"])
+
+
 def run_images(pools: Pools, audit: AuditConfig) -> PanoramiaResults:
-    """Audit all targets in the form "helpers" with all three audits, and in the paper's form.
+    """Audit all targets in the paper's form with all three audits, and PANORAMIA with helpers in both.
 
     Raises:
         ValueError: Pools without real non-members.
     """
     if pools.nonmembers is None:
         raise ValueError("nonmembers: expected real ones, which RM;RN and O(1) need, got none")
-    helpers = audit_pools(pools, replace(audit, form="helpers"))
-    paper = audit_pools(pools, replace(audit, form="paper"), audits=["panoramia"])
-    return PanoramiaResults(pools, {"helpers": helpers, "paper": paper})
+    paper = audit_pools(pools, replace(audit, form="paper"))
+    helpers = audit_pools(pools, replace(audit, form="helpers"), audits=["panoramia"])
+    return PanoramiaResults(pools, {"paper": paper, "helpers": helpers}, "paper")
 
 
 def table_one(pools: Pools) -> pd.DataFrame:
@@ -157,8 +163,8 @@ def printed_helpers() -> dict[str, float]:
 
 
 def training_sizes(pools: Pools, audit: AuditConfig, sizes: Sequence[int], *, target: str) -> pd.DataFrame:
-    """Bounds over the size of the attacks' training part, by the first search: Figures 2 and 11."""
-    found = over_training_size(pools, replace(audit, form="helpers"), sizes, targets=[target])
+    """Bounds over the size of the attacks' training part, paper's form, first search: Figures 2 and 11."""
+    found = over_training_size(pools, replace(audit, form="paper"), sizes, targets=[target])
     return found[found["search"] == audit.searches[0]]
 
 
@@ -185,8 +191,8 @@ def quality_table(quality: Mapping[str, float], results: PanoramiaResults) -> pd
         "its standard error": quality["kid generated error"],
         "kernel distance to the members, real non-members": quality["kid nonmembers"],
         "its standard error (non-members)": quality["kid nonmembers error"],
-        f"c_lb of the baseline with helpers ({results.search})": float(first["c_lb"]),
-        "AUC of the baseline with helpers": float(first["baseline_auc"]),
+        f"c_lb of the baseline ({results.search})": float(first["c_lb"]),
+        "AUC of the baseline": float(first["baseline_auc"]),
         "ceiling of a perfect attack": float(first["ceiling"]),
     }
     return pd.DataFrame({"what": list(rows), "value": list(rows.values())})
