@@ -83,9 +83,8 @@ def fit_data(name: str) -> Dataset:
 
 
 def trained_scores(config: LandscapeConfig, data: Dataset, *, seed: int = 0) -> list[Scores]:
-    """Train the models of a grid, the first of each strategy with this seed; their transformed losses."""
-    models = [model.training for model in landscape_models(config, data)]
-    trainings = [replace(training, seed=seed + training.seed) for training in models]
+    """Train the models of a grid; their transformed losses. Grids of other seeds share no model's seed."""
+    trainings = [model.training for model in landscape_models(replace(config, seed=seed), data)]
     return [
         Scores(
             training.is_private,

@@ -28,13 +28,15 @@ class LandscapeConfig:
     #: groups of a batch whose average gradient is clipped; None clips each record's own gradient, which is
     #: what makes the accountant's epsilon a guarantee for a record
     microbatches: tuple[int | None, ...] = (1, 32)
-    seeds: int = 5  #: models of each strategy, 1 or more
+    seeds: int = 5  #: models of each strategy, 1 to 1,000
+    seed: int = 0  #: their seeds are this number times 1,000 and those that follow, 0 or more
     learning_rate: float = 0.01  #: learning rate of SGD
     momentum: float = 0.9  #: momentum of SGD, in [0, 1)
     confidence: float = 0.95  #: confidence level of intervals and bounds, in (0, 1)
 
     def __post_init__(self) -> None:
         check_at_least(1, seeds=self.seeds)
+        check_at_least(0, seed=self.seed)
 
     @property
     def instances(self) -> int:

@@ -58,7 +58,7 @@ def landscape_models(config: LandscapeConfig, data: Dataset) -> list[LandscapeMo
             target_epsilon=epsilon,
         )
         for training, epsilon in (*plain, *_private_strategies(config, base, len(data.train_y)))
-        for seed in range(config.seeds)
+        for seed in range(1000 * config.seed, 1000 * config.seed + config.seeds)
     ]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from paperlib.papers.output_sets.figures import NAMES, PAIRS
+from paperlib.papers.output_sets.gain import RIVALS
 from paperlib.papers.verdict import Estimate, Evidence
 
 
@@ -41,15 +42,39 @@ def _exact(rows: Mapping[Any, Any], column: str, *names: str) -> dict[str, Estim
     return {PAIRS[name]: Estimate(float(rows[name][column])) for name in names}
 
 
-def gain_evidence() -> Evidence:
-    """Figure 2: the printed Algorithm 1 does not meet its rivals on the same scores in this run."""
-    return Evidence("output-sets-figure-02", "draw", {"optimal highest": [], "gain largest at small m": []})
+def gain_evidence(over_epsilon: pd.DataFrame, over_sizes: pd.DataFrame) -> Evidence:
+    """Figure 2 from two tables of `gain`, Algorithm 1 as printed against its rivals, one value per trial."""
+    highest = dict[str, list[float]]()
+    for frame in (over_epsilon, over_sizes):
+        wide = frame.pivot(index=["mechanism", "scale", "m", "trial"], columns="method", values="epsilon")
+        for (mechanism, scale, m), part in wide.groupby(level=["mechanism", "scale", "m"]):
+            for rival in RIVALS:
+                name = f"{mechanism}, scale {scale:g}, m = {m:,}, {NAMES[rival]}"
+                highest[name] = (part["printed"] - part[rival]).tolist()
+    return Evidence(
+        "output-sets-figure-02",
+        "draw",
+        {"optimal highest": highest, "gain largest at small m": _gains_at_small_m(over_sizes)},
+    )
+
+
+def _gains_at_small_m(frame: pd.DataFrame) -> dict[str, list[float]]:
+    """Gain over top/bottom in the smaller half of the sizes, less that in the larger half."""
+    falls = dict[str, list[float]]()
+    for mechanism, part in frame.groupby("mechanism", sort=False):
+        wide = part.pivot(index=["m", "trial"], columns="method", values="epsilon")
+        gains = (wide["printed"] - wide["top_bottom"]).unstack("m").to_numpy()
+        half = gains.shape[1] // 2
+        small, large = gains[:, :half], gains[:, gains.shape[1] - half :]
+        falls[str(mechanism)] = (small.mean(axis=1) - large.mean(axis=1)).tolist() if half else []
+    return falls
 
 
 def delta_evidence(frame: pd.DataFrame) -> Evidence:
-    """Figure 6 from `over_delta`, one value per trial; every delta audits the same scores."""
+    """Figure 6 from `over_delta`, methods of the paper, one value per trial; deltas share the scores."""
     falls, below = dict[str, list[float]](), dict[str, list[float]]()
-    for (mechanism, method), part in frame.groupby(["mechanism", "method"], sort=False):
+    methods = frame[frame["method"] != "optimal"]
+    for (mechanism, method), part in methods.groupby(["mechanism", "method"], sort=False):
         about = f"{mechanism}, {NAMES[str(method)]}, delta"
         wide = part.pivot(index="trial", columns="delta", values="epsilon")
         for small, large in pairwise(wide):

@@ -8,7 +8,9 @@ from matplotlib.figure import Figure
 from paperlib.papers.output_sets.shapes import ShapeConfig, panels, shape_curve
 
 NAMES = {
-    "optimal": "optimal set",
+    "printed": "Algorithm 1 as printed",
+    "optimal": "this package's set",
+    "cautious": "this package's set, error divided by 20",
     "top_bottom": "top and bottom",
     "dp_sniper": "DP-Sniper",
     "whole": "whole line",
@@ -26,7 +28,8 @@ PAIRS = {
 """Names of the pairs of distributions in tables and figures."""
 
 _LOOKS = {
-    "optimal": ("tab:red", "o", "-"),
+    "printed": ("tab:red", "o", "-"),
+    "optimal": ("tab:purple", "D", (0, (5, 1))),
     "top_bottom": ("tab:green", "s", "--"),
     "dp_sniper": ("tab:blue", "^", "-."),
     "whole": ("tab:gray", "v", ":"),
@@ -43,7 +46,10 @@ def panels_by_mechanism(table: pd.DataFrame, x: str, *, title: str = "") -> tupl
     fig, axes = plt.subplots(1, 2, figsize=(9, 3.6))
     panels = dict(zip(table["mechanism"].unique(), axes, strict=True))
     for mechanism, panel in panels.items():
-        for method, (color, marker, style) in _LOOKS.items():
+        for method in table["method"].unique():
+            if method not in _LOOKS:
+                continue
+            color, marker, style = _LOOKS[method]
             part = table[(table["mechanism"] == mechanism) & (table["method"] == method)]
             panel.errorbar(
                 part[x], part["mean"], part["std"].fillna(0), color=color, marker=marker, linestyle=style,

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ class Mixture:
         return np.concatenate([np.atleast_1d(part) for part in parts])
 
 
+@cache
 def mixtures(mechanism: str, scale: float) -> tuple[Mixture, Mixture]:
     """The output distributions p and q of equations 9 to 12, with the given component scale.
 
