@@ -147,12 +147,17 @@ def test_models_of_both_kinds_are_trained():
     config = replace(
         landscape_config("randhie", size="smoke"),
         widths=(4,),
-        baseline_epochs=(3,),
+        baseline_epochs=(30,),
         private_epochs=1,
         epsilons=(1.0,),
     )
     found = trained_scores(config, data, seed=5)
-    assert [(model.private, model.seed) for model in found] == [(False, 5), (False, 6), (True, 5), (True, 6)]
+    assert [(model.private, model.seed) for model in found] == [
+        (False, 5000),
+        (False, 5001),
+        (True, 5000),
+        (True, 5001),
+    ]
     assert all(np.isfinite(model.train).all() and model.train.size == 200 for model in found)
     assert found[0].accuracy > 0.6
 

@@ -8,8 +8,22 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from paperlib.bounds import SelectionRule, audit_output_set
+from paperlib.bounds.one_run.audit import one_run_epsilon
+from paperlib.bounds.output_sets.densities import density_pair
+from paperlib.bounds.output_sets.selection import selection_of
 from paperlib.papers.output_sets.evidence import delta_evidence, gain_evidence, shapes_evidence
-from paperlib.papers.output_sets.gain import GainConfig, gain, paired_gain, selection_rules
+from paperlib.papers.output_sets.gain import (
+    RIVALS,
+    GainConfig,
+    deviation_ratios,
+    gain,
+    gain_by_rival,
+    interval,
+    over_delta,
+    paired_gain,
+    printed_set,
+)
 from paperlib.papers.output_sets.mechanisms import (
     draw_scores,
     exact_epsilon,
@@ -101,15 +115,89 @@ def test_membership_is_decided_by_fair_coins():
     assert np.mean(counts) == pytest.approx(200, abs=10)
 
 
+def best_of_every_level(scores):
+    """Levels at the scores themselves, every one of them tried, and the best bound on these scores."""
+    pair = density_pair(scores.member, scores.nonmember)
+    parts = (scores.member, scores.nonmember)
+    p, q = ([np.interp(part, pair.grid, one) for part in parts] for one in (pair.member, pair.nonmember))
+    sound = (pair.member > 0.01) & (pair.nonmember > 0.01)
+    ratio = np.where(
+        sound, np.abs(np.log(np.maximum(pair.member, 1e-9) / np.maximum(pair.nonmember, 1e-9))), 0
+    )
+    levels = [np.interp(part, pair.grid, ratio) for part in parts]
+    right = [p[0] >= q[0], p[1] < q[1]]
+    return max(
+        one_run_epsilon(
+            sum((said & (one >= level)).sum() for said, one in zip(right, levels, strict=True)),
+            sum((one >= level).sum() for one in levels),
+        )
+        for level in np.concatenate(levels)
+    )
+
+
+@pytest.mark.parametrize(("mechanism", "scale"), [("laplace", 0.25), ("gaussian", 0.5)])
+def test_the_printed_set_is_algorithm_1(mechanism, scale):
+    for seed in range(5):
+        scores = draw_scores(np.random.default_rng(seed), mechanism, scale, 600)
+        chosen = selection_of(scores, SelectionRule(error_divisor=1.0), total=600, delta=0.0, confidence=0.95)
+        found = printed_set(chosen)
+        assert found.objective == pytest.approx(best_of_every_level(scores), abs=0.05)
+        densities = density_pair(scores.member, scores.nonmember)
+        inside = found.contains(densities.grid)
+        assert found.tau > 0
+        assert np.minimum(densities.member, densities.nonmember)[inside].min() > 0.009
+
+
 def test_gain_is_paired_and_repeatable():
     config = GainConfig(scales={"laplace": (0.25,)}, sizes=(100,), trials=3)
     frame = gain(config)
     pd.testing.assert_frame_equal(frame, gain(config))
-    table = paired_gain(frame)
+    table = paired_gain(frame, "printed").set_index("rival")
     first = frame.pivot(index="trial", columns="method", values="epsilon")
-    whole = table[table.rival == "whole"].gain.iloc[0]
-    assert whole == pytest.approx((first.optimal - first.whole).mean())
-    assert set(selection_rules(config).rule.value_counts()) == {3}
+    difference = first.printed - first.whole
+    assert table.gain["whole"] == pytest.approx(difference.mean())
+    half = 4.302653 * difference.std(ddof=1) / math.sqrt(3)
+    assert table.high["whole"] - table.gain["whole"] == pytest.approx(half)
+    counts = gain_by_rival(frame, "printed")
+    assert list(counts.rival) == list(RIVALS)
+    assert (counts.settings == 1).all()
+
+
+def test_a_bound_of_the_table_is_that_of_the_audit():
+    frame = gain(GainConfig(scales={"gaussian": (0.5,)}, sizes=(200,), trials=1)).set_index("method")
+    rng = np.random.default_rng([0, 1, 500_000, 200, 0])
+    first, second = (draw_scores(rng, "gaussian", 0.5, 400) for _ in range(2))
+    audit = audit_output_set(first, second)
+    assert frame.epsilon["cautious"] == audit.epsilon
+    assert frame.selection_epsilon["cautious"] == audit.selection_epsilon
+    plain = audit_output_set(first, second, rule=SelectionRule(error_divisor=1.0), method="top_bottom")
+    assert frame.epsilon["top_bottom"] == plain.epsilon
+    approximate = audit_output_set(first, second, rule=SelectionRule(error_divisor=1.0), delta=1e-4)
+    config = GainConfig(scales={"gaussian": (0.5,)}, sizes=(200,), trials=1)
+    assert set(over_delta(config, [1e-4]).method) == {"printed", "optimal", "top_bottom", "whole"}
+    assert approximate.epsilon >= 0
+
+
+def test_other_seeds_share_no_draw():
+    configs = [GainConfig(scales={"laplace": (0.25,)}, sizes=(100,), trials=8, seed=s) for s in (0, 1)]
+    first, second = (gain(config).query("method == 'printed'") for config in configs)
+    assert not set(first.selection_epsilon) & set(second.selection_epsilon)
+
+
+def test_ratios_of_deviations_have_the_jackknife_interval():
+    rng = np.random.default_rng(0)
+    values = {"printed": rng.normal(0, 2, 400)} | dict.fromkeys(RIVALS, rng.normal(0, 1, 400))
+    values["whole"] = np.zeros(400)
+    frame = pd.DataFrame(
+        {"mechanism": "laplace", "scale": 1.0, "m": 100, "trial": trial, "method": method, "epsilon": value}
+        for method, some in values.items()
+        for trial, value in enumerate(some)
+    )
+    table = deviation_ratios(frame, "printed").set_index("rival")
+    assert table.low["top_bottom"] < math.log(2) < table.high["top_bottom"]
+    assert table.high["top_bottom"] - table.low["top_bottom"] < 0.4
+    assert math.isnan(table.gain["whole"])
+    assert interval(np.array([1.0]))["high"] == math.inf
 
 
 def test_what_is_shown_of_shapes_is_what_was_found():
@@ -128,18 +216,37 @@ def test_bounds_over_delta_are_paired_by_trial():
     frame = pd.DataFrame(
         {"mechanism": "gaussian", "method": method, "trial": trial, "delta": delta, "epsilon": value}
         | {"exact_epsilon": 2.5 if delta else math.inf}
-        for method in ("optimal", "whole")
+        for method in ("printed", "optimal", "whole")
         for delta, values in bounds.items()
         for trial, value in enumerate(values)
     )
     found = delta_evidence(frame).values
     assert len(found["falls with delta"]) == 4
-    assert found["falls with delta"]["gaussian, optimal set, delta 1e-06 to 0.0001"] == pytest.approx(
-        [0.5, -0.1]
-    )
+    assert found["falls with delta"][
+        "gaussian, Algorithm 1 as printed, delta 1e-06 to 0.0001"
+    ] == pytest.approx([0.5, -0.1])
     assert found["below theory"]["gaussian, whole line, delta 0.0001"] == pytest.approx([1.0, 0.6])
     assert len(found["below theory"]) == 4  # the exact value at delta 0 is infinite
 
 
-def test_the_printed_algorithm_is_not_measured():
-    assert gain_evidence().values == {"optimal highest": [], "gain largest at small m": []}
+def test_the_printed_algorithm_alone_is_judged_against_each_rival():
+    bounds = {
+        "printed": 2.0,
+        "optimal": 9.0,
+        "cautious": 9.0,
+        "top_bottom": 1.5,
+        "dp_sniper": 1.0,
+        "whole": 0.5,
+    }
+    frame = pd.DataFrame(
+        {"mechanism": "laplace", "scale": 1.0, "m": m, "trial": trial, "method": method}
+        | {"epsilon": value + (method == "printed") * (trial + 10 * (m == 100) + 5 * (m == 200))}
+        for m in (100, 200, 400)
+        for trial in (0, 1)
+        for method, value in bounds.items()
+    )
+    found = gain_evidence(frame[frame.m == 100], frame).values
+    assert len(found["optimal highest"]) == 3 * len(RIVALS)
+    assert found["optimal highest"]["laplace, scale 1, m = 200, whole line"] == [6.5, 7.5]
+    assert found["gain largest at small m"] == {"laplace": [10.0, 10.0]}
+    assert gain_evidence(frame, frame[frame.m == 100]).values["gain largest at small m"] == {"laplace": []}
