@@ -12,6 +12,7 @@ from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.image_models import ImageHelper
 from paperlib.audits.panoramia.pools import Pool, Pools
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
+from paperlib.bounds import panoramia_ceiling
 from paperlib.bounds.one_run.tails import refuted_log_odds
 from paperlib.generators.image_quality import FakeFilter
 from paperlib.generators.images import FlowConfig
@@ -184,6 +185,14 @@ def test_the_pages_words_on_table_eleven_are_its_ranges():
     text = " ".join((Path(__file__).parents[3] / "book/papers/panoramia.md").read_text().split())
     if "none keeps more than" in text:  # the passage may stand on another page
         assert "none keeps more than 2.503, 2.370 and 0.659" in text
+
+
+def test_the_pages_words_on_the_ceiling_are_its_values():
+    text = " ".join((Path(__file__).parents[3] / "book/papers/panoramia.md").read_text().split())
+    for members, printed in ((5108, 5.98), (5316, 6.02)):
+        assert panoramia_ceiling(10_000, members - 1) < printed <= panoramia_ceiling(10_000, members)
+        assert f"{members:,}" in text
+    assert 5.958 < panoramia_ceiling(10_000, 5_000) < 5.959
 
 
 def test_relaxations_price_gamma_and_leave_the_baseline_alone_as_delta_changes(relaxed):

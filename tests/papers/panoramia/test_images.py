@@ -1,6 +1,8 @@
 """Pools of images, on few digits and small networks."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -286,6 +288,37 @@ def test_speed_is_measured_on_the_targets_data(cache):
     speeds = image_models.training_speed(CONFIG.targets[0], load_split(CONFIG))
     assert set(speeds) == {"here", "dataloader"}
     assert min(speeds.values()) > 0
+
+
+def notebook_settings(name, seed):
+    """What the first two code cells of a notebook define."""
+    text = (Path(__file__).parents[3] / f"notebooks/{name}.ipynb").read_text()
+    given, settings = (
+        "".join(c["source"]) for c in json.loads(text)["cells"][:3] if c["cell_type"] == "code"
+    )
+    found = {}
+    exec(given, found)
+    found["seed"] = seed
+    exec(settings, found)
+    return found["config"], found["audit"]
+
+
+@pytest.mark.parametrize("name", ["panoramia_images", "panoramia_dp"])
+def test_runs_of_other_seeds_share_no_draw(name):
+    def seeds(seed):
+        config, audit = notebook_settings(name, seed)
+        models = (config, config.split, config.generator, config.labeler, *config.helpers, *config.targets)
+        return {one.seed for one in models} | set(
+            range(audit.seed, audit.seed + audit.repetitions + audit.restarts)
+        )
+
+    assert min(seeds(0)) == 0
+    assert not seeds(0) & seeds(1)
+
+
+def test_the_pages_helpers_are_trained_on_equally_many_images():
+    config, _ = notebook_settings("panoramia_images", 0)
+    assert config.helper_images == config.split.others
 
 
 def test_the_page_needs_real_nonmembers(pools):
