@@ -84,6 +84,11 @@ def test_your_own_generated_rows_are_halved_between_helper_and_audit():
     assert list(brought.helpers) == [SYNTHETIC]
     found = audit_model(knows(table()), quick(brought), repetitions=1, restarts=1)
     assert found.real.epsilon > 0.3
+    assert "replacing one example" in found.real.claim
+    assert not any("before training" in text for text in found.real.assumptions)
+    relaxed = audit_model(knows(table()), quick(brought), delta=0.01, repetitions=1, restarts=1)
+    assert (relaxed.real.delta, relaxed.real.total) == (0.01, found.real.total)
+    assert relaxed.real.epsilon < found.real.epsilon
 
 
 def test_a_known_c_gives_a_lower_bound_and_needs_no_null():

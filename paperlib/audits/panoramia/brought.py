@@ -24,9 +24,9 @@ Model = Callable[..., ArrayLike]
 
 YOURS = Target("yours")
 NO_NULL = (
-    "no null model was at hand: whether epsilon~ is 0 here for a target that never saw the members was not "
-    "checked, and a target that recognises generated points better than the baseline's helpers do would show "
-    "a positive epsilon~ without any leak"
+    "epsilon~ is 0 for a target that never saw the members: audit such a null target in the same way, since "
+    "this number alone does not check it, and a target that recognises generated points better than the "
+    "baseline's helpers do shows a positive epsilon~ without any leak"
 )
 
 
@@ -166,7 +166,7 @@ def audit_model(
             assumptions=(*result.assumptions, *caveat),
             warnings=(*result.warnings, *brought.warnings),
         ),
-        real=real[0].one_run(search, confidence) if real else None,
+        real=real[0].one_run(search, confidence, delta=delta) if real else None,
         games=audits.table,
         scores=MembershipScores.from_labels(first.attack, first.membership),
         config=config,

@@ -50,12 +50,13 @@ class Helper:
 
     Attributes:
         name: Name in tables.
-        data: Training data: "synthetic" (generated), "real" (the generator's own), or "base" (public).
+        data: Training data: "synthetic" (generated), "real" (the generator's own), "nonmembers" (other real
+            examples, which no game shows), or "base" (public).
         epochs: Passes over its training data; -1 where unknown.
     """
 
     name: str
-    data: Literal["synthetic", "real", "base"]
+    data: Literal["synthetic", "real", "nonmembers", "base"]
     epochs: int = -1
 
 

@@ -13,7 +13,8 @@ from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.game import Flags
 from paperlib.audits.panoramia.pools import Target
 from paperlib.bounds import audit_one_run, audit_panoramia
-from paperlib.bounds.one_run.audit import OneRunResult
+from paperlib.bounds.one_run.audit import ADJACENCY, OneRunResult, lower_bound_claim
+from paperlib.bounds.one_run.fair_coins import score_assumptions
 from paperlib.bounds.one_run.search import RECALL_SEARCHES
 from paperlib.bounds.panoramia import PanoramiaResult
 from paperlib.core import FloatArray, MembershipScores, RecallSearch, check_in
@@ -67,13 +68,18 @@ class TargetScores:
         scores = self.baseline, self.attack, self.membership
         return audit_panoramia(*scores, search=search, confidence=confidence, **options)
 
-    def one_run(self, search: RecallSearch, confidence: float) -> OneRunResult:
-        """Result of the audit with real non-members."""
+    def one_run(self, search: RecallSearch, confidence: float, *, delta: float = 0.0) -> OneRunResult:
+        """Result of the audit with real non-members, whose coins were tossed after training."""
         scores = MembershipScores.from_labels(self.attack, self.membership)
-        if self.audit == "o1":
-            return audit_one_run(scores, guess="grid", thresholds="bonferroni", confidence=confidence)
-        thresholds = RECALL_SEARCHES[search]
-        return audit_one_run(scores, guess="members", thresholds=thresholds, confidence=confidence)
+        how: dict[str, Any] = {"guess": "grid", "thresholds": "bonferroni"}
+        if self.audit == "rm_rn":
+            how = {"guess": "members", "thresholds": RECALL_SEARCHES[search]}
+        found = audit_one_run(scores, **how, confidence=confidence, delta=delta)
+        return replace(
+            found,
+            claim=lower_bound_claim(found.epsilon, delta, confidence, ADJACENCY["game"]),
+            assumptions=(score_assumptions("game")[0], *found.assumptions[1:]),
+        )
 
     def _panoramia(self, search: RecallSearch, confidence: float) -> dict[str, float]:
         result = self.panoramia(search, confidence)

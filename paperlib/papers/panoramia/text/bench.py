@@ -30,6 +30,8 @@ from paperlib.training.language import fit_language_model
 _BASE = ("text", "base", "tokens", "chunks_per_document", "public", "vocabulary", "width", "layers",
          "base_epochs", "batch_size", "learning_rate", "prompt", "seed")  # fmt: skip
 _GENERATOR = ("top_k", "generator_epochs", "generated", "for_helper")
+REAL_NONMEMBERS = Helper("real non-members", "nonmembers")
+"""The paper's other helper: trained as the synthetic one, on real chunks that no game shows."""
 
 
 @dataclass(frozen=True)
@@ -93,22 +95,21 @@ class TextBench:
     def helpers(self) -> dict[Helper, dict[str, FloatArray]]:
         """Outputs of each helper by kind of example.
 
-        "base" is the model before any fine-tuning. "synthetic" was trained on generated chunks, up to its
-        lowest validation loss. "real, n epochs" and "real 1", "real 2", ... were trained on D_G, those with a
-        number for as many epochs as the longest target.
+        "base" is the model before any fine-tuning. "synthetic" was trained on generated chunks and "real
+        non-members" on as many real ones, both up to their lowest validation loss. "real, n epochs" and
+        "real 1", "real 2", ... were trained on D_G, those with a number for as many epochs as the longest
+        target.
         """
         config = self.config
         base = self._kept("base helper", _GENERATOR, lambda: self._judged(self.base))
         found: dict[Helper, dict[str, FloatArray]] = {Helper("base", "base"): base}
 
-        def synthetic() -> Mapping[str, Any]:
-            chunks, held = self.generated["helper"], max(1, config.for_helper // 10)
-            model = copy.deepcopy(self.base)
-            training = config.training(config.helper_epochs, 2, patience=1)
-            train_on_chunks(model, chunks[:-held], training=training, validation=chunks[-held:])
-            return self._judged(model)
-
-        found[SYNTHETIC] = self._kept("synthetic helper", (*_GENERATOR, "helper_epochs"), synthetic)
+        for helper, chunks in (
+            (SYNTHETIC, lambda: self.generated["helper"]),
+            (REAL_NONMEMBERS, lambda: self.text["helper"].tokens),
+        ):
+            train = partial(self._stopped, chunks)
+            found[helper] = self._kept(f"{helper.name} helper", (*_GENERATOR, "helper_epochs"), train)
         early, late = config.epochs[-2:][0], config.epochs[-1]
         for number in range(config.real_helpers):
             train = partial(self._run, self.text["generator"].tokens, (early, late), 10 + number, None)
@@ -132,10 +133,10 @@ class TextBench:
         held = self.text["nonmembers"].tokens
         return self._kept(f"target on {others}", names, lambda: self._run(rows, epochs, 20, held))
 
-    def private(self, epsilon: float) -> Mapping[str, Any]:
-        """A target trained with DP-SGD on D_G and the members."""
+    def private(self, epsilon: float, others: str = "members") -> Mapping[str, Any]:
+        """A target trained with DP-SGD on D_G and the members, or on "others" in their place."""
         training = self.config.private_training(epsilon)
-        rows = np.concatenate([self.text["generator"].tokens, self.text["members"].tokens])
+        rows = np.concatenate([self.text["generator"].tokens, self.text[others].tokens])
 
         def compute() -> Mapping[str, Any]:
             model = copy.deepcopy(self.base)
@@ -143,7 +144,7 @@ class TextBench:
             fit_language_model(model, documents, config=training, progress=False)
             return self._judged(model)
 
-        return self._kept("DP target", _GENERATOR, compute, training)
+        return self._kept(f"DP target on {others}", _GENERATOR, compute, training)
 
     def targets(self) -> dict[Target, Mapping[str, Any]]:
         """Outputs of each target by kind of example."""
@@ -154,9 +155,10 @@ class TextBench:
             found[Target(_epochs(epoch), "trained", epoch)] = _part(run, epoch)
         for epoch in config.null_epochs:
             found[Target(f"null, {_epochs(epoch)}", "null", epoch)] = _part(null, epoch)
-        for epsilon in config.dp_epsilons:
-            target = Target(f"DP, epsilon {epsilon:g}", "private", config.dp_epochs, float(epsilon))
-            found[target] = self.private(epsilon)
+        for epsilon in map(float, config.dp_epsilons):
+            name, passes = f"DP, epsilon {epsilon:g}", config.dp_epochs
+            found[Target(name, "private", passes, epsilon)] = self.private(epsilon)
+            found[Target(f"null, {name}", "null", passes, epsilon)] = self.private(epsilon, "others")
         return found
 
     def pools(self) -> Pools:
@@ -202,6 +204,14 @@ class TextBench:
 
     def _judged(self, model: Any) -> dict[str, FloatArray]:
         return {kind: _columns(model, chunks) for kind, chunks in self._examples.items()}
+
+    def _stopped(self, chunks: Callable[[], IntArray]) -> Mapping[str, Any]:
+        """A helper trained up to its lowest loss on the last tenth of its chunks."""
+        rows, model = chunks(), copy.deepcopy(self.base)
+        held = max(1, len(rows) // 10)
+        training = self.config.training(self.config.helper_epochs, 2, patience=1)
+        train_on_chunks(model, rows[:-held], training=training, validation=rows[-held:])
+        return self._judged(model)
 
     def _run(
         self, rows: IntArray, epochs: tuple[int, ...], salt: int, validation: IntArray | None

@@ -23,7 +23,7 @@ class TextConfig:
     nonmembers: int = 1500  # chunks no model is trained on, for RM;RN and O(1)
     others: int = 1500  # chunks that null targets are trained on in the members' place
     generated: int = 1500  # chunks drawn for the audit
-    for_helper: int = 2000  # chunks drawn to train the "synthetic" helper
+    for_helper: int = 2000  # chunks drawn to train the "synthetic" helper; as many real ones train its rival
     vocabulary: int = 1024  # tokens of the small base model
     width: int = 64  # of the small base model
     layers: int = 1  # of the small base model
@@ -32,13 +32,13 @@ class TextConfig:
     null_epochs: tuple[int, ...] = (3, 6)  # epochs at which the null run is audited
     dp_epsilons: tuple[float, ...] = (3.0,)  # targets trained with DP-SGD
     dp_delta: float = 1e-5  # of DP-SGD, in (0, 1)
-    dp_epochs: int = 1  # of DP-SGD, 1 or more
+    dp_epochs: int = 3  # of DP-SGD, 1 or more; one of ``epochs`` and of ``null_epochs``, to compare with
     dp_batch: int = 256  # expected chunks in their batches
     dp_learning_rate: float = 1e-3  # of DP-SGD, above 0
     prompt: int = 16  # tokens of a prompt; the paper has 64
     top_k: int = 200  # likeliest tokens that are drawn from, 0 for all; the paper has 200 of 50,257
     generator_epochs: int = 6  # largest number of epochs of the generator; the best on held-out text is kept
-    helper_epochs: int = 4  # passes of the "synthetic" helper; the best on other generated text is kept
+    helper_epochs: int = 4  # passes of these two helpers; the best on a tenth held out is kept; the paper: 60
     real_helpers: int = 2  # number of helpers trained on D_G, as long as the longest target
     batch_size: int = 32  # chunks per step, without DP
     learning_rate: float = 3e-3  # largest, without DP
@@ -61,7 +61,8 @@ class TextConfig:
     def sizes(self) -> dict[str, int]:
         """Chunks of each role in the order they are dealt; none to the public if the base is pretrained."""
         names = ("public", "generator", "members", "nonmembers", "others")
-        return {name: getattr(self, name) for name in names if name != "public" or not self.base}
+        dealt = {name: getattr(self, name) for name in names if name != "public" or not self.base}
+        return dealt | {"helper": self.for_helper}
 
     def training(self, epochs: int, salt: int, *, patience: int = 0) -> ChunkTraining:
         """How a model is trained without DP."""

@@ -15,7 +15,7 @@ from paperlib.papers.panoramia.evidence import (
     table_three,
 )
 from paperlib.papers.panoramia.results import PanoramiaResults
-from paperlib.papers.panoramia.text.tables import text_losses
+from paperlib.papers.panoramia.text.tables import plain_nulls, text_losses
 from paperlib.papers.verdict import Estimate, Evidence
 
 
@@ -23,9 +23,6 @@ def evidence(
     results: PanoramiaResults, curves: pd.DataFrame, helpers: pd.DataFrame, sizes: pd.DataFrame
 ) -> list[Evidence]:
     """Evidence on Tables 3, 5 and 9 and Figures 8, 9, 10 and 14.
-
-    No helper here learned real non-members, as the paper's real one did: those on D_G share the generator's
-    training data.
 
     Args:
         results: Results of `run_text`.
@@ -35,7 +32,7 @@ def evidence(
     """
     paper, last = results.forms["paper"], results.trained[-1]
     return [
-        table_three(results, results.trained),
+        _table_three(results, paper),
         helper_table("panoramia-table-05", helpers, generated="synthetic", real="real non-members"),
         _table_nine(results, paper),
         figure_eight(curves),
@@ -45,15 +42,22 @@ def evidence(
     ]
 
 
+def _table_three(results: PanoramiaResults, paper: TargetAudits) -> Evidence:
+    """Its targets are trained without DP, and so are the null targets that count."""
+    found = table_three(results, results.trained)
+    return replace(found, values={**found.values, "null": null_samples(paper, plain_nulls(results))})
+
+
 def _table_nine(results: PanoramiaResults, paper: TargetAudits) -> Evidence:
-    """The target without DP that counts is the one trained for as many epochs as those with DP."""
+    """Without DP, and null with and without it, those count that have as many epochs as those with DP."""
     private = [target for target in results.pools.targets if target.kind == "private"]
     epochs = {target.epochs for target in private}
     alike = [one for one in results.pools.targets if one.kind == "trained" and one.epochs in epochs]
+    nulls = [one.name for one in results.pools.targets if one.kind == "null" and one.epochs in epochs]
     values = {
         "0 with DP": {target.name: by_game(paper, target.name).tolist() for target in private},
         "leak without DP": {target.name: by_game(paper, target.name).tolist() for target in alike},
-        "null": null_samples(paper),
+        "null": null_samples(paper, nulls),
     }
     return Evidence("panoramia-table-09", "game", values)
 

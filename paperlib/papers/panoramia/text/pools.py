@@ -57,15 +57,23 @@ def with_helpers(pools: Pools, helpers: Sequence[Helper]) -> Pools:
 
 
 def text_audit(
-    size: int, seed: int = 0, *, tokens: int = 16, judged: float = 0.5, reader: str = "", **options: Any
+    size: int,
+    seed: int = 0,
+    *,
+    tokens: int = 16,
+    judged: float = 0.5,
+    chosen: float = 0.25,
+    reader: str = "",
+    **options: Any,
 ) -> AuditConfig:
-    """Settings of audits of text: some examples are judged; of the others a quarter is for choosing.
+    """Settings of audits of text: some examples are judged; of the others some are for choosing.
 
     Args:
         size: Number of examples of both kinds; the pools need half of it and a little more of each.
-        seed: Seed of the first game, 0 or more.
+        seed: Seed of the run, 0 or more; its first game has 1000 times this.
         tokens: Tokens in a chunk.
         judged: Share of the examples that is judged, in (0, 1).
+        chosen: Share of the others on which attacks are chosen, in (0, 1).
         reader: Language model that attacks read the tokens with, such as "gpt2"; empty takes a small network.
         options: Other attributes of `AuditConfig`.
 
@@ -74,13 +82,15 @@ def text_audit(
     (600, 200, 800)
     """
     check_in("(0, 1)", "judged", judged)
+    check_in("(0, 1)", "chosen", chosen)
     test = round(size * judged)
+    validation = 2 * int((size - test) * chosen / 2 + 1e-9)
     attacks = (LossSummaries(tokens=tokens), TextClassifier(tokens=tokens, pretrained=reader))
     return AuditConfig(
-        train=2 * ((size - test) * 3 // 8),
-        validation=2 * ((size - test) // 8),
+        train=2 * ((size - test - validation) // 2),
+        validation=validation,
         test=test,
-        seed=seed,
+        seed=1000 * seed,
         **{"attacks": attacks, "repetitions": 3, **options},
     )
 

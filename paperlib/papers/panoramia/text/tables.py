@@ -15,6 +15,7 @@ from paperlib.papers.panoramia.results import (
     helper_means,
     loss_groups,
 )
+from paperlib.papers.panoramia.text.bench import REAL_NONMEMBERS
 from paperlib.papers.panoramia.text.pools import with_helpers
 from paperlib.report import paper_table
 
@@ -23,41 +24,46 @@ KINDS = {"members": "real members", "nonmembers": "real non-members", "generated
 
 
 def standing_helpers(pools: Pools) -> tuple[Helper, ...]:
-    """The helpers of the form "helpers": all but one on real text that was trained for fewer epochs."""
+    """The helpers of the form "helpers": all but one that stopped early, and one on real non-members."""
     early, _ = _real_helpers(pools)
-    return tuple(helper for helper in pools.helpers if helper not in early)
+    return tuple(helper for helper in pools.helpers if helper not in (*early, REAL_NONMEMBERS))
 
 
 def _real_helpers(pools: Pools) -> tuple[list[Helper], list[Helper]]:
-    """Helpers on real text that were trained for fewer epochs than the longest, and the others."""
+    """Helpers on D_G that were trained for fewer epochs than the longest, and the others."""
     real = [helper for helper in pools.helpers if helper.data == "real"]
     most = max((helper.epochs for helper in real), default=0)
     return [one for one in real if one.epochs < most], [one for one in real if one.epochs == most]
 
 
 def run_text(pools: Pools, audit: AuditConfig) -> PanoramiaResults:
-    """Audit all targets in both forms; O(1), which sees the target's loss alone, once."""
+    """Audit all targets in both forms; with real non-members in the paper's alone."""
     chosen = with_helpers(pools, standing_helpers(pools))
-    helpers = audit_pools(chosen, replace(audit, form="helpers"))
+    helpers = audit_pools(chosen, replace(audit, form="helpers"), audits=["panoramia", "o1"])
     paper = audit_pools(chosen, replace(audit, form="paper"), audits=["panoramia", "rm_rn"])
     return PanoramiaResults(pools, {"paper": paper, "helpers": helpers})
 
 
+def plain_nulls(results: PanoramiaResults) -> list[str]:
+    """Null targets that were trained without DP."""
+    nulls = (target for target in results.pools.targets if target.kind == "null")
+    return [target.name for target in nulls if target.dp_epsilon is None]
+
+
 def games_by_helper(pools: Pools, audit: AuditConfig) -> pd.DataFrame:
-    """The baseline's bound without helper, and with one or both of "synthetic" and "real 1" (on D_G).
+    """The baseline's bound without helper, and with one or both of "synthetic" and "real non-members".
 
     Returns:
         Rows of `helper_games`.
     """
-    shown = (SYNTHETIC, *_real_helpers(pools)[1][:1])
-    return helper_games(with_helpers(pools, shown), replace(audit, restarts=1))
+    return helper_games(with_helpers(pools, (SYNTHETIC, REAL_NONMEMBERS)), audit)
 
 
 def table_five(games: pd.DataFrame) -> pd.DataFrame:
     """Means of `games_by_helper` beside the paper's on WikiText; see `helper_means`."""
     printed = paper_table("panoramia_table05").query("dataset == 'WikiText'")
     values = printed.set_index("helper_training_data")["c_lb"]
-    names = {"none": "no_helper", "synthetic": "gen", "real 1": "real"}
+    names = {"none": "no_helper", "synthetic": "gen", "real non-members": "real"}
     return helper_means(games, {name: values[key] for name, key in names.items() if key in values})
 
 
@@ -90,7 +96,7 @@ def _quick(audit: AuditConfig, form: str) -> AuditConfig:
 
 
 def null_by_restarts(results: PanoramiaResults) -> pd.DataFrame:
-    """The null targets' bounds with attacks and baseline trained once, and with the best of all restarts.
+    """Bounds of null targets without DP, attack and baseline trained once, and as the best of all restarts.
 
     Returns:
         One row per form, null target and number of restarts, by the first search, means over games: form,
@@ -103,9 +109,10 @@ def null_by_restarts(results: PanoramiaResults) -> pd.DataFrame:
             played = audits
             if restarts != audits.config.restarts:
                 once = replace(audits.config, restarts=restarts)
-                played = audit_pools(chosen, once, targets=results.null, audits=["panoramia"])
+                played = audit_pools(chosen, once, targets=plain_nulls(results), audits=["panoramia"])
             parts.append(played.summary().assign(form=form, restarts=restarts))
-    found = pd.concat(parts).query("null and audit == 'panoramia' and search == @results.search")
+    found = pd.concat(parts).query("audit == 'panoramia' and search == @results.search")
+    found = found[found["target"].isin(plain_nulls(results))]
     found = found.rename(columns={"value": "eps_tilde", "value_sd": "sd"})
     columns = ["form", "target", "restarts", "c_lb", "c_plus_eps_lb", "eps_tilde", "sd"]
     return found.sort_values(["form", "target"], kind="stable", ignore_index=True)[columns]
