@@ -101,19 +101,31 @@ def test_targets_know_the_members_and_the_null_does_not(pools):
 
 
 def test_helpers_know_what_they_were_trained_on(pools):
-    assert pools.helper_names == ("base", "synthetic", "real, 1 epochs", "real 1", "real 2")
-    assert tuple(one.name for one in tables.standing_helpers(pools)) == (
-        "base",
-        "synthetic",
-        "real 1",
-        "real 2",
-    )
+    assert pools.helper_names == ("base", "synthetic", "real non-members", "real, 1 epochs", "real 1")
 
     def gap(name):  # the helper of real text finds generated chunks stranger than the synthetic one does
         losses = [pool.helpers[name][:, 0].mean() for pool in (pools.generated, pools.members)]
         return losses[0] - losses[1]
 
-    assert gap("synthetic") < gap("real 1") - 0.1
+    assert gap("synthetic") < min(gap("real 1"), gap("real non-members")) - 0.1
+
+
+def test_the_real_helper_learns_as_many_chunks_in_the_same_way_as_the_synthetic_one(monkeypatch):
+    bench, trained = TextBench(TINY), []
+
+    def spy(model, rows, *, training, validation=None, keep=()):
+        trained.append((rows, training, validation))
+
+    chunks = {"synthetic": bench.generated["helper"], "real non-members": bench.text["helper"].tokens}
+    monkeypatch.setattr(text_bench, "train_on_chunks", spy)
+    for rows in chunks.values():
+        bench._stopped(lambda rows=rows: rows)
+    for (rows, training, validation), given in zip(trained, chunks.values(), strict=True):
+        np.testing.assert_array_equal(np.concatenate([rows, validation]), given)
+        assert (len(rows), training.epochs) == (180, TINY.helper_epochs)
+    assert trained[0][1] == trained[1][1]
+    games = {bytes(row) for role in ("members", "nonmembers") for row in bench.text[role].tokens}
+    assert not games & set(map(bytes, chunks["real non-members"]))
 
 
 def test_pools_are_read_from_the_cache_and_another_target_trains_no_generator(pools, monkeypatch):
@@ -136,9 +148,7 @@ def test_audits_find_the_members_and_no_null(results):
     assert list(shown["source"]) == ["ours"] * 3 + ["paper"] * 3
     assert {
         "eps~ (paper form)",
-        "eps~ (helpers form)",
         "RM;RN (paper form)",
-        "RM;RN (helpers form)",
         "O(1)",
     } <= set(shown)
 
@@ -153,11 +163,13 @@ def test_evidence_is_paired_in_a_game_and_empty_where_parameters_leave_something
         *(f"panoramia-figure-{number}" for number in ("08", "09", "10", "14")),
     ]
     assert list(curves["epoch"]) == [1, 2, 3, 4, 5, 6]
-    assert list(tables.table_five(helpers)["helper"]) == ["none", "synthetic", "real 1", "all"]
+    shown = tables.table_five(helpers).set_index("helper")
+    assert list(shown.index) == ["none", "synthetic", "real non-members", "all"]
+    assert shown["paper"]["real non-members"] == 3.26
     c_lb = helpers.pivot(index="seed", columns="helper", values="c_lb")
     table = found["panoramia-table-05"].values
     assert table["generated over none"] == (c_lb["synthetic"] - c_lb["none"]).tolist()
-    assert table["generated over real"] == []  # those on D_G are not on real non-members
+    assert table["generated over real"] == (c_lb["synthetic"] - c_lb["real non-members"]).tolist()
     assert found["panoramia-table-09"].values["0 with DP"] == {}  # no DP target in these pools
     fixed = sizes[sizes["way"] == "fixed test part"].set_index(["train", "seed"])["c_lb"]
     assert found["panoramia-figure-09"].values["rises"] == (fixed[20] - fixed[10]).tolist()
@@ -177,7 +189,7 @@ def test_losses_of_figure_fourteen_are_compared_at_the_first_and_the_last_level(
 
 
 TARGETS = (Target("1 epoch", epochs=1), Target("6 epochs", epochs=6), Target("DP", "private", 1, 3.0),
-           Target("null", "null", 6))  # fmt: skip
+           Target("null", "null", 6), Target("null, DP", "null", 1, 3.0))  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -205,13 +217,13 @@ def test_figure_nine_pairs_sizes_of_training_and_of_test_part_within_a_game(made
     assert whole.min() > 0
 
 
-def test_the_target_without_dp_that_counts_has_as_many_epochs(made_up):
+def test_the_targets_beside_one_with_dp_have_as_many_epochs(made_up):
     pool = Pool(np.zeros((1, 1)), {}, {target.name: np.zeros((1, 1)) for target in TARGETS})
     found = evidence._table_nine(PanoramiaResults(Pools(pool, pool, None, TARGETS), {}), made_up).values
     bounds = made_up.table.query("search == 'union'").set_index(["target", "seed"])
     own = bounds["c_plus_eps_lb"] - bounds["c_lb"]
     assert own["1 epoch"].min() < 0 < own["DP"].min()
-    expected = {"0 with DP": "DP", "leak without DP": "1 epoch", "null": "null"}
+    expected = {"0 with DP": "DP", "leak without DP": "1 epoch", "null": "null, DP"}
     assert found == {term: {name: own[name].tolist()} for term, name in expected.items()}
 
 
@@ -230,8 +242,7 @@ def test_figure_eight_compares_the_last_epoch_with_the_best(train, validation, t
 def test_the_null_is_shown_with_one_try_and_with_all(pools):
     quick = replace(AUDIT, attacks=(replace(AUDIT.attacks[1], epochs=1),), restarts=2)
     found = tables.null_by_restarts(tables.run_text(pools, quick))
-    assert list(found["restarts"]) == [1, 2] * 2
-    assert set(found["form"]) == {"helpers", "paper"}
+    assert list(found["restarts"]) == [1, 2]
     assert set(found["target"]) == {"null, 6 epochs"}
 
 
@@ -241,7 +252,7 @@ def test_fewer_helpers_make_other_pools(pools):
     assert fewer.key != pools.key
     steps = tables.ladder(pools, replace(AUDIT, attacks=AUDIT.attacks[:1]), names=["null, 6 epochs"])
     assert steps["helpers"].iloc[0] == "synthetic"
-    assert len(steps) == 5
+    assert len(steps) == 4
     with pytest.raises(ValueError, match="helpers: expected some of base"):
         with_helpers(pools, (Helper("labeler", "real"),))
 
@@ -251,7 +262,8 @@ def test_a_dp_target_learns_less(monkeypatch):
         text_config, "noise_for", lambda *_: 4.0
     )  # the accountant is slow, and tested elsewhere
     bench = TextBench(replace(TINY, dp_batch=64))
-    private = bench.private(1.0)
+    private, null = bench.private(1.0), bench.private(1.0, "others")
+    assert (private["members"] != null["members"]).any()
     assert bench.config.private_training(1.0).record_level
     trained = TextBench(TINY).run("members")
     gap = [private[kind][:, 0].mean() for kind in ("nonmembers", "members")]
@@ -278,7 +290,12 @@ def test_a_pretrained_gpt2_is_fine_tuned_with_and_without_dp(tmp_path, monkeypat
     few = {name: 40 for name in ("generator", "members", "nonmembers", "others", "generated", "for_helper")}
     config = replace(TINY, base=str(tmp_path), epochs=(1,), null_epochs=(1,), dp_epsilons=(3.0,), **few)
     pools = TextBench(config).pools()
-    assert list(pools.target_names) == ["1 epoch", "null, 1 epoch", "DP, epsilon 3"]
+    assert list(pools.target_names) == [
+        "1 epoch",
+        "null, 1 epoch",
+        "DP, epsilon 3",
+        "null, DP, epsilon 3",
+    ]
     base = TextBench(config).base
     assert base.get_output_embeddings().weight is not base.get_input_embeddings().weight
     before = pools.members.helpers["base"]
@@ -306,5 +323,12 @@ def test_too_little_text_says_how_much_there_is():
         _ = TextBench(replace(TINY, members=90_000)).text
     with pytest.raises(ValueError, match="members: 120 are too few"):
         audit_pools(text_pools(TINY), text_audit(600, tokens=8, repetitions=1))
-    with pytest.raises(ValueError, match="judged"):
-        text_audit(100, judged=1.0)
+    for name in ("judged", "chosen"):
+        with pytest.raises(ValueError, match=name):
+            text_audit(100, **{name: 1.0})
+
+
+def test_the_papers_parts_of_a_game_and_games_of_their_own_for_each_seed():
+    audit = text_audit(32_000, 3, judged=0.3125, chosen=1 / 11)
+    assert (audit.train, audit.validation, audit.test) == (20_000, 2000, 10_000)
+    assert audit.seed == 3000

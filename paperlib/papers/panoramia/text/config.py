@@ -28,8 +28,8 @@ class TextConfig:
     width: int = 64  # of the small base model
     layers: int = 1  # of the small base model
     base_epochs: int = 4  # passes of the small base model over the public chunks
-    epochs: tuple[int, ...] = (1, 3, 6)  # passes over D_G and members: one run, audited at each of these
-    null_epochs: tuple[int, ...] = (3, 6)  # epochs at which the null run is audited
+    epochs: tuple[int, ...] = (3, 6, 12)  # passes over D_G and members: one run, audited at each of these
+    null_epochs: tuple[int, ...] = (3, 12)  # epochs at which the null run is audited
     dp_epsilons: tuple[float, ...] = (3.0,)  # targets trained with DP-SGD
     dp_delta: float = 1e-5  # of DP-SGD, in (0, 1)
     dp_epochs: int = 3  # of DP-SGD, 1 or more; one of ``epochs`` and of ``null_epochs``, to compare with
@@ -39,7 +39,7 @@ class TextConfig:
     top_k: int = 200  # likeliest tokens that are drawn from, 0 for all; the paper has 200 of 50,257
     generator_epochs: int = 6  # largest number of epochs of the generator; the best on held-out text is kept
     helper_epochs: int = 4  # passes of these two helpers; the best on a tenth held out is kept; the paper: 60
-    real_helpers: int = 2  # number of helpers trained on D_G, as long as the longest target
+    real_helpers: int = 1  # number of helpers trained on D_G, as long as the longest target
     batch_size: int = 32  # chunks per step, without DP
     learning_rate: float = 3e-3  # largest, without DP
     seed: int = 0  # of the order of documents, the models and the draws, 0 or more

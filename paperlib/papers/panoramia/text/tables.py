@@ -23,12 +23,6 @@ KINDS = {"members": "real members", "nonmembers": "real non-members", "generated
 """Kinds of chunks, and their names in figures."""
 
 
-def standing_helpers(pools: Pools) -> tuple[Helper, ...]:
-    """The helpers of the form "helpers": all but one that stopped early, and one on real non-members."""
-    early, _ = _real_helpers(pools)
-    return tuple(helper for helper in pools.helpers if helper not in (*early, REAL_NONMEMBERS))
-
-
 def _real_helpers(pools: Pools) -> tuple[list[Helper], list[Helper]]:
     """Helpers on D_G that were trained for fewer epochs than the longest, and the others."""
     real = [helper for helper in pools.helpers if helper.data == "real"]
@@ -37,11 +31,8 @@ def _real_helpers(pools: Pools) -> tuple[list[Helper], list[Helper]]:
 
 
 def run_text(pools: Pools, audit: AuditConfig) -> PanoramiaResults:
-    """Audit all targets in both forms; with real non-members in the paper's alone."""
-    chosen = with_helpers(pools, standing_helpers(pools))
-    helpers = audit_pools(chosen, replace(audit, form="helpers"), audits=["panoramia", "o1"])
-    paper = audit_pools(chosen, replace(audit, form="paper"), audits=["panoramia", "rm_rn"])
-    return PanoramiaResults(pools, {"paper": paper, "helpers": helpers})
+    """Audit all targets in the paper's form."""
+    return PanoramiaResults(pools, {"paper": audit_pools(pools, replace(audit, form="paper"))}, "paper")
 
 
 def plain_nulls(results: PanoramiaResults) -> list[str]:
@@ -76,7 +67,7 @@ def ladder(pools: Pools, audit: AuditConfig, *, names: Sequence[str]) -> pd.Data
         names: Names of targets.
 
     Returns:
-        One row per step and target: helpers, c_lb, c_plus_eps_lb, eps_tilde, means over games.
+        One row per step and target: helpers, c_lb, c_plus_eps_lb, eps_tilde, means over games, and its sd.
     """
     base = [helper for helper in pools.helpers if helper.data == "base"]
     early, late = _real_helpers(pools)
@@ -87,8 +78,9 @@ def ladder(pools: Pools, audit: AuditConfig, *, names: Sequence[str]) -> pd.Data
         chosen = with_helpers(pools, step)
         found = audit_pools(chosen, _quick(audit, "helpers"), targets=names, audits=["panoramia"]).summary()
         parts.append(found.assign(helpers=", ".join(helper.name for helper in step)))
-    found = pd.concat(parts).query("search == @audit.searches[0]").rename(columns={"value": "eps_tilde"})
-    return found[["helpers", "target", "c_lb", "c_plus_eps_lb", "eps_tilde"]].reset_index(drop=True)
+    names = {"value": "eps_tilde", "value_sd": "sd"}
+    found = pd.concat(parts).query("search == @audit.searches[0]").rename(columns=names)
+    return found[["helpers", "target", "c_lb", "c_plus_eps_lb", "eps_tilde", "sd"]].reset_index(drop=True)
 
 
 def _quick(audit: AuditConfig, form: str) -> AuditConfig:
@@ -99,23 +91,16 @@ def null_by_restarts(results: PanoramiaResults) -> pd.DataFrame:
     """Bounds of null targets without DP, attack and baseline trained once, and as the best of all restarts.
 
     Returns:
-        One row per form, null target and number of restarts, by the first search, means over games: form,
-        target, restarts, c_lb, c_plus_eps_lb, eps_tilde, sd (of eps_tilde).
+        One row per null target and number of restarts, by the first search, means over games: target,
+        restarts, c_lb, c_plus_eps_lb, eps_tilde, sd (of eps_tilde).
     """
-    chosen = with_helpers(results.pools, standing_helpers(results.pools))
-    parts = []
-    for form, audits in results.forms.items():
-        for restarts in dict.fromkeys((1, audits.config.restarts)):
-            played = audits
-            if restarts != audits.config.restarts:
-                once = replace(audits.config, restarts=restarts)
-                played = audit_pools(chosen, once, targets=plain_nulls(results), audits=["panoramia"])
-            parts.append(played.summary().assign(form=form, restarts=restarts))
-    found = pd.concat(parts).query("audit == 'panoramia' and search == @results.search")
-    found = found[found["target"].isin(plain_nulls(results))]
+    audits, nulls = results.decisive, plain_nulls(results)
+    once = audit_pools(results.pools, replace(audits.config, restarts=1), targets=nulls, audits=["panoramia"])
+    found = pd.concat([one.summary().assign(restarts=one.config.restarts) for one in (once, audits)])
+    found = found.query("target in @nulls and audit == 'panoramia' and search == @results.search")
     found = found.rename(columns={"value": "eps_tilde", "value_sd": "sd"})
-    columns = ["form", "target", "restarts", "c_lb", "c_plus_eps_lb", "eps_tilde", "sd"]
-    return found.sort_values(["form", "target"], kind="stable", ignore_index=True)[columns]
+    columns = ["target", "restarts", "c_lb", "c_plus_eps_lb", "eps_tilde", "sd"]
+    return found.sort_values("target", kind="stable", ignore_index=True)[columns]
 
 
 def baseline_sizes(pools: Pools, audit: AuditConfig, sizes: Sequence[int]) -> pd.DataFrame:
