@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from paperlib.papers.output_sets.figures import NAMES, PAIRS
-from paperlib.papers.output_sets.gain import RIVALS
+from paperlib.papers.output_sets.gain import paired
 from paperlib.papers.verdict import Estimate, Evidence
 
 
@@ -44,18 +44,16 @@ def _exact(rows: Mapping[Any, Any], column: str, *names: str) -> dict[str, Estim
 
 def gain_evidence(over_epsilon: pd.DataFrame, over_sizes: pd.DataFrame) -> Evidence:
     """Figure 2 from two tables of `gain`, Algorithm 1 as printed against its rivals, one value per trial."""
-    highest = dict[str, list[float]]()
-    for frame in (over_epsilon, over_sizes):
-        wide = frame.pivot(index=["mechanism", "scale", "m", "trial"], columns="method", values="epsilon")
-        for (mechanism, scale, m), part in wide.groupby(level=["mechanism", "scale", "m"]):
-            for rival in RIVALS:
-                name = f"{mechanism}, scale {scale:g}, m = {m:,}, {NAMES[rival]}"
-                highest[name] = (part["printed"] - part[rival]).tolist()
-    return Evidence(
-        "output-sets-figure-02",
-        "draw",
-        {"optimal highest": highest, "gain largest at small m": _gains_at_small_m(over_sizes)},
-    )
+    highest = {
+        "{mechanism}, scale {scale:g}, m = {m:,}, ".format(**about) + NAMES[about["rival"]]: one - other
+        for frame in (over_epsilon, over_sizes)
+        for about, one, other in paired(frame, "printed")
+    }
+    values = {
+        "optimal highest": {name: gains.tolist() for name, gains in highest.items()},
+        "gain largest at small m": _gains_at_small_m(over_sizes),
+    }
+    return Evidence("output-sets-figure-02", "draw", values)
 
 
 def _gains_at_small_m(frame: pd.DataFrame) -> dict[str, list[float]]:

@@ -46,9 +46,7 @@ def panels_by_mechanism(table: pd.DataFrame, x: str, *, title: str = "") -> tupl
     fig, axes = plt.subplots(1, 2, figsize=(9, 3.6))
     panels = dict(zip(table["mechanism"].unique(), axes, strict=True))
     for mechanism, panel in panels.items():
-        for method in table["method"].unique():
-            if method not in _LOOKS:
-                continue
+        for method in [name for name in _LOOKS if name in set(table["method"])]:
             color, marker, style = _LOOKS[method]
             part = table[(table["mechanism"] == mechanism) & (table["method"] == method)]
             panel.errorbar(

@@ -2,8 +2,10 @@
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -57,26 +59,17 @@ def printed_set(chosen: Selection) -> OutputSet:
     least = [np.maximum(density, _MIN_DENSITY) for density in (pair.member, pair.nonmember)]
     ratio = np.where(sound, log_ratio(*least), 0.0)
     member, nonmember = (np.interp(chosen.x, pair.grid, part) for part in (pair.member, pair.nonmember))
-    estimate = replace(
-        chosen.estimate,
-        grid=pair.grid,
-        ratio=ratio,
-        levels=np.abs(np.interp(chosen.x, pair.grid, ratio)),
-        says_member=member >= nonmember,
-    )
-    return choose_optimal(replace(chosen, estimate=estimate))
+    levels = np.abs(np.interp(chosen.x, pair.grid, ratio))
+    guesses = {"ratio": ratio, "levels": levels, "says_member": member >= nonmember}
+    return choose_optimal(replace(chosen, estimate=replace(chosen.estimate, grid=pair.grid, **guesses)))
 
 
 CHOOSE: dict[str, Callable[[Selection], OutputSet]] = {
     "printed": printed_set,
-    "optimal": choose_optimal,
+    **CHOICES,
     "cautious": lambda chosen: choose_optimal(replace(chosen, rule=SelectionRule())),
-    "top_bottom": CHOICES["top_bottom"],
-    "dp_sniper": CHOICES["dp_sniper"],
-    "whole": CHOICES["whole"],
 }
-"""How each method chooses: Algorithm 1 as printed, this package's set without and with its penalty for
-the search, and the paper's rivals."""
+"""How sets are chosen: as printed, by this package ("optimal", "cautious" with a penalty), by the rivals."""
 
 
 def gain(config: GainConfig) -> pd.DataFrame:
@@ -85,28 +78,23 @@ def gain(config: GainConfig) -> pd.DataFrame:
     One row per mechanism, scale, m, trial and method: delta, correct, guesses, selection_epsilon (the bound
     on the scores that were searched), intervals (of the set) and epsilon (the bound, nats).
     """
-    return _audited(config, tuple(CHOOSE), [0.0], lambda index, scale, m: [index, int(1e6 * scale), m])
+    return _audited(config, tuple(CHOOSE), [0.0])
 
 
 def over_delta(config: GainConfig, deltas: Sequence[float]) -> pd.DataFrame:
     """`gain` of the methods of Figure 6 at every delta in [0, 1), and the pair's exact_epsilon at delta."""
-    methods = ("printed", "optimal", "top_bottom", "whole")
-    frame = _audited(config, methods, deltas, lambda index, _scale, _m: [index])
+    frame = _audited(config, ("printed", "optimal", "top_bottom", "whole"), deltas)
     places = list(zip(frame["mechanism"], frame["scale"], frame["delta"], strict=True))
     exact = {place: exact_epsilon(*place) for place in set(places)}
     return frame.assign(exact_epsilon=[exact[place] for place in places])
 
 
-def _audited(
-    config: GainConfig,
-    methods: Sequence[str],
-    deltas: Sequence[float],
-    seeds: Callable[[int, float, int], list[int]],
-) -> pd.DataFrame:
+def _audited(config: GainConfig, methods: Sequence[str], deltas: Sequence[float]) -> pd.DataFrame:
     """Every method at every delta on the same scores, seeded by mechanism, scale and m."""
     rows = []
     for mechanism, scale, m, trial in config.settings():
-        rng = np.random.default_rng([config.seed, *seeds(MECHANISMS.index(mechanism), scale, m), trial])
+        setting = [MECHANISMS.index(mechanism), int(1e6 * scale), m, trial]
+        rng = np.random.default_rng([config.seed, *setting])
         first, second = (draw_scores(rng, mechanism, scale, 2 * m) for _ in range(2))
         chosen = selection_of(first, _HIGHEST, total=2 * m, delta=0.0, confidence=config.confidence)
         for delta, method in itertools.product(deltas, methods):
@@ -116,44 +104,34 @@ def _audited(
             place = {"mechanism": mechanism, "scale": scale, "m": m, "trial": trial}
             rows.append({**place, "delta": delta, "method": method, **counts, **about})
     frame = pd.DataFrame(rows)
-    for delta, part in frame.groupby("delta"):
-        bounds = one_run_epsilon(
-            part["correct"], part["guesses"], total=2 * part["m"], delta=float(str(delta)),
-            confidence=config.confidence,
-        )  # fmt: skip
-        frame.loc[part.index, "epsilon"] = bounds
+    for delta in deltas:
+        part = frame[frame["delta"] == delta]
+        options = {"total": 2 * part["m"], "delta": delta, "confidence": config.confidence}
+        frame.loc[part.index, "epsilon"] = one_run_epsilon(part["correct"], part["guesses"], **options)
     return frame
 
 
-def paired_gain(frame: pd.DataFrame, method: str, *, confidence: float = 0.95) -> pd.DataFrame:
-    """Mean gain of a method over each rival, paired by trial.
-
-    Returns:
-        One row per mechanism, scale, m and rival: gain (nats), low and high (t-interval), variance.
-    """
-    return _compared(frame, method, lambda one, other: interval(one - other, confidence))
-
-
-def deviation_ratios(frame: pd.DataFrame, method: str, *, confidence: float = 0.95) -> pd.DataFrame:
-    """Standard deviation of a method's bounds over that of each rival's, paired by trial.
-
-    Returns:
-        One row per mechanism, scale, m and rival: gain (log of the ratio), low and high (t-interval, by the
-        jackknife), NaN where bounds hardly differ, as where all are 0.
-    """
-    return _compared(frame, method, lambda one, other: interval(_jackknifed(one, other), confidence))
-
-
-def _compared(
-    frame: pd.DataFrame, method: str, compare: Callable[[FloatArray, FloatArray], dict[str, float]]
-) -> pd.DataFrame:
+def paired(frame: pd.DataFrame, method: str) -> Iterator[tuple[dict[str, Any], FloatArray, FloatArray]]:
+    """Mechanism, scale, m and rival; then bounds of a method of `gain` and of the rival, shape (trials,)."""
     wide = frame.pivot(index=[*_KEYS, "trial"], columns="method", values="epsilon")
-    return pd.DataFrame(
-        {**dict(zip(_KEYS, place, strict=True)), "rival": rival}
-        | compare(part[method].to_numpy(), part[rival].to_numpy())
-        for place, part in wide.groupby(level=_KEYS)
-        for rival in RIVALS
-    )
+    for place, part in wide.groupby(level=_KEYS):
+        for rival in RIVALS:
+            about = {**dict(zip(_KEYS, place, strict=True)), "rival": rival}
+            yield about, part[method].to_numpy(), part[rival].to_numpy()
+
+
+def paired_gain(frame: pd.DataFrame, method: str) -> pd.DataFrame:
+    """Mean gain of a method over each rival: mechanism, scale, m, rival, and the columns of `interval`."""
+    return pd.DataFrame({**about, **interval(one - other)} for about, one, other in paired(frame, method))
+
+
+def deviation_ratios(frame: pd.DataFrame, method: str) -> pd.DataFrame:
+    """As `paired_gain`, of the log ratio of standard deviations: a method's over that of each rival.
+
+    The interval is the jackknife's; NaN where bounds hardly differ, as where all are 0.
+    """
+    rows = ({**about, **interval(_jackknifed(*bounds))} for about, *bounds in paired(frame, method))
+    return pd.DataFrame(rows)
 
 
 def _jackknifed(one: FloatArray, other: FloatArray) -> FloatArray:
@@ -167,27 +145,31 @@ def _jackknifed(one: FloatArray, other: FloatArray) -> FloatArray:
 
 
 def interval(values: FloatArray, confidence: float = 0.95) -> dict[str, float]:
-    """Mean, ends of its t-interval and variance of the mean, named as in `paired_gain`."""
+    """Mean (gain) and ends (low, high) of the t-interval of independent values, shape (n,)."""
     mean, count = float(values.mean()), values.size
-    variance = float(values.var(ddof=1)) / count if count > 1 else math.inf
-    half = float(stdtrit(max(count - 1, 1), (1 + confidence) / 2)) * math.sqrt(variance)
-    return {"gain": mean, "low": mean - half, "high": mean + half, "variance": variance}
+    error = float(values.std(ddof=1)) / math.sqrt(count) if count > 1 else math.inf
+    half = float(stdtrit(max(count - 1, 1), (1 + confidence) / 2)) * error
+    return {"gain": mean, "low": mean - half, "high": mean + half}
 
 
 def gain_by_rival(frame: pd.DataFrame, method: str, *, error: float = 0.05) -> pd.DataFrame:
-    """`paired_gain` over all settings of a mechanism, one row per mechanism and rival.
+    """The gain over all settings of a mechanism, one row per mechanism and rival.
 
-    Settings, mean gain with the ends of its interval, and in how many settings the gain is significantly
+    Columns of `interval` for the mean over settings, settings, and in how many the gain is significantly
     above 0 (ahead) and below it (behind); ``error`` is shared out among all comparisons.
     """
-    comparisons = len(RIVALS) * len(frame.drop_duplicates(_KEYS))
-    gains = paired_gain(frame, method, confidence=1 - error / comparisons)
-    rows = []
-    for (mechanism, rival), part in gains.groupby(["mechanism", "rival"], sort=False):
-        mean, half = part["gain"].mean(), 1.96 * math.sqrt(part["variance"].sum()) / len(part)
-        counts = {"ahead": int((part["low"] > 0).sum()), "behind": int((part["high"] < 0).sum())}
-        about = {"mechanism": mechanism, "rival": rival, "settings": len(part), "gain": mean}
-        rows.append({**about, "low": mean - half, "high": mean + half, **counts})
+    gains = defaultdict[tuple[str, str], list[FloatArray]](list)
+    for about, one, other in paired(frame, method):
+        gains[about["mechanism"], about["rival"]].append(one - other)
+    level, rows = 1 - error / sum(map(len, gains.values())), []
+    for (mechanism, rival), some in gains.items():
+        ends = [interval(values, level) for values in some]
+        counts = {
+            "ahead": sum(one["low"] > 0 for one in ends),
+            "behind": sum(one["high"] < 0 for one in ends),
+        }
+        about = {"mechanism": mechanism, "rival": rival, "settings": len(some)}
+        rows.append({**about, **interval(np.mean(some, axis=0)), **counts})
     return pd.DataFrame(rows)
 
 

@@ -95,9 +95,7 @@ def _shape(panel: Panel, config: ShapeConfig) -> dict[str, Any]:
     best = optimal_set(panel, config.m, config.confidence)
     low, high, objective = best_top_bottom(panel, config.m, config.confidence)
     start, end = panel.support
-    inner = [
-        (a + b) / 2 for a, b in best.intervals if a > start and b < end
-    ]  # middles of the inner intervals
+    inner = [(a + b) / 2 for a, b in best.intervals if a > start and b < end]  # their middles
     return {
         "figure": panel.figure,
         "panel": panel.name,
