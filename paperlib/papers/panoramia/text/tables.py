@@ -78,8 +78,8 @@ def ladder(pools: Pools, audit: AuditConfig, *, names: Sequence[str]) -> pd.Data
         chosen = with_helpers(pools, step)
         found = audit_pools(chosen, _quick(audit, "helpers"), targets=names, audits=["panoramia"]).summary()
         parts.append(found.assign(helpers=", ".join(helper.name for helper in step)))
-    names = {"value": "eps_tilde", "value_sd": "sd"}
-    found = pd.concat(parts).query("search == @audit.searches[0]").rename(columns=names)
+    renamed = {"value": "eps_tilde", "value_sd": "sd"}
+    found = pd.concat(parts).query("search == @audit.searches[0]").rename(columns=renamed)
     return found[["helpers", "target", "c_lb", "c_plus_eps_lb", "eps_tilde", "sd"]].reset_index(drop=True)
 
 
