@@ -1,5 +1,7 @@
 """Evidence on the figures of Epsilon*: values, pairing and labels on made-up results."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ from paperlib.papers.epsilon_star.evidence import (
     purchase_evidence,
 )
 from paperlib.papers.epsilon_star.known_curves import RatioErrors, curve_noise, ratio_errors
+from paperlib.papers.measured import measured_table
 
 
 def landscape(stars, dp):
@@ -97,6 +100,15 @@ def test_gamma_samples_are_paired_by_repeat_size_and_truth():
     assert fifth["empirical undershoots"][label] == pytest.approx([1.0, 0.8])
     assert fifth["parametric nearer"][label] == pytest.approx([0.5, 0.7])
     assert fifth["parametric nearer"]["n = 100, d = 1, every threshold"] == pytest.approx([1.5, 0.7])
+
+
+def test_the_committed_fits_on_adult_are_as_many_as_the_rule_asks_for():
+    table, _ = measured_table(str(Path(__file__).parents[3] / "book/measured/epsilon_star_fit_adult.csv"))
+    evidence = fit_evidence(table)
+    counts = {len(sample) for sample in evidence.samples().values()}
+    assert counts == {evidence.rule.repetitions}
+    assert set(table["components"]) >= {1, 20}
+    assert (table["test"] == "paper").all()
 
 
 def test_shares_of_p_values_are_paired_by_seed():
