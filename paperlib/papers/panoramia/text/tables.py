@@ -87,30 +87,13 @@ def _quick(audit: AuditConfig, form: str) -> AuditConfig:
     return replace(audit, attacks=audit.attacks[:1], restarts=1, form=form)
 
 
-def null_by_restarts(results: PanoramiaResults) -> pd.DataFrame:
-    """Bounds of null targets without DP, attack and baseline trained once, and as the best of all restarts.
-
-    Returns:
-        One row per null target and number of restarts, by the first search, means over games: target,
-        restarts, c_lb, c_plus_eps_lb, eps_tilde, sd (of eps_tilde).
-    """
-    audits, nulls = results.decisive, plain_nulls(results)
-    once = audit_pools(results.pools, replace(audits.config, restarts=1), targets=nulls, audits=["panoramia"])
-    found = pd.concat([one.summary().assign(restarts=one.config.restarts) for one in (once, audits)])
-    found = found.query("target in @nulls and audit == 'panoramia' and search == @results.search")
-    found = found.rename(columns={"value": "eps_tilde", "value_sd": "sd"})
-    columns = ["target", "restarts", "c_lb", "c_plus_eps_lb", "eps_tilde", "sd"]
-    return found.sort_values("target", kind="stable", ignore_index=True)[columns]
-
-
-def baseline_sizes(pools: Pools, audit: AuditConfig, sizes: Sequence[int]) -> pd.DataFrame:
+def baseline_sizes(results: PanoramiaResults, sizes: Sequence[int]) -> pd.DataFrame:
     """The paper's baseline over the size of its training part, the test part fixed, or what is left.
 
     Args:
-        pools: Pools, audited for their last target.
-        audit: Settings, of which the first attack alone is used; the second way divides the examples of its
-            training and test part anew.
-        sizes: Training sizes, even, at most that of ``audit``.
+        results: Audits, whose baseline is the largest of the first way.
+        sizes: Smaller training sizes, even. The second way divides the examples of training and test part
+            anew, and trains the first attack alone.
 
     Returns:
         Columns way ("fixed test part", "what is left"), train, m, seed, c_lb, baseline_auc.
@@ -118,15 +101,16 @@ def baseline_sizes(pools: Pools, audit: AuditConfig, sizes: Sequence[int]) -> pd
     Source:
         PANORAMIA, appendix D.1 and Figure 9.
     """
-    whole, target, paper = audit.train + audit.test, [pools.target_names[-1]], _quick(audit, "paper")
-    if max(sizes) > audit.train:
-        raise ValueError(f"sizes: expected at most {audit.train}, got {max(sizes)}")
-    fixed = over_training_size(pools, paper, sizes, targets=target)
-    parts = [fixed.assign(way="fixed test part")]
-    larger = sorted({*sizes, *(2 * (whole * share // 16) for share in (4, 5, 6, 7))})
-    for size in larger:
-        rest = replace(paper, train=size, test=whole - size)
-        table = audit_pools(pools, rest, targets=target, audits=["panoramia"]).table
+    pools, audit, target = results.pools, results.decisive.config, results.pools.target_names[-1]
+    if max(sizes) >= audit.train:
+        raise ValueError(f"sizes: expected less than {audit.train}, got {max(sizes)}")
+    whole, quick = audit.train + audit.test, _quick(audit, "paper")
+    own = results.decisive.table.query("target == @target and audit == 'panoramia'")
+    fixed = [over_training_size(pools, audit, sizes, targets=[target]), own.assign(train=audit.train)]
+    parts = [part.assign(way="fixed test part") for part in fixed]
+    for size in [2 * (whole * share // 16) for share in range(1, 8)]:
+        rest = replace(quick, train=size, test=whole - size)
+        table = audit_pools(pools, rest, targets=[target], audits=["panoramia"]).table
         parts.append(table.assign(way="what is left", train=size))
     joined = pd.concat(parts, ignore_index=True)
     joined = joined[joined["search"] == audit.searches[0]]
