@@ -133,6 +133,6 @@ def test_the_page_holds_the_number_its_sentence_and_both_curves(tmp_path):
     write_report(str(tmp_path / "page.html"), audit, {"Input": json.dumps("made up")})
     page = (tmp_path / "page.html").read_text()
     assert audit.result.claim.split("PANORAMIA")[0] in page
-    assert "audit such a null target in the same way" in page
+    assert "check it with a null model" in page
     assert "RM;RN" in page
     assert "ceiling of a perfect attack" in page
