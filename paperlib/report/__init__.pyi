@@ -10,7 +10,6 @@ from .curve_figures import bounds_figure as bounds_figure
 from .curve_figures import guesses_figure as guesses_figure
 from .curve_figures import precision_figure as precision_figure
 from .figures import show_figure as show_figure
-from .printed import paper_notes as paper_notes
 from .printed import paper_table as paper_table
 from .printed import paper_tables as paper_tables
 from .printed import targets as targets

@@ -1,4 +1,4 @@
-"""The papers' own numbers: facts as printed, shipped as CSV, with their known inconsistencies as notes."""
+"""The papers' own numbers: facts as printed, shipped as CSV."""
 
 from functools import cache
 from importlib import resources
@@ -69,20 +69,3 @@ def targets() -> pd.DataFrame:
     50
     """
     return paper_table("targets", as_printed=True).merge(paper_table("headlines", as_printed=True), on="id")
-
-
-def paper_notes(paper: str) -> list[str]:
-    """What is inconsistent in a paper, or how a doubtful place was read.
-
-    Args:
-        paper: A key of ``PAPERS``.
-
-    Raises:
-        ValueError: An unknown paper.
-
-    >>> len(paper_notes("output_sets"))
-    13
-    """
-    check_choice("paper", paper, PAPERS)
-    notes = paper_table("notes", as_printed=True)
-    return list(notes.loc[notes["paper"] == paper, "note"])

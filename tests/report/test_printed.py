@@ -5,7 +5,7 @@ import re
 import pandas as pd
 import pytest
 
-from paperlib.report import paper_notes, paper_table, paper_tables, targets
+from paperlib.report import paper_table, paper_tables, targets
 from paperlib.report.printed import PAPERS
 
 
@@ -65,9 +65,3 @@ def _elsewhere(table: str, number: float) -> bool:
     """O(1) and RM;RN values stand in another column that holds rounded values."""
     values = pd.to_numeric(paper_table(table).select_dtypes("number").stack(), errors="coerce")
     return bool((values.round(2) == number).any())
-
-
-def test_every_paper_has_notes() -> None:
-    assert all(len(paper_notes(paper)) >= 5 for paper in PAPERS)
-    with pytest.raises(ValueError, match="paper: expected one of"):
-        paper_notes("nid")

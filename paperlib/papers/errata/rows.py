@@ -1,0 +1,144 @@
+"""One check: what a paper prints, what follows, and whether rounding explains the distance."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import takewhile
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from paperlib.core import FloatArray
+from paperlib.report import format_cell, paper_table
+
+
+def half_unit(printed: str, *, about: bool = False) -> float:
+    """Half a unit of the last digit, 0 if whole; with ``about``, zeros at the end are rounding too.
+
+    >>> half_unit("2.440"), half_unit("48000"), half_unit("48000", about=True)
+    (0.0005, 0.0, 500.0)
+    """
+    number = Decimal(printed)
+    last = int((number.normalize() if about else number).as_tuple().exponent)
+    return float(Decimal(5).scaleb(last - 1)) if last < 0 or about else 0.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is printed, what follows, their distance (or the number of exceptions), and what is allowed."""
+
+    printed: str
+    follows: str
+    off: float
+    allowed: float = 0.0
+
+    @property
+    def fits(self) -> bool:
+        """Whether the distance is explained, up to the rounding of floats."""
+        return bool(self.off <= self.allowed + 1e-9)
+
+
+def compare(printed: str, value: float, reach: float = 0.0, shown: str = "", *, about: bool = False) -> Found:
+    """A printed number beside the value that follows, give or take ``reach``.
+
+    >>> compare("1.06", 3.63 - 2.508, 0.005 + 0.0005).fits
+    False
+    """
+    allowed = half_unit(printed, about=about) + reach
+    return Found(printed, shown or format_cell(value), abs(float(printed) - value), allowed)
+
+
+def between(printed: str, low: float, high: float) -> Found:
+    """A printed number beside the range that follows."""
+    return compare(printed, (low + high) / 2, (high - low) / 2, f"{low:.4g} to {high:.4g}")
+
+
+def worst(found: Iterable[Found]) -> Found:
+    """Of several comparisons the one that fits least, with the number that fit.
+
+    >>> worst([compare("1.0", 1.0), compare("1.0", 2.0)]).follows
+    '2 (1 of 2 fit)'
+    """
+    every = list(found)
+    least = max(every, key=lambda one: one.off - one.allowed)
+    count = f" ({sum(one.fits for one in every)} of {len(every)} fit)" if len(every) > 1 else ""
+    return Found(least.printed, least.follows + count, least.off, least.allowed)
+
+
+def claim(printed: str, holds: Iterable[bool], more: str = "") -> Found:
+    """A claim about several cases; what is off is the number of exceptions.
+
+    >>> claim("below 0.1", [True, False])
+    Found(printed='below 0.1', follows='in 1 of 2', off=1, allowed=0.0)
+    """
+    cases = [bool(case) for case in holds]
+    return Found(printed, f"in {sum(cases)} of {len(cases)}{more}", len(cases) - sum(cases))
+
+
+def cells(place: str) -> pd.DataFrame:
+    """Rows of a shipped table as printed: ``place`` is its name, or its name, ``|`` and a pandas query."""
+    name, _, query = (part.strip() for part in place.partition("|"))
+    printed = paper_table(name, as_printed=True)
+    return printed.loc[paper_table(name).query(query).index] if query else printed
+
+
+def values(place: str) -> tuple[FloatArray, FloatArray]:
+    """What follows from printed cells, and how far rounding reaches: ``place`` is ``table | query | terms``.
+
+    Terms are columns joined by + or -, with words before: clipped (at 0), half, sum, product, count.
+
+    >>> values("panoramia_table02 | dataset == 'CIFAR10' | count c_lb")[0]
+    array([3.])
+    """
+    rows, _, terms = place.rpartition("|")
+    tokens = terms.split()
+    words = list(takewhile(_DONE.__contains__, tokens))
+    signed = ["+", *tokens[len(words) :]]
+    value, reach = np.zeros((2, len(cells(rows))))
+    for sign, column in zip(signed[::2], signed[1::2], strict=True):
+        value = value + cells(rows)[column].astype(float).to_numpy() * (-1 if sign == "-" else 1)
+        reach = reach + cells(rows)[column].map(half_unit).to_numpy()
+    for word in reversed(words):
+        value, reach = _DONE[word](value, reach)
+    return value, reach
+
+
+_DONE: dict[str, Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]] = {
+    "clipped": lambda value, reach: (np.maximum(0, value), reach),
+    "half": lambda value, reach: (value / 2, reach / 2),
+    "sum": lambda value, reach: (value.sum(keepdims=True), reach.sum(keepdims=True)),
+    "product": lambda value, _: (value.prod(keepdims=True), np.zeros(1)),
+    "count": lambda value, _: (np.array([float(value.size)]), np.zeros(1)),
+}
+
+
+def by_data(row: Mapping[Any, Any]) -> Found:
+    """A check that its row defines: numbers beside numbers, or a claim about the rows of a table."""
+    if row["rule"] == "claim":
+        name, query, holds = (part.strip() for part in row["follows"].split("|"))
+        found: Any = paper_table(name).query(query or "index >= 0").eval(holds)
+        return claim(row["printed"], found)
+    rows, _, column = row["printed"].rpartition("|")
+    trios = zip(cells(rows)[column.strip()], *values(row["follows"]), strict=True)
+    return worst(compare(text, value, reach, about=row["rule"] == "about") for text, value, reach in trios)
+
+
+def check_table(paper: str, coded: dict[str, Callable[[], Found]]) -> pd.DataFrame:
+    """Every check of a paper in order, with its texts; ``coded`` has those whose rule is "code"."""
+    listed = [row for row in cells("errata_checks").to_dict("records") if row["paper"] == paper]
+    found = [coded[row["no"]]() if row["rule"] == "code" else by_data(row) for row in listed]
+    results = {name: [getattr(one, name) for one in found] for name in ("printed", "follows")}
+    results |= {name: [float(getattr(one, name)) for one in found] for name in ("off", "allowed")}
+    texts = pd.DataFrame(listed)[["no", "place", "compared", "meaning"]]
+    texts[list(results)], texts["fits"] = pd.DataFrame(results), [one.fits for one in found]
+    return texts[["no", "place", *results, "fits", "compared", "meaning"]]
+
+
+def in_words(table: pd.DataFrame) -> str:
+    """A Markdown list of what each check of `check_table` compares, and what it means for a reader."""
+    verdicts = {True: "Fits.", False: "**Does not fit.**"}
+    rows = table.to_dict("records")
+    return "\n".join(
+        f"- {r['no']}: {r['compared']} {verdicts[r['fits']]} {r['meaning']}".rstrip() for r in rows
+    )
