@@ -301,3 +301,14 @@ def test_markup_is_shown_as_it_is():
     given = run("panoramia_images", table_two())
     given["records"][0]["facts"] = "eps* ~ {c}_lb $1$ <b>"
     assert r"eps\* \~ \{c\}\_lb \$1\$ \<b\>" in results_markdown(judge([given]), pages=[])
+
+
+def test_a_page_lists_the_comparisons_nearest_to_deciding_against_the_claim(capsys):
+    sizes = {f"n = {n}": Estimate(float(n)) for n in range(20)}
+    record(
+        Evidence("output-sets-figure-02", "draw", {"optimal highest": sizes, "gain largest at small m": []}),
+        scale=SCALE,
+    )
+    text = capsys.readouterr().out
+    assert "n = 0" in text and "n = 6" in text and "n = 7" not in text
+    assert "and 13 more comparisons" in text

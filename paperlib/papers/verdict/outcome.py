@@ -109,7 +109,8 @@ def decide(rule: Rule, evidence: Mapping[str, Evidence], level: Level, *, seeds:
     if any(one.outside for one in contrasts):
         return Outcome("disagrees", _limits(rule, evidence), contrasts, needs)
     if across := [str(one) for one in contrasts if not one.inside]:
-        return Outcome("undecided", f"too wide an interval: {'; '.join(across)}", contrasts, needs)
+        more = f"; and {len(across) - 3} more" if len(across) > 3 else ""
+        return Outcome("undecided", f"too wide an interval: {'; '.join(across[:3])}{more}", contrasts, needs)
     return Outcome("agrees", _limits(rule, evidence), contrasts, needs)
 
 

@@ -1,13 +1,15 @@
 """`record`: a run's evidence on a table or figure, kept in the result file and shown with its outcome."""
 
 import html
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from paperlib.papers.verdict.evidence import Evidence, Scale
 from paperlib.papers.verdict.outcome import Outcome, decide_alone
 from paperlib.report.display import RECORDS_FILE, Bundle, keep_line, show
 from paperlib.report.printed import PAPERS
 
+_MOST_SHOWN = 8
+"""Comparisons that a page lists."""
 _CLASSES = {"agrees": "tip", "disagrees": "warning"}
 
 
@@ -33,7 +35,7 @@ def record(evidence: Evidence, *, scale: Scale) -> None:
 def _bundle(evidence: Evidence, scale: Scale) -> Bundle:
     rule, outcome = evidence.rule, decide_alone(evidence, scale.level)
     title = f"{PAPERS[rule.paper]}, {rule.item}: {outcome} ({scale.level}: {scale.facts})."
-    lines = [*compared(outcome), f"The paper: {rule.printed}.", *filter(None, [evidence.note])]
+    lines = [*_shown(outcome), f"The paper: {rule.printed}.", *filter(None, [evidence.note])]
     listed = "\n".join(f"- {line}" for line in lines)
     kind = _CLASSES.get(outcome.word, "note")
     return Bundle(
@@ -47,3 +49,12 @@ def _bundle(evidence: Evidence, scale: Scale) -> Bundle:
 def compared(outcome: Outcome) -> list[str]:
     """Every claimed comparison with its interval and the claimed range, one line each."""
     return [f"{one}, claimed {one.term.limits}" for one in outcome.contrasts]
+
+
+def _shown(outcome: Outcome) -> list[str]:
+    """The comparisons nearest to deciding against the claim, and how many others there are."""
+    lines = compared(replace(outcome, contrasts=tuple(sorted(outcome.contrasts, key=lambda one: one.margin))))
+    if len(lines) <= _MOST_SHOWN:
+        return compared(outcome)
+    others = len(lines) - _MOST_SHOWN
+    return [*lines[:_MOST_SHOWN], f"and {others} more comparisons with a wider margin, all in status.csv"]
