@@ -11,7 +11,6 @@ from paperlib.papers.verdict.evidence import from_dict
 
 KEPT = sorted((Path(__file__).parents[2] / "book" / "measured").glob("*.csv"))
 FROM_UNCOMMITTED_CODE = {
-    "epsilon_star_landscape_adult",
     "epsilon_star_fit_adult",
 }  # their result files say so
 ORIGIN = {"date": "2026-01-02 03:04:05 UTC", "cpu": "some CPU", "cores": 2, "gpu": None, "seconds": 600.0}
