@@ -8,7 +8,14 @@ import numpy as np
 import pandas as pd
 
 from paperlib.audits.candidates import CandidateScores, attack_quality
-from paperlib.papers.natural_identifiers.planted import PlantedConfig, planted_model, planted_scores
+from paperlib.papers.natural_identifiers.natural_truth import auc_differences
+from paperlib.papers.natural_identifiers.planted import (
+    PAPER_ATTACKS,
+    TOKENS,
+    PlantedConfig,
+    planted_model,
+    planted_scores,
+)
 
 PAPER_MODELS = {"large": "Pythia-12b", "medium": "Pythia-6.9b", "small": "Pythia-2.8b", "one pass": "OLMo-7B"}
 """Our small models and the models of the paper whose tables they stand beside."""
@@ -47,16 +54,23 @@ def benchmark(config: BenchmarkConfig) -> pd.DataFrame:
     """AUC and TPR at 1 % FPR of each attack, for each model and each group of identifiers.
 
     One row per model, group ("held out", "trained" for all that were, and one per number of repetitions) and
-    attack, with the columns of `attack_quality` and the number of identifiers.
+    attack, or the number of tokens, with the columns of `attack_quality` and the number of identifiers; the
+    rows of `auc_differences` follow.
     """
     rows: list[dict[str, object]] = []
     options = {"draws": config.draws, "confidence": config.confidence}
-    for name, planted in config.models().items():
-        scores = planted_scores(planted, generated=config.generated)
+    attacks = (*PAPER_ATTACKS, TOKENS)
+    found = {
+        name: planted_scores(planted, generated=config.generated, attacks=attacks)
+        for name, planted in config.models().items()
+    }
+    for name, scores in found.items():
         for (group, chosen), attack in itertools.product(subsets(scores).items(), scores.attacks):
             about = {"model": name, "group": group, "identifiers": int(chosen.sum()), "attack": attack}
             rows.append({**about, **attack_quality(scores.of(attack)[chosen], **options)})
-    return pd.DataFrame(rows)
+    pair = {name: found[name].values for name in ("large", "small")}
+    less = auc_differences(pair, subsets(found["large"]), **options)
+    return pd.concat([pd.DataFrame(rows), less], ignore_index=True)
 
 
 def subsets(scores: CandidateScores) -> dict[str, np.ndarray]:

@@ -1,7 +1,6 @@
 """Evidence on the tables and figures of the paper, from the tables that its notebooks show."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,70 +10,82 @@ from scipy.stats import kendalltau, kstest
 
 from paperlib.generators.identifiers import PAPER_KINDS
 from paperlib.papers.natural_identifiers.census_tables import PILE_SUBSETS, paper_census
+from paperlib.papers.natural_identifiers.natural_truth import DIFFERENCE
+from paperlib.papers.natural_identifiers.planted import TOKENS
 from paperlib.papers.verdict import Estimate, Evidence
 
 _FEWEST_NULL_SETS = 1_000
 _PAPER_SCORES = ("loss", "min_k")
 _TABLES = {"large": (1, 6), "medium": (4, 7), "small": (5, 8), "one pass": (3, 9)}
-_Row = Mapping[Any, Any]
 
 
 def planted_evidence(table: pd.DataFrame, *, confidence: float, size_ratio: float) -> dict[str, Evidence]:
     """Tables 1 and 3 to 9 by target, from `benchmark` with intervals of this confidence."""
-    loss = table[table["attack"] == "loss"].set_index(["model", "group"])
-    metrics = loss.filter(regex="^(auc|tpr)").columns
-    loss[metrics] *= 100
-    rows = loss.to_dict("index")
-    sides = {model: (rows[model, "held out"], {"": rows[model, "trained"]}) for model in _TABLES}
-    large, small, once = (
-        _estimate(rows[model, "trained"], "auc", confidence) for model in ("large", "small", "one pass")
-    )
-    sizes = {"smaller leaks less": _less(large, small), "sizes apart": Estimate(size_ratio)}
-    near = {"trained near 50": _less(once, Estimate(50))}
+    shares = table.filter(regex="^(auc|tpr)").columns
+    cells = _Cells(table.assign(**{name: 100 * table[name] for name in shares}), confidence)
+    return _by_target(cells, "trained", natural=False, size_ratio=size_ratio)
+
+
+def natural_evidence(table: pd.DataFrame, *, confidence: float = 0.99) -> dict[str, Evidence]:
+    """Tables 1 and 3 to 9 by target, from `natural_table` in percent."""
+    cells = _Cells(table.rename(columns={"subset": "group"}), confidence)
+    sizes = table.groupby("model")["parameters"].max()
+    ratio = float(sizes["large"] / sizes["small"])
+    return _by_target(cells, "trained, occurs once", natural=True, size_ratio=ratio)
+
+
+class _Cells:
+    """Estimates in percent by model, group and attack."""
+
+    def __init__(self, table: pd.DataFrame, confidence: float) -> None:
+        self._rows = table.set_index(["model", "group", "attack"]).to_dict("index")
+        self._confidence = confidence
+
+    def of(self, model: str, group: str, *, metric: str = "auc", attack: str = "loss") -> Estimate:
+        """The number, with the standard error of a normal whose interval is as wide."""
+        row = self._rows[model, group, attack]
+        half = (row[f"{metric}_high"] - row[f"{metric}_low"]) / 2
+        return Estimate(float(row[metric]), float(half / ndtri((1 + self._confidence) / 2)))
+
+    def identifiers(self, group: str) -> int:
+        return int(self._rows["large", group, "loss"]["identifiers"])
+
+
+def _by_target(cells: _Cells, once: str, *, natural: bool, size_ratio: float) -> dict[str, Evidence]:
+    """``once`` is the group of which the model of one pass saw each identifier once."""
+    sizes = {"smaller leaks less": cells.of(DIFFERENCE, "trained"), "sizes apart": Estimate(size_ratio)}
+    near = {"trained near 50": _less(cells.of("one pass", once), Estimate(50))}
     found = [
-        *(_auc_evidence(_TABLES[model][0], *sides[model], confidence) for model in ("large", "medium")),
+        *(_auc_evidence(_TABLES[model][0], cells, model, natural) for model in ("large", "medium")),
         Evidence("nid-table-05", "identifiers", sizes),
         Evidence("nid-table-03", "identifiers", near),
-        *(_tpr_evidence(number, *sides[model], confidence) for model, (_, number) in _TABLES.items()),
+        *(
+            _tpr_evidence(number, cells, model, once if model == "one pass" else "trained")
+            for model, (_, number) in _TABLES.items()
+        ),
     ]
     return {one.target: one for one in found}
 
 
-def natural_evidence(table: pd.DataFrame, *, confidence: float = 0.99) -> dict[str, Evidence]:
-    """Tables 1 and 6 by target, from `natural_table` in percent."""
-    rows = table[table["attack"] == "loss"].set_index("subset").to_dict("index")
-    held = rows.pop("held out")
-    trained = {str(name): row for name, row in rows.items()}
-    found = [_auc_evidence(1, held, trained, confidence), _tpr_evidence(6, held, trained, confidence)]
-    return {one.target: one for one in found}
-
-
-def _auc_evidence(number: int, held: _Row, trained: Mapping[str, _Row], confidence: float) -> Evidence:
-    null = _estimate(held, "auc", confidence)
-    above = {label: _less(_estimate(row, "auc", confidence), null) for label, row in trained.items()}
-    smaller = min(held["identifiers"], sum(row["identifiers"] for row in trained.values()))
+def _auc_evidence(number: int, cells: _Cells, model: str, natural: bool) -> Evidence:
+    groups, half = ("held out", "trained"), Estimate(50)
+    null = cells.of(model, "held out")
     values = {
-        "trained above": above,
-        "held out near 50": _less(null, Estimate(50)),
-        "natural documents": Estimate(0),  # planted, or of documents that the tokenizer was trained on
-        "token counts near 50": [],
-        "enough identifiers": Estimate(smaller),
+        "trained above": _less(cells.of(model, "trained"), null),
+        "held out near 50": _less(null, half),
+        "natural documents": Estimate(int(natural)),
+        "token counts near 50": {one: _less(cells.of(model, one, attack=TOKENS), half) for one in groups},
+        "enough identifiers": Estimate(min(map(cells.identifiers, groups))),
     }
     return Evidence(f"nid-table-{number:02d}", "identifiers", values)
 
 
-def _tpr_evidence(number: int, held: _Row, trained: Mapping[str, _Row], confidence: float) -> Evidence:
+def _tpr_evidence(number: int, cells: _Cells, model: str, trained: str) -> Evidence:
     values = {
-        "trained near 1 %": {label: _estimate(row, "tpr", confidence) for label, row in trained.items()},
-        "held out near 1 %": _estimate(held, "tpr", confidence),
+        "trained near 1 %": cells.of(model, trained, metric="tpr"),
+        "held out near 1 %": cells.of(model, "held out", metric="tpr"),
     }
     return Evidence(f"nid-table-{number:02d}", "identifiers", values)
-
-
-def _estimate(row: _Row, metric: str, confidence: float) -> Estimate:
-    """The number, with the standard error of a normal whose interval is as wide."""
-    half = (row[f"{metric}_high"] - row[f"{metric}_low"]) / 2
-    return Estimate(float(row[metric]), float(half / ndtri((1 + confidence) / 2)))
 
 
 def _less(one: Estimate, other: Estimate) -> Estimate:

@@ -9,9 +9,9 @@ import numpy as np
 from paperlib.audits.corpus import FoundIdentifier, corpus_identifiers, open_corpus
 from paperlib.core import FloatArray, check_at_least
 from paperlib.data.text.corpora import Document
-from paperlib.generators.identifiers import checked_kinds
+from paperlib.generators.identifiers import checked_kinds, find_identifiers
 from paperlib.io import config_hash
-from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, kept_scores
+from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, TOKENS, kept_scores
 from paperlib.papers.natural_identifiers.small_gpt import GptSettings, Tokens, train_gpt
 
 
@@ -22,7 +22,8 @@ class NaturalConfig(GptSettings):
     #: name or path that `open_corpus` takes: "nid_corpus", or a file or folder of documents
     corpus: str = "nid_corpus"
     subsets: tuple[str, ...] = ()  #: parts of the corpus that are used; empty for all
-    documents: int = 300  #: documents trained on, 2 or more; as many others are held out
+    #: documents trained on, 2 or more; as many others are held out, and up to as many train the tokenizer
+    documents: int = 300
     longest: int = 6_000  #: most characters of a document; longer ones are left out
     kinds: tuple[str, ...] = ("md5", "sha1", "sha256", "sha512", "ethereum")  #: kinds of identifiers
     identifiers: int = 300  #: most identifiers scored of each side, 10 or more
@@ -43,13 +44,15 @@ class NaturalConfig(GptSettings):
 class NaturalSplit:
     """Documents with a known truth: those trained on, their identifiers, and those of held-out documents.
 
-    The prefix, for ReCaLL, is the beginning of another held-out document.
+    The prefix, for ReCaLL, is the beginning of another held-out document. The tokenizer learns from texts
+    that hold no identifier of either side.
     """
 
     trained: tuple[Document, ...]
     members: tuple[FoundIdentifier, ...]
     non_members: tuple[FoundIdentifier, ...]
     prefix: str
+    tokenizer_texts: tuple[str, ...]
 
 
 def natural_split(config: NaturalConfig) -> NaturalSplit:
@@ -58,11 +61,13 @@ def natural_split(config: NaturalConfig) -> NaturalSplit:
     A value on both sides is no non-member; it stays a member, since the model has seen it.
 
     Raises:
-        ValueError: Fewer than twice ``documents`` documents, or fewer than 10 identifiers on a side.
+        ValueError: Fewer than twice ``documents`` documents, fewer than 10 identifiers on a side, or no
+            document left for the tokenizer.
     """
     every = [one for one in open_corpus(config.corpus) if _usable(one, config)]
     rng = np.random.default_rng(config.seed)
-    order = rng.permutation(len(every))[: 2 * config.documents + 1]
+    shuffled = rng.permutation(len(every))
+    order = shuffled[: 2 * config.documents + 1]
     if len(order) <= 2 * config.documents:
         raise ValueError(
             f"documents: expected less than half of the {len(every)} documents of {config.corpus!r} with up "
@@ -80,8 +85,19 @@ def natural_split(config: NaturalConfig) -> NaturalSplit:
             f"documents: found {len(sides[0])} identifiers of {', '.join(config.kinds)} in the documents "
             f"trained on and {len(sides[1])} others in those held out, expected 10 or more of each"
         )
-    prefix = every[order[-1]].text.encode()[: config.window // 2]  # no more tokens than bytes
-    return NaturalSplit(tuple(trained), tuple(sides[0]), tuple(sides[1]), prefix.decode("utf-8", "ignore"))
+    prefix = every[order[-1]].text.encode()[: config.window // 2].decode("utf-8", "ignore")  # tokens <= bytes
+    known = seen | {one.value.lower() for one in fresh}
+    others = [every[at].text for at in shuffled[len(order) :][: config.documents]]
+    neither = tuple(text for text in others if not known & _values(text, config))
+    if not neither:
+        raise ValueError(
+            "documents: found no other document, without identifiers of these, for the tokenizer"
+        )
+    return NaturalSplit(tuple(trained), tuple(sides[0]), tuple(sides[1]), prefix, neither)
+
+
+def _values(text: str, config: NaturalConfig) -> set[str]:
+    return {one.value.lower() for one in find_identifiers(text, kinds=config.kinds)}
 
 
 def _usable(one: Document, config: NaturalConfig) -> bool:
@@ -100,23 +116,28 @@ def _sampled(
     return chosen[: config.identifiers]
 
 
-def _trained(config: NaturalConfig, texts: Sequence[str]) -> tuple[Any, Any]:
+def _trained(config: NaturalConfig, split: NaturalSplit) -> tuple[Any, Any]:
     def windows(tokens: Tokens) -> list[Tokens]:
         starts = range(0, max(1, len(tokens) - 1), config.window)
         return [tokens[start : start + config.window] for start in starts]
 
-    return train_gpt(texts, config, config.shape(context=config.window), windows)
+    texts = [one.text for one in split.trained]
+    shape = config.shape(context=config.window)
+    return train_gpt(texts, config, shape, windows, tokenizer_texts=split.tokenizer_texts)
 
 
 def natural_values(config: NaturalConfig, split: NaturalSplit, *, generated: int) -> FloatArray:
-    """Train on one side, score both, members first: shape (n, 1 + generated, attacks), higher: member."""
+    """Train on one side, score both, members first: shape (n, 1 + generated, attacks), higher: member.
+
+    The attacks are the paper's, and the number of tokens last.
+    """
     return kept_scores(
         {"stage": "natural scores", "config": config, "split": config_hash({"split": split})},
-        lambda: _trained(config, [one.text for one in split.trained]),
+        lambda: _trained(config, split),
         [*split.members, *split.non_members],
         generated=generated,
         seed=config.seed,
-        attacks=PAPER_ATTACKS,
+        attacks=(*PAPER_ATTACKS, TOKENS),
         prefix=split.prefix,
         code=__name__,
     )

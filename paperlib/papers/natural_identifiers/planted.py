@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from paperlib.attacks.language import score_candidates
+from paperlib.attacks.language.windows import encode, flattened
 from paperlib.audits.candidates import CandidateScores
 from paperlib.audits.corpus import FoundIdentifier, open_corpus
 from paperlib.core import FloatArray, check_at_least
@@ -20,8 +21,11 @@ from paperlib.papers.natural_identifiers.small_gpt import GptSettings, kept, tra
 
 PAPER_ATTACKS = ("loss", "min_k", "min_k_pp", "recall", "recall_hinge", "hinge")
 """The attacks of the paper's Tables 1 and 3 to 9."""
+TOKENS = "tokens"
+"""The number of tokens of a string, as a score: what the tokenizer alone gives away, without a model."""
 
 _LETTERS = 4_000_000
+_TOGETHER = 1_000  # words in one text for the tokenizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,8 +156,13 @@ def planted_model(config: PlantedConfig) -> tuple[Any, Any]:
 
 
 def _train(config: PlantedConfig, corpus: Planted) -> Mapping[str, Any]:
+    words = source_words(config.text)  # nothing is planted in these
     model, tokenizer = train_gpt(
-        corpus.documents, config, config.shape(), lambda tokens: [tokens[: config.document_tokens]]
+        corpus.documents,
+        config,
+        config.shape(),
+        lambda tokens: [tokens[: config.document_tokens]],
+        tokenizer_texts=[" ".join(words[at : at + _TOGETHER]) for at in range(0, len(words), _TOGETHER)],
     )
     weights = {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
     return {**weights, "tokenizer": tokenizer.backend_tokenizer.to_str()}
@@ -162,7 +171,10 @@ def _train(config: PlantedConfig, corpus: Planted) -> Mapping[str, Any]:
 def planted_scores(
     config: PlantedConfig, *, generated: int = 127, attacks: Sequence[str] = PAPER_ATTACKS
 ) -> CandidateScores:
-    """Scores of every planted and held-out identifier, in context, and of alternatives for each."""
+    """Scores of every planted and held-out identifier, in context, and of alternatives for each.
+
+    `TOKENS` may be the last of the attacks.
+    """
     corpus = planted(config)
     values = kept_scores(
         {"stage": "planted scores", "config": config, "corpus": corpus.checksum},
@@ -195,15 +207,28 @@ def kept_scores(
     """
 
     def compute() -> Mapping[str, Any]:
+        model, tokenizer = model_of()
+        candidates = [[one.value, *generate_identifiers(one.value, generated, seed)] for one in identifiers]
+        contexts = [one.before for one in identifiers]
         values, _ = score_candidates(
-            *model_of(),
-            [[one.value, *generate_identifiers(one.value, generated, seed)] for one in identifiers],
-            contexts=[one.before for one in identifiers],
-            attacks=attacks,
+            model,
+            tokenizer,
+            candidates,
+            contexts=contexts,
+            attacks=[name for name in attacks if name != TOKENS],
             prefix=prefix if any(name.startswith("recall") for name in attacks) else None,
             batch_size=128,
         )
+        if TOKENS in attacks:
+            values = np.dstack([values, _token_counts(tokenizer, candidates, contexts)])
         return {"values": values}
 
     options = {"generated": generated, "attacks": list(attacks)}
     return kept({**stage, **options}, compute, code=code)["values"]
+
+
+def _token_counts(tokenizer: Any, candidates: Sequence[Sequence[str]], contexts: Sequence[str]) -> FloatArray:
+    """Tokens of each candidate behind its context, shape (n, 1 + c)."""
+    texts, around, sizes = flattened("candidates", candidates, contexts)
+    counts = [len(one.tokens) - one.first for one in encode(tokenizer, texts, around)]
+    return np.array(counts, dtype=np.float64).reshape(len(sizes), -1)

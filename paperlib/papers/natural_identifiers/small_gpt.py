@@ -20,7 +20,7 @@ Tokens = Sequence[int]
 class GptSettings:
     """Shape and training of a small GPT and its tokenizer."""
 
-    vocabulary: int = 1024  #: tokens of the tokenizer trained on the texts
+    vocabulary: int = 1024  #: tokens of the tokenizer
     width: int = 128  #: width of the model
     layers: int = 1  #: layers of the model
     epochs: int = 2  #: passes over the texts
@@ -38,12 +38,16 @@ def train_gpt(
     settings: GptSettings,
     shape: LanguageModelConfig,
     examples_of: Callable[[Tokens], Sequence[Tokens]],
+    *,
+    tokenizer_texts: Sequence[str],
 ) -> tuple[Any, Any]:
     """Train a tokenizer and a model, on a GPU if there is one, and return both.
 
-    ``examples_of`` gives the training examples of one text from its tokens.
+    ``examples_of`` gives the training examples of one text from its tokens. The tokenizer learns from other
+    texts: one that has merged the letters of a member into longer tokens would tell members by their number
+    of tokens, whatever the model knows.
     """
-    tokenizer = train_tokenizer(texts, settings.vocabulary, context=shape.context)
+    tokenizer = train_tokenizer(tokenizer_texts, settings.vocabulary, context=shape.context)
     model: Any = new_language_model(shape, len(tokenizer))
     tokens = tokenizer(list(texts), verbose=False)["input_ids"]
     training = TrainingConfig(
