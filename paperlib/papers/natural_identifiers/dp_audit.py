@@ -77,16 +77,17 @@ def audit_table(
     """Every audit of `trained_runs`, at each candidate set size and number of places that count as a hit.
 
     Returns:
-        One row per run, score, cardinality and top below it, with target, canaries, replacement_epsilon
-        (theory), the columns of `audit_scores` and below_theory.
+        One row per run, score, cardinality and top below it, with model (the seed of the run), target,
+        canaries, replacement_epsilon (theory), the columns of `audit_scores` and below_theory.
     """
     rows = []
     options: dict[str, Any] = {"delta": delta, "confidence": confidence}
+    names = ("model", "target", "canaries", "score", "cardinality", "top")
     for (run, target), score, c, top in itertools.product(targets.items(), SCORES, cardinalities, tops):
         if top < c:
             theory = _replacement(run, delta)
-            audited = audit_scores(trained[run][score], cardinality=c, top=top, **options)
-            about = {"target": target, "canaries": run.canaries, "score": score, "cardinality": c, "top": top}
+            audited = audit_scores(trained[run][score], cardinality=c, top=top, seed=run.seed, **options)
+            about = dict(zip(names, (run.seed, target, run.canaries, score, c, top), strict=True))
             below = max(audited["paper"], audited["tight"]) <= theory
             rows.append({**about, "replacement_epsilon": theory, **audited, "below_theory": below})
     return pd.DataFrame(rows)

@@ -1,7 +1,6 @@
 """Evidence on the tables and figures of the paper, from the tables that its notebooks show."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -136,30 +135,33 @@ def inference_evidence(sets: pd.DataFrame, null: pd.DataFrame, ends: pd.DataFram
 
 
 def dp_evidence(by_target: pd.DataFrame, by_number: pd.DataFrame) -> list[Evidence]:
-    """Figures 2 and 5 from `audit_table`, one model each, by Theorem 2 and the better of two scores."""
-    bounds = _papers_bounds(by_target).groupby(["target", "cardinality"])["paper"].max()
-    numbers = _papers_bounds(by_number).groupby("canaries")["paper"].max().tolist()
+    """Figures 2 and 5 from `audit_table`, by Theorem 2 and the better of two scores; one value per model."""
+    bounds = _papers_bounds(by_target, ["target", "cardinality"])
+    numbers = _papers_bounds(by_number, ["canaries"])
     figure = {
         "larger sets win without noise": _larger_less_smaller(bounds, math.inf),
         "smaller sets win at target 5": _larger_less_smaller(bounds, 5.0),
-        "something found": Estimate(float(bounds.max())),
+        "something found": Estimate(float(bounds.mean(axis=1).max())),
     }
-    middle, ends = numbers[len(numbers) // 2], {"fewest": numbers[0], "most": numbers[-1]}
-    best = {name: [middle - end] if len(numbers) > 2 else [] for name, end in ends.items()}
+    middle, ends = numbers.iloc[len(numbers) // 2], {"fewest": numbers.iloc[0], "most": numbers.iloc[-1]}
+    best = {name: (middle - end).dropna().tolist() if len(numbers) > 2 else [] for name, end in ends.items()}
     return [
         Evidence("nid-figure-02", "model", figure),
         Evidence("nid-figure-05", "model", {"middle best": best}),
     ]
 
 
-def _papers_bounds(table: pd.DataFrame) -> pd.DataFrame:
-    return table[table["score"].isin(_PAPER_SCORES) & (table["top"] == 1)]
+def _papers_bounds(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """The largest of the paper's bounds, one row per key and one column per model."""
+    chosen = table[table["score"].isin(_PAPER_SCORES) & (table["top"] == 1)]
+    return chosen.pivot_table("paper", keys, "model", "max")
 
 
-def _larger_less_smaller(bounds: pd.Series, target: float) -> list[float]:
-    found: dict[Any, float] = bounds.to_dict()
-    both = (target, 64) in found and (target, 2) in found
-    return [found[target, 64] - found[target, 2]] if both else []
+def _larger_less_smaller(bounds: pd.DataFrame, target: float) -> list[float]:
+    if not {(target, 64), (target, 2)} <= set(bounds.index):
+        return []
+    found: pd.Series = bounds.loc[(target, 64)] - bounds.loc[(target, 2)]
+    return found.dropna().tolist()
 
 
 def randomized_response_evidence(curves: pd.DataFrame, *, confidence: float) -> Evidence:

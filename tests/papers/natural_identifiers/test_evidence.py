@@ -1,5 +1,6 @@
 """Evidence on the tables and figures of natural identifiers: values, errors and labels on made-up results."""
 
+import itertools
 import math
 
 import numpy as np
@@ -21,16 +22,19 @@ def row(auc, tpr, identifiers, attack="loss"):
     return {"auc": auc, "tpr": tpr, "identifiers": identifiers, "attack": attack, **ends}
 
 
-def planted_table():
+def scored(groups):
+    """Models with an AUC each, above 0.5 where trained; token counts give 0.505; large less small 0.25."""
     trained = {"large": 0.8, "medium": 0.7, "small": 0.55, "one pass": 0.52}
     rows = []
-    for model, auc in trained.items():
+    for (model, auc), (group, identifiers) in itertools.product(trained.items(), groups.items()):
+        member = group != "held out"
         for attack, gain in (("loss", 0.0), ("min_k", 0.1)):
-            groups = {
-                "trained": row(auc + gain, 0.03, 200, attack),
-                "held out": row(0.51 + gain, 0.01, 100, attack),
-            }
-            rows += [{"model": model, "group": group, **one} for group, one in groups.items()]
+            one = row((auc if member else 0.51) + gain, 0.03 if member else 0.01, identifiers, attack)
+            rows.append({"model": model, "group": group, "parameters": len(model), **one})
+        tokens = row(0.505, 0.01, identifiers, "tokens")
+        rows.append({"model": model, "group": group, "parameters": len(model), **tokens})
+    less = row(0.25, math.nan, 1)
+    rows += [{"model": "large less small", "group": group, **less} for group in groups if group != "held out"]
     return pd.DataFrame(rows)
 
 
@@ -40,35 +44,40 @@ def close(found, value, error):
 
 
 def test_planted_identifiers_are_judged_by_the_loss_in_points():
-    found = ev.planted_evidence(planted_table(), confidence=0.99, size_ratio=7.0)
+    table = scored({"trained": 200, "16 times": 40, "held out": 100})
+    found = ev.planted_evidence(table, confidence=0.99, size_ratio=7.0)
     assert sorted(found) == [f"nid-table-{number:02d}" for number in (1, 3, 4, 5, 6, 7, 8, 9)]
     assert all(one.unit == "identifiers" for one in found.values())
     first = found["nid-table-01"].values
-    close(first["trained above"][""], 29, math.sqrt(2))
+    close(first["trained above"], 29, math.sqrt(2))
     close(first["held out near 50"], 1, 1)
     assert first["natural documents"] == Estimate(0)
-    assert first["token counts near 50"] == []
+    assert list(first["token counts near 50"]) == ["held out", "trained"]
+    close(first["token counts near 50"]["trained"], 0.5, 1)
     assert first["enough identifiers"] == Estimate(100)
-    close(found["nid-table-04"].values["trained above"][""], 19, math.sqrt(2))
-    close(found["nid-table-05"].values["smaller leaks less"], 25, math.sqrt(2))
+    close(found["nid-table-04"].values["trained above"], 19, math.sqrt(2))
+    close(found["nid-table-05"].values["smaller leaks less"], 25, 1)
     assert found["nid-table-05"].values["sizes apart"] == Estimate(7.0)
     close(found["nid-table-03"].values["trained near 50"], 2, 1)
-    close(found["nid-table-09"].values["trained near 1 %"][""], 3, 0.5)
+    close(found["nid-table-09"].values["trained near 1 %"], 3, 0.5)
     close(found["nid-table-06"].values["held out near 1 %"], 1, 0.5)
 
 
-def test_natural_identifiers_have_a_label_for_each_trained_group():
-    groups = {"held out": row(0.5, 0.01, 30), "trained, occurs once": row(0.7, 0.05, 20)}
-    groups |= {"trained, occurs oftener": row(0.8, 0.2, 5)}
-    table = pd.DataFrame({"subset": name, **one} for name, one in groups.items())
+def test_natural_identifiers_are_judged_in_all_and_after_one_pass_those_that_occur_once():
+    groups = {"held out": 30, "trained": 25, "trained, occurs once": 20, "trained, occurs oftener": 5}
+    table = scored(groups)
+    once = (table["model"] == "one pass") & (table["group"] == "trained, occurs once")
+    shares = ["auc", "auc_low", "auc_high"]
+    table.loc[once, shares] += 0.03
+    table.loc[table["model"] == "large", "parameters"] = 40
     metrics = [name for name in table if name.startswith(("auc", "tpr"))]
-    found = ev.natural_evidence(table.assign(**100 * table[metrics]))
-    assert list(found) == ["nid-table-01", "nid-table-06"]
+    found = ev.natural_evidence(table.assign(**100 * table[metrics]).rename(columns={"group": "subset"}))
     values = found["nid-table-01"].values
-    assert list(values["trained above"]) == ["trained, occurs once", "trained, occurs oftener"]
-    close(values["trained above"]["trained, occurs oftener"], 30, math.sqrt(2))
+    close(values["trained above"], 29, math.sqrt(2))
+    assert values["natural documents"] == Estimate(1)
     assert values["enough identifiers"] == Estimate(25)
-    close(found["nid-table-06"].values["trained near 1 %"]["trained, occurs once"], 5, 0.5)
+    close(found["nid-table-03"].values["trained near 50"], 5, 1)
+    assert found["nid-table-05"].values["sizes apart"] == Estimate(8.0)
 
 
 def counts(**subsets):
@@ -136,14 +145,14 @@ def test_few_null_sets_and_one_size_are_not_measured():
     assert ev.inference_evidence(p_values(), shifted, ends())[1].values["null uniform"].value < 0.01
 
 
-def audits(key, bounds):
+def audits(key, bounds, model=0):
     rows = [
         {key: at, "cardinality": c, "top": top, "score": score, "paper": bound * scale, "tight": 9.0}
         for (at, c), bound in bounds.items()
         for score, scale in (("loss", 0.5), ("min_k", 1.0), ("difference", 5.0))
         for top in (1, 4)
     ]
-    table = pd.DataFrame(rows)
+    table = pd.DataFrame(rows).assign(model=model)
     return table.assign(paper=table["paper"].where(table["top"] == 1, 7.0))
 
 
@@ -156,6 +165,19 @@ def test_dp_audits_are_judged_by_the_papers_bound_and_scores():
     assert second["something found"] == Estimate(0.8)
     # At 100, fixed beforehand, although 50 came out best.
     assert fifth["middle best"] == {"fewest": pytest.approx([0.3]), "most": pytest.approx([0.5])}
+
+
+def test_each_model_gives_one_value_where_it_has_both():
+    first = audits("canaries", {(25, 2): 0.3, (50, 2): 0.5, (100, 2): 0.6, (200, 2): 0.1, (400, 2): 0.0})
+    second = audits("canaries", {(25, 2): 0.2, (100, 2): 0.1, (400, 2): 0.4}, model=1)
+    third = audits("canaries", {(25, 2): 0.2}, model=2)
+    by_target = pd.concat(
+        [audits("target", {(math.inf, 2): v, (math.inf, 64): 1.0}, m) for m, v in ((0, 0.5), (1, 0.2))]
+    )
+    found = ev.dp_evidence(by_target, pd.concat([first, second, third]))
+    figure, fifth = (one.values for one in found)
+    assert fifth["middle best"] == {"fewest": pytest.approx([0.3, -0.1]), "most": pytest.approx([0.6, -0.3])}
+    assert figure["larger sets win without noise"] == pytest.approx([0.5, 0.8])
 
 
 def test_what_the_grid_leaves_out_is_not_measured():

@@ -72,6 +72,17 @@ def test_a_model_knows_what_it_read_often_and_the_cache_gives_the_same_model():
     np.testing.assert_array_equal(scores.values, again.values)
 
 
+def test_the_number_of_tokens_does_not_tell_who_was_trained_on():
+    """A tokenizer that learned from the corpus itself has merged what stands there eight times."""
+    config = replace(TINY, identifiers=60, held_out=60, vocabulary=1024, epochs=1)
+    counts = planted_scores(config, generated=15, attacks=("loss", "tokens"))
+    assert counts.values.shape == (180, 16, 2)
+    assert (counts.of("tokens") >= 8).all()
+    for group in (0, 1, 8):
+        found = bench.attack_quality(counts.of("tokens", group))
+        assert found["auc_low"] <= 0.5 <= found["auc_high"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"kinds": ("crc",)}, "kinds"), ({"repetitions": (0,)}, "repetitions"), ({"held_out": 1}, "held_out")],
@@ -163,8 +174,7 @@ def test_rejection_rates_have_exact_intervals():
         {"schedule": "forward", "p_value": [0.001] * 20 + [0.5] * 80, "p_value_two_sided": 0.5}
     )
     rates = inference.rejection_rates(p_values, levels=[0.05]).set_index("test")
-    assert not rates.loc["one-sided", "holds"]
-    assert rates.loc["two-sided", "holds"]
+    assert rates.loc["two-sided", ["rejected", "rate", "low"]].tolist() == [0, 0.0, 0.0]
     low = rates.loc["one-sided", "low"]
     assert binom.sf(19, 100, low) == pytest.approx(0.025, abs=1e-9)
 
@@ -189,6 +199,13 @@ def test_canaries_of_a_smaller_run_are_those_of_a_larger_one():
     alternatives = {value for c in many for value in c[1:]}
     assert len(alternatives) == 30
     assert not any(value in text for value in alternatives for text in more)
+
+
+def test_seeds_share_no_model_and_no_start():
+    every = [one for seed in range(4) for one in dp_models.seeds_of(seed, 3)]
+    assert len(set(every)) == 12
+    with pytest.raises(ValueError, match="models"):
+        dp_models.seeds_of(0, 1_001)
 
 
 def test_theory_knows_both_adjacencies():
