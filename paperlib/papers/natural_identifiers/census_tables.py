@@ -14,11 +14,13 @@ from paperlib.data.text.pieces import Piece, Reading, ReadLog
 from paperlib.generators.identifiers import (
     KINDS,
     PAPER_KINDS,
+    Candidate,
     Identifier,
     Scanner,
     StreamScanner,
     checked_kinds,
 )
+from paperlib.generators.identifiers.filter import filter_identifiers
 from paperlib.papers.natural_identifiers.census import Census
 from paperlib.report import paper_table
 
@@ -110,21 +112,93 @@ def sample_identifiers(
 
     Identifiers by kind; their places mean nothing.
     """
-    scanner = Scanner(checked_kinds(None))
     found: dict[str, dict[str, str]] = {name: {} for name in KINDS}
-    for file in files:
-        stream = StreamScanner(scanner)
-        for piece in read_pieces(file.path, file.subset, reading or Reading(), ReadLog()):
-            for one in stream.feed(piece.data, more=piece.more):
-                if one.form.valid:
-                    found[one.kind.name].setdefault(one.kind.key(one.value), one.value)
+    for _, one in _valid(files, None, reading):
+        found[one.kind.name].setdefault(one.kind.key(one.value), one.value)
     rng, chosen = np.random.default_rng(seed), list[Identifier]()
     for kind, values in found.items():
         every = sorted(values.values())
         size = min(per_kind, len(every))
         picked = rng.choice(len(every), size, replace=False) if size else np.empty(0, dtype=int)
-        chosen += [Identifier(kind, every[at], 0, len(every[at])) for at in np.sort(picked)]
+        chosen += [_identifier(kind, every[at]) for at in np.sort(picked)]
     return chosen
+
+
+def filtered_census(
+    files: Iterable[CorpusFile],
+    *,
+    company: int = 300,
+    extreme: float = 0.01,
+    generated: int = 127,
+    reading: Reading | None = None,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Counts in the subsets of the Pile's test part that are at hand, before and after the paper's filters.
+
+    The filters in the paper's order: duplicates go, then what a blind baseline ranks first or last among
+    generated values. Ethereum addresses count with the letter case of ERC-55 alone, the only ones that the
+    paper admits. Other subsets help the baselines to learn, since a kind needs 20 identifiers at least.
+
+    Args:
+        files: The files to read.
+        company: Largest number of identifiers of each kind from other subsets, 0 or more.
+        extreme: Share at each end that a baseline drops, in [0, 0.5).
+        generated: Generated values for each identifier.
+        reading: Names of the fields that hold text and subset.
+        seed: Seed of the sample and of all other draws, 0 or more.
+
+    Returns:
+        One row per subset of `PILE_SUBSETS` with an identifier before the filters: subset, before and paper
+        (totals), and after: total and the paper's kinds.
+
+    Source:
+        Natural identifiers, Appendix A.
+    """
+    places: dict[str, dict[Identifier, set[str]]] = {kind: {} for kind in PAPER_KINDS}
+    for subset, one in _valid(files, PAPER_KINDS, reading):
+        if one.kind.name != "ethereum" or one.form.name == "checksum":
+            places[one.kind.name].setdefault(_identifier(one.kind.name, one.value), set()).add(subset)
+    rng, judged = np.random.default_rng(seed), list[Identifier]()
+    for found in places.values():
+        order = sorted(found, key=lambda one: one.value)
+        others = [one for one in order if not found[one] & set(PILE_SUBSETS)]
+        picked = rng.permutation(len(others))[:company]
+        judged += [one for one in order if found[one] & set(PILE_SUBSETS)] + [others[at] for at in picked]
+    kept = set(filter_identifiers(judged, extreme=extreme, count=generated, seed=seed).kept)
+    rows = [
+        {"subset": subset, "kind": kind, "before": 1, "after": int(one in kept)}
+        for kind, found in places.items()
+        for one, subsets in found.items()
+        for subset in subsets & set(PILE_SUBSETS)
+    ]
+    return _by_pile_subset(pd.DataFrame(rows, columns=["subset", "kind", "before", "after"]))
+
+
+def _by_pile_subset(rows: pd.DataFrame) -> pd.DataFrame:
+    kinds = rows.pivot_table("after", "subset", "kind", "sum", fill_value=0)
+    table = rows.groupby("subset")[["before", "after"]].sum()
+    table = table.join(kinds.reindex(columns=list(PAPER_KINDS), fill_value=0).astype(int))
+    printed = paper_census().set_index("dataset")["total"]
+    table.insert(1, "paper", [int(printed.get(PILE_SUBSETS[name], 0)) for name in table.index])
+    table = table.rename(columns={"after": "total"}).sort_values("before", ascending=False, kind="stable")
+    return table.reset_index()
+
+
+def _identifier(kind: str, value: str) -> Identifier:
+    return Identifier(kind, value, 0, len(value))
+
+
+def _valid(
+    files: Iterable[CorpusFile], kinds: Sequence[str] | None, reading: Reading | None
+) -> Iterator[tuple[str, Candidate]]:
+    """Subset and match of every valid identifier."""
+    scanner = Scanner(checked_kinds(kinds))
+    for file in files:
+        stream = StreamScanner(scanner)
+        for piece in read_pieces(file.path, file.subset, reading or Reading(), ReadLog()):
+            for one in stream.feed(piece.data, more=piece.more):
+                if one.form.valid:
+                    yield piece.subset, one
 
 
 def census_speed(

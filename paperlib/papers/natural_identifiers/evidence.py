@@ -1,6 +1,7 @@
 """Evidence on the tables and figures of the paper, from the tables that its notebooks show."""
 
 import math
+from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
@@ -91,17 +92,19 @@ def _less(one: Estimate, other: Estimate) -> Estimate:
     return Estimate(one.value - other.value, math.hypot(one.error, other.error))
 
 
-def census_evidence(table: pd.DataFrame) -> Evidence:
-    """Table 2 from `census_by_subset`, on the subsets of the Pile's test part that are at hand."""
-    here, printed = table[table["subset"].isin(PILE_SUBSETS)], paper_census()
-    names, kinds = here["subset"].map(PILE_SUBSETS), list(PAPER_KINDS)
-    ours = here[kinds].sum().to_numpy()
-    theirs = printed.loc[printed["dataset"].isin(names), kinds].sum().to_numpy()
-    told = len(here) and np.ptp(ours) and np.ptp(theirs)
+def census_evidence(at_hand: Collection[str], filtered: pd.DataFrame | None) -> Evidence:
+    """Table 2 from `filtered_census`, on the subsets of the Pile's test part among those at hand."""
+    subsets = set(PILE_SUBSETS) & set(at_hand)
+    tau, found = [], filtered is not None and len(filtered)
+    if filtered is not None and found:
+        printed, kinds = paper_census(), list(PAPER_KINDS)
+        ours = filtered[kinds].sum().to_numpy()
+        theirs = printed.loc[printed["dataset"].isin([PILE_SUBSETS[name] for name in subsets]), kinds].sum()
+        tau = _rank_agreement(ours, theirs.to_numpy()) if np.ptp(ours) and np.ptp(theirs) else []
     values = {
-        "kinds ranked alike": _rank_agreement(ours, theirs) if told else [],
-        "filtered": Estimate(0),  # counted before the blind filter
-        "subsets at hand": Estimate(len(here)),
+        "kinds ranked alike": tau,
+        "filtered": Estimate(1) if found else [],
+        "subsets at hand": Estimate(len(subsets)),
     }
     return Evidence("nid-table-02", "documents", values)
 
