@@ -6,17 +6,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
-from paperlib.audits.candidates import CandidateScores, attack_quality
-from paperlib.papers.natural_identifiers.natural_truth import auc_differences
-from paperlib.papers.natural_identifiers.planted import (
-    PAPER_ATTACKS,
-    TOKENS,
-    PlantedConfig,
-    planted_model,
-    planted_scores,
-)
+from paperlib.audits.candidates import CandidateScores, attack_quality, auc_difference
+from paperlib.core import FloatArray
+from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, TOKENS, PlantedConfig, planted_scores
 
+SCORES = (*PAPER_ATTACKS, TOKENS)
+"""What is judged: the paper's attacks, and the number of tokens."""
+DIFFERENCE = "large less small"
+"""Name of the rows with the difference in AUC of two models on the same identifiers."""
 PAPER_MODELS = {"large": "Pythia-12b", "medium": "Pythia-6.9b", "small": "Pythia-2.8b", "one pass": "OLMo-7B"}
 """Our small models and the models of the paper whose tables they stand beside."""
 
@@ -51,26 +50,62 @@ class BenchmarkConfig:
 
 
 def benchmark(config: BenchmarkConfig) -> pd.DataFrame:
-    """AUC and TPR at 1 % FPR of each attack, for each model and each group of identifiers.
+    """`judged` of each model and its `subsets`, with its parameters, then `auc_differences`."""
+    configs = config.models()
+    options = {"draws": config.draws, "confidence": config.confidence}
+    found = {
+        name: planted_scores(planted, generated=config.generated, attacks=SCORES)
+        for name, planted in configs.items()
+    }
+    tables = [
+        judged(name, one.values, subsets(one), **options).assign(parameters=configs[name].parameters())
+        for name, one in found.items()
+    ]
+    pair = {name: found[name].values for name in ("large", "small")}
+    return pd.concat([*tables, auc_differences(pair, subsets(found["large"]), **options)], ignore_index=True)
 
-    One row per model, group ("held out", "trained" for all that were, and one per number of repetitions) and
-    attack, or the number of tokens, with the columns of `attack_quality` and the number of identifiers; the
-    rows of `auc_differences` follow.
+
+def judged(
+    model: str,
+    values: FloatArray,
+    groups: Mapping[str, np.ndarray],
+    *,
+    draws: int = 200,
+    confidence: float = 0.99,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """AUC and TPR at 1 % FPR of `SCORES` in each group of identifiers, as `attack_quality`.
+
+    Values have shape (n, 1 + c, scores), groups say which identifiers belong to them, shape (n,). One row per
+    group and score: model, group, identifiers, attack, and the columns of `attack_quality`.
     """
     rows: list[dict[str, object]] = []
-    options = {"draws": config.draws, "confidence": config.confidence}
-    attacks = (*PAPER_ATTACKS, TOKENS)
-    found = {
-        name: planted_scores(planted, generated=config.generated, attacks=attacks)
-        for name, planted in config.models().items()
-    }
-    for name, scores in found.items():
-        for (group, chosen), attack in itertools.product(subsets(scores).items(), scores.attacks):
-            about = {"model": name, "group": group, "identifiers": int(chosen.sum()), "attack": attack}
-            rows.append({**about, **attack_quality(scores.of(attack)[chosen], **options)})
-    pair = {name: found[name].values for name in ("large", "small")}
-    less = auc_differences(pair, subsets(found["large"]), **options)
-    return pd.concat([pd.DataFrame(rows), less], ignore_index=True)
+    for (group, here), (at, attack) in itertools.product(groups.items(), enumerate(SCORES)):
+        about = {"model": model, "group": group, "identifiers": int(here.sum()), "attack": attack}
+        options = {"draws": draws, "confidence": confidence, "seed": seed}
+        rows.append({**about, **attack_quality(values[here][..., at], **options)})
+    return pd.DataFrame(rows)
+
+
+def auc_differences(
+    values: Mapping[str, FloatArray],
+    groups: Mapping[str, np.ndarray],
+    *,
+    draws: int = 200,
+    confidence: float = 0.99,
+) -> pd.DataFrame:
+    """AUC of the "large" model less that of the "small" one on the same identifiers, by group and score.
+
+    Values and groups as `judged`. Columns model (`DIFFERENCE`), group, identifiers, attack, auc, auc_low,
+    auc_high.
+    """
+    z, rows = float(ndtri((1 + confidence) / 2)), list[dict[str, object]]()
+    for (group, here), (at, attack) in itertools.product(groups.items(), enumerate(SCORES)):
+        large, small = (values[name][here][..., at] for name in ("large", "small"))
+        auc, error = auc_difference(large, small, draws=draws)
+        about = {"model": DIFFERENCE, "group": group, "identifiers": int(here.sum()), "attack": attack}
+        rows.append({**about, "auc": auc, "auc_low": auc - z * error, "auc_high": auc + z * error})
+    return pd.DataFrame(rows)
 
 
 def subsets(scores: CandidateScores) -> dict[str, np.ndarray]:
@@ -131,10 +166,3 @@ def folded_cells(aucs: pd.DataFrame, counts: pd.DataFrame, *, attack: str = "los
     means, ends = null["mean_folded"].round(1), null["folded_95"]
     shown = {"mean if untrained": means, "95 % quantile": ends.round(1), "beyond it": table["printed"] > ends}
     return table.assign(**shown).reset_index(drop=True)
-
-
-def size_ratio(config: BenchmarkConfig) -> float:
-    """Parameters of the large model over those of the small one."""
-    models = config.models()
-    large, small = (planted_model(models[name])[0].num_parameters() for name in ("large", "small"))
-    return large / small

@@ -133,26 +133,12 @@ def filtered_census(
     reading: Reading | None = None,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Counts in the subsets of the Pile's test part that are at hand, before and after the paper's filters.
+    """Counts in the subsets of the Pile's test part, before and after the paper's filters (Appendix A).
 
-    The filters in the paper's order: duplicates go, then what a blind baseline ranks first or last among
-    generated values. Ethereum addresses count with the letter case of ERC-55 alone, the only ones that the
-    paper admits. Other subsets help the baselines to learn, since a kind needs 20 identifiers at least.
-
-    Args:
-        files: The files to read.
-        company: Largest number of identifiers of each kind from other subsets, 0 or more.
-        extreme: Share at each end that a baseline drops, in [0, 0.5).
-        generated: Generated values for each identifier.
-        reading: Names of the fields that hold text and subset.
-        seed: Seed of the sample and of all other draws, 0 or more.
-
-    Returns:
-        One row per subset of `PILE_SUBSETS` with an identifier before the filters: subset, before and paper
-        (totals), and after: total and the paper's kinds.
-
-    Source:
-        Natural identifiers, Appendix A.
+    Duplicates go, then what a blind baseline finds among the share ``extreme`` at either end of its generated
+    values; Ethereum addresses count with the letter case of ERC-55 alone. Up to ``company`` identifiers of
+    each kind from other subsets help the baselines to learn. One row per subset of `PILE_SUBSETS` with an
+    identifier: subset, before and paper (totals), and after: total and the paper's kinds.
     """
     places: dict[str, dict[Identifier, set[str]]] = {kind: {} for kind in PAPER_KINDS}
     for subset, one in _valid(files, PAPER_KINDS, reading):

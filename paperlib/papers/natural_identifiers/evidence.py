@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,8 @@ from scipy.special import ndtri
 from scipy.stats import kendalltau, kstest
 
 from paperlib.generators.identifiers import PAPER_KINDS
+from paperlib.papers.natural_identifiers.benchmark import DIFFERENCE
 from paperlib.papers.natural_identifiers.census_tables import PILE_SUBSETS, paper_census
-from paperlib.papers.natural_identifiers.natural_truth import DIFFERENCE
 from paperlib.papers.natural_identifiers.planted import TOKENS
 from paperlib.papers.verdict import Estimate, Evidence
 
@@ -19,19 +20,28 @@ _PAPER_SCORES = ("loss", "min_k")
 _TABLES = {"large": (1, 6), "medium": (4, 7), "small": (5, 8), "one pass": (3, 9)}
 
 
-def planted_evidence(table: pd.DataFrame, *, confidence: float, size_ratio: float) -> dict[str, Evidence]:
-    """Tables 1 and 3 to 9 by target, from `benchmark` with intervals of this confidence."""
-    shares = table.filter(regex="^(auc|tpr)").columns
-    cells = _Cells(table.assign(**{name: 100 * table[name] for name in shares}), confidence)
-    return _by_target(cells, "trained", natural=False, size_ratio=size_ratio)
-
-
-def natural_evidence(table: pd.DataFrame, *, confidence: float = 0.99) -> dict[str, Evidence]:
-    """Tables 1 and 3 to 9 by target, from `natural_table` in percent."""
+def benchmark_evidence(
+    table: pd.DataFrame, *, natural: bool, confidence: float = 0.99
+) -> dict[str, Evidence]:
+    """Tables 1 and 3 to 9 by target, from `benchmark` or `natural_table` in percent."""
     cells = _Cells(table.rename(columns={"subset": "group"}), confidence)
     sizes = table.groupby("model")["parameters"].max()
-    ratio = float(sizes["large"] / sizes["small"])
-    return _by_target(cells, "trained, occurs once", natural=True, size_ratio=ratio)
+    pair = {
+        "smaller leaks less": cells.of(DIFFERENCE, "trained"),
+        "sizes apart": Estimate(float(sizes["large"] / sizes["small"])),
+    }
+    once = "trained, occurs once" if natural else "trained"
+    near = {"trained near 50": _less(cells.of("one pass", once), Estimate(50))}
+    found = [
+        *(_auc_evidence(_TABLES[model][0], cells, model, natural) for model in ("large", "medium")),
+        Evidence("nid-table-05", "identifiers", pair),
+        Evidence("nid-table-03", "identifiers", near),
+        *(
+            _tpr_evidence(number, cells, model, once if model == "one pass" else "trained")
+            for model, (_, number) in _TABLES.items()
+        ),
+    ]
+    return {one.target: one for one in found}
 
 
 class _Cells:
@@ -49,22 +59,6 @@ class _Cells:
 
     def identifiers(self, group: str) -> int:
         return int(self._rows["large", group, "loss"]["identifiers"])
-
-
-def _by_target(cells: _Cells, once: str, *, natural: bool, size_ratio: float) -> dict[str, Evidence]:
-    """``once`` is the group of which the model of one pass saw each identifier once."""
-    sizes = {"smaller leaks less": cells.of(DIFFERENCE, "trained"), "sizes apart": Estimate(size_ratio)}
-    near = {"trained near 50": _less(cells.of("one pass", once), Estimate(50))}
-    found = [
-        *(_auc_evidence(_TABLES[model][0], cells, model, natural) for model in ("large", "medium")),
-        Evidence("nid-table-05", "identifiers", sizes),
-        Evidence("nid-table-03", "identifiers", near),
-        *(
-            _tpr_evidence(number, cells, model, once if model == "one pass" else "trained")
-            for model, (_, number) in _TABLES.items()
-        ),
-    ]
-    return {one.target: one for one in found}
 
 
 def _auc_evidence(number: int, cells: _Cells, model: str, natural: bool) -> Evidence:
@@ -161,10 +155,9 @@ def _papers_bounds(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def _larger_less_smaller(bounds: pd.DataFrame, target: float) -> list[float]:
-    if not {(target, 64), (target, 2)} <= set(bounds.index):
-        return []
-    found: pd.Series = bounds.loc[(target, 64)] - bounds.loc[(target, 2)]
-    return found.dropna().tolist()
+    found: dict[Any, pd.Series] = dict(bounds.T.items())
+    both = (target, 64) in found and (target, 2) in found
+    return (found[target, 64] - found[target, 2]).dropna().tolist() if both else []
 
 
 def randomized_response_evidence(curves: pd.DataFrame, *, confidence: float) -> Evidence:

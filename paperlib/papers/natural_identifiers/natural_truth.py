@@ -2,27 +2,20 @@
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 
-from paperlib.audits.candidates import auc_difference
-from paperlib.audits.language import CorpusScores
-from paperlib.core import FloatArray
-from paperlib.models.language import new_language_model
+from paperlib.attacks.dataset_inference import infer_dataset
+from paperlib.papers.natural_identifiers.benchmark import auc_differences, judged
 from paperlib.papers.natural_identifiers.natural_models import (
     NaturalConfig,
     NaturalSplit,
     natural_split,
     natural_values,
 )
-from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, TOKENS
-
-DIFFERENCE = "large less small"
-"""Name of the rows with the difference in AUC of two models on the same identifiers."""
 
 
 def natural_table(
@@ -39,29 +32,24 @@ def natural_table(
     sees every document once.
 
     Returns:
-        The columns of `CorpusScores.quality` for the subsets "held out", "trained", and its parts "occurs
-        once" and "occurs oftener" (in the documents trained on), the attacks and the number of tokens;
-        parameters of the model; and p_value: dataset inference on the first ``set_size`` identifiers of the
-        subset (one-sided, folds in order), NaN where there are fewer. Rows of the model `DIFFERENCE` hold the
-        difference in AUC alone, with its interval of 99 %.
+        The columns of `judged`, with group named subset: "held out", "trained", and its parts "occurs once"
+        and "occurs oftener" (in the documents trained on); parameters of the model; and p_value: dataset
+        inference on the first ``set_size`` identifiers of the subset (one-sided, folds in order), NaN where
+        there are fewer. The rows of `auc_differences` follow.
     """
     split = natural_split(config)
-    configs = _models(config, widths)
-    values = {name: natural_values(one, split, generated=generated) for name, one in configs.items()}
-    subsets = _subsets(split)
-    options = {"draws": draws, "set_size": set_size, "seed": config.seed}
-    tables = [
-        _judged(name, values[name], here, subset, **options).assign(parameters=_parameters(one))
-        for (name, one), (subset, here) in itertools.product(configs.items(), subsets.items())
-    ]
-    less = auc_differences(values, subsets, draws=draws).rename(columns={"group": "subset"})
-    return pd.concat([*tables, less], ignore_index=True)
-
-
-def _models(config: NaturalConfig, widths: Sequence[int]) -> Mapping[str, NaturalConfig]:
     sizes = zip(("large", "medium", "small"), widths, strict=True)
-    found = {name: replace(config, width=width) for name, width in sizes}
-    return found | {"one pass": replace(found["medium"], epochs=1)}
+    configs = {name: replace(config, width=width) for name, width in sizes}
+    configs["one pass"] = replace(configs["medium"], epochs=1)
+    values = {name: natural_values(one, split, generated=generated) for name, one in configs.items()}
+    subsets, tables = _subsets(split), list[pd.DataFrame]()
+    for (name, one), (subset, here) in itertools.product(configs.items(), subsets.items()):
+        attacks = values[name][here][:set_size, :, :-1]
+        tested = infer_dataset(attacks, seed=config.seed).p_value if len(attacks) == set_size else math.nan
+        table = judged(name, values[name], {subset: here}, draws=draws, seed=config.seed)
+        tables.append(table.assign(p_value=tested, parameters=one.parameters()))
+    less = auc_differences(values, subsets, draws=draws)
+    return pd.concat([*tables, less], ignore_index=True).rename(columns={"group": "subset"})
 
 
 def _subsets(split: NaturalSplit) -> dict[str, np.ndarray]:
@@ -70,47 +58,3 @@ def _subsets(split: NaturalSplit) -> dict[str, np.ndarray]:
     found = {"held out": times == 0, "trained": times > 0}
     found |= {"trained, occurs once": times == 1, "trained, occurs oftener": times > 1}
     return {name: here for name, here in found.items() if here.any()}
-
-
-def _judged(
-    name: str, values: FloatArray, here: np.ndarray, subset: str, *, draws: int, set_size: int, seed: int
-) -> pd.DataFrame:
-    names = np.full(int(here.sum()), subset)
-    quality = CorpusScores(name, values[here], (*PAPER_ATTACKS, TOKENS), names).quality(
-        draws=draws, seed=seed
-    )
-    attacks = CorpusScores(name, values[here][..., :-1], PAPER_ATTACKS, names)
-    found = attacks.inference(set_size=set_size, seed=seed)
-    tested = found.query("schedule == 'forward'")["p_value"].tolist() if len(found) else [math.nan]
-    return quality.assign(p_value=tested[0])
-
-
-def _parameters(config: NaturalConfig) -> int:
-    return new_language_model(config.shape(context=config.window), config.vocabulary).num_parameters()
-
-
-def auc_differences(
-    values: Mapping[str, FloatArray],
-    groups: Mapping[str, np.ndarray],
-    *,
-    draws: int = 200,
-    confidence: float = 0.99,
-) -> pd.DataFrame:
-    """AUC of the large model less that of the small one on the same identifiers, by group and attack.
-
-    Args:
-        values: Scores of "large" and "small", shape (n, 1 + c, attacks), the paper's attacks first.
-        groups: Name to which identifiers belong to it, shape (n,).
-        draws: Number of bootstrap draws, 1 or more.
-        confidence: Confidence level of the intervals, in (0, 1).
-
-    Returns:
-        Columns model (`DIFFERENCE`), group, identifiers, attack, auc, auc_low, auc_high, as shares.
-    """
-    z, rows = float(ndtri((1 + confidence) / 2)), list[dict[str, object]]()
-    for (group, here), (at, attack) in itertools.product(groups.items(), enumerate(PAPER_ATTACKS)):
-        large, small = (values[name][here][..., at] for name in ("large", "small"))
-        auc, error = auc_difference(large, small, draws=draws)
-        about = {"model": DIFFERENCE, "group": group, "identifiers": int(here.sum()), "attack": attack}
-        rows.append({**about, "auc": auc, "auc_low": auc - z * error, "auc_high": auc + z * error})
-    return pd.DataFrame(rows)

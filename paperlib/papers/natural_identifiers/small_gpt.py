@@ -32,6 +32,10 @@ class GptSettings:
         """The architecture."""
         return LanguageModelConfig(width=self.width, layers=self.layers, seed=self.seed, **options)
 
+    def parameters(self) -> int:
+        """Number of parameters of the model."""
+        return new_language_model(self.shape(), self.vocabulary).num_parameters()
+
 
 def train_gpt(
     texts: Sequence[str],

@@ -45,7 +45,9 @@ def close(found, value, error):
 
 def test_planted_identifiers_are_judged_by_the_loss_in_points():
     table = scored({"trained": 200, "16 times": 40, "held out": 100})
-    found = ev.planted_evidence(table, confidence=0.99, size_ratio=7.0)
+    table.loc[table["model"] == "large", "parameters"] = 35
+    metrics = [name for name in table if name.startswith(("auc", "tpr"))]
+    found = ev.benchmark_evidence(table.assign(**100 * table[metrics]), natural=False)
     assert sorted(found) == [f"nid-table-{number:02d}" for number in (1, 3, 4, 5, 6, 7, 8, 9)]
     assert all(one.unit == "identifiers" for one in found.values())
     first = found["nid-table-01"].values
@@ -71,7 +73,9 @@ def test_natural_identifiers_are_judged_in_all_and_after_one_pass_those_that_occ
     table.loc[once, shares] += 0.03
     table.loc[table["model"] == "large", "parameters"] = 40
     metrics = [name for name in table if name.startswith(("auc", "tpr"))]
-    found = ev.natural_evidence(table.assign(**100 * table[metrics]).rename(columns={"group": "subset"}))
+    found = ev.benchmark_evidence(
+        table.assign(**100 * table[metrics]).rename(columns={"group": "subset"}), natural=True
+    )
     values = found["nid-table-01"].values
     close(values["trained above"], 29, math.sqrt(2))
     assert values["natural documents"] == Estimate(1)

@@ -82,13 +82,10 @@ def test_a_model_tells_what_it_was_trained_on(config, tmp_path, monkeypatch):
     less = once.loc["large less small"]
     assert less["auc"] == pytest.approx(once.loc["large", "auc"] - once.loc["small", "auc"])
     assert less["auc_low"] < less["auc"] < less["auc_high"]
-
-
-def test_token_counts_tell_nothing_where_the_tokenizer_saw_neither_side(config, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    found = natural_table(config, widths=(64, 32, 16), generated=7, draws=50, set_size=35)
-    tokens = found[(found["attack"] == "tokens") & (found["subset"] != "trained, occurs oftener")]
-    assert set(tokens["subset"]) == {"held out", "trained", "trained, occurs once"}
+    # The tokenizer saw neither side, so the number of tokens tells nothing.
+    tokens = models.xs("tokens", level="attack").loc[["large", "one pass"]]
+    tokens = tokens.drop(index="trained, occurs oftener", level="subset", errors="ignore")
+    assert set(tokens.index.get_level_values("subset")) == {"held out", "trained", "trained, occurs once"}
     assert ((tokens["auc_low"] <= 0.5) & (tokens["auc_high"] >= 0.5)).all()
 
 
