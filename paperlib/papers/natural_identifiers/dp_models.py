@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from paperlib.attacks.language import score_candidates
-from paperlib.core import FloatArray, check_at_least, check_choice, check_in
+from paperlib.core import FloatArray, check_at_least, check_choice
 from paperlib.data.text.dialogues import persona_chat
 from paperlib.generators.identifiers import KINDS, checked_kinds, generate_identifiers
 from paperlib.io import code_tag, config_hash, run_sweep, user_cache_folder
@@ -37,7 +37,6 @@ PUBLIC = PlantedConfig(
     epochs=3,
 )
 """What the model is trained on, without DP, before it is fine-tuned: text and identifiers of others."""
-_MODELS = 1_000
 
 _SOURCES: dict[str, Callable[[], Sequence[str]]] = {
     "documentation": source_words,
@@ -105,20 +104,6 @@ def run_for(target_epsilon: float, delta: float, **options: Any) -> DpRun:
         return run
     rate, steps = run.sampling
     return replace(run, noise=noise_for(target_epsilon, rate, steps, delta))
-
-
-def seeds_of(seed: int, models: int) -> list[int]:
-    """Seeds of the models of one run, which no run of another seed shares.
-
-    Args:
-        seed: Seed of the run, 0 or more.
-        models: Number of models, 1 to 1000.
-
-    >>> seeds_of(0, 2), seeds_of(3, 2)
-    ([0, 1], [3000, 3001])
-    """
-    check_in("[1, 1000]", "models", models)
-    return [seed * _MODELS + number for number in range(models)]
 
 
 def canary_documents(run: DpRun) -> tuple[list[list[str]], list[str]]:

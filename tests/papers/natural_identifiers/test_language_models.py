@@ -201,13 +201,6 @@ def test_canaries_of_a_smaller_run_are_those_of_a_larger_one():
     assert not any(value in text for value in alternatives for text in more)
 
 
-def test_seeds_share_no_model_and_no_start():
-    every = [one for seed in range(4) for one in dp_models.seeds_of(seed, 3)]
-    assert len(set(every)) == 12
-    with pytest.raises(ValueError, match="models"):
-        dp_models.seeds_of(0, 1_001)
-
-
 def test_theory_knows_both_adjacencies():
     run = dp_models.run_for(5.0, 1e-5)
     add, swap = dp.theoretical_epsilons(run, 1e-5)
