@@ -181,15 +181,18 @@ def means_over_games(table: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataF
 
     Returns:
         One row per target, audit, form and search: ``by``, target, null, epochs, dp_epsilon, audit, form,
-        search, games (their number), c_lb, c_plus_eps_lb, ``value`` (eps_tilde, or eps where non-members are
-        real), ceiling, baseline_auc, mia_auc, value_sd and value_t. The interval is about games on the same
-        pools, not about other generators and targets.
+        search, games (their number), c_lb, c_plus_eps_lb, ``value`` (c_plus_eps_lb - c_lb, clipped at 0 only
+        after the mean is taken; eps where non-members are real), ceiling, baseline_auc, mia_auc, value_sd and
+        value_t (of the values before clipping). The interval is about games on the same pools, not about
+        other generators and targets.
     """
-    frame = table.assign(value=table["eps_tilde"].fillna(table["eps"]))
+    difference = table["c_plus_eps_lb"] - table["c_lb"]
+    frame = table.assign(value=table["eps"].fillna(difference))
     keys = [*by, "target", "null", "epochs", "dp_epsilon", "audit", "form", "search"]
     groups = frame.groupby(keys, sort=False, dropna=False)
     means = groups[["c_lb", "c_plus_eps_lb", "value", "ceiling", "baseline_auc", "mia_auc"]].mean()
     games, spread = groups.size(), groups["value"].std()
+    means["value"] = means["value"].clip(lower=0)
     means.insert(0, "games", games)
     means["value_sd"] = spread
     means["value_t"] = stdtrit(np.maximum(games - 1, 1), 0.975) * spread / np.sqrt(games)

@@ -107,6 +107,8 @@ def table_eleven(
             one.panoramia(search, config.confidence, gamma=gamma, delta=delta)
             for one in audits.select("panoramia", target=name)
         ]
+        c_lb = float(np.mean([one.c_lb for one in found]))
+        both = float(np.mean([one.c_plus_epsilon_lb for one in found]))
         rows.append(
             {
                 "target": name,
@@ -114,9 +116,9 @@ def table_eleven(
                 "delta": delta,
                 "gamma": gamma,
                 "failures": config.test * gamma * (2.0 if search == "union" else 0.25),
-                "c_lb": np.mean([one.c_lb for one in found]),
-                "c_plus_eps_lb": np.mean([one.c_plus_epsilon_lb for one in found]),
-                "eps_tilde": np.mean([one.epsilon_tilde for one in found]),
+                "c_lb": c_lb,
+                "c_plus_eps_lb": both,
+                "eps_tilde": max(0.0, both - c_lb),
             }
         )
     return pd.DataFrame(rows)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from paperlib.audits.panoramia.pools import Pool, Pools, Target
+from paperlib.audits.panoramia.results import means_over_games
 from paperlib.papers.panoramia import results as shared
 from paperlib.report import paper_table
 
@@ -81,3 +82,13 @@ def test_table_three_has_ours_then_the_papers_own_numbers():
             np.testing.assert_array_equal(
                 own[[name, f"sd {name}"]].astype(float), row[["eps", "eps_pm"]].astype(float)
             )
+
+
+def test_differences_are_averaged_first_and_clipped_last():
+    about = {"target": "a", "null": True, "epochs": 1, "dp_epsilon": None, "form": "paper", "search": "union"}
+    auc = {"ceiling": 3.0, "baseline_auc": 0.5, "mia_auc": 0.5}
+    bounds = pd.DataFrame({"c_lb": [0.5, 0.4, 0.6], "c_plus_eps_lb": [0.2, 0.6, 0.4]})
+    table = bounds.assign(**about, **auc, audit="panoramia", eps=np.nan, eps_tilde=[0.0, 0.2, 0.0])
+    (row,) = means_over_games(table).to_dict("records")
+    assert row["value"] == 0.0  # the mean of -0.3, 0.2 and -0.2, not of 0, 0.2 and 0
+    assert row["value_sd"] == pytest.approx(np.std([-0.3, 0.2, -0.2], ddof=1))

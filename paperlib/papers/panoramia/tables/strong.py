@@ -33,7 +33,7 @@ def strong_attacks(config: TabularConfig, audit: AuditConfig, *, names: Sequence
         One row per target and attack: auc_real (the number alone, members against real non-members; NaN for
         LiRA (online), whose shadow models learn none of these), auc_generated (against generated rows),
         helper_auc (the same of the synthetic helper), c_lb, c_plus_eps_lb, eps_tilde (nats); means over
-        games.
+        games, eps_tilde clipped at 0 last.
     """
     rows: list[dict[str, Any]] = []
     for seed in range(audit.seed, audit.seed + audit.repetitions):
@@ -45,9 +45,10 @@ def strong_attacks(config: TabularConfig, audit: AuditConfig, *, names: Sequence
             found = table[table["search"] == audit.searches[0]].set_index("target")
             for name in names:
                 alone = {} if attack == "all" else _alone(narrowed, name, shown if attack == ONLINE else None)
-                bounds = {bound: found.loc[name, bound] for bound in ("c_lb", "c_plus_eps_lb", "eps_tilde")}
+                bounds = {bound: found.loc[name, bound] for bound in ("c_lb", "c_plus_eps_lb")}
                 rows.append({"target": name, "attack": STRONGER.get(attack, attack), **alone, **bounds})
     means = pd.DataFrame(rows).groupby(["target", "attack"], sort=False).mean()
+    means["eps_tilde"] = (means["c_plus_eps_lb"] - means["c_lb"]).clip(lower=0)
     return pd.concat([means.loc[[name]] for name in names]).reset_index()
 
 
