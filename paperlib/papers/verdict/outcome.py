@@ -125,6 +125,7 @@ def pool(runs: Sequence[Evidence]) -> Evidence:
 
     Where the rule asks for more models than one run has, and the runs are as many as it asks for, each run
     counts as one model with its mean; otherwise repetitions are put together, and estimates averaged.
+    Estimates without an error that differ between runs are a sample, one value per run.
     """
     first = runs[0]
     as_models = first.unit != first.rule.unit == "model" and len(runs) >= first.rule.repetitions
@@ -148,6 +149,8 @@ def _together(samples: Sequence[Sample]) -> Sample:
     estimates = [one for one in samples if isinstance(one, Estimate)]
     if not estimates:
         return [value for one in samples if not isinstance(one, Estimate) for value in one]
+    if not any(one.error for one in estimates) and len({one.value for one in estimates}) > 1:
+        return [one.value for one in estimates]
     error = math.hypot(*(one.error for one in estimates)) / len(estimates)
     return Estimate(float(np.mean([one.value for one in estimates])), error)
 
