@@ -248,7 +248,7 @@ def test_the_status_counts_every_target_once_and_hides_nothing():
     page = results_markdown(judged, pages=["panoramia_images"])
     assert "{doc}`Table\N{NO-BREAK SPACE}2 </notebooks/panoramia_images>`" in page
     assert "</notebooks/panoramia_text>" not in page
-    assert "`make run NB=panoramia_images`, seeds 0, 1" in page
+    assert "substitute: made up<br>seeds 0, 1 run here<br>`make run NB=panoramia_images`" in page
     for rule in RULES.values():
         assert rule.item.replace(" ", "\N{NO-BREAK SPACE}") in page
     assert all(f"## {name.replace('*', chr(92) + '*')}" in page for name in PAPERS.values())

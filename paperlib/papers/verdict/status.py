@@ -14,7 +14,7 @@ from paperlib.report.printed import PAPERS
 from paperlib.report.tables import pipe_table
 
 CSV_NAME = "status.csv"
-_LONGEST_COMMAND = 100
+_LONGEST_COMMAND = 80
 """Characters of a command that the page shows."""
 _LEVELS: tuple[Level, ...] = get_args(Level)
 _WORDS: tuple[Word, ...] = get_args(Word)
@@ -197,45 +197,58 @@ def results_markdown(judged: Sequence[Judged], *, pages: Collection[str]) -> str
 def _section(paper: str, judged: Sequence[Judged], pages: Collection[str]) -> str:
     rows, seen = [], set[str]()
     for one in judged:
-        closest, first = one.outcome.closest, one.rule.target not in seen
+        first = one.rule.target not in seen
         seen.add(one.rule.target)
         rows.append(
             {
                 "Item": _link(one, pages) if first else "",
-                "Claim (the paper's number)": _claim(one) if first else "further evidence",
-                "Outcome": _plain(str(one.outcome)),
-                "Closest comparison": _plain(f"{closest}, claimed {closest.term.limits}") if closest else "–",
-                "Scale": _plain(_scale(one)) or "–",
-                "Run it again": _again(one.runs),
+                "The paper's claim": _claim(one.rule) if first else "further evidence",
+                "Outcome": _outcome(one.outcome),
+                "Evidence": _sources(one) or "–",
             }
         )
     name = f"results-{paper.replace('_', '-')}"
     return f"## {_plain(PAPERS[paper])}\n\n{_myst_table(_plain(PAPERS[paper]), name, pd.DataFrame(rows))}"
 
 
-def _claim(one: Judged) -> str:
-    return _plain(f"{one.rule.claim} ({one.rule.printed})" if one.rule.printed else one.rule.claim)
+def _claim(rule: Rule) -> str:
+    return _lines(_plain(rule.claim), _plain(rule.printed and f"Printed: {rule.printed}"))
 
 
-def _again(runs: Sequence[Run]) -> str:
-    """The command of the first run of each notebook, and the seeds of all; a long one stands in the CSV."""
-    first = {run.notebook: run.command for run in reversed(runs) if run.command}
+def _outcome(outcome: Outcome) -> str:
+    one = outcome.closest
+    word = f"**{outcome.word}**" + (f": {_plain(outcome.reason)}" if outcome.reason else "")
+    return _lines(word, _plain(f"Closest: {one}, claimed {one.term.limits}" if one else ""))
+
+
+def _sources(one: Judged) -> str:
+    facts = _joined(run.scale.facts for run in one.runs)
+    notes = _joined(run.evidence.note for run in one.runs)
+    commands = {run.notebook: run.command for run in reversed(one.runs) if run.command}
     short = [
-        f"`{text}`" if len(text) <= _LONGEST_COMMAND else "command in the CSV" for text in first.values()
+        f"`{text}`" if len(text) <= _LONGEST_COMMAND else "command in the CSV" for text in commands.values()
     ]
-    seeds = _seeds(runs)
-    with_seeds = f", seeds {', '.join(seeds)}" if len(seeds) > 1 else ""
-    return f"{'; '.join(short)}{with_seeds}" if short else "–"
+    scale = _plain(f"{one.level}: {facts}") if one.level else ""
+    return _lines(scale, _seeds_by_origin(one.runs), _plain(notes), "; ".join(short))
+
+
+def _seeds_by_origin(runs: Sequence[Run]) -> str:
+    """Which seeds were run here, and which on another occasion."""
+    parts = []
+    for origin in dict.fromkeys(run.origin for run in runs):
+        seeds = _seeds([run for run in runs if run.origin == origin])
+        named = f"seed{'s' if len(seeds) > 1 else ''} {', '.join(seeds)}" if seeds else ""
+        parts.append(" ".join(filter(None, [named, origin or (named and "run here")])))
+    return "; ".join(filter(None, parts))
 
 
 def _seeds(runs: Sequence[Run]) -> list[str]:
     return sorted({run.seed for run in runs} - {"None"})
 
 
-def _scale(one: Judged) -> str:
-    facts = _joined([run.scale.facts for run in one.runs] + [run.origin for run in one.runs])
-    notes = _joined(run.evidence.note for run in one.runs)
-    return ". ".join(filter(None, [f"{one.level}: {facts}" if one.level else "", notes]))
+def _lines(*parts: str) -> str:
+    """The parts of a cell, one below the other."""
+    return "<br>".join(filter(None, parts))
 
 
 def _myst_table(caption: str, name: str, table: pd.DataFrame) -> str:
