@@ -327,3 +327,11 @@ def test_numbers_without_an_error_that_differ_between_runs_have_an_interval():
         RULES["nid-figure-03"], {"nid_dataset_inference": pool([one(0.5), one(0.02)])}, "substitute"
     )
     assert outcome.word == "undecided"  # the mean alone would lie in the range
+
+
+def test_the_comparison_that_decides_is_named_before_one_with_a_wide_interval():
+    values = {"p falls": [9.0, -5.0, 4.0], "null uniform": Estimate(0.001)}
+    outcome = decide_alone(Evidence("nid-figure-03", "set", values), "substitute")
+    assert outcome.word == "disagrees"
+    assert outcome.closest is not None
+    assert outcome.closest.term.name == "null uniform"

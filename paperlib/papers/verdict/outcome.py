@@ -76,7 +76,8 @@ class Outcome:
     @property
     def closest(self) -> Contrast | None:
         """The claimed comparison furthest beyond its range, or else nearest to its end."""
-        return min(self.contrasts, key=lambda one: one.margin, default=None)
+        deciding = [one for one in self.contrasts if one.outside] or self.contrasts
+        return min(deciding, key=lambda one: one.margin, default=None)
 
     def __str__(self) -> str:
         return f"{self.word} ({self.reason})" if self.reason else self.word
