@@ -23,7 +23,7 @@ def record(evidence: Evidence, *, scale: Scale) -> None:
     >>> from paperlib.papers.verdict.evidence import Estimate
     >>> values = {"p falls": Estimate(1.4), "null uniform": Estimate(0.3)}
     >>> record(Evidence("nid-figure-03", "set", values), scale=Scale("substitute", "made-up numbers"))
-    Natural Identifiers, Figure 3: agrees (substitute: made-up numbers).
+    Natural Identifiers, Figure 3, by this run alone: agrees (substitute: made-up numbers).
     p falls 1.4, claimed at least 1
     null uniform 0.3, claimed at least 0.01
     The paper: p-values below 0.01 on training subsets (Section 5).
@@ -34,7 +34,7 @@ def record(evidence: Evidence, *, scale: Scale) -> None:
 
 def _bundle(evidence: Evidence, scale: Scale) -> Bundle:
     rule, outcome = evidence.rule, decide_alone(evidence, scale.level)
-    title = f"{PAPERS[rule.paper]}, {rule.item}: {outcome} ({scale.level}: {scale.facts})."
+    title = f"{PAPERS[rule.paper]}, {rule.item}, by this run alone: {outcome} ({scale.level}: {scale.facts})."
     lines = [*_shown(outcome), f"The paper: {rule.printed}.", *filter(None, [evidence.note])]
     listed = "\n".join(f"- {line}" for line in lines)
     kind = _CLASSES.get(outcome.word, "note")
