@@ -10,9 +10,6 @@ from paperlib.papers.measured import measured_table
 from paperlib.papers.verdict.evidence import from_dict
 
 KEPT = sorted((Path(__file__).parents[2] / "book" / "measured").glob("*.csv"))
-FROM_UNCOMMITTED_CODE = {
-    "epsilon_star_fit_adult",
-}  # their result files say so
 ORIGIN = {"date": "2026-01-02 03:04:05 UTC", "cpu": "some CPU", "cores": 2, "gpu": None, "seconds": 600.0}
 
 
@@ -47,7 +44,7 @@ def test_what_is_kept_is_a_table_of_a_run_that_can_be_repeated(path):
     result = read_result(path.with_suffix(".json"))
     assert len(table) > 0
     assert path.name in result.data
-    assert result.provenance["dirty"] is (path.stem in FROM_UNCOMMITTED_CODE)
+    assert result.provenance["dirty"] is False
     assert len(result.provenance["commit"]) == 40
     assert result.provenance["data"]
 
