@@ -335,3 +335,24 @@ def test_the_comparison_that_decides_is_named_before_one_with_a_wide_interval():
     assert outcome.word == "disagrees"
     assert outcome.closest is not None
     assert outcome.closest.term.name == "null uniform"
+
+
+def test_shares_of_whole_runs_have_a_t_interval():
+    """Where each run counts as one model its share is a mean, which an exact interval cannot take."""
+    rule = RULES["panoramia-figure-04"]
+    values = {
+        "maximum at low recall": [0.5, 1.0, 0.75],
+        "falls to recall 0.5": [1.0, 1.1, 0.9],
+        "null": [0.0] * 3,
+    }
+    one = decide(rule, {"panoramia_images": Evidence(rule.target, "model", values)}, "substitute").contrasts[
+        0
+    ]
+    low, high = t.interval(1 - 0.05 / 2, 2, 0.75, 0.25 / math.sqrt(3))
+    assert (one.low, one.high) == pytest.approx((low, high), rel=1e-12)
+
+
+def test_games_decide_about_the_models_they_were_played_on():
+    judged = judge([run("panoramia_images", table_two(seed=s), seed=s) for s in range(2)])
+    best = status_table(judged).query("best").set_index("id")
+    assert best.loc[TWO.target, ["outcome", "reason"]].tolist() == ["agrees", "on these models"]

@@ -125,7 +125,8 @@ def pool(runs: Sequence[Evidence]) -> Evidence:
     """Evidence of runs that differ in the seed alone, as one.
 
     Where the rule asks for more models than one run has, and the runs are as many as it asks for, each run
-    counts as one model with its mean; otherwise repetitions are put together, and estimates averaged.
+    counts as one model with its mean. Otherwise repetitions are put together, and estimates averaged: games
+    of several runs then speak of the models of these runs.
     Estimates without an error that differ between runs are a sample, one value per run.
     """
     first = runs[0]
@@ -174,7 +175,7 @@ def _contrast(term: Term, label: str, sample: Sample, error: float) -> Contrast:
         return Contrast(term, label, sample.value, sample.value - half, sample.value + half)
     values = np.asarray(sample, dtype=float)
     mean = float(values.mean()) if values.size else math.nan
-    if term.measure == "share" and values.size:
+    if term.measure == "share" and values.size and np.isin(values, (0.0, 1.0)).all():
         return Contrast(term, label, mean, *_share(int(values.sum()), values.size, error))
     if values.size < 2:
         return Contrast(term, label, mean, -math.inf, math.inf)
@@ -228,5 +229,6 @@ def _too_few(rule: Rule, evidence: Mapping[str, Evidence]) -> str:
 
 
 def _limits(rule: Rule, evidence: Mapping[str, Evidence]) -> str:
-    alone = rule.unit == "model" and any(one.unit != "model" for one in evidence.values())
+    units = {one.unit for one in evidence.values()}
+    alone = "game" in units or (rule.unit == "model" and units != {"model"})
     return "on these models" if alone else ""
