@@ -93,7 +93,10 @@ def test_the_result_file_holds_records_data_parameters_and_provenance(
     ):
         assert key in result.provenance
     page = re.sub(" +", " ", (project.generated / "results.md").read_text())
-    assert "| agrees | asymmetric 1, claimed at least 1 | substitute: toy |" in page
+    assert (
+        "| **agrees**<br>Closest: asymmetric 1, claimed at least 1 | substitute: toy<br>seed 0 run here<br>"
+        in page
+    )
 
 
 def test_the_page_has_its_box_and_no_path_of_this_machine(ran: tuple[Project, list[str], list[str]]) -> None:
