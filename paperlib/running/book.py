@@ -140,10 +140,11 @@ def book_results(project: Project) -> list[RunResult]:
 
 def repeated_results(project: Project, profile: str) -> list[RunResult]:
     """The result files of runs with other seeds that are still current, sorted by seed and notebook."""
-    found = []
+    found, judged = [], judged_notebooks(project)
     for path in sorted(project.kept.glob(f"{profile}-seed-*/*/{RESULT}")):
         seed = int(path.parts[-3].rpartition("-")[2])
-        found.append(current_result(plan(project, path.parent.name, profile=profile, seed=seed)))
+        if path.parent.name in judged:
+            found.append(current_result(plan(project, path.parent.name, profile=profile, seed=seed)))
     return [result for result in found if result is not None]
 
 

@@ -164,6 +164,8 @@ def test_runs_with_other_seeds_join_the_outcomes_and_leave_the_pages(tmp_path: P
     assert said[-1] == "Profile smoke, seed 5: 1 notebooks, 0 to run"
     write_notebook(project, "output_set_shapes", GOOD + "\nchanged = 1")
     assert repeated_results(project, "smoke") == []  # of older code: no longer counted
+    project.notebook("output_set_shapes").unlink()
+    assert repeated_results(project, "smoke") == []  # of a notebook that is gone
 
 
 @pytest.mark.parametrize("name", ["notebooks/good.ipynb", "_generated/data/good/sizes.csv"])
