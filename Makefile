@@ -14,13 +14,13 @@ TESTED  = $(foreach room,$(ROOM),$(wildcard tests/$(room) paperlib/$(room)))
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: setup help book seeds test lint format run serve check pdf bench lock clean
+.PHONY: setup help book seeds rehearsal test lint format run serve check pdf bench lock clean
 .DELETE_ON_ERROR:
 
 setup: $(READY)  ## Create .venv with the locked versions and this package (done by every other target)
 
 help:  ## List the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-7s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 	@echo "  PROFILE=smoke|default|paper (now $(PROFILE)), ROOM=bounds, SEEDS=\"1 2 3\","
 	@echo "  PYTHON=python3.12, JOBS=2, PORT=8000"
 
@@ -42,6 +42,10 @@ book: $(READY)  ## Run every notebook that changed and build the book as HTML (P
 seeds: $(READY)  ## Run the judged notebooks once more with each of SEEDS, for the outcomes (PROFILE=)
 	@for seed in $(SEEDS); do $(BIN)/paperlib run --all --profile $(PROFILE) --jobs $(JOBS) --seed $$seed || exit 1; done
 	@echo "make book shows the outcomes of all seeds"
+
+rehearsal: $(READY)  ## Run the paper profile on made-up data with small counts: does all of it work here?
+	$(BIN)/paperlib run --all --profile rehearsal --jobs $(JOBS)
+	@echo "Every notebook of the paper profile ran from its first to its last cell"
 
 test: $(if $(ROOM),$(READY),lint)  ## Lint and all tests; with ROOM=bounds the tests of one room, without lint
 	@test -z "$(ROOM)" || test -n "$(TESTED)" \

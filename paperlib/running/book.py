@@ -3,15 +3,17 @@
 import itertools
 import shutil
 import time
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 
+from paperlib.data.made_up import made_up_folder, made_up_variables
 from paperlib.io import RunResult, read_result, write_bytes, write_text
 from paperlib.papers.verdict.evidence import from_dict
 from paperlib.papers.verdict.outcome import decide_alone
 from paperlib.papers.verdict.rules import rules
 from paperlib.papers.verdict.status import CSV_NAME, judge, results_markdown, status_markdown, status_table
-from paperlib.running.execute import PAGE, RESULT, Job, finished_run, plan
+from paperlib.running.execute import PAGE, RESULT, Job, finished_run, plan, variables_set
 from paperlib.running.parameters import notebook_parameters
 from paperlib.running.project import Project
 
@@ -38,9 +40,15 @@ def keep_run(job: Job) -> Path:
         OutputError: A file could not be written.
     """
     kept = _kept(job)
-    with finished_run(job) as folder:
+    with _profile_data(job), finished_run(job) as folder:
         _copy_whole(folder, kept)
     return kept
+
+
+def _profile_data(job: Job) -> AbstractContextManager[None]:
+    """Environment in which a run finds the data of its profile."""
+    made_up = job.project.made_up(job.profile)
+    return variables_set(made_up_variables(made_up_folder()) if made_up else {})
 
 
 def run_aside(job: Job) -> Path:
@@ -53,7 +61,7 @@ def run_aside(job: Job) -> Path:
         NotebookError: The notebook failed; no folder is left.
         OutputError: A file could not be written.
     """
-    with finished_run(job) as folder:
+    with _profile_data(job), finished_run(job) as folder:
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
         names = itertools.chain([stamp], (f"{stamp}-{at}" for at in itertools.count(2)))
         target = next(path for name in names if not (path := job.project.runs / job.stem / name).exists())
@@ -75,7 +83,7 @@ def current_result(job: Job) -> RunResult | None:
 
 
 def show_run(job: Job) -> RunResult:
-    """Copy a kept run into the book, unless the book shows it already.
+    """Copy a kept run into the book, unless the book shows it already; on made-up data it stays outside.
 
     The result file goes last: as long as it is missing the page counts as not there.
 
@@ -83,6 +91,8 @@ def show_run(job: Job) -> RunResult:
         OutputError: A file could not be written.
     """
     project, kept = job.project, _kept(job)
+    if project.made_up(job.profile):
+        return read_result(kept / RESULT)
     result = project.results / f"{job.stem}.json"
     page, data = project.pages / f"{job.stem}.ipynb", project.generated / "data" / job.stem
     csvs = sorted(kept.glob("*.csv"))
@@ -166,9 +176,13 @@ def judged_notebooks(project: Project) -> list[str]:
 def write_status(project: Project, profile: str) -> None:
     """Write the counts of outcomes, the page of results and its CSV from the result files at hand.
 
+    Runs on made-up data leave them as they are.
+
     Raises:
         OutputError: A file could not be written.
     """
+    if project.made_up(profile):
+        return
     shown = [result for result in book_results(project) if result.profile == profile]
     runs = [asdict(result) for result in [*shown, *repeated_results(project, profile)]]
     judged = judge(runs, [asdict(result) for result in measured_results(project)])

@@ -136,7 +136,7 @@ def _execute(job: Job, folder: Path) -> Any:
         "PAPERLIB_PROGRESS": "0",
         "MPLBACKEND": "agg",
     }
-    with _variables(variables), _kernel() as config:
+    with variables_set(variables), _kernel() as config:
         return _papermill(notebook, job, config, folder / KERNEL_LOG)
 
 
@@ -183,7 +183,12 @@ def _standard_error_to(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _variables(values: Mapping[str, str]) -> Iterator[None]:
+def variables_set(values: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables for a while.
+
+    Args:
+        values: Name of each variable to its value.
+    """
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-PROFILES = ("smoke", "default", "paper")
+_BASE, _DATA, _MADE_UP = "base", "data", "made up"
 
 
 @dataclass(frozen=True)
@@ -72,23 +72,63 @@ class Project:
             raise ValueError(f"notebook: no {name!r} in {self.notebooks}; the notebooks are: {known}")
         return path
 
+    def profiles(self) -> list[str]:
+        """Names of all profiles, sorted."""
+        return sorted(path.stem for path in (self.notebooks / "profiles").glob("*.yaml"))
+
     def profile(self, name: str) -> Mapping[str, Mapping[str, Any]]:
-        """What a profile sets: notebook stem to parameters.
+        """What a profile sets: notebook stem to parameters, over those of the profile it is based on.
 
         Raises:
             ValueError: An unknown profile, or a file that is not such a mapping.
         """
+        content = self._profile_file(name)
+        base = content.get(_BASE)
+        below: Mapping[str, Mapping[str, Any]] = {} if base is None else self.profile(base)
+        own = {str(stem): values or {} for stem, values in content.items() if stem not in (_BASE, _DATA)}
+        return _merged(below, own)
+
+    def made_up(self, name: str) -> bool:
+        """Whether a profile runs on made-up data (``data: made up`` in its file).
+
+        Raises:
+            ValueError: An unknown profile, or a file that is not such a mapping.
+        """
+        return self._profile_file(name).get(_DATA) == _MADE_UP
+
+    def _profile_file(self, name: str) -> dict[str, Any]:
         path = self.notebooks / "profiles" / f"{name}.yaml"
         if not path.is_file():
-            known = sorted(item.stem for item in path.parent.glob("*.yaml"))
-            raise ValueError(f"profile: expected one of {', '.join(known)}; got {name!r}")
+            raise ValueError(f"profile: expected one of {', '.join(self.profiles())}; got {name!r}")
         try:
             content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
         except yaml.YAMLError as error:
             raise ValueError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
-        if not isinstance(content, dict) or not all(isinstance(v, dict | None) for v in content.values()):
-            raise ValueError(f"{path}: expected notebook names, each with its parameters")
-        return {str(stem): parameters or {} for stem, parameters in content.items()}
+        _check_profile(path, content, self.profiles())
+        return content
+
+
+def _check_profile(path: Path, content: Any, known: list[str]) -> None:
+    if not isinstance(content, dict):
+        raise ValueError(f"{path}: expected notebook names, each with its parameters")
+    if _BASE in content and (content[_BASE] not in known or content[_BASE] == path.stem):
+        raise ValueError(f"{path}: base: expected one of {', '.join(known)}; got {content[_BASE]!r}")
+    if _DATA in content and content[_DATA] != _MADE_UP:
+        raise ValueError(f"{path}: data: expected {_MADE_UP!r} or no such line; got {content[_DATA]!r}")
+    if not all(isinstance(v, dict | None) for k, v in content.items() if k not in (_BASE, _DATA)):
+        raise ValueError(f"{path}: expected notebook names, each with its parameters")
+
+
+def _merged(below: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """``own`` over ``below``: mappings are merged name by name, anything else is replaced."""
+    merged = dict(below)
+    for name, value in own.items():
+        old = merged.get(name)
+        if isinstance(value, Mapping) and isinstance(old, Mapping):
+            merged[name] = _merged(old, value)
+        else:
+            merged[name] = value
+    return merged
 
 
 def find_project(start: Path | None = None) -> Project:

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from paperlib.io import config_hash, file_sha256, imported_names, source_files
+from paperlib.io import code_tag, config_hash, file_sha256, imported_names, source_files
 from paperlib.running.parameters import read_notebook
 from paperlib.running.project import Project
 
 PACKAGE = Path(__file__).parents[1]
+_MADE_UP = "paperlib.data.made_up.folder"
 
 
 def fingerprint(project: Project, stem: str, profile: str, parameters: Mapping[str, Any]) -> str:
@@ -29,6 +30,7 @@ def fingerprint(project: Project, stem: str, profile: str, parameters: Mapping[s
             "lock": file_sha256(lock) if lock.is_file() else "",
             "python": sys.version_info[:2],
             "data": parameter_files(parameters),
+            "made up": code_tag(_MADE_UP) if project.made_up(profile) else "",
         }
     )
 

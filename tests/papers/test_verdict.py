@@ -356,3 +356,17 @@ def test_games_decide_about_the_models_they_were_played_on():
     judged = judge([run("panoramia_images", table_two(seed=s), seed=s) for s in range(2)])
     best = status_table(judged).query("best").set_index("id")
     assert best.loc[TWO.target, ["outcome", "reason"]].tolist() == ["agrees", "on these models"]
+
+
+def test_made_up_data_decide_nothing_and_are_on_no_page(tmp_path, monkeypatch):
+    given = evidence(TWO)
+    assert decide(TWO, given, "substitute", seeds=TWO.runs).word == "agrees"
+    assert decide(TWO, given, "made-up data", seeds=TWO.runs).reason == "made-up data decide nothing"
+    assert set(
+        status_table(judge([run("panoramia_images", table_two(), level="made-up data")]))["outcome"]
+    ) == {"not yet"}
+    (tmp_path / "MADE-UP.json").write_text("{}")
+    monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
+    monkeypatch.setenv(display.RESULTS_VARIABLE, str(tmp_path))
+    record(table_one(), scale=SCALE)
+    assert json.loads((tmp_path / display.RECORDS_FILE).read_text())["level"] == "made-up data"

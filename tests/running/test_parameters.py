@@ -142,6 +142,24 @@ def test_unknown_profiles_and_broken_ones_are_refused(tmp_path: Path) -> None:
             project.profile("smoke")
 
 
+def test_a_profile_lists_only_what_differs_from_its_base(tmp_path: Path) -> None:
+    folder = tmp_path / "notebooks" / "profiles"
+    folder.mkdir(parents=True)
+    project = find_project(tmp_path)
+    (folder / "paper.yaml").write_text("one:\n  m: 9\n  options: {a: 1, b: 2}\ntwo: {}\n")
+    (folder / "small.yaml").write_text("base: paper\ndata: made up\none:\n  options: {b: 3}\n")
+    assert project.profile("small") == {"one": {"m": 9, "options": {"a": 1, "b": 3}}, "two": {}}
+    assert [project.made_up(name) for name in project.profiles()] == [False, True]
+    for text, words in {
+        "base: papers": "base: expected one of",
+        "base: small": "base: expected one of",
+        "data: invented": "data: expected 'made up'",
+    }.items():
+        (folder / "small.yaml").write_text(text)
+        with pytest.raises(ValueError, match=words):
+            project.profile("small")
+
+
 def test_a_project_is_found_from_below_and_missed_outside(tmp_path: Path) -> None:
     (tmp_path / "a" / "notebooks" / "profiles").mkdir(parents=True)
     assert find_project(tmp_path / "a" / "notebooks").root == tmp_path / "a"

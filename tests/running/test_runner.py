@@ -279,6 +279,21 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
     assert files(project) == {"started"}
 
 
+def test_a_profile_of_made_up_data_finds_them_and_stays_outside_the_book(tmp_path: Path) -> None:
+    body = "from paperlib.data import load\nprint(len(load('adult').train_y), 'people')"
+    project = make_project(tmp_path, good=GOOD, people=body)
+    (project.notebooks / "profiles" / "small.yaml").write_text("base: default\ndata: made up\n")
+    assert run_all(project, profile="small", say=lambda _: None) == []
+    assert not (tmp_path / "book").exists()
+    kept = project.kept / "small"
+    assert "1400 people" in (kept / "people" / "notebook.ipynb").read_text()
+    said = outcomes(read_result(kept / "good" / "result.json"))
+    assert said["output-sets-figure-05"].startswith("undecided (made-up data decide nothing)")
+    again: list[str] = []
+    assert run_all(project, profile="small", say=again.append) == []
+    assert again == ["Profile small: 2 notebooks, 0 to run"]
+
+
 def test_bad_profiles_and_job_counts_are_refused_before_anything_runs(tmp_path: Path) -> None:
     project = make_project(tmp_path, good=GOOD)
     (project.notebooks / "profiles" / "smoke.yaml").write_text("good:\n  n: 3\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from paperlib.data.dataset import Dataset
-from paperlib.data.files import unavailable
+from paperlib.data.files import made_up, unavailable
 from paperlib.data.tables.encoding import TableEncoder
 from paperlib.io import DownloadError, data_folder, fetch, write_text
 
@@ -74,7 +74,8 @@ def load_adult() -> Dataset:
         DataUnavailableError: The files are not there and cannot be fetched.
         ValueError: A file is cut short, has other columns, or other content.
     """
-    tables = [_columns(rows) for rows in read_parts()]
+    parts = read_parts()
+    tables = [_columns(rows) for rows in parts]
     encoder = TableEncoder.fit(tables[0], numeric=NUMERIC, words=WORDS)
     (train_x, train_y), (test_x, test_y) = (
         (encoder.transform(table), (table["income"] == LABELS[1]).astype(np.int64)) for table in tables
@@ -87,7 +88,7 @@ def load_adult() -> Dataset:
         name="adult",
         source=SOURCE,
         licence=LICENCE,
-        sha256s={part.files[0]: part.sha256 for part in (TRAIN, TEST)},
+        sha256s={part.files[0]: _digest(rows) for part, rows in zip((TRAIN, TEST), parts, strict=True)},
         description=DESCRIPTION,
         features=encoder.names,
     )
@@ -102,6 +103,8 @@ def _read_part(part: Part, folder: Path) -> list[Row]:
     file = next((folder / name for name in part.files if (folder / name).is_file()), None)
     path = file or _download(part, folder)
     rows = _read_rows(path)
+    if made_up():
+        return rows
     if len(rows) != part.rows:
         raise ValueError(f"{path}: expected {part.rows} rows, got {len(rows)}; the file is not whole")
     digest = _digest(rows)

@@ -9,8 +9,8 @@ import numpy as np
 
 from paperlib.papers.verdict.rules import Rule, Unit, rule_of
 
-Level = Literal["paper's scale", "paper's data", "substitute"]
-"""The paper's data, sizes and models; its data with other sizes or models; other data."""
+Level = Literal["paper's scale", "paper's data", "substitute", "made-up data"]
+"""The paper's data, sizes and models; its data with other sizes or models; other data; a rehearsal."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Scale:
     """How near a run is to the paper's.
 
     Attributes:
-        level: "paper's scale", "paper's data" or "substitute".
+        level: "paper's scale", "paper's data", "substitute", or "made-up data", which decides nothing.
         facts: Data, sizes and models, in words.
 
     Raises:

@@ -192,6 +192,8 @@ def _share(count: int, size: int, error: float) -> tuple[float, float]:
 
 def _missing(rule: Rule, evidence: Mapping[str, Evidence], level: Level, seeds: int) -> str:
     """What the rule asks for and the evidence lacks."""
+    if level == "made-up data":
+        return "made-up data decide nothing"
     if rule.own_data and level == "substitute":
         return "only the paper's data decide"
     absent = [name for name in rule.notebooks if name not in evidence]

@@ -1,0 +1,5 @@
+"""Made-up data in the official file layouts: for rehearsals and estimates of cost, never for results."""
+
+from paperlib.data.made_up.folder import made_up_folder, made_up_variables
+
+__all__ = ["made_up_folder", "made_up_variables"]

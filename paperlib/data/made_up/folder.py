@@ -1,0 +1,67 @@
+"""The folder of made-up data, written once, with a manifest that tells it from real data."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from paperlib.data.files import MANIFEST
+from paperlib.data.made_up import images, models, tables, texts
+from paperlib.io import code_tag, file_sha256, write_text
+from paperlib.io.folders import DATA_VARIABLE, user_cache_folder
+
+HUB = "hub"
+WRITERS: tuple[Callable[..., None], ...] = (images.write, tables.write, texts.write, models.write)
+
+
+def made_up_folder(*, full: bool = False) -> Path:
+    """A folder that plays the part of the data folder, with made-up files in the official layouts.
+
+    It is written when it is first asked for, and again when the code that writes it has changed.
+
+    Args:
+        full: True for data of the official sizes, False for small ones.
+
+    Raises:
+        OutputError: A file cannot be written.
+    """
+    size = "full" if full else "small"
+    folder = user_cache_folder() / "made-up" / f"{size}-{code_tag(__name__)}"
+    if not (folder / MANIFEST).is_file():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as name:
+            _write(Path(name), full)
+            _remove_others(folder, size)
+            _publish(Path(name), folder)
+    return folder
+
+
+def made_up_variables(folder: Path) -> dict[str, str]:
+    """Environment variables with which loaders find data and hub models in ``folder``, and no others."""
+    return {DATA_VARIABLE: str(folder), "HF_HOME": str(folder / HUB), "HF_HUB_OFFLINE": "1"}
+
+
+def _write(folder: Path, full: bool) -> None:
+    for write in WRITERS:
+        write(folder, full=full)
+    # Weights are large, and no loader of ours compares their checksums.
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and HUB not in path.parts]
+    sums = {path.relative_to(folder).as_posix(): file_sha256(path) for path in files}
+    write_text(folder / MANIFEST, json.dumps({"made up": True, "sha256": sums}, indent=1))
+
+
+def _publish(made: Path, folder: Path) -> None:
+    try:
+        made.rename(folder)
+    except OSError:
+        if not (folder / MANIFEST).is_file():  # else another process was faster
+            raise
+    else:
+        made.mkdir()  # for the end of the temporary folder
+
+
+def _remove_others(folder: Path, size: str) -> None:
+    for old in folder.parent.glob(f"{size}-*"):
+        if old != folder:
+            shutil.rmtree(old, ignore_errors=True)
