@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from paperlib.data.text.corpora import CORPORA, Document, corpus_path, read_documents
+from paperlib.data.text.corpora import Document, read_documents
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import find_identifiers
 
@@ -91,7 +91,7 @@ def open_corpus(corpus: str, *, log: ReadLog | None = None) -> Iterator[Document
         ValueError: Nothing of that name.
         DataUnavailableError: A known corpus that is not in the data folder.
     """
-    yield from read_documents(corpus_path(corpus) if corpus in CORPORA else corpus, log=log)
+    yield from read_documents(corpus, log=log)
 
 
 def skipped_table(log: ReadLog) -> pd.DataFrame:

@@ -295,3 +295,27 @@ def test_the_real_corpora():
     pile = corpora.pile_test_subsets()
     assert len(pile) == 7_396
     assert sum(len(document.text) for document in pile if document.subset == "hackernews") == 5_245_222
+
+
+def test_a_known_corpus_may_be_a_folder_and_knows_its_subset_field(tmp_path, monkeypatch):
+    monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
+    (tmp_path / "pile" / "train").mkdir(parents=True)
+    rows = [{"text": f"text {name}", "meta": {"pile_set_name": name}} for name in ("Github", "ArXiv")]
+    (tmp_path / "pile" / "train" / "07.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    found = list(corpora.read_documents("pile_train"))
+    assert [one.subset for one in found] == ["Github", "ArXiv"]
+    before = corpora.corpus_content("pile_train")
+    assert before.startswith(b"07.jsonl ")
+    (tmp_path / "pile" / "train" / "08.jsonl").write_text(json.dumps(rows[0]))
+    assert corpora.corpus_content("pile_train") != before
+    with pytest.raises(DataUnavailableError, match=r"pile_test.*pile/test\.jsonl\.zst"):
+        list(corpora.read_documents("pile_test"))
+
+
+def test_packed_json_is_read_by_lines_and_plain_json_as_text(tmp_path):
+    folder = tmp_path / "dolma-v1_7" / "pes2o"
+    folder.mkdir(parents=True)
+    (folder / "pes2o-0000.json.gz").write_bytes(gzip.compress(b'{"text": "one"}\n{"text": "two"}\n'))
+    (folder / "notes.json").write_text('{"text": "three"}')
+    found = [(one.subset, one.text) for one in corpora.read_documents(tmp_path / "dolma-v1_7")]
+    assert found == [("pes2o", '{"text": "three"}'), ("pes2o", "one"), ("pes2o", "two")]

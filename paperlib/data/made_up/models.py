@@ -1,7 +1,120 @@
-"""Made-up models in the official layouts."""
+"""Made-up language models in the layout of the Hugging Face cache: true shapes, random weights."""
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+from paperlib.core.packages import optional_package
+from paperlib.data.made_up.texts import sample
+
+_REVISION = "made-up"
+_END = "<|endoftext|>"
+_PIECES = 1_200  # tokens that the tokenizer learns; the models' vocabularies are larger
+
+_NEOX = {
+    "model_type": "gpt_neox", "architectures": ["GPTNeoXForCausalLM"], "bos_token_id": 0, "eos_token_id": 0,
+    "hidden_act": "gelu", "initializer_range": 0.02, "layer_norm_eps": 1e-5, "max_position_embeddings": 2048,
+    "rotary_emb_base": 10000, "rotary_pct": 0.25, "tie_word_embeddings": False, "use_parallel_residual": True,
+}  # fmt: skip
+
+
+def _pythia(width: int, layers: int, heads: int, vocabulary: int) -> dict[str, Any]:
+    sizes = {"hidden_size": width, "intermediate_size": 4 * width, "num_hidden_layers": layers,
+             "num_attention_heads": heads, "vocab_size": vocabulary, "dtype": "float16"}  # fmt: skip
+    return _NEOX | sizes
+
+
+CONFIGS: Mapping[str, Mapping[str, Any]] = {
+    "gpt2": {
+        "model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "activation_function": "gelu_new",
+        "attn_pdrop": 0.1, "embd_pdrop": 0.1, "resid_pdrop": 0.1, "bos_token_id": 50256, "dtype": "float32",
+        "eos_token_id": 50256, "initializer_range": 0.02, "layer_norm_epsilon": 1e-5, "n_ctx": 1024,
+        "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024, "vocab_size": 50257,
+    },
+    "EleutherAI/pythia-70m": _pythia(512, 6, 8, 50304),
+    "EleutherAI/pythia-2.8b": _pythia(2560, 32, 32, 50304),
+    "EleutherAI/pythia-6.9b": _pythia(4096, 32, 32, 50432),
+    "EleutherAI/pythia-12b": _pythia(5120, 36, 40, 50688),
+    "allenai/OLMo-7B-0424-hf": {
+        "model_type": "olmo", "architectures": ["OlmoForCausalLM"], "attention_bias": False, "clip_qkv": 8.0,
+        "eos_token_id": 0, "hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 11008,
+        "max_position_embeddings": 4096, "num_attention_heads": 32, "num_hidden_layers": 32,
+        "num_key_value_heads": 32, "pad_token_id": 1, "rope_theta": 10000.0, "tie_word_embeddings": False,
+        "vocab_size": 50304, "dtype": "float32",
+    },
+}  # fmt: skip
+"""Published shapes, by the name on the hub."""
+
+_WITH_WEIGHTS = ("gpt2", "EleutherAI/pythia-70m")
 
 
 def write(folder: Path, *, full: bool) -> None:
-    """Write the files below ``folder``: of the official sizes if ``full``, else small ones."""
+    """Write the models into ``folder``/hub, which is a ``HF_HOME``.
+
+    The largest have no weights: their costs are computed from their shapes.
+
+    Args:
+        folder: Folder that plays the part of the data folder.
+        full: Without effect: shapes are the published ones in any case.
+    """
+    del full
+    tokenizer = _tokenizer()
+    for name, shape in CONFIGS.items():
+        place = snapshot(folder, name)
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "config.json").write_text(json.dumps(shape, indent=1), encoding="utf-8")
+        end = int(shape["eos_token_id"])
+        _write_tokenizer(place, tokenizer, end, context=int(shape.get("n_positions", 2048)))
+        if name in _WITH_WEIGHTS:
+            _write_weights(place)
+        references = place.parent.parent / "refs"
+        references.mkdir(exist_ok=True)
+        (references / "main").write_text(_REVISION, encoding="utf-8")
+
+
+def _package(name: str) -> Any:
+    return optional_package(name, "language", "writing made-up language models")
+
+
+def snapshot(folder: Path, name: str) -> Path:
+    """Folder of a model's files in the hub's cache below ``folder``."""
+    return folder / "hub" / "hub" / f"models--{name.replace('/', '--')}" / "snapshots" / _REVISION
+
+
+def _tokenizer() -> dict[str, Any]:
+    """A byte-level BPE as ``tokenizers`` writes it, with the token for the end of a text at 0."""
+    parts = _package("tokenizers")
+    alphabet = parts.pre_tokenizers.ByteLevel.alphabet()
+    bpe = parts.Tokenizer(parts.models.BPE())
+    bpe.pre_tokenizer = parts.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = parts.decoders.ByteLevel()
+    trainer = parts.trainers.BpeTrainer(
+        vocab_size=_PIECES, special_tokens=[_END], initial_alphabet=alphabet, show_progress=False
+    )
+    bpe.train_from_iterator(sample(2_000), trainer)
+    return json.loads(bpe.to_str())
+
+
+def _write_tokenizer(place: Path, tokenizer: Mapping[str, Any], end: int, *, context: int) -> None:
+    """Tokenizer files with the end of a text at number ``end``, where the model's shape has it."""
+    whole = json.loads(json.dumps(tokenizer))
+    vocabulary = whole["model"]["vocab"]
+    vocabulary[_END] = whole["added_tokens"][0]["id"] = end
+    (place / "tokenizer.json").write_text(json.dumps(whole), encoding="utf-8")
+    (place / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
+    merges = [" ".join(one) for one in whole["model"]["merges"]]
+    (place / "merges.txt").write_text("\n".join(["#version: 0.2", *merges, ""]), encoding="utf-8")
+    about = {"bos_token": _END, "eos_token": _END, "unk_token": _END, "model_max_length": context,
+             "tokenizer_class": "GPT2TokenizerFast" if end else "GPTNeoXTokenizerFast"}  # fmt: skip
+    (place / "tokenizer_config.json").write_text(json.dumps(about), encoding="utf-8")
+
+
+def _write_weights(place: Path) -> None:
+    """Random weights, as a model begins, in the number format that its shape names."""
+    torch, transformers = _package("torch"), _package("transformers")
+    config = transformers.AutoConfig.from_pretrained(place)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model: Any = transformers.AutoModelForCausalLM.from_config(config)
+    model.to(getattr(torch, str(config.dtype).removeprefix("torch."))).save_pretrained(place)

@@ -11,6 +11,7 @@ from paperlib.data.files import data_file
 from paperlib.data.text.formats import read_pieces
 from paperlib.data.text.pieces import Reading, ReadLog
 from paperlib.data.text.streams import printable
+from paperlib.io import data_folder
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,30 @@ class Document:
 
 @dataclass(frozen=True)
 class CorpusSource:
-    """A corpus that is one known file of the data folder, with its checksum, authors and licence."""
+    """A corpus known by name: a file or a folder of the data folder, with its authors and licence.
 
-    file: str
-    sha256: str
+    A folder may hold any number of the published files: a part of a corpus of terabytes is enough.
+    """
+
+    file: str  # file or folder
     source: str
     licence: str
+    sha256: str | None = None  # of the file; None for a folder and for files of any content
+    subset_field: str = "subset"  # of its documents; those without it are of the folder that they are in
+
+
+PILE_PARTS = {"train": "pile/train", "val": "pile/val.jsonl.zst", "test": "pile/test.jsonl.zst"}
+
+
+def _pile(file: str) -> CorpusSource:
+    return CorpusSource(
+        file=file,
+        source="the Pile, Gao et al. (2020): train/00.jsonl.zst to train/29.jsonl.zst (one is enough), "
+        "val.jsonl.zst and test.jsonl.zst; without parts under copyright: "
+        "huggingface.co/datasets/monology/pile-uncopyrighted",
+        licence="the texts keep their own terms; for research",
+        subset_field="meta.pile_set_name",
+    )
 
 
 CORPORA: Mapping[str, CorpusSource] = MappingProxyType(
@@ -53,21 +72,51 @@ CORPORA: Mapping[str, CorpusSource] = MappingProxyType(
             source="test part of the Pile in 12 subsets, through github.com/iamgroot42/mimir",
             licence="the texts keep their own terms; for research",
         ),
+        **{f"pile_{part}": _pile(file) for part, file in PILE_PARTS.items()},
+        "dolma": CorpusSource(
+            file="dolma-v1_7",
+            source="Dolma 1.7, Soldaini et al. (2024): huggingface.co/datasets/allenai/dolma, urls/v1_7.txt; "
+            "keep the folders, such as dolma-v1_7/pes2o/pes2o-0000.json.gz",
+            licence="ODC-BY",
+        ),
+        "proof_pile_2_test": CorpusSource(
+            file="proof-pile-2",
+            source="test parts of Proof-Pile-2, Azerbayev et al. (2024): "
+            "huggingface.co/datasets/EleutherAI/proof-pile-2; keep the folders, such as "
+            "proof-pile-2/open-web-math/test, and leave the training parts out",
+            licence="the texts keep their own terms; for research",
+        ),
     }
 )
-"""Corpora known by name. Their documents say their subset in the field ``subset``."""
+"""Corpora known by name."""
 
 
 def corpus_path(name: str) -> Path:
-    """The file of a known corpus in the data folder.
+    """The file or folder of a known corpus in the data folder.
 
     Raises:
         ValueError: An unknown name, or a file with another content.
-        DataUnavailableError: The file is not there.
+        DataUnavailableError: It is not there.
     """
     check_choice("name", name, CORPORA)
     known = CORPORA[name]
+    if (folder := data_folder() / known.file).is_dir():
+        return folder
     return data_file(name, known.file, known.sha256, known.source)
+
+
+def corpus_content(name: str) -> bytes:
+    """What tells a known corpus from another: its file's bytes, or name and size of each file of its folder.
+
+    Raises:
+        ValueError: An unknown name, or a file with another content.
+        DataUnavailableError: It is not there.
+    """
+    path = corpus_path(name)
+    if path.is_file():
+        return path.read_bytes()
+    files = (file.path for file in corpus_files(path))
+    return "\n".join(f"{file.relative_to(path).as_posix()} {file.stat().st_size}" for file in files).encode()
 
 
 def nid_corpus() -> list[Document]:
@@ -92,7 +141,8 @@ def corpus_files(root: str | Path) -> list[CorpusFile]:
         DataUnavailableError: A known corpus whose file is not on this machine.
     """
     if isinstance(root, str) and root in CORPORA:
-        return [CorpusFile(corpus_path(root), root)]
+        path = corpus_path(root)
+        return corpus_files(path) if path.is_dir() else [CorpusFile(path, root)]
     if not str(root):
         raise ValueError("corpus: expected a file, a folder or a known corpus, got an empty text")
     top = Path(root).expanduser()
@@ -150,7 +200,7 @@ def read_documents(
 
     Args:
         root: File or folder, as for `corpus_files`.
-        reading: Names of the fields of text and subset.
+        reading: Names of the fields of text and subset; None takes those of the corpus, if it is known.
         log: Counts of what was skipped, with reasons.
 
     >>> import tempfile
@@ -160,9 +210,11 @@ def read_documents(
     [Document(text='Hello', subset='web')]
     """
     skipped = log or ReadLog()
+    known = CORPORA.get(str(root))
+    names = reading or Reading(subset_field=known.subset_field if known else Reading.subset_field)
     for file in corpus_files(root):
         held = bytearray()
-        for piece in read_pieces(file.path, file.subset, reading or Reading(), skipped):
+        for piece in read_pieces(file.path, file.subset, names, skipped):
             held += piece.data
             if not piece.more:
                 for text in bytes(held).split(piece.separator) if piece.separator else [bytes(held)]:

@@ -32,12 +32,16 @@ def printable(name: str) -> str:
 def format_of(path: Path) -> tuple[str, str]:
     """Format and compression by the name: unknown formats are read as text.
 
+    A packed ".json" is JSON lines, as in Dolma and C4; one that is not packed is a text of its own.
+
     >>> format_of(Path("a.jsonl.zst")), format_of(Path("RECORD"))
     (('jsonl', '.zst'), ('text', ''))
     """
     name = path.name.lower()
     packed = next((suffix for suffix in _COMPRESSIONS if name.endswith(suffix)), "")
     inner = Path(name.removesuffix(packed)).suffix
+    if packed and inner == ".json":
+        return "jsonl", packed
     return _FORMATS.get(inner, "text"), packed
 
 
