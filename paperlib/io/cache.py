@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from paperlib.io.files import canonical_json, config_hash, write_bytes
+from paperlib.io.leases import lease
 
 Arrays = dict[str, np.ndarray]
 
@@ -35,6 +36,9 @@ class Cache:
     def get(self, config: Mapping[str, Any], compute: Callable[[], Mapping[str, Any]]) -> Arrays:
         """The arrays of ``config``: read if a sound entry exists, else computed and kept.
 
+        Processes that ask at one time, on machines that share the folder, compute an entry once: one of
+        them holds the entry's lease, and the others wait for what it keeps (see `lease`).
+
         Args:
             config: Everything the arrays depend on: typed configurations, seed, checksum of the data, and
                 `code_tag` of the module that computes them. Dataclasses count with their type.
@@ -52,12 +56,12 @@ class Cache:
         >>> cache.get({"seed": 0}, lambda: {"losses": "not called again"})["losses"]
         array([1., 2.])
         """
-        entry = self.find(config)
-        if entry is not None:
-            return entry
-        arrays = {name: np.asarray(value) for name, value in compute().items()}
-        self.put(config, arrays)
-        return arrays
+        with lease(self.path(config).with_suffix(".lease"), lambda: self.find(config)) as entry:
+            if entry is not None:
+                return entry
+            arrays = {name: np.asarray(value) for name, value in compute().items()}
+            self.put(config, arrays)
+            return arrays
 
     def find(self, config: Mapping[str, Any]) -> Arrays | None:
         """The arrays of ``config``, or None when there is no sound entry."""

@@ -45,7 +45,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     except OSError as error:
-        raise _output_error(target, error) from error
+        raise output_error(target, error) from error
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -54,7 +54,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         os.chmod(name, 0o666 & ~_umask())
         os.replace(name, target)
     except OSError as error:
-        raise _output_error(target, error) from error
+        raise output_error(target, error) from error
     finally:
         Path(name).unlink(missing_ok=True)
 
@@ -65,7 +65,8 @@ def _umask() -> int:
     return current
 
 
-def _output_error(target: Path, error: OSError) -> OutputError:
+def output_error(target: Path, error: OSError) -> OutputError:
+    """What to raise when ``target`` cannot be written: where, and why."""
     reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
     return OutputError(f"cannot write {target}: {reason}; nothing was changed there")
 

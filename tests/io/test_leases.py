@@ -1,0 +1,141 @@
+"""One process makes an entry while the others wait; a holder that is lost is replaced."""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from paperlib.io import Cache, OutputError
+from paperlib.io.leases import _host, lease
+
+CONFIG = {"stage": "helpers"}
+SPAWN = multiprocessing.get_context("spawn")
+
+
+def ask(folder: str, seconds: float) -> None:
+    """Ask for the entry; every computation leaves a file, named by its process, when it starts."""
+
+    def compute() -> dict[str, float]:
+        (Path(folder) / f"started-{os.getpid()}").touch()
+        time.sleep(seconds)
+        return {"made by": float(os.getpid())}
+
+    Cache(Path(folder)).get(CONFIG, compute)
+
+
+def started(folder: Path) -> list[str]:
+    return [path.name for path in folder.glob("started-*")]
+
+
+def wait_until_started(folder: Path) -> None:
+    until = time.monotonic() + 30
+    while not started(folder) and time.monotonic() < until:
+        time.sleep(0.01)
+
+
+def hold(path: Path, owner: str) -> None:
+    """A lease file as another process left it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(owner)
+
+
+def held(path: Path, *, seconds: float = 120.0) -> float:
+    """How many seconds it took to get the lease."""
+    before = time.monotonic()
+    with lease(path, lambda: None, seconds=seconds):
+        return time.monotonic() - before
+
+
+def test_ten_processes_compute_an_entry_once(tmp_path: Path) -> None:
+    processes = [SPAWN.Process(target=ask, args=(str(tmp_path), 0.5)) for _ in range(10)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0] * 10
+    assert len(started(tmp_path)) == 1
+    assert [path.suffix for path in tmp_path.iterdir() if path.suffix] == [".cache"]
+
+
+def test_a_killed_holder_is_replaced_at_once(tmp_path: Path) -> None:
+    holder = SPAWN.Process(target=ask, args=(str(tmp_path), 60.0))
+    holder.start()
+    wait_until_started(tmp_path)
+    os.kill(holder.pid or 0, signal.SIGKILL)
+    before = time.monotonic()  # it is no zombie's turn: the parent has not waited for it yet
+    made = Cache(tmp_path).get(CONFIG, lambda: {"made by": 1.0})
+    assert time.monotonic() - before < 10
+    assert made["made by"] == 1.0
+    holder.join(10)
+
+
+def test_a_holder_on_another_machine_is_replaced_when_its_lease_runs_out(tmp_path: Path) -> None:
+    path = tmp_path / "a.lease"
+    hold(path, "elsewhere\n1\nword")
+    assert 0.4 < held(path, seconds=0.4) < 5
+    hold(path, "")  # died before it wrote its name
+    assert 0.4 < held(path, seconds=0.4) < 5
+    assert not path.exists()
+
+
+def test_a_lease_that_is_renewed_is_not_taken_over(tmp_path: Path) -> None:
+    path, order = tmp_path / "a.lease", list[str]()
+
+    def first() -> None:
+        with lease(path, lambda: None, seconds=0.3):
+            order.append("first")
+            time.sleep(1.5)  # five times its age
+            order.append("first ends")
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    while not order:
+        time.sleep(0.01)
+    held(path, seconds=0.3)
+    order.append("second")
+    thread.join()
+    assert order == ["first", "first ends", "second"]
+
+
+def test_a_holder_that_failed_hands_the_lease_on(tmp_path: Path) -> None:
+    cache, entered = Cache(tmp_path), threading.Event()
+
+    def fail() -> dict[str, float]:
+        entered.set()
+        time.sleep(0.2)
+        raise RuntimeError("no memory")
+
+    def ask_in_vain() -> None:
+        with pytest.raises(RuntimeError, match="no memory"):
+            cache.get(CONFIG, fail)
+
+    thread = threading.Thread(target=ask_in_vain)
+    thread.start()
+    entered.wait(10)
+    assert cache.get(CONFIG, lambda: {"x": np.ones(1)})["x"] == [1.0]
+    thread.join()
+
+
+def test_the_lease_of_a_successor_is_left_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.lease"
+    with lease(path, lambda: None, seconds=60):
+        hold(path, "elsewhere\n1\nsuccessor")  # took over while this process was suspended
+    assert path.read_text() == "elsewhere\n1\nsuccessor"
+
+
+def test_a_live_process_of_this_machine_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "a.lease"
+    hold(path, f"{_host()}\n{os.getpid()}\nword")
+    threading.Timer(0.5, path.unlink).start()
+    assert 0.4 < held(path) < 10
+
+
+def test_a_folder_that_cannot_be_written_is_named_before_anything_is_computed(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="cannot write"):
+        Cache(tmp_path / "file").get(CONFIG, lambda: pytest.fail("computed"))
