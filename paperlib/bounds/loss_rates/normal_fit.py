@@ -23,6 +23,10 @@ class NormalFit:
     size: int  # number of values
 
 
+class NoSpreadError(ValueError):
+    """All values are equal, so that no normal fits them."""
+
+
 def fit_normal(values: ArrayLike, *, name: str = "values") -> NormalFit:
     """Fit one normal by maximum likelihood to finite values, shape (n,), and test the fit.
 
@@ -32,7 +36,8 @@ def fit_normal(values: ArrayLike, *, name: str = "values") -> NormalFit:
         would hardly ever do so, because the normal was fitted to the same values.
 
     Raises:
-        ValueError: NaN or infinite values, fewer than two, or all equal; the message calls them ``name``.
+        NoSpreadError: All values are equal; the message calls them ``name``.
+        ValueError: NaN or infinite values, or fewer than two.
 
     Source:
         Lilliefors (1967), doi:10.1080/01621459.1967.10482916.
@@ -44,7 +49,7 @@ def fit_normal(values: ArrayLike, *, name: str = "values") -> NormalFit:
     sample = check_vector(name, values, minimum_size=2)
     mean, std = float(sample.mean()), float(sample.std())
     if not std > 1e-14 * max(abs(mean), float(np.abs(sample).max())):
-        raise ValueError(f"{name}: all {sample.size} values equal {mean:g}; a normal needs some spread")
+        raise NoSpreadError(f"{name}: all {sample.size} values equal {mean:g}; a normal needs some spread")
     standard = (sample - mean) / std
     square = standard * standard
     distance = _ks_distance(standard)

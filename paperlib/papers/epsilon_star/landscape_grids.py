@@ -9,7 +9,7 @@ from paperlib.core import check_at_least, check_choice
 
 Options = tuple[tuple[str, Any], ...]
 
-SIZES = ("smoke", "default", "paper")
+SIZES = ("smoke", "default", "paper", "rehearsal")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,8 @@ def landscape_config(dataset: str, *, size: str = "default") -> LandscapeConfig:
         dataset: "adult", "purchase100", "purchase100_like" or "randhie".
         size: "paper" is the paper's grid (260 models on Adult, 255 on Purchase-100; the same grids on
             the stand-ins, with longer baselines on the small randhie); "default" a part of it that two
-            cores train in a minute or a few; "smoke" a few models.
+            cores train in a minute or a few; "smoke" a few models; "rehearsal" the paper's grid with few
+            epochs and two models of each strategy.
 
     Raises:
         ValueError: Another data set or size.
@@ -124,6 +125,9 @@ def landscape_config(dataset: str, *, size: str = "default") -> LandscapeConfig:
     check_choice("dataset", dataset, tuple(_PAPER))
     check_choice("size", size, SIZES)
     config = _PAPER[dataset]
+    if size == "rehearsal":
+        epochs = tuple(range(1, len(config.baseline_epochs) + 1))
+        return replace(config, baseline_epochs=epochs, private_epochs=1, seeds=2)
     if size != "paper":
         config = replace(config, **_SMALL[dataset])
     if size == "smoke":

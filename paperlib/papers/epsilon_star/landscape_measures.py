@@ -15,6 +15,7 @@ from paperlib.bounds import (
     epsilon_star_from_rates,
     epsilon_star_normals,
 )
+from paperlib.bounds.loss_rates.normal_fit import NoSpreadError
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.io import Cache, code_tag
 
@@ -39,9 +40,10 @@ def privacy_of_losses(
     """One model: Epsilon*, how sure and how well fitted it is, and lower bounds from one run.
 
     The numbers named in ``MEASURES``, from losses of training records, shape (n,), and of others, shape (m,).
-    All are NaN for a model that diverged. A model that gives every record the same loss tells nobody apart:
-    its numbers are 0, its AUC 0.5, its fits NaN. The last number is Epsilon* of losses clipped at a
-    probability of 1e-7, as losses from float32 probabilities are.
+    All are NaN for a model that diverged, and where no normal fits: in the paper's transform an extreme loss
+    in one set can leave the other with a single value. A model that gives every record the same loss tells
+    nobody apart: its numbers are 0, its AUC 0.5, its fits NaN. The last number is Epsilon* of losses clipped
+    at a probability of 1e-7, as losses from float32 probabilities are.
     """
     pooled = np.concatenate([train, other])
     if not np.isfinite(pooled).all():
@@ -49,6 +51,15 @@ def privacy_of_losses(
     if pooled.min() == pooled.max():
         nothing = dict.fromkeys(MEASURES[:8], 0.0)
         return {**dict.fromkeys(MEASURES, math.nan), **nothing, "loss_auc": 0.5, "epsilon_star_clipped": 0.0}
+    try:
+        return _measured(train, other, delta=delta, confidence=confidence, seed=seed)
+    except NoSpreadError:
+        return dict.fromkeys(MEASURES, math.nan)
+
+
+def _measured(
+    train: FloatArray, other: FloatArray, *, delta: float, confidence: float, seed: int
+) -> dict[str, float]:
     star = epsilon_star(train, other, delta=delta, confidence=confidence)
     assert star.interval is not None
     assert star.fit_train is not None
@@ -60,7 +71,9 @@ def privacy_of_losses(
         "epsilon_star": star.epsilon,
         "interval_low": star.interval[0],
         "interval_high": star.interval[1],
-        "epsilon_shuffled": shuffled_epsilon(pooled, len(train), delta=delta, seed=seed),
+        "epsilon_shuffled": shuffled_epsilon(
+            np.concatenate([train, other]), len(train), delta=delta, seed=seed
+        ),
         "epsilon_star_empirical": epsilon_star(train, other, delta=delta, method="empirical").epsilon,
         "epsilon_two_intervals": two_interval_epsilon(normals, delta=delta),
         "one_run": audit_one_run(scores, **options).epsilon,

@@ -144,6 +144,13 @@ def measure(train, other, **options):
     return privacy_of_losses(train, other, **{"delta": DELTA, "confidence": 0.95, **options})
 
 
+def test_where_one_set_is_left_with_a_single_value_no_normal_fits_and_nothing_is_measured():
+    train = np.random.default_rng(0).normal(size=500)
+    outlier = np.where(np.arange(500) == 0, 1e13, 0.0)  # beside it the others are one value, as in float32
+    assert all(math.isnan(value) for value in measure(train + outlier, np.zeros(400)).values())
+    assert all(math.isfinite(measure(train, train[:400] + 0.1)[name]) for name in ("epsilon_star", "one_run"))
+
+
 def test_a_model_that_knows_its_records_shows_in_every_number_and_one_that_does_not_in_none():
     rng = np.random.default_rng(0)
     other, known, unknown = rng.normal(0, 1, 3_000), rng.normal(-2, 1, 3_000), rng.normal(0, 1, 3_000)

@@ -105,6 +105,27 @@ def test_losses_in_the_pool_are_low_on_members_of_the_target_alone(pools):
     assert abs(gap["null"]) < gap["MLP, 80 epochs"]
 
 
+def test_targets_of_the_paper_learn_the_generators_rows_too(monkeypatch):
+    learned = []
+
+    def noted(encoder, part, plans):
+        learned.append((len(part), len(plans)))
+        return train(encoder, part, plans)
+
+    train = tabular.train
+    monkeypatch.setattr(tabular, "train", noted)
+    sizes = PartSizes(generator=70, members=60, null=50, nonmembers=40)
+    config = TabularConfig(
+        sizes=sizes, epochs=(1,), learning=Learning(hidden=(4,), dp_epochs=1), helper_rows=20
+    )
+    build_pools(config)
+    build_pools(replace(config, joined=True))
+    # Targets with and without DP, then the null one (trained first) and both helpers.
+    assert sorted(learned[:4]) == sorted([(50, 1), (60, 2), (20, 1), (70, 1)])
+    assert sorted(learned[4:]) == sorted([(120, 1), (130, 2), (20, 1), (70, 1)])
+    assert tabular_config("paper").joined
+
+
 def test_dp_target_has_its_epsilon_in_the_table():
     config = TabularConfig(
         sizes=PartSizes(generator=60, members=60, null=60, nonmembers=60),

@@ -59,6 +59,9 @@ class TabularConfig:
     epochs: tuple[int, ...] = (5, 50, 150)  # of the targets without DP, one target each, ascending
     dp_epsilons: tuple[float, ...] = (2.0,)  # epsilons of the targets with DP-SGD, nats, at delta 1 / members
     learning: Learning = field(default_factory=Learning)  # training settings of all models
+    joined: bool = (
+        False  # targets learn D_G beside the members (a null target beside other rows), as the paper's
+    )
     helper_rows: int = 780  # generated rows that the synthetic helper learns from
     stronger: tuple[str, ...] = ()  # attacks of `STRONGER` whose numbers stand beside the loss
     shadows: int = 6  # shadow models of those that need them; even, 4 or more, for "lira_online"
@@ -104,7 +107,7 @@ class TabularConfig:
 
 _STUMPS = BoostedTrees(leaves=3, learning_rate=0.15, rounds=60, smallest_leaf=10)
 _GRID = [{"leaves": leaves, "learning_rate": rate} for leaves in (4, 15, 31) for rate in (0.05, 0.2)]
-_POOLS: Mapping[str, Mapping[str, Any]] = {
+_POOLS: dict[str, Mapping[str, Any]] = {
     "smoke": {
         "sizes": PartSizes(generator=200, members=300, null=200, nonmembers=300),
         "epochs": (2, 20),
@@ -118,10 +121,18 @@ _POOLS: Mapping[str, Mapping[str, Any]] = {
         "sizes": PartSizes(generator=12_000, members=13_000, null=10_000, nonmembers=13_000),
         "epochs": (10, 100),
         "learning": Learning(hidden=(150, 100, 50, 10), batch_size=128, learning_rate=5e-4),
+        "joined": True,
         "helper_rows": 13_000,
     },
 }
-_AUDITS: Mapping[str, AuditConfig] = {
+_POOLS["rehearsal"] = {
+    **_POOLS["paper"],
+    "sizes": PartSizes(generator=400, members=400, null=300, nonmembers=400),
+    "epochs": (1, 3),
+    "learning": replace(_POOLS["paper"]["learning"], dp_epochs=1),
+    "helper_rows": 300,
+}
+_AUDITS: dict[str, AuditConfig] = {
     "smoke": AuditConfig(train=160, validation=60, test=260, attacks=(_STUMPS,), restarts=1, repetitions=1),
     "default": AuditConfig(
         train=400,
@@ -137,13 +148,23 @@ _AUDITS: Mapping[str, AuditConfig] = {
         attacks=tuple(BoostedTrees(**one, rounds=300) for one in _GRID),
     ),
 }
+_AUDITS["rehearsal"] = replace(
+    _AUDITS["paper"],
+    train=160,
+    validation=60,
+    test=300,
+    attacks=tuple(BoostedTrees(**one, rounds=3) for one in _GRID),
+    restarts=1,
+)
 
 
 def tabular_config(size: str, **changes: Any) -> TabularConfig:
-    """Settings of a size: "smoke" (seconds), "default" (randhie) or "paper" (Adult, appendix C.3).
+    """Settings of a size: "smoke" for seconds, "default" (randhie), "paper" (Adult) or "rehearsal".
+
+    The last has the paper's models and few rows.
 
     Args:
-        size: One of the three.
+        size: One of the four.
         changes: Attributes of `TabularConfig` to set instead.
 
     Raises:
@@ -157,7 +178,7 @@ def tabular_audit(size: str, **changes: Any) -> AuditConfig:
     """How these pools are audited.
 
     Args:
-        size: "smoke", "default" or "paper".
+        size: "smoke", "default", "paper" or "rehearsal".
         changes: Attributes of `AuditConfig` to set instead.
     """
     check_choice("size", size, tuple(_AUDITS))
@@ -241,13 +262,13 @@ def build_pools(config: TabularConfig, *, rows: TabularRows | None = None, only_
     said = [_outputs(config, rows.encoder, models, parts, shadows) for models in (targets, helpers)]
     coder = RowCoder.fit(rows.table.rows)
     examples = {kind: coder.numbers(part) for kind, part in parts.items()}
-    details = pd.DataFrame([_accuracies(rows, *one) for one in targets.items()])
+    details = pd.DataFrame([_accuracies(config, rows, *one) for one in targets.items()])
     return pools_of(examples, *said, details, rows.copies.warnings)
 
 
 def _private(config: TabularConfig, rows: TabularRows) -> list[TrainingConfig]:
     """How each target with DP is trained, its noise included."""
-    count, seed = len(rows.parts["members"]), 1000 * config.seed + 2
+    count, seed = len(_learned(config, rows, "members")), 1000 * config.seed + 2
     return [
         config.learning.private(rows.encoder, count, epsilon, 1 / count, seed)
         for epsilon in config.dp_epsilons
@@ -256,18 +277,26 @@ def _private(config: TabularConfig, rows: TabularRows) -> list[TrainingConfig]:
 
 def _targets(config: TabularConfig, rows: TabularRows, only_null: bool) -> dict[Target, Model]:
     """Each target with its model; only the null was not trained on members."""
-    null = {Target("null", "null", config.epochs[-1]): _alone(config, rows, rows.parts["null"], 3)}
+    null = {
+        Target("null", "null", config.epochs[-1]): _alone(config, rows, _learned(config, rows, "null"), 3)
+    }
     if only_null:
         return null
     learning = config.learning
     plain = [learning.plain(rows.encoder, epochs, 1000 * config.seed + 1) for epochs in config.epochs]
-    models = train(rows.encoder, rows.parts["members"], [*plain, *_private(config, rows)])
+    models = train(rows.encoder, _learned(config, rows, "members"), [*plain, *_private(config, rows)])
     targets = [Target(f"MLP, {epochs} epochs", "trained", epochs) for epochs in config.epochs]
     targets += [
         Target(f"MLP, DP epsilon {epsilon:g}", "private", learning.dp_epochs, float(epsilon))
         for epsilon in config.dp_epsilons
     ]
     return {target: (models, at) for at, target in enumerate(targets)} | null
+
+
+def _learned(config: TabularConfig, rows: TabularRows, part: str) -> pd.DataFrame:
+    """Rows that targets learn: a part, and D_G where the two are joined."""
+    names = ["generator", part] if config.joined else [part]
+    return pd.concat([rows.parts[name] for name in names], ignore_index=True)
 
 
 def _alone(config: TabularConfig, rows: TabularRows, part: pd.DataFrame, salt: int) -> Model:
@@ -290,9 +319,9 @@ def _outputs(
     return {key: dict(zip(parts, np.split(said, cuts), strict=True)) for key, said in found.items()}
 
 
-def _accuracies(rows: TabularRows, target: Target, model: Model) -> dict[str, float]:
+def _accuracies(config: TabularConfig, rows: TabularRows, target: Target, model: Model) -> dict[str, float]:
     models, at = model
-    learned = rows.parts["null" if target.kind == "null" else "members"]
+    learned = _learned(config, rows, "null" if target.kind == "null" else "members")
     parts = {"train_accuracy": learned, "test_accuracy": rows.parts["nonmembers"]}
     return {name: float(models.accuracies(*rows.encoder(part))[at]) for name, part in parts.items()}
 

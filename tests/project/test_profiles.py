@@ -1,0 +1,55 @@
+"""The rehearsal is the paper profile with smaller counts, and with nothing else changed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paperlib.running import find_project, plan
+
+HERE = find_project(Path(__file__).parent)
+
+# Parameters that hold counts and other things together, or that two processor cores cannot afford.
+ALLOWED = {
+    "size": "the name of a set of counts: the paper's models with few rows, epochs and games",
+}
+
+
+def changes(given: Any, small: Any, name: str) -> Iterator[str]:
+    """Names of what differs in more than a number."""
+    if isinstance(given, dict) and isinstance(small, dict) and set(given) == set(small):
+        for key in given:
+            yield from changes(given[key], small[key], f"{name}.{key}")
+    elif isinstance(given, list) and isinstance(small, list):
+        values = [*given, *small]
+        nested = all(isinstance(one, list) for one in values)
+        flat = [item for one in values for item in one] if nested else values
+        if given != small and not all(is_number(one) for one in flat):
+            yield name
+    elif given != small and not (is_number(given) and is_number(small)):
+        yield name
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+@pytest.mark.parametrize("stem", HERE.stems())
+def test_the_rehearsal_changes_counts_alone(stem: str) -> None:
+    paper, small = (plan(HERE, stem, profile=name).parameters for name in ("paper", "rehearsal"))
+    found = {one for name in paper for one in changes(paper[name], small[name], name)}
+    assert found <= set(ALLOWED)
+
+
+def test_a_changed_word_is_seen() -> None:
+    assert list(changes({"network": "unet", "width": 128}, {"network": "mlp", "width": 8}, "generator")) == [
+        "generator.network"
+    ]
+    assert list(changes([1, 2], [1], "sizes")) == []
+    assert list(changes(["resnet101:20"], ["cnn:1"], "targets")) == ["targets"]
+    assert list(changes(True, False, "augment")) == ["augment"]
+
+
+def test_the_rehearsal_runs_on_made_up_data_and_the_others_do_not() -> None:
+    assert [name for name in HERE.profiles() if HERE.made_up(name)] == ["rehearsal"]
