@@ -57,7 +57,10 @@ def profile_names() -> list[str]:
 
 
 Profile = Annotated[
-    str, typer.Option(help="Profile of parameters: smoke, default or paper.", autocompletion=profile_names)
+    str,
+    typer.Option(
+        help="Profile of parameters: smoke, default, rehearsal, paper, ...", autocompletion=profile_names
+    ),
 ]
 
 
@@ -85,12 +88,20 @@ def run(
         int | None,
         typer.Option(help="Run once more with this seed, for the outcomes; the pages stay as they are."),
     ] = None,
+    measured: Annotated[
+        bool,
+        typer.Option(
+            "--measured", help="Put the result file with the committed ones, book/measured/PROFILE."
+        ),
+    ] = False,
 ) -> None:
     """Run one notebook with checked parameters into a new folder below runs/, or all into the book."""
     from paperlib.cli import notebooks
 
     given = [*(assignments or []), *(parameter or [])]
-    notebooks.run(notebook, given, profile=profile, every=every, jobs=jobs, book=book, seed=seed)
+    notebooks.run(
+        notebook, given, profile=profile, every=every, jobs=jobs, book=book, seed=seed, measured=measured
+    )
 
 
 @app.command("list", epilog="Example:  paperlib list --profile paper")

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from paperlib.io import read_result
+from paperlib.io import read_result, write_bytes
 from paperlib.report import targets
 from paperlib.running import (
     NotebookError,
@@ -31,6 +31,7 @@ def run(
     jobs: int,
     book: bool,
     seed: int | None = None,
+    measured: bool = False,
 ) -> None:
     """Run one notebook, or every notebook that changed; the options are those of ``paperlib run --help``.
 
@@ -40,6 +41,8 @@ def run(
     """
     project = find_project()
     values = parse_assignments(given)
+    if measured and (every or book or seed is not None or project.made_up(profile)):
+        raise ValueError("--measured: expected one run on true data, without --all, --book and --seed")
     if every:
         if notebook or values:
             raise ValueError("--all: expected no notebook and no parameters beside it")
@@ -60,6 +63,10 @@ def run(
     for target, outcome in outcomes(read_result(folder / RESULT)).items():
         print(f"{target}: {outcome}")
     print(f"Executed notebook: {folder / PAGE}\nResult file:       {folder / RESULT}")
+    if measured:
+        kept = project.measured / profile / f"{job.stem}.json"
+        write_bytes(kept, (folder / RESULT).read_bytes())
+        print(f"To be committed:   {kept}")
 
 
 def _run_every(project: Project, profile: str, jobs: int, seed: int | None) -> None:

@@ -19,6 +19,7 @@ from paperlib.bounds import audit_one_run
 from paperlib.cli.app import notebook_names
 from paperlib.core import MembershipScores
 from paperlib.io import OutputError, file_sha256
+from paperlib.running.book import measured_results
 from tests.running.toys import GOOD, make_project
 
 
@@ -201,7 +202,8 @@ def test_a_report_that_cannot_be_written_says_why(
 def test_run_refuses_what_it_does_not_know(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    make_project(tmp_path, good=GOOD)
+    project = make_project(tmp_path, good=GOOD)
+    (project.notebooks / "profiles" / "toy.yaml").write_text("data: made up\n")
     monkeypatch.chdir(tmp_path)
     for words, message in (
         (["god"], "the notebooks are: good"),
@@ -210,14 +212,27 @@ def test_run_refuses_what_it_does_not_know(
         (["good", "n=3"], "unknown parameter 'n'"),
         (["good", "-p", "m=x"], "parameter 'm' should be a whole number like 3, got 'x' (how many)"),
         (["good", "-p", "m"], "expected name=value, got 'm'"),
-        (["good", "--profile", "fast"], "profile: expected one of default, smoke; got 'fast'"),
+        (["good", "--profile", "fast"], "profile: expected one of default, smoke, toy; got 'fast'"),
         (["--all", "-p", "m=3"], "--all: expected no notebook and no parameters"),
         (["good", "--seed", "1", "-p", "m=4"], "--seed: expected neither parameters"),
         (["--all", "--jobs", "0"], "jobs: expected 1 or more"),
+        (["--all", "--measured"], "--measured: expected one run"),
+        (["good", "--measured", "--profile", "toy"], "--measured: expected one run on true data"),
     ):
         assert call(monkeypatch, "run", *words) == 2
         assert message in capsys.readouterr().err
     assert {path.name for path in tmp_path.iterdir()} == {"notebooks"}
+
+
+def test_a_measured_run_stands_with_the_committed_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = make_project(tmp_path, good=GOOD)
+    monkeypatch.chdir(tmp_path)
+    assert call(monkeypatch, "run", "good", "--profile", "smoke", "-p", "m=6", "--measured") == 0
+    kept = project.measured / "smoke" / "good.json"
+    assert str(kept) in capsys.readouterr().out
+    assert [result.parameters["m"] for result in measured_results(project)] == [6]
 
 
 def test_outside_a_checkout_only_run_is_refused(
