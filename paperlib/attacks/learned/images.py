@@ -1,7 +1,7 @@
 """The attack on images: a network on the image, one on the losses, and logistic regression on both."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,10 @@ class ImageStack:
         hidden: Units in each of the two hidden layers of the loss module.
         loss_steps: Training steps of the loss module, on all examples at once.
         precision: Arithmetic of the image module, "float32" or "bfloat16".
+        compile: Compile the image module's forward pass on a GPU.
+        augment: Flips and shifts of the image module's training images.
+        least_loss: False shows of each model its loss alone, as in the paper, and not the least loss of any
+            label; columns of losses then come in such pairs.
 
     Source:
         PANORAMIA, appendix C.1, MIA and Baseline training.
@@ -56,6 +60,9 @@ class ImageStack:
     hidden: int = 32
     loss_steps: int = 200
     precision: str = "float32"
+    compile: bool = False
+    augment: bool = False
+    least_loss: bool = True
 
     def __post_init__(self) -> None:
         check_at_least(
@@ -83,13 +90,17 @@ class ImageStack:
             raise ValueError(
                 f"examples: expected uint8 images (n, channels, side, side), got {x.dtype} {x.shape}"
             )
+        train, validation = (Labelled(self._seen(part.inputs), part.membership) for part in (train, validation))
         columns: list[Sequence[FittedAttack]] = [
             [_shared_image_module(self, train, validation, seed) for seed in seeds]
         ]
         if train.inputs.losses.shape[1]:
             options = {"hidden": self.hidden, "steps": self.loss_steps, "weight_decay": self.weight_decay}
             columns.append(fit_loss_modules(train, validation, seeds=seeds, **options))
-        return [_stacked(modules, validation) for modules in zip(*columns, strict=True)]
+        return [_stacked(modules, validation, self._seen) for modules in zip(*columns, strict=True)]
+
+    def _seen(self, inputs: AttackInputs) -> AttackInputs:
+        return inputs if self.least_loss else AttackInputs(inputs.examples, inputs.losses[:, ::2])
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,21 +110,24 @@ class FittedStack:
     modules: tuple[FittedAttack, ...]
     weights: FloatArray
     center: FloatArray
+    seen: Callable[[AttackInputs], AttackInputs]  # what of the inputs the modules see
 
     def scores(self, inputs: AttackInputs) -> FloatArray:
         """Log odds of being a member, but for a constant."""
-        return (_columns(self.modules, inputs) - self.center) @ self.weights
+        return (_columns(self.modules, self.seen(inputs)) - self.center) @ self.weights
 
 
 def _columns(modules: tuple[FittedAttack, ...], inputs: AttackInputs) -> FloatArray:
     return np.stack([module.scores(inputs) for module in modules], axis=1)
 
 
-def _stacked(modules: tuple[FittedAttack, ...], validation: Labelled) -> FittedStack:
+def _stacked(
+    modules: tuple[FittedAttack, ...], validation: Labelled, seen: Callable[[AttackInputs], AttackInputs]
+) -> FittedStack:
     scores = _columns(modules, validation.inputs)
     center, scale = scores.mean(axis=0), np.maximum(scores.std(axis=0), 1e-9)
     stacking = LogisticRegression().fit((scores - center) / scale, validation.membership)
-    return FittedStack(modules, stacking.coef_[0] / scale, center)
+    return FittedStack(modules, stacking.coef_[0] / scale, center, seen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +194,8 @@ def _fit_network(stack: ImageStack, train: Labelled, validation: Labelled, seed:
         weight_decay=stack.weight_decay,
         precision=stack.precision,
         channels_last=stack.precision == "bfloat16",
+        compile=stack.compile,
+        augment=stack.augment,
         seed=seed,
     )
     count = stack.evaluations

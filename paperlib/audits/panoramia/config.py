@@ -27,6 +27,9 @@ class AuditConfig:
         repetitions: Number of games, 1 or more, each with its own split, coins and attacks.
         confidence: Confidence level of each audit of each game, in (0, 1).
         seed: Seed of the first game, 0 or more.
+        same_test: True judges all games on one test part, with one toss of its coins, so that they differ in
+            what attacks learn from alone (the paper, Appendix D.1). Their deviation then leaves out the test
+            part's share.
     """
 
     train: int
@@ -39,6 +42,7 @@ class AuditConfig:
     repetitions: int = 5
     confidence: float = 0.95
     seed: int = 0
+    same_test: bool = False
 
     def __post_init__(self) -> None:
         check_choice("form", self.form, Form)

@@ -28,6 +28,7 @@ class GameSplit:
 
     ``inputs`` leads from the name of each attack, or None for the baseline, to its inputs on all members and
     on all others. The sizes of the parts are numbers of examples, 2 or more, the first two even.
+    Games of one ``test_seed`` share test part and coins; with None these follow ``seed`` as all else does.
 
     Raises:
         ValueError: Lengths that differ between attacks, other sizes, or too few examples for them.
@@ -50,6 +51,7 @@ class GameSplit:
         validation: int,
         test: int,
         seed: int,
+        test_seed: int | None = None,
     ) -> None:
         members, others = _lengths(inputs)
         for name, size in (("train", train), ("validation", validation)):
@@ -57,13 +59,17 @@ class GameSplit:
                 raise ValueError(f"{name}: expected an even number of examples, 2 or more, got {size}")
         if test < 2:
             raise ValueError(f"test: expected 2 examples or more, got {test}")
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(seed if test_seed is None else test_seed)
         coins = rng.random(test) < 0.5
         fixed = (train + validation) // 2
         _check_enough("members", members, fixed + int(coins.sum()), train, validation, test)
         _check_enough("others", others, fixed + int((~coins).sum()), train, validation, test)
         self._inputs = dict(inputs)
         self._members, self._others = rng.permutation(members), rng.permutation(others)
+        if test_seed is not None:
+            again, heads = np.random.default_rng(seed), int(coins.sum())
+            _deal_again(self._members, slice(fixed, fixed + heads), again)
+            _deal_again(self._others, slice(fixed, fixed + test - heads), again)
         self._train, self._validation, self._coins = train, validation, coins
         self._judged = False
 
@@ -120,6 +126,13 @@ class GameSplit:
         )
         shown = joined(members.take(rows[0]), others.take(rows[1]))
         return Labelled(shown, np.arange(2 * half) < half)
+
+
+def _deal_again(order: IntArray, kept: slice, rng: np.random.Generator) -> None:
+    """Deal out all places anew but those of the test part."""
+    rest = np.ones(len(order), dtype=bool)
+    rest[kept] = False
+    order[rest] = rng.permutation(order[rest])
 
 
 def smallest_pool(train: int, validation: int, test: int) -> int:

@@ -129,6 +129,7 @@ def _kept(
     else:
         key = {
             "game": replace(config, searches=config.searches[:1], repetitions=1, seed=seed),
+            "test part": config.seed if config.same_test else seed,
             "pools": pools.key,
             "targets": names,
             "generated": others is pools.generated,
@@ -163,7 +164,8 @@ def _inputs(pools: Pools, config: AuditConfig, names: Sequence[str], others: Poo
 
 
 def _split(inputs: Inputs, config: AuditConfig, seed: int) -> GameSplit:
-    return GameSplit(inputs, train=config.train, validation=config.validation, test=config.test, seed=seed)
+    sizes = {"train": config.train, "validation": config.validation, "test": config.test}
+    return GameSplit(inputs, **sizes, seed=seed, test_seed=config.seed if config.same_test else None)
 
 
 def _play(inputs: Inputs, config: AuditConfig, seed: int) -> tuple[Mapping[str | None, FloatArray], Flags]:

@@ -101,5 +101,5 @@ def posterise(images: Pixels, levels: int) -> Pixels:
     """
     if not 2 <= levels <= 256:
         raise ValueError(f"levels: expected 2 to 256, got {levels}")
-    steps = levels - 1
-    return np.rint(np.rint(images * (steps / 255)) * (255 / steps)).astype(np.uint8)
+    steps, values = levels - 1, np.arange(256)
+    return np.rint(np.rint(values * (steps / 255)) * (255 / steps)).astype(np.uint8)[images]

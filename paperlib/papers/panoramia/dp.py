@@ -155,7 +155,7 @@ def run_dp(config: ImageConfig, plan: DpPlan, audit: AuditConfig) -> DpResults:
     """
     whole = replace(config, targets=plan.targets())
     pools = image_pools(whole)
-    examples = whole.split.generator + whole.split.members
+    examples = sum(getattr(whole.split, part) for part in whole.split.trained_on())
     return DpResults(
         pools,
         {audit.form: audit_pools(pools, audit)},

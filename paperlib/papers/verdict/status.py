@@ -26,7 +26,8 @@ class Run:
 
     Attributes:
         notebook: Stem of the notebook.
-        setting: Its parameters but the seed, as text: runs of equal settings and other seeds are pooled.
+        setting: Its parameters but the seed, as text: runs of equal settings and other seeds are pooled. An
+            empty value ("", [], {}) is no setting, so that earlier runs need not know a parameter added later.
         seed: The seed, as text.
         evidence: What it measured.
         scale: How near it is to the paper's.
@@ -89,7 +90,8 @@ def judge(runs: Iterable[Mapping[str, Any]], measured: Iterable[Mapping[str, Any
 
 
 def _evidence(run: Mapping[str, Any], origin: str) -> Iterator[Run]:
-    others = sorted((name, value) for name, value in run["parameters"].items() if name != "seed")
+    given = run["parameters"].items()
+    others = sorted((name, value) for name, value in given if name != "seed" and value not in ("", [], {}))
     seed = repr(run["parameters"].get("seed"))
     for kept in run["records"]:
         command = run["provenance"].get("command", "")

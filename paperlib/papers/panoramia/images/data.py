@@ -1,15 +1,20 @@
 """Images of PANORAMIA's tests: who is in which part, and the labels that targets are trained on."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.core import check_at_least, check_in
-from paperlib.data.images.pixels import Pixels, posterise, shrink
+from paperlib.core import IntArray, check_at_least, check_choice, check_in
+from paperlib.data.images.pixels import ImageSet, Pixels, posterise, shrink
 from paperlib.data.registry import load_images
 
 PARTS = ("generator", "members", "nonmembers", "others")
+_STORED = ("generator", "members", "others", "nonmembers")
+"""The order in memory: what targets are trained on is one block."""
+_AT_ONCE = 4096
+"""Images that are prepared at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,12 +30,22 @@ class ImageSplit:
     # images in the place of the members where a null target is trained; 0 where there is none
     others: int = 1200
     label_noise: float = 0.3  # share of all images, real and generated, whose class is drawn anew, in [0, 1]
+    # "": all images are one pool, and targets are trained on D_G and the members. "official", as in the paper:
+    # real non-members are of the data set's own test part, and targets are trained on the others too
+    parts: str = ""
     seed: int = 0  # of the parts and the labels, 0 or more
 
     def __post_init__(self) -> None:
+        check_choice("parts", self.parts, ("", "official"))
         check_in("[0, 1]", "label_noise", self.label_noise)
         check_at_least(2, generator=self.generator, members=self.members)
         check_at_least(0, nonmembers=self.nonmembers, others=self.others)
+
+    def trained_on(self, *, null: bool = False) -> tuple[str, ...]:
+        """Parts that a target is trained on, D_G first; a null target sees none of the members."""
+        if null:
+            return ("generator", "others")
+        return ("generator", "members", "others") if self.parts == "official" else ("generator", "members")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,19 +64,32 @@ class Labelled:
 class Images:
     """The parts of a data set."""
 
+    split: ImageSplit  # who is in which part
     parts: dict[str, Labelled]  # "generator", "members", "nonmembers" and "others" to their images
     outputs: int  # classes, or attributes
     name: str
     sha256s: dict[str, str]  # file names to their SHA-256
+    pixels: Pixels | None = None  # the images of all parts as one array, which these are views of
 
     @property
     def multi_label(self) -> bool:
         """Whether each image has several labels."""
         return self.parts["members"].y.ndim == 2
 
+    def together(self, names: Sequence[str]) -> tuple[Pixels, NDArray[np.int64]]:
+        """Images and labels of some parts, one part after the other; no copy of one block in memory."""
+        parts = [self.parts[name] for name in names]
+        at = _STORED.index(names[0])
+        if self.pixels is not None and tuple(names) == _STORED[at : at + len(names)]:
+            start = sum(len(self.parts[name]) for name in _STORED[:at])
+            x = self.pixels[start : start + sum(map(len, parts))]
+        else:
+            x = np.concatenate([part.x for part in parts])
+        return x, np.concatenate([part.y for part in parts])
+
 
 def split_images(split: ImageSplit) -> Images:
-    """Load images, and deal them out at random; training and test part of the data set are one pool.
+    """Load images, and deal them out at random, as `ImageSplit.parts` says.
 
     Raises:
         ValueError: An unknown data set, or fewer images than asked for.
@@ -72,21 +100,54 @@ def split_images(split: ImageSplit) -> Images:
     [(10, 1, 7, 7), (8, 1, 7, 7), (6, 1, 7, 7), (4, 1, 7, 7)]
     """
     loaded = load_images(split.dataset)
-    x, y = np.concatenate([loaded.train_x, loaded.test_x]), np.concatenate([loaded.train_y, loaded.test_y])
-    sizes = [getattr(split, part) for part in PARTS]
-    if sum(sizes) > len(x):
-        raise ValueError(
-            f"members: {split.dataset} has {len(x)} images, and {sum(sizes)} were asked for "
-            f"({', '.join(f'{part} {size}' for part, size in zip(PARTS, sizes, strict=True))})"
-        )
     rng = np.random.default_rng(split.seed)
-    rows = np.split(rng.permutation(len(x))[: sum(sizes)], np.cumsum(sizes)[:-1])
+    rows = _dealt(split, len(loaded.train_x), len(loaded.test_x), rng)
+    labels = np.concatenate([loaded.train_y, loaded.test_y])
+    pixels = _taken(loaded, np.concatenate([rows[part] for part in _STORED]), split)
+    ends = np.cumsum([len(rows[part]) for part in _STORED])[:-1]
+    x = dict(zip(_STORED, np.split(pixels, ends), strict=True))
     parts = {}
-    for part, chosen in zip(PARTS, rows, strict=True):
-        pixels = x[chosen] if split.side is None else shrink(x[chosen], split.side)
-        given = noisy_labels(y[chosen], split.label_noise, loaded.outputs, rng)
-        parts[part] = Labelled(posterise(pixels, split.levels), y[chosen], given)
-    return Images(parts, loaded.outputs, loaded.name, dict(loaded.sha256s))
+    for part, chosen in rows.items():
+        given = noisy_labels(labels[chosen], split.label_noise, loaded.outputs, rng)
+        parts[part] = Labelled(x[part], labels[chosen], given)
+    return Images(split, parts, loaded.outputs, loaded.name, dict(loaded.sha256s), pixels)
+
+
+def _dealt(split: ImageSplit, train: int, test: int, rng: np.random.Generator) -> dict[str, IntArray]:
+    """Places of each part among all images, those of the training part first."""
+    sizes = {part: int(getattr(split, part)) for part in PARTS}
+    held = sizes["nonmembers"] if split.parts == "official" else 0
+    if sum(sizes.values()) > train + test or held > test:
+        wanted = ", ".join(f"{part} {size}" for part, size in sizes.items())
+        raise ValueError(
+            f"members: {split.dataset} has {train + test} images, {test} of them in its test part, and "
+            f"{sum(sizes.values())} were asked for ({wanted})"
+        )
+    if split.parts == "":
+        dealt = rng.permutation(train + test)[: sum(sizes.values())]
+        rows = np.split(dealt, np.cumsum(list(sizes.values()))[:-1])
+        return dict(zip(PARTS, rows, strict=True))
+    own = train + rng.permutation(test)
+    rest = rng.permutation(np.concatenate([np.arange(train), own[held:]]))
+    seen = [part for part in PARTS if part != "nonmembers"]
+    rows = np.split(rest[: sum(sizes.values()) - held], np.cumsum([sizes[part] for part in seen])[:-1])
+    found = {**dict(zip(seen, rows, strict=True)), "nonmembers": own[:held]}
+    return {part: found[part] for part in PARTS}
+
+
+def _taken(loaded: ImageSet, rows: IntArray, split: ImageSplit) -> Pixels:
+    """The images of these places, shrunk and with fewer grey values, as one array."""
+    side = split.side or loaded.train_x.shape[-1]
+    pixels = np.empty((len(rows), loaded.train_x.shape[1], side, side), dtype=np.uint8)
+    train = len(loaded.train_x)
+    for start in range(0, len(rows), _AT_ONCE):
+        chosen = rows[start : start + _AT_ONCE]
+        first = chosen < train
+        for here, x, places in ((first, loaded.train_x, chosen), (~first, loaded.test_x, chosen - train)):
+            taken = x[places[here]]
+            small = taken if split.side is None else shrink(taken, side)
+            pixels[start : start + _AT_ONCE][here] = posterise(small, split.levels)
+    return pixels
 
 
 def noisy_labels(

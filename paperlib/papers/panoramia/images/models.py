@@ -63,7 +63,7 @@ class ImageTarget:
 def run_target(
     target: ImageTarget, epochs: Sequence[int], images: Images, asked: Mapping[str, Labelled]
 ) -> dict[str, NDArray[Any]]:
-    """Train a target on D_G and the members (a null target on others), and ask it after some epochs.
+    """Train a target on the parts that `ImageSplit.trained_on` names, and ask it after some epochs.
 
     Returns:
         "EPOCHS/KIND" to its answers, and "EPOCHS/metric/NAME" to train_metric and test_metric (accuracy),
@@ -82,8 +82,7 @@ def run_target(
 
 
 def _training_part(target: ImageTarget, images: Images) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    parts = [images.parts["generator"], images.parts["others" if target.null else "members"]]
-    return np.concatenate([part.x for part in parts]), np.concatenate([part.y for part in parts])
+    return images.together(images.split.trained_on(null=target.null))
 
 
 def _metrics(module: nn.Module, trained_on: Labelled, held_out: Labelled) -> dict[str, float]:
@@ -105,7 +104,7 @@ def training_speed(target: ImageTarget, images: Images, *, epochs: int = 1) -> d
 
     Args:
         target: Settings of the training, from fresh parameters; nothing is kept.
-        images: Data, of which D_G and the members are used.
+        images: Data, of which the target's training part is used.
         epochs: Number of epochs timed, 1 or more.
     """
     x, y = _training_part(target, images)
@@ -144,8 +143,8 @@ def _training(target: ImageTarget, epochs: int) -> ImageTraining:
 
 
 def private_training(target: ImageTarget, images: Images) -> TrainingConfig | None:
-    """`dp_training` of a target on D_G and the members (a null target: on others)."""
-    return dp_training(target, len(_training_part(target, images)[0]))
+    """`dp_training` of a target on the parts it is trained on."""
+    return dp_training(target, sum(len(images.parts[part]) for part in images.split.trained_on(null=target.null)))
 
 
 def dp_training(target: ImageTarget, examples: int) -> TrainingConfig | None:

@@ -18,6 +18,7 @@ from paperlib.audits.panoramia.image_models import ImageHelper, answers, likely_
 from paperlib.audits.panoramia.memorization import copies
 from paperlib.audits.panoramia.pools import Pools, cached_pools, pools_cache, pools_of
 from paperlib.core import FloatArray, check_at_least, check_choice
+from paperlib.data.images.pixels import Pixels, shrink
 from paperlib.generators.image_quality import FakeFilter, kernel_distance
 from paperlib.generators.images import FlowConfig
 from paperlib.io import code_tag
@@ -25,6 +26,8 @@ from paperlib.models.images import image_features
 from paperlib.papers.panoramia.images.data import Images, ImageSplit, Labelled, noisy_labels, split_images
 from paperlib.papers.panoramia.images.models import ImageTarget, private_training, run_target
 from paperlib.report import used_data
+
+_COMPARED = 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +103,8 @@ def image_pools(config: ImageConfig) -> Pools:
         helpers = {one.helper: _helper_answers(config, one, images, made, sets) for one in config.helpers}
         said, details = _target_answers(config, images, sets)
         targets = {one.audited: said[one.name] for one in config.targets}
-        warnings = copies(made.audit.x, parts["generator"].x, parts["nonmembers"].x).warnings
+        compared = (made.audit.x, parts["generator"].x, parts["nonmembers"].x)
+        warnings = copies(*map(_small, compared)).warnings
         examples = {kind: part.x for kind, part in sets.items()}
         return pools_of(examples, targets, helpers, pd.DataFrame(details), warnings)
 
@@ -114,12 +118,18 @@ def image_pools(config: ImageConfig) -> Pools:
     return cached_pools(key, build, code=__name__)
 
 
+def _small(x: Pixels) -> Pixels:
+    """Large images shrunk to ``_COMPARED`` pixels a side, where that divides theirs: distances are slow."""
+    side = x.shape[-1]
+    return shrink(x, _COMPARED) if side > _COMPARED and side % _COMPARED == 0 else x
+
+
 def load_split(config: ImageConfig) -> Images:
     """The real images, dealt out; noted as used data."""
     images = split_images(config.split)
     if config.labels == "class" and images.multi_label:
         raise ValueError(f"labels: expected 'labeler' for {images.name}, whose images have several labels")
-    used_data(images.name, np.concatenate([part.x for part in images.parts.values()]))
+    used_data(images.name, [part.x for part in images.parts.values()])
     return images
 
 
