@@ -22,7 +22,7 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 from paperlib.core import check_at_least, check_choice, check_in
 from paperlib.core.packages import optional_package
 from paperlib.io.progress import progress_bar
-from paperlib.models.arrays import check_labels
+from paperlib.models.arrays import as_tensor, check_labels
 from paperlib.models.devices import default_device
 from paperlib.models.images import as_input
 from paperlib.training.batches import generator as seeded_generator
@@ -46,7 +46,7 @@ class FlowConfig:
         sampler: "heun" (second order) or "euler".
         sampler_steps: Steps from noise to image.
         precision: "float32", or "bfloat16" to train and draw under autocast.
-        compile: Compile the network (worth it for long runs on a GPU).
+        compile: Compile the network's training on a GPU, which pays in long runs; without effect on a CPU.
         seed: Seed of the parameters and the training.
 
     Source:
@@ -107,11 +107,12 @@ class FlowConfig:
             TrainingDiverged: The loss stopped being finite.
         """
         place = default_device(device)
-        x = as_input(images).to(place)
+        x = as_tensor(images)
+        shape = tuple(as_input(x[:1]).shape[1:])
         if not len(x):
             raise ValueError("images: expected at least one, got none")
+        x = x.to(place)
         y = check_labels(labels, classes, len(x)).to(place)
-        shape = tuple(x.shape[1:])
         kind = VelocityMLP if self.network == "mlp" else VelocityUNet
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
@@ -152,11 +153,16 @@ class FittedFlow:
         """
         check_at_least(1, n=n)
         labels = np.random.default_rng(seed).choice(len(self.shares), size=n, p=self.shares)
-        noise = torch.randn(n, *self.shape, generator=torch.Generator().manual_seed(seed))
+        rng = torch.Generator().manual_seed(seed)
         device = next(self.network.parameters()).device
-        batches = zip(noise.split(batch), torch.from_numpy(labels).split(batch), strict=True)
-        parts = [self._drawn(start.to(device), classes.to(device)).cpu() for start, classes in batches]
-        return _to_pixels(torch.cat(parts), self.config.levels), labels.astype(np.int64)
+        parts: list[NDArray[np.uint8]] = []
+        with progress_bar(n, label="drawing", unit="image") as bar:
+            for classes in torch.from_numpy(labels).split(batch):
+                noise = torch.randn(len(classes), *self.shape, generator=rng)
+                drawn = self._drawn(noise.to(device), classes.to(device)).cpu()
+                parts.append(_to_pixels(drawn, self.config.levels))
+                bar.update(len(classes))
+        return np.concatenate(parts), labels.astype(np.int64)
 
     @torch.inference_mode()
     def _drawn(self, x: Tensor, y: Tensor) -> Tensor:
@@ -187,7 +193,7 @@ def _train(
 ) -> tuple[nn.Module, tuple[float, ...]]:
     """The running mean of the network over training, and the losses."""
     averaged = copy.deepcopy(network).eval()
-    forward: Any = torch.compile(network) if config.compile else network
+    forward: Any = torch.compile(network) if config.compile and x.is_cuda else network
     optimizer = torch.optim.AdamW(network.parameters(), weight_decay=0.01, fused=True)
     cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, config.learning_rate, total_steps=config.steps + 1)
     rng = seeded_generator(config.seed, "module", 0, x.device)
@@ -221,7 +227,7 @@ def _loss(config: FlowConfig, forward: Any, x: Tensor, y: Tensor, rng: torch.Gen
     """Squared error of the velocity at random points between noise and images."""
     device = x.device
     rows = torch.randint(len(x), (config.batch_size,), generator=rng, device=device)
-    target = x[rows]
+    target = as_input(x[rows])
     if config.dequantise:
         spread = config.dequantise * 2 / (config.levels - 1)
         target = target + spread * (torch.rand(target.shape, generator=rng, device=device) - 0.5)

@@ -26,7 +26,9 @@ def used_data(name: str, content: bytes | np.ndarray | Sequence[np.ndarray]) -> 
     """
     whole = hashlib.sha256()
     for part in [content] if isinstance(content, bytes | np.ndarray) else content:
-        whole.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+        whole.update(
+            part if isinstance(part, bytes) else np.ascontiguousarray(part).reshape(-1).view(np.uint8).data
+        )
     digest = whole.hexdigest()
     keep_line(USED_DATA_FILE, {"name": one_line("name", name), "sha256": digest})
     return digest

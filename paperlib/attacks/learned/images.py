@@ -41,8 +41,6 @@ class ImageStack:
         hidden: Units in each of the two hidden layers of the loss module.
         loss_steps: Training steps of the loss module, on all examples at once.
         precision: Arithmetic of the image module, "float32" or "bfloat16".
-        compile: Compile the image module's forward pass on a GPU.
-        augment: Flips and shifts of the image module's training images.
         least_loss: False shows of each model its loss alone, as in the paper, and not the least loss of any
             label; columns of losses then come in such pairs.
 
@@ -60,8 +58,6 @@ class ImageStack:
     hidden: int = 32
     loss_steps: int = 200
     precision: str = "float32"
-    compile: bool = False
-    augment: bool = False
     least_loss: bool = True
 
     def __post_init__(self) -> None:
@@ -90,7 +86,9 @@ class ImageStack:
             raise ValueError(
                 f"examples: expected uint8 images (n, channels, side, side), got {x.dtype} {x.shape}"
             )
-        train, validation = (Labelled(self._seen(part.inputs), part.membership) for part in (train, validation))
+        train, validation = (
+            Labelled(self._seen(part.inputs), part.membership) for part in (train, validation)
+        )
         columns: list[Sequence[FittedAttack]] = [
             [_shared_image_module(self, train, validation, seed) for seed in seeds]
         ]
@@ -194,8 +192,6 @@ def _fit_network(stack: ImageStack, train: Labelled, validation: Labelled, seed:
         weight_decay=stack.weight_decay,
         precision=stack.precision,
         channels_last=stack.precision == "bfloat16",
-        compile=stack.compile,
-        augment=stack.augment,
         seed=seed,
     )
     count = stack.evaluations

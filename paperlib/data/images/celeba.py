@@ -1,6 +1,7 @@
 """CelebA: faces with 40 attributes, from the official files in the data folder."""
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,15 @@ from paperlib.core import check_at_least
 from paperlib.data.files import unavailable
 from paperlib.data.images.pixels import ImageSet, Pixels
 from paperlib.io import data_folder, file_sha256
+from paperlib.io.progress import progress_bar
 
 SOURCE = "Liu, Luo, Wang and Tang (2015), Deep learning face attributes in the wild, CelebA"
 LICENCE = "non-commercial research; may not be passed on, so it is never fetched"
 ADDRESS = "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html"
 FOLDER = "celeba"
 IMAGES, ATTRIBUTES, PARTITION = "img_align_celeba", "list_attr_celeba.txt", "list_eval_partition.txt"
+_AT_ONCE = 1024
+"""Images between two steps of the progress bar."""
 
 
 def load_celeba(*, side: int = 128, limit: int | None = None) -> ImageSet:
@@ -41,10 +45,11 @@ def load_celeba(*, side: int = 128, limit: int | None = None) -> ImageSet:
     train, test = faces[part == 0][:limit], faces[part > 0][:limit]
     if train.empty or test.empty:
         raise ValueError(f"{folder / PARTITION}: expected images of part 0 and of part 1 or 2")
+    pixels = _read_images(folder, [*train.index, *test.index], side)
     return ImageSet(
-        train_x=_read_images(folder, list(train.index), side),
+        train_x=pixels[: len(train)],
         train_y=train.to_numpy(),
-        test_x=_read_images(folder, list(test.index), side),
+        test_x=pixels[len(train) :],
         test_y=test.to_numpy(),
         name="celeba",
         source=SOURCE,
@@ -93,19 +98,34 @@ def _read_parts(path: Path, files: Iterable[str]) -> NDArray[np.int64]:
 
 
 def _read_images(folder: Path, files: Sequence[str], side: int) -> Pixels:
+    """All images as one array; several are decoded at a time, which Pillow does beside Python."""
+    pixels = np.empty((len(files), 3, side, side), dtype=np.uint8)
+
+    def read(at: int) -> None:
+        pixels[at] = _read_image(folder / IMAGES / files[at], side)
+
+    with (
+        ThreadPoolExecutor() as threads,
+        progress_bar(len(files), label="CelebA", unit="image") as bar,
+    ):
+        for start in range(0, len(files), _AT_ONCE):
+            some = range(start, min(start + _AT_ONCE, len(files)))
+            list(threads.map(read, some))
+            bar.update(len(some))
+    return pixels
+
+
+def _read_image(path: Path, side: int) -> Pixels:
+    """The middle square of an image, scaled, shape (3, side, side)."""
     from PIL import Image, UnidentifiedImageError  # needed only here
 
-    pixels = np.empty((len(files), 3, side, side), dtype=np.uint8)
-    for at, name in enumerate(files):
-        path = folder / IMAGES / name
-        try:
-            with Image.open(path) as image:
-                width, height = image.size
-                cut = min(width, height)
-                left, top = (width - cut) // 2, (height - cut) // 2
-                square = image.convert("RGB").crop((left, top, left + cut, top + cut))
-                scaled = square.resize((side, side), Image.Resampling.BILINEAR)
-        except (FileNotFoundError, UnidentifiedImageError, OSError) as error:
-            raise ValueError(f"{path}: not a readable image ({error})") from None
-        pixels[at] = np.moveaxis(np.asarray(scaled), 2, 0)
-    return pixels
+    try:
+        with Image.open(path) as image:
+            width, height = image.size
+            cut = min(width, height)
+            left, top = (width - cut) // 2, (height - cut) // 2
+            square = image.convert("RGB").crop((left, top, left + cut, top + cut))
+            scaled = square.resize((side, side), Image.Resampling.BILINEAR)
+    except (FileNotFoundError, UnidentifiedImageError, OSError) as error:
+        raise ValueError(f"{path}: not a readable image ({error})") from None
+    return np.moveaxis(np.asarray(scaled), 2, 0)

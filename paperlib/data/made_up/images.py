@@ -1,7 +1,119 @@
-"""Made-up images in the official layouts."""
+"""Made-up images in the official layouts: CIFAR-10, CelebA, and weights of two models of timm."""
 
+import io
+import os
+import tarfile
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperlib.core.packages import optional_package
+from paperlib.data.images import celeba, cifar10
+
+_REVISION = "made-up"
+_FACES, _ALL_FACES = 400, 202_599
+_ATTRIBUTES = 40
+_SHARES = (0.8034, 0.0981, 0.0985)  # training, validation and test part of CelebA
+_GRID = (8, 5)  # one patch of a face for each attribute
+_FACE = (178, 218)  # width and height
+
+WEIGHTS = ("vit_small_patch16_224.augreg_in21k_ft_in1k", "resnet101.tv_in1k")
+"""Models of timm whose weights are written."""
 
 
 def write(folder: Path, *, full: bool) -> None:
-    """Write the files below ``folder``: of the official sizes if ``full``, else small ones."""
+    """Write the files below ``folder``; CIFAR-10 in its official size in any case.
+
+    What an image shows says something of its classes, so that a classifier learns a little.
+
+    Args:
+        folder: Folder that plays the part of the data folder.
+        full: True for as many faces as CelebA has, each of a few hundred many times; else each once.
+    """
+    _write_cifar10(folder)
+    _write_celeba(folder / celeba.FOLDER, _ALL_FACES if full else _FACES)
+    for name in WEIGHTS:
+        _write_weights(folder, name)
+
+
+def _write_cifar10(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    size, classes = cifar10.IMAGES_PER_FILE, len(cifar10.CLASSES)
+    with tarfile.open(folder / cifar10.ARCHIVE, "w:gz", compresslevel=1) as archive:
+        for name in (*cifar10.TRAIN_FILES, cifar10.TEST_FILE):
+            labels = rng.permutation(np.arange(size) % classes).astype(np.uint8)
+            pixels = _with_means(_pictures(labels, rng))
+            rows = np.concatenate([labels[:, None], pixels.reshape(size, -1)], axis=1).tobytes()
+            entry = tarfile.TarInfo(f"{cifar10.FOLDER}/{name}")
+            entry.size = len(rows)
+            archive.addfile(entry, io.BytesIO(rows))
+
+
+def _pictures(labels: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Images (n, 3, 32, 32): the colour of the class, under patches of their own."""
+    hues = np.random.default_rng(1).integers(-30, 31, (len(cifar10.CLASSES), 3))
+    patches = rng.integers(70, 171, (len(labels), 3, 4, 4)) + hues[labels][:, :, None, None]
+    return patches.astype(np.uint8).repeat(8, axis=2).repeat(8, axis=3)
+
+
+def _with_means(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The same images with the mean colours of CIFAR-10, to the pixel as nearly as its loader asks for."""
+    count = pixels[:, 0].size
+    for channel, mean in enumerate(cifar10.MEANS):
+        missing = round(mean * 255 * count) - int(pixels[:, channel].sum(dtype=np.int64))
+        every, more = divmod(missing, count)
+        images = more // pixels[0, 0].size
+        pixels[:, channel] += np.uint8(every % 256)
+        pixels[:images, channel] += np.uint8(1)
+    return pixels
+
+
+def _write_celeba(folder: Path, images: int) -> None:
+    rng = np.random.default_rng(2)
+    has = rng.random((_FACES, _ATTRIBUTES)) < rng.uniform(0.1, 0.6, _ATTRIBUTES)
+    place = folder / celeba.IMAGES
+    place.mkdir(parents=True)
+    names = [f"{at + 1:06d}.jpg" for at in range(images)]
+    for at, name in enumerate(names):
+        if at < _FACES:
+            (place / name).write_bytes(_face(has[at], rng))
+        else:  # the same file under another name
+            os.link(place / names[at % _FACES], place / name)
+    signs = [" ".join("1" if one else "-1" for one in row) for row in has]
+    heading = " ".join(f"Attribute_{at + 1}" for at in range(_ATTRIBUTES))
+    rows = [f"{name} {signs[at % _FACES]}" for at, name in enumerate(names)]
+    (folder / celeba.ATTRIBUTES).write_text("\n".join([str(images), heading, *rows, ""]), encoding="utf-8")
+    ends = np.round(np.cumsum(_SHARES) * images)
+    parts = [f"{name} {int(np.searchsorted(ends, at, 'right'))}" for at, name in enumerate(names)]
+    (folder / celeba.PARTITION).write_text("\n".join([*parts, ""]), encoding="utf-8")
+
+
+def _face(has: NDArray[np.bool_], rng: np.random.Generator) -> bytes:
+    """A JPEG with one patch for each attribute, lighter where the face has it."""
+    from PIL import Image  # needed only here
+
+    light = np.where(has, 170, 90)[:, None] + rng.integers(-40, 41, (_ATTRIBUTES, 3))
+    patches = light.astype(np.uint8).reshape(*_GRID, 3)
+    file = io.BytesIO()
+    Image.fromarray(patches).resize(_FACE).save(file, "JPEG", quality=75)
+    return file.getvalue()
+
+
+def _write_weights(folder: Path, name: str) -> None:
+    """Random weights of the true shapes in the hub's cache, where timm looks for its own."""
+    timm, torch = (_package(one) for one in ("timm", "torch"))
+    place = folder / "hub" / "hub" / f"models--timm--{name}"
+    snapshot = place / "snapshots" / _REVISION
+    for one in (snapshot, place / "refs"):
+        one.mkdir(parents=True)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        weights: Any = timm.create_model(name, pretrained=False).state_dict()
+    _package("safetensors.torch").save_file(weights, snapshot / "model.safetensors")
+    (place / "refs" / "main").write_text(_REVISION, encoding="utf-8")
+
+
+def _package(name: str) -> Any:
+    return optional_package(name, "images", "writing made-up weights")

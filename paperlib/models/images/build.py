@@ -11,6 +11,7 @@ from torch import nn
 
 from paperlib.core import check_at_least, check_choice
 from paperlib.core.packages import optional_package
+from paperlib.models.images.pretrained import pretrained_classifier
 from paperlib.models.images.resnet import resnet
 from paperlib.models.images.small import cnn, cnn4, mlp
 from paperlib.models.images.wide_resnet import WideResNet
@@ -117,10 +118,14 @@ def _resnet(name: str, a: ImageArchitecture) -> nn.Module:
 
 
 def _vit_small(a: ImageArchitecture) -> nn.Module:
-    """ViT-small of timm; small images are cut into 8 by 8 patches, since 16 pixels would leave few."""
+    """ViT-small of timm; small images are cut into 8 by 8 patches, since 16 pixels would leave few.
+
+    A pretrained one sees images in the size and the colours that it knows.
+    """
+    if a.pretrained:
+        return pretrained_classifier(_VIT, a.outputs, seed=a.seed)
     return optional_package("timm", "images", "vit-small").create_model(
         _VIT,
-        pretrained=a.pretrained,
         img_size=a.side,
         patch_size=16 if a.side > _SMALL_SIDE else max(1, a.side // 8),
         in_chans=a.channels,

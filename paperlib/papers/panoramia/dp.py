@@ -1,7 +1,8 @@
 """PANORAMIA on images, with targets trained by DP-SGD: targets, DP guarantees and audits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.results import TargetAudits
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.papers.panoramia.images.models import ImageTarget, dp_training
-from paperlib.papers.panoramia.images.pools import ImageConfig, image_pools
+from paperlib.papers.panoramia.images.pools import ImageConfig, image_pools, training_accuracies
 from paperlib.papers.panoramia.results import PanoramiaResults
 from paperlib.training import replacement_epsilon
 
@@ -43,6 +44,9 @@ class DpPlan:
     epochs_again: int = 10  # of a second training of the first family without DP (beside Table 10)
     batch_size: int = 64  # images in a batch without DP
     learning_rate: float = 2e-3  # without DP, by Adam
+    # what is tried for each target with DP, as attributes of `ImageTarget`, if anything: the setting of the
+    # highest training accuracy is kept, as in the paper's Appendix D.9; epsilon does not count the search
+    choices: tuple[Mapping[str, Any], ...] = ()
     seed: int = 0  # of parameters and batches, 0 or more
 
     def __post_init__(self) -> None:
@@ -57,6 +61,14 @@ class DpPlan:
         for again, name in (("dp_rate_again", "dp_rate"), ("epochs_again", "epochs")):
             if getattr(self, again) == getattr(self, name):
                 raise ValueError(f"{again}: expected another value than {name}, got {getattr(self, again)}")
+
+    def tried(self) -> dict[str, list[ImageTarget]]:
+        """Name of each target with DP, but for second trainings, to that target in all settings to try."""
+        private = [one for at in (0, 1) for one in self._family(at) if one.dp_epsilon is not None]
+        return {
+            one.name: [replace(one, name=f"{one.name}, {at}", **how) for at, how in enumerate(self.choices)]
+            for one in private
+        }
 
     def targets(self) -> tuple[ImageTarget, ...]:
         """All targets: by family the null, then epsilons upwards, without DP last; then those once more."""
@@ -115,6 +127,7 @@ class DpResults(PanoramiaResults):
 
     plan: DpPlan
     guarantees: pd.DataFrame  # rows of `dp_guarantees`
+    settings: pd.DataFrame  # rows of `chosen_settings`
     counts: tuple[int, int]  # number of images in a target's training part, and of real non-members
 
     @property
@@ -153,7 +166,8 @@ def run_dp(config: ImageConfig, plan: DpPlan, audit: AuditConfig) -> DpResults:
         ValueError: Options that do not fit one another.
         DataUnavailableError: The images are not on this machine and cannot be fetched.
     """
-    whole = replace(config, targets=plan.targets())
+    targets = _tuned(config, plan)
+    whole = replace(config, targets=targets)
     pools = image_pools(whole)
     examples = sum(getattr(whole.split, part) for part in whole.split.trained_on())
     return DpResults(
@@ -161,8 +175,31 @@ def run_dp(config: ImageConfig, plan: DpPlan, audit: AuditConfig) -> DpResults:
         {audit.form: audit_pools(pools, audit)},
         audit.form,
         plan=plan,
-        guarantees=dp_guarantees(plan.targets(), examples),
+        guarantees=dp_guarantees(targets, examples),
+        settings=chosen_settings(targets),
         counts=(examples, whole.split.nonmembers),
+    )
+
+
+def _tuned(config: ImageConfig, plan: DpPlan) -> tuple[ImageTarget, ...]:
+    """The plan's targets, those with DP in the settings of the highest training accuracy."""
+    if not plan.choices:
+        return plan.targets()
+    best: dict[str, ImageTarget] = {}
+    for name, tried in plan.tried().items():
+        accuracies = training_accuracies(replace(config, targets=tuple(tried)))
+        best[name] = replace(tried[int(np.argmax(accuracies))], name=name)
+    (largest, again), _ = plan.pairs()
+    best[again] = replace(best[largest], name=again, learning_rate=plan.dp_rate_again)
+    return tuple(best.get(target.name, target) for target in plan.targets())
+
+
+def chosen_settings(targets: Sequence[ImageTarget]) -> pd.DataFrame:
+    """How each target with DP is trained: target, epochs, batch_size, optimizer, learning_rate, clip_norm."""
+    names = ("epochs", "batch_size", "optimizer", "learning_rate", "clip_norm")
+    private = [one for one in targets if one.dp_epsilon is not None]
+    return pd.DataFrame(
+        [{"target": one.name, **{name: getattr(one, name) for name in names}} for one in private]
     )
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from paperlib.audits.panoramia.results import AuditName, TargetAudits
+from paperlib.audits.panoramia.results import AuditName, TargetAudits, TargetScores
 from paperlib.core import FloatArray
 from paperlib.papers.panoramia.results import PanoramiaResults
 from paperlib.papers.verdict import Evidence
@@ -83,15 +83,20 @@ def figure_six(results: PanoramiaResults, target: str, nulls: Iterable[str] | No
         PANORAMIA, sections 5.3 and D.3. For text its eps~ stays below O(1), so the claim is about images.
     """
     audits, m = results.decisive, results.decisive.config.test
-    games = [*audits.select(target=target), *results.with_o1.select("o1", target=target)]
-    rows = replace(audits, judged=tuple(games)).over_test_size([m // 4, 4 * m // 7, m])
-    whole = _numbers(rows[rows["m"] == m], "panoramia", "eps")
+    grid = results.with_o1.select("o1", target=target)
+    most = min([4 * m // 7, *(one.membership.size for one in grid)])
+    whole, part = (_over_size(audits, audits.select(target=target), size) for size in (m, m // 4))
     values = {
-        "grows with m": paired(whole, _numbers(rows[rows["m"] == m // 4], "panoramia", "eps")),
-        "passes O(1)": paired(whole, _numbers(rows[rows["m"] == 4 * m // 7], "o1", "eps")),
+        "grows with m": paired(whole, part),
+        "passes O(1)": paired(whole, _over_size(results.with_o1, grid, most)),
         "null": null_samples(audits, nulls),
     }
     return Evidence("panoramia-figure-06", "game", values)
+
+
+def _over_size(audits: TargetAudits, games: tuple[TargetScores, ...], size: int) -> pd.Series:
+    rows = replace(audits, judged=games).over_test_size([size])
+    return _numbers(rows, games[0].audit, "eps") if len(rows) else pd.Series(dtype=np.float64)
 
 
 def figure_ten(audits: TargetAudits, target: str) -> Evidence:

@@ -26,8 +26,8 @@ class Run:
 
     Attributes:
         notebook: Stem of the notebook.
-        setting: Its parameters but the seed, as text: runs of equal settings and other seeds are pooled. An
-            empty value ("", [], {}) is no setting, so that earlier runs need not know a parameter added later.
+        setting: Its parameters but the seed, as text: runs of equal settings and other seeds are pooled.
+            Empty values ("", [], {}) count as absent: earlier runs lack parameters that came later.
         seed: The seed, as text.
         evidence: What it measured.
         scale: How near it is to the paper's.

@@ -30,8 +30,8 @@ class ImageSplit:
     # images in the place of the members where a null target is trained; 0 where there is none
     others: int = 1200
     label_noise: float = 0.3  # share of all images, real and generated, whose class is drawn anew, in [0, 1]
-    # "": all images are one pool, and targets are trained on D_G and the members. "official", as in the paper:
-    # real non-members are of the data set's own test part, and targets are trained on the others too
+    # "": all images are one pool, and targets are trained on D_G and the members. "official", as in the
+    # paper: real non-members are of the data set's own test part, and targets are trained on the others too
     parts: str = ""
     seed: int = 0  # of the parts and the labels, 0 or more
 
@@ -120,8 +120,8 @@ def _dealt(split: ImageSplit, train: int, test: int, rng: np.random.Generator) -
     if sum(sizes.values()) > train + test or held > test:
         wanted = ", ".join(f"{part} {size}" for part, size in sizes.items())
         raise ValueError(
-            f"members: {split.dataset} has {train + test} images, {test} of them in its test part, and "
-            f"{sum(sizes.values())} were asked for ({wanted})"
+            f"members: {split.dataset} has {train + test} images, and {sum(sizes.values())} were asked for "
+            f"({wanted}); its test part has {test}"
         )
     if split.parts == "":
         dealt = rng.permutation(train + test)[: sum(sizes.values())]

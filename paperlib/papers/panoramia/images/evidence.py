@@ -1,6 +1,6 @@
 """Samples for the rules on images: Tables 1, 2, 3 and 5, Figures 2, 3, 4, 6, 7, 10, 11, 13 and 15."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -13,6 +13,17 @@ from paperlib.papers.verdict import Estimate, Evidence
 
 RECALLS = (0.1, 0.25)
 """Low recalls, at which Figure 3 is read."""
+ON_CELEBA = (
+    "table-01",
+    "table-02",
+    "table-03",
+    "figure-03",
+    "figure-04",
+    "figure-07",
+    "figure-10",
+    "figure-13",
+)
+"""What the paper shows on CelebA."""
 LOW_RECALL, HALF = 0.3, 0.5
 """Figure 4: where the largest bound is claimed to lie, and the recall it is compared with."""
 
@@ -23,6 +34,7 @@ def evidence(
     train_sizes: pd.DataFrame,
     quality: Mapping[str, float],
     *,
+    larger: PanoramiaResults | None = None,
     nonmembers_helper: str = "",
     label_noise: float,
 ) -> list[Evidence]:
@@ -33,6 +45,7 @@ def evidence(
         helpers: Rows of `helper_games`.
         train_sizes: Rows of `training_sizes`.
         quality: Numbers about the generated images, by name.
+        larger: Games of `figure_six_games`; None takes ``results``.
         nonmembers_helper: Name of a helper trained on real non-members; empty for none.
         label_noise: Share of labels changed on purpose.
     """
@@ -51,13 +64,20 @@ def evidence(
         _over_training_size("panoramia-figure-02", train_sizes, "c_lb"),
         _figure_three(results, last),
         _figure_four(results, last, nulls),
-        shared.figure_six(results, last, nulls),
+        shared.figure_six(larger or results, last, nulls),
         _figure_seven(quality),
         shared.figure_ten(results.decisive, last),
         _over_training_size("panoramia-figure-11", train_sizes, "c_plus_eps_lb"),
         _figure_thirteen(results),
         _figure_fifteen(results),
     ]
+
+
+def printed_on(dataset: str, found: Sequence[Evidence]) -> list[Evidence]:
+    """The evidence on tables and figures that the paper has on this data set: all of it but for CelebA."""
+    if dataset != "celeba":
+        return list(found)
+    return [one for one in found if one.target.removeprefix("panoramia-") in ON_CELEBA]
 
 
 def _table_one(results: PanoramiaResults, label_noise: float) -> Evidence:

@@ -144,7 +144,9 @@ def _training(target: ImageTarget, epochs: int) -> ImageTraining:
 
 def private_training(target: ImageTarget, images: Images) -> TrainingConfig | None:
     """`dp_training` of a target on the parts it is trained on."""
-    return dp_training(target, sum(len(images.parts[part]) for part in images.split.trained_on(null=target.null)))
+    return dp_training(
+        target, sum(len(images.parts[part]) for part in images.split.trained_on(null=target.null))
+    )
 
 
 def dp_training(target: ImageTarget, examples: int) -> TrainingConfig | None:

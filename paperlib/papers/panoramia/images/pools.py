@@ -96,10 +96,8 @@ def image_pools(config: ImageConfig) -> Pools:
     images = load_split(config)
 
     def build() -> Pools:
-        made = generated_images(config, images)
-        parts = images.parts
-        sets = {"members": parts["members"], "generated": made.audit, "nonmembers": parts["nonmembers"]}
-        sets = {kind: part for kind, part in sets.items() if len(part)}
+        made, parts = generated_images(config, images), images.parts
+        sets = _asked(images, made)
         helpers = {one.helper: _helper_answers(config, one, images, made, sets) for one in config.helpers}
         said, details = _target_answers(config, images, sets)
         targets = {one.audited: said[one.name] for one in config.targets}
@@ -116,6 +114,20 @@ def image_pools(config: ImageConfig) -> Pools:
         "data": images.sha256s,
     }
     return cached_pools(key, build, code=__name__)
+
+
+def _asked(images: Images, made: "Generated") -> dict[str, Labelled]:
+    """What every model is asked about, by kind."""
+    parts = images.parts
+    sets = {"members": parts["members"], "generated": made.audit, "nonmembers": parts["nonmembers"]}
+    return {kind: part for kind, part in sets.items() if len(part)}
+
+
+def training_accuracies(config: ImageConfig) -> list[float]:
+    """Accuracy of each target on what it was trained on, a share; trained once, for `image_pools` too."""
+    images = load_split(config)
+    _, details = _target_answers(config, images, _asked(images, generated_images(config, images)))
+    return [row["train_metric"] for row in details]
 
 
 def _small(x: Pixels) -> Pixels:
@@ -154,7 +166,8 @@ def _generate(config: ImageConfig, images: Images) -> dict[str, NDArray[Any]]:
     known = np.zeros(len(real), dtype=np.int64) if images.multi_label else real.true
     flow = config.generator.fit(real.x, known, classes=classes)
     seeds = np.random.SeedSequence(config.seed).generate_state(4)
-    drawn, _ = flow.sample(len(real), int(seeds[0]))
+    filters = config.fakes.threshold < 1
+    drawn = flow.sample(len(real), int(seeds[0]))[0] if filters else real.x[:0]
     fakes = config.fakes.fit(real.x, drawn, seed=int(seeds[1]) % 2**31)
     wanted = config.generated + config.helper_images
     x, true, share = _kept(flow, fakes, wanted, int(seeds[2]))

@@ -1,6 +1,7 @@
 """The tables of PANORAMIA on images: Tables 1, 2, 3 and 5, Figures 2 to 15."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -8,7 +9,9 @@ from typing import Any
 import pandas as pd
 
 from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.game import smallest_pool
 from paperlib.audits.panoramia.pools import Pools
+from paperlib.audits.panoramia.results import TargetAudits
 from paperlib.audits.panoramia.run import audit_pools, over_training_size
 from paperlib.core import MembershipScores
 from paperlib.models.images import ARCHITECTURES
@@ -166,6 +169,40 @@ def training_sizes(pools: Pools, audit: AuditConfig, sizes: Sequence[int], *, ta
     """Bounds over the size of the attacks' training part, paper's form, first search: Figures 2 and 11."""
     found = over_training_size(pools, replace(audit, form="paper"), sizes, targets=[target])
     return found[found["search"] == audit.searches[0]]
+
+
+def figure_six_games(
+    results: PanoramiaResults, audit: AuditConfig, changes: Mapping[str, Any], *, target: str
+) -> PanoramiaResults:
+    """Games of their own for Figure 6, in the paper's form, of a target and its nulls; none without changes.
+
+    O(1) needs no training part, and takes all real non-members that the coins leave it.
+
+    Args:
+        results: The games played, which are returned where ``changes`` is empty.
+        audit: Settings of these games.
+        changes: Attributes of `AuditConfig` that differ in Figure 6.
+        target: Name of a target.
+    """
+    if not changes:
+        return results
+    names, real = [target, *nulls_like(results, target)], results.pools.nonmembers
+    wanted = replace(audit, form="paper", **changes)
+    sizes = range(2, min(wanted.test, 2 * len(real) if real else 0) + 1)
+    most = bisect_right(sizes, len(real or ()), key=lambda size: smallest_pool(2, 2, size)) + 1
+    grid = replace(wanted, train=2, validation=2, test=most)
+    judged = [
+        *audit_pools(results.pools, wanted, targets=names, audits=["panoramia"]).judged,
+        *audit_pools(results.pools, grid, targets=names, audits=["o1"]).judged,
+    ]
+    return PanoramiaResults(results.pools, {"paper": TargetAudits(tuple(judged), wanted)}, "paper")
+
+
+def over_test_size(results: PanoramiaResults, sizes: Sequence[int], *, target: str) -> pd.DataFrame:
+    """PANORAMIA's bounds on the first examples of each test part, of a target and its nulls: Figure 6."""
+    audits, names = results.decisive, [target, *nulls_like(results, target)]
+    games = tuple(one for one in audits.select("panoramia") if one.target.name in names)
+    return replace(audits, judged=games).over_test_size(sizes)
 
 
 def model_sizes(results: PanoramiaResults) -> pd.DataFrame:
