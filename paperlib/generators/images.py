@@ -8,8 +8,9 @@ few dozen pixels, where it is many times faster.
 
 import copy
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from paperlib.models.arrays import as_tensor, check_labels
 from paperlib.models.devices import default_device
 from paperlib.models.images import as_input
 from paperlib.training.batches import generator as seeded_generator
+from paperlib.training.checkpoints import Saved
 from paperlib.training.fitting import TrainingDiverged
 
 
@@ -92,6 +94,7 @@ class FlowConfig:
         classes: int,
         device: torch.device | str | None = None,
         progress: bool = True,
+        checkpoint: Path | None = None,
     ) -> "FittedFlow":
         """Train on images and their classes.
 
@@ -101,9 +104,12 @@ class FlowConfig:
             classes: Number of classes.
             device: Device to use; None takes CUDA where there is one, else the CPU.
             progress: True to show a progress bar.
+            checkpoint: File that is written about once a minute and at the end, and read if it is there: a
+                training taken up from it ends as one that was not interrupted. The caller removes it.
 
         Raises:
             ValueError: Images or labels that do not fit.
+            CheckpointError: The checkpoint is damaged or of another training.
             TrainingDiverged: The loss stopped being finite.
         """
         place = default_device(device)
@@ -117,9 +123,10 @@ class FlowConfig:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             network = kind(shape, classes, self.width, self.blocks).to(place)
-        averaged, losses = _train(self, network, x, y, progress=progress)
+        run = _Run(self, network, x, y)
+        run.finish(Saved(checkpoint, {"config": asdict(self), "images": list(x.shape)}), progress=progress)
         shares = torch.bincount(y, minlength=classes).double().cpu() / len(y)
-        return FittedFlow(averaged, self, shape, shares.numpy(), losses)
+        return FittedFlow(run.averaged, self, shape, shares.numpy(), tuple(run.losses))
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,39 +195,69 @@ def _to_pixels(x: Tensor, levels: int) -> NDArray[np.uint8]:
     return (grey * (255 / steps)).round().to(torch.uint8).numpy()
 
 
-def _train(
-    config: FlowConfig, network: nn.Module, x: Tensor, y: Tensor, *, progress: bool
-) -> tuple[nn.Module, tuple[float, ...]]:
-    """The running mean of the network over training, and the losses."""
-    averaged = copy.deepcopy(network).eval()
-    forward: Any = torch.compile(network) if config.compile and x.is_cuda else network
-    optimizer = torch.optim.AdamW(network.parameters(), weight_decay=0.01, fused=True)
-    cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, config.learning_rate, total_steps=config.steps + 1)
-    rng = seeded_generator(config.seed, "module", 0, x.device)
-    means: list[Tensor] = list(averaged.parameters())
-    parameters: list[Tensor] = list(network.parameters())
-    losses: list[float] = []
-    tenth = max(1, config.steps // 10)
-    total = torch.zeros((), device=x.device)
-    with progress_bar(config.steps, label="generator", unit="step", show=progress) as bar:
-        for step in range(1, config.steps + 1):
-            optimizer.zero_grad(set_to_none=True)
-            loss = _loss(config, forward, x, y, rng)
-            loss.backward()
-            optimizer.step()
-            cycle.step()
-            average = get_ema_multi_avg_fn(min(config.average, step / (step + 1)))
-            average(means, parameters, step)
-            total += loss.detach()
-            if step % tenth == 0:
-                losses.append(float(total) / tenth)
-                total.zero_()
-                if not math.isfinite(losses[-1]):
-                    raise TrainingDiverged(
-                        f"the generator's loss is {losses[-1]} at step {step}; lower learning_rate"
-                    )
-            bar.update()
-    return averaged, tuple(losses)
+class _Run:
+    """A training of the generator, with all that has to be restored where it is taken up again."""
+
+    def __init__(self, config: FlowConfig, network: nn.Module, x: Tensor, y: Tensor) -> None:
+        self.config, self.network, self.x, self.y = config, network, x, y
+        self.averaged = copy.deepcopy(network).eval()
+        self.forward: Any = torch.compile(network) if config.compile and x.is_cuda else network
+        self.optimizer = torch.optim.AdamW(network.parameters(), weight_decay=0.01, fused=True)
+        self.cycle = torch.optim.lr_scheduler.OneCycleLR(
+            self.optimizer, config.learning_rate, total_steps=config.steps + 1
+        )
+        self.rng = seeded_generator(config.seed, "module", 0, x.device)
+        self.done, self.losses = 0, list[float]()
+        self.total = torch.zeros((), device=x.device)
+
+    def step(self) -> None:
+        """One step of the network, and of its running mean."""
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = _loss(self.config, self.forward, self.x, self.y, self.rng)
+        loss.backward()
+        self.optimizer.step()
+        self.cycle.step()
+        self.done += 1
+        average = get_ema_multi_avg_fn(min(self.config.average, self.done / (self.done + 1)))
+        average(list(self.averaged.parameters()), list(self.network.parameters()), self.done)
+        self.total += loss.detach()
+
+    def finish(self, saved: Saved, *, progress: bool) -> None:
+        """Train to the end, from the checkpoint where there is one."""
+        self._restore(saved.state(self.x.device))
+        steps, tenth, first = self.config.steps, max(1, self.config.steps // 10), self.done
+        with progress_bar(steps, label="generator", unit="step", initial=first, show=progress) as bar:
+            while self.done < steps:
+                self.step()
+                if self.done % tenth == 0:
+                    self._note_loss(tenth)
+                saved.keep(self._state, now=self.done == steps)
+                bar.update()
+
+    def _note_loss(self, steps: int) -> None:
+        self.losses.append(float(self.total) / steps)
+        self.total.zero_()
+        if not math.isfinite(self.losses[-1]):
+            raise TrainingDiverged(
+                f"the generator's loss is {self.losses[-1]} at step {self.done}; lower learning_rate"
+            )
+
+    def _parts(self) -> dict[str, Any]:
+        return {"network": self.network, "averaged": self.averaged, "optimizer": self.optimizer,
+                "cycle": self.cycle}  # fmt: skip
+
+    def _state(self) -> dict[str, Any]:
+        own = {"rng": self.rng.get_state(), "done": self.done, "losses": self.losses, "total": self.total}
+        return {name: part.state_dict() for name, part in self._parts().items()} | own
+
+    def _restore(self, state: dict[str, Any] | None) -> None:
+        if state is None:
+            return
+        for name, part in self._parts().items():
+            part.load_state_dict(state[name])
+        self.rng.set_state(state["rng"].cpu())
+        self.done, self.losses = state["done"], list(state["losses"])
+        self.total.copy_(state["total"])
 
 
 def _loss(config: FlowConfig, forward: Any, x: Tensor, y: Tensor, rng: torch.Generator) -> Tensor:

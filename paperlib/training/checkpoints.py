@@ -2,8 +2,9 @@
 
 import os
 import pickle
+import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +59,29 @@ def load_checkpoint(
     if names := sorted(name for name in {*found, *run} if found.get(name) != run.get(name)):
         raise CheckpointError(f"{source} belongs to another run (different: {', '.join(names)}); {advice}")
     return checkpoint["state"]
+
+
+class Saved:
+    """The checkpoint of one run, written again when some time has passed.
+
+    Args:
+        path: The file; None keeps nothing.
+        run: Plain values that say which run this is.
+        seconds: Time between two writings, 0 or more.
+    """
+
+    def __init__(self, path: Path | None, run: Mapping[str, Any], *, seconds: float = 60.0) -> None:
+        self._path, self._run, self._seconds = path, run, seconds
+        self._written = time.monotonic()
+
+    def state(self, device: torch.device | str) -> dict[str, Any] | None:
+        """The state kept of this run; None without one. Raises as `load_checkpoint`."""
+        return None if self._path is None else load_checkpoint(self._path, self._run, device=device)
+
+    def keep(self, state: Callable[[], Mapping[str, Any]], *, now: bool = False) -> None:
+        """Write what ``state`` returns, if the time has come or ``now`` says so."""
+        if self._path is None or not (now or time.monotonic() - self._written >= self._seconds):
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        save_checkpoint(self._path, self._run, state())
+        self._written = time.monotonic()

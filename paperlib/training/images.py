@@ -2,9 +2,10 @@
 
 import copy
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from paperlib.models.arrays import as_tensor
 from paperlib.models.devices import default_device
 from paperlib.models.images import as_input
 from paperlib.training.batches import generator
+from paperlib.training.checkpoints import Saved
 from paperlib.training.fitting import epoch_loss, finite_loss, seeded, training_loss
 
 OPTIMIZERS = ("adam", "sgd")
@@ -87,10 +89,12 @@ def fit_images(
     snapshots: Sequence[int] = (),
     device: torch.device | str | None = None,
     progress: bool = True,
+    checkpoint: Path | None = None,
 ) -> FittedImages:
     """Train a classifier in place.
 
-    Pixels stay uint8 on the device, and become numbers batch by batch.
+    Pixels stay uint8 on the device, and become numbers batch by batch. An interrupted run that is taken up
+    from its checkpoint ends as any other.
 
     Args:
         module: Takes images as numbers from -1 to 1 and returns logits (B, outputs).
@@ -100,9 +104,11 @@ def fit_images(
         snapshots: Epochs after which a copy is kept, each 1 to ``config.epochs``.
         device: Device to use; None takes CUDA where there is one, else the CPU.
         progress: True to show a progress bar.
+        checkpoint: File that is written about once a minute, and read if it is there; the caller removes it.
 
     Raises:
         ValueError: Labels that do not fit, or a snapshot out of range.
+        CheckpointError: The checkpoint is damaged or of another run.
         TrainingDiverged: The loss stopped being finite.
     """
     if wrong := [epoch for epoch in snapshots if not 1 <= epoch <= config.epochs]:
@@ -110,45 +116,80 @@ def fit_images(
     place = default_device(device)
     module = module.to(place, memory_format=_layout(config))  # pyright: ignore[reportCallIssue]
     x, y = _checked(images, labels, place)
-    one_epoch = _one_epoch(module, x, y, config)
-    losses: list[float] = []
-    kept: dict[int, nn.Module] = {}
+    run = _Run(module, x, y, config)
+    saved = Saved(checkpoint, run.identity())
+    run.restore(saved.state(place))
     with progress_bar(config.epochs, label="training", unit="epoch", show=progress) as bar:
-        for epoch in range(config.epochs):
+        bar.update(len(run.losses))
+        for epoch in range(len(run.losses), config.epochs):
             with seeded(config.seed, epoch, place):
-                losses.append(finite_loss(one_epoch(epoch), epoch))
+                run.losses.append(finite_loss(run.one_epoch(epoch), epoch))
             if epoch + 1 in snapshots and epoch + 1 < config.epochs:
-                kept[epoch + 1] = copy.deepcopy(module).eval()
+                run.kept[epoch + 1] = copy.deepcopy(module).eval()
+            saved.keep(run.state)
             bar.update()
-    kept[config.epochs] = module.eval()
-    return FittedImages(module, kept, tuple(losses))
+    return FittedImages(module.eval(), {**run.kept, config.epochs: module}, tuple(run.losses))
 
 
-def _one_epoch(module: nn.Module, x: Tensor, y: Tensor, config: ImageTraining) -> Callable[[int], float]:
-    """One pass over shuffled batches, with its optimizer and schedule; returns the mean loss."""
-    forward: Any = torch.compile(module) if config.compile and x.is_cuda else module
-    optimizer = _optimizer(module, config)
-    steps = config.epochs * -(-len(x) // config.batch_size)
-    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+class _Run:
+    """A training with all that has to be restored where it is taken up again."""
 
-    def step(rng: torch.Generator, records: Tensor) -> Tensor:
+    def __init__(self, module: nn.Module, x: Tensor, y: Tensor, config: ImageTraining) -> None:
+        self.module, self.x, self.y, self.config = module, x, y, config
+        self.forward: Any = torch.compile(module) if config.compile and x.is_cuda else module
+        self.optimizer = _optimizer(module, config)
+        steps = config.epochs * -(-len(x) // config.batch_size)
+        self.cosine = torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, steps)
+        self.losses: list[float] = []
+        self.kept: dict[int, nn.Module] = {}
+
+    def step(self, rng: torch.Generator, records: Tensor) -> Tensor:
+        """One batch; returns the mean loss."""
+        x, config = self.x, self.config
         images = augmented(x[records], rng) if config.augment else x[records]
-        optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(set_to_none=True)
         with torch.autocast(x.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
-            logits = forward(as_input(images).contiguous(memory_format=_layout(config)))
-        loss = training_loss(logits.float(), y[records])
+            logits = self.forward(as_input(images).contiguous(memory_format=_layout(config)))
+        loss = training_loss(logits.float(), self.y[records])
         loss.backward()
-        optimizer.step()
+        self.optimizer.step()
         if config.schedule == "cosine":
-            cosine.step()
+            self.cosine.step()
         return loss.detach()
 
-    def one_epoch(epoch: int) -> float:
-        module.train()
-        rng = generator(config.seed, "module", epoch, x.device)
-        return epoch_loss(partial(step, rng), config.seed, epoch, len(x), config.batch_size, x.device)
+    def one_epoch(self, epoch: int) -> float:
+        """One pass over shuffled batches; returns the mean loss."""
+        self.module.train()
+        config, device = self.config, self.x.device
+        rng = generator(config.seed, "module", epoch, device)
+        step = partial(self.step, rng)
+        return epoch_loss(step, config.seed, epoch, len(self.x), config.batch_size, device)
 
-    return one_epoch
+    def identity(self) -> dict[str, Any]:
+        """Values that a checkpoint of this run shares."""
+        shapes = {name: list(values.shape) for name, values in self.module.state_dict().items()}
+        return {"config": asdict(self.config), "images": list(self.x.shape), "module": shapes}
+
+    def state(self) -> dict[str, Any]:
+        """All that training depends on, after an epoch."""
+        parts = {"module": self.module, "optimizer": self.optimizer, "cosine": self.cosine}
+        kept = {epoch: module.state_dict() for epoch, module in self.kept.items()}
+        return {name: part.state_dict() for name, part in parts.items()} | {
+            "losses": self.losses,
+            "kept": kept,
+        }
+
+    def restore(self, state: dict[str, Any] | None) -> None:
+        """Go on where a checkpoint ends; from the start without one."""
+        if state is None:
+            return
+        for epoch, weights in state["kept"].items():
+            self.module.load_state_dict(weights)
+            self.kept[epoch] = copy.deepcopy(self.module).eval()
+        self.module.load_state_dict(state["module"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.cosine.load_state_dict(state["cosine"])
+        self.losses.extend(state["losses"])
 
 
 def augmented(x: Tensor, rng: torch.Generator) -> Tensor:
@@ -205,7 +246,7 @@ def images_per_second(
     x, y = _checked(images, labels, place)
     work = copy.deepcopy(module).to(place)
     work = work.to(memory_format=_layout(config))  # pyright: ignore[reportCallIssue]
-    here = _timed(_one_epoch(work, x, y, config), config.epochs, len(x), place)
+    here = _timed(_Run(work, x, y, config).one_epoch, config.epochs, len(x), place)
     plain = _plain_epoch(copy.deepcopy(module).to(place), images, labels, config, place)
     return {"here": here, "dataloader": _timed(plain, config.epochs, len(x), place)}
 

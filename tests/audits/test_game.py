@@ -260,3 +260,44 @@ def test_pools_must_name_the_same_models():
     pools = gaussian_pools(20)
     with pytest.raises(ValueError, match="nonmembers: expected the targets"):
         replace(pools, nonmembers=replace(pools.nonmembers, targets={}))
+
+
+def test_games_on_one_test_part_differ_in_what_attacks_learn_from_alone():
+    def game(seed, test_seed):
+        members, others = (
+            AttackInputs(start + np.arange(60.0)[:, None], np.zeros((60, 1))) for start in (0, 100)
+        )
+        inputs = {"first": (members, others)}
+        played = GameSplit(inputs, train=20, validation=10, test=40, seed=seed, test_seed=test_seed)
+        parts = [part("first").inputs.examples[:, 0] for part in (played.train, played.validation)]
+        shown, coins = played.judge({"first": Examples()})
+        return parts, shown["first"], coins
+
+    (first, tested, coins), (again, same, tossed) = game(1, 7), game(2, 7)
+    assert (tested == same).all()
+    assert (coins == tossed).all()
+    assert set(first[0]) != set(again[0])
+    for parts in (first, again):
+        seen = np.concatenate([*parts, tested])
+        assert len(np.unique(seen)) == len(seen)
+    assert not (game(1, 8)[1] == tested).all()
+    assert not (game(1, None)[1] == game(2, None)[1]).all()
+
+
+class Examples:
+    """An attack whose score is the example itself."""
+
+    def scores(self, inputs):
+        return inputs.examples[:, 0]
+
+
+def test_audits_on_one_test_part_are_kept_apart_by_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    pools = replace(gaussian_pools(), key="some pools")
+    found = {}
+    for seed in (0, 1):  # the second game of the first audit has the seed of the first game of the second one
+        config = replace(SMALL, same_test=True, seed=seed, restarts=1)
+        audits = audit_pools(pools, config, audits=["panoramia"], targets=["leaky"])
+        found[seed] = [one.membership for one in audits.select("panoramia")]
+        assert (found[seed][0] == found[seed][1]).all()
+    assert not (found[0][1] == found[1][0]).all()

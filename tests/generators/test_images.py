@@ -8,6 +8,7 @@ import torch
 
 from paperlib.generators.image_quality import FakeFilter, kernel_distance
 from paperlib.generators.images import FlowConfig
+from paperlib.training.checkpoints import Saved
 
 RNG = np.random.default_rng(0)
 STRIPES = np.zeros((2, 1, 4, 4), np.uint8)
@@ -40,6 +41,31 @@ def test_a_seed_makes_the_images(flow):
     before = torch.get_rng_state()
     flow.sample(3, 1)
     assert torch.equal(before, torch.get_rng_state())
+
+
+def test_a_generator_goes_on_from_its_checkpoint_to_the_same_end(tmp_path, monkeypatch):
+    config = FlowConfig(width=8, blocks=1, steps=30, batch_size=8, levels=2, sampler_steps=2)
+    whole = config.fit(X, LABELS, classes=2, device="cpu", progress=False)
+    file, keep = tmp_path / "run.checkpoint", Saved.keep
+
+    def stops(saved, state, *, now):
+        keep(saved, state, now=True)
+        if state()["done"] == 17:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Saved, "keep", stops)
+        with pytest.raises(KeyboardInterrupt):
+            config.fit(X, LABELS, classes=2, device="cpu", progress=False, checkpoint=file)
+    ended = config.fit(X, LABELS, classes=2, device="cpu", progress=False, checkpoint=file)
+    assert ended.losses == whole.losses
+    assert (ended.sample(9, 1)[0] == whole.sample(9, 1)[0]).all()
+    for one, other in zip(ended.network.parameters(), whole.network.parameters(), strict=True):
+        assert one.equal(other)
+    monkeypatch.setattr("paperlib.generators.images._loss", None)  # a finished training is not repeated
+    assert (
+        config.fit(X, LABELS, classes=2, device="cpu", progress=False, checkpoint=file).losses == whole.losses
+    )
 
 
 def test_both_samplers_follow_the_same_lines(flow):

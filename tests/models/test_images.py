@@ -13,6 +13,7 @@ from paperlib.models.images import (
     ARCHITECTURES,
     ImageArchitecture,
     as_input,
+    build,
     build_image_model,
     image_features,
     image_logits,
@@ -102,9 +103,21 @@ def test_vit_cuts_small_images_into_64_patches(monkeypatch):
         return nn.Linear(1, 1)
 
     monkeypatch.setitem(sys.modules, "timm", SimpleNamespace(create_model=create_model))
+    build_image_model(architecture("vit-small", side=32))
+    assert asked == {"name": "vit_small_patch16_224", "img_size": 32, "patch_size": 4, "in_chans": 3,
+                     "num_classes": 7}  # fmt: skip
+
+
+def test_a_pretrained_vit_sees_images_as_those_it_knows(monkeypatch):
+    asked = {}
+
+    def pretrained_classifier(name, outputs, *, seed):
+        asked.update(name=name, outputs=outputs, seed=seed)
+        return nn.Linear(1, 1)
+
+    monkeypatch.setattr(build, "pretrained_classifier", pretrained_classifier)
     build_image_model(architecture("vit-small", side=32, pretrained=True))
-    assert asked == {"name": "vit_small_patch16_224", "pretrained": True, "img_size": 32, "patch_size": 4,
-                     "in_chans": 3, "num_classes": 7}  # fmt: skip
+    assert asked == {"name": "vit_small_patch16_224", "outputs": 7, "seed": 0}
 
 
 def test_vit_needs_timm(monkeypatch):

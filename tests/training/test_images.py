@@ -7,6 +7,7 @@ from torch import nn
 
 from paperlib.models.images import ImageArchitecture, as_input, build_image_model, image_logits
 from paperlib.training import TrainingConfig, TrainingDiverged, fit_dp
+from paperlib.training.checkpoints import CheckpointError, Saved
 from paperlib.training.images import ImageTraining, augmented, fit_images, images_per_second
 
 RNG = np.random.default_rng(0)
@@ -38,6 +39,39 @@ def test_a_snapshot_is_a_shorter_run():
     assert flat(long.snapshots[2]).equal(flat(short.module))
     assert not flat(long.snapshots[4]).equal(flat(short.module))
     assert long.snapshots[4] is long.module
+
+
+@pytest.mark.parametrize("options", [{}, {"schedule": "cosine", "optimizer": "sgd", "augment": True}])
+def test_a_training_goes_on_from_its_checkpoint_to_the_same_end(tmp_path, monkeypatch, options):
+    monkeypatch.setattr(Saved.__init__, "__kwdefaults__", {"seconds": 0.0})
+    config = ImageTraining(epochs=4, batch_size=25, **options)
+    whole = fit_images(network(), X, Y, config=config, snapshots=[1, 3], progress=False)
+    file = tmp_path / "run.checkpoint"
+    with monkeypatch.context() as patch:
+        patch.setattr(Saved, "keep", _stops_at(3, Saved.keep))
+        with pytest.raises(KeyboardInterrupt):
+            fit_images(network(), X, Y, config=config, snapshots=[1, 3], progress=False, checkpoint=file)
+    other = ImageArchitecture(name="mlp", channels=1, side=4, outputs=2, width=8, seed=9)
+    again = build_image_model(other)  # what the checkpoint holds replaces it
+    ended = fit_images(again, X, Y, config=config, snapshots=[1, 3], progress=False, checkpoint=file)
+    assert ended.losses == whole.losses
+    for epoch, module in whole.snapshots.items():
+        assert flat(ended.snapshots[epoch]).equal(flat(module)), epoch
+    with pytest.raises(CheckpointError, match="belongs to another run"):
+        fit_images(network(), X, Y, config=ImageTraining(epochs=5), progress=False, checkpoint=file)
+
+
+def _stops_at(count, keep):
+    """A `Saved.keep` that writes, and interrupts the run at the given call."""
+    calls = []
+
+    def kept(*given, **options):
+        keep(*given, **options)
+        calls.append(1)
+        if len(calls) == count:
+            raise KeyboardInterrupt
+
+    return kept
 
 
 def test_attributes_are_learned_together():
@@ -136,3 +170,19 @@ def test_a_gpu_trains_in_bfloat16_with_channels_last(compiled):
     assert image_logits(fitted.snapshots[4], X).device.type == "cpu"
     speeds = images_per_second(model.cpu(), X, Y, config=config, device="cuda")
     assert min(speeds.values()) > 0
+
+
+def test_gradients_in_parts_make_the_same_steps():
+    config = TrainingConfig(epochs=2, batch_size=20, learning_rate=0.1, clip_norm=0.5, noise_multiplier=0.3)
+    ends = [
+        flat(fit_dp(network(), as_input(X), Y, config=config, progress=False, at_once=most).module)
+        for most in (None, 7, 1000)
+    ]
+    assert torch.allclose(ends[0], ends[1], atol=1e-6)
+    assert ends[0].equal(ends[2])
+    free = TrainingConfig(epochs=2, batch_size=20, learning_rate=0.1, clip_norm=0.4, noise_multiplier=0.3)
+    assert not torch.allclose(
+        ends[0],
+        flat(fit_dp(network(), as_input(X), Y, config=free, progress=False, at_once=7).module),
+        atol=1e-6,
+    )

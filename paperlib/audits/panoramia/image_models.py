@@ -30,6 +30,7 @@ class ImageHelper:
         batch_size: Images in a batch.
         learning_rate: Learning rate of Adam, above 0.
         augment: Flips and shifts.
+        precision: "float32", or "bfloat16" to run under autocast.
         timm: Name of a model of timm that starts from pretrained weights, in the place of ``architecture``.
         weights: A file with these weights; empty downloads them.
         seed: Seed of parameters and batches, 0 or more.
@@ -43,6 +44,7 @@ class ImageHelper:
     batch_size: int = 64
     learning_rate: float = 1e-3
     augment: bool = False
+    precision: str = "float32"
     timm: str = ""
     weights: str = ""
     seed: int = 1
@@ -62,8 +64,17 @@ class ImageHelper:
         return {**asdict(self), "weights": weights_tag(self.weights)}
 
 
-def train_helper(helper: ImageHelper, x: NDArray[np.uint8], y: NDArray[np.int64], outputs: int) -> nn.Module:
-    """Train a helper or the labeler; raises as `read_weights` and `pretrained_classifier` do."""
+def train_helper(
+    helper: ImageHelper,
+    x: NDArray[np.uint8],
+    y: NDArray[np.int64],
+    outputs: int,
+    checkpoint: Path | None = None,
+) -> nn.Module:
+    """Train a helper or the labeler; raises as `read_weights` and `pretrained_classifier` do.
+
+    An interrupted training goes on from ``checkpoint``, which the caller removes.
+    """
     if helper.timm:
         weights = read_weights(helper.weights) if helper.weights else None
         module = pretrained_classifier(helper.timm, outputs, weights=weights, seed=helper.seed)
@@ -74,9 +85,11 @@ def train_helper(helper: ImageHelper, x: NDArray[np.uint8], y: NDArray[np.int64]
         batch_size=helper.batch_size,
         learning_rate=helper.learning_rate,
         augment=helper.augment,
+        precision=helper.precision,
+        channels_last=helper.precision == "bfloat16",
         seed=helper.seed,
     )
-    return fit_images(module, x, y, config=config).module
+    return fit_images(module, x, y, config=config, checkpoint=checkpoint).module
 
 
 def likely_labels(module: nn.Module, x: NDArray[np.uint8], *, multi_label: bool) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """PANORAMIA on images, with targets trained by DP-SGD: targets, DP guarantees and audits."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -127,7 +127,7 @@ class DpResults(PanoramiaResults):
 
     plan: DpPlan
     guarantees: pd.DataFrame  # rows of `dp_guarantees`
-    settings: pd.DataFrame  # rows of `chosen_settings`
+    settings: pd.DataFrame = field(default_factory=pd.DataFrame)  # rows of `chosen_settings`
     counts: tuple[int, int]  # number of images in a target's training part, and of real non-members
 
     @property

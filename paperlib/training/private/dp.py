@@ -29,6 +29,7 @@ def fit_dp(
     checkpoint_every: int = 1,
     resume: bool = True,
     progress: bool = True,
+    at_once: int | None = None,
 ) -> fitting.Fitted:
     """Train one classifier with DP-SGD, forming every example's gradient.
 
@@ -48,6 +49,8 @@ def fit_dp(
         checkpoint_every: Epochs, 1 or more.
         resume: True to continue from ``checkpoint`` if it exists.
         progress: True to show a progress bar.
+        at_once: Most records whose gradients are in memory together, 1 or more; None takes a whole batch.
+            The steps are the same but for rounding.
 
     Raises:
         ValueError: Data that do not fit, a config without ``clip_norm`` or with microbatches, or a
@@ -74,7 +77,7 @@ def fit_dp(
             max_grad_norm=config.clip_norm or 0.0,
             expected_batch_size=config.expected_batch(len(data)),
         )
-        one_epoch = _private_epoch(per_example, private, config, data)
+        one_epoch = _private_epoch(per_example, private, config, data, at_once)
         run = fitting.TrainingRun(module, private.original_optimizer, one_epoch, config, data)
         return run.finish(checkpoint, every=checkpoint_every, resume=resume, progress=progress)
     finally:
@@ -92,18 +95,26 @@ def _check(config: TrainingConfig) -> None:
 
 
 def _private_epoch(
-    module: GradSampleModule, optimizer: DPOptimizer, config: TrainingConfig, data: Examples
+    module: GradSampleModule,
+    optimizer: DPOptimizer,
+    config: TrainingConfig,
+    data: Examples,
+    at_once: int | None,
 ) -> Callable[[int], float]:
     """One epoch of Poisson batches; returns the mean loss of the records seen, 0 if none was."""
     device, examples = data.y.device, len(data)
     steps, rate = config.steps_per_epoch(examples), config.sampling_rate(examples)
 
     def learn(records: torch.Tensor) -> torch.Tensor:
-        optimizer.zero_grad()
-        loss = fitting.training_loss(module(data.x[records]), data.y[records], reduction="sum")
-        loss.backward()
-        optimizer.step()
-        return loss.detach()
+        total, parts = torch.zeros((), device=device), records.split(at_once or max(1, len(records)))
+        for at, part in enumerate(parts, 1):
+            optimizer.zero_grad()
+            loss = fitting.training_loss(module(data.x[part]), data.y[part], reduction="sum")
+            loss.backward()
+            optimizer.signal_skip_step(at < len(parts))  # clipped gradients are summed until the last part
+            optimizer.step()
+            total += loss.detach()
+        return total
 
     def one_epoch(epoch: int) -> float:
         optimizer.generator = generator(config.seed, "noise", epoch, device)

@@ -13,6 +13,7 @@ from paperlib.audits.panoramia.image_models import ImageHelper
 from paperlib.audits.panoramia.pools import Pool, Pools, Target
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.bounds.one_run.tails import epsilon_from_counts
+from paperlib.data.registry import load_images
 from paperlib.generators.image_quality import FakeFilter
 from paperlib.generators.images import FlowConfig
 from paperlib.papers.panoramia.evidence import by_game
@@ -85,6 +86,32 @@ def test_parts_are_disjoint_and_half_of_the_drawn_labels_differ():
         assert 0.4 < (part.y != part.true).mean() < 0.5
     attributes = noisy_labels(np.zeros((500, 4), dtype=np.int64), 1.0, 4, np.random.default_rng(0))
     assert 0.4 < attributes.mean() < 0.6
+
+
+def test_official_parts_keep_the_test_part_apart_and_train_on_all_else(monkeypatch):
+    sizes = {"generator": 900, "members": 1200, "nonmembers": 950, "others": 1300}
+    split = ImageSplit(side=None, levels=256, label_noise=0.0, parts="official", **sizes)
+    loaded = load_images("mnist5k")
+    held = {image.tobytes() for image in loaded.test_x}
+    images = split_images(split)
+    inside = {part: [image.tobytes() in held for image in images.parts[part].x] for part in PARTS}
+    assert all(inside["nonmembers"])
+    others = [flag for part in ("generator", "members", "others") for flag in inside[part]]
+    assert 0 < sum(others) <= 50, "what the non-members leave of the test part is dealt with the rest"
+    rows = np.concatenate([images.parts[part].x for part in PARTS]).reshape(sum(sizes.values()), -1)
+    assert len(np.unique(rows, axis=0)) == len(rows)
+    assert split.trained_on() == ("generator", "members", "others")
+    assert split.trained_on(null=True) == ("generator", "others")
+    x, y = images.together(split.trained_on())
+    assert np.shares_memory(x, images.parts["members"].x), "no second copy of the images"
+    for part, start in (("generator", 0), ("members", 900), ("others", 2100)):
+        stretch = slice(start, start + sizes[part])
+        assert (x[stretch] == images.parts[part].x).all()
+        assert (y[stretch] == images.parts[part].y).all()
+    null, _ = images.together(split.trained_on(null=True))
+    assert len(null) == 2200
+    with pytest.raises(ValueError, match="its test part has 1000"):
+        split_images(replace(split, nonmembers=1001, others=100))
 
 
 @pytest.mark.parametrize(
@@ -167,9 +194,9 @@ def test_dp_targets_keep_their_epsilon(cache, monkeypatch):
         asked.append(given)
         return 1.5
 
-    def watched(module, x, y, *, config):
+    def watched(module, x, y, *, config, **how):
         seen.append((config, len(x)))
-        return fit_dp(module, x, y, config=config)
+        return fit_dp(module, x, y, config=config, **how)
 
     monkeypatch.setattr(image_models, "noise_for", noise)
     monkeypatch.setattr(image_models, "fit_dp", watched)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from paperlib.models.images import as_input, classifier_for, image_logits, image
 from paperlib.papers.panoramia.images.data import Images, Labelled
 from paperlib.training import TrainingConfig, fit_dp, noise_for
 from paperlib.training.images import ImageTraining, fit_images, images_per_second
+
+_AT_ONCE = 512
+"""Images whose gradients DP-SGD holds together: of ResNet-18 about 23 GB in float32."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,17 +65,22 @@ class ImageTarget:
 
 
 def run_target(
-    target: ImageTarget, epochs: Sequence[int], images: Images, asked: Mapping[str, Labelled]
+    target: ImageTarget,
+    epochs: Sequence[int],
+    images: Images,
+    asked: Mapping[str, Labelled],
+    checkpoint: Path | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Train a target on the parts that `ImageSplit.trained_on` names, and ask it after some epochs.
 
     Returns:
         "EPOCHS/KIND" to its answers, and "EPOCHS/metric/NAME" to train_metric and test_metric (accuracy),
-        train_loss and test_loss (nats), and parameters (their number).
+        train_loss and test_loss (nats), and parameters (their number). An interrupted training goes on from
+        ``checkpoint``, which the caller removes.
     """
     x, y = _training_part(target, images)
     found: dict[str, NDArray[Any]] = {}
-    for epoch, module in _trained(target, x, y, images.outputs, epochs).items():
+    for epoch, module in _trained(target, x, y, images.outputs, epochs, checkpoint).items():
         found |= {
             f"{epoch}/{kind}": answers(module, part.x, part.y) for kind, part in asked.items() if len(part)
         }
@@ -124,16 +133,22 @@ def _built(target: ImageTarget, x: NDArray[np.uint8], outputs: int) -> nn.Module
 
 
 def _trained(
-    target: ImageTarget, x: NDArray[np.uint8], y: NDArray[np.int64], outputs: int, epochs: Sequence[int]
+    target: ImageTarget,
+    x: NDArray[np.uint8],
+    y: NDArray[np.int64],
+    outputs: int,
+    epochs: Sequence[int],
+    checkpoint: Path | None,
 ) -> dict[int, nn.Module]:
     """The model after each number of epochs; with DP-SGD after the last alone."""
     module, private = _built(target, x, outputs), dp_training(target, len(x))
     if private is None:
         config = _training(target, max(epochs))
-        return fit_images(module, x, y, config=config, snapshots=epochs).snapshots
+        return fit_images(module, x, y, config=config, snapshots=epochs, checkpoint=checkpoint).snapshots
     if y.ndim > 1:
         raise ValueError("dp_epsilon: expected None for images with several labels")
-    return {epochs[-1]: fit_dp(module, as_input(x), y, config=private).module}
+    fitted = fit_dp(module, as_input(x), y, config=private, at_once=_AT_ONCE, checkpoint=checkpoint)
+    return {epochs[-1]: fitted.module}
 
 
 def _training(target: ImageTarget, epochs: int) -> ImageTraining:

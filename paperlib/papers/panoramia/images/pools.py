@@ -5,9 +5,10 @@ attacks train nothing anew.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -147,12 +148,23 @@ def load_split(config: ImageConfig) -> Images:
 
 def generated_images(config: ImageConfig, images: Images) -> Generated:
     """Train the generator on D_G, draw images, drop obvious fakes, and label the rest."""
-    arrays = pools_cache().get(_key(config, images, "generated images"), lambda: _generate(config, images))
+    drawn = _trained_once(_drawn_key(config, images), partial(_draw, config, images))
+    given = _trained_once(_key(config, images, "labels"), partial(_label, config, images, drawn))
     audit, helper = (
-        Labelled(*(arrays[f"{name}/{values}"] for values in ("x", "true", "y")))
-        for name in ("audit", "helper")
+        Labelled(drawn["x"][rows], given["true"][rows], given["y"][rows])
+        for rows in (slice(config.generated), slice(config.generated, None))
     )
-    return Generated(audit, helper, _numbers(arrays, "quality/"))
+    return Generated(audit, helper, {"kept": float(drawn["kept"]), **_numbers(given, "quality/")})
+
+
+def _trained_once(
+    key: Mapping[str, Any], compute: Callable[[Path], Mapping[str, Any]]
+) -> dict[str, NDArray[Any]]:
+    """What ``compute`` returns, kept on disk; a training that was interrupted goes on from its checkpoint."""
+    checkpoint = pools_cache().path(key).with_suffix(".checkpoint")
+    arrays = pools_cache().get(key, lambda: compute(checkpoint))
+    checkpoint.unlink(missing_ok=True)
+    return arrays
 
 
 def _numbers(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, float]:
@@ -160,27 +172,36 @@ def _numbers(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, float
     return {name.removeprefix(prefix): float(arrays[name]) for name in arrays if name.startswith(prefix)}
 
 
-def _generate(config: ImageConfig, images: Images) -> dict[str, NDArray[Any]]:
-    real = images.parts["generator"]
+def _seeds(config: ImageConfig) -> list[int]:
+    return [int(seed) for seed in np.random.SeedSequence(config.seed).generate_state(4)]
+
+
+def _draw(config: ImageConfig, images: Images, checkpoint: Path) -> dict[str, Any]:
+    """Generated images that pass the filter, the classes asked for, and the share that passes."""
+    real, seeds = images.parts["generator"], _seeds(config)
     classes = 1 if images.multi_label else images.outputs
     known = np.zeros(len(real), dtype=np.int64) if images.multi_label else real.true
-    flow = config.generator.fit(real.x, known, classes=classes)
-    seeds = np.random.SeedSequence(config.seed).generate_state(4)
+    flow = config.generator.fit(real.x, known, classes=classes, checkpoint=checkpoint)
     filters = config.fakes.threshold < 1
-    drawn = flow.sample(len(real), int(seeds[0]))[0] if filters else real.x[:0]
-    fakes = config.fakes.fit(real.x, drawn, seed=int(seeds[1]) % 2**31)
-    wanted = config.generated + config.helper_images
-    x, true, share = _kept(flow, fakes, wanted, int(seeds[2]))
-    labeler = train_helper(config.labeler, real.x, real.true, images.outputs)
+    drawn = flow.sample(len(real), seeds[0])[0] if filters else real.x[:0]
+    fakes = config.fakes.fit(real.x, drawn, seed=seeds[1] % 2**31)
+    x, asked, share = _kept(flow, fakes, config.generated + config.helper_images, seeds[2])
+    return {"x": x, "asked": asked, "kept": share}
+
+
+def _label(
+    config: ImageConfig, images: Images, drawn: Mapping[str, NDArray[Any]], checkpoint: Path
+) -> dict[str, NDArray[Any]]:
+    """True and given labels of generated images, and numbers about their quality."""
+    real, x, true = images.parts["generator"], drawn["x"], drawn["asked"]
+    labeler = train_helper(config.labeler, real.x, real.true, images.outputs, checkpoint)
     if config.labels == "labeler":
         true = likely_labels(labeler, x, multi_label=images.multi_label)
-    rng = np.random.default_rng(int(seeds[3]))
+    rng = np.random.default_rng(_seeds(config)[3])
     y = noisy_labels(true, config.split.label_noise, images.outputs, rng)
-    quality = {"kept": share, **_quality(labeler, images, x[: config.generated])}
-    arrays: dict[str, NDArray[Any]] = {}
-    for name, rows in (("audit", slice(config.generated)), ("helper", slice(config.generated, None))):
-        arrays |= {f"{name}/x": x[rows], f"{name}/true": true[rows], f"{name}/y": y[rows]}
-    return arrays | {f"quality/{name}": np.array(value) for name, value in quality.items()}
+    quality = _quality(labeler, images, x[: config.generated])
+    numbers = {f"quality/{name}": np.array(value) for name, value in quality.items()}
+    return {"true": true, "y": y, **numbers}
 
 
 def _kept(
@@ -224,11 +245,11 @@ def _helper_answers(
     known = {"synthetic": made.helper, "real": images.parts["generator"], "others": images.parts["others"]}
     data = known[helper.data]
 
-    def compute() -> dict[str, FloatArray]:
-        module = train_helper(helper, data.x, data.y, images.outputs)
+    def compute(checkpoint: Path) -> dict[str, FloatArray]:
+        module = train_helper(helper, data.x, data.y, images.outputs, checkpoint)
         return {kind: answers(module, part.x, part.y) for kind, part in sets.items()}
 
-    return pools_cache().get(_key(config, images, "helper", helper.about()), compute)
+    return _trained_once(_key(config, images, "helper", helper.about()), compute)
 
 
 def _target_answers(
@@ -241,13 +262,20 @@ def _target_answers(
         targets = [target for target in config.targets if target.run == run]
         epochs = tuple(sorted({target.epochs for target in targets}))
         key = _key(config, images, "target", run, epochs, private_training(run, images))
-        arrays = pools_cache().get(key, partial(run_target, run, epochs, images, sets))
+        arrays = _trained_once(key, partial(run_target, run, epochs, images, sets))
         for target in targets:
             found[target.name] = {kind: arrays[f"{target.epochs}/{kind}"] for kind in sets}
             about = {"architecture": target.architecture, "width": target.width}
             rows[target.name] = about | _numbers(arrays, f"{target.epochs}/metric/")
     order = [target.name for target in config.targets]
     return {name: found[name] for name in order}, [rows[name] for name in order]
+
+
+def _drawn_key(config: ImageConfig, images: Images) -> dict[str, Any]:
+    """What drawn images depend on: not on their labels."""
+    names = ("split", "generator", "fakes", "generated", "helper_images", "seed")
+    about = {name: getattr(config, name) for name in names}
+    return {"stage": "drawn", "config": about, "data": images.sha256s, "code": code_tag(__name__)}
 
 
 def _key(config: ImageConfig, images: Images, stage: str, *model: Any) -> dict[str, Any]:
