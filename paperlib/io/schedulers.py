@@ -1,9 +1,12 @@
 """Places where a sweep runs: processes of this machine, a Dask scheduler already there, or a batch system."""
 
 import logging
+import math
 import os
-from collections.abc import Iterator, Mapping
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +17,8 @@ if TYPE_CHECKING:
     from distributed import Client
 
 SCHEDULER_VARIABLE = "PAPERLIB_SCHEDULER"
-"""``tcp://host:port`` of a running scheduler, or ``jobqueue:file.yaml``; unset for local processes."""
+"""``local``, ``tcp://host:port`` of a running scheduler, ``slurm``, ``slurm:file.yaml`` or
+``jobqueue:file.yaml``; unset for local processes."""
 
 _ADDRESSES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -30,48 +34,145 @@ _BATCH_SYSTEMS = {
 _SECONDS_TO_CONNECT = 20
 # Of the scheduler's status page: the usual one may be taken by another sweep, which is a warning.
 _FREE_PORT = "127.0.0.1:0"
+_DEVICES_VARIABLE = "CUDA_VISIBLE_DEVICES"
+
+Resize = Callable[[int], None]
+"""Fits the number of batch jobs to the number of calls that are left."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a sweep runs; `sweep_place` makes one from what a user wrote.
+
+    Attributes:
+        said_by: What named the place, for messages.
+        address: Address of a running scheduler; empty for none.
+        system: Name of a batch system; empty for none.
+        options: Options of the batch system's cluster.
+        workers: Local processes, or most jobs of a batch system, 1 or more.
+    """
+
+    said_by: str = SCHEDULER_VARIABLE
+    address: str = ""
+    system: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    workers: int = 2
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the sweep runs in processes of this machine that it starts itself."""
+        return not (self.address or self.system)
+
+
+def sweep_place(
+    chosen: str = "", *, workers: int | None = None, one_call_each: bool = False, said_by: str = ""
+) -> Place:
+    """Read where a sweep shall run, without starting anything.
+
+    Args:
+        chosen: A word as in `SCHEDULER_VARIABLE`; empty for what that variable says.
+        workers: Local processes or batch jobs, 1 or more; None takes one process for each GPU, or else for
+            each core, and the number of jobs that the batch system's file names, or else 1.
+        one_call_each: Batch workers take one call at a time, however many cores their job has.
+        said_by: What named ``chosen``, for messages.
+
+    Raises:
+        ValueError: No such place, a file that cannot be read, or one that shares a job's GPUs.
+    """
+    said_by = said_by if chosen else SCHEDULER_VARIABLE
+    word = (chosen or os.environ.get(SCHEDULER_VARIABLE, "")).strip()
+    if word in ("", "local"):
+        return Place(said_by, workers=workers or len(visible_devices()) or _cores())
+    if word.startswith(_ADDRESSES):
+        return Place(said_by, address=word)
+    system, _, path = word.partition(":")
+    if word == "slurm":
+        system, options, jobs = "slurm", {}, 1
+    elif path and system in ("slurm", "jobqueue"):
+        system, options, jobs = _read_batch_file(Path(path), said_by, "slurm" if system == "slurm" else "")
+    else:
+        raise ValueError(
+            f"{said_by}: expected an address such as tcp://host:8786, local, slurm, slurm:file.yaml or "
+            f"jobqueue:file.yaml, got {word!r}"
+        )
+    options = {name.replace("-", "_"): value for name, value in options.items()}
+    if one_call_each:
+        options = _one_call_each(options, said_by)
+    return Place(said_by, system=system, options=options, workers=workers or jobs)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _one_call_each(options: Mapping[str, Any], said_by: str) -> dict[str, Any]:
+    """Options of jobs with one worker process, unless the file asks for more, of one thread each."""
+    processes = options.get("processes") or 1
+    directives = " ".join(map(str, options.get("job_extra_directives") or []))
+    if processes > 1 and ("gpu" in directives or "gres" in directives):
+        raise ValueError(
+            f"{said_by}: expected processes: 1 in a file that asks for GPUs, got {processes}: ask for "
+            "one GPU a job, such as job_extra_directives: ['--gres=gpu:1'], and for more jobs"
+        )
+    words = [*(options.get("worker_extra_args") or []), "--nthreads", "1"]
+    return {**options, "processes": processes, "worker_extra_args": words}
+
+
+def visible_devices() -> list[str]:
+    """Names of the GPUs that this process may use, as ``CUDA_VISIBLE_DEVICES`` lists them."""
+    chosen = os.environ.get(_DEVICES_VARIABLE)
+    if chosen is not None:
+        names = [name.strip() for name in chosen.split(",")]
+        return [] if names[0] in ("", "-1", "NoDevFiles") else names
+    command = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return found.stdout.split()
 
 
 @contextmanager
-def sweep_client(*, workers: int, retries: int) -> Iterator["Client"]:
-    """A Dask client for one sweep; what it started is closed at the end, what was there stays.
+def sweep_client(place: Place, *, retries: int) -> Iterator[tuple["Client", Resize]]:
+    """A Dask client for one sweep, and what fits its jobs to the calls that are left.
 
-    Without ``PAPERLIB_SCHEDULER`` it has ``workers`` local processes of one thread each. Where this process
-    starts the scheduler, a task may lose its worker ``retries`` times before it counts as failed.
+    What it started is closed at the end, what was there stays. Where this process starts the scheduler, a
+    task may lose its worker ``retries`` times before it counts as failed. Each local process has one thread,
+    and one GPU where there are any.
 
     Raises:
         ModuleNotFoundError: Dask is not installed.
-        ValueError: ``PAPERLIB_SCHEDULER`` is neither an address nor a job queue's file.
-        ConnectionError: The scheduler of that address does not answer.
+        ValueError: The batch system's options are wrong.
+        ConnectionError: The scheduler at the address does not answer.
     """
-    chosen = os.environ.get(SCHEDULER_VARIABLE, "").strip()
     purpose = "a sweep in processes (pass workers=0 to do without)"
     dask, distributed = (optional_package(name, "sweep", purpose) for name in ("dask", "distributed"))
     with dask.config.set({"distributed.scheduler.allowed-failures": retries}), ExitStack() as stack:
-        if chosen.startswith(_ADDRESSES):
-            client = _connected(distributed, chosen)
-        elif chosen.startswith("jobqueue:"):
-            cluster = stack.enter_context(_batch_cluster(Path(chosen.removeprefix("jobqueue:"))))
+        resize = leave_size
+        if place.address:
+            client = _connected(distributed, place)
+        elif place.system:
+            cluster = stack.enter_context(_batch_cluster(place))
             client = distributed.Client(cluster)
-        elif not chosen:
+            resize = _Jobs(cluster, client, place).resize
+        else:
             # What matters of Dask's messages about its own processes is raised or reported.
             stack.enter_context(quiet("distributed", logging.CRITICAL))
-            client = distributed.Client(stack.enter_context(_local_cluster(workers)))
-        else:
-            raise ValueError(
-                f"{SCHEDULER_VARIABLE}: expected an address such as tcp://host:8786 or jobqueue:file.yaml, "
-                f"got {chosen!r}"
-            )
-        yield stack.enter_context(closing(client))
+            client = distributed.Client(stack.enter_context(_local_cluster(place.workers)))
+        yield stack.enter_context(closing(client)), resize
 
 
-def _connected(distributed: Any, address: str) -> "Client":
+def leave_size(left: int) -> None:
+    """The workers are not this sweep's to add or to end."""
+
+
+def _connected(distributed: Any, place: Place) -> "Client":
     try:
-        return distributed.Client(address, timeout=_SECONDS_TO_CONNECT)
+        return distributed.Client(place.address, timeout=_SECONDS_TO_CONNECT)
     except (OSError, TimeoutError) as error:
         raise ConnectionError(
-            f"{SCHEDULER_VARIABLE}: no Dask scheduler answers at {address} ({error}); start one with "
-            "'dask scheduler', or unset the variable to use processes of this machine"
+            f"{place.said_by}: no Dask scheduler answers at {place.address} ({error}); start one with "
+            "'dask scheduler', or use processes of this machine"
         ) from None
 
 
@@ -79,55 +180,99 @@ def _local_cluster(workers: int) -> Any:
     from distributed import LocalCluster
     from distributed.system import MEMORY_LIMIT
 
-    return LocalCluster(
-        n_workers=workers,
+    devices = visible_devices()
+
+    class OneDeviceEach(LocalCluster):
+        """Worker i sees device i alone, also after its process was replaced."""
+
+        def new_worker_spec(self) -> dict[Any, Any]:
+            made: Any = super().new_worker_spec()
+            ((name, spec),) = made.items()
+            own = {_DEVICES_VARIABLE: devices[name % len(devices)]} if devices else {}
+            # As nvidia-smi counts them.
+            env = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **_ONE_THREAD, **own}
+            return {name: {**spec, "options": {**spec["options"], "env": env}}}
+
+    cluster = OneDeviceEach(
+        n_workers=0,
         threads_per_worker=1,
         processes=True,
         dashboard_address=_FREE_PORT,
         memory_limit=int(0.9 * MEMORY_LIMIT / workers),
-        env=_ONE_THREAD,
         silence_logs=logging.CRITICAL,
     )
-
-
-def _batch_cluster(path: Path) -> Any:
-    """A dask-jobqueue cluster from its usual YAML, ``jobqueue: {slurm: {cores: …}}``, and ``jobs: N``."""
-    system, options, jobs = _read_batch_file(path)
-    import dask_jobqueue
-    from dask_jobqueue.local import LocalCluster as LocalJobs
-
-    made = LocalJobs if system == "local" else getattr(dask_jobqueue, _BATCH_SYSTEMS[system])
-    given = {"scheduler_options": {"dashboard_address": _FREE_PORT}, **options}
-    try:
-        cluster = made(**{name.replace("-", "_"): value for name, value in given.items()})
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{SCHEDULER_VARIABLE}: {path}: {system}: {error}") from None
-    cluster.scale(jobs=jobs)
+    cluster.scale(workers)
+    cluster.wait_for_workers(workers)
     return cluster
 
 
-def _read_batch_file(path: Path) -> tuple[str, Mapping[str, Any], int]:
+def job_script(place: Place) -> str:
+    """The script of each job of a batch system, without submitting it; empty where there is none.
+
+    Raises:
+        ModuleNotFoundError: dask-jobqueue is not installed.
+        ValueError: The batch system's options are wrong.
+    """
+    if not place.system:
+        return ""
+    with _batch_cluster(place) as cluster:
+        return cluster.job_script()
+
+
+def _batch_cluster(place: Place) -> Any:
+    """A dask-jobqueue cluster, still without jobs."""
+    dask_jobqueue = optional_package("dask_jobqueue", "sweep", f"a sweep on {place.system}")
+    if place.system == "local":
+        from dask_jobqueue.local import LocalCluster as made
+    else:
+        made: Any = getattr(dask_jobqueue, _BATCH_SYSTEMS[place.system])
+    try:
+        return made(**{"scheduler_options": {"dashboard_address": _FREE_PORT}, **place.options})
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{place.said_by}: {place.system}: {error}") from None
+
+
+class _Jobs:
+    """The jobs of a batch system: as many as there are calls, at most the number asked for."""
+
+    def __init__(self, cluster: Any, client: "Client", place: Place) -> None:
+        self._cluster, self._client, self._most = cluster, client, place.workers
+        self._processes = place.options.get("processes") or 1
+
+    def resize(self, left: int) -> None:
+        """Submit the jobs that are missing, also in place of those that ended; end those without a call."""
+        wanted, known = min(self._most, math.ceil(left / self._processes)), len(self._cluster.worker_spec)
+        if known <= wanted:
+            self._cluster.scale(jobs=wanted)
+        elif self._processes == 1 and (spare := self._without_a_call()[: known - wanted]):
+            self._cluster.sync(self._cluster.scale_down, spare)
+
+    def _without_a_call(self) -> list[str]:
+        """Names of jobs that still wait in the queue, then of idle ones."""
+        joined = {one["name"]: at for at, one in self._cluster.scheduler_info["workers"].items()}
+        calls: Any = self._client.processing()
+        queued = [name for name in self._cluster.worker_spec if name not in joined]
+        return queued + [name for name, at in joined.items() if not calls.get(at)]
+
+
+def _read_batch_file(path: Path, said_by: str, needed: str) -> tuple[str, Mapping[str, Any], int]:
+    """System, options and jobs of dask-jobqueue's usual YAML, ``jobqueue: {slurm: …}``, and ``jobs: N``."""
     import yaml
 
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ValueError(
-            f"{SCHEDULER_VARIABLE}: {path} cannot be read: {' '.join(str(error).split())}"
-        ) from None
-    known = (*_BATCH_SYSTEMS, "local")
+        raise ValueError(f"{said_by}: {path} cannot be read: {' '.join(str(error).split())}") from None
+    known = (needed,) if needed else (*_BATCH_SYSTEMS, "local")
     systems = content.get("jobqueue") if isinstance(content, dict) else None
     if not isinstance(systems, dict) or len(systems) != 1 or next(iter(systems)) not in known:
         raise ValueError(
-            f"{SCHEDULER_VARIABLE}: {path} must hold one batch system below 'jobqueue', "
-            f"one of {', '.join(known)}"
+            f"{said_by}: {path} must hold one batch system below 'jobqueue', one of {', '.join(known)}"
         )
     jobs = content.get("jobs", 1)
     if not isinstance(jobs, int) or isinstance(jobs, bool) or jobs < 1:
-        raise ValueError(
-            f"{SCHEDULER_VARIABLE}: {path}: jobs: expected a whole number of at least 1, got {jobs!r}"
-        )
+        raise ValueError(f"{said_by}: {path}: jobs: expected a whole number of at least 1, got {jobs!r}")
     ((system, options),) = systems.items()
     if not isinstance(options, dict):
-        raise ValueError(f"{SCHEDULER_VARIABLE}: {path}: {system}: expected options such as cores and memory")
+        raise ValueError(f"{said_by}: {path}: {system}: expected options such as cores and memory")
     return system, options, jobs

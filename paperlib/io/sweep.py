@@ -10,18 +10,18 @@ import sys
 from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import numpy as np
 
 from paperlib.core import check_at_least
 from paperlib.io.cache import Arrays, Cache
-from paperlib.io.files import config_hash
+from paperlib.io.files import OutputError, config_hash
 from paperlib.io.progress import progress_bar
-from paperlib.io.schedulers import sweep_client
+from paperlib.io.schedulers import Place, leave_size, sweep_client, sweep_place
 from paperlib.io.sources import code_tag
 
 if TYPE_CHECKING:
@@ -31,6 +31,24 @@ C = TypeVar("C", bound=Hashable)
 Result = dict[str, Any]
 Function = Callable[[list[C]], Sequence[Mapping[str, Any]]]
 Outcomes = Generator[tuple[list[C], list[Arrays] | Exception]]
+
+
+class Units(Protocol):
+    """Where finished units are found and kept."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of finished units, for messages."""
+        ...
+
+    def find(self, config: Any) -> Result | None:
+        """What is kept of a configuration; None if it is still to be computed."""
+        ...
+
+    def keep(self, config: Any, arrays: Arrays) -> Result:
+        """Keep what the function returned for a configuration, and say what is kept."""
+        ...
+
 
 _LOG = logging.getLogger(__name__)
 _SHOWN = 5
@@ -107,15 +125,63 @@ def run_sweep(
     >>> sorted(result["area"] for _, result in done)
     [1.0, 9.0]
     """
+    check_at_least(0, workers=workers)
+    units = _Units(Cache(Path(folder)), _name(function), version or _source_tag(function))
+    place = None
+    if workers and client is None:
+        place = sweep_place(workers=None)
+        place = replace(place, workers=workers) if place.is_local else place
+    return run_units(
+        function,
+        configs,
+        units,
+        batch_key=batch_key,
+        max_batch=max_batch,
+        client=client,
+        place=place,
+        retries=retries,
+        progress=progress,
+    )
+
+
+def run_units(
+    function: Function[C],
+    configs: Iterable[C],
+    units: Units,
+    *,
+    batch_key: Callable[[C], Hashable] | None = None,
+    max_batch: int = 32,
+    client: "Client | None" = None,
+    place: Place | None = None,
+    retries: int = 3,
+    progress: bool = True,
+) -> Iterator[tuple[C, Result]]:
+    """As `run_sweep`, for units that are kept in another way.
+
+    Args:
+        function: As for `run_sweep`.
+        configs: As for `run_sweep`.
+        units: Finds and keeps finished units.
+        batch_key: As for `run_sweep`.
+        max_batch: As for `run_sweep`.
+        client: A Dask client to use, which stays open; None makes one for ``place``.
+        place: Where to run; None computes in this process, without Dask.
+        retries: As for `run_sweep`.
+        progress: As for `run_sweep`.
+
+    Raises:
+        ValueError: As for `run_sweep`.
+        SweepError: As for `run_sweep`.
+        OutputError: A unit cannot be written, here or by a worker; what was finished is kept.
+    """
     items = _checked_configs(configs)
     check_at_least(1, max_batch=max_batch)
-    check_at_least(0, workers=workers, retries=retries)
-    units = _Units(Cache(Path(folder)), _name(function), version or _source_tag(function))
+    check_at_least(0, retries=retries)
     batches = partial(_batches, batch_key=batch_key, max_batch=max_batch)
-    if workers == 0 and client is None:
+    if place is None and client is None:
         run = partial(_in_process, function)
     else:
-        run = partial(_on_dask, function, client, workers, retries)
+        run = partial(_on_dask, function, client, place or Place(), retries)
     return _sweep(items, units, batches, run, progress)
 
 
@@ -126,6 +192,10 @@ class _Units:
     cache: Cache
     function: str
     version: str
+
+    @property
+    def folder(self) -> Path:
+        return self.cache.folder
 
     def _about(self, config: Any) -> dict[str, Any]:
         kind = type(config)
@@ -151,7 +221,7 @@ def _plain(arrays: Arrays) -> Result:
 
 def _sweep(
     items: list[C],
-    units: _Units,
+    units: Units,
     batches: Callable[[list[C]], list[list[C]]],
     run: Callable[[deque[list[C]]], Outcomes[C]],
     progress: bool,
@@ -168,6 +238,8 @@ def _sweep(
         calls = deque(batches(waiting))
         with closing(run(calls)) as outcomes:
             for batch, outcome in outcomes:
+                if isinstance(outcome, OutputError):
+                    raise outcome
                 if isinstance(outcome, Exception) and len(batch) > 1:
                     half = len(batch) // 2
                     calls.extend([batch[:half], batch[half:]])
@@ -181,7 +253,7 @@ def _sweep(
                     bar.update(len(batch))
                     yield from zip(batch, kept, strict=True)
     if failures:
-        raise _sweep_error(failures, len(items), units.cache.folder) from failures[0][1]
+        raise _sweep_error(failures, len(items), units.folder) from failures[0][1]
 
 
 def _sweep_error(failures: list[tuple[C, BaseException]], total: int, folder: Path) -> SweepError:
@@ -195,7 +267,8 @@ def _sweep_error(failures: list[tuple[C, BaseException]], total: int, folder: Pa
 def _said(error: BaseException) -> str:
     if type(error).__name__ == "KilledWorker":
         return "its process died at every attempt (out of memory, or killed)"
-    return f"{type(error).__name__}: {error}"
+    first = str(error).partition("\n")[0]
+    return f"{type(error).__name__}: {first}"
 
 
 def _batches(items: list[C], batch_key: Callable[[C], Hashable] | None, max_batch: int) -> list[list[C]]:
@@ -243,18 +316,20 @@ def _in_process(function: Function[C], calls: deque[list[C]]) -> Outcomes[C]:
 
 
 def _on_dask(
-    function: Function[C], client: "Client | None", workers: int, retries: int, calls: deque[list[C]]
+    function: Function[C], client: "Client | None", place: Place, retries: int, calls: deque[list[C]]
 ) -> Outcomes[C]:
     """Keeps as many calls on the cluster as it has threads.
 
     More would wait on the workers, and Dask blames a worker's death on every call that waits there.
     """
     running: dict[Future, list[C]] = {}
-    with nullcontext(client) if client else sweep_client(workers=workers, retries=retries) as cluster:
+    given = nullcontext((client, leave_size)) if client else sweep_client(place, retries=retries)
+    with given as (cluster, resize):
         from distributed import wait
 
         try:
             while calls or running:
+                resize(len(calls) + len(running))
                 _fill(function, cluster, calls, running)
                 try:
                     ended: Any = wait(list(running), timeout=_POLL_SECONDS, return_when="FIRST_COMPLETED")

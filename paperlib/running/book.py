@@ -39,9 +39,9 @@ def keep_run(job: Job) -> Path:
         NotebookError: The notebook failed; a run kept before stays.
         OutputError: A file could not be written.
     """
-    kept = _kept(job)
+    kept = kept_folder(job)
     with _profile_data(job), finished_run(job) as folder:
-        _copy_whole(folder, kept)
+        copy_whole(folder, kept)
     return kept
 
 
@@ -65,13 +65,17 @@ def run_aside(job: Job) -> Path:
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
         names = itertools.chain([stamp], (f"{stamp}-{at}" for at in itertools.count(2)))
         target = next(path for name in names if not (path := job.project.runs / job.stem / name).exists())
-        _copy_whole(folder, target)
+        copy_whole(folder, target)
     return target
 
 
 def current_result(job: Job) -> RunResult | None:
     """The result of the kept run if it is this very run and all its files are there, else None."""
-    folder = _kept(job)
+    return finished_result(kept_folder(job), job.fingerprint)
+
+
+def finished_result(folder: Path, fingerprint: str) -> RunResult | None:
+    """The result of a finished run in a folder if it has this fingerprint and all its files, else None."""
     if not ((folder / RESULT).is_file() and (folder / PAGE).is_file()):
         return None
     try:
@@ -79,7 +83,7 @@ def current_result(job: Job) -> RunResult | None:
     except ValueError:
         return None
     whole = all((folder / name).is_file() for name in result.data)
-    return result if whole and result.provenance.get("fingerprint") == job.fingerprint else None
+    return result if whole and result.provenance.get("fingerprint") == fingerprint else None
 
 
 def show_run(job: Job) -> RunResult:
@@ -90,7 +94,7 @@ def show_run(job: Job) -> RunResult:
     Raises:
         OutputError: A file could not be written.
     """
-    project, kept = job.project, _kept(job)
+    project, kept = job.project, kept_folder(job)
     if project.made_up(job.profile):
         return read_result(kept / RESULT)
     result = project.results / f"{job.stem}.json"
@@ -108,19 +112,20 @@ def show_run(job: Job) -> RunResult:
 
 def last_seconds(job: Job) -> float | None:
     """Wall time in seconds of the kept run, current or not; None without one."""
-    path = _kept(job) / RESULT
+    path = kept_folder(job) / RESULT
     try:
         return float(read_result(path).provenance["seconds"]) if path.is_file() else None
     except (ValueError, KeyError, TypeError):
         return None
 
 
-def _kept(job: Job) -> Path:
+def kept_folder(job: Job) -> Path:
+    """Where the book's run of a notebook, or its repetition with a seed, is kept."""
     folder = job.profile if job.seed is None else f"{job.profile}-seed-{job.seed}"
     return job.project.kept / folder / job.stem
 
 
-def _copy_whole(folder: Path, target: Path) -> None:
+def copy_whole(folder: Path, target: Path) -> None:
     """Put a copy of ``folder`` at ``target``, whole or not at all."""
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
