@@ -104,6 +104,59 @@ def run(
     )
 
 
+@app.command(
+    epilog="Values:  seed=0..4 (both ends)   epochs=20,50,100   sizes='[1,2];[3]' (of a parameter that is a "
+    'list)   data=\'["a,b","c"]\' (texts that hold commas).   '
+    "Examples:  paperlib sweep panoramia_images -p seed=0..4 --profile paper --dry-run   |   "
+    "paperlib sweep output_set_gain -p trials=20,50 -p seed=0..9 --workers 4   |   "
+    "paperlib sweep panoramia_dp -p seed=0..99 --profile paper --scheduler slurm:queue.yaml --workers 50"
+)
+def sweep(
+    notebook: Annotated[
+        str, typer.Argument(help="Name of a notebook; see `paperlib list`.", autocompletion=notebook_names)
+    ],
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option("-p", "--parameter", help="Values of one parameter, name=values; repeatable."),
+    ] = None,
+    profile: Profile = "default",
+    scheduler: Annotated[
+        str,
+        typer.Option(
+            help="local; tcp://HOST:8786 of a running Dask scheduler; slurm, as dask-jobqueue's own file "
+            "sets it up; slurm:FILE.yaml or jobqueue:FILE.yaml. Default: PAPERLIB_SCHEDULER, or else local."
+        ),
+    ] = "",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            help="Runs at one time: local processes (default: one a GPU, or else one a core; 0: this process "
+            "alone), or most jobs of a batch system (default: jobs in its file)."
+        ),
+    ] = None,
+    retries: Annotated[int, typer.Option(help="New attempts of a run that lost its worker.")] = 3,
+    name: Annotated[str, typer.Option(help="Name of the table; default: profile and values.")] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan, and the script of batch jobs; start nothing.")
+    ] = False,
+    table: Annotated[
+        bool, typer.Option("--table", help="Write the table and print the outcomes of what is finished.")
+    ] = False,
+) -> None:
+    """Run one notebook with all combinations of parameter values, here or on a cluster.
+
+    Each combination is a run that is kept in runs/sweep/NOTEBOOK. A finished one is never repeated, so the
+    same command goes on after an interrupt or a lost machine. A failing run stops no other. At the end come a
+    table with a row per run, and for each setting the outcomes of all its seeds together.
+    """
+    from paperlib.cli.sweep import sweep_notebook
+
+    sweep_notebook(
+        notebook, parameter or [], profile=profile, scheduler=scheduler, workers=workers, retries=retries,
+        name=name, dry_run=dry_run, table=table,
+    )  # fmt: skip
+
+
 @app.command("list", epilog="Example:  paperlib list --profile paper")
 def list_notebooks(profile: Profile = "default") -> None:
     """List the notebooks with their parameters, what they reproduce, and the verdicts of their last run."""

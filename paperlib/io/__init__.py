@@ -14,10 +14,15 @@ from paperlib.io.files import write_json as write_json
 from paperlib.io.files import write_text as write_text
 from paperlib.io.folders import data_folder as data_folder
 from paperlib.io.folders import user_cache_folder as user_cache_folder
+from paperlib.io.leases import lease as lease
 from paperlib.io.results import RunResult as RunResult
 from paperlib.io.results import read_result as read_result
 from paperlib.io.results import write_result as write_result
 from paperlib.io.schedulers import SCHEDULER_VARIABLE as SCHEDULER_VARIABLE
+from paperlib.io.schedulers import Place as Place
+from paperlib.io.schedulers import job_script as job_script
+from paperlib.io.schedulers import sweep_place as sweep_place
+from paperlib.io.schedulers import visible_devices as visible_devices
 from paperlib.io.scores import LoadedScores as LoadedScores
 from paperlib.io.scores import read_scores as read_scores
 from paperlib.io.sources import code_tag as code_tag
@@ -25,3 +30,4 @@ from paperlib.io.sources import imported_names as imported_names
 from paperlib.io.sources import source_files as source_files
 from paperlib.io.sweep import SweepError as SweepError
 from paperlib.io.sweep import run_sweep as run_sweep
+from paperlib.io.sweep import run_units as run_units

@@ -1,8 +1,10 @@
 """Finished runs: kept one per notebook and profile, and shown in the book."""
 
 import itertools
+import os
 import shutil
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
@@ -29,8 +31,12 @@ def run_into_book(job: Job) -> RunResult:
     return show_run(job)
 
 
-def keep_run(job: Job) -> Path:
-    """Run a notebook and keep the finished run for the book of its profile, leaving the book alone.
+def keep_run(job: Job, folder: Path | None = None) -> Path:
+    """Run a notebook and keep the finished run, leaving the book alone.
+
+    Args:
+        job: The run.
+        folder: Folder of the finished run; None for the place where the book of its profile finds it.
 
     Returns:
         The folder with the executed notebook, its CSVs and its result file.
@@ -39,9 +45,9 @@ def keep_run(job: Job) -> Path:
         NotebookError: The notebook failed; a run kept before stays.
         OutputError: A file could not be written.
     """
-    kept = kept_folder(job)
-    with _profile_data(job), finished_run(job) as folder:
-        copy_whole(folder, kept)
+    kept = folder or kept_folder(job)
+    with _profile_data(job), finished_run(job) as made:
+        copy_whole(made, kept)
     return kept
 
 
@@ -126,14 +132,23 @@ def kept_folder(job: Job) -> Path:
 
 
 def copy_whole(folder: Path, target: Path) -> None:
-    """Put a copy of ``folder`` at ``target``, whole or not at all."""
+    """Put a copy of ``folder`` at ``target``, whole or not at all, which takes no more room where it can."""
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.part")
     shutil.rmtree(part, ignore_errors=True)  # of a run that was killed
-    shutil.copytree(folder, part)
+    shutil.copytree(folder, part, copy_function=_linked)
     part.chmod(target.parent.stat().st_mode & 0o777)  # the temporary folder was private
     shutil.rmtree(target, ignore_errors=True)
     part.replace(target)
+
+
+def _linked(source: str, target: str) -> str:
+    """The same file under another name, or a copy of it; finished runs are never written to."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+    return target
 
 
 def prune(project: Project) -> None:
@@ -197,6 +212,16 @@ def write_status(project: Project, profile: str) -> None:
     _write_if_new(project.generated / "data" / CSV_NAME, status_table(judged).to_csv(index=False))
     _write_if_new(project.generated / "status.md", status_markdown(judged, profile=profile))
     _write_if_new(project.generated / "results.md", results_markdown(judged, pages=pages))
+
+
+def pooled_outcomes(results: Sequence[RunResult]) -> dict[str, str]:
+    """Target to its outcome by runs that differ in the seed alone, put together as in the book, in words."""
+    judged = [one for one in judge([asdict(result) for result in results]) if one.runs]
+    words: dict[str, str] = {}
+    for one in judged:
+        facts = ", ".join(dict.fromkeys(run.scale.facts for run in one.runs))
+        words.setdefault(one.rule.target, f"{one.outcome} ({one.level}: {facts})")
+    return words
 
 
 def outcomes(result: RunResult) -> dict[str, str]:

@@ -160,7 +160,8 @@ def _papermill(notebook: Any, job: Job, config: Config, kernel_log: Path) -> Any
 
 def _failure(job: Job, message: str, traceback: str, kernel_log: Path) -> NotebookError:
     """The error of a failed run, whose log is kept."""
-    log = job.project.runs / "failed" / f"{job.stem}.log"
+    own = "" if job.parameters == job.preset else f"-{job.fingerprint[:8]}"  # many may fail at one time
+    log = job.project.runs / "failed" / f"{job.stem}{own}.log"
     said = kernel_log.read_text(encoding="utf-8", errors="replace")
     head = f"{job.stem}, profile {job.profile}, parameters {dict(job.parameters)}"
     write_text(log, f"{head}\n\n{traceback or message}\n\nThe kernel's own output:\n{said}")

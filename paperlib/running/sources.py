@@ -13,26 +13,35 @@ PACKAGE = Path(__file__).parents[1]
 _MADE_UP = "paperlib.data.made_up.folder"
 
 
-def fingerprint(project: Project, stem: str, profile: str, parameters: Mapping[str, Any]) -> str:
+def fingerprint(
+    project: Project,
+    stem: str,
+    profile: str,
+    parameters: Mapping[str, Any],
+    code: Mapping[str, Any] | None = None,
+) -> str:
     """A hash of everything a run's values depend on.
 
     Covers the notebook, its parameters, every module of this package it can reach, the papers'
-    numbers, the locked versions, the Python version, and files that parameters name.
+    numbers, the locked versions, the Python version, and files that parameters name. ``code`` is what
+    `notebook_code` says, for the fingerprints of many runs.
     """
+    about = {"parameters": parameters, "data": parameter_files(parameters)}
+    return config_hash({**(code or notebook_code(project, stem, profile)), **about})
+
+
+def notebook_code(project: Project, stem: str, profile: str) -> dict[str, Any]:
+    """What all runs of a notebook in a profile depend on, whatever their parameters."""
     path = project.notebook(stem)
     lock = project.root / "requirements.lock"
-    return config_hash(
-        {
-            "notebook": file_sha256(path),
-            "profile": profile,
-            "parameters": parameters,
-            "sources": {str(p.relative_to(PACKAGE)): file_sha256(p) for p in notebook_sources(path)},
-            "lock": file_sha256(lock) if lock.is_file() else "",
-            "python": sys.version_info[:2],
-            "data": parameter_files(parameters),
-            "made up": code_tag(_MADE_UP) if project.made_up(profile) else "",
-        }
-    )
+    return {
+        "notebook": file_sha256(path),
+        "profile": profile,
+        "sources": {str(p.relative_to(PACKAGE)): file_sha256(p) for p in notebook_sources(path)},
+        "lock": file_sha256(lock) if lock.is_file() else "",
+        "python": sys.version_info[:2],
+        "made up": code_tag(_MADE_UP) if project.made_up(profile) else "",
+    }
 
 
 def parameter_files(parameters: Mapping[str, Any]) -> dict[str, str]:

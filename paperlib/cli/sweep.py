@@ -1,0 +1,160 @@
+"""``paperlib sweep``: one notebook over many parameter values, in many processes or on many machines."""
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from paperlib.core import check_at_least
+from paperlib.io import Place, SweepError, config_hash, job_script, sweep_place, visible_devices
+from paperlib.running import (
+    KeptUnits,
+    NotebookError,
+    Project,
+    Unit,
+    find_project,
+    mean_run,
+    parse_assignments,
+    plan_units,
+    pooled_by_setting,
+    run_notebook_units,
+    setting,
+    sweep_folder,
+    write_table,
+)
+
+_MOST_LISTED = 20
+_LONGEST_NAME = 100
+
+
+def sweep_notebook(
+    notebook: str,
+    given: Sequence[str],
+    *,
+    profile: str,
+    scheduler: str,
+    workers: int | None,
+    retries: int,
+    name: str,
+    dry_run: bool,
+    table: bool,
+) -> None:
+    """Plan and run a sweep, or show its plan or its results; options as in ``paperlib sweep --help``.
+
+    Raises:
+        NotebookError: Runs failed; the others are kept.
+        ValueError: An unknown notebook, profile, parameter or scheduler, or a value of the wrong type.
+    """
+    project = find_project()
+    units = plan_units(project, notebook, profile=profile, given=parse_assignments(list(given)))
+    path = sweep_folder(project, units[0].stem) / f"{name or _name(profile, given)}.csv"
+    check_at_least(0, retries=retries, workers=1 if workers is None else workers)
+    if table:
+        _show_results(units, path, {})
+        return
+    place = None if workers == 0 else _place(scheduler, workers)
+    _print_plan(project, units, place)
+    if not dry_run:
+        _run(units, path, place, retries)
+
+
+def _name(profile: str, given: Sequence[str]) -> str:
+    """Name of a sweep's table, which says its values as far as a file name can."""
+    words = re.sub(r"[^\w.,=+-]+", "-", ",".join([profile, *given]))
+    return words if len(words) <= _LONGEST_NAME else f"{words[:_LONGEST_NAME]}-{config_hash({'': words})[:8]}"
+
+
+def _place(scheduler: str, workers: int | None) -> Place:
+    return sweep_place(scheduler, workers=workers, one_call_each=True, said_by="--scheduler")
+
+
+def _print_plan(project: Project, units: list[Unit], place: Place | None) -> None:
+    first = units[0]
+    kept = KeptUnits(project, first.stem, first.profile)
+    left = len(units) - sum(kept.is_finished(unit) for unit in units)
+    settings = Counter(map(setting, units))
+    print(f"{first.stem}, profile {first.profile}: {len(units)} runs, {len(units) - left} of them finished")
+    for words, count in list(settings.items())[:_MOST_LISTED]:
+        print(f"    {words}: {count} runs")
+    if len(settings) > _MOST_LISTED:
+        print(f"    and {len(settings) - _MOST_LISTED} more settings")
+    print(f"Where: {_where(place)}")
+    at_one_time = 0 if place is None or place.address else place.workers
+    _print_costs(mean_run(project, first.stem, first.profile), left, max(1, at_one_time))
+    print(f"Kept in {kept.folder}")
+    if place is not None and (script := job_script(place)):
+        print(f"Each job:\n{script.strip()}")
+
+
+def _where(place: Place | None) -> str:
+    if place is None:
+        return "this process"
+    if place.address:
+        return f"the workers of {place.address}"
+    if place.system:
+        return f"{place.system}, at most {place.workers} jobs"
+    devices = visible_devices()
+    each = f", one GPU each ({', '.join(devices)})" if devices else ""
+    return f"{place.workers} processes of this machine{each}"
+
+
+def _print_costs(mean: tuple[float, float] | None, left: int, at_one_time: int) -> None:
+    if mean is None:
+        print("Time and disk: unknown, no run of this notebook in this profile is finished")
+        return
+    seconds, size = mean
+    hours = left * seconds / 3600
+    print(
+        f"Time: {seconds:.1f} s a run (mean of finished ones), {hours:.2g} hours for the {left} left, "
+        f"{hours / at_one_time:.2g} with {at_one_time} at one time"
+    )
+    print(f"Disk: {size / 1e6:.2f} MB a run, {left * size / 1e6:.1f} MB for the {left} left, beside caches")
+
+
+def _run(units: list[Unit], path: Path, place: Place | None, retries: int) -> None:
+    """Run what is left, and show the results of all that is finished, also if runs failed."""
+    failed: dict[Unit, str] = {}
+    stopped = ""
+    try:
+        for _ in run_notebook_units(units, place=place, retries=retries):
+            pass
+    except SweepError as error:
+        failed = {unit: _said(cause) for unit, cause in error.failures}
+        stopped = "" if failed else str(error)
+    except KeyboardInterrupt:
+        print(f"\n{_finished(units)} of {len(units)} runs are finished and kept; the same command goes on",
+              file=sys.stderr)  # fmt: skip
+        raise
+    _show_results(units, path, failed)
+    if failed or stopped:
+        raise NotebookError(stopped or _failures(failed, len(units)))
+
+
+def _finished(units: list[Unit]) -> int:
+    return sum(unit.result() is not None for unit in units)
+
+
+def _said(error: BaseException) -> str:
+    """The cell and the message of a notebook's error, and where its log is."""
+    if type(error).__name__ == "KilledWorker":
+        return "its process died at every attempt (out of memory, or killed)"
+    lines = str(error).splitlines() or [type(error).__name__]
+    return f"{lines[0]} ({lines[-1]})" if len(lines) > 1 and lines[-1].startswith("No result") else lines[0]
+
+
+def _failures(failed: dict[Unit, str], total: int) -> str:
+    listed = [f"  {unit!r}: {said}" for unit, said in list(failed.items())[:_MOST_LISTED]]
+    more = (
+        [f"  and {len(failed) - _MOST_LISTED} more, all in the table"] if len(failed) > _MOST_LISTED else []
+    )
+    return "\n".join([f"{len(failed)} of {total} runs failed; the others are kept", *listed, *more])
+
+
+def _show_results(units: list[Unit], path: Path, failed: dict[Unit, str]) -> None:
+    for words, (seeds, said) in pooled_by_setting(units).items():
+        print(f"\n{words}: {seeds} finished")
+        for target, outcome in said.items():
+            print(f"    {target}: {outcome}")
+    write_table(path, units, failed)
+    print(f"\nTable: {path}")

@@ -1,0 +1,278 @@
+"""Sweeps of notebooks: each unit once, also when workers die; what is finished stays, and is evidence."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from paperlib.io import Place, SweepError, read_result
+from paperlib.running import (
+    KeptUnits,
+    Project,
+    Unit,
+    keep_run,
+    mean_run,
+    plan,
+    plan_units,
+    pooled_by_setting,
+    repeated_results,
+    run_notebook_units,
+    write_table,
+)
+from paperlib.running.sweep import run_batch
+from tests.running.toys import GOOD, make_project, write_notebook
+
+TRACED = """import os, time, uuid
+from pathlib import Path
+place = Path({trace!r})
+(place / f"{{seed}}-{{os.getppid()}}-{{uuid.uuid4().hex}}-started").touch()
+time.sleep({seconds})
+if seed == 13: raise ValueError(f"{{seed}} is a bad number")
+(place / f"{{seed}}-{{uuid.uuid4().hex}}-finished").touch()
+"""
+JUDGED = "output_set_shapes"
+"""A name that the rules know, so that its runs are evidence."""
+
+
+def executions(trace: Path, what: str) -> Counter[int]:
+    return Counter(int(path.name.partition("-")[0]) for path in trace.glob(f"*-{what}"))
+
+
+def traced(root: Path, seconds: float) -> tuple[Project, Path]:
+    trace = root / "trace"
+    trace.mkdir()
+    return make_project(root, toy=TRACED.format(trace=str(trace), seconds=seconds)), trace
+
+
+def units_of(project: Project, stem: str = "toy", **given: str) -> list[Unit]:
+    return plan_units(project, stem, profile="smoke", given=given)
+
+
+def done(units: list[Unit], place: Place | None = None) -> dict[Unit, float]:
+    return dict(run_notebook_units(units, place=place, progress=False))
+
+
+@pytest.fixture(autouse=True)
+def own_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Worker processes import this checkout."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    monkeypatch.delenv("PAPERLIB_SCHEDULER", raising=False)
+
+
+def test_units_are_all_combinations_with_the_fingerprints_of_single_runs(tmp_path: Path) -> None:
+    project = make_project(tmp_path, toy="m")
+    units = units_of(project, m="1,2", seed="0..2")
+    assert [(unit.parameters["m"], unit.parameters["seed"]) for unit in units] == [
+        (m, seed) for m in (1, 2) for seed in (0, 1, 2)
+    ]
+    for unit in units:
+        job = plan(project, "toy", profile="smoke", given=unit.parameters)
+        assert unit.mark == job.fingerprint
+        assert unit.job().parameters == job.parameters
+    assert repr(units[1]) == "m=1, seed=1"
+
+
+@pytest.mark.slow
+def test_a_worker_killed_in_mid_unit_costs_that_unit_one_more_run(tmp_path: Path) -> None:
+    project, trace = traced(tmp_path, 0.6)
+    units, killed = units_of(project, seed="0..5"), list[int]()
+
+    def kill_one() -> None:
+        """The process above the third kernel that started: a worker, in the middle of that unit."""
+        until = time.monotonic() + 60
+        while len(found := sorted(trace.glob("*-started"), key=lambda path: path.stat().st_mtime)) < 3:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        seed, worker = found[2].name.split("-")[:2]
+        os.kill(int(worker), signal.SIGKILL)
+        killed.append(int(seed))
+
+    thread = threading.Thread(target=kill_one)
+    thread.start()
+    assert done(units, Place(workers=2)).keys() == set(units)
+    thread.join()
+    assert executions(trace, "started") == Counter(range(6)) + Counter(killed)
+    for unit in units:
+        assert read_result(unit.folder / "result.json").parameters["seed"] == unit.parameters["seed"]
+        assert (unit.folder / "notebook.ipynb").is_file()
+    assert done(units, None).keys() == set(units)
+    assert executions(trace, "started").total() == 7, "finished units ran again"
+
+
+def test_a_failing_unit_is_named_with_cell_and_message_and_stops_no_other(tmp_path: Path) -> None:
+    project, trace = traced(tmp_path, 0.0)
+    units = units_of(project, seed="12..14", m="3,4")
+    with pytest.raises(SweepError, match="2 of 6 configurations failed") as caught:
+        done(units)
+    assert executions(trace, "finished") == Counter({12: 2, 14: 2})
+    assert {unit.parameters["seed"] for unit, _ in caught.value.failures} == {13}
+    for _, error in caught.value.failures:
+        first, *_, last = str(error).splitlines()
+        assert first == "toy failed in cell [2]: ValueError: 13 is a bad number"
+        assert (tmp_path / last.rpartition(" ")[2]).is_file()
+    assert len(list((project.runs / "failed").iterdir())) == 2, "each failure has a log of its own"
+    table = tmp_path / "a.csv"
+    write_table(table, units, {unit: str(error) for unit, error in caught.value.failures})
+    rows = pd.read_csv(table)
+    assert list(rows["state"]) == ["finished", "finished", "failed", "failed", "finished", "finished"]
+    assert "13 is a bad number" in rows["error"][2]
+
+
+def test_units_that_the_book_asks_for_are_shared_with_it(tmp_path: Path) -> None:
+    project = make_project(tmp_path, **{JUDGED: GOOD})
+    keep_run(plan(project, JUDGED, profile="smoke", seed=2))
+    before = read_result(project.kept / "smoke-seed-2" / JUDGED / "result.json")
+    units = units_of(project, JUDGED, seed="0..2", m="3,4")
+    assert [KeptUnits(project, JUDGED, "smoke").is_finished(unit) for unit in units].count(True) == 1
+    done(units)
+    (mine,) = [unit for unit in units if unit.parameters == before.parameters]
+    assert mine.result() == before, "it ran again"
+    assert {result.parameters["seed"] for result in repeated_results(project, "smoke")} == {1, 2}
+    places = {str(path.relative_to(project.kept)) for path in project.kept.glob("*/*")}
+    assert places == {f"smoke/{JUDGED}", f"smoke-seed-1/{JUDGED}", f"smoke-seed-2/{JUDGED}"}
+    found = mean_run(project, JUDGED, "smoke")
+    assert found is not None
+    assert found[0] > 0.1
+
+
+def test_evidence_of_the_seeds_of_a_setting_is_pooled(tmp_path: Path) -> None:
+    # One repetition a run: the rule of this figure asks for several before it decides.
+    body = GOOD.replace("Estimate(m / 3)", "Estimate(m / 3 + seed / 100)")
+    project = make_project(tmp_path, **{JUDGED: body})
+    units = units_of(project, JUDGED, m="1,6", seed="0..2")
+    done([unit for unit in units if unit.parameters != {"m": 6, "file": "", "seed": 2}])
+    pooled = pooled_by_setting(units)
+    assert {words: count for words, (count, _) in pooled.items()} == {"m=1": 3, "m=6": 2}
+    assert pooled["m=1"][1]["output-sets-figure-05"].startswith("disagrees")
+    assert pooled["m=6"][1]["output-sets-figure-05"].startswith("agrees")
+
+
+def test_a_changed_notebook_is_refused_by_the_worker(tmp_path: Path) -> None:
+    project = make_project(tmp_path, toy="m")
+    units = units_of(project, seed="0..1")
+    write_notebook(project, "toy", "m + 1")
+    with pytest.raises(SweepError, match="not what the sweep was planned with"):
+        done(units)
+    assert [unit.result() for unit in units] == [None, None]
+
+
+def test_two_sweeps_at_one_time_run_a_shared_unit_once(tmp_path: Path) -> None:
+    project, trace = traced(tmp_path, 0.5)
+    (unit,) = units_of(project, seed="1")
+    script = (
+        "import sys\nfrom pathlib import Path\nfrom paperlib.running import Project, plan_units\n"
+        "from paperlib.running.sweep import run_batch\n"
+        "run_batch(plan_units(Project(Path(sys.argv[1])), 'toy', profile='smoke', given={'seed': '1'}))"
+    )
+    other = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)])
+    run_batch([unit])
+    assert other.wait(60) == 0
+    assert executions(trace, "started") == Counter({1: 1})
+
+
+def command(project: Project, *words: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "paperlib", "sweep", *words],
+        cwd=project.root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # background shells ignore it
+        env={**os.environ, "PAPERLIB_PROGRESS": "0"},
+    )
+
+
+def said(project: Project, *words: str) -> tuple[int, str, str]:
+    process = command(project, *words)
+    out, errors = process.communicate(timeout=120)
+    return process.returncode, out, errors
+
+
+@pytest.mark.slow
+def test_the_command_names_failures_with_exit_code_1_and_goes_on_after_an_interrupt(tmp_path: Path) -> None:
+    project, trace = traced(tmp_path, 0.4)
+    words = ("toy", "-p", "seed=11..15", "--profile", "smoke", "--workers", "2")
+    process = command(project, *words)
+    until = time.monotonic() + 90
+    while executions(trace, "finished").total() < 2 and time.monotonic() < until:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers get it too
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "of 5 runs are finished and kept; the same command goes on" in errors
+    before = executions(trace, "finished")
+    kept = {path.parent.name for path in (project.runs / "sweep" / "toy").glob("*/result.json")}
+    code, out, errors = said(project, *words)
+    assert code == 1
+    assert "1 of 5 runs failed" in errors
+    assert "seed=13: toy failed in cell [2]: ValueError: 13 is a bad number (No result was kept" in errors
+    assert f"5 runs, {len(kept)} of them finished" in out
+    after = executions(trace, "finished")
+    assert set(after) == {11, 12, 14, 15}
+    assert (after - before).total() == 4 - len(kept)
+    rows = pd.read_csv(project.runs / "sweep" / "toy" / "smoke,seed=11..15.csv")
+    assert list(rows["state"]) == ["finished", "finished", "failed", "finished", "finished"]
+
+
+def test_a_dry_run_prints_plan_costs_and_job_script_and_starts_nothing(tmp_path: Path) -> None:
+    project = make_project(tmp_path, toy="m")
+    queue = tmp_path / "queue.yaml"
+    options: dict[str, Any] = {
+        "cores": 8, "memory": "32GB", "queue": "gpu", "account": "lab", "walltime": "12:00:00",
+        "job-extra-directives": ["--gres=gpu:1"],
+        "job-script-prologue": ["export XDG_CACHE_HOME=/shared/cache"],
+    }  # fmt: skip
+    queue.write_text(json.dumps({"jobs": 40, "jobqueue": {"slurm": options}}))
+    words = ("toy", "-p", "m=1,2", "-p", "seed=0..4", "--profile", "smoke", "--dry-run")
+    code, out, errors = said(project, *words, "--scheduler", f"slurm:{queue}")
+    assert (code, errors) == (0, "")
+    for line in (
+        "toy, profile smoke: 10 runs, 0 of them finished",
+        "    m=1: 5 runs",
+        "Where: slurm, at most 40 jobs",
+        "Time and disk: unknown",
+        "#SBATCH -p gpu",
+        "#SBATCH -A lab",
+        "#SBATCH --cpus-per-task=8",
+        "#SBATCH -t 12:00:00",
+        "#SBATCH --gres=gpu:1",
+        "export XDG_CACHE_HOME=/shared/cache",
+    ):
+        assert line in out.splitlines() or line in out
+    assert out.rstrip().endswith("--nthreads 1"), "a job takes one run at a time"
+    assert not project.runs.exists()
+    done(units_of(project, m="1", seed="0..1"))
+    code, out, _ = said(project, *words, "--workers", "2")
+    assert "10 runs, 2 of them finished" in out
+    assert "hours for the 8 left" in out
+    assert "MB a run" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("-p", "sed=1"), "unknown parameter 'sed'; the known ones are:"),
+        (("-p", "seed=a..b"), "parameter 'seed' should be a whole number"),
+        (("-p", "seed=1", "--profile", "paper"), "profile: expected one of default, smoke"),
+        (("-p", "seed=1", "--scheduler", "slrum"), "--scheduler: expected an address such as"),
+        (("-p", "seed=1", "--scheduler", "slurm"), "--scheduler: slurm: You must specify how much cores and"),
+        (("-p", "seed=1", "--workers", "-1"), "workers: expected 0 or more"),
+    ],
+)
+def test_mistakes_are_told_before_anything_runs(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    project = make_project(tmp_path, toy="m")
+    code, _, errors = said(project, "toy", *words, "--dry-run")
+    assert code == 2
+    assert message in errors
+    assert "Traceback" not in errors
+    assert not project.runs.exists()
