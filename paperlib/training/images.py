@@ -3,7 +3,7 @@
 import copy
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.flop_counter import FlopCounterMode
 
 from paperlib.core import check_at_least, check_choice, check_in
 from paperlib.io.progress import progress_bar
@@ -249,6 +250,19 @@ def images_per_second(
     here = _timed(_Run(work, x, y, config).one_epoch, config.epochs, len(x), place)
     plain = _plain_epoch(copy.deepcopy(module).to(place), images, labels, config, place)
     return {"here": here, "dataloader": _timed(plain, config.epochs, len(x), place)}
+
+
+def flops_per_image(module: nn.Module, images: Any, labels: Any, *, config: ImageTraining) -> float:
+    """Floating-point operations of matrix products and convolutions for each image of a training step.
+
+    A copy of the module takes one step; a product and a sum count as two.
+    """
+    place = default_device()
+    x, y = _checked(images[: config.batch_size], labels[: config.batch_size], place)
+    run = _Run(copy.deepcopy(module).to(place), x, y, replace(config, compile=False))
+    with FlopCounterMode(display=False) as counter:
+        run.step(generator(config.seed, "module", 0, place), torch.arange(len(x), device=place))
+    return counter.get_total_flops() / len(x)
 
 
 def _layout(config: ImageTraining) -> torch.memory_format:

@@ -234,6 +234,14 @@ def test_records_come_back_as_they_were(tmp_path, monkeypatch):
     }
 
 
+def test_a_parameter_that_came_later_and_is_empty_leaves_earlier_runs_in_the_pool():
+    runs = [run("panoramia_images", table_two(seed=s), seed=s) for s in range(3)]
+    runs[1]["parameters"] |= {"games": {}, "parts": "", "more": []}
+    runs[2]["parameters"] |= {"games": {"same_test": True}}
+    rows = status_table(judge(runs)).set_index("id").loc[[TWO.target]]
+    assert sorted(rows["seeds"]) == ["0, 1", "2"]
+
+
 def test_the_status_counts_every_target_once_and_hides_nothing():
     table = status_table(judge([]))
     assert table["id"].tolist() == list(RULES)

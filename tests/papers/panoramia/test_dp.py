@@ -16,6 +16,7 @@ from paperlib.bounds import panoramia_ceiling
 from paperlib.bounds.one_run.tails import refuted_log_odds
 from paperlib.generators.image_quality import FakeFilter
 from paperlib.generators.images import FlowConfig
+from paperlib.papers.panoramia import dp
 from paperlib.papers.panoramia import dp_tables as tables
 from paperlib.papers.panoramia.dp import DpPlan, DpResults, dp_guarantees, run_dp
 from paperlib.papers.panoramia.dp_evidence import evidence, table_eleven, table_eleven_ranges
@@ -218,6 +219,31 @@ def test_tables_stand_beside_the_papers_numbers(results):
     ten = tables.table_ten(results)
     assert list(ten["source"]) == ["ours"] * 4 + ["paper"] * 4
     assert ten.loc[ten["target"] == "ResNet18, variant 1", "gap"].tolist() == [4.7, 3.31]
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_of_the_settings_tried_that_of_the_highest_training_accuracy_is_kept(monkeypatch, at):
+    choices = ({"learning_rate": 0.5, "optimizer": "sgd"}, {"batch_size": 99, "epochs": 3, "clip_norm": 0.5})
+    plan, asked = replace(PLAN, choices=choices), []
+
+    def accuracies(config):
+        asked.append(config.targets)
+        return [0.4 + 0.1 * (number == at) for number, _ in enumerate(config.targets)]
+
+    monkeypatch.setattr(dp, "training_accuracies", accuracies)
+    targets = {one.name: one for one in dp._tuned(ImageConfig(targets=plan.targets()), plan)}
+    assert list(targets) == [one.name for one in plan.targets()]
+    assert [len(tried) for tried in asked] == [2] * 4  # both families at both epsilons
+    own = targets["cnn eps 2"]
+    assert {name: getattr(own, name) for name in choices[at]} == choices[at]
+    assert own.run == asked[2][at].run, "what was trained while tuning is not trained again"
+    again = targets["mlp eps 10 again"]
+    assert again == replace(targets["mlp eps 10"], name=again.name, learning_rate=PLAN.dp_rate_again)
+    plain = {one.name: one for one in plan.targets() if one.dp_epsilon is None}
+    assert {name: targets[name] for name in plain} == plain
+    assert dp.chosen_settings(tuple(targets.values()))["target"].tolist() == [
+        name for name, one in targets.items() if one.dp_epsilon
+    ]
 
 
 def test_few_images_go_all_the_way(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """Pools of images, on few digits and small networks."""
 
+import copy
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from paperlib.attacks.learned.images import ImageStack
 from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.game import smallest_pool
 from paperlib.audits.panoramia.image_models import ImageHelper
 from paperlib.audits.panoramia.pools import Pool, Pools, Target
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
@@ -16,6 +18,7 @@ from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.data.registry import load_images
 from paperlib.generators.image_quality import FakeFilter
 from paperlib.generators.images import FlowConfig
+from paperlib.papers.panoramia import evidence as shared
 from paperlib.papers.panoramia.evidence import by_game
 from paperlib.papers.panoramia.images import evidence as image_evidence
 from paperlib.papers.panoramia.images import models as image_models
@@ -32,7 +35,8 @@ from paperlib.papers.panoramia.images.pools import (
 )
 from paperlib.papers.panoramia.images.tables import parse_targets
 from paperlib.papers.panoramia.results import PanoramiaResults, helper_games, table_three
-from paperlib.papers.verdict import Estimate
+from paperlib.papers.verdict import Estimate, Evidence
+from paperlib.papers.verdict.rules import rules
 
 SMALL = {"epochs": 1, "width": 4}
 CONFIG = ImageConfig(
@@ -312,9 +316,51 @@ def test_what_a_comparison_with_real_nonmembers_needs_stands_in_one_row(pools):
 
 
 def test_speed_is_measured_on_the_targets_data(cache):
-    speeds = image_models.training_speed(CONFIG.targets[0], load_split(CONFIG))
-    assert set(speeds) == {"here", "dataloader"}
-    assert min(speeds.values()) > 0
+    target = CONFIG.targets[0]  # an MLP of 49, 8, 8 and 10 units: two products back for each one forward
+    table = image_models.training_speed(target, load_split(CONFIG), peak=1e-3).set_index("loop")
+    assert list(table.index) == ["here", "dataloader"]
+    flops = 2 * (3 * (49 * 8 + 8 * 8 + 8 * 10) - 49 * 8)  # none back to the pixels
+    np.testing.assert_allclose(table["TFLOP/s"] * 1e12 / table["images per second"], flops)
+    np.testing.assert_allclose(table["share"], table["TFLOP/s"] / 1e-3)
+    assert image_models.training_speed(target, load_split(CONFIG))["share"].isna().all()
+
+
+def test_figure_six_has_games_of_its_own(pools):
+    audit = AuditConfig(
+        train=10, validation=10, test=40, attacks=(ImageStack(loss_steps=5),), repetitions=1, restarts=1
+    )
+    results = image_tables.run_images(pools, audit)
+    name = "mlp-8 E30"
+    assert image_tables.figure_six_games(results, audit, {}, target=name) is results
+    larger = image_tables.figure_six_games(results, audit, {"test": 110, "repetitions": 2}, target=name)
+    sizes = {
+        audit: {one.membership.size for one in larger.decisive.select(audit)} for audit in ("panoramia", "o1")
+    }
+    assert sizes["panoramia"] == {110}
+    [most] = sizes["o1"]  # of 80 real non-members, as many as the coins may need
+    assert most + 1 > 100 or smallest_pool(2, 2, most) <= 80 < smallest_pool(2, 2, most + 1)
+    assert {one.target.name for one in larger.decisive.judged} == {name, f"null {name}"}
+    rows = image_tables.over_test_size(larger, [50, 110], target=name)
+    assert sorted(rows["m"].unique()) == [50, 110]
+    assert len(rows) == 2 * 2 * 2  # sizes, games, targets
+    assert set(shared.figure_six(larger, name).values["null"]) == {f"null {name}"}
+
+
+def test_celeba_has_no_word_on_what_the_paper_shows_on_cifar_alone():
+    found = [Evidence(f"panoramia-{item}", "game", {}) for item in ("figure-07",)]
+    assert image_evidence.printed_on("celeba", found) == found
+    known = set(rules())
+    assert {f"panoramia-{item}" for item in image_evidence.ON_CELEBA} <= known
+    rest = [replace_target(found[0], "panoramia-figure-15")]
+    assert image_evidence.printed_on("celeba", rest) == []
+    assert image_evidence.printed_on("cifar10", rest) == rest
+
+
+def replace_target(evidence, target):
+    """The same object under another target's name, which no rule checks."""
+    other = copy.copy(evidence)
+    object.__setattr__(other, "target", target)
+    return other
 
 
 def notebook_settings(name, seed):

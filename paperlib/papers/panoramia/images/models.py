@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from torch import nn
 
@@ -14,7 +15,7 @@ from paperlib.audits.panoramia.pools import Target
 from paperlib.models.images import as_input, classifier_for, image_logits, image_losses
 from paperlib.papers.panoramia.images.data import Images, Labelled
 from paperlib.training import TrainingConfig, fit_dp, noise_for
-from paperlib.training.images import ImageTraining, fit_images, images_per_second
+from paperlib.training.images import ImageTraining, fit_images, flops_per_image, images_per_second
 
 _AT_ONCE = 512
 """Images whose gradients DP-SGD holds together: of ResNet-18 about 23 GB in float32."""
@@ -108,16 +109,27 @@ def _metrics(module: nn.Module, trained_on: Labelled, held_out: Labelled) -> dic
     return found
 
 
-def training_speed(target: ImageTarget, images: Images, *, epochs: int = 1) -> dict[str, float]:
-    """Images per second of training a target as it is "here", and in a plain loop over a "dataloader".
+def training_speed(
+    target: ImageTarget, images: Images, *, epochs: int = 1, peak: float | None = None
+) -> pd.DataFrame:
+    """Speed of training a target as it is here, and in a plain loop over a DataLoader.
 
     Args:
         target: Settings of the training, from fresh parameters; nothing is kept.
         images: Data, of which the target's training part is used.
         epochs: Number of epochs timed, 1 or more.
+        peak: What the chip computes at most in the target's precision, TFLOP/s; None where unknown.
+
+    Returns:
+        A row for each loop: loop, images per second, TFLOP/s, and the share of the peak (NaN where unknown).
     """
     x, y = _training_part(target, images)
-    return images_per_second(_built(target, x, images.outputs), x, y, config=_training(target, epochs))
+    module, config = _built(target, x, images.outputs), _training(target, epochs)
+    flops = flops_per_image(module, x, y, config=config)
+    speeds = images_per_second(module, x, y, config=config)
+    table = pd.DataFrame({"loop": list(speeds), "images per second": list(speeds.values())})
+    table["TFLOP/s"] = table["images per second"] * flops / 1e12
+    return table.assign(share=np.nan if peak is None else table["TFLOP/s"] / peak)
 
 
 def _built(target: ImageTarget, x: NDArray[np.uint8], outputs: int) -> nn.Module:
