@@ -147,19 +147,23 @@ class FittedFlow:
     shares: NDArray[np.float64]
     losses: tuple[float, ...]
 
-    def sample(self, n: int, seed: int, *, batch: int = 1024) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    def sample(
+        self, n: int, seed: int, *, batch: int | None = None
+    ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Draw images, their classes as frequent as in the training data.
 
         Args:
             n: Number of images, 1 or more.
             seed: Seed of the classes and the noise; on one device equal seeds give equal images.
-            batch: Images at a time; on a GPU the images depend on it, their distribution does not.
+            batch: Images at a time; None takes 1,024, and fewer of images beyond 32 pixels a side, for their
+                memory. On a GPU the images depend on it, their distribution does not.
 
         Returns:
             Images, uint8, shape (n, channels, side, side), and class numbers, shape (n,).
         """
         check_at_least(1, n=n)
         labels = np.random.default_rng(seed).choice(len(self.shares), size=n, p=self.shares)
+        batch = batch or max(1, min(1024, 1024 * 32 * 32 // math.prod(self.shape[1:])))
         rng = torch.Generator().manual_seed(seed)
         device = next(self.network.parameters()).device
         parts: list[NDArray[np.uint8]] = []
