@@ -50,6 +50,7 @@ def test_pairs_differ_in_training_and_not_in_epsilon():
     [
         ({"architectures": ("mlp", "mlp")}, "architectures: expected two different names"),
         ({"architectures": ("mlp",)}, "architectures"),
+        ({"choices": ({"epochs": 3},)}, "choices: expected none, or two and more"),
         ({"widths": (8,)}, "widths: expected two"),
         ({"epsilons": ()}, "epsilons: expected one or more"),
         ({"epsilons": (2.0, 2.0)}, "all different"),
@@ -238,7 +239,8 @@ def test_of_the_settings_tried_that_of_the_highest_training_accuracy_is_kept(mon
     assert {name: getattr(own, name) for name in choices[at]} == choices[at]
     assert own.run == asked[2][at].run, "what was trained while tuning is not trained again"
     again = targets["mlp eps 10 again"]
-    assert again == replace(targets["mlp eps 10"], name=again.name, learning_rate=PLAN.dp_rate_again)
+    assert {name: getattr(again, name) for name in choices[1 - at]} == choices[1 - at]
+    assert again.dp_epsilon == 10
     plain = {one.name: one for one in plan.targets() if one.dp_epsilon is None}
     assert {name: targets[name] for name in plain} == plain
     assert dp.chosen_settings(tuple(targets.values()))["target"].tolist() == [
