@@ -1,8 +1,11 @@
 """Generated text: a causal language model fine-tuned on members, and sampled after held prompts."""
 
 import copy
+import hashlib
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from paperlib.core import FloatArray, IntArray, check_at_least, check_in
+from paperlib.core import FloatArray, IntArray, check_at_least, check_choice, check_in
+from paperlib.io import config_hash
+from paperlib.training.checkpoints import load_checkpoint, save_checkpoint
 from paperlib.training.fitting import finite_loss, seeded
 from paperlib.training.language.schedule import scheduled_steps
 
 Weights = Mapping[str, Tensor]
+PRECISIONS = ("float32", "bfloat16")
+_LARGE_VOCABULARY = 10_000  # tokens from which on the loss is computed along the last axis, as memory lies
+_BETWEEN_CHECKPOINTS = 600.0  # seconds
+_LOGITS = {"cpu": 2**25}  # of a batch whose losses are computed
+_LOGITS_ELSEWHERE = 2**30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +40,7 @@ class ChunkTraining:
         weight_decay: Weight decay of AdamW, 0 or more.
         patience: Epochs without a lower validation loss before training ends; 0 never ends it early.
         seed: Seed of the order of the chunks, 0 or more.
+        precision: "float32", or "bfloat16" to train under autocast; the weights stay in float32.
 
     Raises:
         ValueError: A value is out of range.
@@ -41,8 +52,10 @@ class ChunkTraining:
     weight_decay: float = 0.01
     patience: int = 0
     seed: int = 0
+    precision: str = "float32"
 
     def __post_init__(self) -> None:
+        check_choice("precision", self.precision, PRECISIONS)
         check_at_least(0, epochs=self.epochs, patience=self.patience, seed=self.seed)
         check_at_least(1, batch_size=self.batch_size)
         check_in("(0, inf)", "learning_rate", self.learning_rate)
@@ -87,16 +100,27 @@ def with_start(model: Any, chunks: ArrayLike) -> Tensor:
     return torch.as_tensor(np.concatenate([start, tokens], axis=1), dtype=torch.long, device=model.device)
 
 
-def token_losses(model: Any, chunks: ArrayLike, *, batch_size: int = 256) -> FloatArray:
+def token_losses(
+    model: Any, chunks: ArrayLike, *, batch_size: int = 256, precision: str = "float32"
+) -> FloatArray:
     """Loss of each token given those before it in its chunk, nats, shape (n, length)."""
-    with torch.inference_mode():
-        parts = [_each(model, batch).cpu() for batch in with_start(model, chunks).split(batch_size)]
+    tokens = with_start(model, chunks)
+    room = _LOGITS.get(model.device.type, _LOGITS_ELSEWHERE) // (tokens.shape[1] * model.config.vocab_size)
+    with torch.inference_mode(), _autocast(model, precision):
+        parts = [_each(model, batch).cpu() for batch in tokens.split(max(1, min(batch_size, room)))]
     return torch.cat(parts).numpy().astype(np.float64)
 
 
 def _each(model: Any, batch: Tensor) -> Tensor:
     logits = model(input_ids=batch, use_cache=False).logits[:, :-1]
+    if logits.shape[2] >= _LARGE_VOCABULARY:
+        each = cross_entropy(logits.flatten(0, 1).float(), batch[:, 1:].flatten(), reduction="none")
+        return each.view(len(batch), -1)
     return cross_entropy(logits.transpose(1, 2).float(), batch[:, 1:], reduction="none")
+
+
+def _autocast(model: Any, precision: str) -> torch.autocast:
+    return torch.autocast(model.device.type, torch.bfloat16, enabled=precision == "bfloat16")
 
 
 def train_on_chunks(
@@ -107,6 +131,8 @@ def train_on_chunks(
     validation: ArrayLike | None = None,
     keep: tuple[int, ...] = (),
     after_epoch: Callable[[], object] | None = None,
+    checkpoint: Path | None = None,
+    between: float = _BETWEEN_CHECKPOINTS,
 ) -> TrainedOnChunks:
     """Train a causal language model in place; with validation chunks it ends at its best epoch.
 
@@ -114,33 +140,51 @@ def train_on_chunks(
     early, and then, and whenever no epoch's weights are to be copied (``keep``), the model gets the weights
     of its best epoch.
 
+    A long run writes a ``checkpoint`` after the first epoch that ends ``between`` seconds or more after the
+    last one. Called again with the same arguments it goes on from there, to the same result.
+
     Raises:
         ValueError: Chunks that are no tokens of this model.
         TrainingDiverged: The loss stopped being finite.
+        CheckpointError: The checkpoint is damaged or of another run.
     """
     tokens = with_start(model, chunks)
     order = torch.Generator().manual_seed(training.seed)
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay, fused=True
     )
-    steps = training.epochs * -(-len(tokens) // training.batch_size)
-    learn = scheduled_steps(model, optimizer, steps=steps, rising=steps // 10)
-    train, losses, kept = list[float](), list[float](), dict[int, Weights]()
-    best: Weights | None = None
-    with seeded(training.seed, 0, model.device):  # what dropout leaves out
-        for epoch in range(1, training.epochs + 1):
-            batches = torch.randperm(len(tokens), generator=order).split(training.batch_size)
-            train.append(finite_loss(_one_epoch(model, tokens, batches, learn), epoch - 1))
-            if validation is not None:
-                losses.append(float(token_losses(model, validation).mean()))
-                if losses[-1] == min(losses) and not keep:
-                    best = _weights(model)
-            if epoch in keep:
-                kept[epoch] = _weights(model)
-            if after_epoch is not None:
-                after_epoch()
-            if training.patience and epoch - 1 - int(np.argmin(losses or [0.0])) >= training.patience:
-                break
+    run = {
+        "training": config_hash(asdict(training)),
+        "chunks": hashlib.sha256(tokens.cpu().numpy().tobytes()).hexdigest(),
+    }
+    state = _resumed(model, optimizer, checkpoint, run)
+    train, losses, kept, best = state["train"], state["losses"], state["kept"], state["best"]
+    each = -(-len(tokens) // training.batch_size)
+    steps = training.epochs * each
+    learn = scheduled_steps(model, optimizer, steps=steps, rising=steps // 10, done=len(train) * each)
+    for _ in train:
+        torch.randperm(len(tokens), generator=order)
+    written = time.monotonic()
+    for epoch in range(len(train) + 1, training.epochs + 1):
+        batches = torch.randperm(len(tokens), generator=order).split(training.batch_size)
+        with seeded(training.seed, epoch, model.device):  # what dropout leaves out
+            loss = _one_epoch(model, tokens, batches, learn, training.precision)
+        train.append(finite_loss(loss, epoch - 1))
+        if validation is not None:
+            losses.append(float(token_losses(model, validation, precision=training.precision).mean()))
+            if losses[-1] == min(losses) and not keep:
+                best = _weights(model)
+        if epoch in keep:
+            kept[epoch] = _weights(model)
+        if after_epoch is not None:
+            after_epoch()
+        if training.patience and epoch - 1 - int(np.argmin(losses or [0.0])) >= training.patience:
+            break
+        if checkpoint is not None and time.monotonic() - written >= between:
+            now = {"train": train, "losses": losses, "kept": kept, "best": best}
+            now |= {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+            save_checkpoint(checkpoint, run, now)
+            written = time.monotonic()
     if best is not None:
         model.load_state_dict(best)
     model.eval()
@@ -148,13 +192,30 @@ def train_on_chunks(
     return TrainedOnChunks(tuple(train), tuple(losses), at, kept)
 
 
+def _resumed(
+    model: Any, optimizer: torch.optim.Optimizer, checkpoint: Path | None, run: Mapping[str, str]
+) -> dict[str, Any]:
+    """The state that a checkpoint holds, given back to model and optimizer; that of the start without one."""
+    found = load_checkpoint(checkpoint, run, device=model.device) if checkpoint is not None else None
+    if found is None:
+        return {"train": [], "losses": [], "kept": {}, "best": None}
+    model.load_state_dict(found["model"])
+    optimizer.load_state_dict(found["optimizer"])
+    return found
+
+
 def _one_epoch(
-    model: Any, tokens: Tensor, batches: Sequence[Tensor], learn: Callable[[Tensor], None]
+    model: Any,
+    tokens: Tensor,
+    batches: Sequence[Tensor],
+    learn: Callable[[Tensor], None],
+    precision: str,
 ) -> float:
     model.train()
     total = torch.zeros((), device=tokens.device)
     for rows in batches:
-        loss = _each(model, tokens[rows.to(tokens.device)]).mean()
+        with _autocast(model, precision):
+            loss = _each(model, tokens[rows.to(tokens.device)]).mean()
         learn(loss)
         total += loss.detach() * len(rows)
     model.eval()
@@ -203,16 +264,19 @@ class TextGenerator:
         """Fine-tune a copy of ``base``.
 
         Args:
-            passages: Tokens of consecutive text, shape (n, prompt + length); the last rows are held for
-                prompts, so that passages of one document should follow each other.
+            passages: Tokens of consecutive text, shape (n, prompt + length), or chunks as long as a prompt,
+                as in the paper; the last rows are held for prompts, so that passages of one document should
+                follow each other.
             base: Causal language model to start from; it is not changed.
 
         Raises:
             ValueError: Passages of another length, or too few of them.
         """
         rows = np.asarray(passages)
-        if rows.ndim != 2 or rows.shape[1] != self.prompt + self.length:
-            raise ValueError(f"passages: expected shape (n, {self.prompt + self.length}), got {rows.shape}")
+        widths = sorted({self.prompt, self.prompt + self.length} - {0})
+        if rows.ndim != 2 or rows.shape[1] not in widths:
+            allowed = " or ".join(f"(n, {width})" for width in widths)
+            raise ValueError(f"passages: expected shape {allowed}, got {rows.shape}")
         held = round(self.held_share * len(rows))
         if held < 1 or held == len(rows):
             raise ValueError(f"passages: {len(rows)} are too few to hold {self.held_share:.0%} of them")
@@ -272,7 +336,8 @@ def continue_prompts(model: Any, prompts: NDArray[Any], settings: TextGenerator,
     memory: Any = None
     with torch.inference_mode():
         for _ in range(settings.length):
-            answer = model(input_ids=inputs, past_key_values=memory, use_cache=True)
+            with _autocast(model, settings.training.precision):
+                answer = model(input_ids=inputs, past_key_values=memory, use_cache=True)
             memory = answer.past_key_values
             inputs = _draw(answer.logits[:, -1].float() / settings.temperature, settings.top_k, coins)
             drawn.append(inputs)

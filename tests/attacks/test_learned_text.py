@@ -1,5 +1,7 @@
 """Attacks on text: what they find in losses, and that they find nothing where there is nothing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -147,5 +149,8 @@ def test_a_pretrained_model_can_read_the_tokens(tmp_path):
     tokenizer = train_tokenizer(["to be or not to be"], 260, context=16)
     new_language_model(LanguageModelConfig(width=16, heads=2, context=16), 260).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    reader = TextClassifier(tokens=T, pretrained=str(tmp_path), epochs=4)
+    reader = TextClassifier(tokens=T, pretrained=str(tmp_path), epochs=4, reader_rate=3e-3)
     assert auc(reader, word=7, models=1) > 0.8
+    assert auc(replace(reader, precision="bfloat16"), word=7, models=1) > 0.8
+    still = replace(reader, reader_rate=1e-12)  # a random reader that learns nothing
+    assert auc(still, word=7, models=1) < 0.7

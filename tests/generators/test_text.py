@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from paperlib.generators import text
 from paperlib.generators.text import (
     ChunkTraining,
     TextGenerator,
@@ -17,6 +18,7 @@ from paperlib.generators.text import (
 )
 from paperlib.models.language import LanguageModelConfig, new_language_model
 from paperlib.training import TrainingDiverged
+from paperlib.training.checkpoints import CheckpointError
 
 WORDS = 24
 
@@ -144,3 +146,70 @@ def test_training_that_diverges_says_so():
         train_on_chunks(
             small_model(), counting(8, 4), training=ChunkTraining(epochs=8, learning_rate=1e30, batch_size=2)
         )
+
+
+class Stopped(Exception):
+    """The machine was taken away."""
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_a_run_that_was_stopped_goes_on_to_the_same_weights(tmp_path, dropout):
+    chunks, path = counting(40, 6), tmp_path / "run.pt"
+    settings = ChunkTraining(epochs=6, batch_size=16, learning_rate=1e-2)
+    options = {"training": settings, "validation": counting(8, 6, seed=1), "keep": (2, 6)}
+
+    def dropping():
+        model = small_model()
+        for layer in model.modules():
+            if isinstance(layer, torch.nn.Dropout):
+                layer.p = dropout
+        return model
+
+    whole = dropping()
+    expected = train_on_chunks(whole, chunks, **options)
+    epochs = []
+
+    def stop():
+        epochs.append(1)
+        if len(epochs) == 4:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        train_on_chunks(dropping(), chunks, **options, checkpoint=path, between=0.0, after_epoch=stop)
+    again = dropping()
+    found = train_on_chunks(again, chunks, **options, checkpoint=path, after_epoch=lambda: epochs.append(1))
+    assert len(epochs) == 4 + 3
+    assert (found.train, found.validation) == (expected.train, expected.validation)
+    for one, other in zip(again.parameters(), whole.parameters(), strict=True):
+        assert torch.equal(one, other)
+    assert all(torch.equal(values, expected.kept[2][name]) for name, values in found.kept[2].items())
+    with pytest.raises(CheckpointError, match="another run"):
+        train_on_chunks(dropping(), chunks[:30], **options, checkpoint=path)
+
+
+def test_bfloat16_trains_nearly_as_float32_and_leaves_the_weights_in_float32():
+    losses = {}
+    for precision in ("float32", "bfloat16"):
+        model = small_model()
+        settings = ChunkTraining(epochs=8, batch_size=16, learning_rate=1e-2, precision=precision)
+        losses[precision] = train_on_chunks(model, counting(80, 6), training=settings).train
+        assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+    assert losses["bfloat16"] != losses["float32"]
+    np.testing.assert_allclose(losses["bfloat16"], losses["float32"], rtol=0.1)
+    with pytest.raises(ValueError, match="precision"):
+        ChunkTraining(precision="float8")
+
+
+def test_the_loss_along_the_last_axis_is_the_same_loss(monkeypatch):
+    model, chunks = small_model(), counting(3, 5)
+    expected = token_losses(model, chunks)
+    monkeypatch.setattr(text, "_LARGE_VOCABULARY", 1)
+    np.testing.assert_allclose(token_losses(model, chunks), expected, rtol=1e-5)
+
+
+def test_chunks_as_long_as_a_prompt_teach_and_prompt(fitted):
+    settings = TextGenerator(length=4, prompt=4, top_k=0, held_share=0.25, training=FAST)
+    found = settings.fit(counting(200, 4), base=small_model())
+    assert found.prompts.shape == (50, 4)
+    np.testing.assert_array_equal(found.prompts, counting(200, 4)[150:])
+    assert found.sample(8, seed=0).shape == (8, 4)

@@ -35,6 +35,8 @@ class TextClassifier:
         patience: Passes without a lower validation loss before a phase ends.
         batch_size: Chunks per step.
         learning_rate: Learning rate of AdamW, above 0.
+        reader_rate: Learning rate of the pretrained model's own weights, above 0.
+        precision: "float32", or "bfloat16" to run the pretrained model under autocast.
         weight_decay: Weight decay of AdamW, 0 or more.
         dropout: Share of the feed-forward layer's values left out in training, in [0, 1).
 
@@ -51,6 +53,8 @@ class TextClassifier:
     patience: int = 2
     batch_size: int = 64
     learning_rate: float = 3e-3
+    reader_rate: float = 5e-5
+    precision: str = "float32"
     weight_decay: float = 0.1
     dropout: float = 0.1
 
@@ -92,7 +96,7 @@ class TextClassifier:
         """Train until no validation loss falls any more; each network ends at its lowest, start included."""
         data, held = parts
         optimizer = torch.optim.AdamW(
-            network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay, fused=True
+            network.groups(self), lr=self.learning_rate, weight_decay=self.weight_decay, fused=True
         )
         count, device = len(data.members), data.members.device
         best = BestWeights(network, -_losses(network, held, alone))
@@ -187,6 +191,13 @@ class _Networks(Together):
         joint = self.linear("joint", torch.cat(parts, dim=2)).relu()
         return self.linear("last", joint if left_in is None else joint * left_in)[:, :, 0]
 
+    def groups(self, settings: TextClassifier) -> list[dict[str, Any]]:
+        """Parameters by learning rate: a pretrained reader has one of its own."""
+        found: list[dict[str, Any]] = [{"params": list(self.weights.values())}]
+        if self.reader is not None:
+            found.append({"params": list(self.reader.parameters()), "lr": settings.reader_rate})
+        return found
+
     def left_in(self, count: int, orders: list[torch.Generator]) -> Tensor:
         """Factors of dropout in one pass, shape (networks, count, width)."""
         settings = self.settings
@@ -195,7 +206,10 @@ class _Networks(Together):
 
     def _text(self, tokens: Tensor) -> Tensor:
         if self.reader is not None:
-            return self.reader(input_ids=tokens[0]).last_hidden_state[None, :, -1]
+            in_part = self.settings.precision == "bfloat16"
+            with torch.autocast(tokens.device.type, torch.bfloat16, enabled=in_part):
+                hidden = self.reader(input_ids=tokens[0], use_cache=False).last_hidden_state
+            return hidden[None, :, -1].float()
         embeddings = self.weights["embedding"]
         networks, buckets, width = embeddings.shape
         first = buckets * torch.arange(networks, device=tokens.device)[:, None, None]

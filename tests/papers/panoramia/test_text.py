@@ -1,6 +1,7 @@
 """Pools of text at toy size: documents kept apart, the null, helpers, DP, tables and bad input."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,9 +19,16 @@ from paperlib.papers.panoramia.text import tables as tables
 from paperlib.papers.panoramia.text.bench import TextBench
 from paperlib.papers.panoramia.text.config import TextConfig
 from paperlib.papers.panoramia.text.data import Chunks, deal, small_tokenizer
-from paperlib.papers.panoramia.text.pools import loss_curves, text_audit, text_pools, with_helpers
+from paperlib.papers.panoramia.text.pools import (
+    loss_curves,
+    paper_differences,
+    text_audit,
+    text_pools,
+    with_helpers,
+)
 from paperlib.papers.panoramia.text.pools import text_bench as stages
 from paperlib.papers.verdict import Estimate
+from paperlib.running.project import find_project
 
 TINY = TextConfig(
     text="help_topics",
@@ -73,6 +81,64 @@ def test_no_document_and_no_chunk_has_two_roles():
     for parts in (documents, rows):
         assert sum(map(len, parts)) == len(set.union(*parts))
     assert max(np.bincount(chunks.document).max() for chunks in dealt.values()) <= 50
+
+
+def test_roles_that_share_documents_share_no_chunk():
+    """As in the paper: all chunks of whole documents, dealt at random; further documents for the rest."""
+    config = replace(TINY, by_chunk=True, chunks_per_document=5, generator=100, members=80, nonmembers=60)
+    dealt = TextBench(config).text
+    assert {role: len(chunks) for role, chunks in dealt.items()} == config.sizes
+    rows = [set(map(bytes, chunks.tokens)) for chunks in dealt.values()]
+    assert sum(map(len, rows)) == len(set.union(*rows))
+    shared = [dealt[role] for role in ("generator", "members", "nonmembers")]
+    numbers = np.concatenate([chunks.document for chunks in shared])
+    assert np.bincount(numbers).max() == np.bincount(numbers)[np.unique(numbers)].min() == 5
+    first, second = (set(chunks.document.tolist()) for chunks in shared[:2])
+    assert len(first & second) > 20
+    for role in ("public", "others", "helper"):
+        assert not set(dealt[role].document.tolist()) & set(numbers.tolist())
+    with pytest.raises(ValueError, match="by_chunk: expected 2000 documents of 50 chunks of 8 tokens, got"):
+        TextBench(replace(config, chunks_per_document=50, members=99_840)).text  # noqa: B018
+
+
+def test_the_run_is_longer_than_where_it_is_audited_last_and_its_rate_falls_over_all_of_it():
+    long = TextBench(replace(TINY, epochs=(1, 2), null_epochs=(2,), total_epochs=4)).run()
+    short = TextBench(replace(TINY, epochs=(1, 2))).run()
+    assert (len(long["train"]), len(short["train"])) == (4, 2)
+    assert (long["2/members"] != short["2/members"]).any()
+    with pytest.raises(ValueError, match="total_epochs: expected 6 or more"):
+        replace(TINY, total_epochs=5)
+
+
+def test_members_that_teach_the_real_helper_are_in_none_of_its_games(monkeypatch):
+    config = replace(TINY, withheld=0.5)
+    bench, seen = TextBench(config), []
+    np.testing.assert_array_equal(bench._real_nonmembers(), bench.text["members"].tokens[:60])
+    assert not len(bench.text["helper"])
+
+    def spy(pools, audit):
+        seen.append(pools)
+
+    monkeypatch.setattr(tables, "helper_games", spy)
+    whole = bench.pools()
+    tables.games_by_helper(whole, AUDIT, withheld=config.withheld_members)
+    np.testing.assert_array_equal(seen[0].members.examples, bench.text["members"].tokens[60:])
+    for name in ("synthetic", "real non-members"):
+        np.testing.assert_array_equal(seen[0].members.helpers[name], whole.members.helpers[name][60:])
+
+
+def test_the_papers_profile_is_the_paper():
+    profile = find_project(Path(__file__)).profile("paper")["panoramia_text"]
+    names = {one.name for one in fields(TextConfig)}
+    tuples = {"epochs", "null_epochs", "dp_epsilons"}
+    given = {name: tuple(value) if name in tuples else value for name, value in profile.items()}
+    config = TextConfig(**{name: value for name, value in given.items() if name in names})
+    options = {name: profile[name] for name in ("judged", "chosen", "reader", "repetitions", "restarts")}
+    audit = text_audit(profile["audited"], **options)
+    assert paper_differences(config, audit) == []
+    assert paper_differences(replace(config, top_k=40, by_chunk=False), audit) == ["by_chunk", "top_k"]
+    assert len(paper_differences(TINY, AUDIT)) > 10
+    assert round(0.3 * config.generator) == round(0.15 * (config.generator + config.members))
 
 
 def test_the_tokenizer_reads_public_documents_alone():
@@ -291,7 +357,7 @@ def test_a_pretrained_gpt2_is_fine_tuned_with_and_without_dp(tmp_path, monkeypat
         "null, DP, epsilon 3",
     ]
     base = TextBench(config).base
-    assert base.get_output_embeddings().weight is not base.get_input_embeddings().weight
+    assert base.get_output_embeddings().weight is base.get_input_embeddings().weight
     before = pools.members.helpers["base"]
     for target in pools.target_names:
         assert (pools.members.targets[target] != before).any()
@@ -303,6 +369,8 @@ def test_a_pretrained_gpt2_is_fine_tuned_with_and_without_dp(tmp_path, monkeypat
         ({"epochs": ()}, "epochs"),
         ({"null_epochs": (0,)}, "null_epochs"),
         ({"prompt": 5}, "prompt: expected a multiple"),
+        ({"prompt": 16, "by_chunk": True}, "prompt: expected 8 or 0"),
+        ({"withheld": 1.0}, "withheld"),
         ({"public": 0}, "base: expected a pretrained model"),
         ({"dp_epsilons": (0.0,)}, "dp_epsilons"),
     ],

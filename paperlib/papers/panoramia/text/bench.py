@@ -2,9 +2,11 @@
 
 import copy
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,18 +22,18 @@ from paperlib.generators.text import (
     train_on_chunks,
     with_start,
 )
-from paperlib.io import code_tag
+from paperlib.io import code_tag, config_hash, typed
 from paperlib.models.devices import default_device
 from paperlib.models.language import LanguageModelConfig, load_language_model, new_language_model
 from paperlib.papers.panoramia.text.config import TextConfig
 from paperlib.papers.panoramia.text.data import Chunks, deal, small_tokenizer
 from paperlib.training.language import fit_language_model
 
-_BASE = ("text", "base", "tokens", "chunks_per_document", "public", "vocabulary", "width", "layers",
-         "base_epochs", "batch_size", "learning_rate", "prompt", "seed")  # fmt: skip
+_BASE = ("text", "base", "tokens", "chunks_per_document", "by_chunk", "public", "vocabulary", "width",
+         "layers", "base_epochs", "precision", "batch_size", "learning_rate", "prompt", "seed")  # fmt: skip
 _GENERATOR = ("top_k", "generator_epochs", "generated", "for_helper")
 REAL_NONMEMBERS = Helper("real non-members", "nonmembers")
-"""The paper's other helper: trained as the synthetic one, on real chunks that no game shows."""
+"""The paper's other helper: trained as the synthetic one, on real chunks that its games do not show."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class TextBench:
     def base(self) -> Any:
         """The model that all others start from, in evaluation mode."""
         if self.config.base:
-            return _untied(self._loaded[0])
+            return self._loaded[0]
         model: Any = new_language_model(self._shape, self.config.vocabulary)
         model.to(default_device())
 
@@ -106,13 +108,15 @@ class TextBench:
 
         for helper, chunks in (
             (SYNTHETIC, lambda: self.generated["helper"]),
-            (REAL_NONMEMBERS, lambda: self.text["helper"].tokens),
+            (REAL_NONMEMBERS, self._real_nonmembers),
         ):
             train = partial(self._stopped, chunks)
-            found[helper] = self._kept(f"{helper.name} helper", (*_GENERATOR, "helper_epochs"), train)
+            names = (*_GENERATOR, "helper_epochs", "helper_patience", "withheld")
+            found[helper] = self._kept(f"{helper.name} helper", names, train)
         early, late = config.epochs[-2:][0], config.epochs[-1]
         for number in range(config.real_helpers):
-            train = partial(self._run, self.text["generator"].tokens, (early, late), 10 + number, None)
+            rows = self.text["generator"].tokens
+            train = partial(self._run, f"real {number}", rows, (early, late), 10 + number, None)
             runs = self._kept(f"real helper {number}", (*_GENERATOR, "epochs"), train)
             if number == 0:
                 found[Helper(f"real, {early} epochs", "real", early)] = _part(runs, early)
@@ -129,9 +133,10 @@ class TextBench:
         config = self.config
         epochs = config.epochs if others == "members" else config.null_epochs
         rows = np.concatenate([self.text["generator"].tokens, self.text[others].tokens])
-        names = (*_GENERATOR, "epochs" if others == "members" else "null_epochs")
-        held = self.text["nonmembers"].tokens
-        return self._kept(f"target on {others}", names, lambda: self._run(rows, epochs, 20, held))
+        names = (*_GENERATOR, "total_epochs", "epochs" if others == "members" else "null_epochs")
+        held, total = self.text["nonmembers"].tokens, self.config.total_epochs
+        train = partial(self._run, f"target on {others}", rows, epochs, 20, held, total=total)
+        return self._kept(f"target on {others}", names, train)
 
     def private(self, epsilon: float, others: str = "members") -> Mapping[str, Any]:
         """A target trained with DP-SGD on D_G and the members, or on "others" in their place."""
@@ -190,8 +195,8 @@ class TextBench:
 
     @property
     def _passage(self) -> int:
-        """Chunks of a passage: the prompt's and the one that follows."""
-        return self.config.prompt // self.config.tokens + 1
+        """Chunks of a passage: the prompt's and the one that follows; one where roles share documents."""
+        return 1 if self.config.by_chunk else self.config.prompt // self.config.tokens + 1
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
@@ -205,21 +210,36 @@ class TextBench:
     def _judged(self, model: Any) -> dict[str, FloatArray]:
         return {kind: _columns(model, chunks) for kind, chunks in self._examples.items()}
 
+    def _real_nonmembers(self) -> IntArray:
+        """Real chunks for a helper: of other documents, or the first members, which its games leave out."""
+        count = self.config.withheld_members
+        return self.text["members"].tokens[:count] if count else self.text["helper"].tokens
+
     def _stopped(self, chunks: Callable[[], IntArray]) -> Mapping[str, Any]:
         """A helper trained up to its lowest loss on the last tenth of its chunks."""
         rows, model = chunks(), copy.deepcopy(self.base)
         held = max(1, len(rows) // 10)
-        training = self.config.training(self.config.helper_epochs, 2, patience=1)
+        patience = self.config.helper_patience
+        training = self.config.training(self.config.helper_epochs, 2, patience=patience)
         train_on_chunks(model, rows[:-held], training=training, validation=rows[-held:])
         return self._judged(model)
 
     def _run(
-        self, rows: IntArray, epochs: tuple[int, ...], salt: int, validation: IntArray | None
+        self,
+        stage: str,
+        rows: IntArray,
+        epochs: tuple[int, ...],
+        salt: int,
+        validation: IntArray | None,
+        *,
+        total: int = 0,
     ) -> dict[str, Any]:
         """One run without DP, judged at several epochs; validation is looked at and decides nothing."""
         model = copy.deepcopy(self.base)
-        training = self.config.training(max(epochs), salt)
-        trained = train_on_chunks(model, rows, training=training, validation=validation, keep=epochs)
+        training = self.config.training(total or max(epochs), salt)
+        options = {"validation": validation, "keep": epochs}
+        with _checkpoint(self.key(self.config, stage)) as path:
+            trained = train_on_chunks(model, rows, training=training, checkpoint=path, **options)
         found: dict[str, Any] = {"train": trained.train, "validation": trained.validation}
         for epoch in epochs:
             model.load_state_dict(dict(trained.kept[epoch]))
@@ -249,10 +269,9 @@ def _columns(model: Any, chunks: IntArray) -> FloatArray:
     return np.column_stack([losses.mean(axis=1), losses])
 
 
-def _untied(model: Any) -> Any:
-    """A model whose output layer has weights of its own."""
-    output, read = model.get_output_embeddings(), model.get_input_embeddings()
-    if output is not None and output.weight is read.weight:
-        output.weight = torch.nn.Parameter(output.weight.detach().clone())
-        model.config.tie_word_embeddings = False
-    return model.eval()
+@contextmanager
+def _checkpoint(key: Mapping[str, Any]) -> Iterator[Path]:
+    """A file for the checkpoints of one run, removed at its end."""
+    path = pools_cache().folder / f"{config_hash(typed(key))}.checkpoint"
+    yield path
+    path.unlink(missing_ok=True)

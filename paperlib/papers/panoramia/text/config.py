@@ -17,6 +17,9 @@ class TextConfig:
     base: str = ""
     tokens: int = 16  # length of a chunk; the paper has 64
     chunks_per_document: int = 50  # the first ones of each document; the paper has 50
+    # True, as in the paper: generator, members and non-members share documents, each of which has all its
+    # chunks, dealt at random; False deals whole documents
+    by_chunk: bool = False
     public: int = 6000  # chunks of other documents that the small base model is trained on
     generator: int = 3500  # chunks of D_G: the generator, the "real" helpers and targets are trained on these
     members: int = 1500  # chunks of D_in: what targets are trained on and audited for
@@ -30,6 +33,8 @@ class TextConfig:
     base_epochs: int = 4  # passes of the small base model over the public chunks
     epochs: tuple[int, ...] = (3, 6, 12)  # passes over D_G and members: one run, audited at each of these
     null_epochs: tuple[int, ...] = (3, 12)  # epochs at which the null run is audited
+    # passes of both runs, which the learning rate falls over; 0 ends each where it is audited last
+    total_epochs: int = 0
     dp_epsilons: tuple[float, ...] = (3.0,)  # targets trained with DP-SGD
     dp_delta: float = 1e-5  # of DP-SGD, in (0, 1)
     dp_epochs: int = 3  # of DP-SGD, 1 or more; one of ``epochs`` and of ``null_epochs``, to compare with
@@ -39,9 +44,14 @@ class TextConfig:
     top_k: int = 200  # likeliest tokens that are drawn from, 0 for all; the paper has 200 of 50,257
     generator_epochs: int = 6  # largest number of epochs of the generator; the best on held-out text is kept
     helper_epochs: int = 4  # passes of these two helpers; the best on a tenth held out is kept; the paper: 60
+    helper_patience: int = 1  # epochs without a better one that end their training; 0 makes all passes
+    # share of the members that the helper on real chunks is trained on, and that its games then leave out;
+    # 0 trains it on other documents
+    withheld: float = 0.0
     real_helpers: int = 1  # number of helpers trained on D_G, as long as the longest target
     batch_size: int = 32  # chunks per step, without DP
     learning_rate: float = 3e-3  # largest, without DP
+    precision: str = "float32"  # or "bfloat16": training without DP and drawing text under autocast
     seed: int = 0  # of the order of documents, the models and the draws, 0 or more
 
     def __post_init__(self) -> None:
@@ -52,6 +62,14 @@ class TextConfig:
                 raise ValueError(f"{name}: expected at least one number of 1 or more, got {given}")
         if self.prompt % self.tokens:
             raise ValueError(f"prompt: expected a multiple of tokens ({self.tokens}), got {self.prompt}")
+        if self.by_chunk and self.prompt not in (0, self.tokens):
+            raise ValueError(f"prompt: expected {self.tokens} or 0 with by_chunk, got {self.prompt}")
+        if self.total_epochs and self.total_epochs < max(self.epochs + self.null_epochs):
+            raise ValueError(
+                f"total_epochs: expected {max(self.epochs + self.null_epochs)} or more, or 0, "
+                f"got {self.total_epochs}"
+            )
+        check_in("[0, 1)", "withheld", self.withheld)
         if not self.base and not self.public:
             raise ValueError("base: expected a pretrained model, or public chunks to train a small one on")
         for epsilon in self.dp_epsilons:
@@ -62,7 +80,12 @@ class TextConfig:
         """Chunks of each role in the order they are dealt; none to the public if the base is pretrained."""
         names = ("public", "generator", "members", "nonmembers", "others")
         dealt = {name: getattr(self, name) for name in names if name != "public" or not self.base}
-        return dealt | {"helper": self.for_helper}
+        return dealt | {"helper": 0 if self.withheld else self.for_helper}
+
+    @property
+    def withheld_members(self) -> int:
+        """Members that the helper on real chunks is trained on."""
+        return round(self.withheld * self.members)
 
     def training(self, epochs: int, salt: int, *, patience: int = 0) -> ChunkTraining:
         """How a model is trained without DP."""
@@ -72,6 +95,7 @@ class TextConfig:
             learning_rate=self.learning_rate,
             patience=patience,
             seed=self.seed + 1000 * salt,
+            precision=self.precision,
         )
 
     def private_training(self, epsilon: float) -> TrainingConfig:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,12 @@ from paperlib.data.text.sets import text_documents
 from paperlib.models.language import train_tokenizer
 from paperlib.papers.panoramia.text.config import TextConfig
 
+_SHARED = ("generator", "members", "nonmembers")  # roles that may share documents
+
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """Chunks of one role, those of a document one after the other."""
+    """Chunks of one role, those of a document one after the other unless roles share documents."""
 
     tokens: IntArray  # shape (n, length)
     document: IntArray  # number of the document of each chunk, shape (n,)
@@ -53,7 +56,8 @@ def deal(config: TextConfig, tokenizer: Any) -> dict[str, Chunks]:
 
     Chunks that occurred before are left out, so that no two roles share one, and so is what remains at the
     end of a document. A document whose chunks are more than a role still needs loses the rest of them. The
-    first tenth of the documents go to the public, or to no role.
+    first tenth of the documents go to the public, or to no role. With ``config.by_chunk`` the next documents
+    that have all their chunks are shared by generator, members and non-members, chunk by chunk at random.
 
     Raises:
         ValueError: Too little text, saying how much there is.
@@ -66,6 +70,10 @@ def deal(config: TextConfig, tokenizer: Any) -> dict[str, Chunks]:
     waiting = _chunked(_shuffled(text, config.seed), tokenizer, length, config.chunks_per_document)
     dealt: dict[str, Chunks] = {}
     for role, wanted in sizes.items():
+        if config.by_chunk and role in _SHARED:
+            if role not in dealt:
+                dealt |= _shared(config, (one for one in waiting if one[0] >= reserved))
+            continue
         rows: list[IntArray] = []
         numbers: list[int] = []
         for number, found in waiting if wanted else ():
@@ -83,6 +91,24 @@ def deal(config: TextConfig, tokenizer: Any) -> dict[str, Chunks]:
             )
         dealt[role] = Chunks(np.array(rows, np.int64).reshape(-1, length), np.array(numbers, np.int64))
     return dealt
+
+
+def _shared(config: TextConfig, waiting: Iterator[tuple[int, NDArray[Any]]]) -> dict[str, Chunks]:
+    """Chunks of whole documents, all of one number, dealt at random to the roles that share them."""
+    sizes, each = {role: config.sizes[role] for role in _SHARED}, config.chunks_per_document
+    wanted = -(-sum(sizes.values()) // each)
+    whole = (one for one in waiting if len(one[1]) == each)
+    found = list(islice(whole, wanted))
+    if len(found) < wanted:
+        raise ValueError(
+            f"by_chunk: expected {wanted} documents of {each} chunks of {config.tokens} tokens, got "
+            f"{len(found)} in {config.text!r}; take shorter chunks, fewer of them, or more text"
+        )
+    tokens = np.concatenate([rows for _, rows in found])
+    numbers = np.repeat([number for number, _ in found], each)
+    order = np.random.default_rng([config.seed, 1]).permutation(len(tokens))
+    parts = np.split(order, np.cumsum(list(sizes.values())))
+    return {role: Chunks(tokens[part], numbers[part]) for role, part in zip(sizes, parts, strict=False)}
 
 
 @lru_cache(maxsize=2)

@@ -15,6 +15,7 @@ from paperlib.audits.panoramia.pools import Helper, Pools, cached_pools, part_ke
 from paperlib.core import check_in
 from paperlib.papers.panoramia.text.bench import TextBench
 from paperlib.papers.panoramia.text.config import TextConfig
+from paperlib.report import paper_table
 
 text_bench = lru_cache(maxsize=2)(TextBench)
 """The stages of a configuration, kept while the program runs."""
@@ -64,6 +65,8 @@ def text_audit(
     judged: float = 0.5,
     chosen: float = 0.25,
     reader: str = "",
+    reader_epochs: int = TextClassifier.epochs,
+    precision: str = "float32",
     **options: Any,
 ) -> AuditConfig:
     """Settings of audits of text: some examples are judged; of the others some are for choosing.
@@ -75,17 +78,23 @@ def text_audit(
         judged: Share of the examples that is judged, in (0, 1).
         chosen: Share of the others on which attacks are chosen, in (0, 1).
         reader: Language model that attacks read the tokens with, such as "gpt2"; empty takes a small network.
+        reader_epochs: Largest number of passes of each phase of this attack, 1 or more.
+        precision: "float32", or "bfloat16" to run the reader under autocast.
         options: Other attributes of `AuditConfig`.
 
     >>> config = text_audit(1600)
     >>> config.train, config.validation, config.test
     (600, 200, 800)
+    >>> config = text_audit(32_000, judged=0.3125, chosen=0.09091)  # the paper's sizes
+    >>> config.train, config.validation, config.test
+    (20000, 2000, 10000)
     """
     check_in("(0, 1)", "judged", judged)
     check_in("(0, 1)", "chosen", chosen)
     test = round(size * judged)
     validation = 2 * int((size - test) * chosen / 2 + 1e-9)
-    attacks = (LossSummaries(tokens=tokens), TextClassifier(tokens=tokens, pretrained=reader))
+    network = TextClassifier(tokens=tokens, pretrained=reader, epochs=reader_epochs, precision=precision)
+    attacks = (LossSummaries(tokens=tokens), network)
     return AuditConfig(
         train=2 * ((size - test - validation) // 2),
         validation=validation,
@@ -93,6 +102,38 @@ def text_audit(
         seed=1000 * seed,
         **{"attacks": attacks, "repetitions": 3, **options},
     )
+
+
+def paper_differences(config: TextConfig, audit: AuditConfig) -> list[str]:
+    """What of the paper's settings (Appendix C.2) this run has otherwise; empty at the paper's scale."""
+    ours: dict[tuple[str, str], object] = {
+        ("data", "chunk_length"): config.tokens,
+        ("data", "chunks_per_document"): config.chunks_per_document,
+        ("data", "d_f_size"): config.generator + config.members,
+        ("target_gpt2", "epochs_total"): config.total_epochs or config.epochs[-1],
+        ("generator", "prompt_length"): config.prompt,
+        ("generator", "top_k"): config.top_k,
+        ("generator", "n_synthetic_for_helper"): config.for_helper,
+        ("generator", "n_synthetic_for_audit"): config.generated,
+        ("helper", "epochs"): config.helper_epochs,
+        ("mia_and_baseline", "n_train"): audit.train,
+        ("mia_and_baseline", "n_validation"): audit.validation,
+        ("mia_and_baseline", "n_test"): audit.test,
+        ("mia_and_baseline", "n_outer_seeds"): audit.repetitions,
+        ("mia_and_baseline", "n_inner_seeds"): audit.restarts,
+    }
+    printed = paper_table("panoramia_settings").query("section == 'C.2' and modality == 'text'")
+    theirs = printed.set_index(["component", "setting"])["value"]
+    found = [setting for (part, setting), value in ours.items() if float(theirs[part, setting]) != value]
+    audited = theirs["target_gpt2", "audited_epoch"].astype(int)
+    names = {
+        "text": config.text == "wikitext103",
+        "base": config.base == "gpt2",
+        "by_chunk": config.by_chunk,
+        "epochs": config.epochs == tuple(audited),
+        "reader": audit.attacks[-1].name.find("gpt2") > 0,
+    }
+    return [*(name for name, same in names.items() if not same), *found]
 
 
 def loss_curves(config: TextConfig) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 
 from paperlib.audits.panoramia.config import AuditConfig
-from paperlib.audits.panoramia.pools import SYNTHETIC, Helper, Pools
+from paperlib.audits.panoramia.pools import SYNTHETIC, Helper, Pool, Pools, part_key
 from paperlib.audits.panoramia.run import audit_pools, over_training_size
 from paperlib.core import FloatArray
 from paperlib.papers.panoramia.results import (
@@ -41,13 +41,24 @@ def plain_nulls(results: PanoramiaResults) -> list[str]:
     return [target.name for target in nulls if target.dp_epsilon is None]
 
 
-def games_by_helper(pools: Pools, audit: AuditConfig) -> pd.DataFrame:
+def games_by_helper(pools: Pools, audit: AuditConfig, *, withheld: int = 0) -> pd.DataFrame:
     """The baseline's bound without helper, and with one or both of "synthetic" and "real non-members".
+
+    Args:
+        pools: Pools of text.
+        audit: Settings of the games.
+        withheld: The first members, on which the helper "real non-members" was trained: no game shows them.
 
     Returns:
         Rows of `helper_games`.
     """
-    return helper_games(with_helpers(pools, (SYNTHETIC, REAL_NONMEMBERS)), audit)
+    chosen = with_helpers(pools, (SYNTHETIC, REAL_NONMEMBERS))
+    if withheld:
+        rest = Pool(chosen.members.examples[withheld:],
+                    {name: values[withheld:] for name, values in chosen.members.helpers.items()},
+                    {name: values[withheld:] for name, values in chosen.members.targets.items()})  # fmt: skip
+        chosen = replace(chosen, members=rest, key=part_key(chosen, withheld=withheld))
+    return helper_games(chosen, audit)
 
 
 def table_five(games: pd.DataFrame) -> pd.DataFrame:
@@ -92,7 +103,7 @@ def baseline_sizes(results: PanoramiaResults, sizes: Sequence[int]) -> pd.DataFr
 
     Args:
         results: Audits, whose baseline is the largest of the first way.
-        sizes: Smaller training sizes, even. The second way divides the examples of training and test part
+        sizes: Other training sizes, even. The second way divides the examples of training and test part
             anew, and trains the first attack alone.
 
     Returns:
@@ -102,8 +113,8 @@ def baseline_sizes(results: PanoramiaResults, sizes: Sequence[int]) -> pd.DataFr
         PANORAMIA, appendix D.1 and Figure 9.
     """
     pools, audit, target = results.pools, results.decisive.config, results.pools.target_names[-1]
-    if max(sizes) >= audit.train:
-        raise ValueError(f"sizes: expected less than {audit.train}, got {max(sizes)}")
+    if audit.train in sizes:
+        raise ValueError(f"sizes: expected others than {audit.train}, which was played, got {list(sizes)}")
     whole, quick = audit.train + audit.test, _quick(audit, "paper")
     own = results.decisive.table.query("target == @target and audit == 'panoramia'")
     fixed = [over_training_size(pools, audit, sizes, targets=[target]), own.assign(train=audit.train)]
