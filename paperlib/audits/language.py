@@ -1,23 +1,21 @@
 """Any causal language model and any corpus: which identifiers of the corpus does the model know?"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from paperlib.attacks.dataset_inference import SCHEDULES, DatasetInference, infer_dataset, ranks_and_positions
+from paperlib.attacks.dataset_inference import DatasetInference, infer_dataset, ranks_and_positions
 from paperlib.attacks.language import causal_neighbours, score_candidates
 from paperlib.audits.candidates import CandidateScores, attack_quality
-from paperlib.audits.corpus import FoundIdentifier, corpus_identifiers, open_corpus, skipped_table
+from paperlib.audits.corpus import FoundIdentifier
 from paperlib.bounds import audit_ranks, exposure
 from paperlib.bounds.ranks.audit import RankAuditResult
-from paperlib.core import FloatArray, check_choice
-from paperlib.data.text.pieces import ReadLog
+from paperlib.core import check_choice
 from paperlib.generators.identifiers import Identifier, generate_identifiers
 from paperlib.generators.identifiers.filter import filter_identifiers
-from paperlib.models.language import load_language_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,94 +162,3 @@ def without_look_alikes(
     judged = [Identifier(one.kind, one.value, 0, len(one.value)) for one in found]
     kept = {one.value for one in filter_identifiers(judged, count=generated, seed=seed).kept}
     return [one for one in found if one.value in kept]
-
-
-@dataclass(frozen=True, eq=False)
-class CorpusScores:
-    """Scores of the identifiers of a corpus under one model.
-
-    Attributes:
-        model: Name or folder of the model.
-        values: Shape (n, 1 + c, attacks), higher means member; the identifier comes first.
-        attacks: Names of the attacks.
-        subsets: Part of the corpus each identifier was found in, shape (n,).
-        skipped: Parts of the corpus that were not read, or only in part: reason, number, example.
-    """
-
-    model: str
-    values: FloatArray
-    attacks: tuple[str, ...]
-    subsets: np.ndarray
-    skipped: pd.DataFrame = field(default_factory=lambda: skipped_table(ReadLog()))
-
-    def by_subset(self) -> dict[str, FloatArray]:
-        """Scores of each subset."""
-        return {name: self.values[self.subsets == name] for name in sorted(set(self.subsets.tolist()))}
-
-    def quality(self, *, draws: int = 200, seed: int = 0) -> pd.DataFrame:
-        """The paper's benchmark: one row per subset and attack, with the columns of `attack_quality`."""
-        rows = []
-        for subset, values in self.by_subset().items():
-            place = {"model": self.model, "subset": subset, "identifiers": len(values)}
-            rows += [
-                {**place, "attack": attack, **attack_quality(values[..., at], draws=draws, seed=seed)}
-                for at, attack in enumerate(self.attacks)
-            ]
-        return pd.DataFrame(rows)
-
-    def inference(self, *, set_size: int = 100, seed: int = 0) -> pd.DataFrame:
-        """The paper's dataset inference: p-values of each subset with ``set_size`` identifiers or more."""
-        rows = []
-        for subset, values in self.by_subset().items():
-            for schedule in SCHEDULES if len(values) >= set_size else ():
-                found = infer_dataset(values[:set_size], schedule=schedule, seed=seed)
-                rows.append(
-                    {
-                        "model": self.model,
-                        "subset": subset,
-                        "schedule": schedule,
-                        "p_value": found.p_value,
-                        "p_value_two_sided": found.p_value_two_sided,
-                    }
-                )
-        return pd.DataFrame(rows)
-
-
-def score_corpus(
-    name: str,
-    corpus: str,
-    *,
-    dtype: str = "auto",
-    limit: int = 1_000,
-    generated: int = 127,
-    prefix: str = "",
-    seed: int = 0,
-) -> CorpusScores:
-    """Score the identifiers of a corpus under any model: what the benchmark and dataset inference need.
-
-    Args:
-        name: Name of the model on the hub, or its folder.
-        corpus: Corpus, as for `open_corpus`.
-        dtype: Number format, as for `load_language_model`.
-        limit: Largest number of identifiers scored, 1 or more.
-        generated: Alternatives per identifier.
-        prefix: Text for ReCaLL that was not trained on; empty leaves ReCaLL out.
-        seed: Seed of the sample and the alternatives, 0 or more.
-
-    Raises:
-        ValueError: No such model, no corpus, or no identifier in it.
-    """
-    if not corpus:
-        raise ValueError("corpus: expected a file, a folder or a known corpus, got an empty text")
-    model, tokenizer = load_language_model(name, dtype=dtype)
-    log = ReadLog()
-    found = corpus_identifiers(open_corpus(corpus, log=log), limit=limit, seed=seed)
-    values, attacks = score_candidates(
-        model,
-        tokenizer,
-        [[one.value, *generate_identifiers(one.value, generated, seed)] for one in found],
-        contexts=[one.before for one in found],
-        prefix=prefix or None,
-    )
-    subsets = np.array([one.subset for one in found])
-    return CorpusScores(name, values, attacks, subsets, skipped_table(log))

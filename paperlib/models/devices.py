@@ -1,5 +1,8 @@
 """The device that models are put on."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 
 
@@ -18,3 +21,20 @@ def default_device(device: torch.device | str | None = None) -> torch.device:
             f"{str(error).splitlines()[0]}"
         ) from error
     return torch.device(chosen)
+
+
+@contextmanager
+def fast_products(*, allowed: bool = True) -> Iterator[None]:
+    """Products of float32 matrices on tensor cores (TF32, 10 bits of mantissa) where a GPU has them.
+
+    Weights, sums and everything else stay in float32. A CPU is not affected.
+
+    Args:
+        allowed: False leaves everything as it is.
+    """
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = before or allowed
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub
 import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -15,6 +16,7 @@ from paperlib.models.devices import default_device
 
 DTYPES = ("auto", "float32", "bfloat16", "float16", "int8")
 
+_FEWEST_TOKENS = 16
 END_OF_TEXT = "<|endoftext|>"
 
 
@@ -75,13 +77,61 @@ def load_language_model(
     loading |= _quantized() if dtype == "int8" else {"dtype": dtype}
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(name), **options)
+        if len(tokenizer) < _FEWEST_TOKENS:  # without its files, an empty one is made
+            raise ValueError(f"its tokenizer has {len(tokenizer)} tokens.")
         model: Any = transformers.AutoModelForCausalLM.from_pretrained(str(name), **loading)
     except (OSError, ValueError) as error:
-        raise ValueError(
-            "name: expected a folder with a model and its tokenizer or a name on the Hugging Face hub, got "
-            f"{str(name)!r}: {str(error).strip().splitlines()[0]}"
-        ) from error
+        raise ValueError(_missing(str(name), error)) from error
     return (model if spread else model.to(place)).eval(), tokenizer
+
+
+def parameter_count(name: str | Path) -> int:
+    """Number of parameters of a model of the hub or in a folder, from its config.json alone.
+
+    Raises:
+        ValueError: Nothing of that name in a folder, the local cache or on the hub.
+    """
+    with torch.device("meta"):
+        return int(transformers.AutoModelForCausalLM.from_config(_config(name)).num_parameters())
+
+
+def model_stamp(name: str | Path) -> dict[str, Any]:
+    """What tells a model from another for a cache: its shape, and its commit on the hub or files in a folder.
+
+    Raises:
+        ValueError: Nothing of that name in a folder, the local cache or on the hub.
+    """
+    config, folder = _config(name), Path(name)
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    stamps = [[one.name, one.stat().st_size, one.stat().st_mtime_ns] for one in files if one.is_file()]
+    commit = getattr(config, "_commit_hash", None)
+    return {"name": str(name), "config": config.to_json_string(), "commit": commit, "files": stamps}
+
+
+def _config(name: str | Path) -> Any:
+    try:
+        return transformers.AutoConfig.from_pretrained(str(name))
+    except (OSError, ValueError) as error:
+        raise ValueError(_missing(str(name), error)) from error
+
+
+def _missing(name: str, error: Exception) -> str:
+    """One line: what was not found, and what to fetch and where to put it."""
+    said, folder = str(error).strip().splitlines()[0], Path(name)
+    if folder.is_dir():
+        wanted = {"config.json": ["config.json"], "weights": ["*.safetensors", "*.bin"],
+                  "tokenizer": ["tokenizer*", "vocab.*"]}  # fmt: skip
+        lacks = [part for part, files in wanted.items() if not any(any(folder.glob(f)) for f in files)]
+        return (
+            f"name: expected a folder with config.json, weights (*.safetensors) and a tokenizer "
+            f"(tokenizer.json); {name!r} lacks {' and '.join(lacks) or 'none of them'}: {said}"
+        )
+    cache = Path(huggingface_hub.constants.HF_HUB_CACHE)
+    return (
+        "name: expected a folder with a model and its tokenizer or a name on the Hugging Face hub, got "
+        f"{name!r}: {said} Where there is a network, run 'hf download {name}' and copy the folder "
+        f"models--{name.replace('/', '--')} of its cache into {cache}, or name the folder that has the files"
+    )
 
 
 def _need(package: str, purpose: str) -> None:

@@ -96,7 +96,7 @@ def _article(chain: _Chain, walk: NDArray[np.int64]) -> str:
     parts = [f" = {title} = \n \n"]
     for number, at in enumerate(range(0, len(walk), _PARAGRAPH)):
         if number % 4 == 3:
-            parts.append(f" = = {chain.words[walk[at]].title()} = = \n \n")
+            parts.append(f" = = {str(chain.words[walk[at]]).title()} = = \n \n")
         parts.append(" " + "".join(chain.sentences(walk[at : at + _PARAGRAPH])) + "\n \n")
     return "".join(parts)
 

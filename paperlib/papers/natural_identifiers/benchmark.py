@@ -70,17 +70,18 @@ def judged(
     values: FloatArray,
     groups: Mapping[str, np.ndarray],
     *,
+    attacks: Sequence[str] = SCORES,
     draws: int = 200,
     confidence: float = 0.99,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """AUC and TPR at 1 % FPR of `SCORES` in each group of identifiers, as `attack_quality`.
+    """AUC and TPR at 1 % FPR of all ``attacks`` in each group of identifiers, as `attack_quality`.
 
     Values have shape (n, 1 + c, scores), groups say which identifiers belong to them, shape (n,). One row per
     group and score: model, group, identifiers, attack, and the columns of `attack_quality`.
     """
     rows: list[dict[str, object]] = []
-    for (group, here), (at, attack) in itertools.product(groups.items(), enumerate(SCORES)):
+    for (group, here), (at, attack) in itertools.product(groups.items(), enumerate(attacks)):
         about = {"model": model, "group": group, "identifiers": int(here.sum()), "attack": attack}
         options = {"draws": draws, "confidence": confidence, "seed": seed}
         rows.append({**about, **attack_quality(values[here][..., at], **options)})

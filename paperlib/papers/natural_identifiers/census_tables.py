@@ -38,17 +38,32 @@ _PLAIN = {
     "ethereum": r"0x[0-9a-fA-F]{40}",
     "serial_version_uid": r"serialVersionUID[ \t]*=[ \t]*-?[0-9]{15,19}L",
 }
-PILE_SUBSETS = {
+_PILE_NAMES = {
+    "github": "Github",
+    "stackexchange": "StackExchange",
+    "pile_cc": "Pile-CC",
+    "hackernews": "HackerNews",
+    "ubuntu_irc": "Ubuntu IRC",
+    "wikipedia": "Wikipedia (en)",
+    "pubmed_abstracts": "PubMed Abstracts",
+    "nih_exporter": "NIH ExPorter",
+    "uspto_backgrounds": "USPTO Backgrounds",
+    "philpapers": "PhilPapers",
+    "europarl": "EuroParl",
+    "dm_mathematics": "DM Mathematics",
+}
+_IN_TABLE = {
     "github": "pile test github",
     "stackexchange": "pile test stackexchange",
     "pile_cc": "pile test pile cc",
     "hackernews": "pile test hackernews",
     "ubuntu_irc": "pile test ubuntuirc",
     "wikipedia": "pile test wikipediaen",
-} | dict.fromkeys(
-    ("pubmed_abstracts", "nih_exporter", "uspto_backgrounds", "philpapers", "europarl", "dm_mathematics"), ""
-)
-"""Subsets of the Pile's test part and their names in Table 2; empty where the paper found nothing."""
+}
+PILE_SUBSETS = {
+    name: _IN_TABLE.get(key, "") for key, own in _PILE_NAMES.items() for name in (key, own)
+}  # fmt: skip
+"""Subsets of the Pile's test part, by both names, and their names in Table 2; empty where it has none."""
 
 
 def paper_census() -> pd.DataFrame:

@@ -15,6 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import layer_norm
 
+from paperlib.models.devices import fast_products
+
 _NORM_OFFSET = 1e-6  # as Opacus; keeps a gradient of zero finite
 _CONV1D = "transformers.pytorch_utils.Conv1D"  # a linear layer, its weight the other way round; GPT-2's
 _CHECK_TOLERANCE = 1e-3
@@ -116,11 +118,12 @@ def add_clipped_gradients(
         Li, Tramèr, Liang and Hashimoto (2022), Section 4; when to form gradients: Bu, Mao and Xu (2022); one
         pass backward: Bu, Wang, Zha and Karypis (2023). Opacus makes two, and refuses tied weights.
     """
-    with _recorded(model, documents) as uses:
-        losses = document_losses()
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    wanted = [use.output for use in uses]
-    derivatives = torch.autograd.grad(losses.sum(), wanted + (parameters if check else []), allow_unused=True)
+    with fast_products(allowed=not check):  # norms and sums below are exact for what these passes gave
+        with _recorded(model, documents) as uses:
+            losses = document_losses()
+        wanted = [use.output for use in uses] + (parameters if check else [])
+        derivatives = torch.autograd.grad(losses.sum(), wanted, allow_unused=True)
     with torch.no_grad():
         gradients = _Gradients({}, {})
         for use, delta in zip(uses, derivatives[: len(uses)], strict=True):

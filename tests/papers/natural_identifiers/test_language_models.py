@@ -4,6 +4,7 @@ import json
 import math
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,15 +14,18 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 from paperlib.audits import language as own
 from paperlib.audits.candidates import CandidateScores
-from paperlib.audits.corpus import open_corpus, skipped_table
+from paperlib.audits.corpus import corpus_identifiers, open_corpus, skipped_table
 from paperlib.data.files import DataUnavailableError
+from paperlib.data.text.corpora import CORPORA
 from paperlib.data.text.dialogues import persona_chat
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import find_identifiers
 from paperlib.papers.natural_identifiers import benchmark as bench
 from paperlib.papers.natural_identifiers import dp_audit as dp
 from paperlib.papers.natural_identifiers import dp_models as dp_models
+from paperlib.papers.natural_identifiers import hub as hub
 from paperlib.papers.natural_identifiers import inference as inference
+from paperlib.papers.natural_identifiers.evidence import benchmark_evidence
 from paperlib.papers.natural_identifiers.planted import (
     PlantedConfig,
     planted,
@@ -30,6 +34,7 @@ from paperlib.papers.natural_identifiers.planted import (
     source_words,
 )
 from paperlib.report import paper_table
+from paperlib.running.project import find_project
 from tests.validity.coverage import assert_rate_at_most
 
 TINY = PlantedConfig(
@@ -277,7 +282,7 @@ def test_a_model_and_a_corpus_in_a_report_out(tmp_path):
     corpus = planted(TINY)
     path = tmp_path / "corpus.jsonl"
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in corpus.documents))
-    found = own.corpus_identifiers(open_corpus(str(path)), kinds=["md5", "sha1"])
+    found = corpus_identifiers(open_corpus(str(path)), kinds=["md5", "sha1"])
     assert {one.value for one in found} == {one.value for one in corpus.identifiers if one.repetitions}
     assert {one.occurrences for one in found} == {1, 8}
     assert all(one.before.strip() and one.value not in one.before for one in found)
@@ -288,14 +293,14 @@ def test_a_model_and_a_corpus_in_a_report_out(tmp_path):
     assert report.rank_audit.epsilon > 0
     assert report.table["rank"].is_monotonic_increasing
     assert set(report.quality["attack"]) == {"loss", "min_k", "min_k_pp", "zlib", "hinge", "neighbourhood"}
-    assert len(own.corpus_identifiers(corpus.documents, limit=5)) == 5
+    assert len(corpus_identifiers(corpus.documents, limit=5)) == 5
 
 
 def test_what_a_corpus_skips_is_counted(tmp_path):
     (tmp_path / "a.bin").write_bytes(b"\0\1")
     (tmp_path / "b.jsonl").write_text('{"text": "md5: 9e107d9d372bb6826bd81d3542a419d6"}\n{"body": "x"}\n')
     log = ReadLog()
-    assert len(own.corpus_identifiers(open_corpus(str(tmp_path), log=log))) == 1
+    assert len(corpus_identifiers(open_corpus(str(tmp_path), log=log))) == 1
     table = skipped_table(log).set_index("reason")["number"].to_dict()
     assert table == {"binary file": 1, "document without text in the field 'text'": 1}
 
@@ -304,7 +309,7 @@ def test_contexts_longer_than_the_model_takes_are_scored_from_their_end():
     config = replace(TINY, identifiers=12)
     model, tokenizer = planted_model(config)
     texts = ["a long story " * 500 + one.document for one in planted(config).identifiers[:12]]
-    found = own.corpus_identifiers(texts, before=6_000)
+    found = corpus_identifiers(texts, before=6_000)
     assert min(len(one.before) for one in found) > 5_000
     report = own.audit_language_model(
         model, tokenizer, found, generated=3, draws=5, attacks=["loss", "min_k"]
@@ -314,35 +319,89 @@ def test_contexts_longer_than_the_model_takes_are_scored_from_their_end():
 
 def test_corpora_without_enough_identifiers_are_refused():
     with pytest.raises(ValueError, match="no identifier of any kind in 2 documents"):
-        own.corpus_identifiers(["nothing", "here"])
-    one = own.corpus_identifiers(["md5: 9e107d9d372bb6826bd81d3542a419d6"])
+        corpus_identifiers(["nothing", "here"])
+    one = corpus_identifiers(["md5: 9e107d9d372bb6826bd81d3542a419d6"])
     with pytest.raises(ValueError, match="10 identifiers or more, got 1"):
         own.audit_language_model(None, None, one)
     with pytest.raises(ValueError, match="rank_attack"):
         own.audit_language_model(None, None, one * 10, rank_attack="recall")
 
 
-def test_a_corpus_of_real_documents_is_scored_by_subset(tmp_path):
+def test_corpora_of_real_documents_are_scored_by_subset(tmp_path, monkeypatch):
     """A model in a folder and a folder of documents, as for a model of the hub."""
     corpus = planted(TINY)
     for subset, group in (("often", 8), ("never", 0)):
-        (tmp_path / "texts" / subset).mkdir(parents=True)
+        (tmp_path / subset / "part").mkdir(parents=True)
         for number, one in enumerate(corpus.identifiers):
             if one.repetitions == group:
-                (tmp_path / "texts" / subset / f"{number}.txt").write_text(one.document)
-    (tmp_path / "texts" / "often" / "a.bin").write_bytes(b"\0")
+                (tmp_path / subset / "part" / f"{number}.txt").write_text(one.document)
+    (tmp_path / "often" / "a.bin").write_bytes(b"\0")
     model, tokenizer = planted_model(TINY)
     model.save_pretrained(tmp_path / "model")
     tokenizer.save_pretrained(tmp_path / "model")
-    scores = own.score_corpus(str(tmp_path / "model"), str(tmp_path / "texts"), generated=7, prefix="a text")
+    folder, config = str(tmp_path / "model"), hub.HubConfig(generated=7, prefix="generated")
+    one = hub.HubModel.of(f"{folder}={tmp_path / 'often'},{tmp_path / 'never'}")
+    scores = hub.hub_scores(one, config)
     assert scores.values.shape == (24, 8, 7)
     assert scores.skipped[["reason", "number"]].values.tolist() == [["binary file", 1]]
+    assert scores.parameters == model.num_parameters()
+    groups = {name: int(here.sum()) for name, here in scores.groups().items()}
+    assert groups == {"held out": 12, "trained": 12, "trained, occurs once": 12}
     quality = scores.quality(draws=5).query("attack == 'min_k'").set_index("subset")["auc"]
-    assert quality["often"] > quality["never"]
-    assert set(scores.inference(set_size=10)["subset"]) == {"often", "never"}
-    assert scores.inference(set_size=13).empty
-    with pytest.raises(ValueError, match="corpus: expected a file"):
-        own.score_corpus(str(tmp_path / "model"), "")
+    assert set(quality.index) == {"often: all", "often: part", "never: all", "never: part"}
+    assert quality["often: part"] > quality["never: part"] + 0.2
+    tested = scores.inference(set_size=10, trees=5).groupby("held_out")["p_value"].max()
+    assert tested[False] < tested[True]
+    assert set(scores.inference(set_size=13)["set"].str.endswith(": all")) == {True}
+
+    def refuse(*_, **__):
+        raise AssertionError("loaded again")
+
+    monkeypatch.setattr(hub, "load_language_model", refuse)
+    np.testing.assert_array_equal(hub.hub_scores(one, config).values, scores.values)
+    table = hub.hub_table([scores] * 4, draws=5)
+    assert {"nid-table-01", "nid-table-03", "nid-table-09"} <= set(benchmark_evidence(table, natural=True))
+    assert hub.hub_table([scores] * 3).empty
+    monkeypatch.undo()
+    sample = hub.hub_scores(one, replace(config, per_subset=5))
+    assert sample.values.shape[0] == 10
+
+
+def test_an_identifier_in_both_corpora_is_no_non_member(tmp_path):
+    values = own.generate_identifiers("9e107d9d372bb6826bd81d3542a419d6", 20, 0)
+    for name, part in {"seen": values[:12], "fresh": values[10:]}.items():
+        (tmp_path / f"{name}.txt").write_text(" ".join(f"md5: {value}\n" for value in part))
+    model, tokenizer = planted_model(TINY)
+    model.save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    one = hub.HubModel(str(tmp_path / "model"), str(tmp_path / "seen.txt"), str(tmp_path / "fresh.txt"))
+    found = hub.hub_scores(one, hub.HubConfig(generated=3))
+    assert (found.occurrences > 0).sum() == 12
+    assert (found.occurrences == 0).sum() == 8
+    assert found.attacks == ("loss", "min_k", "min_k_pp", "hinge", "tokens")
+
+
+def test_the_papers_profile_names_the_papers_models_and_corpora():
+    profile = find_project(Path(__file__)).profile("paper")
+    names = {name for name in hub.HubConfig.__dataclass_fields__ if name != "seed"}
+    for notebook in ("nid_mia_benchmark", "nid_dataset_inference"):
+        given = profile[notebook]
+        models = [hub.HubModel.of(entry) for entry in given["hub_models"]]
+        assert {corpus for one in models for corpus in (one.trained, one.held_out)} <= set(CORPORA)
+        config = hub.HubConfig(**{name: given[name] for name in names})
+        one = (np.zeros((2, 2, 7)), config.attacks, np.array(["a: b"] * 2), np.array([1, 0]), pd.DataFrame())
+        scores = [hub.HubScores(model, *one) for model in models]
+        assert hub.hub_scale(scores, config)[0] == "paper's scale"
+        for other in (replace(config, generated=31), replace(config, prefix="")):
+            assert hub.hub_scale(scores, other)[0] == "paper's data"
+        assert hub.hub_scale(scores[1:], config)[0] == "paper's data"
+
+
+def test_a_hub_model_needs_a_name_and_a_corpus():
+    assert hub.HubModel.of("a/b", "nid_corpus") == hub.HubModel("a/b", "nid_corpus")
+    for entry in ("a/b", "=pile_train", "a/b="):
+        with pytest.raises(ValueError, match="hub_models: expected NAME=CORPUS"):
+            hub.HubModel.of(entry)
 
 
 def test_words_come_from_any_corpus(tmp_path):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -128,10 +129,10 @@ def paper_differences(config: TextConfig, audit: AuditConfig) -> list[str]:
     audited = theirs["target_gpt2", "audited_epoch"].astype(int)
     names = {
         "text": config.text == "wikitext103",
-        "base": config.base == "gpt2",
+        "base": Path(config.base).name == "gpt2",
         "by_chunk": config.by_chunk,
         "epochs": config.epochs == tuple(audited),
-        "reader": audit.attacks[-1].name.find("gpt2") > 0,
+        "reader": "gpt2)" in audit.attacks[-1].name,
     }
     return [*(name for name, same in names.items() if not same), *found]
 

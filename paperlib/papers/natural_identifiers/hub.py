@@ -1,0 +1,271 @@
+"""Models of the hub on corpora that they were trained on, and on others: the paper's own setting."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from paperlib.attacks.dataset_inference import SCHEDULES, infer_dataset
+from paperlib.audits.candidates import CandidateScores
+from paperlib.audits.corpus import FoundIdentifier, corpus_identifiers, open_corpus, skipped_table
+from paperlib.audits.language import without_look_alikes
+from paperlib.core import FloatArray, check_at_least
+from paperlib.data.text.corpora import corpus_files
+from paperlib.data.text.pieces import ReadLog
+from paperlib.generators.identifiers import KINDS, PAPER_KINDS, generate_identifiers
+from paperlib.models.language import load_language_model, model_stamp, parameter_count
+from paperlib.papers.natural_identifiers.benchmark import auc_differences, judged
+from paperlib.papers.natural_identifiers.inference import FEATURES
+from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, TOKENS, kept_scores
+from paperlib.papers.natural_identifiers.small_gpt import kept
+from paperlib.papers.verdict.evidence import Level
+from paperlib.report import paper_table
+
+GENERATED_PREFIX = "generated"
+"""As a prefix for ReCaLL: a random MD5 and a random SHA-1, which nothing was trained on."""
+PLACES = ("large", "medium", "small", "one pass")
+"""Places of the paper's four models, in the order of a list of them: three sizes of Pythia, and OLMo."""
+_OLMO = "olmo-7b-0424-hf"  # the name on the hub of what the paper calls OLMo-7B
+_FEWEST_TO_FILTER = 20  # identifiers of a kind that teach the blind classifiers
+
+
+@dataclass(frozen=True)
+class HubModel:
+    """A model with a corpus that it was trained on, or may have been, and one that it was not."""
+
+    name: str  # on the hub, or a folder
+    trained: str  # corpus, as for `open_corpus`
+    held_out: str = ""  # corpus; empty for none
+
+    @classmethod
+    def of(cls, entry: str, corpus: str = "") -> "HubModel":
+        """The model that a text names: NAME, NAME=TRAINED or NAME=TRAINED,HELD_OUT.
+
+        Args:
+            entry: The text; corpora are known names, files or folders.
+            corpus: Corpus of a model that names none.
+
+        Raises:
+            ValueError: No name, or no corpus.
+
+        >>> HubModel.of("EleutherAI/pythia-12b=pile_train,pile_test")
+        HubModel(name='EleutherAI/pythia-12b', trained='pile_train', held_out='pile_test')
+        """
+        name, _, corpora = entry.partition("=")
+        trained, _, held_out = (corpora or corpus).partition(",")
+        if not name or not trained:
+            raise ValueError(
+                "hub_models: expected NAME=CORPUS or NAME=TRAINED,HELD_OUT, or NAME with corpus given, "
+                f"got {entry!r} and corpus {corpus!r}"
+            )
+        return cls(name, trained, held_out)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HubConfig:
+    """How identifiers are chosen and scored."""
+
+    dtype: str = "auto"  #: number format, as for `load_language_model`
+    per_subset: int = 1_000  #: most identifiers of each subset, a random sample
+    generated: int = 127  #: alternatives per identifier
+    prefix: str = ""  #: for ReCaLL: a text that was not trained on, or "generated"; empty leaves it out
+    blind_filter: bool = False  #: leave out what blind classifiers tell from generated ones (Appendix A)
+    seed: int = 0  #: of the sample and the alternatives
+
+    def __post_init__(self) -> None:
+        check_at_least(1, per_subset=self.per_subset, generated=self.generated)
+
+    @property
+    def attacks(self) -> tuple[str, ...]:
+        """The paper's attacks, and the number of tokens last."""
+        found = (one for one in PAPER_ATTACKS if self.prefix or not one.startswith("recall"))
+        return (*found, TOKENS)
+
+    @property
+    def prefix_text(self) -> str:
+        """The prefix itself."""
+        if self.prefix != GENERATED_PREFIX:
+            return self.prefix
+        examples = (KINDS[kind].example for kind in ("md5", "sha1"))
+        return "".join(f"{generate_identifiers(one, 1, self.seed + 7)[0]}\n" for one in examples)
+
+
+@dataclass(frozen=True, eq=False)
+class HubScores:
+    """Scores of the identifiers of a model's corpora."""
+
+    model: HubModel
+    values: FloatArray  # (n, 1 + c, attacks), higher: member; the identifier comes first
+    attacks: tuple[str, ...]
+    subsets: np.ndarray  # corpus and subset of each identifier, shape (n,)
+    occurrences: np.ndarray  # in the corpus that the model was trained on, 0 for held-out ones, shape (n,)
+    skipped: pd.DataFrame  # parts of the corpora that were not read, or with a loss: reason, number, example
+
+    @cached_property
+    def parameters(self) -> int:
+        """Number of the model's parameters."""
+        return parameter_count(self.model.name)
+
+    def sets(self) -> dict[str, np.ndarray]:
+        """Which identifiers belong to each corpus as a whole, and to each of its subsets."""
+        whole = np.array([name.partition(": ")[0] for name in self.subsets])
+        found = {f"{name}: all": whole == name for name in dict.fromkeys(whole.tolist())}
+        return found | {name: self.subsets == name for name in sorted(set(self.subsets.tolist()))}
+
+    def groups(self) -> dict[str, np.ndarray]:
+        """Which identifiers the model was trained on, how often they occur, and which are held out."""
+        times = self.occurrences
+        found = {"held out": times == 0, "trained": times > 0, "trained, occurs once": times == 1}
+        return {name: here for name, here in found.items() if here.any()}
+
+    def features(self) -> CandidateScores:
+        """The scores that dataset inference sees, in two groups: held out (0) and trained (1)."""
+        names = tuple(name for name in FEATURES if name in self.attacks)
+        columns = [self.attacks.index(name) for name in names]
+        return CandidateScores(self.values[..., columns], names, (self.occurrences > 0).astype(np.int64))
+
+    def quality(self, *, draws: int = 200) -> pd.DataFrame:
+        """The paper's benchmark: one row per set of identifiers and score, as `judged`."""
+        found = judged(self.model.name, self.values, self.sets(), attacks=self.attacks, draws=draws)
+        return found.rename(columns={"group": "subset"})
+
+    def inference(self, *, set_size: int = 100, trees: int = 30, seed: int = 0) -> pd.DataFrame:
+        """The paper's dataset inference, p-values of each set with ``set_size`` identifiers or more.
+
+        Of larger ones as many are drawn; a corpus as a whole is tested with what it has.
+        """
+        rows, scores = list[dict[str, object]](), self.features()
+        for name, here in self.sets().items():
+            at = np.random.default_rng(seed).permutation(np.flatnonzero(here))[:set_size]
+            if len(at) < 5 or (len(at) < set_size and not name.endswith(": all")):
+                continue
+            held = bool((self.occurrences[at] == 0).all())
+            for schedule in SCHEDULES:
+                found = infer_dataset(scores.values[at], schedule=schedule, trees=trees, seed=seed)
+                about = {"model": self.model.name, "set": name, "held_out": held, "identifiers": len(at)}
+                tested = {"p_value": found.p_value, "p_value_two_sided": found.p_value_two_sided}
+                rows.append({**about, "schedule": schedule, **tested})
+        return pd.DataFrame(rows)
+
+
+def hub_scores(model: HubModel, config: HubConfig) -> HubScores:
+    """Score the identifiers of a model's corpora; each corpus and each model is read once, and kept.
+
+    An identifier of the held-out corpus that the other one has too is no non-member, and is left out.
+
+    Raises:
+        ValueError: No such model, no such corpus, or no identifier in it.
+        DataUnavailableError: A known corpus that is not in the data folder.
+    """
+    log, known = ReadLog(), set[str]()
+    found, occurrences = list[FoundIdentifier](), list[int]()
+    for corpus in filter(None, (model.trained, model.held_out)):
+        every = _identifiers(corpus, log)
+        chosen = _sampled([one for one in every if one.value.lower() not in known], config)
+        known |= {one.value.lower() for one in every}
+        found += [replace(one, subset=f"{Path(corpus).name}: {one.subset}") for one in chosen]
+        occurrences += [one.occurrences if corpus == model.trained else 0 for one in chosen]
+    stage = {"stage": "hub scores", "model": model_stamp(model.name), "dtype": config.dtype,
+             "identifiers": _sha256(json.dumps([asdict(one) for one in found]))}  # fmt: skip
+    values = kept_scores(
+        {**stage, "prefix": config.prefix_text},
+        partial(load_language_model, model.name, dtype=config.dtype),
+        found,
+        generated=config.generated,
+        seed=config.seed,
+        attacks=config.attacks,
+        prefix=config.prefix_text,
+        code=__name__,
+    )
+    subsets = np.array([one.subset for one in found])
+    return HubScores(model, values, config.attacks, subsets, np.array(occurrences), skipped_table(log))
+
+
+def _identifiers(corpus: str, log: ReadLog) -> list[FoundIdentifier]:
+    """Every identifier of the paper's kinds in a corpus."""
+
+    def compute() -> Mapping[str, Any]:
+        found = corpus_identifiers(open_corpus(corpus, log=log), kinds=PAPER_KINDS)
+        return {"identifiers": np.array([json.dumps(asdict(one)) for one in found]),
+                "skipped": np.array(json.dumps([dict(log.counts), log.examples]))}  # fmt: skip
+
+    files = [(str(one.path), one.path.stat().st_size, one.path.stat().st_mtime_ns, one.subset)
+             for one in corpus_files(corpus)]  # fmt: skip
+    stage = {"stage": "corpus identifiers", "corpus": corpus, "files": _sha256(json.dumps(files))}
+    read = kept(stage, compute, code=__name__)
+    counts, examples = json.loads(str(read["skipped"]))
+    log.counts.update({reason: number for reason, number in counts.items() if reason not in log.counts})
+    log.examples.update(examples)
+    return [FoundIdentifier(**json.loads(str(text))) for text in read["identifiers"]]
+
+
+def _sampled(found: Sequence[FoundIdentifier], config: HubConfig) -> list[FoundIdentifier]:
+    """A random sample of each subset, without look-alikes where these are to be left out."""
+    rng = np.random.default_rng(config.seed)
+    by_subset: dict[str, list[FoundIdentifier]] = {}
+    for at in rng.permutation(len(found)):
+        by_subset.setdefault(found[at].subset, []).append(found[at])
+    spare = math.ceil(config.per_subset * (1.2 if config.blind_filter else 1.0))
+    chosen = [one for part in by_subset.values() for one in part[:spare]]
+    kinds = pd.Series([one.kind for one in chosen]).value_counts()
+    if config.blind_filter and kinds.max() >= _FEWEST_TO_FILTER:
+        chosen = without_look_alikes(chosen, generated=config.generated, seed=config.seed)
+    left = dict.fromkeys(by_subset, config.per_subset)
+    kept_ones = list[FoundIdentifier]()
+    for one in chosen:
+        left[one.subset] -= 1
+        if left[one.subset] >= 0:
+            kept_ones.append(one)
+    return kept_ones
+
+
+def hub_table(scores: Sequence[HubScores], *, draws: int = 200, confidence: float = 0.99) -> pd.DataFrame:
+    """The paper's four models at the places of `PLACES`, for `benchmark_evidence` on natural documents.
+
+    Empty unless there are four of them, each with a held-out corpus and every attack, and the first and the
+    third have the same corpora.
+    """
+    whole = [
+        one for one in scores if "held out" in one.groups() and len(one.attacks) == 1 + len(PAPER_ATTACKS)
+    ]
+    if len(whole) != len(PLACES) or list(whole[0].subsets) != list(whole[2].subsets):
+        return pd.DataFrame()
+    options = {"draws": draws, "confidence": confidence}
+    tables = [
+        judged(place, one.values, one.groups(), **options).assign(parameters=one.parameters)
+        for place, one in zip(PLACES, whole, strict=True)
+    ]
+    pair = {"large": whole[0].values, "small": whole[2].values}
+    tables.append(auc_differences(pair, whole[0].groups(), **options))
+    return pd.concat(tables, ignore_index=True)
+
+
+def inference_sets(suspects: pd.DataFrame) -> pd.DataFrame:
+    """Rows of `HubScores.inference` as `inference_evidence` takes its sets: held-out ones share one name."""
+    names = suspects["model"] + ", " + suspects["set"]
+    return suspects.assign(set=names.where(~suspects["held_out"], "held out"))
+
+
+def hub_scale(scores: Sequence[HubScores], config: HubConfig) -> tuple[Level, str]:
+    """Level and facts of a run on these models: the paper's scale is all four of them, with ReCaLL."""
+    printed = paper_table("nid_settings").set_index("setting")["value"].astype(str)
+    names = [Path(one.model.name).name.lower() for one in scores]
+    same = names == [
+        *(str(name).lower() for name in printed[printed.index == "model"][::-1][1:]),
+        _OLMO,
+    ]
+    same &= config.generated == int(printed["gids_per_nid"]) and bool(config.prefix)
+    same &= all((one.occurrences == 0).any() for one in scores)
+    counts = ", ".join(f"{len(one.values)} identifiers of {one.model.name}" for one in scores)
+    return ("paper's scale" if same else "paper's data"), f"{counts}, {config.generated} alternatives each"
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,97 @@
+"""Language models by name and by folder: what is found, what is missing, and what their shapes tell."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from paperlib.models.devices import fast_products
+from paperlib.models.language import (
+    LanguageModelConfig,
+    load_language_model,
+    model_stamp,
+    new_language_model,
+    parameter_count,
+    train_tokenizer,
+)
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory):
+    """The files of a snapshot, as the hub's cache has them, in a folder of any name."""
+    folder = tmp_path_factory.mktemp("anywhere") / "my-model"
+    new_language_model(LanguageModelConfig(width=16, heads=2, context=16), 260).save_pretrained(folder)
+    train_tokenizer(["to be or not to be"], 260, context=16).save_pretrained(folder)
+    return folder
+
+
+def test_a_snapshot_folder_is_loaded_by_its_path(snapshot):
+    model, tokenizer = load_language_model(snapshot)
+    assert len(tokenizer) == model.config.vocab_size == 260
+    assert parameter_count(snapshot) == model.num_parameters()
+
+
+@pytest.mark.parametrize(
+    ("missing", "words"),
+    [
+        ("config.json", "lacks config.json"),
+        ("model.safetensors", "lacks weights"),
+        ("tokenizer*", "lacks tokenizer"),
+    ],
+)
+def test_a_folder_that_lacks_a_part_is_told_which_in_one_line(snapshot, tmp_path, missing, words):
+    for path in snapshot.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    for path in tmp_path.glob(missing):
+        path.unlink()
+    with pytest.raises(ValueError, match=words) as raised:
+        load_language_model(tmp_path)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_a_stamp_changes_with_the_weights(snapshot, tmp_path):
+    for path in snapshot.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    before = model_stamp(tmp_path)
+    assert model_stamp(tmp_path) == before
+    os.utime(tmp_path / "model.safetensors", ns=(1, 1))
+    assert model_stamp(tmp_path) != before
+
+
+OFFLINE = """
+from paperlib.models.language import load_language_model, parameter_count
+model, _ = load_language_model("ORG/here")
+print(model.num_parameters() == parameter_count("ORG/here"))
+try:
+    load_language_model("ORG/missing")
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_offline_a_name_is_found_in_the_cache_or_the_error_says_what_to_fetch_and_where(snapshot, tmp_path):
+    place = tmp_path / "hub" / "models--ORG--here"
+    (place / "refs").mkdir(parents=True)
+    (place / "refs" / "main").write_text("abc")
+    (place / "snapshots").mkdir()
+    (place / "snapshots" / "abc").symlink_to(snapshot)
+    root = Path(__file__).parents[2]
+    variables = {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(root)}
+    command = [sys.executable, "-W", "ignore", "-c", OFFLINE]
+    done = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, check=True)
+    found, *said = done.stdout.splitlines()
+    assert found == "True"
+    assert len(said) == 1
+    assert "hf download ORG/missing" in said[0]
+    assert f"models--ORG--missing of its cache into {tmp_path / 'hub'}" in said[0]
+
+
+def test_fast_products_end_where_they_began():
+    before = torch.backends.cuda.matmul.allow_tf32
+    for allowed in (True, False):
+        with fast_products(allowed=allowed):
+            assert torch.backends.cuda.matmul.allow_tf32 == (before or allowed)
+        assert torch.backends.cuda.matmul.allow_tf32 == before
