@@ -255,13 +255,12 @@ def inference_sets(suspects: pd.DataFrame) -> pd.DataFrame:
 
 def hub_scale(scores: Sequence[HubScores], config: HubConfig) -> tuple[Level, str]:
     """Level and facts of a run on these models: the paper's scale is all four of them, with ReCaLL."""
-    printed = paper_table("nid_settings").set_index("setting")["value"].astype(str)
+    printed = paper_table("nid_settings").query("component in ['models', 'gids']")
+    numbers = printed.set_index("setting")["value"].astype(str)
+    pythias = sorted(name.lower() for name in numbers[numbers.index == "model"] if name.startswith("Pythia"))
     names = [Path(one.model.name).name.lower() for one in scores]
-    same = names == [
-        *(str(name).lower() for name in printed[printed.index == "model"][::-1][1:]),
-        _OLMO,
-    ]
-    same &= config.generated == int(printed["gids_per_nid"]) and bool(config.prefix)
+    same = sorted(names[:3]) == pythias and names[3:] == [_OLMO]
+    same &= config.generated == int(numbers["gids_per_nid"]) and bool(config.prefix)
     same &= all((one.occurrences == 0).any() for one in scores)
     counts = ", ".join(f"{len(one.values)} identifiers of {one.model.name}" for one in scores)
     return ("paper's scale" if same else "paper's data"), f"{counts}, {config.generated} alternatives each"

@@ -1,6 +1,7 @@
 """The stages of PANORAMIA on text: documents dealt, models trained, and what each says of every chunk."""
 
 import copy
+import gc
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -252,6 +253,7 @@ class TextBench:
         """The arrays of a stage, which depends on these fields of the configuration, and on ``more``."""
         config = {name: getattr(self.config, name) for name in (*_BASE, *names)}
         key = {"text stage": stage, "code": code_tag(__name__), **self.key(config, *more)}
+        gc.collect()  # optimizer and schedule of an earlier stage refer to each other, and hold its moments
         return pools_cache().get(key, compute)
 
 
