@@ -47,9 +47,15 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-@pytest.mark.parametrize("stem", HERE.stems())
-def test_the_rehearsal_changes_counts_alone(stem: str) -> None:
-    paper, small = (plan(HERE, stem, profile=name).parameters for name in ("paper", "rehearsal"))
+PAIRS = [
+    *((stem, ("paper", "rehearsal")) for stem in HERE.stems()),
+    ("panoramia_images", ("paper_celeba", "rehearsal_celeba")),
+]
+
+
+@pytest.mark.parametrize(("stem", "profiles"), PAIRS)
+def test_the_rehearsal_changes_counts_alone(stem: str, profiles: tuple[str, str]) -> None:
+    paper, small = (plan(HERE, stem, profile=name).parameters for name in profiles)
     found = {one for name in paper for one in changes(paper[name], small[name], name)}
     assert {re.sub(r"\.\d+$", "", one) for one in found} <= set(ALLOWED)
 

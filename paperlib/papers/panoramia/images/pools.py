@@ -200,6 +200,10 @@ def _label(
     rng = np.random.default_rng(_seeds(config)[3])
     y = noisy_labels(true, config.split.label_noise, images.outputs, rng)
     quality = _quality(labeler, images, x[: config.generated])
+    held = images.parts["nonmembers"]
+    if len(held):
+        right = likely_labels(labeler, held.x, multi_label=images.multi_label) == held.true
+        quality["labeler accuracy"] = float(right.mean())
     numbers = {f"quality/{name}": np.array(value) for name, value in quality.items()}
     return {"true": true, "y": y, **numbers}
 
