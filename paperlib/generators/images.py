@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn.functional import silu
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from paperlib.core import check_at_least, check_choice, check_in
+from paperlib.core import check_at_least, check_choice, check_in, work
 from paperlib.core.packages import optional_package
 from paperlib.io.progress import progress_bar
 from paperlib.models.arrays import as_tensor, check_labels
@@ -166,13 +166,15 @@ class FittedFlow:
         batch = batch or max(1, min(1024, 1024 * 32 * 32 // math.prod(self.shape[1:])))
         rng = torch.Generator().manual_seed(seed)
         device = next(self.network.parameters()).device
-        parts: list[NDArray[np.uint8]] = []
         with progress_bar(n, label="drawing", unit="image") as bar:
-            for classes in torch.from_numpy(labels).split(batch):
+
+            def drawn(classes: Tensor) -> NDArray[np.uint8]:
                 noise = torch.randn(len(classes), *self.shape, generator=rng)
-                drawn = self._drawn(noise.to(device), classes.to(device)).cpu()
-                parts.append(_to_pixels(drawn, self.config.levels))
                 bar.update(len(classes))
+                return _to_pixels(self._drawn(noise.to(device), classes.to(device)).cpu(), self.config.levels)
+
+            about = self.network, self.shape, self.config.precision
+            parts = work.answers(drawn, torch.from_numpy(labels).split(batch), "drawing images", *about)
         return np.concatenate(parts), labels.astype(np.int64)
 
     @torch.inference_mode()
@@ -214,10 +216,15 @@ class _Run:
         self.done, self.losses = 0, list[float]()
         self.total = torch.zeros((), device=x.device)
 
-    def step(self) -> None:
+    def rows(self) -> Tensor:
+        """Numbers of the images of the next step."""
+        size = (self.config.batch_size,)
+        return torch.randint(len(self.x), size, generator=self.rng, device=self.x.device)
+
+    def step(self, rows: Tensor) -> None:
         """One step of the network, and of its running mean."""
         self.optimizer.zero_grad(set_to_none=True)
-        loss = _loss(self.config, self.forward, self.x, self.y, self.rng)
+        loss = _loss(self.config, self.forward, self.x[rows], self.y[rows], self.rng)
         loss.backward()
         self.optimizer.step()
         self.cycle.step()
@@ -231,8 +238,10 @@ class _Run:
         self._restore(saved.state(self.x.device))
         steps, tenth, first = self.config.steps, max(1, self.config.steps // 10), self.done
         with progress_bar(steps, label="generator", unit="step", initial=first, show=progress) as bar:
-            while self.done < steps:
-                self.step()
+            chosen, about = (self.rows() for _ in range(first, steps)), (self.network, self.x.shape[1:])
+            label, kind = "training the generator", self.config.precision
+            for rows in work.steps(chosen, label, *about, kind, total=steps - first):
+                self.step(rows)
                 if self.done % tenth == 0:
                     self._note_loss(tenth)
                 saved.keep(self._state, now=self.done == steps)
@@ -265,18 +274,16 @@ class _Run:
 
 
 def _loss(config: FlowConfig, forward: Any, x: Tensor, y: Tensor, rng: torch.Generator) -> Tensor:
-    """Squared error of the velocity at random points between noise and images."""
-    device = x.device
-    rows = torch.randint(len(x), (config.batch_size,), generator=rng, device=device)
-    target = as_input(x[rows])
+    """Squared error of the velocity at random points between noise and a batch of images."""
+    device, target = x.device, as_input(x)
     if config.dequantise:
         spread = config.dequantise * 2 / (config.levels - 1)
         target = target + spread * (torch.rand(target.shape, generator=rng, device=device) - 0.5)
     noise = torch.randn(target.shape, generator=rng, device=device)
-    times = torch.sigmoid(torch.randn(len(rows), generator=rng, device=device))
+    times = torch.sigmoid(torch.randn(len(x), generator=rng, device=device))
     mix = times[:, None, None, None]
     with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
-        velocity = forward((1 - mix) * noise + mix * target, times, y[rows])
+        velocity = forward((1 - mix) * noise + mix * target, times, y)
     return (velocity.float() - (target - noise)).square().mean()
 
 

@@ -5,6 +5,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from paperlib.core import FloatArray, IntArray, check_at_least, check_choice, check_in
+from paperlib.core import FloatArray, IntArray, check_at_least, check_choice, check_in, work
 from paperlib.io import config_hash
 from paperlib.training.checkpoints import load_checkpoint, save_checkpoint
 from paperlib.training.fitting import finite_loss, seeded
@@ -107,7 +108,8 @@ def token_losses(
     tokens = with_start(model, chunks)
     room = _LOGITS.get(model.device.type, _LOGITS_ELSEWHERE) // (tokens.shape[1] * model.config.vocab_size)
     with torch.inference_mode(), _autocast(model, precision):
-        parts = [_each(model, batch).cpu() for batch in tokens.split(max(1, min(batch_size, room)))]
+        batches, about = tokens.split(max(1, min(batch_size, room))), (model, tokens.shape[1], precision)
+        parts = work.answers(lambda batch: _each(model, batch).cpu(), batches, "losses of tokens", *about)
     return torch.cat(parts).numpy().astype(np.float64)
 
 
@@ -213,7 +215,8 @@ def _one_epoch(
 ) -> float:
     model.train()
     total = torch.zeros((), device=tokens.device)
-    for rows in batches:
+    about = model, tokens.shape[1], precision
+    for rows in work.steps(batches, "training a language model", *about):
         with _autocast(model, precision):
             loss = _each(model, tokens[rows.to(tokens.device)]).mean()
         learn(loss)
@@ -316,11 +319,10 @@ class FittedTextGenerator:
         chosen = np.repeat(orders, self.settings.samples_per_prompt)[:n]
         device = self.model.device
         coins = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
-        parts = [np.empty((0, self.settings.length), dtype=np.int64)]
-        for at in range(0, n, batch_size):
-            rows = self.prompts[chosen[at : at + batch_size]]
-            parts.append(continue_prompts(self.model, rows, self.settings, coins))
-        return np.concatenate(parts)
+        batches = [self.prompts[chosen[at : at + batch_size]] for at in range(0, n, batch_size)]
+        draw = partial(continue_prompts, self.model, settings=self.settings, coins=coins)
+        parts = work.answers(draw, batches, "generating text", self.model, self.settings.length)
+        return np.concatenate([np.empty((0, self.settings.length), dtype=np.int64), *parts])
 
 
 def continue_prompts(model: Any, prompts: NDArray[Any], settings: TextGenerator, coins: Any) -> IntArray:

@@ -126,18 +126,27 @@ def finished_run(job: Job) -> Iterator[Path]:
 
 
 def _execute(job: Job, folder: Path) -> Any:
+    with variables_set(run_variables(job, folder)), kernel_config(_STRICT) as config:
+        return _papermill(with_parameters(job), job, config, folder / KERNEL_LOG)
+
+
+def with_parameters(job: Job) -> Any:
+    """The notebook with the parameters of the run in its cell."""
     notebook = read_notebook(job.project.notebook(job.stem))
     cell = parameters_cell(notebook, job.stem)
     cell.source = with_values(cell.source, job.parameters)
-    variables = {
+    return notebook
+
+
+def run_variables(job: Job, folder: Path) -> dict[str, str]:
+    """Environment variables of a run that leaves its results in ``folder``."""
+    return {
         **{name: os.environ.get(name, "1") for name in THREADS},
         RESULTS_VARIABLE: str(folder),
         NOTEBOOK_VARIABLE: job.stem,
         "PAPERLIB_PROGRESS": "0",
         "MPLBACKEND": "agg",
     }
-    with variables_set(variables), _kernel() as config:
-        return _papermill(notebook, job, config, folder / KERNEL_LOG)
 
 
 def _papermill(notebook: Any, job: Job, config: Config, kernel_log: Path) -> Any:
@@ -203,9 +212,12 @@ def variables_set(values: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _kernel() -> Iterator[Config]:
-    """A folder of sockets for each kernel, since two kernels with sockets of one name block each other."""
-    client = {"extra_arguments": [f"--IPKernelApp.exec_lines={_STRICT!r}"]}
+def kernel_config(lines: list[str]) -> Iterator[Config]:
+    """Settings of a kernel that runs ``lines`` first, in a folder of sockets of its own.
+
+    Two kernels with sockets of one name block each other.
+    """
+    client = {"extra_arguments": [f"--IPKernelApp.exec_lines={lines!r}"]}
     if os.name == "nt":
         yield Config({"NotebookClient": client})
         return

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from paperlib.core import check_at_least, check_choice
+from paperlib.core.work import steps
 from paperlib.io import config_hash
 from paperlib.io.progress import progress_bar
 from paperlib.models import MLP
@@ -233,12 +234,18 @@ def finite_loss(loss: float, epoch: int) -> float:
 
 
 def epoch_loss(
-    step: Callable[[Tensor], Tensor], seed: int, epoch: int, examples: int, batch: int, device: torch.device
+    step: Callable[[Tensor], Tensor],
+    seed: int,
+    epoch: int,
+    examples: int,
+    batch: int,
+    device: torch.device,
+    *about: object,
 ) -> float:
-    """Mean loss of one pass over shuffled batches; ``step`` learns from record numbers."""
+    """Mean loss of one pass over shuffled batches; ``step`` learns from record numbers, see `steps`."""
     total = torch.zeros((), device=device)
     order = torch.from_numpy(shuffled(seed, epoch, examples)).to(device)
-    for records in order.split(batch):
+    for records in steps(order.split(batch), "training", *about):
         total += step(records) * len(records)
     return float(total) / examples
 
@@ -264,7 +271,8 @@ def _plain_epoch(
 
     def one_epoch(epoch: int) -> float:
         module.train()
-        return epoch_loss(step, config.seed, epoch, len(data), config.batch_size, device)
+        about = module, data.x.shape[1:], config.optimizer, autocast
+        return epoch_loss(step, config.seed, epoch, len(data), config.batch_size, device, *about)
 
     return one_epoch
 

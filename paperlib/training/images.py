@@ -164,7 +164,8 @@ class _Run:
         config, device = self.config, self.x.device
         rng = generator(config.seed, "module", epoch, device)
         step = partial(self.step, rng)
-        return epoch_loss(step, config.seed, epoch, len(self.x), config.batch_size, device)
+        about = self.module, self.x.shape[1:], config.optimizer, config.precision, config.augment
+        return epoch_loss(step, config.seed, epoch, len(self.x), config.batch_size, device, *about)
 
     def identity(self) -> dict[str, Any]:
         """Values that a checkpoint of this run shares."""

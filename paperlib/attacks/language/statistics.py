@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from paperlib.attacks.language.windows import Window
-from paperlib.core import FloatArray, check_at_least
+from paperlib.core import FloatArray, check_at_least, work
 
 # Logits handled at once: memory does not grow with batch x vocabulary, and on a CPU they stay in its cache.
 _AT_ONCE = {"cpu": 2**18}
@@ -22,6 +22,9 @@ _SMALLEST_VARIANCE = 1e-12  # of log-probabilities: 0 where the model is certain
 
 Rows = Callable[[Tensor, Tensor], Tensor]
 """From logits, shape (n, vocabulary), and the tokens that followed, shape (n,), to numbers, shape (n, k)."""
+
+_Turn = tuple[int, list[int], list[Window]]
+"""Number of tokens that the windows of a batch begin with, their numbers, and the windows."""
 
 
 def token_rows(
@@ -48,13 +51,23 @@ def token_rows(
     check_at_least(1, batch_size=batch_size)
     share = share and not getattr(model, "_is_stateful", False)
     process, processes = _place_in_group()
-    found: dict[int, FloatArray] = {}  # by the number of the window
+    mine = [
+        (common, numbers, [windows[number] for number in numbers])
+        for common, numbers in islice(_batches(windows, batch_size, share), process, None, processes)
+    ]
+
+    def of_batch(turn: _Turn) -> FloatArray:
+        common, _, batch = turn
+        table = in_parts(rows, *_scored_logits(model, batch, common)).double().cpu().numpy()
+        _check_finite(table, batch, names)
+        return table
+
     with evaluating(model):
-        for turn, (common, numbers) in enumerate(_batches(windows, batch_size, share)):
-            if turn % processes == process:
-                batch = [windows[number] for number in numbers]
-                table = in_parts(rows, *_scored_logits(model, batch, common)).double().cpu().numpy()
-                found |= zip(numbers, _of_windows(table, batch, names), strict=True)
+        about, options = (model, batch_size, _name(rows)), {"rows": _scored, "width": 3, "weight": _tokens}
+        tables = work.answers(of_batch, mine, "probabilities of tokens", *about, **options)
+    found: dict[int, FloatArray] = {}  # by the number of the window
+    for (_, numbers, batch), table in zip(mine, tables, strict=True):
+        found |= zip(numbers, _of_windows(table, batch), strict=True)
     if processes > 1:
         everyone: list[Any] = [None] * processes
         torch.distributed.all_gather_object(everyone, found)
@@ -63,18 +76,35 @@ def token_rows(
     return [np.concatenate([found[number] for number in numbers]) for _, numbers in by_text]
 
 
-def _of_windows(table: FloatArray, batch: Sequence[Window], names: tuple[str, str]) -> list[FloatArray]:
+def _tokens(turn: _Turn) -> int:
+    """Tokens that the model reads."""
+    return turn[0] + sum(len(window.tokens) - turn[0] for window in turn[2])
+
+
+def _scored(turn: _Turn) -> int:
+    return sum(len(window.tokens) - window.first for window in turn[2])
+
+
+def _name(rows: Any) -> str:
+    """Name of a function and the settings it was given."""
+    return f"{getattr(rows, 'func', rows).__qualname__} {getattr(rows, 'keywords', '')}"
+
+
+def _of_windows(table: FloatArray, batch: Sequence[Window]) -> list[FloatArray]:
     """Rows of each window of a batch."""
-    counts = [len(window.tokens) - window.first for window in batch]
+    return np.split(table, np.cumsum([len(window.tokens) - window.first for window in batch])[:-1])
+
+
+def _check_finite(table: FloatArray, batch: Sequence[Window], names: tuple[str, str]) -> None:
     finite = np.isfinite(table).all(axis=1)
     if not finite.all():
+        counts = [len(window.tokens) - window.first for window in batch]
         text = np.repeat([window.text for window in batch], counts)[finite.argmin()]
         raise ValueError(
             f"{names[0]}: returned NaN or infinity for {int((~finite).sum())} of {len(table)} tokens of a "
             f"batch, first in {names[1]}[{text}]; load it in a wider number format (bfloat16 or float32), or "
             "mend its weights"
         )
-    return np.split(table, np.cumsum(counts)[:-1])
 
 
 def in_parts(rows: Rows, logits: Tensor, targets: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from torch.nn.functional import silu
 
 from paperlib.attacks.learned.interface import AttackInputs, Labelled
 from paperlib.attacks.learned.together import BestWeights, Together, Weights, mean_losses
-from paperlib.core import FloatArray, MembershipScores
+from paperlib.core import FloatArray, MembershipScores, work
 
 EVALUATIONS = 10
 """Number of evaluations of the validation AUC during training, evenly spaced."""
@@ -63,7 +63,8 @@ def fit_loss_modules(
     networks = Together([_perceptron(x.shape[1], hidden, seed) for seed in seeds])
     optimizer = torch.optim.AdamW(networks.parameters(), lr=1e-2, weight_decay=weight_decay, fused=True)
     best = BestWeights(networks, torch.full((len(seeds),), -torch.inf, dtype=torch.float64))
-    for step in range(1, steps + 1):
+    about = networks, x.shape, work.PROCESSOR
+    for step in work.steps(range(1, steps + 1), "training loss modules", *about):
         optimizer.zero_grad()
         mean_losses(_logits(x, networks), members).sum().backward()
         optimizer.step()

@@ -1,6 +1,6 @@
 """The attack on text: a network on tokens beside the losses that several models give them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from torch.nn.functional import embedding
 from paperlib.attacks.learned.interface import AttackInputs, Labelled
 from paperlib.attacks.learned.loss_summaries import sequences_and_summaries
 from paperlib.attacks.learned.together import BestWeights, Together, Weights, mean_losses
-from paperlib.core import FloatArray
+from paperlib.core import FloatArray, work
 from paperlib.models.devices import default_device
 from paperlib.models.language import load_language_model
 
@@ -105,8 +105,9 @@ class TextClassifier:
             network.train()
             rows = torch.stack([torch.randperm(count, generator=order) for order in orders]).to(device)
             left_in = network.left_in(count, orders).to(device)
-            size = self.batch_size
-            for chosen, kept in zip(rows.split(size, 1), left_in.split(size, 1), strict=True):
+            places = torch.arange(count, device=device).split(self.batch_size)
+            for some in work.steps(places, "training the attack on text", network, len(orders), alone):
+                chosen, kept = rows[:, some], left_in[:, some]
                 optimizer.zero_grad()
                 logits = network(*(part[chosen] for part in data.inputs), alone=alone, left_in=kept)
                 mean_losses(logits, data.members[chosen]).sum().backward()
@@ -134,9 +135,16 @@ def _logits(network: "_Networks", inputs: Inputs, *, alone: bool = False) -> Ten
     """Of every network for every example, shape (networks, n)."""
     network.eval()
     with torch.inference_mode():
-        batches: Iterator[Any] = zip(*(part.split(512) for part in inputs), strict=True)
-        logits = [network(*(part[None] for part in batch), alone=alone) for batch in batches]
-        return torch.cat(logits, dim=1)
+        places = torch.arange(len(inputs[0]), device=inputs[0].device).split(512)
+        logits = work.answers(
+            lambda rows: network(*(part[None, rows] for part in inputs), alone=alone).T,
+            places,
+            "the attack on text",
+            network,
+            inputs[0].shape[1:],
+            alone,
+        )
+        return torch.cat(logits).T
 
 
 def _inputs(inputs: AttackInputs, tokens: int, scale: Sequence[Any], device: torch.device) -> Inputs:

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
+from paperlib.core import work
 from paperlib.io.progress import progress_bar
 from paperlib.training.batches import generator, poisson_batches, shuffled
 from paperlib.training.config import TrainingConfig
@@ -120,11 +121,12 @@ def _plain(model: Any, tokens: Tensor, config: TrainingConfig, warmup: float) ->
     optimizer = make_optimizer(model, config, betas=_BETAS)
     steps = max(1, config.steps(len(tokens)))
     learn = scheduled_steps(model, optimizer, steps=steps, rising=round(warmup * steps))
+    about = model, tokens.shape[1], config.optimizer
 
     def one_epoch(epoch: int) -> float:
         total = 0.0
         order = torch.from_numpy(shuffled(config.seed, epoch, len(tokens)))
-        for batch in order.split(config.batch_size):
+        for batch in work.steps(order.split(config.batch_size), "training a language model", *about):
             loss = document_losses(model, _trimmed(tokens[batch])).mean()
             learn(loss)
             total += float(loss.detach()) * len(batch)
@@ -142,6 +144,7 @@ def _private(model: Any, tokens: Tensor, config: TrainingConfig) -> Callable[[in
         expected_batch_size=config.expected_batch(len(tokens)),
     )
     steps, rate = config.steps_per_epoch(len(tokens)), config.sampling_rate(len(tokens))
+    about = model, tokens.shape[1], config.optimizer, config.batch_size
     checked = False
 
     def one_epoch(epoch: int) -> float:
@@ -149,8 +152,10 @@ def _private(model: Any, tokens: Tensor, config: TrainingConfig) -> Callable[[in
         optimizer.generator = generator(config.seed, "noise", epoch, tokens.device)
         batches = poisson_batches(config.seed, epoch, len(tokens), rate=rate, steps=steps)
         total = 0.0
-        for step in range(steps):
-            batch = tokens[torch.from_numpy(batches.batch(step))]
+        parts = [torch.from_numpy(batches.batch(step)) for step in range(steps)]
+        options: Any = {"weight": len, "at_once": max(1, _TOKENS_AT_ONCE // tokens.shape[1])}
+        for records in work.steps(parts, "training a language model with DP-SGD", *about, **options):
+            batch = tokens[records]
             total += _add_batch(model, batch, clip_norm=config.clip_norm or 0.0, check=not checked)
             checked = checked or len(batch) > 0
             for parameter in optimizer.params if not len(batch) else ():

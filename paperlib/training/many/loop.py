@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from paperlib.core import work
 from paperlib.training.batches import poisson_batches, shuffled
 from paperlib.training.config import TrainingConfig
 from paperlib.training.examples import Examples
@@ -35,7 +36,9 @@ def train_stack(
         active = [config for config in configs if config.epochs > epoch]
         count = len(active)
         stack.start(epoch, count)
-        for records, present in _epoch_batches(active, epoch, data):
+        batches, about = _epoch_batches(active, epoch, data), (stack.parameters[:count], active[0].batch_key)
+        turns = active[0].steps_per_epoch(len(data))
+        for records, present in work.steps(batches, "training many networks", *about, total=turns):
             taken = records.flatten()
             x = data.x.index_select(0, taken).unflatten(0, records.shape)
             y = data.y.index_select(0, taken).unflatten(0, records.shape)

@@ -1,0 +1,97 @@
+"""``paperlib estimate``: what a run would cost."""
+
+import csv
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from paperlib.running import NotebookError, find_project, parse_assignments, plan
+from paperlib.running.cost.estimate import Estimate, estimate, summary_row, table_of
+
+
+def estimate_notebooks(
+    notebook: str,
+    given: list[str],
+    *,
+    profile: str,
+    every: bool,
+    own_data: bool,
+    as_json: bool,
+    file: Path | None,
+) -> None:
+    """Estimate one notebook, or all of a profile; the options are those of ``paperlib estimate --help``.
+
+    Raises:
+        NotebookError: With ``every``, a notebook of which nothing was measured.
+        ValueError: An unknown notebook, profile or parameter.
+    """
+    project = find_project()
+    values = parse_assignments(given)
+    if every and (notebook or values):
+        raise ValueError("--all: expected no notebook and no parameters beside it")
+    if not every and not notebook:
+        raise ValueError(f"notebook: expected one of {', '.join(project.stems()) or 'none yet'}, or --all")
+    stems = project.stems() if every else [notebook]
+    jobs = [plan(project, stem, profile=profile, given=values) for stem in stems]
+    found = list[Estimate]()
+    for job in jobs:
+        started = time.monotonic()
+        _say(f"{job.stem}, profile {profile}: measuring a few steps of each loop")
+        found.append(estimate(job, made_up=not own_data, say=_say))
+        _say(f"{job.stem}: {time.monotonic() - started:.0f} s")
+        if file is not None:
+            _write(file, found)
+    print(json.dumps([asdict(one) for one in found], indent=1) if as_json else _text(found))
+    if failed := [one.notebook for one in found if one.stopped and not one.stages]:
+        raise NotebookError(f"nothing was measured of: {', '.join(failed)}")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _write(file: Path, found: Sequence[Estimate]) -> None:
+    """The table of all notebooks so far."""
+    rows = [summary_row(one) for one in found]
+    with file.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.DictWriter(out, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _text(found: Sequence[Estimate]) -> str:
+    if len(found) > 1:
+        rows = [summary_row(one) for one in found]
+        parts = [_aligned([list(rows[0]), *([str(value) for value in row.values()] for row in rows)])]
+    else:
+        parts = [_details(found[0])]
+    notes = list(dict.fromkeys(note for one in found for note in one.notes))
+    return "\n".join([*parts, "", *(f"- {note}" for note in notes)])
+
+
+def _details(one: Estimate) -> str:
+    lines = [
+        f"{one.notebook}, profile {one.profile}",
+        "",
+        _aligned(table_of(one)),
+        "",
+        f"GPU memory {one.gpu_memory_gb:.1f} GB, disk {one.disk_gb:.2f} GB, of it {one.download_gb:.2f} GB "
+        "downloads. A star: counted, not timed.",
+    ]
+    lines += [f"Not counted, since a cell failed on untrained models: {stop}" for stop in one.stopped]
+    return "\n".join(lines)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if at == 0 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+    return "\n".join(line.rstrip() for line in lines)
