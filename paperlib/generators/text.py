@@ -168,7 +168,7 @@ def train_on_chunks(
         torch.randperm(len(tokens), generator=order)
     written = time.monotonic()
     for epoch in range(len(train) + 1, training.epochs + 1):
-        batches = torch.randperm(len(tokens), generator=order).split(training.batch_size)
+        batches = torch.randperm(len(tokens), generator=order).to(tokens.device).split(training.batch_size)
         with seeded(training.seed, epoch, model.device):  # what dropout leaves out
             loss = _one_epoch(model, tokens, batches, learn, training.precision)
         train.append(finite_loss(loss, epoch - 1))
@@ -218,7 +218,7 @@ def _one_epoch(
     about = model, tokens.shape[1], precision
     for rows in work.steps(batches, "training a language model", *about):
         with _autocast(model, precision):
-            loss = _each(model, tokens[rows.to(tokens.device)]).mean()
+            loss = _each(model, tokens[rows]).mean()
         learn(loss)
         total += loss.detach() * len(rows)
     model.eval()
