@@ -8,7 +8,9 @@ import torch
 
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
 from paperlib.training import TrainingConfig, TrainingDiverged
+from paperlib.training.checkpoints import CheckpointError
 from paperlib.training.language import document_losses, fit_language_model
+from paperlib.training.language import fitting as fitting
 
 DOCUMENTS = [[1, 5, 9, 13, 17, 21], [2, 6, 10, 14, 18, 22], [3, 7, 11, 15], [4, 8, 12, 16, 20, 24]] * 3
 SHAPE = LanguageModelConfig(width=16, heads=2, context=16)
@@ -69,6 +71,40 @@ def test_training_is_repeatable_and_leaves_the_global_state(private):
     assert runs[0].losses == runs[1].losses
     assert not models[0].training
     assert torch.equal(state, torch.random.get_rng_state())
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_a_training_that_was_stopped_goes_on_to_the_same_weights(tmp_path, monkeypatch, private):
+    options = config(epochs=5, **({"clip_norm": 1.0, "noise_multiplier": 1.0} if private else {}))
+    path, whole = tmp_path / "run.pt", with_dropout()
+    expected = fit_language_model(whole, DOCUMENTS, config=options, progress=False)
+    saved, save = [], fitting.save_checkpoint
+
+    def stop(*given):
+        save(*given)
+        saved.append(given)
+        if len(saved) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(fitting, "save_checkpoint", stop)
+    resumable = {"config": options, "progress": False, "checkpoint": path, "between": 0.0}
+    with pytest.raises(KeyboardInterrupt):
+        fit_language_model(with_dropout(), DOCUMENTS, **resumable)
+    again = with_dropout()
+    found = fit_language_model(again, DOCUMENTS, **resumable)
+    assert len(saved) == 5
+    assert found.losses == expected.losses
+    assert torch.equal(weights(again), weights(whole))
+    with pytest.raises(CheckpointError, match="another run"):
+        fit_language_model(with_dropout(), DOCUMENTS[:-1], **resumable)
+
+
+def with_dropout():
+    model = new_language_model(SHAPE, 32)
+    for layer in model.modules():
+        if isinstance(layer, torch.nn.Dropout):
+            layer.p = 0.2
+    return model
 
 
 def test_the_loss_falls_and_a_batch_may_be_empty():

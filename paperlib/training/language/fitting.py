@@ -1,7 +1,10 @@
 """Training on documents: batches, loss, learning rate, noise."""
 
+import hashlib
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,10 +14,12 @@ from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
 from paperlib.core import work
+from paperlib.io import config_hash
 from paperlib.io.progress import progress_bar
 from paperlib.training.batches import generator, poisson_batches, shuffled
+from paperlib.training.checkpoints import load_checkpoint, save_checkpoint
 from paperlib.training.config import TrainingConfig
-from paperlib.training.fitting import finite_loss, make_optimizer
+from paperlib.training.fitting import finite_loss, make_optimizer, seeded
 from paperlib.training.language.clipping import add_clipped_gradients, check_layers
 from paperlib.training.language.schedule import scheduled_steps
 
@@ -45,6 +50,8 @@ def fit_language_model(
     config: TrainingConfig,
     warmup: float = 0.1,
     progress: bool = True,
+    checkpoint: Path | None = None,
+    between: float = 600.0,
 ) -> FittedLanguageModel:
     """Train on documents, with DP-SGD if ``config`` has a clipping norm.
 
@@ -66,11 +73,14 @@ def fit_language_model(
         config: Settings of the training; ``widths`` and ``microbatches`` are left at their defaults.
         warmup: Share of the steps over which the learning rate rises, without DP.
         progress: True to show a progress bar.
+        checkpoint: File of a checkpoint; with the same arguments training goes on from it to the same result.
+        between: Least time between two checkpoints, seconds, 0 or more.
 
     Raises:
         ValueError: No document, one of fewer than 2 tokens, averages of groups to be clipped, or with DP a
             model with other layers.
         TrainingDiverged: The loss stopped being finite.
+        CheckpointError: The checkpoint is damaged or of another run.
 
     Source:
         Ghost clipping: Li, Tramèr, Liang and Hashimoto (2022), which PANORAMIA's DP GPT-2 uses too
@@ -79,13 +89,29 @@ def fit_language_model(
     if config.groups is not None:
         raise ValueError(f"config: expected microbatches None, got {config.microbatches}")
     tokens = _padded(documents).to(next(model.parameters()).device)
-    train = _private(model, tokens, config) if config.is_private else _plain(model, tokens, config, warmup)
-    losses: list[float] = []
+    run = {"config": config_hash(config.to_dict()), "documents": _checksum(tokens)}
+    found = load_checkpoint(checkpoint, run, device=tokens.device) if checkpoint is not None else None
+    losses: list[float] = found["losses"] if found else []
+    optimizer = make_optimizer(model, config, betas=_BETAS)
+    if found:
+        model.load_state_dict(found["model"])
+        optimizer.load_state_dict(found["optimizer"])
+    if config.is_private:
+        train = _private(model, optimizer, tokens, config)
+    else:
+        train = _plain(model, optimizer, tokens, config, warmup, done=len(losses))
     model.train()
+    written = time.monotonic()
     with progress_bar(config.epochs, label="training", unit="epoch", show=progress) as bar:
-        for epoch in range(config.epochs):
-            losses.append(finite_loss(train(epoch), epoch))
+        bar.update(len(losses))
+        for epoch in range(len(losses), config.epochs):
+            with seeded(config.seed, epoch, tokens.device):  # what dropout leaves out
+                losses.append(finite_loss(train(epoch), epoch))
             bar.update()
+            if checkpoint is not None and time.monotonic() - written >= between:
+                now = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "losses": losses}
+                save_checkpoint(checkpoint, run, now)
+                written = time.monotonic()
     model.zero_grad(set_to_none=True)
     return FittedLanguageModel(model=model.eval(), config=config, losses=tuple(losses))
 
@@ -117,11 +143,23 @@ def _padded(documents: Sequence[Sequence[int]]) -> Tensor:
     return pad_sequence(rows, batch_first=True, padding_value=_NO_TOKEN)
 
 
-def _plain(model: Any, tokens: Tensor, config: TrainingConfig, warmup: float) -> Callable[[int], float]:
-    optimizer = make_optimizer(model, config, betas=_BETAS)
+def _checksum(tokens: Tensor) -> str:
+    return hashlib.sha256(tokens.cpu().numpy().tobytes()).hexdigest()
+
+
+def _plain(
+    model: Any,
+    optimizer: torch.optim.Optimizer,
+    tokens: Tensor,
+    config: TrainingConfig,
+    warmup: float,
+    *,
+    done: int,
+) -> Callable[[int], float]:
     steps = max(1, config.steps(len(tokens)))
-    learn = scheduled_steps(model, optimizer, steps=steps, rising=round(warmup * steps))
     about = model, tokens.shape[1], config.optimizer
+    made = done * config.steps_per_epoch(len(tokens))
+    learn = scheduled_steps(model, optimizer, steps=steps, rising=round(warmup * steps), done=made)
 
     def one_epoch(epoch: int) -> float:
         total = 0.0
@@ -135,10 +173,12 @@ def _plain(model: Any, tokens: Tensor, config: TrainingConfig, warmup: float) ->
     return one_epoch
 
 
-def _private(model: Any, tokens: Tensor, config: TrainingConfig) -> Callable[[int], float]:
+def _private(
+    model: Any, plain: torch.optim.Optimizer, tokens: Tensor, config: TrainingConfig
+) -> Callable[[int], float]:
     check_layers(model)
     optimizer = DPOptimizerFastGradientClipping(
-        make_optimizer(model, config, betas=_BETAS),
+        plain,
         noise_multiplier=config.noise_multiplier,
         max_grad_norm=config.clip_norm or 0.0,
         expected_batch_size=config.expected_batch(len(tokens)),

@@ -147,7 +147,8 @@ class TextBench:
         def compute() -> Mapping[str, Any]:
             model = copy.deepcopy(self.base)
             documents = with_start(model, rows).tolist()
-            fit_language_model(model, documents, config=training, progress=False)
+            with _checkpoint(self.key(self.config, training, f"DP on {others}")) as path:
+                fit_language_model(model, documents, config=training, progress=False, checkpoint=path)
             return self._judged(model)
 
         return self._kept(f"DP target on {others}", _GENERATOR, compute, training)
