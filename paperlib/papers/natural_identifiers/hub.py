@@ -3,9 +3,9 @@
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ GENERATED_PREFIX = "generated"
 PLACES = ("large", "medium", "small", "one pass")
 """Places of the paper's four models, in the order of a list of them: three sizes of Pythia, and OLMo."""
 _OLMO = "olmo-7b-0424-hf"  # the name on the hub of what the paper calls OLMo-7B
+_TOGETHER = 200  # identifiers that are scored and kept together
 _FEWEST_TO_FILTER = 20  # identifiers of a kind that teach the blind classifiers
 
 
@@ -172,11 +173,21 @@ def hub_scores(model: HubModel, config: HubConfig) -> HubScores:
         known |= {one.value.lower() for one in every}
         found += [replace(one, subset=f"{Path(corpus).name}: {one.subset}") for one in chosen]
         occurrences += [one.occurrences if corpus == model.trained else 0 for one in chosen]
-    stage = {"stage": "hub scores", "model": model_stamp(model.name), "dtype": config.dtype,
-             "identifiers": _sha256(json.dumps([asdict(one) for one in found]))}  # fmt: skip
-    values = kept_scores(
-        {**stage, "prefix": config.prefix_text},
-        partial(load_language_model, model.name, dtype=config.dtype),
+    load = cache(partial(load_language_model, model.name, dtype=config.dtype))
+    parts = [found[at : at + _TOGETHER] for at in range(0, len(found), _TOGETHER)]
+    values = np.concatenate([_part_scores(model, config, part, load) for part in parts])
+    subsets = np.array([one.subset for one in found])
+    return HubScores(model, values, config.attacks, subsets, np.array(occurrences), skipped_table(log))
+
+
+def _part_scores(
+    model: HubModel, config: HubConfig, found: Sequence[FoundIdentifier], load: Callable[[], tuple[Any, Any]]
+) -> FloatArray:
+    """Scores of some identifiers, kept: a long run goes on where it was, and memory stays bounded."""
+    about = {"model": model_stamp(model.name), "dtype": config.dtype, "prefix": config.prefix_text}
+    return kept_scores(
+        {"stage": "hub scores", **about, "identifiers": _sha256(json.dumps([asdict(one) for one in found]))},
+        load,
         found,
         generated=config.generated,
         seed=config.seed,
@@ -184,8 +195,6 @@ def hub_scores(model: HubModel, config: HubConfig) -> HubScores:
         prefix=config.prefix_text,
         code=__name__,
     )
-    subsets = np.array([one.subset for one in found])
-    return HubScores(model, values, config.attacks, subsets, np.array(occurrences), skipped_table(log))
 
 
 def _identifiers(corpus: str, log: ReadLog) -> list[FoundIdentifier]:

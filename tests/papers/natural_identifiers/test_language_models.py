@@ -367,6 +367,34 @@ def test_corpora_of_real_documents_are_scored_by_subset(tmp_path, monkeypatch):
     assert sample.values.shape[0] == 10
 
 
+def test_a_long_scoring_goes_on_part_by_part(tmp_path, monkeypatch):
+    values = own.generate_identifiers("9e107d9d372bb6826bd81d3542a419d6", 12, 3)
+    (tmp_path / "seen.txt").write_text(" ".join(f"md5: {value}\n" for value in values))
+    model, tokenizer = planted_model(TINY)
+    model.save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    one, config = (
+        hub.HubModel(str(tmp_path / "model"), str(tmp_path / "seen.txt")),
+        hub.HubConfig(generated=3),
+    )
+    monkeypatch.setattr(hub, "_TOGETHER", 5)
+    score, sizes = hub.kept_scores, []
+
+    def stop(stage, load, found, **options):
+        sizes.append(len(found))
+        if len(sizes) == 3:
+            raise KeyboardInterrupt
+        return score(stage, load, found, **options)
+
+    monkeypatch.setattr(hub, "kept_scores", stop)
+    with pytest.raises(KeyboardInterrupt):
+        hub.hub_scores(one, config)
+    parts = hub.hub_scores(one, config)
+    assert sizes == [5, 5, 2] * 2
+    monkeypatch.setattr(hub, "_TOGETHER", 100)
+    np.testing.assert_allclose(parts.values, hub.hub_scores(one, config).values, rtol=1e-4)
+
+
 def test_an_identifier_in_both_corpora_is_no_non_member(tmp_path):
     values = own.generate_identifiers("9e107d9d372bb6826bd81d3542a419d6", 20, 0)
     for name, part in {"seen": values[:12], "fresh": values[10:]}.items():
