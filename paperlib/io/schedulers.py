@@ -251,8 +251,9 @@ class _Jobs:
         """Names of jobs that still wait in the queue, then of idle ones."""
         joined = {one["name"]: at for at, one in self._cluster.scheduler_info["workers"].items()}
         calls: Any = self._client.processing()
-        queued = [name for name in self._cluster.worker_spec if name not in joined]
-        return queued + [name for name, at in joined.items() if not calls.get(at)]
+        known = list(self._cluster.worker_spec)
+        idle = [name for name in known if name in joined and not calls.get(joined[name])]
+        return [*(name for name in known if name not in joined), *idle]
 
 
 def _read_batch_file(path: Path, said_by: str, needed: str) -> tuple[str, Mapping[str, Any], int]:

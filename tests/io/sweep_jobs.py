@@ -26,13 +26,19 @@ def square(batch):
             raise ValueError(f"{job.number} is a bad number")
         if job.deed == "die":
             os.kill(os.getpid(), signal.SIGKILL)
+        if job.deed == "end the batch job" and not list(Path(job.trace).glob("ended")):
+            (Path(job.trace) / "ended").touch()
+            os.kill(os.getppid(), signal.SIGKILL)  # what restarts a worker that died
+            os.kill(os.getpid(), signal.SIGKILL)
         if job.deed == "interrupt":
             raise KeyboardInterrupt
         time.sleep(job.seconds)
     for job in batch:
         if job.trace:
             (Path(job.trace) / f"{job.number}-{uuid.uuid4().hex}").touch()
-    return [{"square": job.number**2, "pid": os.getpid(), "calls": len(batch)} for job in batch]
+    device = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    about = {"pid": os.getpid(), "calls": len(batch), "device": device}
+    return [{"square": job.number**2, **about} for job in batch]
 
 
 def group(job):
@@ -42,5 +48,5 @@ def group(job):
 
 def executions(folder):
     """How often each number was computed to the end."""
-    done = [int(path.name.partition("-")[0]) for path in Path(folder).iterdir()]
+    done = [int(path.name.partition("-")[0]) for path in Path(folder).glob("*-*")]
     return {number: done.count(number) for number in set(done)}

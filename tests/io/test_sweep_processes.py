@@ -158,3 +158,36 @@ def test_a_batch_system_is_used_through_its_file(tmp_path, trace, monkeypatch):
     )
     assert sorted(result["square"] for _, result in done) == [0, 1, 4, 9]
     assert os.getpid() not in {result["pid"] for _, result in done}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+def test_a_batch_job_that_ends_is_replaced(tmp_path, trace, monkeypatch):
+    """As at the end of its walltime; without a new job the sweep would wait for ever."""
+    pytest.importorskip("dask_jobqueue")
+    dask = pytest.importorskip("dask")
+    queue = tmp_path / "queue.yaml"
+    queue.write_text(
+        "jobs: 1\njobqueue:\n  local:\n    cores: 1\n    processes: 1\n    memory: 1GB\n"
+        f"    local-directory: {tmp_path}\n    python: {sys.executable}\n"
+    )
+    monkeypatch.setenv("PAPERLIB_SCHEDULER", f"jobqueue:{queue}")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    jobs = [Job(number, trace, deed="end the batch job" if number == 1 else "") for number in range(3)]
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "1s"}):
+        done = list(run_sweep(square, jobs, folder=tmp_path / "u", version="1"))
+    assert sorted(result["square"] for _, result in done) == [0, 1, 4]
+    assert (Path(trace) / "ended").exists()
+    assert executions(trace) == dict.fromkeys(range(3), 1)
+
+
+def test_each_local_process_has_a_gpu_of_its_own_also_after_it_was_replaced(tmp_path, trace, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7,9")
+    jobs = [Job(number, trace, seconds=0.25) for number in range(400)]
+    devices = {}
+    for config, result in run_sweep(square, jobs, folder=tmp_path / "u", version="1"):
+        devices.setdefault(result["pid"], set()).add(result["device"])
+        if config.number == 2:
+            os.kill(result["pid"], signal.SIGKILL)
+        if len(devices) == 3:
+            break
+    assert sorted(map(sorted, devices.values())) in ([["7"], ["7"], ["9"]], [["7"], ["9"], ["9"]])
