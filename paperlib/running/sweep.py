@@ -1,6 +1,7 @@
 """Sweeps: one notebook over all combinations of parameter values, each a run that is never repeated."""
 
 import ast
+import gc
 import itertools
 import os
 import threading
@@ -180,7 +181,10 @@ def run_batch(units: list[Unit]) -> list[dict[str, float]]:
         NotebookError: A notebook failed, or code here is not what the sweep was planned with.
         OutputError: A file could not be written.
     """
-    return [{"seconds": _run(unit)} for unit in units]
+    try:
+        return [{"seconds": _run(unit)} for unit in units]
+    finally:
+        gc.collect()  # sockets to the kernel that ended, in a process that runs hundreds
 
 
 def _run(unit: Unit) -> float:

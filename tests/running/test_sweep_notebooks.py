@@ -179,6 +179,23 @@ def test_two_sweeps_at_one_time_run_a_shared_unit_once(tmp_path: Path) -> None:
     assert executions(trace, "started") == Counter({1: 1})
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+def test_a_worker_with_several_threads_of_a_scheduler_already_there_runs_one_unit_at_a_time(
+    tmp_path: Path,
+) -> None:
+    distributed = pytest.importorskip("distributed")
+    project, trace = traced(tmp_path, 0.3)
+    units = units_of(project, seed="0..2")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=3, processes=False, dashboard_address="127.0.0.1:0", protocol="tcp"
+    ) as cluster:
+        assert done(units, Place(address=cluster.scheduler_address)).keys() == set(units)
+    times = [[path.stat().st_mtime for path in trace.glob(f"{seed}-*")] for seed in range(3)]
+    spans = sorted((min(one), max(one)) for one in times)
+    assert spans[0][1] < spans[1][0]
+    assert spans[1][1] < spans[2][0]
+
+
 def command(project: Project, *words: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-m", "paperlib", "sweep", *words],
