@@ -152,6 +152,21 @@ def test_a_full_disk_is_named_and_nothing_is_lost(tmp_path, trace, monkeypatch):
     assert sorted(executions(trace).values()) == [1, 1, 1, 2]
 
 
+def test_a_call_that_cannot_write_its_files_ends_the_sweep(tmp_path):
+    called = []
+
+    def full(batch):
+        called.extend(batch)
+        if batch[0].number == 1:
+            raise OutputError("cannot write there: the disk is full")
+        return square(batch)
+
+    with pytest.raises(OutputError, match="the disk is full"):
+        list(sweep([Job(number) for number in range(4)], tmp_path / "u", full))
+    assert [job.number for job in called] == [0, 1]
+    assert len(list((tmp_path / "u").iterdir())) == 1
+
+
 @dataclass
 class Thawed:
     number: int
