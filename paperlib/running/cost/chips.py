@@ -42,6 +42,23 @@ CHIPS = (
     Chip("RTX 4090", "4090", 165.2, 82.6, 82.6, 24, 1.008, "NVIDIA Ada architecture whitepaper, appendix A"),
 )
 
+
+def peak_of(name: str | None, precision: str) -> float | None:
+    """What a GPU computes at most, TFLOP/s; None where none is named, or one that is not in `CHIPS`.
+
+    Args:
+        name: Name as the driver reports it.
+        precision: "bfloat16", or "float32", in which convolutions run in TF32.
+
+    >>> peak_of("NVIDIA A100-SXM4-80GB", "bfloat16")
+    312.0
+    """
+    known = [chip for chip in CHIPS if name and chip.known_as in name]
+    if not known:
+        return None
+    return known[0].low_precision if precision == "bfloat16" else known[0].tf32
+
+
 SHARES: Mapping[str, float] = MappingProxyType({"convolutions": 0.3, "transformer": 0.4, "small": 0.3})
 """Assumed share of the peak that arithmetic reaches, by kind of network."""
 BANDWIDTH_SHARE = 0.8

@@ -11,7 +11,7 @@ from paperlib.data.images.pixels import ImageSet, Pixels, posterise, shrink
 from paperlib.data.registry import load_images
 
 PARTS = ("generator", "members", "nonmembers", "others")
-_STORED = ("generator", "members", "others", "nonmembers")
+_STORED: tuple[str, ...] = ("generator", "members", "others", "nonmembers")
 """The order in memory: what targets are trained on is one block."""
 _AT_ONCE = 4096
 """Images that are prepared at a time."""
@@ -105,7 +105,7 @@ def split_images(split: ImageSplit) -> Images:
     labels = np.concatenate([loaded.train_y, loaded.test_y])
     pixels = _taken(loaded, np.concatenate([rows[part] for part in _STORED]), split)
     ends = np.cumsum([len(rows[part]) for part in _STORED])[:-1]
-    x = dict(zip(_STORED, np.split(pixels, ends), strict=True))
+    x: dict[str, Pixels] = dict(zip(_STORED, np.split(pixels, ends), strict=True))
     parts = {}
     for part, chosen in rows.items():
         given = noisy_labels(labels[chosen], split.label_noise, loaded.outputs, rng)
