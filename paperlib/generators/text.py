@@ -35,6 +35,7 @@ class ChunkTraining:
 
     Attributes:
         epochs: Most passes over the chunks, 0 or more.
+        last: Pass after which training ends, though its learning rate is that of all; 0 makes all.
         batch_size: Chunks per step.
         learning_rate: Largest learning rate of AdamW: it rises over a tenth of the steps, then falls as a
             cosine to a tenth.
@@ -48,6 +49,7 @@ class ChunkTraining:
     """
 
     epochs: int = 3
+    last: int = 0
     batch_size: int = 64
     learning_rate: float = 2e-3
     weight_decay: float = 0.01
@@ -58,6 +60,7 @@ class ChunkTraining:
     def __post_init__(self) -> None:
         check_choice("precision", self.precision, PRECISIONS)
         check_at_least(0, epochs=self.epochs, patience=self.patience, seed=self.seed)
+        check_in(f"[0, {self.epochs}]", "last", self.last)
         check_at_least(1, batch_size=self.batch_size)
         check_in("(0, inf)", "learning_rate", self.learning_rate)
 
@@ -167,7 +170,7 @@ def train_on_chunks(
     for _ in train:
         torch.randperm(len(tokens), generator=order)
     written = time.monotonic()
-    for epoch in range(len(train) + 1, training.epochs + 1):
+    for epoch in range(len(train) + 1, (training.last or training.epochs) + 1):
         batches = torch.randperm(len(tokens), generator=order).to(tokens.device).split(training.batch_size)
         with seeded(training.seed, epoch, model.device):  # what dropout leaves out
             loss = _one_epoch(model, tokens, batches, learn, training.precision)

@@ -2,6 +2,7 @@
 
 import copy
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -110,6 +111,17 @@ def test_weights_are_kept_at_the_epochs_asked_for_and_the_base_is_not_touched():
     assert token_losses(model, chunks).mean() == pytest.approx(trained.validation[0], rel=1e-5)
     TextGenerator(length=3, prompt=3, training=FAST).fit(chunks, base=base)
     assert all(torch.equal(values, before[name]) for name, values in base.state_dict().items())
+
+
+def test_training_may_end_before_its_learning_rate_has_fallen():
+    whole, first = (replace(FAST, epochs=6), replace(FAST, epochs=6, last=2))
+    losses = [train_on_chunks(small_model(), counting(40, 6), training=one).train for one in (whole, first)]
+    assert losses[1] == losses[0][:2]
+    assert (
+        train_on_chunks(small_model(), counting(40, 6), training=replace(FAST, epochs=2)).train != losses[1]
+    )
+    with pytest.raises(ValueError, match="last"):
+        ChunkTraining(epochs=2, last=3)
 
 
 def test_copies_are_counted_and_chance_is_not_a_copy():

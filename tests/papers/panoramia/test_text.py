@@ -105,6 +105,8 @@ def test_the_run_is_longer_than_where_it_is_audited_last_and_its_rate_falls_over
     long = TextBench(replace(TINY, epochs=(1, 2), null_epochs=(2,), total_epochs=4)).run()
     short = TextBench(replace(TINY, epochs=(1, 2))).run()
     assert (len(long["train"]), len(short["train"])) == (4, 2)
+    null = TextBench(replace(TINY, epochs=(1, 2), null_epochs=(2,), total_epochs=4)).run("others")
+    assert len(null["train"]) == 2
     assert (long["2/members"] != short["2/members"]).any()
     with pytest.raises(ValueError, match="total_epochs: expected 6 or more"):
         replace(TINY, total_epochs=5)

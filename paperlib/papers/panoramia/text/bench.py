@@ -118,7 +118,7 @@ class TextBench:
         for number in range(config.real_helpers):
             rows = self.text["generator"].tokens
             train = partial(self._run, f"real {number}", rows, (early, late), 10 + number, None)
-            runs = self._kept(f"real helper {number}", (*_GENERATOR, "epochs"), train)
+            runs = self._kept(f"real helper {number}", (*_GENERATOR, "epochs", "total_epochs"), train)
             if number == 0:
                 found[Helper(f"real, {early} epochs", "real", early)] = _part(runs, early)
             found[Helper(f"real {number + 1}", "real", late)] = _part(runs, late)
@@ -135,8 +135,8 @@ class TextBench:
         epochs = config.epochs if others == "members" else config.null_epochs
         rows = np.concatenate([self.text["generator"].tokens, self.text[others].tokens])
         names = (*_GENERATOR, "total_epochs", "epochs" if others == "members" else "null_epochs")
-        held, total = self.text["nonmembers"].tokens, self.config.total_epochs
-        train = partial(self._run, f"target on {others}", rows, epochs, 20, held, total=total)
+        held, whole = self.text["nonmembers"].tokens, others == "members"
+        train = partial(self._run, f"target on {others}", rows, epochs, 20, held, whole=whole)
         return self._kept(f"target on {others}", names, train)
 
     def private(self, epsilon: float, others: str = "members") -> Mapping[str, Any]:
@@ -234,11 +234,11 @@ class TextBench:
         salt: int,
         validation: IntArray | None,
         *,
-        total: int = 0,
+        whole: bool = False,
     ) -> dict[str, Any]:
         """One run without DP, judged at several epochs; validation is looked at and decides nothing."""
-        model = copy.deepcopy(self.base)
-        training = self.config.training(total or max(epochs), salt)
+        model, total = copy.deepcopy(self.base), self.config.total_epochs
+        training = self.config.training(total or max(epochs), salt, last=0 if whole else max(epochs))
         options = {"validation": validation, "keep": epochs}
         with _checkpoint(self.key(self.config, stage)) as path:
             trained = train_on_chunks(model, rows, training=training, checkpoint=path, **options)

@@ -33,7 +33,8 @@ class TextConfig:
     base_epochs: int = 4  # passes of the small base model over the public chunks
     epochs: tuple[int, ...] = (3, 6, 12)  # passes over D_G and members: one run, audited at each of these
     null_epochs: tuple[int, ...] = (3, 12)  # epochs at which the null run is audited
-    # passes of both runs, which the learning rate falls over; 0 ends each where it is audited last
+    # passes of the targets' run; its learning rate falls over all of them, as do those of the null run and of
+    # real helpers, which end where they are asked last; 0 takes the last one audited
     total_epochs: int = 0
     dp_epsilons: tuple[float, ...] = (3.0,)  # targets trained with DP-SGD
     dp_delta: float = 1e-5  # of DP-SGD, in (0, 1)
@@ -87,10 +88,11 @@ class TextConfig:
         """Members that the helper on real chunks is trained on."""
         return round(self.withheld * self.members)
 
-    def training(self, epochs: int, salt: int, *, patience: int = 0) -> ChunkTraining:
+    def training(self, epochs: int, salt: int, *, patience: int = 0, last: int = 0) -> ChunkTraining:
         """How a model is trained without DP."""
         return ChunkTraining(
             epochs=epochs,
+            last=last,
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
             patience=patience,
