@@ -1,5 +1,6 @@
 """Bytes that a run has to download: data sets by the names its parameters have, and the models it loads."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -11,14 +12,15 @@ class Download:
     """Bytes of what the official source of a data set offers.
 
     Attributes:
-        bytes: Bytes of the file or archive.
+        bytes: Bytes of the file or archive; None where any part of a larger corpus will do.
         source: Who says so.
     """
 
-    bytes: float
+    bytes: float | None
     source: str
 
 
+_NAME = re.compile(r"[^=,\s]+")
 _HERE = "the file itself"
 
 DOWNLOADS: Mapping[str, Download] = MappingProxyType(
@@ -33,6 +35,9 @@ DOWNLOADS: Mapping[str, Download] = MappingProxyType(
         "nid_corpus": Download(9_874_957, _HERE),
         "pile_test": Download(1.3e9, "at most: data set card of EleutherAI/pile_val_test, not packed"),
         "pile_val": Download(1.4e9, "at most: data set card of EleutherAI/pile_val_test, not packed"),
+        "pile_train": Download(None, "one of 30 files of the Pile's training part is enough"),
+        "dolma": Download(None, "a part of each folder of Dolma 1.7 is enough"),
+        "proof_pile_2_test": Download(None, "test parts of Proof-Pile-2"),
     }
 )
 """Official sizes, by the names of data sets in parameters."""
@@ -45,8 +50,19 @@ def download_bytes(parameters: Mapping[str, Any], models: Mapping[str, float]) -
         parameters: Parameters of a notebook.
         models: Name of each model loaded to the bytes of its weights.
     """
-    named = {text for text in _texts(parameters.values()) if text in DOWNLOADS}
-    return sum(DOWNLOADS[name].bytes for name in named) + sum(models.values())
+    return sum(DOWNLOADS[name].bytes or 0.0 for name in named_data(parameters)) + sum(models.values())
+
+
+def unknown_sizes(parameters: Mapping[str, Any]) -> list[str]:
+    """Corpora that parameters name and whose bytes are not counted."""
+    return [name for name in named_data(parameters) if DOWNLOADS[name].bytes is None]
+
+
+def named_data(parameters: Mapping[str, Any]) -> list[str]:
+    """Data sets that parameters name, sorted; a text may hold several names, as in MODEL=DATA,DATA."""
+    return sorted(
+        {name for text in _texts(parameters.values()) for name in _NAME.findall(text)} & {*DOWNLOADS}
+    )
 
 
 def _texts(values: Iterable[Any]) -> Iterable[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from paperlib.core.work import PROCESSOR
 from paperlib.running.cost.chips import CHIPS, OVERHEAD_BYTES, Chip, assumptions, seconds_on
-from paperlib.running.cost.downloads import download_bytes
+from paperlib.running.cost.downloads import download_bytes, unknown_sizes
 from paperlib.running.cost.shortened import Measured, Say, shortened_run
 from paperlib.running.execute import Job
 
@@ -82,7 +82,7 @@ def extrapolated(job: Job, measured: Measured, *, seconds: float) -> Estimate:
         seconds=seconds,
         stopped=measured.stopped,
         device=measured.device,
-        notes=tuple(_notes(measured)),
+        notes=(*_notes(measured), *_unknown(job)),
     )
 
 
@@ -129,6 +129,15 @@ def _notes(measured: Measured) -> list[str]:
             f"{measured.rates['bfloat16'] / 1e9:.0f} in bfloat16."
         )
     return notes
+
+
+def _unknown(job: Job) -> list[str]:
+    names = unknown_sizes(job.parameters)
+    return (
+        [f"Not in the download of {job.stem}: {', '.join(names)}, of which a part is enough."]
+        if names
+        else []
+    )
 
 
 def summary_row(one: Estimate) -> dict[str, Any]:

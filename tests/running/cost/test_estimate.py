@@ -9,7 +9,7 @@ import pytest
 from paperlib.core.work import PROCESSOR
 from paperlib.running import plan
 from paperlib.running.cost.chips import CHIPS, LAUNCH_SECONDS, SHARES, seconds_on
-from paperlib.running.cost.downloads import DOWNLOADS, download_bytes
+from paperlib.running.cost.downloads import DOWNLOADS, download_bytes, named_data, unknown_sizes
 from paperlib.running.cost.estimate import extrapolated, summary_row, table_of
 from paperlib.running.cost.shortened import Measured
 from paperlib.running.cost.stand_ins import model_bytes, stand_in, without_weights
@@ -55,7 +55,7 @@ def test_hours_memory_disk_and_download(measured: Measured, tmp_path: Path):
     on_chip = seconds_on(H100, measured.stages[0]) + seconds_on(H100, measured.stages[2])
     assert found.hours["H100"] == pytest.approx(1 + (on_chip + 320) / 3600)
     assert found.gpu_memory_gb == 10.0
-    assert found.download_gb == pytest.approx(DOWNLOADS["cifar10"].bytes / 1e9 + 0.5)
+    assert found.download_gb == pytest.approx((DOWNLOADS["cifar10"].bytes or 0) / 1e9 + 0.5)
     assert found.disk_gb == pytest.approx(found.download_gb + 1.0)
     assert found.pflop == pytest.approx(2 * 32 + 3.6e-3)
     assert summary_row(found)["notebook"] == "toy"
@@ -70,8 +70,11 @@ def test_hours_on_the_chip_itself_are_measured(measured: Measured, tmp_path: Pat
 
 def test_data_sets_are_found_in_lists_and_mappings():
     parameters = {"data": "adult", "more": [{"text": "wikitext103"}, "nothing"], "again": "adult"}
-    expected = DOWNLOADS["adult"].bytes + DOWNLOADS["wikitext103"].bytes
-    assert download_bytes(parameters, {"a model": 7.0}) == expected + 7
+    assert named_data({"hub": ["org/model=pile_train,pile_test"]}) == ["pile_test", "pile_train"]
+    assert unknown_sizes({"hub": ["org/model=pile_train,pile_test"]}) == ["pile_train"]
+    expected = [DOWNLOADS[name].bytes for name in ("adult", "wikitext103")]
+    assert None not in expected
+    assert download_bytes(parameters, {"a model": 7.0}) == sum(expected) + 7  # pyright: ignore
 
 
 def test_a_model_without_weights_is_counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
