@@ -60,9 +60,8 @@ def unknown_sizes(parameters: Mapping[str, Any]) -> list[str]:
 
 def named_data(parameters: Mapping[str, Any]) -> list[str]:
     """Data sets that parameters name, sorted; a text may hold several names, as in MODEL=DATA,DATA."""
-    return sorted(
-        {name for text in _texts(parameters.values()) for name in _NAME.findall(text)} & {*DOWNLOADS}
-    )
+    names = {name for text in _texts(parameters.values()) for name in _NAME.findall(text)}
+    return sorted(names & {*DOWNLOADS})
 
 
 def _texts(values: Iterable[Any]) -> Iterable[str]:

@@ -132,12 +132,8 @@ def _notes(measured: Measured) -> list[str]:
 
 
 def _unknown(job: Job) -> list[str]:
-    names = unknown_sizes(job.parameters)
-    return (
-        [f"Not in the download of {job.stem}: {', '.join(names)}, of which a part is enough."]
-        if names
-        else []
-    )
+    names = ", ".join(unknown_sizes(job.parameters))
+    return [f"Not in the download of {job.stem}: {names}, of which a part is enough."] if names else []
 
 
 def summary_row(one: Estimate) -> dict[str, Any]:
