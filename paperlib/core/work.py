@@ -47,7 +47,7 @@ class Meter(Protocol):
     def alike(
         self, function: Callable[[T], R], items: Sequence[T], label: str, weight: Callable[[T], float]
     ) -> list[R]:
-        """``function`` of the first item, in the place of all."""
+        """``function`` of the first two items, the second in the place of all others."""
         ...
 
     def language_model(self, name: str, dtype: str) -> tuple[Any, Any] | None:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import betaincinv
 
+from paperlib.core.work import alike
 from paperlib.validity.mechanisms import Mechanism
 
 Trial = Callable[[np.random.Generator], tuple[float, bool]]
@@ -75,7 +76,7 @@ def _row(case: Case, config: ValidityConfig) -> dict[str, Any]:
     name = f"{case.family}|{case.bound}|{case.mechanism}".encode()
     rng = np.random.default_rng([config.seed, *name])
     trials = max(2, round(config.trials * case.share))
-    outcomes = [case.trial(rng) for _ in range(trials)]
+    outcomes = alike(lambda _: case.trial(rng), range(trials), "trials")
     wrong = sum(miss for _, miss in outcomes)
     low, high = rate_interval(wrong, trials, config.interval)
     nominal = 1 - config.confidence

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from paperlib.bounds import FdpResult, OneRunResult, audit_f_dp, audit_one_run
+from paperlib.core.work import alike
 from paperlib.validity.mechanisms import gaussian
 
 
@@ -64,7 +65,8 @@ def mean_bounds(config: PowerConfig) -> pd.DataFrame:
             for name, bound in BOUNDS.items():
                 if delta == 0 and "Gaussian" in name:
                     continue  # that curve has no finite epsilon at delta = 0
-                bounds = [bound(scores, **options).epsilon for scores in audits]
+                each = partial(bound, **options)
+                bounds = [one.epsilon for one in alike(each, audits, "audits")]
                 rows.append(
                     {
                         "bound": name,

@@ -11,6 +11,7 @@ from scipy.stats import ks_2samp
 
 from paperlib.bounds import epsilon_star
 from paperlib.core import FloatArray, check_at_least, check_choice
+from paperlib.core.work import alike
 from paperlib.data import Dataset, load
 from paperlib.papers.epsilon_star.landscape_grids import LandscapeConfig
 from paperlib.papers.epsilon_star.landscape_models import landscape_models, train
@@ -116,12 +117,15 @@ def p_values(scores: Iterable[Scores], config: FitConfig) -> Iterator[dict[str, 
             raise ValueError(
                 f"sample_sizes: expected at most half of the {model.train.size} scores, got {largest}"
             )
-        for repeat in range(config.repeats):
+
+        def tested(repeat: int, model: Scores = model) -> list[dict[str, object]]:
             rng = np.random.default_rng([config.seed, model.seed, model.private, repeat])
             shuffled = rng.permutation(model.train)
+            return list(_tested(shuffled[largest:], shuffled[:largest], config, rng))
+
+        for repeat, rows in enumerate(alike(tested, range(config.repeats), "partitions")):
             about = {"private": model.private, "seed": model.seed, "repeat": repeat}
-            for row in _tested(shuffled[largest:], shuffled[:largest], config, rng):
-                yield {**about, **row}
+            yield from ({**about, **row} for row in rows)
 
 
 def _tested(

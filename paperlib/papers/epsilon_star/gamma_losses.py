@@ -10,9 +10,10 @@ import pandas as pd
 from scipy.special import ndtr
 from scipy.stats import gamma, laplace
 
-from paperlib.bounds import epsilon_star, epsilon_star_from_rates
+from paperlib.bounds import EpsilonStarResult, epsilon_star, epsilon_star_from_rates
 from paperlib.bounds.loss_rates.audit import Method
 from paperlib.core import FloatArray
+from paperlib.core.work import alike
 from paperlib.papers.epsilon_star.known_curves import share_at_or_below
 from paperlib.training import paper_delta
 
@@ -72,10 +73,13 @@ def gamma_runs(config: GammaConfig) -> Iterator[dict[str, object]]:
     """Rows by shift, size, repeat and method: epsilon, and false_positive_rate where the supremum sits."""
     for shift, size in itertools.product(config.shifts, config.sizes):
         rng = np.random.default_rng([config.seed, shift, size])
-        for repeat in range(config.repeats):
+
+        def stars(_: int, shift: int = shift, size: int = size, rng: Any = rng) -> list[EpsilonStarResult]:
             losses = config.draw(rng, shift, size)
-            for method in METHODS:
-                star = epsilon_star(*losses, method=method)
+            return [epsilon_star(*losses, method=method) for method in METHODS]
+
+        for repeat, found in enumerate(alike(stars, range(config.repeats), "repeats")):
+            for method, star in zip(METHODS, found, strict=True):
                 place = {"shift": shift, "size": size, "repeat": repeat, "method": method}
                 yield {**place, "epsilon": star.epsilon, "false_positive_rate": star.false_positive_rate}
 

@@ -1,6 +1,7 @@
 """Epsilon*: how often confidence intervals hold the true value of normal losses."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ from scipy.special import ndtr
 from paperlib.bounds import epsilon_star, epsilon_star_from_rates, epsilon_star_normals
 from paperlib.bounds.loss_rates.audit import IntervalMethod, Method
 from paperlib.core import FloatArray
+from paperlib.core.work import alike
 from paperlib.papers.epsilon_star.gamma_losses import EMPIRICAL_LOW
 
 INTERVALS: tuple[tuple[Method, IntervalMethod], ...] = (
@@ -51,7 +53,8 @@ def interval_coverage(
     samples = [(rng.normal(0, 1, size), rng.normal(gap, ratio, size)) for _ in range(draws)]
     rows: list[dict[str, object]] = []
     for method, interval in INTERVALS:
-        ends = np.array([_interval(sample, method, interval, confidence) for sample in samples])
+        own = partial(_interval, method=method, interval=interval, confidence=confidence)
+        ends = np.array(alike(own, samples, "draws"))
         held = (ends[:, 0] <= true[method] + 1e-9) & (true[method] <= ends[:, 1] + 1e-9)
         about = {"gap": gap, "ratio": ratio, "method": method, "interval": interval, "true": true[method]}
         error = math.sqrt(held.mean() * (1 - held.mean()) / draws)

@@ -5,6 +5,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from paperlib.bounds.output_sets.level_sets import log_ratio
 from paperlib.bounds.output_sets.output_set import OutputSet, count_guesses
 from paperlib.bounds.output_sets.selection import Selection, selection_of
 from paperlib.core import FloatArray
+from paperlib.core.work import alike
 from paperlib.papers.output_sets.mechanisms import MECHANISMS, draw_scores, exact_epsilon
 
 RIVALS = ("top_bottom", "dp_sniper", "whole")
@@ -91,24 +93,42 @@ def over_delta(config: GainConfig, deltas: Sequence[float]) -> pd.DataFrame:
 
 def _audited(config: GainConfig, methods: Sequence[str], deltas: Sequence[float]) -> pd.DataFrame:
     """Every method at every delta on the same scores, seeded by mechanism, scale and m."""
-    rows = []
-    for mechanism, scale, m, trial in config.settings():
-        setting = [MECHANISMS.index(mechanism), int(1e6 * scale), m, trial]
-        rng = np.random.default_rng([config.seed, *setting])
-        first, second = (draw_scores(rng, mechanism, scale, 2 * m) for _ in range(2))
-        chosen = selection_of(first, _HIGHEST, total=2 * m, delta=0.0, confidence=config.confidence)
-        for delta, method in itertools.product(deltas, methods):
-            found = CHOOSE[method](replace(chosen, delta=delta))
-            counts = dict(zip(("correct", "guesses"), count_guesses(found, second), strict=True))
-            about = {"selection_epsilon": max(found.objective, 0.0), "intervals": len(found.intervals)}
-            place = {"mechanism": mechanism, "scale": scale, "m": m, "trial": trial}
-            rows.append({**place, "delta": delta, "method": method, **counts, **about})
+    rows: list[dict[str, Any]] = []
+    for place, group in itertools.groupby(config.settings(), key=lambda setting: setting[:3]):
+        trials = [trial for *_, trial in group]
+        found = alike(partial(_trial, config, methods, deltas, *place), trials, "trials")
+        about = dict(zip(("mechanism", "scale", "m"), place, strict=True))
+        for trial, some in zip(trials, found, strict=True):
+            rows += [{**about, "trial": trial, **row} for row in some]
     frame = pd.DataFrame(rows)
     for delta in deltas:
         part = frame[frame["delta"] == delta]
         options = {"total": 2 * part["m"], "delta": delta, "confidence": config.confidence}
         frame.loc[part.index, "epsilon"] = one_run_epsilon(part["correct"], part["guesses"], **options)
     return frame
+
+
+def _trial(
+    config: GainConfig,
+    methods: Sequence[str],
+    deltas: Sequence[float],
+    mechanism: str,
+    scale: float,
+    m: int,
+    trial: int,
+) -> list[dict[str, Any]]:
+    """Every method at every delta on the scores of one trial."""
+    setting = [MECHANISMS.index(mechanism), int(1e6 * scale), m, trial]
+    rng = np.random.default_rng([config.seed, *setting])
+    first, second = (draw_scores(rng, mechanism, scale, 2 * m) for _ in range(2))
+    chosen = selection_of(first, _HIGHEST, total=2 * m, delta=0.0, confidence=config.confidence)
+    rows: list[dict[str, Any]] = []
+    for delta, method in itertools.product(deltas, methods):
+        found = CHOOSE[method](replace(chosen, delta=delta))
+        counts = dict(zip(("correct", "guesses"), count_guesses(found, second), strict=True))
+        about = {"selection_epsilon": max(found.objective, 0.0), "intervals": len(found.intervals)}
+        rows.append({"delta": delta, "method": method, **counts, **about})
+    return rows
 
 
 def paired(frame: pd.DataFrame, method: str) -> Iterator[tuple[dict[str, Any], FloatArray, FloatArray]]:

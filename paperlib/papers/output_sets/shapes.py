@@ -13,6 +13,7 @@ from paperlib.bounds import OutputSet, optimal_output_set
 from paperlib.bounds.output_sets.choices import fit_output_set
 from paperlib.bounds.output_sets.level_sets import Line, line_of, objective_of
 from paperlib.core import FloatArray, MembershipScores
+from paperlib.core.work import alike
 from paperlib.papers.output_sets.mechanisms import Mixture
 from paperlib.report import paper_table
 
@@ -115,14 +116,14 @@ def _shape(panel: Panel, config: ShapeConfig) -> dict[str, Any]:
 
 
 def _missed_share(panel: Panel, inner: list[float], config: ShapeConfig) -> float:
-    missed = 0
-    for trial in range(config.draws):
+    def missed(trial: int) -> bool:
         rng = np.random.default_rng([config.seed, config.m, trial])
         members = int(rng.binomial(2 * config.m, 0.5))
         scores = MembershipScores(panel.p.draw(rng, members), panel.q.draw(rng, 2 * config.m - members))
         chosen = fit_output_set(scores, method="top_bottom", confidence=config.confidence)
-        missed += not chosen.contains(inner).all()
-    return missed / config.draws if config.draws else math.nan
+        return not chosen.contains(inner).all()
+
+    return sum(alike(missed, range(config.draws), "draws")) / config.draws if config.draws else math.nan
 
 
 def optimal_set(panel: Panel, m: int, confidence: float = 0.95) -> OutputSet:

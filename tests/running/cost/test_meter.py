@@ -106,7 +106,7 @@ def test_what_is_repeated_runs_once_and_counts_as_often_as_its_weights_say():
     meter = RunMeter()
 
     def work(size: int) -> int:
-        return sum(int(item) for item in steps(torch.ones(10), "inside", 1))
+        return sum(int(item) for item in steps(torch.ones(10 * size), "inside", 1, weight=lambda _: 1))
 
     with measured_by(meter):
         found = alike(work, [1, 2, 3], "sizes", weight=lambda size: size)
