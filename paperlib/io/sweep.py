@@ -128,10 +128,9 @@ def run_sweep(
     """
     check_at_least(0, workers=workers)
     units = _Units(Cache(Path(folder)), _name(function), version or _source_tag(function))
-    place = None
-    if workers and client is None:
-        place = sweep_place(workers=None)
-        place = replace(place, workers=workers) if place.is_local else place
+    place = sweep_place() if workers and client is None else None
+    if place and place.is_local:
+        place = replace(place, workers=workers)
     return run_units(
         function,
         configs,
@@ -171,8 +170,7 @@ def run_units(
         progress: As for `run_sweep`.
 
     Raises:
-        ValueError: As for `run_sweep`.
-        SweepError: As for `run_sweep`.
+        ValueError, SweepError: As for `run_sweep`.
         OutputError: A unit cannot be written, here or by a worker; what was finished is kept.
     """
     items = _checked_configs(configs)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from paperlib.data.made_up import made_up_folder, made_up_variables
 from paperlib.io import RunResult, read_result, write_bytes, write_text
@@ -18,6 +19,7 @@ from paperlib.papers.verdict.status import CSV_NAME, judge, results_markdown, st
 from paperlib.running.execute import PAGE, RESULT, Job, finished_run, plan, variables_set
 from paperlib.running.parameters import notebook_parameters
 from paperlib.running.project import Project
+from paperlib.running.sources import fingerprint, notebook_code
 
 
 def run_into_book(job: Job) -> RunResult:
@@ -80,8 +82,8 @@ def current_result(job: Job) -> RunResult | None:
     return finished_result(kept_folder(job), job.fingerprint)
 
 
-def finished_result(folder: Path, fingerprint: str) -> RunResult | None:
-    """The result of a finished run in a folder if it has this fingerprint and all its files, else None."""
+def finished_result(folder: Path, mark: str) -> RunResult | None:
+    """The result in a folder if ``mark`` is its fingerprint and all its files are there, else None."""
     if not ((folder / RESULT).is_file() and (folder / PAGE).is_file()):
         return None
     try:
@@ -89,7 +91,7 @@ def finished_result(folder: Path, fingerprint: str) -> RunResult | None:
     except ValueError:
         return None
     whole = all((folder / name).is_file() for name in result.data)
-    return result if whole and result.provenance.get("fingerprint") == fingerprint else None
+    return result if whole and result.provenance.get("fingerprint") == mark else None
 
 
 def show_run(job: Job) -> RunResult:
@@ -170,11 +172,16 @@ def book_results(project: Project) -> list[RunResult]:
 
 def repeated_results(project: Project, profile: str) -> list[RunResult]:
     """The result files of runs with other seeds that are still current, sorted by seed and notebook."""
-    found, judged = [], judged_notebooks(project)
+    found, judged, planned = [], judged_notebooks(project), dict[str, tuple[Job, dict[str, Any]]]()
     for path in sorted(project.kept.glob(f"{profile}-seed-*/*/{RESULT}")):
-        seed = int(path.parts[-3].rpartition("-")[2])
-        if path.parent.name in judged:
-            found.append(current_result(plan(project, path.parent.name, profile=profile, seed=seed)))
+        seed, stem = int(path.parts[-3].rpartition("-")[2]), path.parent.name
+        if stem not in judged:
+            continue
+        if stem not in planned:  # once for its thousands of seeds
+            planned[stem] = plan(project, stem, profile=profile), notebook_code(project, stem, profile)
+        job, code = planned[stem]
+        mark = fingerprint(project, stem, profile, {**job.parameters, "seed": seed}, code)
+        found.append(finished_result(path.parent, mark))
     return [result for result in found if result is not None]
 
 

@@ -257,7 +257,7 @@ def test_a_dry_run_prints_plan_costs_and_job_script_and_starts_nothing(tmp_path:
         "toy, profile smoke: 10 runs, 0 of them finished",
         "    m=1: 5 runs",
         "Where: slurm, at most 40 jobs",
-        "Time and disk: unknown",
+        "Time and disk: unknown, as no such run is finished",
         "#SBATCH -p gpu",
         "#SBATCH -A lab",
         "#SBATCH --cpus-per-task=8",
