@@ -3,6 +3,7 @@ PYTHON  ?= python3
 PROFILE ?= default
 JOBS    ?= 2
 SEEDS   ?= 1 2 3
+GPU_NB  ?= panoramia_images panoramia_dp epsilon_star_landscape panoramia_text nid_mia_benchmark
 PORT    ?= 8000
 BIN     := .venv/bin
 READY   := .venv/.ready
@@ -14,14 +15,14 @@ TESTED  = $(foreach room,$(ROOM),$(wildcard tests/$(room) paperlib/$(room)))
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: setup help book seeds rehearsal test lint format run serve check pdf bench lock clean
+.PHONY: setup help book seeds rehearsal gpu test lint format run serve check pdf bench lock clean
 .DELETE_ON_ERROR:
 
 setup: $(READY)  ## Create .venv with the locked versions and this package (done by every other target)
 
 help:  ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
-	@echo "  PROFILE=smoke|default|paper (now $(PROFILE)), ROOM=bounds, SEEDS=\"1 2 3\","
+	@echo "  PROFILE=smoke|default|rehearsal|paper (now $(PROFILE)), ROOM=bounds, SEEDS=\"1 2 3\","
 	@echo "  PYTHON=python3.12, JOBS=2, PORT=8000"
 
 $(READY): requirements.lock pyproject.toml
@@ -46,7 +47,11 @@ seeds: $(READY)  ## Run the judged notebooks once more with each of SEEDS, for t
 rehearsal: $(READY)  ## Run the paper profile on made-up data with small counts: does all of it work here?
 	$(BIN)/paperlib run --all --profile rehearsal --jobs $(JOBS)
 	$(BIN)/paperlib run panoramia_images --profile rehearsal_celeba
+	$(BIN)/paperlib run panoramia_images --profile rehearsal_celeba
 	@echo "Every notebook of the paper profile ran from its first to its last cell"
+
+gpu: rehearsal  ## After the rehearsal, the experiments of the profile gpu, in order; results go to book/measured/gpu
+	@for nb in $(GPU_NB); do $(BIN)/paperlib run $$nb --profile gpu --measured || exit 1; done
 
 test: $(if $(ROOM),$(READY),lint)  ## Lint and all tests; with ROOM=bounds the tests of one room, without lint
 	@test -z "$(ROOM)" || test -n "$(TESTED)" \

@@ -79,3 +79,8 @@ def test_a_changed_word_is_seen() -> None:
 def test_the_rehearsal_runs_on_made_up_data_and_the_others_do_not() -> None:
     found = [name for name in HERE.profiles() if HERE.made_up(name)]
     assert found == ["rehearsal", "rehearsal_celeba"]
+
+
+@pytest.mark.parametrize("profile", HERE.profiles())
+def test_every_profile_gives_every_notebook_parameters_that_it_knows(profile: str) -> None:
+    assert {plan(HERE, stem, profile=profile).stem for stem in HERE.stems()} == set(HERE.stems())
