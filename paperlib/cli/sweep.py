@@ -152,6 +152,8 @@ def _failures(failed: dict[Unit, str], total: int) -> str:
 
 
 def _show_results(units: list[Unit], path: Path, failed: dict[Unit, str]) -> None:
+    if path.parent.is_dir():
+        list(path.parent.iterdir())  # makes a network file system look for what other machines wrote
     for words, (seeds, said) in pooled_by_setting(units).items():
         print(f"\n{words}: {seeds} finished")
         for target, outcome in said.items():

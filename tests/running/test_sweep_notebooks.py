@@ -145,15 +145,19 @@ def test_units_that_the_book_asks_for_are_shared_with_it(tmp_path: Path) -> None
 
 
 def test_evidence_of_the_seeds_of_a_setting_is_pooled(tmp_path: Path) -> None:
-    # One repetition a run: the rule of this figure asks for several before it decides.
-    body = GOOD.replace("Estimate(m / 3)", "Estimate(m / 3 + seed / 100)")
-    project = make_project(tmp_path, **{JUDGED: body})
-    units = units_of(project, JUDGED, m="1,6", seed="0..2")
+    body = GOOD.replace('"output-sets-figure-05", "exact"', '"nid-table-03", "model"').replace(
+        '{"asymmetric": Estimate(m / 3)}', '{"trained near 50": [10 * (m - 1) + seed / 100]}'
+    )
+    project = make_project(tmp_path, nid_mia_benchmark=body)
+    units = units_of(project, "nid_mia_benchmark", m="1,6", seed="0..2")
     done([unit for unit in units if unit.parameters != {"m": 6, "file": "", "seed": 2}])
     pooled = pooled_by_setting(units)
     assert {words: count for words, (count, _) in pooled.items()} == {"m=1": 3, "m=6": 2}
-    assert pooled["m=1"][1]["output-sets-figure-05"].startswith("disagrees")
-    assert pooled["m=6"][1]["output-sets-figure-05"].startswith("agrees")
+    assert pooled["m=1"][1]["nid-table-03"] == "agrees (substitute: toy)"
+    assert pooled["m=6"][1]["nid-table-03"] == "undecided (2 models, 3 needed) (substitute: toy)"
+    write_table(tmp_path / "a.csv", units, {})
+    alone = pd.read_csv(tmp_path / "a.csv", keep_default_na=False)["nid-table-03"]
+    assert [text.partition(")")[0] for text in alone] == ["undecided (1 model, 3 needed"] * 5 + [""]
 
 
 def test_a_changed_notebook_is_refused_by_the_worker(tmp_path: Path) -> None:
