@@ -178,6 +178,9 @@ def estimate(
         bool,
         typer.Option(help="Take the data at hand; by default made-up data of the official sizes."),
     ] = False,
+    cell_seconds: Annotated[
+        float, typer.Option(help="Most seconds of a cell; one that takes longer is named as not counted.")
+    ] = 900.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON with every stage.")] = False,
     file: Annotated[
         Path | None, typer.Option("--csv", help="File for a table with a row per notebook.")
@@ -191,8 +194,10 @@ def estimate(
     from paperlib.cli.estimate import estimate_notebooks
 
     given = [*(assignments or []), *(parameter or [])]
-    options = {"profile": profile, "every": every, "own_data": own_data, "as_json": as_json, "file": file}
-    estimate_notebooks(notebook, given, **options)
+    estimate_notebooks(
+        notebook, given, profile=profile, every=every, own_data=own_data, cell_seconds=cell_seconds,
+        as_json=as_json, file=file,
+    )  # fmt: skip
 
 
 @app.command("list", epilog="Example:  paperlib list --profile paper")

@@ -19,6 +19,7 @@ def estimate_notebooks(
     profile: str,
     every: bool,
     own_data: bool,
+    cell_seconds: float,
     as_json: bool,
     file: Path | None,
 ) -> None:
@@ -40,7 +41,7 @@ def estimate_notebooks(
     for job in jobs:
         started = time.monotonic()
         _say(f"{job.stem}, profile {profile}: measuring a few steps of each loop")
-        found.append(estimate(job, made_up=not own_data, say=_say))
+        found.append(estimate(job, made_up=not own_data, cell_seconds=cell_seconds, say=_say))
         _say(f"{job.stem}: {time.monotonic() - started:.0f} s")
         if file is not None:
             _write(file, found)
@@ -81,7 +82,7 @@ def _details(one: Estimate) -> str:
         f"GPU memory {one.gpu_memory_gb:.1f} GB, disk {one.disk_gb:.2f} GB, of it {one.download_gb:.2f} GB "
         "downloads. A star: counted, not timed.",
     ]
-    lines += [f"Not counted, since a cell failed on untrained models: {stop}" for stop in one.stopped]
+    lines += [f"Not counted, since a cell stopped: {stop}" for stop in one.stopped]
     return "\n".join(lines)
 
 

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from paperlib.attacks.learned.boosting import BoostedTrees
 from paperlib.attacks.learned.interface import AttackInputs, FittedAttack, FittedClassifier, Labelled
 from paperlib.attacks.learned.loss_modules import fit_loss_modules
 from paperlib.core import FloatArray, MembershipScores, check_at_least
+from paperlib.core.work import alike
 from paperlib.models.images import classifier_for, image_logits
 from paperlib.training.images import ImageTraining, fit_images
 
@@ -89,9 +91,8 @@ class ImageStack:
         train, validation = (
             Labelled(self._seen(part.inputs), part.membership) for part in (train, validation)
         )
-        columns: list[Sequence[FittedAttack]] = [
-            [_shared_image_module(self, train, validation, seed) for seed in seeds]
-        ]
+        image_module = partial(_shared_image_module, self, train, validation)
+        columns: list[Sequence[FittedAttack]] = [alike(image_module, seeds, "restarts")]
         if train.inputs.losses.shape[1]:
             options = {"hidden": self.hidden, "steps": self.loss_steps, "weight_decay": self.weight_decay}
             columns.append(fit_loss_modules(train, validation, seeds=seeds, **options))

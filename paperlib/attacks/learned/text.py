@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,7 +69,8 @@ class TextClassifier:
     ) -> "list[FittedTextClassifier]":
         """Train in two phases, each ended early by the validation part; small networks share their steps."""
         groups = [[seed] for seed in seeds] if self.pretrained else [list(seeds)]
-        return [fitted for group in groups for fitted in self._trained(train, validation, group)]
+        trained = work.alike(partial(self._trained, train, validation), groups, "restarts")
+        return [fitted for group in trained for fitted in group]
 
     def _trained(
         self, train: Labelled, validation: Labelled, seeds: list[int]

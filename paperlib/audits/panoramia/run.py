@@ -14,6 +14,7 @@ from paperlib.audits.panoramia.pools import Pool, Pools, pools_cache
 from paperlib.audits.panoramia.results import AUDITS, AuditName, TargetAudits, TargetScores
 from paperlib.bounds import audit_panoramia
 from paperlib.core import FloatArray, MembershipScores, RecallSearch, check_choice
+from paperlib.core.work import alike
 from paperlib.io import code_tag
 from paperlib.report import progress
 
@@ -48,9 +49,11 @@ def audit_pools(
         check_choice("audits", audit, AUDITS)
     if pools.nonmembers is None:
         audits = [audit for audit in audits if audit == "panoramia"]
-    judged: list[TargetScores] = []
-    for at in progress(range(config.repetitions), label="games"):
-        judged += _game(pools, config, names, audits, config.seed + at)
+    seeds = range(config.seed, config.seed + config.repetitions)
+    games = alike(
+        lambda seed: list(_game(pools, config, names, audits, seed)), progress(seeds, label="games"), "games"
+    )
+    judged = [replace(one, seed=seed) for seed, game in zip(seeds, games, strict=True) for one in game]
     return TargetAudits(tuple(judged), config)
 
 
@@ -69,8 +72,9 @@ def baseline_by_helper(pools: Pools, config: AuditConfig) -> pd.DataFrame:
         for name, seen in choices.items()
     }
     rows = []
-    for seed in range(config.seed, config.seed + config.repetitions):
-        scores, membership = _play(inputs, config, seed)
+    seeds = range(config.seed, config.seed + config.repetitions)
+    games = alike(lambda seed: _play(inputs, config, seed), seeds, "games")
+    for seed, (scores, membership) in zip(seeds, games, strict=True):
         for name, own in scores.items():
             for search in config.searches:
                 bound = _one_sided_bound(own, membership, search, config.confidence)

@@ -50,16 +50,17 @@ class Estimate:
     notes: tuple[str, ...]
 
 
-def estimate(job: Job, *, made_up: bool = True, say: Say = print) -> Estimate:
+def estimate(job: Job, *, made_up: bool = True, cell_seconds: float = 900.0, say: Say = print) -> Estimate:
     """Run a notebook shortened, and extrapolate.
 
     Args:
         job: The run to estimate.
         made_up: True for made-up data of the official sizes, False for the data at hand.
+        cell_seconds: Most seconds of a cell of the shortened run.
         say: Function that receives each line of progress.
     """
     started = time.monotonic()
-    measured = shortened_run(job, made_up=made_up, say=say)
+    measured = shortened_run(job, made_up=made_up, cell_seconds=cell_seconds, say=say)
     return extrapolated(job, measured, seconds=time.monotonic() - started)
 
 

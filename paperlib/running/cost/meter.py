@@ -25,7 +25,7 @@ R = TypeVar("R")
 PROBE_ROWS = 2
 """Rows of the first step, which warms up and counts."""
 TIMED_STEPS = 3
-SECONDS = 6.0
+SECONDS = 4.0
 """A step that takes longer is timed on fewer rows, and no further step is timed after so long."""
 
 

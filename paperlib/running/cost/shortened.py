@@ -47,7 +47,7 @@ class Measured:
     rates: dict[str, float]
 
 
-def shortened_run(job: Job, *, made_up: bool, say: Say = print) -> Measured:
+def shortened_run(job: Job, *, made_up: bool, cell_seconds: float = 900.0, say: Say = print) -> Measured:
     """Run a notebook with its long loops cut short.
 
     Guarantee:
@@ -56,6 +56,7 @@ def shortened_run(job: Job, *, made_up: bool, say: Say = print) -> Measured:
     Args:
         job: The run to estimate.
         made_up: True for made-up data of the official sizes, False for the data at hand.
+        cell_seconds: Most seconds of a cell; one that takes longer is stopped, and named in ``stopped``.
         say: Function that receives each line of progress.
     """
     with tempfile.TemporaryDirectory(prefix="paperlib-estimate-") as name:
@@ -64,7 +65,7 @@ def shortened_run(job: Job, *, made_up: bool, say: Say = print) -> Measured:
         cache.mkdir()
         variables = {**run_variables(job, folder), **_places(cache, made_up), **_ACCELERATORS}
         with variables_set(variables), kernel_config(_first_lines(folder / LOG)) as config:
-            stopped = _executed(with_parameters(job), config, say)
+            stopped = _executed(with_parameters(job), config, cell_seconds, say)
         log = json.loads((folder / LOG).read_text(encoding="utf-8"))
         (folder / LOG).unlink()
         return Measured(**log, written=_size(Path(name)), stopped=stopped, rates=rates_of_products())
@@ -116,7 +117,7 @@ def _metered(log: Path, events: Any) -> Generator[None]:
         yield
 
 
-def _executed(notebook: Any, config: Any, say: Say) -> tuple[str, ...]:
+def _executed(notebook: Any, config: Any, cell_seconds: float, say: Say) -> tuple[str, ...]:
     """Run all cells, past errors; returns the errors."""
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     stopped: list[str] = []
@@ -126,9 +127,12 @@ def _executed(notebook: Any, config: Any, say: Say) -> tuple[str, ...]:
         say(f"  cell {number} of {len(code)}")
         for output in cell.outputs:
             if output.output_type == "error":
-                stopped.append(f"cell {number}: {output.ename}: {output.evalue.splitlines()[0][:300]}")
+                first = f"{output.ename}: {output.evalue}".splitlines()[0][:300]
+                long = output.ename == "KeyboardInterrupt"  # by which a cell is stopped
+                stopped.append(f"cell {number}: {f'took longer than {cell_seconds:g} s' if long else first}")
 
-    options: Any = {"timeout": None, "kernel_name": "python3", "allow_errors": True, "config": config}
+    options: Any = {"kernel_name": "python3", "allow_errors": True, "config": config}
+    options |= {"timeout": cell_seconds, "interrupt_on_timeout": True}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the kernel client warns about its own internals
         NotebookClient(notebook, on_cell_executed=on_executed, **options).execute()

@@ -70,3 +70,13 @@ def test_a_failing_cell_is_named(places: tuple[Path, Path], monkeypatch: pytest.
     project = make_project(places[1] / "failing", bad=FAILING)
     found = shortened_run(plan(project, "bad", profile="smoke"), made_up=False, say=lambda _: None)
     assert found.stopped == ("cell 2: ValueError: no such thing",)
+
+
+def test_a_cell_that_takes_too_long_is_stopped_and_named(
+    places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(places[0]))
+    project = make_project(places[1] / "slow", slow="import time\nfor _ in range(600): time.sleep(0.1)")
+    job = plan(project, "slow", profile="smoke")
+    found = shortened_run(job, made_up=False, cell_seconds=5.0, say=lambda _: None)
+    assert found.stopped == ("cell 2: took longer than 5 s",)
