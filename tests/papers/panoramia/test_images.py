@@ -397,3 +397,26 @@ def test_the_pages_helpers_are_trained_on_equally_many_images():
 def test_the_page_needs_real_nonmembers(pools):
     with pytest.raises(ValueError, match="nonmembers: expected real ones"):
         image_tables.run_images(replace(pools, nonmembers=None), AuditConfig(train=2, validation=2, test=2))
+
+
+def test_a_filter_that_drops_nearly_all_is_named_after_one_draw():
+    drawn = []
+
+    class Flow:
+        def sample(self, count, seed):
+            drawn.append(count)
+            return np.zeros((count, 1, 4, 4), np.uint8), np.zeros(count, np.int64)
+
+    class Filter:
+        def __init__(self, share):
+            self.share = share
+
+        def keeps(self, x):
+            return np.arange(len(x)) < self.share * len(x)
+
+    with pytest.raises(ValueError, match=r"keeps only 4\.0% of the images"):
+        image_stages._kept(Flow(), Filter(0.04), 100, 0)
+    assert drawn == [100]
+    x, labels, share = image_stages._kept(Flow(), Filter(0.5), 100, 0)
+    assert (len(x), len(labels), share) == (100, 100, 0.5)
+    assert sum(drawn[1:]) < 300

@@ -223,7 +223,7 @@ def _kept(
         drawn, have = drawn + count, have + int(keeps.sum())
         xs.append(x[keeps])
         ys.append(y[keeps])
-        if drawn > 20 * wanted:
+        if 20 * have < drawn:  # to go on would take more than 20 draws for each image
             raise ValueError(
                 f"fakes: the filter keeps only {have / drawn:.1%} of the images; raise its threshold, or "
                 "train the generator longer"
