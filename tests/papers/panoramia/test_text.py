@@ -286,6 +286,17 @@ def test_figure_nine_pairs_sizes_of_training_and_of_test_part_within_a_game(made
     assert whole.min() > 0
 
 
+def test_the_smallest_games_leave_two_examples_to_learn_and_sizes_may_be_larger_than_the_games(pools):
+    small = text_audit(20, tokens=8, repetitions=1, restarts=1, attacks=AUDIT.attacks[:1])
+    rows = tables.baseline_sizes(tables.run_text(pools, small), [small.train + 20])
+    left = rows[rows["way"] == "what is left"]["train"]
+    assert left.min() == 2
+    assert left.is_unique
+    assert sorted(rows[rows["way"] == "fixed test part"]["train"]) == [small.train, small.train + 20]
+    with pytest.raises(ValueError, match=f"sizes: expected others than {small.train}"):
+        tables.baseline_sizes(tables.run_text(pools, small), [small.train])
+
+
 def test_the_targets_beside_one_with_dp_have_as_many_epochs(made_up):
     pool = Pool(np.zeros((1, 1)), {}, {target.name: np.zeros((1, 1)) for target in TARGETS})
     found = evidence._table_nine(PanoramiaResults(Pools(pool, pool, None, TARGETS), {}), made_up).values

@@ -119,7 +119,7 @@ def baseline_sizes(results: PanoramiaResults, sizes: Sequence[int]) -> pd.DataFr
     own = results.decisive.table.query("target == @target and audit == 'panoramia'")
     fixed = [over_training_size(pools, audit, sizes, targets=[target]), own.assign(train=audit.train)]
     parts = [part.assign(way="fixed test part") for part in fixed]
-    for size in [2 * (whole * share // 16) for share in range(1, 8)]:
+    for size in sorted({max(2, 2 * (whole * share // 16)) for share in range(1, 8)}):
         rest = replace(quick, train=size, test=whole - size)
         table = audit_pools(pools, rest, targets=[target], audits=["panoramia"]).table
         parts.append(table.assign(way="what is left", train=size))
