@@ -1,5 +1,6 @@
 """Made-up images in the official layouts: CIFAR-10, CelebA, and weights of two models of timm."""
 
+import gzip
 import io
 import os
 import tarfile
@@ -41,7 +42,12 @@ def write(folder: Path, *, full: bool) -> None:
 def _write_cifar10(folder: Path) -> None:
     rng = np.random.default_rng(0)
     size, classes = cifar10.IMAGES_PER_FILE, len(cifar10.CLASSES)
-    with tarfile.open(folder / cifar10.ARCHIVE, "w:gz", compresslevel=1) as archive:
+    with (
+        gzip.GzipFile(
+            folder / cifar10.ARCHIVE, "wb", compresslevel=1, mtime=0
+        ) as packed,  # not the time of writing
+        tarfile.open(fileobj=packed, mode="w") as archive,
+    ):
         for name in (*cifar10.TRAIN_FILES, cifar10.TEST_FILE):
             labels = rng.permutation(np.arange(size) % classes).astype(np.uint8)
             pixels = _with_means(_pictures(labels, rng))
