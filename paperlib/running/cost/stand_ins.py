@@ -69,9 +69,10 @@ def model_bytes(model: Any) -> float:
 
 def has_weights(name: str) -> bool:
     """Whether the weights of a model of the hub are on this machine."""
-    from huggingface_hub import try_to_load_from_cache
+    from transformers.utils.hub import cached_file
 
-    return any(isinstance(try_to_load_from_cache(name, file), str) for file in _WEIGHTS)
+    quiet = {"_raise_exceptions_for_missing_entries": False, "_raise_exceptions_for_connection_errors": False}
+    return any(cached_file(name, file, local_files_only=True, **quiet) for file in _WEIGHTS)
 
 
 def stand_in(name: str, dtype: str) -> tuple[Any, float] | None:
