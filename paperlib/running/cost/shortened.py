@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nbclient import NotebookClient
+from nbclient.exceptions import DeadKernelError
 
 from paperlib.core.work import measured_by
 from paperlib.data.made_up import made_up_folder, made_up_variables
@@ -135,7 +136,10 @@ def _executed(notebook: Any, config: Any, cell_seconds: float, say: Say) -> tupl
     options |= {"timeout": cell_seconds, "interrupt_on_timeout": True}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the kernel client warns about its own internals
-        NotebookClient(notebook, on_cell_executed=on_executed, **options).execute()
+        try:
+            NotebookClient(notebook, on_cell_executed=on_executed, **options).execute()
+        except DeadKernelError:
+            stopped.append("the kernel died, most often for want of memory; later cells are missing")
     return tuple(stopped)
 
 

@@ -80,3 +80,13 @@ def test_a_cell_that_takes_too_long_is_stopped_and_named(
     job = plan(project, "slow", profile="smoke")
     found = shortened_run(job, made_up=False, cell_seconds=5.0, say=lambda _: None)
     assert found.stopped == ("cell 2: took longer than 5 s",)
+
+
+def test_what_was_measured_before_the_kernel_died_is_kept(
+    places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(places[0]))
+    project = make_project(places[1] / "dead", dead="import os\nos._exit(1)")
+    found = shortened_run(plan(project, "dead", profile="smoke"), made_up=False, say=lambda _: None)
+    assert "kernel died" in found.stopped[0]
+    assert "1" in found.rest
