@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from paperlib.core import check_at_least
+from paperlib.data.made_up import made_up_folder
 from paperlib.running.book import (
     current_result,
     judged_notebooks,
@@ -61,6 +62,8 @@ def run_all(
     to_do = [job for job in every if current_result(job) is None]
     seconds = {job.stem: last_seconds(job) for job in to_do}
     prune(project)
+    if to_do and project.made_up(profile):
+        say(f"Made-up data: {made_up_folder()}")  # once, before several runs ask for it
     again = "" if seed is None else f", seed {seed}"
     say(f"Profile {profile}{again}: {len(every)} notebooks, {len(to_do)} to run")
     for job in every:
