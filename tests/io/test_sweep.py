@@ -1,6 +1,5 @@
 """A sweep in one process: every result once, nothing computed again, nothing lost."""
 
-import builtins
 import errno
 import importlib
 import linecache
@@ -240,14 +239,8 @@ def test_bar_shows_an_estimate_and_can_be_silenced(tmp_path, capsys, monkeypatch
 
 
 def test_without_dask_the_error_says_what_to_install(tmp_path, monkeypatch):
-    real = builtins.__import__
-
-    def no_dask(name, *rest):
-        if name in ("dask", "distributed"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", no_dask)
+    for name in ("dask", "distributed"):
+        monkeypatch.setitem(sys.modules, name, None)  # as if it were not installed
     with pytest.raises(ModuleNotFoundError, match=r"pass workers=0 .* pip install 'paperlib\[sweep\]'"):
         list(sweep([Job(1)], tmp_path, workers=2))
     assert len(list(sweep([Job(1)], tmp_path))) == 1
