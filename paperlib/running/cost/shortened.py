@@ -31,7 +31,7 @@ class Measured:
 
     Attributes:
         stages: One mapping for each kind of loop, see `Stage`.
-        rest: Seconds of everything else, by the number of the code cell.
+        rest: Seconds outside the measured loops, by the number of the code cell.
         written: Bytes left in the cache and among the results.
         stopped: Errors of cells, which an untrained model can cause; what follows them may be missing.
         device: Processor or GPU.
