@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from paperlib.data import Dataset, load
 from paperlib.papers.epsilon_star.landscape_grids import LandscapeConfig
 from paperlib.papers.epsilon_star.landscape_models import landscape_models, train
 from paperlib.papers.epsilon_star.mixtures import fit_mixture, ks_p_value, log_rates, mixture_epsilon
+from paperlib.report import progress
 from paperlib.training import paper_delta
 
 TESTS = ("paper", "held out", "same sample")
@@ -97,7 +99,7 @@ def trained_scores(config: LandscapeConfig, data: Dataset, *, seed: int = 0) -> 
     ]
 
 
-def p_values(scores: Iterable[Scores], config: FitConfig) -> Iterator[dict[str, object]]:
+def p_values(scores: Iterable[Scores], config: FitConfig) -> pd.DataFrame:
     """Kolmogorov-Smirnov p-values of mixtures fitted to training scores, tested in three ways.
 
     "paper" is Appendix B: fit to the fitting set, draw as many values as the evaluation set has, compare
@@ -105,27 +107,32 @@ def p_values(scores: Iterable[Scores], config: FitConfig) -> Iterator[dict[str, 
     sample" fits to the evaluation set what is then tested on it. Evaluation sets of one partition are
     nested, the fitting set is what the largest leaves.
 
-    Yields:
-        private, seed, repeat, components, sample_size, test, p_value.
+    Returns:
+        One row per model, partition, number of components, sample size and test: private, seed, repeat,
+        components, sample_size, test, p_value.
 
     Raises:
         ValueError: A model has fewer than twice the largest sample size.
     """
     largest = max(config.sample_sizes)
-    for model in scores:
-        if model.train.size < 2 * largest:
-            raise ValueError(
-                f"sample_sizes: expected at most half of the {model.train.size} scores, got {largest}"
-            )
+    models = list(scores)
+    if (least := min((model.train.size for model in models), default=2 * largest)) < 2 * largest:
+        raise ValueError(f"sample_sizes: expected at most half of the {least} scores, got {largest}")
 
-        def tested(repeat: int, model: Scores = model) -> list[dict[str, object]]:
-            rng = np.random.default_rng([config.seed, model.seed, model.private, repeat])
-            shuffled = rng.permutation(model.train)
-            return list(_tested(shuffled[largest:], shuffled[:largest], config, rng))
+    def tested(partition: tuple[Scores, int]) -> pd.DataFrame:
+        model, repeat = partition
+        rng = np.random.default_rng([config.seed, model.seed, model.private, repeat])
+        shuffled = rng.permutation(model.train)
+        return pd.DataFrame(_tested(shuffled[largest:], shuffled[:largest], config, rng))
 
-        for repeat, rows in enumerate(alike(tested, range(config.repeats), "partitions")):
-            about = {"private": model.private, "seed": model.seed, "repeat": repeat}
-            yield from ({**about, **row} for row in rows)
+    partitions = list(product(models, range(config.repeats)))
+    tables = alike(tested, progress(partitions, label="partitions"), "partitions")
+    found = [
+        table.assign(private=model.private, seed=model.seed, repeat=repeat)
+        for (model, repeat), table in zip(partitions, tables, strict=True)
+    ]
+    first = ["private", "seed", "repeat"]
+    return pd.concat(found, ignore_index=True)[[*first, *found[0].columns.drop(first)]]
 
 
 def _tested(
@@ -183,29 +190,38 @@ def epsilon_by_components(
         that were fitted), p_other_half (the same, fitted to one half and tested on the other) and empirical
         (the empirical Epsilon*, the same for every k).
     """
-    rows: list[dict[str, object]] = []
-    for model in scores:
-        rng = np.random.default_rng([seed, model.seed, model.private])
-        delta = paper_delta(model.train.size)
-        empirical = epsilon_star(-model.train, -model.population, method="empirical").epsilon
-        whole = model.train, model.population
-        halves = list(zip(*(np.array_split(rng.permutation(values), 2) for values in whole), strict=True))
-        for count in components:
-            fits = [[fit_mixture(part, count, seed=seed) for part in pair] for pair in (whole, *halves)]
-            epsilon, threshold = mixture_epsilon(*fits[0], delta=delta)
-            each_half = [mixture_epsilon(*fit, delta=delta)[0] for fit in fits[1:]]
-            rows.append(
-                {
-                    "private": model.private,
-                    "seed": model.seed,
-                    "components": count,
-                    "epsilon": epsilon,
-                    "half_low": min(each_half),
-                    "half_high": max(each_half),
-                    "rate": float(np.exp(log_rates(fits[0][0], fits[0][1], np.array(threshold)).min())),
-                    "p_same": min(map(ks_p_value, whole, fits[0])),
-                    "p_other_half": min(map(ks_p_value, halves[1], fits[1])),
-                    "empirical": empirical,
-                }
-            )
-    return pd.DataFrame(rows)
+    counts, models = tuple(components), list(scores)
+    tables = alike(
+        lambda model: pd.DataFrame(_mixtures(model, counts, seed)),
+        progress(models, label="mixtures"),
+        "mixtures",
+    )
+    found = [
+        table.assign(private=model.private, seed=model.seed)
+        for model, table in zip(models, tables, strict=True)
+    ]
+    first = ["private", "seed"]
+    return pd.concat(found, ignore_index=True)[[*first, *found[0].columns.drop(first)]]
+
+
+def _mixtures(model: Scores, components: Iterable[int], seed: int) -> Iterator[dict[str, float]]:
+    """Epsilon* of one model by the number of normals."""
+    rng = np.random.default_rng([seed, model.seed, model.private])
+    delta = paper_delta(model.train.size)
+    empirical = epsilon_star(-model.train, -model.population, method="empirical").epsilon
+    whole = model.train, model.population
+    halves = list(zip(*(np.array_split(rng.permutation(values), 2) for values in whole), strict=True))
+    for count in components:
+        fits = [[fit_mixture(part, count, seed=seed) for part in pair] for pair in (whole, *halves)]
+        epsilon, threshold = mixture_epsilon(*fits[0], delta=delta)
+        each_half = [mixture_epsilon(*fit, delta=delta)[0] for fit in fits[1:]]
+        yield {
+            "components": count,
+            "epsilon": epsilon,
+            "half_low": min(each_half),
+            "half_high": max(each_half),
+            "rate": float(np.exp(log_rates(fits[0][0], fits[0][1], np.array(threshold)).min())),
+            "p_same": min(map(ks_p_value, whole, fits[0])),
+            "p_other_half": min(map(ks_p_value, halves[1], fits[1])),
+            "empirical": empirical,
+        }

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from paperlib.audits.panoramia.pools import SYNTHETIC, Pool, Pools, Target
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.panoramia.table_models import Learning
 from paperlib.core import check_at_least, check_confidence, check_in
+from paperlib.core.work import alike
 from paperlib.papers.panoramia.tables.data import PartSizes
 from paperlib.papers.panoramia.tables.pools import TabularConfig, build_pools
 from paperlib.report import progress
@@ -119,15 +121,20 @@ def run_null_control(
     found = []
     for name, build in (control.worlds() if worlds is None else worlds).items():
         count = -(-control.repetitions // 2) if name.endswith(CONTRAST) else control.repetitions
-        for seed in progress(range(control.seed, control.seed + count), label=name):
-            pools = build(seed)
-            nulls = [target.name for target in pools.targets if target.kind == "null"]
-            for form in FORMS:
-                audit = replace(control.audit(), form=form, seed=seed)
-                table = audit_pools(pools, audit, targets=nulls, audits=["panoramia"]).table
-                found.append(table.assign(world=name, seed=seed))
+        seeds = range(control.seed, control.seed + count)
+        audited = partial(_audited_world, control.audit(), build)
+        tables = alike(audited, progress(seeds, label=name), "null worlds")
+        found += [table.assign(world=name, seed=seed) for seed, table in zip(seeds, tables, strict=True)]
     columns = ["world", "seed", "form", "search", "c_lb", "c_plus_eps_lb", "eps_tilde"]
     return pd.concat(found, ignore_index=True)[columns]
+
+
+def _audited_world(audit: AuditConfig, build: Callable[[int], Pools], seed: int) -> pd.DataFrame:
+    """Rows of the null targets of one world, in both forms."""
+    pools = build(seed)
+    nulls = [target.name for target in pools.targets if target.kind == "null"]
+    forms = [replace(audit, form=form, seed=seed) for form in FORMS]
+    return pd.concat([audit_pools(pools, one, targets=nulls, audits=["panoramia"]).table for one in forms])
 
 
 def false_positives(rows: pd.DataFrame) -> pd.DataFrame:

@@ -1,14 +1,16 @@
 """A world where the generator's density is known: c is computed, and so is what a weak baseline hides."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit
 
 from paperlib.audits.panoramia.game import Flags
-from paperlib.bounds import audit_panoramia
+from paperlib.bounds import PanoramiaResult, audit_panoramia
 from paperlib.core import FloatArray, check_at_least, check_in, check_nonnegative
+from paperlib.core.work import alike
 from paperlib.report import progress
 
 
@@ -93,21 +95,32 @@ def weaken_baseline(
     for weakness in progress(weaknesses, label="baselines"):
         seen = world.seen_c(weakness)
         limits = {"sees more": world.c + world.epsilon - seen, "sees the same": world.epsilon}
-        for game in range(repetitions):
-            baseline, *attacks, member = world.play(weakness, rng)
-            for (attack, limit), scores in zip(limits.items(), attacks, strict=True):
-                found = audit_panoramia(baseline, scores, member, confidence=confidence, search="anytime")
+        audits = partial(_audited_game, world, weakness, rng, confidence)
+        games = alike(lambda _, audits=audits: audits(), range(repetitions), "games of the toy")
+        for game, found in enumerate(games):
+            for (attack, limit), one in zip(limits.items(), found, strict=True):
                 rows.append(
                     {
                         "weakness": weakness,
                         "game": game,
                         "attack": attack,
-                        "c_lb": found.c_lb,
-                        "c_plus_eps_lb": found.c_plus_epsilon_lb,
-                        "eps_tilde": found.epsilon_tilde,
-                        "known_c": max(0.0, found.c_plus_epsilon_lb - world.c),
+                        "c_lb": one.c_lb,
+                        "c_plus_eps_lb": one.c_plus_epsilon_lb,
+                        "eps_tilde": one.epsilon_tilde,
+                        "known_c": max(0.0, one.c_plus_epsilon_lb - world.c),
                         "seen_c": seen,
                         "limit": limit,
                     }
                 )
     return pd.DataFrame(rows)
+
+
+def _audited_game(
+    world: ToyWorld, weakness: float, rng: np.random.Generator, confidence: float
+) -> list[PanoramiaResult]:
+    """Audits of the attack that sees more and of the one that sees the same, in one game."""
+    baseline, *attacks, member = world.play(weakness, rng)
+    return [
+        audit_panoramia(baseline, scores, member, confidence=confidence, search="anytime")
+        for scores in attacks
+    ]

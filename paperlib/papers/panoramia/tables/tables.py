@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from paperlib.audits.panoramia.config import FORMS, AuditConfig
-from paperlib.audits.panoramia.results import AUDITS, means_over_games
+from paperlib.audits.panoramia.pools import Pools
+from paperlib.audits.panoramia.results import AUDITS, TargetAudits, means_over_games
 from paperlib.audits.panoramia.run import audit_pools
+from paperlib.core.work import alike
 from paperlib.papers.panoramia.results import PanoramiaResults
 from paperlib.papers.panoramia.tables.pools import TabularConfig, tabular_pools, tabular_rows
 from paperlib.papers.panoramia.tables.strong import only_columns
@@ -75,18 +77,24 @@ def run_tabular(
         audit: Settings of the audits; each pools has games with other seeds.
         forms: "helpers", "paper" or both. Audits with real non-members are run for the first only.
     """
-    runs: dict[TabularConfig, PanoramiaResults] = {}
-    for config in configs:
-        pools = only_columns(tabular_pools(config), config.columns, ("loss",))
-        seed = audit.seed + 1000 * config.seed
-        audits = {
-            form: audit_pools(
-                pools, replace(audit, form=form, seed=seed), audits=AUDITS if not at else AUDITS[:1]
-            )
-            for at, form in enumerate(forms)
-        }
-        runs[config] = PanoramiaResults(pools, audits, forms[0])
-    return TabularResults(runs)
+    audited = partial(_audited, audit, forms)
+    runs = zip(configs, alike(audited, configs, "pools"), strict=True)
+    return TabularResults({config: PanoramiaResults(*run, forms[0]) for config, run in runs})
+
+
+def _audited(
+    audit: AuditConfig, forms: Sequence[str], config: TabularConfig
+) -> tuple[Pools, dict[str, TargetAudits]]:
+    """Pools of one configuration and their audits by form."""
+    pools = only_columns(tabular_pools(config), config.columns, ("loss",))
+    seed = audit.seed + 1000 * config.seed
+    audits = {
+        form: audit_pools(
+            pools, replace(audit, form=form, seed=seed), audits=AUDITS if not at else AUDITS[:1]
+        )
+        for at, form in enumerate(forms)
+    }
+    return pools, audits
 
 
 def extreme_values(config: TabularConfig) -> pd.DataFrame:
