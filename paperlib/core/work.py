@@ -6,6 +6,7 @@ and what they would have answered is made up.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar, cast
 
@@ -140,6 +141,7 @@ def alike(
     label: str,
     *,
     weight: Callable[[T], float] = lambda _: 1.0,
+    threads: int = 1,
 ) -> list[R]:
     """``function`` of every item, where each call costs as much as its weight says, such as repetitions.
 
@@ -148,10 +150,14 @@ def alike(
         items: Items.
         label: As in `steps`.
         weight: Relative cost of an item, above 0.
+        threads: Number of threads that share the calls, 1 or more.
 
     >>> alike(abs, [-1, 2], "absolute values")
     [1, 2]
     """
-    if _meter is None:
+    if _meter is not None:
+        return _meter.alike(function, list(items), label, weight)
+    if threads == 1:
         return [function(item) for item in items]
-    return _meter.alike(function, list(items), label, weight)
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(function, items))

@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 
-from paperlib.core import check_choice
+from paperlib.core import check_choice, work
 
 _TRIGRAMS = 1 << 15  # columns that three letters in a row are hashed to
 _LETTERS = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -36,9 +36,16 @@ def out_of_fold(
     check_choice("baselines", baseline, BASELINES)
     features = shapes(texts) if baseline == "boosted trees" else ngrams(texts)
     scores, labels = np.empty(len(texts)), found.astype(np.int64)
-    for at in np.unique(fold):
+
+    def judged(at: int) -> NDArray[np.float64]:
         held, train = fold == at, (fold != at) & learned
-        scores[held] = _FITS[baseline](features[train], labels[train], features[held])
+        return _FITS[baseline](features[train], labels[train], features[held])
+
+    folds, letters = np.unique(fold).tolist(), float(sum(map(len, texts)))
+    options: dict[str, Any] = {"rows": lambda at: np.sum(fold == at), "weight": lambda _: letters}
+    parts = work.answers(judged, folds, "blind classifiers", baseline, work.PROCESSOR, **options)
+    for at, part in zip(folds, parts, strict=True):
+        scores[fold == at] = part
     return scores
 
 

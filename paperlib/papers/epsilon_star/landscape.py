@@ -1,7 +1,7 @@
 """Epsilon*: the privacy and utility of hundreds of trained models (Figures 1 and 2 of the paper)."""
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from paperlib.core import FloatArray, MembershipScores
+from paperlib.core.work import alike
 from paperlib.data import Dataset
 from paperlib.io import user_cache_folder
 from paperlib.papers.epsilon_star.landscape_grids import LandscapeConfig
@@ -49,19 +50,25 @@ def landscape(
     data = landscape_data(config.dataset, config.options)
     models = landscape_models(config, data)
     trained = trained_models(models, data, folder=place, workers=workers, progress=progress)
-    row = partial(_row, data, place / "measures", config.confidence)
-    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        return pd.DataFrame(pool.map(row, models, (trained[model] for model in models)))
+    measures = partial(_measures, len(data.train_y), place / "measures", config.confidence)
+    pairs = [(model, trained[model]) for model in models]
+    found = alike(measures, pairs, "measures of a model", threads=min(4, os.cpu_count() or 1))
+    return pd.DataFrame(_row(data, *pair, one) for pair, one in zip(pairs, found, strict=True))
+
+
+def _measures(
+    examples: int, folder: Path, confidence: float, pair: tuple[LandscapeModel, TrainedModel]
+) -> dict[str, float]:
+    model, trained = pair
+    losses, delta = (trained["train"], trained["population"]), paper_delta(examples)
+    return kept_measures(*losses, delta=delta, confidence=confidence, seed=model.training.seed, folder=folder)
 
 
 def _row(
-    data: Dataset, folder: Path, confidence: float, model: LandscapeModel, trained: TrainedModel
+    data: Dataset, model: LandscapeModel, trained: TrainedModel, measures: Mapping[str, float]
 ) -> dict[str, Any]:
     training, examples = model.training, len(data.train_y)
-    delta, seed = paper_delta(examples), training.seed
-    losses = trained["train"], trained["population"]
-    measures = kept_measures(*losses, delta=delta, confidence=confidence, seed=seed, folder=folder)
-    clipped = measures.pop("epsilon_star_clipped")
+    others = {name: value for name, value in measures.items() if name != "epsilon_star_clipped"}
     rdp, pld = (
         privacy_of(training, examples, accountant=accountant).epsilon if training.is_private else None
         for accountant in ("rdp", "pld")
@@ -77,14 +84,14 @@ def _row(
         "dp_epsilon": rdp,
         "dp_epsilon_pld": pld,
         "record_level": training.record_level,
-        "seed": seed,
-        "delta": delta,
+        "seed": training.seed,
+        "delta": paper_delta(examples),
         "accuracy": trained["accuracy"],
         "train_accuracy": trained["train_accuracy"],
         "auroc": _auroc(trained["population"], data),
-        **measures,
+        **others,
         "seconds": trained["seconds"],
-        "epsilon_star_clipped": clipped,
+        "epsilon_star_clipped": measures["epsilon_star_clipped"],
     }
 
 

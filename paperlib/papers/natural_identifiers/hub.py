@@ -17,6 +17,7 @@ from paperlib.audits.candidates import CandidateScores
 from paperlib.audits.corpus import FoundIdentifier, corpus_identifiers, open_corpus, skipped_table
 from paperlib.audits.language import without_look_alikes
 from paperlib.core import FloatArray, check_at_least
+from paperlib.core.work import alike
 from paperlib.data.text.corpora import corpus_files
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import KINDS, PAPER_KINDS, generate_identifiers
@@ -26,7 +27,7 @@ from paperlib.papers.natural_identifiers.inference import FEATURES
 from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, TOKENS, kept_scores
 from paperlib.papers.natural_identifiers.small_gpt import kept
 from paperlib.papers.verdict.evidence import Level
-from paperlib.report import paper_table
+from paperlib.report import paper_table, progress
 
 GENERATED_PREFIX = "generated"
 """As a prefix for ReCaLL: a random MD5 and a random SHA-1, which nothing was trained on."""
@@ -142,18 +143,29 @@ class HubScores:
 
         Of larger ones as many are drawn; a corpus as a whole is tested with what it has.
         """
-        rows, scores = list[dict[str, object]](), self.features()
+        scores, tests = self.features(), list[tuple[str, np.ndarray, str]]()
         for name, here in self.sets().items():
             at = np.random.default_rng(seed).permutation(np.flatnonzero(here))[:set_size]
-            if len(at) < 5 or (len(at) < set_size and not name.endswith(": all")):
-                continue
-            held = bool((self.occurrences[at] == 0).all())
-            for schedule in SCHEDULES:
-                found = infer_dataset(scores.values[at], schedule=schedule, trees=trees, seed=seed)
-                about = {"model": self.model.name, "set": name, "held_out": held, "identifiers": len(at)}
-                tested = {"p_value": found.p_value, "p_value_two_sided": found.p_value_two_sided}
-                rows.append({**about, "schedule": schedule, **tested})
-        return pd.DataFrame(rows)
+            if len(at) >= 5 and (len(at) == set_size or name.endswith(": all")):
+                tests += [(name, at, schedule) for schedule in SCHEDULES]
+        found = alike(
+            lambda test: infer_dataset(scores.values[test[1]], schedule=test[2], trees=trees, seed=seed),
+            progress(tests, label="sets"),
+            "sets of identifiers",
+            weight=lambda test: len(test[1]),
+        )
+        return pd.DataFrame(
+            {
+                "model": self.model.name,
+                "set": name,
+                "held_out": bool((self.occurrences[at] == 0).all()),
+                "identifiers": len(at),
+                "schedule": schedule,
+                "p_value": one.p_value,
+                "p_value_two_sided": one.p_value_two_sided,
+            }
+            for (name, at, schedule), one in zip(tests, found, strict=True)
+        )
 
 
 def hub_scores(model: HubModel, config: HubConfig) -> HubScores:

@@ -11,7 +11,9 @@ from scipy.stats import beta
 from paperlib.attacks.dataset_inference import SCHEDULES, infer_dataset
 from paperlib.audits.candidates import CandidateScores
 from paperlib.core import FloatArray
+from paperlib.core.work import alike
 from paperlib.papers.natural_identifiers.planted import PlantedConfig, planted_scores
+from paperlib.report import progress
 
 FEATURES = ("loss", "min_k", "min_k_pp", "recall")
 """The attacks that the paper's classifier sees."""
@@ -86,12 +88,20 @@ def p_values_of_draws(
     config: InferenceConfig, scores: CandidateScores, sizes: Sequence[int], *, draws: int, schedule: str
 ) -> pd.DataFrame:
     """p-values of random sets of each size from each group, one row per draw, as `suspect_sets`."""
-    rows = []
-    for (name, chosen), size, draw in itertools.product(_sets(scores).items(), sizes, range(draws)):
-        values = scores.values[chosen]
-        rng = np.random.default_rng([config.planted.seed, size, draw])
+    sets = _sets(scores)
+
+    def tested(draw: tuple[str, int, int]) -> dict[str, str | int | float]:
+        name, size, number = draw
+        values = scores.values[sets[name]]
+        rng = np.random.default_rng([config.planted.seed, size, number])
         some = values[rng.choice(len(values), min(size, len(values)), replace=False)]
-        rows.append({"set": name, **_tested(some, schedule, config, seed=draw), "identifiers": size})
+        return _tested(some, schedule, config, seed=number)
+
+    every = list(itertools.product(sets, sizes, range(draws)))
+    found = alike(tested, progress(every, label="draws"), "draws of identifiers", weight=lambda draw: draw[1])
+    rows = [
+        {"set": name, **one, "identifiers": size} for (name, size, _), one in zip(every, found, strict=True)
+    ]
     return pd.DataFrame(rows)
 
 
@@ -104,11 +114,13 @@ def held_out_p_values(config: InferenceConfig, scores: CandidateScores) -> pd.Da
     """
     pool = scores.values[scores.groups == 0]
     rng = np.random.default_rng([config.planted.seed, 7])
-    rows = []
-    for number in range(config.held_out_sets):
+
+    def tested(number: int) -> list[dict[str, str | int | float]]:
         values = _null_set(pool, config, rng)
-        rows += [{"set": number, **_tested(values, schedule, config, seed=number)} for schedule in SCHEDULES]
-    return pd.DataFrame(rows)
+        return [_tested(values, schedule, config, seed=number) for schedule in SCHEDULES]
+
+    found = alike(tested, progress(range(config.held_out_sets), label="null sets"), "null sets")
+    return pd.DataFrame([{"set": number, **row} for number, rows in enumerate(found) for row in rows])
 
 
 def _null_set(pool: FloatArray, config: InferenceConfig, rng: np.random.Generator) -> FloatArray:
