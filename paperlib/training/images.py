@@ -16,6 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.flop_counter import FlopCounterMode
 
 from paperlib.core import check_at_least, check_choice, check_in
+from paperlib.core.work import steps
 from paperlib.io.progress import progress_bar
 from paperlib.models.arrays import as_tensor
 from paperlib.models.devices import default_device
@@ -246,9 +247,9 @@ def images_per_second(
     """
     place = default_device(device)
     x, y = _checked(images, labels, place)
-    work = copy.deepcopy(module).to(place)
-    work = work.to(memory_format=_layout(config))  # pyright: ignore[reportCallIssue]
-    here = _timed(_Run(work, x, y, config).one_epoch, config.epochs, len(x), place)
+    own = copy.deepcopy(module).to(place)
+    own = own.to(memory_format=_layout(config))  # pyright: ignore[reportCallIssue]
+    here = _timed(_Run(own, x, y, config).one_epoch, config.epochs, len(x), place)
     plain = _plain_epoch(copy.deepcopy(module).to(place), images, labels, config, place)
     return {"here": here, "dataloader": _timed(plain, config.epochs, len(x), place)}
 
@@ -295,7 +296,7 @@ def _plain_epoch(
 
     def epoch(_: int) -> None:
         module.train()
-        for x, y in loader:
+        for x, y in steps(loader, "a plain training loop", module, config.batch_size, total=len(loader)):
             optimizer.zero_grad()
             training_loss(module(x.to(device)), y.to(device)).backward()
             optimizer.step()

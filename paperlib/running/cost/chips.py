@@ -108,6 +108,6 @@ def assumptions() -> list[str]:
         "to start. The slowest of the three counts.",
         "Convolutions in float32 run in TF32 on a GPU, as torch does by default, other products in float32.",
         f"GPU memory: weights, gradients, moments and activations of the largest stage, and "
-        f"{OVERHEAD_BYTES / 1e9:g} GB for CUDA.",
+        f"{OVERHEAD_BYTES / 1e9:g} GB for CUDA. A chip with less memory is given no hours.",
         "One GPU; code without a network takes as long as on this processor.",
     ]

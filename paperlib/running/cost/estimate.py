@@ -27,7 +27,7 @@ class Estimate:
         gpu_memory_gb: GB of the largest stage.
         disk_gb: GB written and downloaded.
         download_gb: GB of data and weights.
-        hours: Hours on "this machine" and on each chip.
+        hours: Hours on "this machine" and on each chip; None on a chip with less memory than is needed.
         rest_hours: Hours of code without a network, on this processor; part of all ``hours``.
         seconds: Seconds that the shortened run took.
         stopped: Errors of cells; what they would have cost is missing.
@@ -42,7 +42,7 @@ class Estimate:
     gpu_memory_gb: float
     disk_gb: float
     download_gb: float
-    hours: Mapping[str, float]
+    hours: Mapping[str, float | None]
     rest_hours: float
     seconds: float
     stopped: tuple[str, ...]
@@ -69,16 +69,17 @@ def extrapolated(job: Job, measured: Measured, *, seconds: float) -> Estimate:
     rows = [_row(stage, measured) for stage in measured.stages]
     rest = sum(measured.rest.values()) / HOUR
     download = download_bytes(job.parameters, measured.models) / 1e9
-    on_gpu = [row["gpu_memory_gb"] for row in rows if row["gpu_memory_gb"]]
+    memory = max((row["gpu_memory_gb"] for row in rows), default=0.0)
+    hours = {name: rest + sum(row["hours"][name] for row in rows) for name in _places()}
     return Estimate(
         notebook=job.stem,
         profile=job.profile,
         stages=tuple(sorted(rows, key=lambda row: -row["hours"]["this machine"])),
         pflop=sum(row["pflop"] for row in rows),
-        gpu_memory_gb=max(on_gpu, default=0.0),
+        gpu_memory_gb=memory,
         disk_gb=measured.written / 1e9 + download,
         download_gb=download,
-        hours={name: rest + sum(row["hours"][name] for row in rows) for name in _places()},
+        hours={**hours, **{chip.name: None for chip in CHIPS if chip.memory < memory}},
         rest_hours=rest,
         seconds=seconds,
         stopped=measured.stopped,
@@ -139,7 +140,9 @@ def _unknown(job: Job) -> list[str]:
 
 def summary_row(one: Estimate) -> dict[str, Any]:
     """One row of the table of all notebooks."""
-    hours = {f"hours, {name}": round(value, 3) for name, value in one.hours.items()}
+    hours = {
+        f"hours, {name}": None if value is None else round(value, 3) for name, value in one.hours.items()
+    }
     return {
         "notebook": one.notebook,
         "PFLOP": float(f"{one.pflop:.3g}"),
@@ -172,6 +175,6 @@ def table_of(one: Estimate) -> list[Sequence[str]]:
         )
     rest = f"{one.rest_hours:.3g}"
     rows.append(["code without a network", "", "", rest, "", "", *[rest] * len(CHIPS)])
-    total = [f"{one.hours[name]:.3g}" for name in _places()]
+    total = ["no room" if value is None else f"{value:.3g}" for value in map(one.hours.get, _places())]
     rows.append(["total", "", "", total[0], f"{one.pflop:.3g}", f"{one.gpu_memory_gb:.1f}", *total[1:]])
     return rows

@@ -62,6 +62,15 @@ def test_hours_memory_disk_and_download(measured: Measured, tmp_path: Path):
     assert [row[0] for row in table_of(found)][-2:] == ["code without a network", "total"]
 
 
+def test_a_chip_with_too_little_memory_is_given_no_hours(measured: Measured, tmp_path: Path):
+    job = plan(make_project(tmp_path, toy="1"), "toy", profile="smoke")
+    found = extrapolated(job, replace(measured, stages=[stage(memory=24e9)]), seconds=1.0)
+    assert found.gpu_memory_gb == 25.0
+    assert [name for name, value in found.hours.items() if value is None] == ["RTX 4090"]
+    assert summary_row(found)["hours, RTX 4090"] is None
+    assert table_of(found)[-1][-1] == "no room"
+
+
 def test_hours_on_the_chip_itself_are_measured(measured: Measured, tmp_path: Path):
     job = plan(make_project(tmp_path, toy="1"), "toy", profile="smoke")
     here = extrapolated(job, replace(measured, device="NVIDIA H100 80GB HBM3", stages=[stage()]), seconds=1.0)
