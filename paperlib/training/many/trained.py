@@ -1,7 +1,7 @@
 """Trained MLPs of one shape, and their logits and losses on records."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from paperlib.core.work import answers
 from paperlib.models import MLP, margin_loss
 from paperlib.models.arrays import check_labels
 from paperlib.training.config import TrainingConfig
@@ -82,7 +83,8 @@ class MLPEnsemble:
         Args:
             x: Records, shape (n, inputs).
         """
-        return torch.cat(list(self._blocks(x)), dim=1)
+        records = self._records(x)
+        return torch.cat([self._forward(records[here]) for here in self._blocks(len(records))], dim=1)
 
     def margin_losses(self, x: Any, y: Any) -> np.ndarray:
         """``paperlib.models.margin_loss`` of every model on every record, float64, shape (K, n).
@@ -97,21 +99,33 @@ class MLPEnsemble:
         return self._map(x, y, _is_right).mean(axis=1)
 
     def _map(self, x: Any, y: Any, function: Callable[[Tensor, Tensor], Tensor]) -> np.ndarray:
-        labels = check_labels(y, torch.iinfo(torch.int32).max, len(x))
-        parts, start = [], 0
-        for block in self._blocks(x):
-            end = start + block.shape[1]
-            parts.append(function(block, labels[start:end]).cpu().numpy())
-            start = end
-        return np.concatenate(parts, axis=1)
+        labels, records = check_labels(y, torch.iinfo(torch.int32).max, len(x)), self._records(x)
 
-    def _blocks(self, x: Any) -> Iterator[Tensor]:
-        """Logits of some records at a time, so that memory stays bounded."""
-        records = check_records(x, self.mlp.inputs).to(self.parameters.device)
+        def of_block(here: slice) -> np.ndarray:
+            return function(self._forward(records[here]), labels[here]).cpu().numpy().T
+
+        about = self.parameters, records.shape[1:], function.__name__
+        blocks = self._blocks(len(records))
+        lengths: dict[str, Any] = {"rows": _length, "weight": _length}
+        return np.concatenate(answers(of_block, blocks, "answers of many networks", *about, **lengths)).T
+
+    def _records(self, x: Any) -> Tensor:
+        return check_records(x, self.mlp.inputs).to(self.parameters.device)
+
+    def _blocks(self, records: int) -> list[slice]:
+        """Records that are answered at a time, so that memory stays bounded."""
+        size = max(1, _BLOCK // (len(self) * max(self.mlp.widths)))
+        return [slice(at, min(at + size, records)) for at in range(0, max(records, 1), size)]
+
+    @torch.inference_mode()
+    def _forward(self, records: Tensor) -> Tensor:
+        """Logits of every model."""
         layers = self.mlp.views(self.parameters)
-        for part in records.split(max(1, _BLOCK // (len(self) * max(self.mlp.widths)))):
-            with torch.inference_mode():
-                yield forward(layers, part.expand(len(self), *part.shape))[1]
+        return forward(layers, records.expand(len(self), *records.shape))[1]
+
+
+def _length(part: slice) -> int:
+    return part.stop - part.start
 
 
 def _is_right(logits: Tensor, labels: Tensor) -> Tensor:
