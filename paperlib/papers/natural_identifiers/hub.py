@@ -187,7 +187,13 @@ def hub_scores(model: HubModel, config: HubConfig) -> HubScores:
         occurrences += [one.occurrences if corpus == model.trained else 0 for one in chosen]
     load = cache(partial(load_language_model, model.name, dtype=config.dtype))
     parts = [found[at : at + _TOGETHER] for at in range(0, len(found), _TOGETHER)]
-    values = np.concatenate([_part_scores(model, config, part, load) for part in parts])
+    scored = alike(
+        lambda part: _part_scores(model, config, part, load),
+        progress(parts, label="identifiers"),
+        "scores of identifiers",
+        weight=len,
+    )
+    values = np.concatenate(scored)[: len(found)]  # an estimate's last part is as long as the others
     subsets = np.array([one.subset for one in found])
     return HubScores(model, values, config.attacks, subsets, np.array(occurrences), skipped_table(log))
 
