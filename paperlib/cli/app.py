@@ -183,7 +183,7 @@ def estimate(
     ] = 900.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON with every stage.")] = False,
     file: Annotated[
-        Path | None, typer.Option("--csv", help="File for a table with a row per notebook.")
+        Path | None, typer.Option("--csv", help="Table that gets a row per notebook; other rows stay.")
     ] = None,
 ) -> None:
     """Estimate a run's arithmetic, memory, disk, download and hours on some chips, without running it.

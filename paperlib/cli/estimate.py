@@ -6,8 +6,10 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from io import StringIO
 from pathlib import Path
 
+from paperlib.io import write_text
 from paperlib.running import NotebookError, find_project, parse_assignments, plan
 from paperlib.running.cost.estimate import Estimate, estimate, summary_row, table_of
 
@@ -27,7 +29,7 @@ def estimate_notebooks(
 
     Raises:
         NotebookError: With ``every``, a notebook of which nothing was measured.
-        ValueError: An unknown notebook, profile or parameter.
+        ValueError: An unknown notebook, profile or parameter, or a file that is no table of estimates.
     """
     project = find_project()
     values = parse_assignments(given)
@@ -37,6 +39,8 @@ def estimate_notebooks(
         raise ValueError(f"notebook: expected one of {', '.join(project.stems()) or 'none yet'}, or --all")
     stems = project.stems() if every else [notebook]
     jobs = [plan(project, stem, profile=profile, given=values) for stem in stems]
+    if file is not None:
+        _rows(file)
     found = list[Estimate]()
     for job in jobs:
         started = time.monotonic()
@@ -44,7 +48,7 @@ def estimate_notebooks(
         found.append(estimate(job, made_up=not own_data, cell_seconds=cell_seconds, say=_say))
         _say(f"{job.stem}: {time.monotonic() - started:.0f} s")
         if file is not None:
-            _write(file, found)
+            keep_row(file, found[-1])
     print(json.dumps([asdict(one) for one in found], indent=1) if as_json else _text(found))
     if failed := [one.notebook for one in found if one.stopped and not one.stages]:
         raise NotebookError(f"nothing was measured of: {', '.join(failed)}")
@@ -54,13 +58,27 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _write(file: Path, found: Sequence[Estimate]) -> None:
-    """The table of all notebooks so far."""
-    rows = [summary_row(one) for one in found]
-    with file.open("w", encoding="utf-8", newline="") as out:
-        writer = csv.DictWriter(out, fieldnames=list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+def _rows(file: Path) -> dict[tuple[str, str], dict[str, str]]:
+    """Rows of a table of estimates, by notebook and profile; none where there is no file yet."""
+    if not file.exists():
+        return {}
+    with file.open(encoding="utf-8", newline="") as lines:
+        reader = csv.DictReader(lines)
+        rows = {(row.get("notebook", ""), row.get("profile", "")): row for row in reader}
+        if (found := reader.fieldnames) and "not counted" in found and all(map(all, rows)):
+            return rows
+    raise ValueError(f"--csv: {file} is no table of estimates; name another file")
+
+
+def keep_row(file: Path, one: Estimate) -> None:
+    """Put the row of this notebook into the table, in the place of an earlier one; other rows stay."""
+    row = summary_row(one)
+    rows = {**_rows(file), (one.notebook, one.profile): row}
+    text = StringIO(newline="")
+    writer = csv.DictWriter(text, fieldnames=list(row), extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows[key] for key in sorted(rows))
+    write_text(file, text.getvalue())
 
 
 def _text(found: Sequence[Estimate]) -> str:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from paperlib.core.work import PROCESSOR
@@ -31,7 +32,8 @@ class Estimate:
         rest_hours: Hours of code without a network, on this processor; part of all ``hours``.
         seconds: Seconds that the shortened run took.
         stopped: Errors of cells; what they would have cost is missing.
-        device: Device the steps were measured on.
+        device: Device the steps were measured on, and the processor's threads.
+        date: Day of the measurement, UTC.
         notes: What is measured and what is assumed, one sentence each.
     """
 
@@ -47,6 +49,7 @@ class Estimate:
     seconds: float
     stopped: tuple[str, ...]
     device: str
+    date: str
     notes: tuple[str, ...]
 
 
@@ -84,6 +87,7 @@ def extrapolated(job: Job, measured: Measured, *, seconds: float) -> Estimate:
         seconds=seconds,
         stopped=measured.stopped,
         device=measured.device,
+        date=f"{datetime.now(UTC):%Y-%m-%d}",
         notes=(*_notes(measured), *_unknown(job)),
     )
 
@@ -140,20 +144,26 @@ def _unknown(job: Job) -> list[str]:
 
 def summary_row(one: Estimate) -> dict[str, Any]:
     """One row of the table of all notebooks."""
-    hours = {
-        f"hours, {name}": None if value is None else round(value, 3) for name, value in one.hours.items()
-    }
+    places = [*(chip.name for chip in CHIPS), "this machine"]
     return {
         "notebook": one.notebook,
-        "PFLOP": float(f"{one.pflop:.3g}"),
-        "GPU memory, GB": round(one.gpu_memory_gb, 1),
-        "disk, GB": round(one.disk_gb, 2),
-        "download, GB": round(one.download_gb, 2),
-        **hours,
-        "hours without a network": round(one.rest_hours, 3),
-        "seconds of the estimate": round(one.seconds),
+        "profile": one.profile,
+        "PFLOP": _short(one.pflop),
+        "GPU memory, GB": _short(one.gpu_memory_gb),
+        "disk, GB": _short(one.disk_gb),
+        "download, GB": _short(one.download_gb),
+        **{f"hours, {name}": _short(one.hours[name]) for name in places},
+        "this machine": one.device,
+        "date": one.date,
         "not counted": "; ".join(one.stopped),
     }
+
+
+def _short(value: float | None) -> str:
+    """Three digits; nothing for None, 0 for what is below a thousandth."""
+    if value is None:
+        return ""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}" if value >= 1e-3 else "0"
 
 
 def table_of(one: Estimate) -> list[Sequence[str]]:

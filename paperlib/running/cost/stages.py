@@ -81,7 +81,7 @@ class Work:
     stages: dict[tuple[str, ...], Stage] = field(default_factory=dict[tuple[str, ...], Stage])
     rest: dict[str, float] = field(default_factory=dict[str, float])  # seconds by cell
     cell: str = ""
-    device: str = field(default_factory=lambda: gpu_name() or str(hardware()["cpu"]))
+    device: str = field(default_factory=lambda: gpu_name() or _processor())
     models: dict[str, float] = field(default_factory=dict[str, float])  # bytes of weights by name
 
     def stage(self, label: str, about: tuple[object, ...], alike: str) -> Stage:
@@ -108,6 +108,11 @@ class Work:
         stages = [stage.to_dict() for stage in self.stages.values()]
         values = {"stages": stages, "rest": self.rest, "device": self.device, "models": self.models}
         path.write_text(json.dumps(values), encoding="utf-8")
+
+
+def _processor() -> str:
+    threads = torch.get_num_threads()
+    return f"{hardware()['cpu']}, {threads} thread{'s' * (threads > 1)}"
 
 
 def _peak(courses: list[tuple[float, list[int]]], units: float) -> float:
