@@ -243,7 +243,7 @@ def _sampled(found: Sequence[FoundIdentifier], config: HubConfig) -> list[FoundI
     chosen = [one for part in by_subset.values() for one in part[:spare]]
     kinds = pd.Series([one.kind for one in chosen]).value_counts()
     if config.blind_filter and kinds.max() >= _FEWEST_TO_FILTER:
-        chosen = without_look_alikes(chosen, generated=config.generated, seed=config.seed)
+        chosen = _filtered(chosen, config)
     left = dict.fromkeys(by_subset, config.per_subset)
     kept_ones = list[FoundIdentifier]()
     for one in chosen:
@@ -251,6 +251,19 @@ def _sampled(found: Sequence[FoundIdentifier], config: HubConfig) -> list[FoundI
         if left[one.subset] >= 0:
             kept_ones.append(one)
     return kept_ones
+
+
+def _filtered(found: Sequence[FoundIdentifier], config: HubConfig) -> list[FoundIdentifier]:
+    """`without_look_alikes`, kept: models that are asked about one corpus share its identifiers."""
+
+    def compute() -> Mapping[str, Any]:
+        values = {one.value for one in without_look_alikes(found, **options)}
+        return {"stays": np.array([one.value in values for one in found])}
+
+    options = {"generated": config.generated, "seed": config.seed}
+    identifiers = _sha256(json.dumps([asdict(one) for one in found]))
+    read = kept({"stage": "blind filter", "identifiers": identifiers, **options}, compute, code=__name__)
+    return [one for one, stays in zip(found, read["stays"], strict=True) if stays]
 
 
 def hub_table(scores: Sequence[HubScores], *, draws: int = 200, confidence: float = 0.99) -> pd.DataFrame:
