@@ -87,9 +87,9 @@ def _drawn_means(table: FloatArray, draws: int, seed: int) -> FloatArray:
 def _wins(scores: FloatArray) -> FloatArray:
     """Share of the alternatives of identifier j that identifier i beats, ties as a half, shape (n, n)."""
     identifiers = scores[:, 0]
-    columns = []
-    for alternatives in np.sort(scores[:, 1:], axis=1):
+    table = np.empty((len(scores), len(scores)))  # gigabytes where there are many
+    for at, alternatives in enumerate(np.sort(scores[:, 1:], axis=1)):
         below = np.searchsorted(alternatives, identifiers, side="left")
         not_above = np.searchsorted(alternatives, identifiers, side="right")
-        columns.append((below + not_above) / (2 * alternatives.size))
-    return np.stack(columns, axis=1)
+        table[:, at] = (below + not_above) / (2 * alternatives.size)
+    return table

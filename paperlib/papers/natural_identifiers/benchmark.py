@@ -10,12 +10,15 @@ from scipy.special import ndtri
 
 from paperlib.audits.candidates import CandidateScores, attack_quality, auc_difference
 from paperlib.core import FloatArray
+from paperlib.core.work import alike
 from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, TOKENS, PlantedConfig, planted_scores
 
 SCORES = (*PAPER_ATTACKS, TOKENS)
 """What is judged: the paper's attacks, and the number of tokens."""
 DIFFERENCE = "large less small"
 """Name of the rows with the difference in AUC of two models on the same identifiers."""
+Pair = tuple[tuple[str, np.ndarray], tuple[int, str]]
+"""A group and its identifiers, and the place and name of a score."""
 PAPER_MODELS = {"large": "Pythia-12b", "medium": "Pythia-6.9b", "small": "Pythia-2.8b", "one pass": "OLMo-7B"}
 """Our small models and the models of the paper whose tables they stand beside."""
 
@@ -80,12 +83,17 @@ def judged(
     Values have shape (n, 1 + c, scores), groups say which identifiers belong to them, shape (n,). One row per
     group and score: model, group, identifiers, attack, and the columns of `attack_quality`.
     """
-    rows: list[dict[str, object]] = []
-    for (group, here), (at, attack) in itertools.product(groups.items(), enumerate(attacks)):
-        about = {"model": model, "group": group, "identifiers": int(here.sum()), "attack": attack}
-        options = {"draws": draws, "confidence": confidence, "seed": seed}
-        rows.append({**about, **attack_quality(values[here][..., at], **options)})
-    return pd.DataFrame(rows)
+
+    def quality(pair: Pair) -> dict[str, float]:
+        (_, here), (at, _) = pair
+        return attack_quality(values[here][..., at], draws=draws, confidence=confidence, seed=seed)
+
+    pairs = list(itertools.product(groups.items(), enumerate(attacks)))
+    found = alike(quality, pairs, "quality of scores", weight=_table_size)
+    return pd.DataFrame(
+        {"model": model, "group": group, "identifiers": int(here.sum()), "attack": attack, **one}
+        for ((group, here), (_, attack)), one in zip(pairs, found, strict=True)
+    )
 
 
 def auc_differences(
@@ -100,13 +108,31 @@ def auc_differences(
     Values and groups as `judged`. Columns model (`DIFFERENCE`), group, identifiers, attack, auc, auc_low,
     auc_high.
     """
-    z, rows = float(ndtri((1 + confidence) / 2)), list[dict[str, object]]()
-    for (group, here), (at, attack) in itertools.product(groups.items(), enumerate(SCORES)):
+
+    def difference(pair: Pair) -> tuple[float, float]:
+        (_, here), (at, _) = pair
         large, small = (values[name][here][..., at] for name in ("large", "small"))
-        auc, error = auc_difference(large, small, draws=draws)
-        about = {"model": DIFFERENCE, "group": group, "identifiers": int(here.sum()), "attack": attack}
-        rows.append({**about, "auc": auc, "auc_low": auc - z * error, "auc_high": auc + z * error})
-    return pd.DataFrame(rows)
+        return auc_difference(large, small, draws=draws)
+
+    pairs, z = list(itertools.product(groups.items(), enumerate(SCORES))), float(ndtri((1 + confidence) / 2))
+    found = alike(difference, pairs, "differences of scores", weight=_table_size)
+    return pd.DataFrame(
+        {
+            "model": DIFFERENCE,
+            "group": group,
+            "identifiers": int(here.sum()),
+            "attack": attack,
+            "auc": auc,
+            "auc_low": auc - z * error,
+            "auc_high": auc + z * error,
+        }
+        for ((group, here), (_, attack)), (auc, error) in zip(pairs, found, strict=True)
+    )
+
+
+def _table_size(pair: Pair) -> float:
+    """Cost of a bootstrap, which makes a table of each identifier against each."""
+    return max(1.0, float(pair[0][1].sum()) ** 2)
 
 
 def subsets(scores: CandidateScores) -> dict[str, np.ndarray]:
