@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -31,7 +32,8 @@ class Measured:
 
     Attributes:
         stages: One mapping for each kind of loop, see `Stage`.
-        rest: Seconds outside the measured loops, by the number of the code cell.
+        rest: Seconds outside the measured loops, by the number of the code cell; imports before the first
+            cell have an empty name.
         written: Bytes left in the cache and among the results.
         stopped: Errors of cells, which an untrained model can cause; what follows them may be missing.
         device: Processor or GPU.
@@ -102,6 +104,7 @@ def _metered(log: Path, events: Any) -> Generator[None]:
     from paperlib.running.cost.meter import RunMeter
 
     meter = RunMeter()
+    meter.work.add_rest(time.process_time())  # imports, which a whole run makes too
 
     def before(*_: object) -> None:
         meter.tick(counts=False)
