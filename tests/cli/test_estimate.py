@@ -39,7 +39,7 @@ def test_a_row_takes_the_place_of_its_own_and_leaves_the_others(tmp_path: Path):
         "",
         "0.1",
     )
-    assert (shown["this machine"], shown["date"]) == ("a processor, 1 thread", "2026-11-22")
+    assert (shown["measured on"], shown["date"]) == ("a processor, 1 thread", "2026-11-22")
 
 
 def test_another_file_is_refused_before_anything_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

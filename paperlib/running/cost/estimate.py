@@ -153,7 +153,7 @@ def summary_row(one: Estimate) -> dict[str, Any]:
         "disk, GB": _short(one.disk_gb),
         "download, GB": _short(one.download_gb),
         **{f"hours, {name}": _short(one.hours[name]) for name in places},
-        "this machine": one.device,
+        "measured on": one.device,
         "date": one.date,
         "not counted": "; ".join(one.stopped),
     }
