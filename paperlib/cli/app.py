@@ -243,9 +243,12 @@ def audit(
         float, typer.Option(help="Confidence level of each number by itself, in (0, 1).")
     ] = 0.95,
     guess: Annotated[
-        Literal["both", "members", "grid"],
-        typer.Option(help="Guess on both ends, on likely members only, or over a grid of pairs."),
-    ] = "both",
+        Literal["adaptive", "both", "members", "nonmembers", "grid"],
+        typer.Option(
+            help="Guess on the end of the scores that is right more often so far, on both ends, on likely "
+            "members or likely non-members only, or over a grid of pairs."
+        ),
+    ] = "adaptive",
     design: Annotated[
         Literal["randomized", "game"],
         typer.Option(help="randomized: fair coins chose the members; game: draw a fair-coin subsample."),

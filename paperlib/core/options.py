@@ -5,8 +5,9 @@ from typing import Literal
 Sides = Literal["both", "members"]
 """Guesses "member" and "non-member", or "member" alone."""
 
-Guess = Literal[Sides, "grid"]
-"""As `Sides`; "grid": pairs of counts of both guesses from a fixed grid."""
+Guess = Literal["adaptive", Sides, "nonmembers", "grid"]
+"""As `Sides`; "nonmembers": guesses "non-member" alone; "adaptive": what is guessed next depends on the coins
+revealed so far; "grid": pairs of counts of both guesses from a fixed grid."""
 
 Design = Literal["randomized", "game"]
 """Fair coins decided membership before training, or a fair-coin subsample is drawn by the audit."""

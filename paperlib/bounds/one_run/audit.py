@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paperlib.bounds.one_run.fair_coins import fair_game, score_assumptions
-from paperlib.bounds.one_run.search import Hypothesis, search_thresholds
+from paperlib.bounds.one_run.search import Hypothesis, guesses_made, search_thresholds
 from paperlib.bounds.one_run.tails import P_VALUES, refuted_log_odds
 from paperlib.core import DeltaTerm, Design, Guess, Search, check_choice
 from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts, check_delta
@@ -142,8 +142,9 @@ class OneRunResult(AuditResult):
         correct: Right guesses where the bound is reached.
         guesses: Guesses made there.
         total: Audit examples, abstentions included.
-        high: "Member" was guessed at or above this score (oriented: higher means member).
-        low: "Non-member" was guessed at or below this score.
+        high: "Member" was guessed at or above this score (oriented: higher means member), but not for
+            examples that were only looked at.
+        low: "Non-member" was guessed at or below this score, with the same exception.
         search: Description of the threshold search and of its correction.
         tests: Number of guess counts the error was divided by (1 for anytime and split).
         auc: Area under the ROC curve of the audited scores.
@@ -197,7 +198,7 @@ def audit_one_run(
     *,
     delta: float = 0.0,
     confidence: float = 0.95,
-    guess: Guess = "both",
+    guess: Guess = "adaptive",
     thresholds: Search | float | None = None,
     delta_term: DeltaTerm = "published",
     design: Design = "randomized",
@@ -216,9 +217,12 @@ def audit_one_run(
             the guess count random;
             it is then conditioned on, as is customary; the other searches need no such step.
         confidence: Confidence level of the bound, in (0, 1).
-        guess: "both": the top k are guessed to be members and the bottom k non-members;
-            "members": only the top k; "grid": pairs of top and bottom counts from a fixed
-            dyadic grid, error divided by their number.
+        guess: "adaptive": "member" from the top of the scores or "non-member" from the bottom, whichever was
+            right more often so far, coin after coin; the other end is looked at now and then, which costs
+            the bound nothing, and no guess is made where neither beats chance (with another search than the
+            anytime one: as "both"). "both": the top k are guessed to be members and the bottom k
+            non-members; "members": only the top k; "nonmembers": only the bottom k; "grid": pairs of top and
+            bottom counts from a fixed dyadic grid, error divided by their number.
         thresholds: None or "anytime": one test over all guess counts (Ville's inequality);
             "dyadic": m, m/2, m/4, ... >= 8 guesses, Bonferroni; "bonferroni": every guess
             count, error/m each; "split": chosen on one half, tested on the other; a number: a
@@ -239,7 +243,7 @@ def audit_one_run(
     >>> rng = np.random.default_rng(0)
     >>> scores = MembershipScores(rng.normal(2, 1, 500), rng.normal(0, 1, 500))
     >>> print(audit_one_run(scores).headline)
-    ε ≥ 3.037 (δ = 0, confidence 0.95; 305 of 310 guesses right, 1000 examples)
+    ε ≥ 3.161 (δ = 0, confidence 0.95; 160 of 161 guesses right, 1000 examples)
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
     check_choice("guess", guess, Guess)
@@ -252,7 +256,7 @@ def audit_one_run(
     members, nonmembers = scores.member.size, scores.nonmember.size
     return OneRunResult(
         claim=lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design]),
-        assumptions=_assumptions(best.words, guess, design),
+        assumptions=_assumptions(best.words, guesses_made(guess, thresholds), design),
         epsilon=best.epsilon,
         delta=delta,
         confidence=confidence,
@@ -291,8 +295,11 @@ def lower_bound_claim(
 
 def _assumptions(words: str, guess: str, design: str) -> tuple[str, ...]:
     sides = {
+        "adaptive": "which end of the scores is guessed next, and which coin is only looked at, depends on "
+        "nothing but the scores and the coins revealed before it",
         "both": "the highest scores are guessed to be members and as many of the lowest non-members",
         "members": "only the highest scores are guessed to be members; the rest are abstentions",
+        "nonmembers": "only the lowest scores are guessed to be non-members; the rest are abstentions",
         "grid": "the highest scores are guessed to be members and the lowest non-members, in fixed numbers",
     }
     return (

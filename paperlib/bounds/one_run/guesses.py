@@ -5,10 +5,12 @@ it is one threshold and no order within it matters.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from paperlib.bounds.one_run.adaptive import EndOfScores, reveal
 from paperlib.core import FloatArray, Guess, IntArray, MembershipScores
 
 
@@ -47,6 +49,16 @@ def member_path(scores: MembershipScores) -> GuessPath:
     hits = np.cumsum(labels)[ends]
     none = np.zeros(ends.size, dtype=np.int64)
     return GuessPath(ends + 1, none, hits, none, values[ends], np.full(ends.size, -np.inf), values.size)
+
+
+def nonmember_path(scores: MembershipScores) -> GuessPath:
+    """Guess the bottom k to be non-members, for every k that does not cut a tied block."""
+    values, labels = _descending(scores)
+    values, labels = values[::-1], labels[::-1]
+    ends = _block_ends(values)
+    hits = np.cumsum(1 - labels)[ends]
+    none = np.zeros(ends.size, dtype=np.int64)
+    return GuessPath(none, ends + 1, none, hits, np.full(ends.size, np.inf), values[ends], values.size)
 
 
 def both_path(scores: MembershipScores) -> GuessPath:
@@ -89,9 +101,34 @@ def dyadic_counts(m: int, *, smallest: int = 8) -> IntArray:
     return np.array(counts, dtype=np.int64)
 
 
+def adaptive_path(scores: MembershipScores) -> GuessPath:
+    """Bet on the end of the scores whose recent guesses were right most often, or on both; look at the other.
+
+    The bets of `reveal` in their order, at every stop that cuts no tied block.
+    """
+    values, labels = _descending(scores)
+    order = np.arange(values.size)
+    ends = EndOfScores(order, values, member=True), EndOfScores(order[::-1], values[::-1], member=False)
+    bets = reveal(ends, labels.astype(bool))
+    stop, top = bets.stop, bets.as_member
+    shown = np.array([top, ~top, top & bets.right, ~top & bets.right], dtype=np.int64)
+    a, b, hits, others = np.cumsum(shown, axis=1)[:, stop]
+    high = np.minimum.accumulate(np.where(top, values[bets.examples], np.inf))[stop]
+    low = np.maximum.accumulate(np.where(top, -np.inf, values[bets.examples]))[stop]
+    return GuessPath(a, b, hits, others, high, low, values.size)
+
+
 def guess_path(scores: MembershipScores, guess: Guess) -> GuessPath:
-    """The nested guesses of an option: `both_path`, `member_path` or `grid_path`."""
-    return {"both": both_path, "members": member_path, "grid": grid_path}[guess](scores)
+    """The nested guesses of an option; where ties allow none, one stopping point without a guess."""
+    paths: dict[Guess, Callable[[MembershipScores], GuessPath]] = {
+        "adaptive": adaptive_path,
+        "both": both_path,
+        "members": member_path,
+        "nonmembers": nonmember_path,
+        "grid": grid_path,
+    }
+    path = paths[guess](scores)
+    return path if path.guesses.size else threshold_path(scores, math.inf, -math.inf)
 
 
 def dyadic_path(path: GuessPath) -> tuple[GuessPath, int]:
@@ -112,7 +149,8 @@ def fixed_path(scores: MembershipScores, guess: Guess, threshold: float) -> Gues
     """
     if not math.isfinite(threshold):
         raise ValueError(f"thresholds: expected a finite number, got {threshold!r}")
-    return threshold_path(scores, threshold, threshold if guess == "both" else -math.inf)
+    high = math.inf if guess == "nonmembers" else threshold
+    return threshold_path(scores, high, -math.inf if guess == "members" else threshold)
 
 
 def threshold_path(scores: MembershipScores, high: float, low: float) -> GuessPath:

@@ -139,6 +139,7 @@ def search_thresholds(
         return _bonferroni(
             guess_path(scores, guess), hypothesis, "a fixed grid of pairs of counts, Bonferroni"
         )
+    guess = guesses_made(guess, thresholds)
     if isinstance(thresholds, int | float):
         words = f"threshold {thresholds:g} fixed before looking; tests"
         return _bonferroni(fixed_path(scores, guess, float(thresholds)), hypothesis, words)
@@ -148,14 +149,18 @@ def search_thresholds(
         return _split(scores, guess, hypothesis, seed)
     path = guess_path(scores, guess)
     if name == "anytime":
-        test = AnytimeCounts(
-            hypothesis.error, path.total * hypothesis.delta, sides=2 if guess == "both" else 1
-        )
+        sides = 1 if guess in ("members", "nonmembers") else 2
+        test = AnytimeCounts(hypothesis.error, path.total * hypothesis.delta, sides)
         return _best(path, test, "every guess count at once by a mixture supermartingale")
     if name == "dyadic":
         path, tests = dyadic_path(path)
         return _bonferroni(path, hypothesis, "dyadic guess counts, Bonferroni", tests)
     return _bonferroni(path, hypothesis, "every guess count, Bonferroni", path.total)
+
+
+def guesses_made(guess: Guess, thresholds: Search | float | None) -> Guess:
+    """The guesses of a search: only the anytime one may learn its order from the coins; else "both"."""
+    return "both" if guess == "adaptive" and thresholds not in (None, "anytime") else guess
 
 
 def _best(path: GuessPath, test: CountTest, words: str, tests: int = 1) -> ThresholdBound:

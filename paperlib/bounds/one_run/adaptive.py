@@ -1,0 +1,236 @@
+"""Predictable orders: which coin comes next, and whether it is bet on, depends on the coins revealed so far.
+
+Nothing in the supermartingale of `anytime` needs an order fixed by the scores. Given the scores and the
+coins revealed so far, each further guess is right with probability at most ``q = e^eps / (1 + e^eps)``,
+whoever it is about; a coin that is only looked at leaves the test as it is. The failures at delta > 0 keep
+their mean too: whether an example is guessed to be a member, given everything but its own coin, is a set of
+outputs, and so is "non-member", so each of the two adds at most ``delta / (2 (1 + e^eps))``.
+
+So the audit may learn from its own coins where the leak is. Several bettors propose guesses, most confident
+first: "member" from the top of the scores, "non-member" from the bottom, and others if wanted. At first a few
+coins of each are looked at. From then on the bettors whose recent guesses were right most often bet, and
+the others are looked at now and then, in case they are better further on.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperlib.core import FloatArray, IntArray
+
+Flags = NDArray[np.bool_]
+
+WINDOW = 60  # recent guesses that judge a bettor; a quarter of its guesses where that is more
+ABOVE_CHANCE = 1.0  # standard errors by which the best bettor must exceed one half before anyone bets
+CLOSE = 0.7  # standard errors within which another bettor counts as equally good
+LOOK_EVERY = 10  # coins bet on for each look at a bettor that does not bet
+GROWTH = 50  # a decision holds for one more coin for each so many revealed
+
+
+class Bettor(Protocol):
+    """Proposes guesses about unrevealed examples, most confident first; tied examples come together."""
+
+    def next_size(self, revealed: Flags) -> int:
+        """Examples in the next tied block, 0 if none is left; ``revealed`` has shape (m,)."""
+        ...
+
+    def propose(self, count: int, revealed: Flags) -> "Proposal":
+        """Whole tied blocks of at most ``count`` unrevealed examples together."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """Guesses of one bettor, most confident first; arrays of shape (n,)."""
+
+    examples: IntArray  # positions
+    as_member: Flags  # True where "member" is guessed
+    block_end: IntArray  # number of proposed examples up to the end of the tied block of each
+
+
+@dataclass(frozen=True, eq=False)
+class Bets:
+    """The guesses that were bet on, in order; arrays of shape (n,)."""
+
+    examples: IntArray  # positions
+    as_member: Flags  # True where "member" was guessed
+    right: Flags  # True where the guess was right
+    stop: Flags  # True where the test may stop: no tied block is cut
+    revealed: IntArray  # positions of all examples, in the order of their coins, shape (m,)
+
+
+class EndOfScores:
+    """Guesses one membership from one end of a score.
+
+    Args:
+        order: Positions of all examples, most confident first, shape (m,).
+        values: Their scores in this order; equal ones are one tied block, shape (m,).
+        member: Membership guessed.
+    """
+
+    def __init__(self, order: IntArray, values: FloatArray, *, member: bool) -> None:
+        self._order, self._member, self._at = order, member, 0
+        ends = np.append(np.flatnonzero(values[1:] != values[:-1]), values.size - 1)
+        self._blocks = np.diff(ends, prepend=-1)
+        self._block = np.repeat(np.arange(ends.size), self._blocks)
+        self._end = ends + 1
+
+    def next_size(self, revealed: Flags) -> int:
+        self._skip(revealed)
+        if self._at == self._order.size:
+            return 0
+        block = self._order[self._at : self._end[self._block[self._at]]]
+        return int(block.size - revealed[block].sum())
+
+    def propose(self, count: int, revealed: Flags) -> Proposal:
+        self._skip(revealed)
+        reach = min(self._at + count, self._order.size)
+        stop = int(self._end[self._block[reach - 1]]) if reach > self._at else self._at
+        places = np.arange(self._at, stop)
+        places = places[~revealed[self._order[places]]]
+        block = self._block[places]
+        last = np.searchsorted(block, block, side="right")
+        kept = last <= count
+        return Proposal(self._order[places[kept]], np.full(int(kept.sum()), self._member), last[kept])
+
+    def _skip(self, revealed: Flags) -> None:
+        """Move to the first example that is not revealed yet."""
+        step = 64
+        while self._at < self._order.size:
+            hidden = np.flatnonzero(~revealed[self._order[self._at : self._at + step]])
+            if hidden.size:
+                self._at += int(hidden[0])
+                return
+            self._at, step = min(self._at + step, self._order.size), 2 * step
+
+
+def first_looks_of(total: int) -> int:
+    """Coins of each bettor that are looked at before anyone bets: 3 of 1,000 examples, 4 of 10,000.
+
+    A look costs a sure bet where the leak is strong; too few of them take a useless end for a good one.
+    """
+    return int(math.log10(total) + 1e-9)
+
+
+class _Record:
+    """What is known of one bettor: its guesses so far, right or wrong, and the coins it may take."""
+
+    def __init__(self, total: int) -> None:
+        self.credit = float(first_looks_of(total))
+        self.guesses = 0
+        self._right = np.zeros(total + 1, dtype=np.int64)  # right among the first 0, 1, 2, ... guesses
+
+    def add(self, right: Flags) -> None:
+        n = self.guesses
+        self._right[n + 1 : n + 1 + right.size] = self._right[n] + np.cumsum(right)
+        self.guesses = n + right.size
+        self.credit -= right.size
+
+    def accuracy(self) -> tuple[float, float]:
+        """Share of right guesses among the recent ones, half a guess of each kind added, and its variance."""
+        recent = min(self.guesses, max(WINDOW, self.guesses // 4))
+        right = int(self._right[self.guesses] - self._right[self.guesses - recent])
+        share = (right + 0.5) / (recent + 1)
+        return share, share * (1 - share) / (recent + 1)
+
+
+def reveal(bettors: Sequence[Bettor], members: Flags, first_looks: IntArray | None = None) -> Bets:
+    """Reveal every coin once, bet on those that promise most, and record the bets in order.
+
+    A bettor takes a tied block when its credit reaches the block's size: credit grows with every coin
+    that the others take, so that no bettor runs ahead of another that is as good. A bettor whose first block
+    is too large for a look bets when its turn comes.
+
+    Args:
+        bettors: Bettors that between them propose every example, at least one.
+        members: True for members, shape (m,). No decision before a coin is revealed depends on it.
+        first_looks: Positions that are looked at before anything else, distinct.
+    """
+    return _Game(bettors, members).play(first_looks)
+
+
+class _Game:
+    def __init__(self, bettors: Sequence[Bettor], members: Flags) -> None:
+        self._bettors, self._members = bettors, members
+        self._records = [_Record(members.size) for _ in bettors]
+        self._revealed = np.zeros(members.size, dtype=bool)
+        self._bets: list[tuple[IntArray, Flags, Flags, Flags]] = []
+        self._seen = 0
+        self._order: list[IntArray] = []
+
+    def play(self, first_looks: IntArray | None) -> Bets:
+        if first_looks is not None:
+            self._reveal(first_looks)
+        self._turn(frozenset())
+        while self._seen < self._members.size:
+            betting = favoured([record.accuracy() if record.guesses else None for record in self._records])
+            self._give_credit(betting)
+            self._turn(betting)
+        none = np.zeros(0, dtype=bool)
+        bets = [(none.astype(np.int64), none, none, none), *self._bets]
+        examples, as_member, right, stop = (np.concatenate(column) for column in zip(*bets, strict=True))
+        return Bets(examples, as_member, right, stop, np.concatenate(self._order))
+
+    def _reveal(self, examples: IntArray) -> None:
+        self._revealed[examples] = True
+        self._seen += examples.size
+        self._order.append(examples)
+
+    def _give_credit(self, betting: frozenset[int]) -> None:
+        """As many coins for every bettor that bets, a share of it for a look; nobody may be all too poor."""
+        size = 1 + self._seen // GROWTH
+        share = [1.0 if i in betting or not betting else 1 / LOOK_EVERY for i in range(len(self._records))]
+        needed = [
+            (bettor.next_size(self._revealed) - record.credit) / rate
+            for bettor, record, rate in zip(self._bettors, self._records, share, strict=True)
+        ]
+        steps = max(float(size), min(needed))
+        for record, rate in zip(self._records, share, strict=True):
+            record.credit += steps * rate
+
+    def _turn(self, betting: frozenset[int]) -> None:
+        """Every bettor takes what its credit allows; the guesses of those that bet are merged in step."""
+        bets: list[tuple[IntArray, Flags, Flags, IntArray]] = []
+        for i, (bettor, record) in enumerate(zip(self._bettors, self._records, strict=True)):
+            offer = bettor.propose(math.floor(record.credit + 1e-9), self._revealed)
+            if not offer.examples.size:
+                continue
+            self._reveal(offer.examples)
+            right = self._members[offer.examples] == offer.as_member
+            record.add(right)
+            if i in betting:
+                bets.append((offer.examples, offer.as_member, right, offer.block_end))
+        if bets:
+            self._bets.append(_in_step(bets))
+
+
+def favoured(accuracies: Sequence[tuple[float, float] | None]) -> frozenset[int]:
+    """Positions of the bettors that bet next; empty: all of them are looked at.
+
+    ``accuracies`` holds each bettor's share of right guesses and its variance, or None before its first
+    guess: such a bettor bets. The best of the others bets if it is right more often than by chance, and
+    with it those that are hardly worse.
+    """
+    unseen = {i for i, one in enumerate(accuracies) if one is None}
+    seen = {i: one for i, one in enumerate(accuracies) if one is not None}
+    if not seen:
+        return frozenset(unseen)
+    best, spread = max(seen.values())
+    if best - ABOVE_CHANCE * math.sqrt(spread) <= 0.5:
+        return frozenset(unseen)
+    close = {i for i, (share, var) in seen.items() if share >= best - CLOSE * math.sqrt(spread + var)}
+    return frozenset(unseen | close)
+
+
+def _in_step(bets: list[tuple[IntArray, Flags, Flags, IntArray]]) -> tuple[IntArray, Flags, Flags, Flags]:
+    """Guesses of several bettors in one order: by the size of each bettor's guesses so far, blocks whole."""
+    bettor = np.repeat(np.arange(len(bets)), [bet[0].size for bet in bets])
+    examples, as_member, right, block_end = (np.concatenate(column) for column in zip(*bets, strict=True))
+    order = np.lexsort((bettor, block_end))
+    bettor, block_end = bettor[order], block_end[order]
+    last = np.append((bettor[1:] != bettor[:-1]) | (block_end[1:] != block_end[:-1]), True)
+    return examples[order], as_member[order], right[order], last

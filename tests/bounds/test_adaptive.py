@@ -1,0 +1,193 @@
+"""Adaptive ends: predictable, valid on every mechanism, and nearly as strong as the best end known beforehand."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from paperlib.bounds import audit_one_run
+from paperlib.bounds.one_run.adaptive import Bets, EndOfScores, Proposal, favoured, reveal
+from paperlib.bounds.one_run.anytime import log_mixture, log_threshold
+from paperlib.core import MembershipScores
+
+EXAMPLES = 13  # all membership vectors of so many coins
+LEVEL = 1 / 3
+
+
+def two_ends(members, values=None):
+    order = np.arange(members.size)
+    values = -order.astype(float) if values is None else values
+    return [EndOfScores(order, values, member=True), EndOfScores(order[::-1], values[::-1], member=False)]
+
+
+class Peeking:
+    """Broken twin: the first guess of each proposal is the coin itself."""
+
+    def __init__(self, end, members):
+        self._end, self._members = end, members
+
+    def next_size(self, revealed):
+        return self._end.next_size(revealed)
+
+    def propose(self, count, revealed):
+        offer = self._end.propose(count, revealed)
+        guess = offer.as_member.copy()
+        guess[:1] = self._members[offer.examples[:1]]
+        return Proposal(offer.examples, guess, offer.block_end)
+
+
+def honest(members) -> Bets:
+    return reveal(two_ends(members), members)
+
+
+def peeking(members) -> Bets:
+    return reveal([Peeking(end, members) for end in two_ends(members)], members)
+
+
+@cache
+def all_games(play):
+    """Bets for every membership vector; a game's code is the sequence of its coins as they were revealed."""
+    vectors = (np.arange(2**EXAMPLES)[:, None] >> np.arange(EXAMPLES)) & 1
+    games = [play(vector.astype(bool)) for vector in vectors]
+    sequences = np.array(
+        [vector[game.revealed] for vector, game in zip(vectors, games, strict=True)], dtype=np.int64
+    )
+    return games, sequences @ (1 << np.arange(EXAMPLES)[::-1])
+
+
+def largest_error(play, epsilon):
+    """Chance of refuting ``epsilon`` under the worst epsilon-DP mechanism: it decides how each coin is told."""
+    games, codes = all_games(play)
+    q = 1 / (1 + np.exp(-epsilon))
+    refuted = np.zeros(2**EXAMPLES)
+    for game, code in zip(games, codes, strict=True):
+        right, stop = np.cumsum(game.right), game.stop
+        made = np.arange(1, right.size + 1)
+        mixture = log_mixture(right[stop], made[stop], epsilon)
+        refuted[code] = mixture.max(initial=-np.inf) >= log_threshold(LEVEL)
+    while refuted.size > 1:
+        zero, one = refuted[0::2], refuted[1::2]
+        refuted = np.maximum(q * one + (1 - q) * zero, q * zero + (1 - q) * one)
+    return float(refuted[0])
+
+
+def test_what_is_revealed_next_depends_on_revealed_coins_only():
+    games, codes = all_games(honest)
+    assert np.unique(codes).size == 2**EXAMPLES
+    orders = np.array([game.revealed for game in games])[np.argsort(codes)]
+    for known in range(EXAMPLES):
+        same = orders[:, known].reshape(2**known, -1)
+        assert (same == same[:, :1]).all()
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0])
+def test_valid_for_every_mechanism_and_the_peeking_twin_is_not(epsilon):
+    assert 0 < largest_error(honest, epsilon) <= LEVEL
+    assert largest_error(peeking, epsilon) > LEVEL
+
+
+def memorised(rng, m, share, sign=1):
+    labels = rng.random(m) < 0.5
+    known = (labels if sign > 0 else ~labels) & (rng.random(m) < share)
+    return MembershipScores.from_labels(rng.normal(size=m) + 5 * sign * known, labels)
+
+
+def shifted(rng, m):
+    labels = rng.random(m) < 0.5
+    return MembershipScores.from_labels(rng.normal(size=m) + labels, labels)
+
+
+def members_in_the_middle(rng, m):
+    labels = rng.random(m) < 0.5
+    noise = rng.normal(size=m)
+    return MembershipScores.from_labels(np.where(labels, 0.3 + 0.6 * noise, noise), labels)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        shifted,
+        members_in_the_middle,
+        lambda rng, m: memorised(rng, m, 0.1),
+        lambda rng, m: memorised(rng, m, 0.1, sign=-1),
+    ],
+)
+def test_nearly_as_strong_as_the_best_end_in_hindsight(draw, delta):
+    audits = [draw(np.random.default_rng([7, i]), 1000) for i in range(20)]
+    means = {
+        guess: np.mean([audit_one_run(one, guess=guess, delta=delta).epsilon for one in audits])
+        for guess in ("adaptive", "both", "members", "nonmembers")
+    }
+    adaptive = means.pop("adaptive")
+    assert adaptive > max(means.values()) - 0.25
+
+
+def test_useless_examples_at_an_end_are_passed_over():
+    rng = np.random.default_rng(5)
+    scores = memorised(rng, 2000, 0.1)
+    outliers = MembershipScores(
+        np.append(scores.member, rng.normal(50, 1, 20)), np.append(scores.nonmember, rng.normal(50, 1, 20))
+    )
+    fixed = [audit_one_run(outliers, guess=guess).epsilon for guess in ("both", "members", "nonmembers")]
+    assert audit_one_run(outliers).epsilon > max(fixed) + 0.3
+
+
+def test_mirrored_scores_give_nearly_the_same_bound():
+    scores = memorised(np.random.default_rng(1), 2000, 0.1)
+    mirrored = MembershipScores(-scores.nonmember, -scores.member)
+    assert audit_one_run(mirrored).epsilon == pytest.approx(audit_one_run(scores).epsilon, abs=0.2)
+
+
+def test_order_of_tied_examples_does_not_matter():
+    rng = np.random.default_rng(2)
+    labels = rng.random(600) < 0.5
+    scores = np.round(rng.normal(size=600) + labels, 1)
+    first = audit_one_run(MembershipScores.from_labels(scores, labels))
+    shuffle = rng.permutation(600)
+    again = audit_one_run(MembershipScores.from_labels(scores[shuffle], labels[shuffle]))
+    assert (first.epsilon, first.guesses, first.correct) == (again.epsilon, again.guesses, again.correct)
+
+
+def test_answers_of_one_bit_are_all_bet_on():
+    answers = MembershipScores([1] * 450 + [0] * 50, [0] * 430 + [1] * 70)
+    assert audit_one_run(answers).epsilon >= audit_one_run(answers, guess="both").epsilon
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-4])
+@pytest.mark.parametrize("search", [None, "dyadic", "bonferroni", "split", 0.5, 1.0])
+@pytest.mark.parametrize("guess", ["adaptive", "both", "members", "nonmembers"])
+def test_scores_that_all_tie_show_nothing(guess, search, delta):
+    ties = MembershipScores(np.ones(50), np.ones(50))
+    result = audit_one_run(ties, guess=guess, thresholds=search, delta=delta)
+    assert result.epsilon == 0.0
+    assert np.isfinite(result.curve.bound).all()
+
+
+def test_every_coin_is_revealed_once():
+    members = np.random.default_rng(3).random(500) < 0.5
+    bets = honest(members)
+    assert sorted(bets.revealed) == list(range(500))
+    assert (bets.right == (members[bets.examples] == bets.as_member)).all()
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "betting"),
+    [
+        ([None, None], {0, 1}),
+        ([(0.9, 0.01), None], {0, 1}),
+        ([(0.9, 0.001), (0.5, 0.001)], {0}),
+        ([(0.9, 0.001), (0.89, 0.001)], {0, 1}),
+        ([(0.5, 0.001), (0.4, 0.001)], set()),
+    ],
+)
+def test_who_bets(accuracies, betting):
+    assert favoured(accuracies) == betting
+
+
+def test_other_searches_guess_both_ends_and_say_so():
+    scores = shifted(np.random.default_rng(4), 500)
+    default, both = (
+        audit_one_run(scores, thresholds="dyadic", guess=guess) for guess in ("adaptive", "both")
+    )
+    assert default.to_dict() == both.to_dict()
