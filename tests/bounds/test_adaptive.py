@@ -1,4 +1,4 @@
-"""Adaptive ends: predictable, valid on every mechanism, and nearly as strong as the best end known beforehand."""
+"""Adaptive ends: predictable, valid on every mechanism, nearly as strong as the best end known beforehand."""
 
 from functools import cache
 
@@ -56,7 +56,7 @@ def all_games(play):
 
 
 def largest_error(play, epsilon):
-    """Chance of refuting ``epsilon`` under the worst epsilon-DP mechanism: it decides how each coin is told."""
+    """Chance of refuting ``epsilon`` under the worst epsilon-DP mechanism: it decides how each coin shows."""
     games, codes = all_games(play)
     q = 1 / (1 + np.exp(-epsilon))
     refuted = np.zeros(2**EXAMPLES)
