@@ -1,6 +1,7 @@
 """Every bound of the library on mechanisms whose epsilon is known."""
 
-from functools import partial
+from collections.abc import Iterator
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -9,79 +10,33 @@ from scipy.special import ndtr
 from paperlib.bounds import (
     ErrorCounts,
     audit_clopper_pearson,
-    audit_f_dp,
     audit_gaussian_dp,
-    audit_one_run,
     audit_output_set,
     audit_panoramia,
     audit_ranks,
     epsilon_star,
     epsilon_star_from_rates,
     epsilon_star_normals,
+    fit_output_set,
+    one_run_epsilon,
+    rank_success_probability,
 )
 from paperlib.bounds.many_runs.bayesian import posterior_cdf
 from paperlib.bounds.output_sets.choices import METHODS, Method
-from paperlib.core import FloatArray
+from paperlib.bounds.output_sets.output_set import count_guesses
+from paperlib.bounds.output_sets.selection import SelectionRule
+from paperlib.core import FloatArray, MembershipScores
 from paperlib.validity import mechanisms as known
-from paperlib.validity.coverage import Case, ValidityConfig, against
+from paperlib.validity.bursts import Burst, binomial_law, burst_chance, first_refuting, with_bursts
+from paperlib.validity.coverage import DEFAULT_SHARE, Case, ValidityConfig, against
 from paperlib.validity.mechanisms import Mechanism
+from paperlib.validity.one_run_cases import BLIND, adaptive_cases, one_run_cases, pure, table_case
 
 
 def our_cases(config: ValidityConfig) -> list[Case]:
-    """Every bound of the library."""
-    groups = (_one_run, _f_dp, _panoramia, _ranks, _output_sets, _epsilon_star, _classical)
+    """Every bound of the library, and the twins that must fail."""
+    groups = (one_run_cases, adaptive_cases, _panoramia, _ranks, _output_sets, _epsilon_star, _classical)
     return [case for group in groups for case in group(config)]
-
-
-def _pure() -> list[Mechanism]:
-    return [known.no_leakage(), known.randomized_response(1.0), known.laplace(1.0)]
-
-
-def _approximate(config: ValidityConfig) -> list[Mechanism]:
-    return [
-        known.gaussian(1.0, config.delta),
-        known.subsampled_gaussian(0.5, 2.0, config.delta),
-        known.truth_teller(1.0, config.delta),
-    ]
-
-
-def _one_run(config: ValidityConfig) -> list[Case]:
-    def case(mechanism: Mechanism, guess: Any, search: Any, share: float) -> Case:
-        name = f"{'threshold fixed in advance' if search == 0.5 else search}, {guess}"
-        options = {"delta": mechanism.delta, "confidence": config.confidence}
-        audit = partial(audit_one_run, guess=guess, thresholds=search, **options)
-        return against("one run", name, mechanism, audit, config.examples, share=share)
-
-    fast: list[tuple[str, Any]] = [
-        ("both", "dyadic"),
-        ("both", "bonferroni"),
-        ("both", "split"),
-        ("both", 0.5),
-        ("members", "dyadic"),
-        ("grid", "bonferroni"),
-    ]
-    sides = ("both", "members")
-    cases = [case(mechanism, guess, search, 1.0) for mechanism in _pure() for guess, search in fast]
-    cases += [case(mechanism, guess, "anytime", 0.3) for mechanism in _pure() for guess in sides]
-    cases += [case(mechanism, "both", "anytime", 0.3) for mechanism in _approximate(config)]
-    slow: list[Any] = ["dyadic", "split", 0.5]
-    # The truth teller alone: the others' epsilon is far above what a score of one bit can show.
-    return cases + [case(_approximate(config)[2], "both", how, 0.3) for how in slow]
-
-
-def _f_dp(config: ValidityConfig) -> list[Case]:
-    def case(mechanism: Mechanism, family: Any, delta: float) -> Case:
-        audit = partial(audit_f_dp, delta=delta, confidence=config.confidence, family=family)
-        name = f"{family} curve, dyadic"
-        return against("f-DP in one run", name, mechanism, audit, config.examples, share=0.25)
-
-    gaussian, _, truth = _approximate(config)
-    return [
-        case(gaussian, "gaussian", config.delta),
-        case(known.no_leakage(), "gaussian", config.delta),
-        case(known.laplace(1.0), "laplace", config.delta),
-        case(truth, "approximate", config.delta),
-    ]
 
 
 def _panoramia(config: ValidityConfig) -> list[Case]:
@@ -90,28 +45,51 @@ def _panoramia(config: ValidityConfig) -> list[Case]:
     def case(c: float, epsilon: float, search: str, share: float, gamma: float = 0.0) -> Case:
         options: dict[str, Any] = {"search": search, "gamma": gamma, "confidence": config.confidence}
 
+        m = config.examples * (
+            4 if search == "union" else 1
+        )  # the union bound needs more examples to show much
+
         def trial(rng: np.random.Generator) -> tuple[float, bool]:
-            game = known.close_generator(rng, config.examples, c, epsilon, gamma)
+            game = known.close_generator(rng, m, c, epsilon, gamma)
             result = audit_panoramia(*game, **options)
             wrong = result.c_lb > c or result.c_plus_epsilon_lb > c + epsilon
             return result.c_plus_epsilon_lb, wrong
 
-        name = f"c and c + ε together, {search}" + (", γ relaxed" if gamma else "")
+        name = f"c and c + ε, {'default' if search == 'union' else search}" + (", γ relaxed" if gamma else "")
         mechanism = f"{'ln 2' if c else '0'}-close generator, ε = {epsilon:g}"
-        mechanism += f", γ = {gamma:g}" if gamma else ""
+        mechanism += f", γ = {gamma:.2g}" if gamma else ""
         return Case("PANORAMIA", name, mechanism, c + epsilon, 0.0, trial, share)
 
     cases = [
         case(c, epsilon, search, share)
         for c, epsilon in ((0.0, 0.0), (ln_2, 1.0))
-        for search, share in (("union", 1.0), ("anytime", 0.3))
+        for search, share in (("union", DEFAULT_SHARE), ("anytime", 1.0))
     ]
-    return [*cases, case(ln_2, 1.0, "anytime", 0.3, gamma=2e-4)]
+    return [*cases, case(ln_2, 1.0, "anytime", 1.0, gamma=config.delta), *_known_c(config)]
+
+
+def _known_c(config: ValidityConfig) -> Iterator[Case]:
+    """A perfect generator, and a model that shows who is a member in bursts."""
+    burst = Burst(0.0, 2 * config.m_delta, config.examples // 6, config.examples // 6)
+    mechanism = burst.mechanism(config.examples)
+    for name, delta, more in (
+        ("known c, anytime", mechanism.delta, {}),
+        (f"known c, anytime, {BLIND}", 0.0, {"valid": False}),
+    ):
+
+        def audit(scores: MembershipScores, delta: float = delta) -> float:
+            values, bits = scores.oriented().pooled()
+            options: dict[str, Any] = {"known_c": 0.0, "search": "anytime", "confidence": config.confidence}
+            return audit_panoramia(
+                np.zeros(values.size), values, bits, delta=delta, **options
+            ).c_plus_epsilon_lb
+
+        yield against("PANORAMIA", name, mechanism, audit, config.examples, **more)
 
 
 def _ranks(config: ValidityConfig) -> list[Case]:
     def case(
-        epsilon: float, size: int, top: int, share: float, informed: float = 1.0, **options: Any
+        size: int, top: int, epsilon: float, share: float, informed: float = 1.0, **options: Any
     ) -> Case:
         searched = informed < 1
 
@@ -121,38 +99,71 @@ def _ranks(config: ValidityConfig) -> list[Case]:
             found = audit_ranks(ranks, size, top=top, confidence=config.confidence, **more)
             return found.epsilon, found.epsilon > epsilon
 
-        words = "".join(f", {value}" for key, value in options.items() if key != "delta")
-        name = f"top {top} of {size}{words}" + (", anytime over sets" if searched else "")
+        words = "".join(f", {value}" for value in options.values()) + (
+            ", anytime over sets" if searched else ""
+        )
         mechanism = f"{'subset selection' if top > 1 else 'k-valued response'}, ε = {epsilon:g}"
-        return Case("ranks", name, mechanism, epsilon, options.get("delta", 0.0), trial, share)
+        name = f"top {top} of {size}{words or ', default'}"
+        return Case("ranks", name, mechanism, epsilon, 0.0, trial, share)
 
-    relaxed = {"delta": config.delta}
     return [
-        case(0.0, 8, 1, 1.0),
-        case(1.0, 8, 1, 1.0),
-        case(1.0, 64, 8, 1.0, bound="tight"),
-        case(1.0, 64, 8, 1.0, bound="paper"),
-        case(1.0, 8, 1, 0.5, informed=0.5),
-        case(1.0, 8, 1, 0.5, delta_term="published", **relaxed),
-        case(1.0, 8, 1, 0.5, delta_term="sharp", **relaxed),
+        case(8, 1, 0.0, DEFAULT_SHARE),
+        case(8, 1, 1.0, DEFAULT_SHARE),
+        case(64, 8, 1.0, DEFAULT_SHARE),
+        case(64, 8, 1.0, 1.0, bound="paper"),
+        case(8, 1, 1.0, 1.0, informed=0.5),
+        *_rank_bursts(config),
     ]
+
+
+def _rank_bursts(config: ValidityConfig, size: int = 8, epsilon: float = 1.0) -> Iterator[Case]:
+    """k-valued response with bursts of hits, at the worst burst for each delta term and for the twin."""
+    m = config.examples
+    law = binomial_law(m, float(rank_success_probability(size, epsilon)))
+    ranks = [np.where(np.arange(m) < hits, 1, size) for hits in range(m + 1)]
+    for name, delta, term, more in (
+        ("sharp", config.delta, "sharp", {}),
+        ("published", config.delta, "published", {}),
+        (BLIND, 0.0, "published", {"valid": False}),
+    ):
+        options: dict[str, Any] = {"delta": delta, "delta_term": term, "confidence": config.confidence}
+        bounds = np.array([audit_ranks(one, size, **options).epsilon for one in ranks])
+        hits = max(1, first_refuting(bounds, epsilon))
+        counts = with_bursts(law, hits, burst_chance(law, hits, config.m_delta))
+        mechanism = f"bursts of {hits} in {m} sets, else ε = {epsilon:g}"
+        yield table_case(
+            "ranks", f"top 1 of {size}, {name}", mechanism, counts, bounds, epsilon, config.delta, **more
+        )
 
 
 def _output_sets(config: ValidityConfig) -> list[Case]:
     def case(mechanism: Mechanism, method: Method, share: float) -> Case:
         def trial(rng: np.random.Generator) -> tuple[float, bool]:
             chosen, tested = (mechanism.draw(rng, config.examples) for _ in range(2))
-            found = audit_output_set(
-                chosen, tested, method=method, delta=mechanism.delta, confidence=config.confidence
-            )
+            found = audit_output_set(chosen, tested, method=method, confidence=config.confidence)
             return found.epsilon, found.epsilon > mechanism.epsilon
 
-        return Case(
-            "output sets", f"{method} set", mechanism.name, mechanism.epsilon, mechanism.delta, trial, share
-        )
+        name = "default" if method == "optimal" else f"{method} set"
+        return Case("output sets", name, mechanism.name, mechanism.epsilon, 0.0, trial, share)
 
-    cases = [case(mechanism, method, 0.5) for mechanism in _pure() for method in METHODS]
-    return [*cases, case(_approximate(config)[2], "optimal", 0.15)]
+    answered = known.sparing_response(1.0, 0.5)
+    cases = [case(mechanism, "optimal", DEFAULT_SHARE) for mechanism in (*pure(), answered)]
+    others: list[Method] = [method for method in METHODS if method != "optimal"]
+    cases += [case(mechanism, method, 1.0) for mechanism in (answered, pure()[0]) for method in others]
+    return [*cases, *_twins_of_output_sets(config)]
+
+
+def _twins_of_output_sets(config: ValidityConfig) -> Iterator[Case]:
+    """The set chosen on the scores that are tested."""
+    mechanism = known.no_leakage()
+    rule = SelectionRule(error_divisor=1.0)
+
+    def audit(scores: MembershipScores) -> float:
+        chosen = fit_output_set(scores, total=len(scores), confidence=config.confidence, rule=rule)
+        return float(one_run_epsilon(*count_guesses(chosen, scores), confidence=config.confidence))
+
+    name = "chosen on the tested scores (twin)"
+    yield against("output sets", name, mechanism, audit, config.examples, valid=False)
 
 
 def _epsilon_star(config: ValidityConfig) -> list[Case]:
@@ -173,8 +184,9 @@ def _epsilon_star(config: ValidityConfig) -> list[Case]:
         return Case("Epsilon*", name, mechanism, truth, config.delta, trial, share, valid)
 
     return [
-        *(case(gap, "empirical", "band", 1.0) for gap in (0.0, 1.0)),
-        *(case(gap, "parametric", "region", 0.25) for gap in (0.0, 1.0)),
+        *(case(gap, "empirical", "band", DEFAULT_SHARE) for gap in (0.0, 1.0)),
+        case(0.0, "parametric", "region", 1.0),
+        case(1.0, "parametric", "region", DEFAULT_SHARE),
         case(0.5, "parametric", "delta", 1.0, valid=False),
     ]
 
@@ -195,7 +207,7 @@ def _classical(config: ValidityConfig) -> list[Case]:
     places = (("threshold fixed in advance", 0.5), ("split", None))
     cases = [
         against("many runs", f"Clopper-Pearson, {name}", mechanism, partial(clopper, threshold=threshold), m)
-        for mechanism in _pure()
+        for mechanism in pure()
         for name, threshold in places
     ]
     cases += [
@@ -209,10 +221,12 @@ def _classical(config: ValidityConfig) -> list[Case]:
 def _bayesian(config: ValidityConfig, epsilon: float) -> Case:
     mechanism = known.randomized_response(epsilon) if epsilon else known.no_leakage()
 
+    below = cache(partial(posterior_cdf, epsilon))
+
     def trial(rng: np.random.Generator) -> tuple[float, bool]:
         counts = ErrorCounts.from_scores(mechanism.draw(rng, config.examples), 0.5)
         # The quantile exceeds the truth exactly when the posterior puts too little mass below it.
-        return float("nan"), posterior_cdf(epsilon, counts) < 1 - config.confidence
+        return float("nan"), below(counts) < 1 - config.confidence
 
     name = "Bayesian quantile (credible, not confidence)"
-    return Case("many runs", name, mechanism.name, epsilon, 0.0, trial, share=2.0, valid=False)
+    return Case("many runs", name, mechanism.name, epsilon, 0.0, trial, valid=False)

@@ -1,7 +1,9 @@
 """Simulated coverage: how often a reported bound exceeds a truth that is known."""
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,19 +22,24 @@ class ValidityConfig:
 
     Attributes:
         examples: Audit examples m of each audit.
-        trials: Audits of each fast bound; slower ones get a stated share of it.
+        trials: Audits of each bound; default options get twice as many.
         confidence: Confidence level of every bound, in (0, 1).
-        delta: Delta of the cases with delta above 0, in (0, 1).
+        m_delta: Delta times m in the cases with delta above 0, above 0 and below m.
         interval: Confidence of the interval around each simulated rate.
         seed: Seed of all random draws, 0 or more; each bound has its own stream.
     """
 
-    examples: int = 500
+    examples: int = 120
     trials: int = 1_000
     confidence: float = 0.95
-    delta: float = 1e-5
+    m_delta: float = 1.0
     interval: float = 0.999
     seed: int = 0
+
+    @property
+    def delta(self) -> float:
+        """Delta of the cases with delta above 0."""
+        return self.m_delta / self.examples
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,7 @@ class Case:
         epsilon: True epsilon, nats.
         delta: Delta at which it is the truth.
         trial: Function from a generator to the reported bound and whether it is wrong.
-        share: Share of the configured trials, below 1 for slow bounds.
+        share: Audits as a share of the configured number.
         valid: True if the library claims the nominal level for it.
     """
 
@@ -60,13 +67,21 @@ class Case:
     valid: bool = True
 
 
+DEFAULT_SHARE = 2.0
+"""Audits of default options, as a share of the configured number."""
+
+BOUNDARY = 0.5  # nats of slack up to which a row is a boundary case
+
+
 def simulate(cases: Iterable[Case], config: ValidityConfig) -> pd.DataFrame:
     """Run every case and compare its rate of wrong bounds with the nominal level.
 
     Returns:
         One row per case: family, bound, mechanism, epsilon, delta, trials, wrong, rate, low and high
-        (Clopper-Pearson interval of the rate at ``config.interval``), nominal, mean_bound, valid and
-        verdict: "above the nominal level" where ``low`` exceeds it, else "consistent with it".
+        (Clopper-Pearson interval of the rate at ``config.interval``), nominal, seen_from (`seen_from`),
+        mean_bound, slack (nats by which all bounds could rise before the rate passes the nominal level),
+        boundary (True where the slack is at most `BOUNDARY`), valid and verdict: "above the nominal
+        level" where ``low`` exceeds it, else "consistent with it".
     """
     return pd.DataFrame([_row(case, config) for case in cases])
 
@@ -79,7 +94,8 @@ def _row(case: Case, config: ValidityConfig) -> dict[str, Any]:
     outcomes = alike(lambda _: case.trial(rng), range(trials), "trials")
     wrong = sum(miss for _, miss in outcomes)
     low, high = rate_interval(wrong, trials, config.interval)
-    nominal = 1 - config.confidence
+    nominal, bounds = 1 - config.confidence, np.array([bound for bound, _ in outcomes])
+    slack = case.epsilon - float(np.quantile(bounds, config.confidence))
     return {
         **{name: getattr(case, name) for name in ("family", "bound", "mechanism", "epsilon", "delta")},
         "trials": trials,
@@ -88,10 +104,31 @@ def _row(case: Case, config: ValidityConfig) -> dict[str, Any]:
         "low": low,
         "high": high,
         "nominal": nominal,
-        "mean_bound": float(np.mean([bound for bound, _ in outcomes])),
+        "seen_from": seen_from(trials, nominal, config.interval),
+        "mean_bound": float(bounds.mean()),
+        "slack": slack,
+        "boundary": slack <= BOUNDARY,
         "valid": case.valid,
         "verdict": "above the nominal level" if low > nominal else "consistent with it",
     }
+
+
+@cache
+def seen_from(trials: int, nominal: float, interval: float, power: float = 0.9) -> float:
+    """Smallest true rate of wrong bounds that is called above the nominal level with probability ``power``.
+
+    Returns:
+        A rate; above 1 where no rate is.
+
+    >>> round(seen_from(2_000, 0.05, 0.999), 4)
+    0.0742
+    """
+    counts = np.arange(trials + 1)
+    above = np.array([rate_interval(int(k), trials, interval)[0] > nominal for k in counts])
+    if not above.any():
+        return math.inf
+    needed = int(np.argmax(above))  # P[count >= needed] is a beta distribution function of the rate
+    return float(betaincinv(needed, trials - needed + 1, power))
 
 
 def rate_interval(wrong: int, trials: int, confidence: float) -> tuple[float, float]:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
-from scipy.special import expit, ndtr
+from scipy.special import expit
 
-from paperlib.bounds import gaussian_dp_epsilon, rank_success_probability
+from paperlib.bounds import fair_coin_p_value, gaussian_dp_epsilon, rank_success_probability
+from paperlib.bounds.one_run.fair_coins import IMPLAUSIBLE
 from paperlib.core import FloatArray, IntArray, MembershipScores
 
 Draw = Callable[[np.random.Generator, int], MembershipScores]
@@ -32,27 +32,31 @@ class Mechanism:
     draw: Draw
 
 
+def fair_bits(rng: np.random.Generator, m: int) -> IntArray:
+    """Fair coins, tossed again in the one case in a million that an audit refuses as implausible."""
+    while True:
+        bits = rng.integers(0, 2, m)
+        members = int(bits.sum())
+        if fair_coin_p_value(members, m - members) >= IMPLAUSIBLE:
+            return bits
+
+
 def no_leakage() -> Mechanism:
     """Scores that do not depend on membership: epsilon 0."""
-    return Mechanism(
-        "no leakage",
-        0.0,
-        0.0,
-        lambda rng, m: MembershipScores.from_labels(rng.normal(size=m), rng.integers(0, 2, m)),
-    )
+    return Mechanism("no leakage", 0.0, 0.0, of_bits(lambda rng, bits: rng.normal(size=bits.size)))
 
 
 def randomized_response(epsilon: float) -> Mechanism:
     """The true bit with probability e^eps/(1+e^eps); a little noise breaks ties."""
-    draw = _of_bits(lambda rng, bits: _answers(rng, bits, epsilon))
+    draw = of_bits(lambda rng, bits: _answers(rng, bits, epsilon))
     return Mechanism(f"randomized response, ε = {epsilon:g}", epsilon, 0.0, draw)
 
 
-def _of_bits(scores: Callable[[np.random.Generator, IntArray], ArrayLike]) -> Draw:
+def of_bits(scores: Callable[[np.random.Generator, IntArray], ArrayLike]) -> Draw:
     """Fair coins first, then the scores of these bits."""
 
     def draw(rng: np.random.Generator, m: int) -> MembershipScores:
-        bits = rng.integers(0, 2, m)
+        bits = fair_bits(rng, m)
         return MembershipScores.from_labels(scores(rng, bits), bits)
 
     return draw
@@ -65,54 +69,24 @@ def _answers(rng: np.random.Generator, bits: IntArray, epsilon: float) -> FloatA
 
 def laplace(epsilon: float) -> Mechanism:
     """The bit plus Laplace noise of scale 1/epsilon."""
-    draw = _of_bits(lambda rng, bits: bits + rng.laplace(scale=1 / epsilon, size=bits.size))
+    draw = of_bits(lambda rng, bits: bits + rng.laplace(scale=1 / epsilon, size=bits.size))
     return Mechanism(f"Laplace, ε = {epsilon:g}", epsilon, 0.0, draw)
 
 
 def gaussian(mu: float, delta: float) -> Mechanism:
     """The bit times mu plus standard normal noise: mu-Gaussian DP."""
-    draw = _of_bits(lambda rng, bits: mu * bits + rng.normal(size=bits.size))
+    draw = of_bits(lambda rng, bits: mu * bits + rng.normal(size=bits.size))
     return Mechanism(f"Gaussian, μ = {mu:g}", float(gaussian_dp_epsilon(mu, delta)), delta, draw)
 
 
-def subsampled_gaussian(rate: float, mu: float, delta: float) -> Mechanism:
-    """A member takes part with probability ``rate``; then the Gaussian mechanism."""
+def sparing_response(epsilon: float, share: float) -> Mechanism:
+    """Randomized response for a share of the examples, nothing of the others: a trade-off with one step."""
 
     def scores(rng: np.random.Generator, bits: IntArray) -> FloatArray:
-        taken = bits * (rng.random(bits.size) < rate)
-        return mu * taken + rng.normal(size=bits.size)
+        answered = rng.random(bits.size) < share
+        return np.where(answered, 2 * _answers(rng, bits, epsilon) - 1, 0.1 * rng.normal(size=bits.size))
 
-    epsilon = subsampled_gaussian_epsilon(rate, mu, delta)
-    return Mechanism(f"subsampled Gaussian, q = {rate:g}, μ = {mu:g}", epsilon, delta, _of_bits(scores))
-
-
-def subsampled_gaussian_epsilon(rate: float, mu: float, delta: float) -> float:
-    """Epsilon at delta of one subsampled Gaussian step, by its hockey-stick divergence.
-
-    Adding a record is the worse direction: the mixture against the plain normal.
-
-    >>> round(subsampled_gaussian_epsilon(1.0, 1.0, 1e-5), 4)
-    4.3772
-    """
-
-    def excess(epsilon: float) -> float:
-        ratio = (np.exp(epsilon) - 1 + rate) / rate
-        cut = (np.log(ratio) + mu**2 / 2) / mu
-        inside = (1 - rate) * ndtr(-cut) + rate * ndtr(mu - cut)
-        return float(inside - np.exp(epsilon) * ndtr(-cut)) - delta
-
-    return float(brentq(excess, 1e-9, 50.0, xtol=1e-12))
-
-
-def truth_teller(epsilon: float, delta: float) -> Mechanism:
-    """Tells the true bit outright with probability delta, else randomized response."""
-
-    def scores(rng: np.random.Generator, bits: IntArray) -> FloatArray:
-        answers = _answers(rng, bits, epsilon)
-        told = rng.random(bits.size) < delta
-        return np.where(told, 20.0 * bits - 10.0, answers)
-
-    return Mechanism(f"truth with chance δ, else ε = {epsilon:g}", epsilon, delta, _of_bits(scores))
+    return Mechanism(f"{share:g} answered, ε = {epsilon:g}", epsilon, 0.0, of_bits(scores))
 
 
 def unbalanced(members: int, nonmembers: int) -> Mechanism:
@@ -134,7 +108,7 @@ def close_generator(rng: np.random.Generator, m: int, c: float, epsilon: float, 
     Returns:
         Baseline scores (the density ratio), attack scores (ratio and answer), membership.
     """
-    bits = rng.integers(0, 2, m)
+    bits = fair_bits(rng, m)
     points = rng.laplace(size=m) + np.where(bits == 1, 0.0, c)
     ratio = np.abs(points - c) - np.abs(points) + 1e-6 * rng.random(m)
     ratio[(rng.random(m) < gamma) & (bits == 1)] += 100.0

@@ -1,15 +1,29 @@
-"""How much of a known epsilon each sound one-run bound shows: mean bounds over seeded audits."""
+"""How much each sound bound and each design of an audit shows: mean bounds over seeded audits."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from paperlib.bounds import FdpResult, OneRunResult, audit_f_dp, audit_one_run
+from paperlib.bounds import (
+    FdpResult,
+    OneRunResult,
+    audit_f_dp,
+    audit_one_run,
+    audit_output_set,
+    audit_panoramia,
+    audit_ranks,
+    ranks_from_scores,
+    score_margins,
+)
+from paperlib.bounds.one_run.guesses import guess_path
+from paperlib.bounds.one_run.tails import epsilon_from_counts
+from paperlib.core import FloatArray, Guess, IntArray, MembershipScores
 from paperlib.core.work import alike
-from paperlib.validity.mechanisms import gaussian
+from paperlib.validity.mechanisms import gaussian, of_bits
 
 
 @dataclass(frozen=True)
@@ -25,7 +39,7 @@ class PowerConfig:
         seed: Seed of the scores, 0 or more.
     """
 
-    sizes: tuple[int, ...] = (1_000, 10_000, 100_000)
+    sizes: tuple[int, ...] = (300, 1_000, 3_000, 10_000)
     deltas: tuple[float, ...] = (0.0, 1e-6, 1e-5, 1e-4)
     draws: int = 10
     mu: float = 1.0
@@ -79,3 +93,110 @@ def mean_bounds(config: PowerConfig) -> pd.DataFrame:
                     }
                 )
     return pd.DataFrame(rows)
+
+
+Leak = Callable[[np.random.Generator, IntArray], FloatArray]
+Design = Callable[[np.random.Generator, MembershipScores, Leak], float]
+ORACLE = "best fixed rule in hindsight"
+SET_SIZE = 8  # candidates of a set in the design with ranks
+
+
+def everyone(rng: np.random.Generator, bits: IntArray) -> FloatArray:
+    """Every member's score is higher by one standard deviation."""
+    return bits + rng.normal(size=bits.shape)
+
+
+def few(rng: np.random.Generator, bits: IntArray) -> FloatArray:
+    """One member in ten is memorised: its score is higher by five standard deviations."""
+    return 5.0 * bits * (rng.random(bits.shape) < 0.1) + rng.normal(size=bits.shape)
+
+
+LEAKS: dict[str, Leak] = {"every member a little": everyone, "one member in ten": few}
+
+
+def _one_run(**options: Any) -> Design:
+    return lambda rng, scores, leak: audit_one_run(scores, **options).epsilon
+
+
+def _panoramia(rng: np.random.Generator, scores: MembershipScores, leak: Leak) -> float:
+    values, bits = scores.oriented().pooled()
+    return audit_panoramia(
+        np.zeros(values.size), values, bits, known_c=0.0, search="anytime"
+    ).c_plus_epsilon_lb
+
+
+def _ranks(rng: np.random.Generator, scores: MembershipScores, leak: Leak) -> float:
+    """A set for each member: its own score first, then those of values that were not trained on."""
+    bits = np.zeros((scores.member.size, SET_SIZE), dtype=np.int64)
+    bits[:, 0] = 1
+    values = leak(rng, bits)
+    sets = values[:, 0], values[:, 1:]
+    ranks, sizes = ranks_from_scores(*sets)
+    return audit_ranks(ranks, sizes, margins=score_margins(*sets)).epsilon
+
+
+def _output_set(rng: np.random.Generator, scores: MembershipScores, leak: Leak) -> float:
+    chosen, tested = scores.split(seed=int(rng.integers(2**31)))
+    return audit_output_set(chosen, tested).epsilon
+
+
+DESIGNS: dict[str, Design] = {
+    "randomized, default": _one_run(),
+    "randomized, both ends": _one_run(guess="both"),
+    "randomized, members": _one_run(guess="members"),
+    "game": _one_run(design="game"),
+    "PANORAMIA, c = 0 known": _panoramia,
+    "ranks of sets": _ranks,
+    "output set": _output_set,
+}
+
+
+def design_bounds(config: PowerConfig) -> pd.DataFrame:
+    """Mean bound of every design at delta 0, over sample sizes, and of the best fixed rule in hindsight.
+
+    Returns:
+        One row per leak, design and size: leak, design, examples, mean, lowest, highest.
+
+    >>> list(design_bounds(PowerConfig(sizes=(100,), draws=2)).columns)
+    ['leak', 'design', 'examples', 'mean', 'lowest', 'highest']
+    """
+    rows: list[dict[str, object]] = []
+    for leak_name, leak in LEAKS.items():
+        for m in config.sizes:
+            rng = np.random.default_rng([config.seed, m, *leak_name.encode()])
+            draw = of_bits(leak)
+            audits = [draw(rng, m) for _ in range(config.draws)]
+            found = {ORACLE: [hindsight(one, config.confidence) for one in audits]}
+            for name, design in DESIGNS.items():
+                found[name] = alike(partial(_applied, design, leak, rng), audits, "audits")
+            rows += [_summary(leak_name, name, m, bounds) for name, bounds in found.items()]
+    return pd.DataFrame(rows)
+
+
+def _applied(design: Design, leak: Leak, rng: np.random.Generator, scores: MembershipScores) -> float:
+    return design(rng, scores, leak)
+
+
+def _summary(leak: str, design: str, m: int, bounds: list[float]) -> dict[str, object]:
+    spread = {"mean": float(np.mean(bounds)), "lowest": min(bounds), "highest": max(bounds)}
+    return {"leak": leak, "design": design, "examples": m, **spread}
+
+
+def hindsight(scores: MembershipScores, confidence: float) -> float:
+    """Bound of the best number of guesses, chosen after looking and not paid for.
+
+    A line to compare with and no bound: no search over the guesses of one end or of both, in the order of the
+    scores, can be above it.
+    """
+    swapped = MembershipScores(-scores.oriented().nonmember, -scores.oriented().member)
+    paths: list[tuple[MembershipScores, Guess]] = [
+        (scores, "both"),
+        (scores, "members"),
+        (swapped, "members"),
+    ]
+    return max(_best_count(one, guess, confidence) for one, guess in paths)
+
+
+def _best_count(scores: MembershipScores, guess: Guess, confidence: float) -> float:
+    path = guess_path(scores, guess)
+    return float(epsilon_from_counts(path.correct, path.guesses, 1 - confidence).max())

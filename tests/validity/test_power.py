@@ -2,7 +2,18 @@
 
 import numpy as np
 
-from paperlib.validity.power import BOUNDS, PowerConfig, mean_bounds
+from paperlib.bounds import audit_one_run
+from paperlib.core import MembershipScores
+from paperlib.validity.power import (
+    BOUNDS,
+    DESIGNS,
+    LEAKS,
+    ORACLE,
+    PowerConfig,
+    design_bounds,
+    hindsight,
+    mean_bounds,
+)
 
 
 def test_power_table():
@@ -20,3 +31,19 @@ def test_seed_decides():
     assert mean_bounds(config).equals(mean_bounds(config))
     other = PowerConfig(sizes=(200,), deltas=(1e-4,), draws=2, seed=1)
     assert not np.array_equal(mean_bounds(config)["mean"], mean_bounds(other)["mean"])
+
+
+def test_no_design_on_the_same_scores_passes_the_line_in_hindsight():
+    table = design_bounds(PowerConfig(sizes=(400, 2_000), draws=3))
+    assert len(table) == 2 * len(LEAKS) * (len(DESIGNS) + 1)
+    wide = table.pivot(index=["leak", "examples"], columns="design", values="mean")
+    for design in set(DESIGNS) - {"ranks of sets"}:
+        assert (wide[design] <= wide[ORACLE]).all()
+    assert wide.loc[("one member in ten", 2_000), "randomized, members"] > 2
+
+
+def test_hindsight_finds_either_end():
+    rng = np.random.default_rng(4)
+    top = MembershipScores(np.append(rng.normal(size=400), np.full(60, 9.0)), rng.normal(size=440))
+    bottom = MembershipScores(-top.nonmember, -top.member)
+    assert hindsight(top, 0.95) == hindsight(bottom, 0.95) > audit_one_run(top, guess="members").epsilon > 2

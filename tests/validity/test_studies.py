@@ -1,15 +1,18 @@
 """The validity study itself: are its truths true, and does it tell sound from unsound?"""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-from scipy.integrate import quad
-from scipy.stats import binomtest, norm
+from scipy.special import expit
+from scipy.stats import binom, binomtest
 
 from paperlib.core import MembershipScores
 from paperlib.validity import common_rules as rules
 from paperlib.validity import mechanisms as known
+from paperlib.validity.bursts import Burst
 from paperlib.validity.cases import our_cases
-from paperlib.validity.coverage import Case, ValidityConfig, rate_interval, simulate
+from paperlib.validity.coverage import Case, ValidityConfig, rate_interval, seen_from, simulate
 from paperlib.validity.studies import rule_cases
 
 
@@ -42,25 +45,49 @@ def test_rate_interval_is_clopper_pearson(wrong, trials):
 
 
 def test_every_row_has_its_own_name():
-    config = ValidityConfig()
+    config = ValidityConfig(trials=2)
     names = [(case.family, case.bound, case.mechanism) for case in our_cases(config) + rule_cases(config)]
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize(("rate", "mu", "delta"), [(0.5, 2.0, 1e-5), (0.1, 1.0, 1e-3), (1.0, 0.7, 1e-4)])
-def test_subsampled_gaussian_epsilon_by_quadrature(rate, mu, delta):
-    epsilon = known.subsampled_gaussian_epsilon(rate, mu, delta)
+def test_sparing_response_is_randomized_response_where_it_answers():
+    values, bits = known.sparing_response(1.0, 0.5).draw(np.random.default_rng(0), 200_000).pooled()
+    answered = np.abs(values) > 0.7
+    assert answered.mean() == pytest.approx(0.5, abs=0.01)
+    right = (values > 0) == bits
+    assert right[answered].mean() == pytest.approx(expit(1.0), abs=0.01)
+    assert right[~answered].mean() == pytest.approx(0.5, abs=0.01)
 
-    def mixture(x):
-        return (1 - rate) * norm.pdf(x) + rate * norm.pdf(x, mu)
 
-    def excess(p, q):
-        return quad(
-            lambda x: max(p(x) - np.exp(epsilon) * q(x), 0.0), -15, 15, limit=500, points=[0, 2, 4, 6]
-        )[0]
+@pytest.mark.parametrize("trials", [62, 75, 1_000, 2_000])
+def test_rates_from_seen_from_on_are_flagged(trials):
+    """Exact: the chance of a flag at that rate is nine in ten, a little below it less."""
+    rate = seen_from(trials, 0.05, 0.999)
+    counts = np.arange(trials + 1)
+    flagged = np.array([rate_interval(int(k), trials, 0.999)[0] > 0.05 for k in counts])
+    assert binom.pmf(counts, trials, rate)[flagged].sum() == pytest.approx(0.9, abs=1e-6)
+    assert binom.pmf(counts, trials, 0.98 * rate)[flagged].sum() < 0.9
 
-    assert excess(mixture, norm.pdf) == pytest.approx(delta, rel=1e-3)
-    assert excess(norm.pdf, mixture) <= delta * (1 + 1e-3)
+
+def test_slack_tells_boundary_cases_from_others():
+    def case(epsilon):
+        return Case("toy", "uniform", f"{epsilon:g}", epsilon, 0.0, lambda rng: (float(rng.random()), False))
+
+    frame = simulate([case(1.0), case(3.0)], ValidityConfig(trials=4_000))
+    assert frame["slack"].tolist() == pytest.approx([0.05, 2.05], abs=0.02)
+    assert frame["boundary"].tolist() == [True, False]
+
+
+def test_every_twin_fails_and_every_bound_holds():
+    """One row of each kind at a tenth of the page's size; the twins of the slow searches are in the page."""
+    few, config = ValidityConfig(trials=2), ValidityConfig(trials=100)
+    cases = [
+        case for case in our_cases(few) if "fixed count" in case.bound or case.family == "adaptive order"
+    ]
+    frame = simulate(cases, config)
+    above = frame["verdict"].eq("above the nominal level")
+    assert above.tolist() == (~frame["valid"]).tolist()
+    assert above.sum() == 3
 
 
 @pytest.mark.parametrize("c", [0.0, np.log(2), 2.0])
@@ -73,11 +100,18 @@ def test_close_generator_is_exactly_c_close(c):
 
 
 @pytest.mark.parametrize(
-    "draw", [m.draw for m in (known.no_leakage(), known.laplace(1.0), known.truth_teller(1, 0.1))]
+    "draw", [m.draw for m in (known.no_leakage(), known.laplace(1.0), Burst(1.0, 2.0, 9, 8).mechanism(50))]
 )
 def test_membership_is_decided_by_fair_coins(draw):
     scores = draw(np.random.default_rng(1), 10_000)
     assert abs(scores.member.size - 5_000) < 250
+
+
+def test_implausible_coins_are_tossed_again():
+    """Thirty heads in thirty tosses are refused by every audit."""
+    tosses = iter([np.ones(30, dtype=int), np.arange(30) % 2])
+    rng = SimpleNamespace(integers=lambda low, high, m: next(tosses))
+    assert known.fair_bits(rng, 30).sum() == 15
 
 
 def test_hull_is_the_least_concave_majorant():

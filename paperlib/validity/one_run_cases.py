@@ -1,0 +1,192 @@
+"""Every one-run bound on mechanisms whose epsilon is known, and the twins that must fail."""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from paperlib.bounds import audit_f_dp, audit_one_run, f_dp_parameter, one_run_epsilon
+from paperlib.core import FloatArray, MembershipScores
+from paperlib.validity import mechanisms as known
+from paperlib.validity.bursts import (
+    Burst,
+    binomial_law,
+    first_refuting,
+    right_counts,
+    strongest_burst,
+    with_bursts,
+)
+from paperlib.validity.coverage import DEFAULT_SHARE, Case, ValidityConfig, against
+from paperlib.validity.mechanisms import Mechanism
+from paperlib.validity.peeking import two_ends_epsilon
+
+BLIND = "blind to δ (twin)"
+CHEAP = 20.0  # share of trials where an audit is a look into a table
+_BURST_EPSILON = 0.0  # a search is harmed most where every guess is a fair coin
+
+
+def pure() -> list[Mechanism]:
+    """Mechanisms of pure differential privacy on which the best bounds are tight or nearly so."""
+    return [known.no_leakage(), known.randomized_response(1.0), known.laplace(1.0)]
+
+
+def one_run_cases(config: ValidityConfig) -> list[Case]:
+    """Searches at delta 0, then delta with its bursts, then f-DP."""
+    return [*_searches(config), *_gaussian(config), *_bursts(config), *_fixed_counts(config), *_f_dp(config)]
+
+
+def _case(
+    config: ValidityConfig, name: str, mechanism: Mechanism, share: float = 1.0, **options: Any
+) -> Case:
+    audit = partial(audit_one_run, delta=mechanism.delta, confidence=config.confidence, **options)
+    return against("one run", name, mechanism, audit, config.examples, share=share)
+
+
+def _searches(config: ValidityConfig) -> Iterator[Case]:
+    sparing = known.sparing_response(1.0, 0.5)
+    for mechanism in (*pure(), sparing):
+        yield _case(config, "default", mechanism, DEFAULT_SHARE)
+    for mechanism in pure()[:2]:
+        for guess in ("both", "members"):
+            yield _case(config, f"anytime, {guess}", mechanism, guess=guess, thresholds="anytime")
+    for mechanism in pure():
+        for search in ("dyadic", "bonferroni", "split"):
+            yield _case(config, f"{search}, both", mechanism, guess="both", thresholds=search)
+        yield _case(config, "threshold fixed in advance, both", mechanism, guess="both", thresholds=0.5)
+        yield _case(config, "bonferroni, grid", mechanism, guess="grid")
+
+
+def _gaussian(config: ValidityConfig) -> Iterator[Case]:
+    """Its epsilon at delta sits in tails that no audit of this size sees."""
+    mechanism = known.gaussian(1.0, config.delta)
+    audit = partial(audit_one_run, delta=config.delta, confidence=config.confidence)
+    yield against("one run", "default", mechanism, audit, config.examples)
+
+
+def _bursts(config: ValidityConfig) -> Iterator[Case]:
+    """The default search against the bursts that harm it most, and those that harm its blind twin most."""
+    blind = partial(audit_one_run, confidence=config.confidence)
+    aware = partial(blind, delta=config.delta)
+    found = {name: _burst(config, audit) for name, audit in (("blind", blind), ("aware", aware))}
+    for name, burst in found.items():
+        mechanism = burst.mechanism(config.examples)
+        share = DEFAULT_SHARE if name == "aware" else 1.0
+        yield against("delta in one run", "default", mechanism, aware, config.examples, share=share)
+    mechanism = found["blind"].mechanism(config.examples)
+    yield against(
+        "delta in one run",
+        f"default, {BLIND}",
+        mechanism,
+        blind,
+        config.examples,
+        share=DEFAULT_SHARE,
+        valid=False,
+    )
+
+
+def _burst(config: ValidityConfig, audit: Any) -> Burst:
+    def bound(scores: MembershipScores) -> float:
+        return audit(scores).epsilon
+
+    largest = 4 * config.examples // 5
+    sizes = sorted({int(size) for size in np.geomspace(6, largest, 12)})
+    return strongest_burst(
+        bound,
+        _BURST_EPSILON,
+        config.m_delta,
+        config.examples,
+        sizes=sizes,
+        pilots=min(30, config.trials),
+        seed=config.seed,
+    )
+
+
+def count_case(family: str, bound: str, burst: Burst, bounds: FloatArray, delta: float, **more: Any) -> Case:
+    """A case whose bound is looked up by the number of right answers under a burst, 0 to ``burst.shown``."""
+    law = with_bursts(right_counts(burst.epsilon, burst.shown), burst.right, burst.chance)
+    return table_case(
+        family, bound, burst.mechanism(burst.shown).name, law, bounds, burst.epsilon, delta, **more
+    )
+
+
+def table_case(
+    family: str,
+    bound: str,
+    mechanism: str,
+    law: FloatArray,
+    bounds: FloatArray,
+    epsilon: float,
+    delta: float,
+    **more: Any,
+) -> Case:
+    """A case whose bound is looked up by a count of known law; both of shape (counts,)."""
+
+    def trial(rng: np.random.Generator) -> tuple[float, bool]:
+        value = float(bounds[rng.choice(law.size, p=law / law.sum())])
+        return value, value > epsilon
+
+    return Case(family, bound, mechanism, epsilon, delta, trial, **{"share": CHEAP, **more})
+
+
+def _fixed_counts(config: ValidityConfig) -> Iterator[Case]:
+    """Half of the examples guessed, a number fixed in advance, at each bound's own worst burst."""
+    shown = config.examples // 2
+    counts = np.arange(shown + 1)
+    audit = partial(one_run_epsilon, counts, shown, confidence=config.confidence)
+    aware = partial(audit, total=config.examples, delta=config.delta)
+    for name, bounds, more in (
+        ("fixed count, sharp", aware(delta_term="sharp"), {}),
+        ("fixed count, published", aware(delta_term="published"), {}),
+        (f"fixed count, {BLIND}", audit(), {"valid": False}),
+    ):
+        burst = Burst(1.0, config.m_delta, shown, max(1, first_refuting(bounds, 1.0)))
+        yield count_case("delta in one run", name, burst, bounds, config.delta, **more)
+
+
+def _f_dp(config: ValidityConfig) -> Iterator[Case]:
+    m, confidence = config.examples, config.confidence
+    gaussian = known.gaussian(1.0, config.delta)
+    audit = partial(audit_f_dp, delta=config.delta, confidence=confidence)
+    family = "f-DP in one run"
+    yield against(family, "default", gaussian, audit, m, share=DEFAULT_SHARE)
+    yield against(family, "default", known.no_leakage(), audit, m, share=DEFAULT_SHARE)
+    audit = partial(f_dp_parameter, total=m, confidence=confidence)
+    # Above the middle "member" is guessed: right with the largest chance that the curve allows.
+    bounds = audit(np.arange(m + 1), np.full(m + 1, m), family="laplace")
+    law = binomial_law(m, 1 - math.exp(-1 / 2) / 2)
+    name = "laplace curve, threshold fixed in advance"
+    yield table_case(family, name, known.laplace(1.0).name, law, bounds, 1.0, 0.0)
+    shown = m // 5
+    made = np.full(shown + 1, shown)
+    for name, delta, more in (
+        ("approximate curve, fixed count", config.delta, {}),
+        (f"approximate curve, {BLIND}", 0.0, {"valid": False}),
+    ):
+        bounds = audit(np.arange(shown + 1), made, family="approximate", delta=delta)
+        burst = Burst(1.0, config.m_delta, shown, max(1, first_refuting(bounds, 1.0)))
+        yield count_case(family, name, burst, bounds, config.delta, **more)
+
+
+def adaptive_cases(config: ValidityConfig) -> list[Case]:
+    """Orders that depend on the coins revealed so far, and twins that look at the coins they bet on."""
+    named = (
+        ("two ends, the better one next", 0.0),
+        ("two ends, one coin ahead in half of the steps (twin)", 0.5),
+    )
+    return [
+        _two_ends(config, name, peeks, mechanism)
+        for name, peeks in named
+        for mechanism in (known.no_leakage(), known.randomized_response(1.0))
+    ]
+
+
+def _two_ends(config: ValidityConfig, name: str, peeks: float, mechanism: Mechanism) -> Case:
+    def trial(rng: np.random.Generator) -> tuple[float, bool]:
+        scores = mechanism.draw(rng, config.examples)
+        bound = two_ends_epsilon(scores, confidence=config.confidence, peeks=peeks, rng=rng)
+        return bound, bound > mechanism.epsilon
+
+    valid = peeks == 0
+    return Case("adaptive order", name, mechanism.name, mechanism.epsilon, 0.0, trial, valid=valid)

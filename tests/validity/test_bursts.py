@@ -1,0 +1,245 @@
+"""Bursts are what they claim, by enumeration; bounds that pay for delta survive them, blind ones do not."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.special import expit
+from scipy.stats import binom, chisquare
+
+from paperlib.bounds import f_dp_parameter, one_run_epsilon
+from paperlib.bounds.one_run.anytime import (
+    anytime_from_counts,
+    anytime_with_failures,
+    failure_budget,
+    log_mixture,
+    log_threshold,
+    mean_failures,
+)
+from paperlib.bounds.one_run.tails import sharp_p_value
+from paperlib.validity.bursts import (
+    Burst,
+    binomial_law,
+    burst_chance,
+    first_refuting,
+    right_counts,
+    strongest_burst,
+    with_bursts,
+)
+
+
+def output_law(burst, m):
+    """Chance of every output: examples shown, and which answers are right; bits drop out by symmetry."""
+    q = expit(burst.epsilon)
+    factor = with_bursts(right_counts(burst.epsilon, burst.shown), burst.right, burst.chance)
+    factor = factor / right_counts(burst.epsilon, burst.shown)
+    shown_sets = list(combinations(range(m), burst.shown))
+    for shown in shown_sets:
+        for right in product([0, 1], repeat=m):
+            plain = np.prod(np.where(right, q, 1 - q))
+            yield (shown, right), plain * factor[sum(right[i] for i in shown)] / len(shown_sets)
+
+
+def delta_of_first(law, epsilon):
+    """Hockey-stick divergence for a change of the first bit, which turns right about it into wrong."""
+    excess = 0.0
+    for (shown, right), chance in law.items():
+        flipped = law[shown, (1 - right[0], *right[1:])]
+        excess += max(0.0, chance - np.exp(epsilon) * flipped)
+    return excess
+
+
+@pytest.mark.parametrize(("shown", "right"), [(3, 3), (4, 3), (6, 4), (6, 6), (2, 1)])
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+def test_a_burst_has_exactly_the_delta_it_claims(shown, right, epsilon):
+    m, m_delta = 6, 0.3
+    burst = Burst(epsilon, m_delta, shown, right)
+    law = dict(output_law(burst, m))
+    assert burst.chance < 1
+    assert sum(law.values()) == pytest.approx(1)
+    assert delta_of_first(law, epsilon) == pytest.approx(m_delta / m, rel=1e-9)
+
+
+def test_a_burst_with_twice_the_chance_has_twice_the_delta():
+    """The enumeration tells mechanisms apart: it is no identity."""
+    law = dict(output_law(Burst(1.0, 0.6, 4, 3), 6))
+    assert delta_of_first(law, 1.0) == pytest.approx(0.1, rel=1e-9)
+
+
+@pytest.mark.parametrize(("shown", "right"), [(6, 5), (10, 8)])
+def test_simulated_bursts_follow_their_law(shown, right):
+    burst, rng, m, draws = Burst(1.0, 2.0, shown, right), np.random.default_rng(1), 40, 4_000
+    mechanism = burst.mechanism(m)
+    assert mechanism.delta == pytest.approx(2.0 / m)
+    counts = np.zeros(shown + 1)
+    for _ in range(draws):
+        scores = mechanism.draw(rng, m)
+        values, bits = scores.pooled()
+        sure = np.abs(values) > 1.5
+        assert sure.sum() == shown
+        counts[((values > 0) == bits)[sure].sum()] += 1
+    law = with_bursts(right_counts(1.0, shown), right, burst.chance)
+    seen = law * draws > 5
+    expected = np.append(law[seen], law[~seen].sum()) * draws
+    assert chisquare(np.append(counts[seen], counts[~seen].sum()), expected).pvalue > 1e-4
+
+
+def test_binomial_law():
+    assert binomial_law(37, 0.3) == pytest.approx(binom.pmf(np.arange(38), 37, 0.3))
+    assert binomial_law(3, 1.0) == pytest.approx([0, 0, 0, 1])
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+@pytest.mark.parametrize(("m", "shown"), [(40, 40), (120, 60), (120, 24)])
+def test_sharp_term_is_the_price_of_the_worst_burst(epsilon, m, shown):
+    """Exact: the sharp bound keeps its level and reaches it up to one count; the blind twin fails."""
+    counts, m_delta = np.arange(shown + 1), 1.0
+    options = {"total": m, "delta": m_delta / m}
+    law = right_counts(epsilon, shown)
+
+    def error(bounds):
+        first = first_refuting(bounds, epsilon)
+        attacked = with_bursts(law, first, burst_chance(law, first, m_delta))
+        return attacked[bounds > epsilon].sum(), first
+
+    sharp, first = error(one_run_epsilon(counts, shown, delta_term="sharp", **options))
+    assert sharp == pytest.approx(float(sharp_p_value(first, shown, epsilon, m_delta)), rel=1e-6)
+    assert sharp <= 0.05
+    assert float(sharp_p_value(first - 1, shown, epsilon, m_delta)) > 0.05
+    made = np.full(shown + 1, shown)
+    curve = f_dp_parameter(counts, made, family="approximate", **options)
+    assert error(curve)[0] <= 0.05
+    assert error(one_run_epsilon(counts, shown))[0] > 0.05
+
+
+def crossing(epsilon, burst_shown, burst_right, chance, refuting):
+    """Exact chance that a search over the first r guesses is wrong; bursts are about the first guesses.
+
+    ``refuting`` says for every (r, k) whether it refutes. The law of the first ``burst_shown`` answers given
+    their number is that of randomized response, so the walk is conditioned through its end point there.
+    """
+    q, steps = expit(epsilon), refuting.shape[0] - 1
+    law = right_counts(epsilon, burst_shown)
+    weights = with_bursts(law, burst_right, chance) / law
+    alive, lost = np.zeros(steps + 1), np.zeros(steps + 1)  # by the number right, not yet and already refuted
+    alive[0] = 1.0
+    for r in range(1, steps + 1):
+        alive, lost = (np.append(x * (1 - q), 0)[:-1] + np.append(0, x[:-1] * q) for x in (alive, lost))
+        lost, alive = lost + np.where(refuting[r], alive, 0), np.where(refuting[r], 0, alive)
+        if r == burst_shown:
+            alive, lost = (x * np.append(weights, np.ones(steps - r)) for x in (alive, lost))
+    return lost.sum()
+
+
+def refuting_table(epsilon, steps, level, failures):
+    r, k = np.arange(steps + 1)[:, None], np.arange(steps + 1)[None, :]
+    right = np.clip(k - failures, 0, r)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (k <= r) & (r > 0) & (log_mixture(right, r, epsilon) >= log_threshold(level))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+@pytest.mark.parametrize("m_delta", [0.3, 1.0])
+def test_anytime_search_survives_every_burst_exactly(epsilon, m_delta):
+    """All sizes of bursts of right answers at the front; every path by dynamic programming."""
+    steps = 160
+    level, failures = failure_budget(mean_failures(epsilon, m_delta), 0.05)
+    tables = refuting_table(epsilon, steps, level, failures), refuting_table(epsilon, steps, 0.05, 0)
+    worst = [0.0, 0.0]
+    for shown in range(6, steps, 7):
+        for right in {shown, shown - shown // 10}:
+            chance = burst_chance(right_counts(epsilon, shown), right, m_delta)
+            for i, table in enumerate(tables):
+                worst[i] = max(worst[i], crossing(epsilon, shown, right, chance, table))
+    assert 0.003 < worst[0] <= 0.05
+    assert worst[1] > 0.05
+
+
+def test_the_refuting_table_is_that_of_the_search():
+    rng = np.random.default_rng(3)
+    level, failures = failure_budget(mean_failures(0.5, 0.3), 0.05)
+    table, guesses = refuting_table(0.5, 60, level, failures), np.arange(1, 61)
+    refuted = 0
+    for accuracy in rng.uniform(0.5, 1.0, 40):
+        k = np.cumsum(rng.random(60) < accuracy)
+        found = anytime_from_counts(k, guesses, level=level, failures=failures).epsilon
+        assert (found > 0.5) == table[guesses, k].any()
+        refuted += found > 0.5
+    assert 0 < refuted < 40
+
+
+def worst_of_all(m, epsilon, m_delta, refuting):
+    """Largest chance of a set of answer patterns over all laws of them that are (epsilon, delta)-DP.
+
+    A linear program over the law's ratio to randomized response on {0, 1}^m, delta summed over examples
+    (a random assignment of examples to places makes each one's delta the mean).
+    """
+    patterns = np.array(list(product([0, 1], repeat=m)))
+    plain = np.prod(np.where(patterns == 1, expit(epsilon), 1 - expit(epsilon)), axis=1)
+    place = {tuple(one): at for at, one in enumerate(patterns)}
+    pairs = [
+        (at, place[tuple(np.where(np.arange(m) == i, 0, one))])
+        for at, one in enumerate(patterns)
+        for i in range(m)
+        if one[i]
+    ]
+    n, extra = len(patterns), len(pairs)
+    above = np.zeros((extra + 1, n + extra))
+    for row, (right, wrong) in enumerate(pairs):  # plain[right] (h[right] - h[wrong]) <= slack
+        above[row, right], above[row, wrong], above[row, n + row] = plain[right], -plain[right], -1.0
+    above[extra, n:] = 1.0
+    found = linprog(
+        -np.append(plain * refuting(patterns), np.zeros(extra)),
+        A_ub=above,
+        b_ub=np.append(np.zeros(extra), m_delta),
+        A_eq=np.append(plain, np.zeros(extra))[None, :],
+        b_eq=[1.0],
+        method="highs",
+    )
+    assert found.success
+    return -found.fun
+
+
+def worst_of_nine(epsilon, m_delta, bound):
+    def wrong(patterns):
+        return np.array([bound(np.cumsum(one)) > epsilon for one in patterns], float)
+
+    return worst_of_all(9, epsilon, m_delta, wrong)
+
+
+@pytest.mark.parametrize(("epsilon", "m_delta"), [(0.0, 0.02), (0.0, 0.06), (0.0, 0.3), (0.3, 0.02)])
+def test_anytime_search_is_valid_for_the_worst_of_all_mechanisms(epsilon, m_delta):
+    """Every law of nine answers, by linear programming."""
+    guesses = np.arange(1, 10)
+
+    def aware(k):
+        return anytime_with_failures(k, guesses, error=0.05, m_delta=m_delta).epsilon
+
+    worst = worst_of_nine(epsilon, m_delta, aware)
+    assert worst <= 0.05
+    assert worst > 0.01 or m_delta > 0.1  # so few guesses refute nothing at a large delta
+
+
+def test_the_search_blind_to_delta_fails_for_the_worst_of_all_mechanisms():
+    guesses = np.arange(1, 10)
+    assert worst_of_nine(0.0, 0.3, lambda k: anytime_from_counts(k, guesses, level=0.05).epsilon) > 0.06
+
+
+def test_the_linear_program_finds_the_worst_burst():
+    """A fixed number of guesses, where the worst law is known: it attains the sharp p-value."""
+    for right in (4, 6):
+        worst = worst_of_all(6, 1.0, 0.3, lambda patterns, v=right: (patterns.sum(axis=1) >= v) * 1.0)
+        assert worst == pytest.approx(float(sharp_p_value(right, 6, 1.0, 0.3)), rel=1e-6)
+
+
+def test_the_strongest_burst_is_the_smallest_that_refutes():
+    """A toy search that is wrong from ten sure answers on."""
+
+    def bound(scores):
+        values, bits = scores.pooled()
+        sure = np.abs(values) > 1.5
+        return float(sure.sum() >= 10 and ((values > 0) == bits)[sure].all())
+
+    found = strongest_burst(bound, 0.0, 1.0, 60, sizes=[5, 10, 20], pilots=5, seed=0)
+    assert (found.shown, found.right) == (10, 10)
