@@ -23,6 +23,8 @@ from paperlib.bounds.one_run.f_dp import audit_f_dp as audit_f_dp
 from paperlib.bounds.one_run.f_dp import f_dp_parameter as f_dp_parameter
 from paperlib.bounds.one_run.fair_coins import fair_coin_p_value as fair_coin_p_value
 from paperlib.bounds.one_run.fair_coins import play_game as play_game
+from paperlib.bounds.one_run.games import GameSpread as GameSpread
+from paperlib.bounds.one_run.games import game_spread as game_spread
 from paperlib.bounds.one_run.planning import AuditPlan as AuditPlan
 from paperlib.bounds.one_run.planning import plan_audit as plan_audit
 from paperlib.bounds.output_sets.audit import OutputSetResult as OutputSetResult

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paperlib.bounds.one_run.fair_coins import IMPLAUSIBLE, draw_game, fair_coin_p_value, uniform_coins
+from paperlib.bounds.one_run.fair_coins import (
+    IMPLAUSIBLE,
+    coin_warnings,
+    draw_game,
+    fair_coin_p_value,
+)
 from paperlib.bounds.one_run.search import RecallTest, run_recall_test
 from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.core import FloatArray, IntArray, check_choice
@@ -148,7 +153,7 @@ def audit_panoramia(
         then c_lb <= c and c_plus_epsilon_lb <= c + epsilon together with probability at least
         ``confidence``. The difference epsilon_tilde carries no such guarantee; with ``known_c`` = c,
         ``epsilon`` does. Under adding or removing a record it may be exceeded, up to c + 2 epsilon: when
-        a generated point is shown, the model was trained on the hidden member of its pair.
+        a generated point is shown, the model was trained on a hidden member in its place.
 
     Args:
         baseline_scores: Score of each example from the example alone, higher means real, shape (m,).
@@ -162,8 +167,8 @@ def audit_panoramia(
             from the true distribution.
         search: "union" tests m recall levels with a union bound, fixed in advance;
             "anytime" tests every guess count at once with a supermartingale.
-        design: "randomized" if fair coins chose member or generated point for each example;
-            "game" to draw such coins here (seeded) from unbalanced examples.
+        design: "randomized" or "played" if a fair coin chose member or generated point for each example;
+            "game" to draw such coins here (seeded), one for each place of a whole game.
         seed: Seed of the draw with ``design="game"``, 0 or more.
 
     Raises:
@@ -191,7 +196,8 @@ def audit_panoramia(
     if design == "game":
         kept = _draw_game(flags, seed)
         baseline, mia, flags = baseline[kept], mia[kept], flags[kept]
-    _check_fair_coins(flags)
+    else:
+        _check_fair_coins(flags)
     level, m, members = (1 - confidence) / 2, flags.size, int(flags.sum())
     tests = (
         run_recall_test("baseline", baseline, flags, level, gamma, search),
@@ -201,7 +207,8 @@ def audit_panoramia(
     result = PanoramiaResult(
         claim="",
         assumptions=_assumptions(search, design, seed, m, gamma, known_c),
-        warnings=_warnings(tests, known_c),
+        warnings=coin_warnings(members, m - members, "game" if design == "game" else "played")
+        + _warnings(tests, known_c),
         c_lb=c_lb,
         c_plus_epsilon_lb=both_lb,
         epsilon_tilde=max(0.0, both_lb - c_lb),
@@ -242,7 +249,7 @@ def _check_fair_coins(flags: NDArray[np.bool_]) -> None:
     if fair_coin_p_value(members, flags.size - members) < IMPLAUSIBLE:
         raise ValueError(
             f"membership: {members} members and {flags.size - members} generated examples are implausible "
-            "under fair coins; show one of each (member, generated) pair by a fair coin, or pass "
+            "under fair coins; show a member or a generated point by a fair coin for each place, or pass "
             "design='game' to draw such a subsample here"
         )
 
@@ -250,7 +257,7 @@ def _check_fair_coins(flags: NDArray[np.bool_]) -> None:
 def _draw_game(flags: NDArray[np.bool_], seed: int) -> IntArray:
     """Indices shown in the privacy game, rising."""
     members, others = np.flatnonzero(flags), np.flatnonzero(~flags)
-    shown = draw_game("membership", members.size, others.size, seed=seed, toss=uniform_coins)
+    shown = draw_game("membership", members.size, others.size, seed=seed)
     return np.sort(np.concatenate([members[shown[0]], others[shown[1]]]))
 
 
@@ -276,11 +283,12 @@ def _claim(result: PanoramiaResult) -> str:
 def _assumptions(
     search: str, design: str, seed: int, total: int, gamma: float, known_c: float | None
 ) -> tuple[str, ...]:
-    shown = (
-        "each audit example is the real member or the generated point of its pair by a fair coin, never both"
-    )
+    shown = "a fair coin decided for each audit example whether it is a real member or a generated point"
     if design == "game":
-        shown = f"{shown}: drawn here with seed {seed} from unbalanced examples paired at random"
+        shown += (
+            f": drawn here with seed {seed}. Another seed gives another result; picking the largest over "
+            "seeds is a search that the confidence does not cover"
+        )
     correction = {
         "union": f"the threshold search is corrected by a union bound over {total} recall levels per test",
         "anytime": "every guess count is tested at once by a supermartingale in the order of the scores",

@@ -250,8 +250,11 @@ def audit(
         ),
     ] = "adaptive",
     design: Annotated[
-        Literal["randomized", "game"],
-        typer.Option(help="randomized: fair coins chose the members; game: draw a fair-coin subsample."),
+        Literal["randomized", "game", "played"],
+        typer.Option(
+            help="randomized: fair coins chose the members; game: draw a fair-coin subsample; played: fair "
+            "coins chose after training who is shown."
+        ),
     ] = "randomized",
     seed: Annotated[int, typer.Option(help="Seed of all random splits, 0 or more.")] = 0,
     output: Annotated[

@@ -9,8 +9,9 @@ Guess = Literal["adaptive", Sides, "nonmembers", "grid"]
 """As `Sides`; "nonmembers": guesses "non-member" alone; "adaptive": what is guessed next depends on the coins
 revealed so far; "grid": pairs of counts of both guesses from a fixed grid."""
 
-Design = Literal["randomized", "game"]
-"""Fair coins decided membership before training, or a fair-coin subsample is drawn by the audit."""
+Design = Literal["randomized", "game", "played"]
+"""Fair coins decided membership before training; the audit draws a fair-coin subsample; or fair coins decided
+who is shown after training, and nothing is drawn. The last two give bounds for replacing one example."""
 
 Search = Literal["anytime", "dyadic", "bonferroni", "split"]
 """Correction for testing many thresholds in a one-run audit."""

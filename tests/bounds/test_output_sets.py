@@ -19,6 +19,7 @@ from paperlib.bounds import (
     optimal_output_set,
     ratio_scores,
 )
+from paperlib.bounds.one_run.fair_coins import game_size
 from paperlib.bounds.output_sets.choices import METHODS, choose_optimal, choose_top_bottom, logistic_fit
 from paperlib.bounds.output_sets.densities import density_pair, rule_of_thumb
 from paperlib.bounds.output_sets.level_sets import best_level, line_of, objective_of
@@ -538,7 +539,7 @@ def test_unbalanced_evaluation_is_refused_or_played_as_a_game():
     with pytest.raises(ValueError, match="fair coins"):
         audit_output_set(scores(), uneven)
     found = audit_output_set(scores(), uneven, design="game", seed=1)
-    assert found.total == 100
+    assert found.total == game_size(100)
     assert "subsample" in found.assumptions[0]
 
 

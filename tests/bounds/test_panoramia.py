@@ -10,6 +10,7 @@ from scipy.stats import beta, binom
 
 from paperlib.bounds import audit_panoramia, panoramia_ceiling
 from paperlib.bounds.one_run.anytime import anytime_epsilon
+from paperlib.bounds.one_run.fair_coins import game_size
 
 
 def example(m=300, seed=0, c=0.7, signal=1.0, ties=None):
@@ -236,7 +237,7 @@ def test_one_class_dominating_is_refused_or_subsampled():
     with pytest.raises(ValueError, match=r"900 members and 100 generated.*fair coin.*game"):
         audit_panoramia(scores, scores, flags)
     result = audit_panoramia(scores, scores, flags, design="game", seed=3)
-    assert result.members + result.nonmembers == 100
+    assert result.members + result.nonmembers == game_size(100)
     assert any("seed 3" in text for text in result.assumptions)
     assert result.c_plus_epsilon_lb == 0.0
 

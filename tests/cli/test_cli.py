@@ -16,6 +16,7 @@ import pytest
 import paperlib
 from paperlib import cli
 from paperlib.bounds import audit_one_run
+from paperlib.bounds.one_run.fair_coins import game_size
 from paperlib.cli.app import notebook_names
 from paperlib.core import MembershipScores
 from paperlib.io import OutputError, file_sha256
@@ -169,7 +170,7 @@ def test_unbalanced_classes_can_be_audited_as_a_game(
     frame.to_parquet("a.parquet")
     assert call(monkeypatch, "audit", "a.parquet", "--design", "game", "--json") == 0
     main = json.loads(capsys.readouterr().out)["audits"][0]["result"]
-    assert main["total"] == 100
+    assert main["total"] == game_size(100)
     assert main["epsilon"] == 0
 
 

@@ -13,8 +13,7 @@ from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.game import Flags
 from paperlib.audits.panoramia.pools import Target
 from paperlib.bounds import audit_one_run, audit_panoramia
-from paperlib.bounds.one_run.audit import ADJACENCY, OneRunResult, lower_bound_claim
-from paperlib.bounds.one_run.fair_coins import score_assumptions
+from paperlib.bounds.one_run.audit import OneRunResult
 from paperlib.bounds.one_run.search import RECALL_SEARCHES
 from paperlib.bounds.panoramia import PanoramiaResult
 from paperlib.core import FloatArray, MembershipScores, RecallSearch, check_in
@@ -74,12 +73,7 @@ class TargetScores:
         how: dict[str, Any] = {"guess": "grid", "thresholds": "bonferroni"}
         if self.audit == "rm_rn":
             how = {"guess": "members", "thresholds": RECALL_SEARCHES[search]}
-        found = audit_one_run(scores, **how, confidence=confidence, delta=delta)
-        return replace(
-            found,
-            claim=lower_bound_claim(found.epsilon, delta, confidence, ADJACENCY["game"]),
-            assumptions=(score_assumptions("game")[0], *found.assumptions[1:]),
-        )
+        return audit_one_run(scores, **how, confidence=confidence, delta=delta, design="played")
 
     def _panoramia(self, search: RecallSearch, confidence: float) -> dict[str, float]:
         result = self.panoramia(search, confidence)

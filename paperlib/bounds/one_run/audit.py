@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paperlib.bounds.one_run.fair_coins import fair_game, score_assumptions
+from paperlib.bounds.one_run.fair_coins import coin_warnings, fair_game, score_assumptions
 from paperlib.bounds.one_run.search import Hypothesis, guesses_made, search_thresholds
 from paperlib.bounds.one_run.tails import P_VALUES, refuted_log_odds
 from paperlib.core import DeltaTerm, Design, Guess, Search, check_choice
@@ -125,7 +125,8 @@ def _checked(
     return v, r, np.asarray(delta * m, float)
 
 
-ADJACENCY = {"randomized": "adding or removing one example", "game": "replacing one example by another"}
+_REPLACED = "replacing one example by another"
+ADJACENCY = {"randomized": "adding or removing one example", "game": _REPLACED, "played": _REPLACED}
 """What two neighbouring training sets differ in, by how the audit was designed."""
 
 THE_PROCEDURE = "the bound speaks of the training procedure with its randomness, not of this one model"
@@ -208,8 +209,8 @@ def audit_one_run(
 
     Guarantee:
         Exceeds the epsilon of (epsilon, delta)-DP training with probability at most
-        ``1 - confidence``, search included. Add/remove adjacency; with ``design="game"`` replacement of
-        one example, since who is shown as non-member then stands beside a hidden member that was trained on.
+        ``1 - confidence``, search included. Add/remove adjacency; with "game" or "played" replacement of one
+        example, since a hidden member was then trained on in the place of each non-member shown.
 
     Args:
         scores: Scores of members and non-members whose inclusion was decided by fair coins.
@@ -231,7 +232,8 @@ def audit_one_run(
         delta_term: Price of delta as in `one_run_epsilon`, for the searches that test single guess
             counts; the anytime search has its own, with few failures on average.
         design: "randomized": membership was decided by fair coins before training, and counts
-            that contradict this are refused; "game": draw a fair-coin subsample now.
+            that contradict this are refused; "game": draw a fair-coin subsample now; "played": fair
+            coins decided after training who is shown, and nothing is drawn.
         seed: Seed of the game and of the split, 0 or more.
 
     Raises:
@@ -257,6 +259,7 @@ def audit_one_run(
     return OneRunResult(
         claim=lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design]),
         assumptions=_assumptions(best.words, guesses_made(guess, thresholds), design),
+        warnings=coin_warnings(members, nonmembers, design),
         epsilon=best.epsilon,
         delta=delta,
         confidence=confidence,

@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon
 from paperlib.bounds.one_run.audit import ADJACENCY, lower_bound_claim
-from paperlib.bounds.one_run.fair_coins import fair_game, score_assumptions
+from paperlib.bounds.one_run.fair_coins import coin_warnings, fair_game, score_assumptions
 from paperlib.bounds.one_run.guesses import dyadic_path, fixed_path, guess_path
 from paperlib.core import Design, Sides, check_choice
 from paperlib.core.checks import FloatArray, check_confidence, check_counts, check_delta
@@ -246,6 +246,7 @@ def audit_f_dp(
             curves[family],
             f"error divided by {tests} guess counts fixed in advance",
         ),
+        warnings=coin_warnings(scores.member.size, scores.nonmember.size, design),
         epsilon=epsilon,
         parameter=parameter,
         family=family,

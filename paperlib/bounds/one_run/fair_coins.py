@@ -1,15 +1,34 @@
-"""Was membership decided by fair coins? If not: refuse, or play a privacy game on a subsample."""
+"""Was membership decided by fair coins? If not: refuse, or play a privacy game on a subsample.
 
-from collections.abc import Callable
+A whole game tosses one fair coin for each of m places. Heads shows the next member, tails the next
+non-member, both in random order. Compare the two sides of one coin, given all other coins, the other
+examples shown, and the example x at this place. Members and non-members come from one distribution, so x is
+as likely on either side, and so are the training records but one: heads, it is x; tails, it is a hidden
+record in its place. Under epsilon-DP for replacing one record the odds of heads are then between e^-eps and
+e^eps, which is all that a one-run bound uses; delta enters in the same way. For PANORAMIA x is at most e^c
+times as likely on heads. Nothing is paired: given how many members are shown, they are a random subset of
+the members, and the coins are those of a game of pairs, which shows half as many examples.
+
+With n members (and as many others) the coins may ask for more members than there are. Imagine that game too:
+further real examples are shown as members, and a random n of those shown are trained on. One coin changes one
+trained record or none, so the argument holds for every toss, and a bound from these imagined games holds at
+its confidence. Drawing the coins again in their place multiplies its error by less than 1 + 6e-7.
+
+Where each non-member is the twin of a member (an alternative of an identifier), two shown twins tell on each
+other: toss one coin for each pair, show one of it, and name the design "played".
+"""
+
+from math import exp, lgamma, log, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc
 
+from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.core import Design, IntArray, MembershipScores, check_choice
 
 IMPLAUSIBLE = 1e-6
-Toss = Callable[[np.random.Generator, int], NDArray[np.bool_]]
+DOUBTFUL = 0.01
+_SELDOM = 0.1  # chance of equal counts, under fair coins, below which they are remarked upon
 
 
 def fair_coin_p_value(members: int, nonmembers: int) -> float:
@@ -20,6 +39,37 @@ def fair_coin_p_value(members: int, nonmembers: int) -> float:
     """
     n, larger = members + nonmembers, max(members, nonmembers)
     return min(1.0, 2.0 * float(betainc(larger, n - larger + 1, 0.5)))
+
+
+def coin_warnings(members: int, nonmembers: int, design: Design) -> tuple[str, ...]:
+    """Doubts about the coins of an audit, from its counts alone; none about coins that the audit drew.
+
+    Counts that fair coins give less often than 1 in 100 are named, and so are equal counts in a randomized
+    design where fair coins seldom give them.
+
+    >>> coin_warnings(577, 423, "played")[0].partition(":")[0]
+    '577 members and 423 non-members'
+    """
+    total, larger = members + nonmembers, max(members, nonmembers)
+    chance = fair_coin_p_value(members, nonmembers)
+    if design != "game" and chance < DOUBTFUL:
+        bound = float(epsilon_from_counts(larger, total, 0.05))
+        return (
+            f"{members} members and {nonmembers} non-members: fair coins give counts this uneven with "
+            f"probability {chance:.2g}. If something else fixed them, a leak can be reported where there is "
+            f"none: guessing the larger class every time already looks like an epsilon of {bound:.2f}",
+        )
+    if design == "randomized" and members == nonmembers and (seldom := _chance_of_equal(total)) < _SELDOM:
+        return (
+            f"exactly as many members as non-members: fair coins give that with probability {seldom:.2g}. If "
+            "the counts were fixed, this design does not hold, since it needs coins tossed before training; "
+            'design="game" tosses coins now',
+        )
+    return ()
+
+
+def _chance_of_equal(total: int) -> float:
+    return exp(lgamma(total + 1) - 2 * lgamma(total / 2 + 1) - total * log(2))
 
 
 def fair_game(
@@ -35,78 +85,83 @@ def fair_game(
     """
     check_choice("design", design, Design)
     if design == "game":
-        scores = play_game(scores, seed=seed)
+        return play_game(scores, seed=seed)
     members, nonmembers = scores.member.size, scores.nonmember.size
     if fair_coin_p_value(members, nonmembers) < IMPLAUSIBLE:
         raise ValueError(
             f"scores: {members} members and {nonmembers} non-members cannot come from fair coins "
             f"(p < {IMPLAUSIBLE:g}), which {what} assumes. If members and non-members come from one "
             'distribution, design="game" plays the privacy game on a fair-coin subsample of '
-            f"{min(members, nonmembers)} examples"
+            f"{game_size(min(members, nonmembers))} examples"
         )
     return scores
 
 
 def score_assumptions(design: str, *, examples: str = "audit") -> tuple[str, str]:
     """What an audit of scores takes for granted: the coins of its design, and what a score depends on."""
-    coins = (
-        f"every {examples} example was included in training by its own fair coin, tossed before training"
-        if design == "randomized"
-        else "members and non-members come from one distribution, so that the fair-coin subsample drawn here "
-        "(seeded) stands for a training set drawn by fair coins"
-    )
+    coins = {
+        "randomized": f"every {examples} example was included in training by its own fair coin, tossed "
+        "before training",
+        "game": "members and non-members come from one distribution, none the twin of another, so that the "
+        "fair coins of the subsample drawn here (seeded) decide who is a member. Another seed gives another bound; picking the "
+        "largest over seeds is a search that the confidence does not cover",
+        "played": f"after training a fair coin decided for each {examples} example shown whether it is a "
+        "member or a non-member from the same distribution",
+    }[design]
     return coins, "a score depends on the example and the trained model, not on membership in any other way"
 
 
 def play_game(scores: MembershipScores, *, seed: int = 0) -> MembershipScores:
-    """Pair members with non-members at random and show one of each pair by a fair coin.
+    """Show members and non-members by fair coins: a whole game, as the module describes.
 
     Args:
         scores: n_member and n_nonmember scores.
-        seed: Seed of the pairing and of the coins, 0 or more.
+        seed: Seed of the coins and of who is shown, 0 or more.
 
     Returns:
-        ``min(n_member, n_nonmember)`` scores whose membership is independent fair coins.
+        Scores whose membership is independent fair coins: `game_size` of the smaller side, for 5,000 of
+        each 9,500.
 
     Raises:
-        ValueError: All coins fell on one side (only likely for a handful of pairs).
+        ValueError: All coins fell on one side (only likely for a handful of examples).
 
     Source:
-        The privacy game of PANORAMIA, Definition 2.
+        The privacy game of PANORAMIA, Definition 2, without its pairs: this project.
     """
-    sizes = scores.member.size, scores.nonmember.size
-    member, nonmember = draw_game("scores", *sizes, seed=seed, toss=whole_number_coins)
+    member, nonmember = draw_game("scores", scores.member.size, scores.nonmember.size, seed=seed)
     return MembershipScores(
         scores.member[member], scores.nonmember[nonmember], higher_means_member=scores.higher_means_member
     )
 
 
-def draw_game(
-    name: str, members: int, nonmembers: int, *, seed: int, toss: Toss
-) -> tuple[IntArray, IntArray]:
-    """Positions of the members and of the non-members that a privacy game shows.
+def game_size(side: int) -> int:
+    """Examples that a game shows, of ``side`` members and as many others, both 1 or more.
 
-    ``toss`` makes coins from a generator and a number of pairs; True shows the member. ``name`` is that of
-    the data in the error message.
+    Five standard deviations of the coins are kept in reserve, or as many examples as there are on a side:
+    then no toss can ask for more.
+
+    >>> game_size(5_000), game_size(20)
+    (9500, 20)
+    """
+    return max(side, int(2 * side - 5 * sqrt(2 * side)))
+
+
+def draw_game(name: str, members: int, nonmembers: int, *, seed: int) -> tuple[IntArray, IntArray]:
+    """Positions of the members and of the non-members that a privacy game shows, each in random order.
+
+    ``name`` is that of the data in the error message.
 
     Raises:
         ValueError: All coins fell on one side.
     """
     rng = np.random.default_rng(seed)
-    pairs = min(members, nonmembers)
-    member, nonmember = rng.permutation(members)[:pairs], rng.permutation(nonmembers)[:pairs]
-    shown = toss(rng, pairs)
-    if shown.all() or not shown.any():
-        raise ValueError(f"{name}: {pairs} pairs are too few for a privacy game; all coins fell on one side")
-    return member[shown], nonmember[~shown]
-
-
-# Two ways to toss the same fair coins, kept apart so that seeded results stay what they were.
-def whole_number_coins(rng: np.random.Generator, pairs: int) -> NDArray[np.bool_]:
-    """Coins of a game on scores."""
-    return rng.integers(0, 2, pairs).astype(bool)
-
-
-def uniform_coins(rng: np.random.Generator, pairs: int) -> NDArray[np.bool_]:
-    """Coins of a PANORAMIA game."""
-    return rng.random(pairs) < 0.5
+    side = min(members, nonmembers)
+    total = game_size(side)
+    shown = int(rng.binomial(total, 0.5))
+    while max(shown, total - shown) > side:
+        shown = int(rng.binomial(total, 0.5))
+    if shown in (0, total):
+        raise ValueError(
+            f"{name}: {total} examples are too few for a privacy game; all coins fell on one side"
+        )
+    return rng.permutation(members)[:shown], rng.permutation(nonmembers)[: total - shown]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from paperlib.bounds.one_run.audit import ADJACENCY, THE_PROCEDURE, lower_bound_claim, one_run_epsilon
-from paperlib.bounds.one_run.fair_coins import fair_game, score_assumptions
+from paperlib.bounds.one_run.fair_coins import coin_warnings, fair_game, score_assumptions
 from paperlib.bounds.output_sets.choices import Method, fit_output_set
 from paperlib.bounds.output_sets.output_set import OutputSet, count_guesses
 from paperlib.bounds.output_sets.selection import DEFAULT_RULE, SelectionRule
@@ -86,8 +86,9 @@ def audit_output_set(
             posterior).
         delta: Delta of (epsilon, delta)-DP, in [0, 1).
         confidence: Confidence level of the bound, in (0, 1).
-        design: "randomized" if membership was decided by fair coins; "game" draws a fair-coin
-            subsample of the evaluation scores first.
+        design: "randomized" if fair coins decided membership before training; "game" draws a fair-coin
+            subsample of the evaluation scores first; "played" if fair coins decided after training who is
+            shown.
         seed: Seed of the game, 0 or more.
         rule: Settings of the choice.
 
@@ -127,6 +128,7 @@ def audit_output_set(
         selection_epsilon=max(chosen.objective, 0.0),
         claim=lower_bound_claim(epsilon, delta, confidence, ADJACENCY[design]),
         assumptions=_assumptions(design, delta, rule.guess),
+        warnings=coin_warnings(evaluation_scores.member.size, evaluation_scores.nonmember.size, design),
     )
 
 

@@ -78,7 +78,7 @@ def bounds_side_by_side(
         known = [one.panoramia("anytime", confidence, known_c=0.0).c_plus_epsilon_lb for one in games]
         sets = [_output_set(one, confidence) for one in games]
         found.append(
-            [np.mean(known), np.mean(sets), _one_run(values, confidence), _ranks(values, confidence)]
+            [np.mean(known), np.mean(sets), _one_run(values, confidence, seed), _ranks(values, confidence)]
         )
     rows = [
         ("PANORAMIA with c = 0", "trained attack, 1 alternative each, guesses members"),
@@ -96,9 +96,11 @@ def _output_set(judged: TargetScores, confidence: float) -> float:
     return audit_output_set(*scores.split(seed=0), confidence=confidence).epsilon
 
 
-def _one_run(values: FloatArray, confidence: float) -> float:
-    scores = MembershipScores(values[:, 0], values[:, 1])
-    return audit_one_run(scores, confidence=confidence, design="game").epsilon
+def _one_run(values: FloatArray, confidence: float, seed: int) -> float:
+    """A fair coin for each identifier shows it or its alternative: the two would tell on each other."""
+    shown = np.random.default_rng(seed).random(len(values)) < 0.5
+    scores = MembershipScores(values[shown, 0], values[~shown, 1])
+    return audit_one_run(scores, confidence=confidence, design="played").epsilon
 
 
 def _ranks(values: FloatArray, confidence: float) -> float:

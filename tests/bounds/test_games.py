@@ -1,0 +1,221 @@
+"""Whole games: the law of who is shown, validity by enumeration, and doubts about coins."""
+
+from functools import partial
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from paperlib.bounds import (
+    audit_f_dp,
+    audit_one_run,
+    audit_output_set,
+    audit_panoramia,
+    game_spread,
+    one_run_epsilon,
+    play_game,
+)
+from paperlib.bounds.one_run.fair_coins import IMPLAUSIBLE, coin_warnings, draw_game, game_size
+from paperlib.core import Design, MembershipScores
+
+
+def normal_scores(members, nonmembers, *, shift=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    return MembershipScores(rng.normal(shift, 1, members), rng.normal(size=nonmembers))
+
+
+def test_a_game_shows_nearly_all_examples_and_more_than_one_of_each_pair():
+    scores = MembershipScores(np.arange(5_000.0), np.arange(5_000.0, 11_000), higher_means_member=False)
+    played = play_game(scores, seed=5)
+    assert len(played) == 9_500
+    assert not played.higher_means_member
+    assert set(played.member) <= set(scores.member)
+    assert set(played.nonmember) <= set(scores.nonmember)
+    assert np.unique(played.pooled()[0]).size == 9_500
+
+
+@pytest.mark.parametrize("side", [*range(1, 200), 1_000, 5_000, 100_000, 10_000_000])
+def test_coins_hardly_ever_ask_for_more_examples_than_there_are(side):
+    """Drawing again multiplies the error by 1 / (1 - chance), less than 1 + 6e-7."""
+    total = game_size(side)
+    chance = 2 * binom.sf(side, total, 0.5)
+    assert chance < 6e-7
+    assert side <= total <= 2 * side
+    if side <= 50:
+        assert chance == 0
+
+
+def test_the_coins_have_the_law_of_fair_coins_and_every_example_the_same_chance():
+    """Mean, variance and subsets over seeds; a fixed half would have no variance."""
+    side, seeds = 100, range(4_000)
+    total = game_size(side)
+    drawn = [draw_game("scores", side, side + 30, seed=seed) for seed in seeds]
+    counts = np.array([member.size for member, _ in drawn])
+    assert {member.size + other.size for member, other in drawn} == {total}
+    assert abs(counts.mean() - total / 2) < 5 * np.sqrt(total / 4 / len(counts))
+    assert np.var(counts) / (total / 4) == pytest.approx(1, abs=0.12)
+    for at, size in ((0, side), (1, side + 30)):
+        often = np.bincount(np.concatenate([one[at] for one in drawn]), minlength=size)
+        assert abs(often / len(drawn) - total / 2 / size).max() < 5 * np.sqrt(0.25 / len(drawn))
+
+
+TRAINED, PLACES, VALUES = 2, 3, 3  # a game whose coins may ask for one member too many
+
+
+def random_mechanism(rng, answers=4):
+    """Chances of answers for each multiset of records, and the largest log-ratio between neighbours."""
+    sets = sorted({tuple(sorted(one)) for one in product(range(VALUES), repeat=TRAINED)})
+    chances = {one: rng.dirichlet(np.ones(answers)) for one in sets}
+    ratios = [
+        np.abs(np.log(chances[a] / chances[b])).max()
+        for a in sets
+        for b in sets
+        if a != b and any(x in b for x in a)
+    ]
+    return chances, max(ratios)
+
+
+def answers_given(chances, coins, shown):
+    """Chances of the answers, given coins and shown values; too many heads train on random ones of them."""
+    heads = [value for value, coin in zip(shown, coins, strict=True) if coin]
+    if len(heads) > TRAINED:
+        trained = [tuple(sorted(heads[:i] + heads[i + 1 :])) for i in range(len(heads))]
+    else:
+        hidden = product(range(VALUES), repeat=TRAINED - len(heads))
+        trained = [tuple(sorted((*heads, *rest))) for rest in hidden]
+    return np.mean([chances[one] for one in trained], axis=0)
+
+
+def test_each_coin_of_a_whole_game_is_hidden_up_to_epsilon_for_replacement():
+    """Every toss, every value shown and every answer, with the toss that the examples do not allow too."""
+    largest = 0.0
+    for seed in range(20):
+        chances, epsilon = random_mechanism(np.random.default_rng(seed))
+        for shown in product(range(VALUES), repeat=PLACES):
+            for coins in product((0, 1), repeat=PLACES):
+                for place in range(PLACES):
+                    other = tuple(c ^ (i == place) for i, c in enumerate(coins))
+                    odds = answers_given(chances, coins, shown) / answers_given(chances, other, shown)
+                    largest = max(largest, np.log(odds).max() / epsilon)
+    assert 0.9 < largest <= 1 + 1e-9
+
+
+def test_twins_tell_on_each_other_in_a_whole_game():
+    """Two identifiers and an alternative of each, no model at all: a shown pair gives its coins away."""
+    found = set()
+    for coins in product((0, 1), repeat=2):
+        member_sets = [[0, 1], [1, 0]]
+        for members, others in product(member_sets, repeat=2):
+            queues = {1: iter(members), 0: iter(others)}
+            names = tuple(next(queues[coin]) for coin in coins)
+            found.add((names, coins))
+    seen_with = {coins for names, coins in found if names == (0, 0)}
+    assert seen_with == {(0, 1), (1, 0)}, "the second coin is known from the first"
+
+
+def test_without_signal_a_game_on_uneven_classes_holds_its_level_and_the_whole_sample_does_not():
+    errors, raw = 0, 0
+    for seed in range(300):
+        scores = normal_scores(400, 120, seed=seed)
+        errors += audit_one_run(scores, design="game", seed=seed).epsilon > 0
+        flags = np.repeat([1, 0], [400, 120])
+        order = np.argsort(-scores.pooled()[0])
+        raw += binom.sf(flags[order][:100].sum() - 1, 100, 0.5) <= 0.05
+    assert errors <= binom.ppf(1 - 1e-6, 300, 0.05)
+    assert raw > 250
+
+
+def test_a_whole_game_shows_more_than_half_of_the_examples_did():
+    """Members shifted by one: a game of pairs, tossed by hand, against the whole game on the same scores."""
+    gains = []
+    for seed in range(6):
+        scores = normal_scores(2_000, 2_000, shift=1.0, seed=seed)
+        shown = np.random.default_rng(seed).random(2_000) < 0.5
+        pairs = MembershipScores(scores.member[shown], scores.nonmember[~shown])
+        whole = audit_one_run(scores, design="game", seed=seed).epsilon
+        gains.append(whole - audit_one_run(pairs, design="played").epsilon)
+    assert np.mean(gains) > 0.1
+
+
+def test_designs_name_their_adjacency_and_their_coins():
+    scores = normal_scores(260, 240, shift=1.0)
+    expected: dict[Design, tuple[str, str]] = {
+        "randomized": ("adding or removing one example", "tossed before training"),
+        "game": ("replacing one example by another", "drawn here"),
+        "played": ("replacing one example by another", "after training a fair coin"),
+    }
+    for design, (neighbour, coins) in expected.items():
+        for result in (
+            audit_one_run(scores, design=design),
+            audit_f_dp(scores, design=design),
+            audit_output_set(normal_scores(50, 50, seed=9), scores, design=design),
+        ):
+            assert neighbour in result.claim
+            assert coins in result.assumptions[0]
+            assert ("before training" in result.assumptions[0]) == (design == "randomized")
+    assert audit_one_run(scores, design="played").epsilon == audit_one_run(scores).epsilon
+
+
+def test_coins_in_doubt_are_a_warning_with_the_number_they_can_fake():
+    found = coin_warnings(577, 423, "played")
+    assert found[0].endswith(f"{one_run_epsilon(577, 1000):.2f}")
+    assert coin_warnings(423, 577, "randomized")[0].endswith("0.20")
+    assert not coin_warnings(530, 470, "played")
+    assert not coin_warnings(577, 423, "game")
+    equal = coin_warnings(500, 500, "randomized")
+    assert "0.025" in equal[0]
+    assert "tossed before training" in equal[0]
+    assert not coin_warnings(500, 500, "played")
+    assert not coin_warnings(10, 10, "randomized"), "fair coins often give ten and ten"
+
+
+def test_the_warning_stands_between_no_doubt_and_refusal():
+    """Down from equal counts: nothing, then a warning, then a refusal; never a gap."""
+    scores = np.random.default_rng(0).normal(size=1_000)
+    states = []
+    for members in range(501, 600):
+        flags = np.arange(1_000) < members
+        try:
+            state = len(audit_one_run(MembershipScores.from_labels(scores, flags)).warnings)
+        except ValueError:
+            state = 2
+        states.append(state)
+    assert states == sorted(states)
+    assert set(states) == {0, 1, 2}
+    assert binom.sf(500 + states.index(2), 1_000, 0.5) * 2 < IMPLAUSIBLE
+
+
+def test_every_audit_of_scores_warns():
+    uneven = normal_scores(577, 423)
+    flags = np.repeat([1, 0], [577, 423])
+    values = uneven.pooled()[0]
+    found = [
+        audit_one_run(uneven),
+        audit_f_dp(uneven),
+        audit_output_set(normal_scores(50, 50, seed=9), uneven),
+        audit_panoramia(values, values, flags),
+    ]
+    assert all("577 members" in result.warnings[0] for result in found)
+    assert not audit_panoramia(values, values, flags, design="game").warnings
+
+
+def test_a_game_of_a_handful_is_refused_or_small():
+    with pytest.raises(ValueError, match="1 examples are too few"):
+        play_game(MembershipScores([1.0], [0.0]))
+    assert len(play_game(normal_scores(8, 8), seed=1)) == 8
+
+
+def test_the_spread_is_that_of_the_games_beside_the_reported_one():
+    scores = normal_scores(400, 300, shift=1.0)
+    audit = partial(audit_one_run, scores, delta=1e-6)
+    each = [audit(design="game", seed=seed).epsilon for seed in range(8, 12)]
+    spread = game_spread(audit, games=4, seed=7)
+    assert (spread.lowest, spread.highest, spread.games) == (min(each), max(each), 4)
+    assert spread.mean == pytest.approx(np.mean(each))
+    assert "does not cover" in str(spread)
+    with pytest.raises(ValueError, match="games"):
+        game_spread(audit, games=0)
+    values, flags = scores.pooled()
+    with pytest.raises(ValueError, match="no epsilon"):
+        game_spread(partial(audit_panoramia, values, values, flags))
