@@ -103,8 +103,9 @@ def score_assumptions(design: str, *, examples: str = "audit") -> tuple[str, str
         "randomized": f"every {examples} example was included in training by its own fair coin, tossed "
         "before training",
         "game": "members and non-members come from one distribution, none the twin of another, so that the "
-        "fair coins of the subsample drawn here (seeded) decide who is a member. Another seed gives another bound; picking the "
-        "largest over seeds is a search that the confidence does not cover",
+        "fair coins of the subsample drawn here (seeded) decide who is a member. Another "
+        "seed gives another bound; picking the largest over seeds is a search that the confidence does not "
+        "cover",
         "played": f"after training a fair coin decided for each {examples} example shown whether it is a "
         "member or a non-member from the same distribution",
     }[design]
