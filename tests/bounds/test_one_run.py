@@ -1,6 +1,7 @@
 """One-run audits: printed values, brute force, invariances, refusals."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy.stats import binom
 from paperlib.bounds import audit_one_run, fair_coin_p_value, one_run_epsilon, one_run_p_value
 from paperlib.bounds.one_run.fair_coins import game_size
 from paperlib.bounds.one_run.guesses import both_path, dyadic_counts, grid_path, member_path
+from paperlib.bounds.one_run.tails import random_count_p_value, refuted_log_odds
 from paperlib.core import MembershipScores
 
 SEARCHES = ("anytime", "dyadic", "bonferroni", "split")
@@ -52,8 +54,14 @@ def test_power_of_the_default_search(m, delta, least):
 
 @pytest.mark.parametrize(("m", "value"), [(1000, 1.285247), (10_000, 1.070357), (100_000, 1.151502)])
 def test_fixed_threshold_values_at_small_delta(m, value):
+    """The values of counts fixed in advance; the audit pays for a random count, but half of delta."""
     found = audit_one_run(gaussian_scores(m), delta=1e-5, guess="members", thresholds=1.0)
-    assert found.epsilon == pytest.approx(value, abs=1e-6)
+    assert one_run_epsilon(found.correct, found.guesses, total=m, delta=1e-5) == pytest.approx(
+        value, abs=1e-6
+    )
+    p_value = partial(random_count_p_value, level=0.05)
+    paid = refuted_log_odds(found.correct, found.guesses, 0.05, m * 1e-5 / 2, p_value)
+    assert found.epsilon == float(paid)
 
 
 def test_dyadic_values():

@@ -3,6 +3,7 @@
 import html
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from paperlib.bounds import (
     ratio_scores,
 )
 from paperlib.bounds.one_run.fair_coins import game_size
+from paperlib.bounds.one_run.tails import random_count_p_value, refuted_log_odds
 from paperlib.bounds.output_sets.choices import METHODS, choose_optimal, choose_top_bottom, logistic_fit
 from paperlib.bounds.output_sets.densities import density_pair, rule_of_thumb
 from paperlib.bounds.output_sets.level_sets import best_level, line_of, objective_of
@@ -337,7 +339,11 @@ def test_epsilon_is_the_one_run_bound_of_its_counts(method, delta, guess):
     )
     correct, guesses = count_guesses(found.output_set, evaluation)
     assert (found.correct, found.guesses, found.total) == (correct, guesses, 800)
-    assert found.epsilon == one_run_epsilon(correct, guesses, total=800, delta=delta)
+    m_delta = 800 * delta / (2 if guess == "members" else 1)
+    p_value = partial(random_count_p_value, level=1 - 0.95)
+    assert found.epsilon == refuted_log_odds(correct, guesses, 1 - 0.95, m_delta, p_value)
+    if delta == 0:
+        assert found.epsilon == one_run_epsilon(correct, guesses)
     assert found.epsilon > 0.5
     assert f"{delta:g}" in found.claim
     assert found.to_dict()["method"] == method

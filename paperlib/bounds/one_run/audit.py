@@ -1,7 +1,7 @@
 """Auditing with one training run: from guesses about fair-coin membership to a lower bound on epsilon."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,7 @@ def one_run_p_value(
     total: ArrayLike | None = None,
     delta: float = 0.0,
     delta_term: DeltaTerm = "published",
+    sides: Literal[1, 2] = 2,
 ) -> Any:
     """P-value of ``correct`` right guesses under (epsilon, delta)-differential privacy.
 
@@ -41,6 +42,7 @@ def one_run_p_value(
         delta: Delta of (epsilon, delta)-DP, in [0, 1).
         delta_term: "published" (Steinke et al., Theorem 5.2) or "sharp" (ours: the worst case over
             all mechanisms, for guess counts fixed in advance; never weaker below one half).
+        sides: 1 if every guess is "member", or every guess "non-member": half of delta is then enough.
 
     Returns:
         Probabilities, broadcast shape (a float for scalars).
@@ -54,7 +56,7 @@ def one_run_p_value(
     >>> round(float(one_run_p_value(90, 100, 1.0)), 8)
     2.736e-05
     """
-    v, r, m_delta = _checked(correct, guesses, total, delta)
+    v, r, m_delta = _checked(correct, guesses, total, delta, sides)
     check_choice("delta_term", delta_term, DeltaTerm)
     e = np.asarray(epsilon, float)
     if not np.isfinite(e).all() or (e < 0).any():
@@ -70,6 +72,7 @@ def one_run_epsilon(
     delta: float = 0.0,
     confidence: float = 0.95,
     delta_term: DeltaTerm = "published",
+    sides: Literal[1, 2] = 2,
 ) -> Any:
     """Smallest epsilon that one training run does not refute.
 
@@ -86,6 +89,7 @@ def one_run_epsilon(
         confidence: Confidence level of the bound, in (0, 1).
         delta_term: "published" (Steinke et al., Theorem 5.2) or "sharp" (ours: the worst case over
             all mechanisms, for guess counts fixed in advance; never weaker below one half).
+        sides: 1 if every guess is "member", or every guess "non-member": half of delta is then enough.
 
     Returns:
         Nats, at least 0, rounded down; broadcast shape (a float for scalars).
@@ -101,13 +105,13 @@ def one_run_epsilon(
     >>> round(float(one_run_epsilon(900, 1000, total=10_000, delta=1e-5)), 6)
     2.015194
     """
-    v, r, m_delta = _checked(correct, guesses, total, delta)
+    v, r, m_delta = _checked(correct, guesses, total, delta, sides)
     check_choice("delta_term", delta_term, DeltaTerm)
     return refuted_log_odds(v, r, 1 - check_confidence(confidence), m_delta, P_VALUES[delta_term])[()]
 
 
 def _checked(
-    correct: ArrayLike, guesses: ArrayLike, total: ArrayLike | None, delta: float
+    correct: ArrayLike, guesses: ArrayLike, total: ArrayLike | None, delta: float, sides: int
 ) -> tuple[IntArray, IntArray, FloatArray]:
     v, r = check_counts("correct", correct), check_counts("guesses", guesses)
     delta = check_delta(delta)
@@ -122,7 +126,9 @@ def _checked(
     m = r if total is None else check_counts("total", total)
     if (r > m).any():
         raise ValueError(f"guesses: expected at most total, got guesses={guesses!r} and total={total!r}")
-    return v, r, np.asarray(delta * m, float)
+    if sides not in (1, 2):
+        raise ValueError(f"sides: expected 1 or 2, got {sides!r}")
+    return v, r, np.asarray(sides / 2 * delta * m, float)
 
 
 _REPLACED = "replacing one example by another"
@@ -214,9 +220,10 @@ def audit_one_run(
 
     Args:
         scores: Scores of members and non-members whose inclusion was decided by fair coins.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1). Above 0 a given threshold, a split or ties make
-            the guess count random;
-            it is then conditioned on, as is customary; the other searches need no such step.
+        delta: Delta of (epsilon, delta)-DP, in [0, 1). Above 0 the number of guesses beyond a given
+            threshold, or one found on the other half, is random, and the bound pays for it. Ties make the
+            counts of "dyadic", "bonferroni" and "grid" random too, and there it does not: a mechanism that
+            chooses the ties can raise the error. The anytime search holds for any counts.
         confidence: Confidence level of the bound, in (0, 1).
         guess: "adaptive": "member" from the top of the scores or "non-member" from the bottom, whichever was
             right more often so far, coin after coin; the other end is looked at now and then, which costs
@@ -229,8 +236,8 @@ def audit_one_run(
             count, error/m each; "split": chosen on one half, tested on the other; a number: a
             threshold fixed in advance, on the oriented score (with "both", everyone below
             it is guessed to be a non-member). With "grid", None or "bonferroni".
-        delta_term: Price of delta as in `one_run_epsilon`, for the searches that test single guess
-            counts; the anytime search has its own, with few failures on average.
+        delta_term: Price of delta as in `one_run_epsilon`, for the searches that test guess counts fixed in
+            advance; the other ones have their own.
         design: "randomized": membership was decided by fair coins before training, and counts
             that contradict this are refused; "game": draw a fair-coin subsample now; "played": fair
             coins decided after training who is shown, and nothing is drawn.

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, Protocol
 
 import numpy as np
@@ -14,7 +15,14 @@ from paperlib.bounds.one_run.anytime import (
     anytime_with_failures,
 )
 from paperlib.bounds.one_run.guesses import GuessPath, dyadic_path, fixed_path, guess_path, threshold_path
-from paperlib.bounds.one_run.tails import P_VALUES, PValue, best_count, published_p_value, refuted_log_odds
+from paperlib.bounds.one_run.tails import (
+    P_VALUES,
+    PValue,
+    best_count,
+    published_p_value,
+    random_count_p_value,
+    refuted_log_odds,
+)
 from paperlib.core import DeltaTerm, Guess, RecallSearch, Search, check_choice
 from paperlib.core.checks import FloatArray, IntArray
 from paperlib.core.scores import MembershipScores
@@ -112,10 +120,15 @@ class Hypothesis:
     error: float  # error allowed for the whole search, in (0, 1)
     delta_term: DeltaTerm = "published"  # P-value of single counts at delta above 0
 
-    @property
-    def p_value(self) -> PValue:
-        """P-value of single guess counts."""
-        return P_VALUES[self.delta_term]
+    def single(self, guess: Guess, total: int, tests: int = 1, *, random: bool = False) -> SingleCounts:
+        """The test of ``tests`` single guess counts on ``total`` examples, fixed in advance or random."""
+        level = self.error / tests
+        p_value = partial(random_count_p_value, level=level) if random else P_VALUES[self.delta_term]
+        return SingleCounts(level, _sides(guess) / 2 * total * self.delta, p_value)
+
+
+def _sides(guess: Guess) -> int:
+    return 1 if guess in ("members", "nonmembers") else 2
 
 
 def search_thresholds(
@@ -136,26 +149,26 @@ def search_thresholds(
             raise ValueError(
                 f"thresholds: with guess='grid' expected None or 'bonferroni', got {thresholds!r}"
             )
-        return _bonferroni(
-            guess_path(scores, guess), hypothesis, "a fixed grid of pairs of counts, Bonferroni"
-        )
+        path, words = guess_path(scores, guess), "a fixed grid of pairs of counts, Bonferroni"
+        return _bonferroni(path, hypothesis.single(guess, path.total, path.guesses.size), words)
     guess = guesses_made(guess, thresholds)
     if isinstance(thresholds, int | float):
         words = f"threshold {thresholds:g} fixed before looking; tests"
-        return _bonferroni(fixed_path(scores, guess, float(thresholds)), hypothesis, words)
+        path = fixed_path(scores, guess, float(thresholds))
+        return _bonferroni(path, hypothesis.single(guess, path.total, random=True), words)
     name = thresholds or "anytime"
     check_choice("thresholds", name, Search)
     if name == "split":
         return _split(scores, guess, hypothesis, seed)
     path = guess_path(scores, guess)
     if name == "anytime":
-        sides = 1 if guess in ("members", "nonmembers") else 2
-        test = AnytimeCounts(hypothesis.error, path.total * hypothesis.delta, sides)
+        test = AnytimeCounts(hypothesis.error, path.total * hypothesis.delta, _sides(guess))
         return _best(path, test, "every guess count at once by a mixture supermartingale")
+    tests, words = path.total, "every guess count, Bonferroni"
     if name == "dyadic":
+        words = "dyadic guess counts, Bonferroni"
         path, tests = dyadic_path(path)
-        return _bonferroni(path, hypothesis, "dyadic guess counts, Bonferroni", tests)
-    return _bonferroni(path, hypothesis, "every guess count, Bonferroni", path.total)
+    return _bonferroni(path, hypothesis.single(guess, path.total, tests), words, tests)
 
 
 def guesses_made(guess: Guess, thresholds: Search | float | None) -> Guess:
@@ -168,22 +181,19 @@ def _best(path: GuessPath, test: CountTest, words: str, tests: int = 1) -> Thres
     return ThresholdBound(epsilon, at, path, test, words, tests)
 
 
-def _bonferroni(
-    path: GuessPath, hypothesis: Hypothesis, words: str, tests: int | None = None
-) -> ThresholdBound:
+def _bonferroni(path: GuessPath, test: SingleCounts, words: str, tests: int | None = None) -> ThresholdBound:
     """The error shared by ``tests`` guess counts fixed in advance (by default those of the path)."""
     tests = path.guesses.size if tests is None else tests
-    test = SingleCounts(hypothesis.error / tests, path.total * hypothesis.delta, hypothesis.p_value)
     return _best(path, test, f"{words} over {tests}", tests)
 
 
 def _split(scores: MembershipScores, guess: Guess, hypothesis: Hypothesis, seed: int) -> ThresholdBound:
     selection, evaluation = scores.split(seed=seed)
     path = guess_path(selection, guess)
-    test = SingleCounts(hypothesis.error, len(evaluation) * hypothesis.delta, hypothesis.p_value)
+    test = hypothesis.single(guess, len(evaluation), random=True)
     _, at = test.best(path.correct, path.guesses)
     chosen = threshold_path(evaluation, float(path.high[at]), float(path.low[at]))
-    return _bonferroni(chosen, hypothesis, "threshold chosen on one random half, tested on the other; tests")
+    return _bonferroni(chosen, test, "threshold chosen on one random half, tested on the other; tests")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -227,7 +237,9 @@ def run_recall_test(
         earlier ones, up to failures of mean ``2 m relaxation``, the bound exceeds x with probability
         at most ``level``, in (0, 1/2]. The anytime search gives up fewer failures.
     """
-    labelled, hypothesis = MembershipScores.from_labels(scores, flags), Hypothesis(relaxation, level)
+    # Single counts on one side pay half; Propositions 3 and 4 pay for both, and are kept as they are.
+    price = relaxation * (2 if search == "union" else 1)
+    labelled, hypothesis = MembershipScores.from_labels(scores, flags), Hypothesis(price, level)
     best = search_thresholds(labelled, "members", RECALL_SEARCHES[search], hypothesis, seed=0)
     # A perfect attack does best by guessing every member: more right guesses, none wrong.
     perfect = np.array([flags.sum()], dtype=np.int64)

@@ -12,6 +12,7 @@ from paperlib.core import DeltaTerm, FloatArray, IntArray
 # Bounds are lowered by this much (nats), above the error of the special functions they call.
 NUMERICAL_MARGIN = 1e-11
 _FRACTION_STEPS = 2_000
+_WEIGHT_RATE = 0.1  # any value is valid; this one spends little of the error on small m delta
 _CLOSED_FORM_BATCH = 256  # counts inverted per round of a search at delta = 0
 
 PValue = Callable[[ArrayLike, ArrayLike, ArrayLike, ArrayLike], Any]
@@ -114,7 +115,9 @@ def sharp_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m
     ``Binomial(guesses, expit(log_odds))``, this is ``b + (1 - b) min(1, m_delta / v * b / P_v)``.
     Each guess j gives ``E[f(K_j) 1(j right)] <= e^eps E[f(K_j) 1(j wrong)] + delta max f`` for every
     f of the number K_j of other right guesses; weights f that telescope to P[W >= v] - b sum to
-    the bound. Arguments as for `published_p_value`.
+    the bound. Arguments as for `published_p_value`. Delta is paid once for each guess that may be made about
+    j, with the chance 1/2 of its coin: where all guesses are on one side, "member" or "non-member", half of
+    ``m_delta`` is enough.
 
     Guarantee:
         Valid in a one-run audit of m examples with a guess count fixed in advance, and
@@ -133,6 +136,36 @@ def sharp_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m
     with np.errstate(divide="ignore", invalid="ignore"):
         lift = np.exp(np.minimum(0.0, np.log(s) - np.log(v) + _log_mean_overshoot(v, r, q, base)))
     return np.where(v > 0, base + (1 - base) * np.where(s > 0, lift, 0.0), 1.0)[()]
+
+
+def random_count_p_value(
+    correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m_delta: ArrayLike, level: float
+) -> Any:
+    """P-value of ``correct`` right guesses where the mechanism may choose how many are made.
+
+    The proof of `sharp_p_value` spends delta on the largest weight f alone, ``b / (v P_v)`` at most. With a
+    random count each count has its own weights, and a mechanism spends delta where they are largest. So a
+    largest weight w is fixed in advance, from ``m_delta`` and the error ``level`` in (0, 1) at which the
+    test is made; the value is ``b + m_delta w`` where ``b / (v P_v) <= w``, else 1. Other arguments as there.
+
+    Guarantee:
+        Valid in a one-run audit of m examples whose guesses, and their number, follow from the scores.
+        Rises with the log-odds.
+
+    Source:
+        This project.
+
+    >>> round(float(random_count_p_value(900, 1000, 2.0, 10_000 * 1e-5, 0.05)), 6)
+    0.038741
+    """
+    v, r, e, s = np.broadcast_arrays(*(np.asarray(x, float) for x in (correct, guesses, log_odds, m_delta)))
+    q = np.asarray(expit(e), float)
+    base = _sf(v, r, q)
+    with np.errstate(all="ignore"):
+        largest = np.minimum(_WEIGHT_RATE * np.sqrt(level / s), level / (2 * s))
+        weight = np.exp(_log_mean_overshoot(v, r, q, base) - np.log(v))
+        paid = base + np.where(s > 0, s * largest, 0.0)
+    return np.where((v > 0) & (weight <= largest), np.minimum(paid, 1.0), 1.0)[()]
 
 
 def _log_mean_overshoot(v: FloatArray, r: FloatArray, q: FloatArray, base: FloatArray) -> FloatArray:

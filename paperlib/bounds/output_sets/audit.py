@@ -1,11 +1,13 @@
 """One-run audit on the output set that other scores chose."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from paperlib.bounds.one_run.audit import ADJACENCY, THE_PROCEDURE, lower_bound_claim, one_run_epsilon
+from paperlib.bounds.one_run.audit import ADJACENCY, THE_PROCEDURE, lower_bound_claim
 from paperlib.bounds.one_run.fair_coins import coin_warnings, fair_game, score_assumptions
+from paperlib.bounds.one_run.tails import random_count_p_value, refuted_log_odds
 from paperlib.bounds.output_sets.choices import Method, fit_output_set
 from paperlib.bounds.output_sets.output_set import OutputSet, count_guesses
 from paperlib.bounds.output_sets.selection import DEFAULT_RULE, SelectionRule
@@ -98,7 +100,7 @@ def audit_output_set(
 
     Source:
         Algorithm 1 and Section 5 of the paper; bound of Steinke, Nasr and Jagielski (2023),
-        Proposition 5.1 and Theorem 5.2.
+        Proposition 5.1. At delta above 0 this project's, since the number of guesses is random.
 
     >>> rng = np.random.default_rng(0)
     >>> draw = lambda: MembershipScores(rng.normal(2, 1, 1000), rng.normal(0, 1, 1000))
@@ -114,7 +116,9 @@ def audit_output_set(
         selection_scores, method=method, confidence=confidence, delta=delta, total=total, rule=rule
     )
     correct, guesses = count_guesses(chosen, evaluation_scores)
-    epsilon = float(one_run_epsilon(correct, guesses, total=total, delta=delta, confidence=confidence))
+    level, m_delta = 1 - confidence, total * delta * (0.5 if rule.guess == "members" else 1.0)
+    p_value = partial(random_count_p_value, level=level)
+    epsilon = float(refuted_log_odds(correct, guesses, level, m_delta, p_value))
     return OutputSetResult(
         epsilon=epsilon,
         correct=correct,
