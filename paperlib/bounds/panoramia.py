@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from paperlib.bounds.one_run.audit import ADJACENCY, lower_bound_claim
 from paperlib.bounds.one_run.fair_coins import (
     IMPLAUSIBLE,
     coin_warnings,
@@ -40,12 +41,12 @@ class PanoramiaResult(AuditResult):
         epsilon_tilde: ``max(0, c_plus_epsilon_lb - c_lb)``, nats. Not a lower bound on epsilon.
         epsilon: Lower bound on epsilon, nats, only where c is known; else None.
         known_c: Value of c taken as known, nats, or None.
-        ceiling: {c+epsilon}_lb of a perfect attack at this size, nats.
+        ceiling: {c+epsilon}_lb of a perfect attack at this size and level, nats.
         members: Audit examples that are real.
         nonmembers: Audit examples that are generated.
         gamma: Relaxation of closeness.
         delta: The delta of (epsilon, delta)-DP.
-        confidence: Confidence level of both lower bounds together.
+        confidence: Confidence level of both lower bounds together; where c is known, of each alone.
         search: Correction for the threshold search.
     """
 
@@ -142,7 +143,7 @@ def audit_panoramia(
     gamma: float = 0.0,
     delta: float = 0.0,
     known_c: float | None = None,
-    search: RecallSearch = "union",
+    search: RecallSearch | None = None,
     design: Design = "randomized",
     seed: int = 0,
 ) -> PanoramiaResult:
@@ -151,22 +152,24 @@ def audit_panoramia(
     Guarantee:
         If training is (epsilon, delta)-DP for replacing one record and the generator (c, gamma)-close,
         then c_lb <= c and c_plus_epsilon_lb <= c + epsilon together with probability at least
-        ``confidence``. The difference epsilon_tilde carries no such guarantee; with ``known_c`` = c,
-        ``epsilon`` does. Under adding or removing a record it may be exceeded, up to c + 2 epsilon: when
-        a generated point is shown, the model was trained on a hidden member in its place.
+        ``confidence``. The difference epsilon_tilde carries no such guarantee; with ``known_c`` >= c,
+        ``epsilon`` does, and the two bounds then hold at ``confidence`` each. Under adding or removing a
+        record the second one may be exceeded, up to c + 2 epsilon: when a generated point is shown, the
+        model was trained on a hidden member in its place.
 
     Args:
         baseline_scores: Score of each example from the example alone, higher means real, shape (m,).
         mia_scores: Score of each example from the example and the model, shape (m,).
         membership: 1 for a real member, 0 for a generated example, shape (m,).
         confidence: Confidence level of both lower bounds together, in (0, 1); each test gets half of the
-            error.
+            error. With ``known_c`` the claim needs one test, which gets all of it.
         gamma: Closeness may fail on a set of this probability, in [0, 1).
         delta: Delta of (epsilon, delta)-DP, in [0, 1).
         known_c: c of the generator where it is known, at least 0; 0 for a generator that draws
             from the true distribution.
         search: "union" tests m recall levels with a union bound, fixed in advance;
-            "anytime" tests every guess count at once with a supermartingale.
+            "anytime" tests every guess count at once with a supermartingale. None: "anytime" with
+            ``known_c``, else "union", the paper's.
         design: "randomized" or "played" if a fair coin chose member or generated point for each example;
             "game" to draw such coins here (seeded), one for each place of a whole game.
         seed: Seed of the draw with ``design="game"``, 0 or more.
@@ -187,6 +190,7 @@ def audit_panoramia(
     >>> round(result.c_lb, 3), round(result.c_plus_epsilon_lb, 3), round(result.ceiling, 3)
     (0.0, 1.712, 1.712)
     """
+    search = ("union" if known_c is None else "anytime") if search is None else search
     check_choice("search", search, RecallSearch)
     check_choice("design", design, Design)
     confidence, delta = check_confidence(confidence), check_delta(delta)
@@ -198,7 +202,8 @@ def audit_panoramia(
         baseline, mia, flags = baseline[kept], mia[kept], flags[kept]
     else:
         _check_fair_coins(flags)
-    level, m, members = (1 - confidence) / 2, flags.size, int(flags.sum())
+    level = (1 - confidence) / 2 if known_c is None else min(1 - confidence, 0.5)
+    m, members = flags.size, int(flags.sum())
     tests = (
         run_recall_test("baseline", baseline, flags, level, gamma, search),
         run_recall_test("mia", mia, flags, level, gamma + delta - gamma * delta, search),
@@ -263,20 +268,22 @@ def _draw_game(flags: NDArray[np.bool_], seed: int) -> IntArray:
 
 def _claim(result: PanoramiaResult) -> str:
     terms = f"replacement adjacency, delta = {result.delta:g}, gamma = {result.gamma:g}"
-    lower = (
-        f"With confidence {result.confidence:g}, c is at least {round_down(result.c_lb):.3f} and c + epsilon "
-        f"at least {round_down(result.c_plus_epsilon_lb):.3f}, both together ({terms})."
-    )
+    c_lb, both_lb = round_down(result.c_lb), round_down(result.c_plus_epsilon_lb)
+    neighbours = ADJACENCY["game"]
     if result.epsilon is not None:
+        claim = lower_bound_claim(result.epsilon, result.delta, result.confidence, neighbours)
         return (
-            f"Lower bound on the mechanism: given a generator with c = {result.known_c:g}, training is not "
-            f"epsilon-DP for any epsilon below {round_down(result.epsilon):.3f}. {lower}"
+            f"Lower bound on the mechanism, given a generator with c = {result.known_c:g}. {claim} Here c + "
+            f"epsilon is at least {both_lb:.3f}, and at the same confidence of its own c is at least "
+            f"{c_lb:.3f} ({terms})."
         )
     return (
         f"Measurement of the trained model, not a lower bound on epsilon: PANORAMIA could not reject a claim "
-        f"of c-closeness for the generator at c = {round_down(result.c_lb):.3f}, and if this claim is tight, "
-        f"then the model cannot be the output of a mechanism that is epsilon-DP for any epsilon below "
-        f"{round_down(result.epsilon_tilde):.3f}. {lower}"
+        f"of c-closeness for the generator at c = {c_lb:.3f}, and if this claim is tight, then the model "
+        f"cannot be the output of a mechanism that is (epsilon, {result.delta:g})-differentially private "
+        f"under {neighbours} for any epsilon below {round_down(result.epsilon_tilde):.3f}. With confidence "
+        f"{result.confidence:g}, c is at least {c_lb:.3f} and c + epsilon at least {both_lb:.3f}, both "
+        f"together ({terms})."
     )
 
 
@@ -296,6 +303,7 @@ def _assumptions(
     closeness = "the generator gives every point at least e^-c of its true probability"
     if gamma > 0:
         closeness += f", outside a set of true probability {gamma:g}"
+    shared = "the two tests share the error equally"
     if known_c is None:
         rest = (
             "epsilon~ speaks of leakage only if the baseline is as good at telling real from generated "
@@ -303,12 +311,13 @@ def _assumptions(
             "the members, for which epsilon~ must be 0"
         )
     else:
+        shared = "the attack's test has the whole error; the baseline's is a check of c beside it"
         rest = f"the generator's c is at most {known_c:g} by construction, not by estimation"
     return (
         shown,
         closeness,
         "the baseline's scores depend on the examples alone; generated points are independent of the model",
-        f"the two tests share the error equally; {correction}",
+        f"{shared}; {correction}",
         "attack, baseline and their settings were fixed on other examples; this test split is touched once",
         rest,
     )

@@ -8,9 +8,10 @@ from scipy.integrate import quad
 from scipy.special import expit, logit
 from scipy.stats import beta, binom
 
-from paperlib.bounds import audit_panoramia, panoramia_ceiling
+from paperlib.bounds import audit_one_run, audit_panoramia, one_run_epsilon, panoramia_ceiling
 from paperlib.bounds.one_run.anytime import anytime_epsilon
 from paperlib.bounds.one_run.fair_coins import game_size
+from paperlib.core import MembershipScores
 
 
 def example(m=300, seed=0, c=0.7, signal=1.0, ties=None):
@@ -219,6 +220,42 @@ def test_known_c_gives_a_lower_bound():
     assert "Lower bound on the mechanism" in result.claim
     assert audit_panoramia(baseline, mia, flags, known_c=0.25).epsilon == pytest.approx(result.epsilon - 0.25)
     assert audit_panoramia(baseline, mia, flags, known_c=50.0).epsilon == 0.0
+
+
+def test_known_c_gives_the_attack_the_whole_error_and_the_anytime_search():
+    """The bound of a one-run audit that guesses members, where half of the error and the union gave less."""
+    gains = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        flags = rng.integers(0, 2, 1_000)
+        scores = rng.normal(size=1_000) + flags
+        known = audit_panoramia(np.zeros(1_000), scores, flags, known_c=0.0)
+        one_run = audit_one_run(MembershipScores.from_labels(scores, flags), guess="members", design="played")
+        assert known.epsilon == pytest.approx(one_run.epsilon, abs=1e-9)
+        gains.append(known.epsilon - audit_panoramia(np.zeros(1_000), scores, flags).c_plus_epsilon_lb)
+    assert np.mean(gains) > 0.4
+
+
+def test_known_c_holds_its_level_where_c_and_epsilon_are_reached():
+    """Randomized response and a generator of the true distribution; a test at twice the error fails."""
+    rng, over, twice = np.random.default_rng(5), 0, 0
+    for _ in range(1_000):
+        flags = rng.integers(0, 2, 200)
+        answers = np.where(rng.random(200) < expit(1.0), flags, 1 - flags).astype(float)
+        found = audit_panoramia(np.zeros(200), answers, flags, known_c=0.0, search="union")
+        over += found.epsilon > 1.0
+        threshold = answers == 1
+        twice += one_run_epsilon(int(flags[threshold].sum()), int(threshold.sum()), confidence=0.9) > 1.0
+    assert over <= binom.ppf(1 - 1e-6, 1_000, 0.05)
+    assert twice > binom.ppf(0.95, 1_000, 0.05)
+
+
+@pytest.mark.parametrize("known_c", [None, 0.0])
+def test_the_claim_names_delta_and_replacement(known_c):
+    baseline, mia, flags = example(m=1_000, c=0.0, signal=3.0)
+    claim = audit_panoramia(baseline, mia, flags, delta=1e-6, known_c=known_c).claim
+    assert "(epsilon, 1e-06)-differentially private under replacing one example by another" in claim
+    assert "epsilon-DP" not in claim
 
 
 def test_known_c_refuted_by_the_baseline_is_a_warning():

@@ -98,7 +98,7 @@ def weaken_baseline(
         audits = partial(_audited_game, world, weakness, rng, confidence)
         games = alike(lambda _, audits=audits: audits(), range(repetitions), "games of the toy")
         for game, found in enumerate(games):
-            for (attack, limit), one in zip(limits.items(), found, strict=True):
+            for (attack, limit), (one, known) in zip(limits.items(), found, strict=True):
                 rows.append(
                     {
                         "weakness": weakness,
@@ -107,7 +107,7 @@ def weaken_baseline(
                         "c_lb": one.c_lb,
                         "c_plus_eps_lb": one.c_plus_epsilon_lb,
                         "eps_tilde": one.epsilon_tilde,
-                        "known_c": max(0.0, one.c_plus_epsilon_lb - world.c),
+                        "known_c": known.epsilon,
                         "seen_c": seen,
                         "limit": limit,
                     }
@@ -117,10 +117,11 @@ def weaken_baseline(
 
 def _audited_game(
     world: ToyWorld, weakness: float, rng: np.random.Generator, confidence: float
-) -> list[PanoramiaResult]:
-    """Audits of the attack that sees more and of the one that sees the same, in one game."""
+) -> list[tuple[PanoramiaResult, PanoramiaResult]]:
+    """Audits without and with known c, of the attack that sees more and of the one that sees the same."""
     baseline, *attacks, member = world.play(weakness, rng)
+    audit = partial(audit_panoramia, confidence=confidence, search="anytime")
     return [
-        audit_panoramia(baseline, scores, member, confidence=confidence, search="anytime")
+        (audit(baseline, scores, member), audit(baseline, scores, member, known_c=world.c))
         for scores in attacks
     ]
