@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 from paperlib.bounds import audit_f_dp, f_dp_parameter, one_run_epsilon
 from paperlib.bounds.one_run.f_dp import inverse_blow_up
@@ -79,12 +79,24 @@ def test_audit_result():
         ({"family": "cauchy"}, "family"),
         ({"confidence": 2}, "confidence"),
         ({"guess": "grid"}, "guess"),
-        ({"threshold": np.nan}, "threshold"),
     ],
 )
 def test_bad_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         audit_f_dp(MembershipScores(np.arange(10.0), np.arange(10.0)), **options)
+
+
+def test_ties_are_broken_at_random_and_for_nobody():
+    """Scores on three values: the counts are those of scores without ties, and no signal stays none."""
+    rng = np.random.default_rng(1)
+    coins = rng.integers(0, 2, 1_000)
+    tied = MembershipScores.from_labels(np.round(rng.normal(coins, 1.0)), coins)
+    found = {audit_f_dp(tied, seed=seed).guesses for seed in range(5)}
+    assert found <= {1_000, 500, 250, 124, 62, 30, 14, 8}
+    assert audit_f_dp(tied, seed=3).epsilon == audit_f_dp(tied, seed=3).epsilon
+    constant = [MembershipScores.from_labels(np.zeros(200), rng.integers(0, 2, 200)) for _ in range(200)]
+    errors = sum(audit_f_dp(one, seed=seed).parameter > 0 for seed, one in enumerate(constant))
+    assert errors <= binom.ppf(1 - 1e-6, 200, 0.05)
 
 
 def test_bad_counts_are_refused():

@@ -254,3 +254,19 @@ def test_bad_epsilon_is_refused(epsilon):
 def test_bad_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         audit_one_run(gaussian_scores(1000), **options)
+
+
+@pytest.mark.parametrize(
+    "options", [{"thresholds": "dyadic"}, {"thresholds": "bonferroni"}, {"guess": "grid"}]
+)
+def test_ties_at_positive_delta_are_named_where_they_matter(options):
+    scores = gaussian_scores(400)
+    tied = MembershipScores(np.round(scores.member), np.round(scores.nonmember))
+
+    def said(audited, **more):
+        return any("chooses ties" in text for text in audit_one_run(audited, **more).assumptions)
+
+    assert said(tied, delta=1e-6, **options)
+    assert not said(tied, **options)
+    assert not said(scores, delta=1e-6, **options)
+    assert not said(tied, delta=1e-6)

@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon
 from paperlib.bounds.one_run.audit import ADJACENCY, lower_bound_claim
 from paperlib.bounds.one_run.fair_coins import coin_warnings, fair_game, score_assumptions
-from paperlib.bounds.one_run.guesses import dyadic_path, fixed_path, guess_path
+from paperlib.bounds.one_run.guesses import dyadic_path, guess_path
 from paperlib.core import Design, Sides, check_choice
 from paperlib.core.checks import FloatArray, check_confidence, check_counts, check_delta
 from paperlib.core.results import AuditResult, round_down
@@ -185,7 +185,6 @@ def audit_f_dp(
     confidence: float = 0.95,
     family: Family = "gaussian",
     guess: Sides = "both",
-    threshold: float | None = None,
     design: Design = "randomized",
     seed: int = 0,
 ) -> FdpResult:
@@ -193,7 +192,9 @@ def audit_f_dp(
 
     Guarantee:
         If training satisfies f-DP for a curve of this family, the bound exceeds its parameter
-        with probability at most ``1 - confidence``. It says nothing outside the family.
+        with probability at most ``1 - confidence``. It says nothing outside the family. Ties are broken at
+        random, so that the guess counts are fixed in advance: with a count that a mechanism may choose, as
+        that above a given threshold, this test does not hold.
 
     Args:
         scores: Scores of members and non-members whose inclusion was decided by fair coins.
@@ -201,9 +202,8 @@ def audit_f_dp(
         confidence: Confidence level of the bound, in (0, 1).
         family: "gaussian", "laplace" or "approximate".
         guess: "both" or "members", as in `audit_one_run`.
-        threshold: Threshold fixed in advance; None tests dyadic guess counts, error divided by their number.
         design: Design of the audit, as in `audit_one_run`.
-        seed: Seed of the game, 0 or more.
+        seed: Seed of the game and of the order of tied scores, 0 or more.
 
     Raises:
         ValueError: Counts that fair coins would not give, an unknown option, a value out of range.
@@ -219,10 +219,7 @@ def audit_f_dp(
             "delta: a Gaussian trade-off curve has no finite epsilon at delta = 0; give delta > 0"
         )
     scores = fair_game(scores, design, seed=seed)
-    if threshold is None:
-        path, tests = dyadic_path(guess_path(scores, guess))
-    else:
-        path, tests = fixed_path(scores, guess, threshold), 1
+    path, tests = dyadic_path(guess_path(_untied(scores, seed), guess))
     level = (1 - confidence) / tests
     bounds = f_dp_parameter(
         path.correct, path.guesses, total=path.total, confidence=1 - level, family=family, delta=delta
@@ -257,3 +254,12 @@ def audit_f_dp(
         total=path.total,
         tests=tests,
     )
+
+
+def _untied(scores: MembershipScores, seed: int) -> MembershipScores:
+    """Ranks of the scores, tied ones in random order."""
+    values, labels = scores.oriented().pooled()
+    order = np.lexsort((np.random.default_rng([seed, 1]).random(values.size), values))
+    ranks = np.empty(values.size)
+    ranks[order] = np.arange(values.size)
+    return MembershipScores.from_labels(ranks, labels)

@@ -149,7 +149,8 @@ def search_thresholds(
             raise ValueError(
                 f"thresholds: with guess='grid' expected None or 'bonferroni', got {thresholds!r}"
             )
-        path, words = guess_path(scores, guess), "a fixed grid of pairs of counts, Bonferroni"
+        words = _said_of_ties("a fixed grid of pairs of counts", scores, hypothesis)
+        path = guess_path(scores, guess)
         return _bonferroni(path, hypothesis.single(guess, path.total, path.guesses.size), words)
     guess = guesses_made(guess, thresholds)
     if isinstance(thresholds, int | float):
@@ -164,16 +165,24 @@ def search_thresholds(
     if name == "anytime":
         test = AnytimeCounts(hypothesis.error, path.total * hypothesis.delta, _sides(guess))
         return _best(path, test, "every guess count at once by a mixture supermartingale")
-    tests, words = path.total, "every guess count, Bonferroni"
+    tests, words = path.total, "every guess count"
     if name == "dyadic":
-        words = "dyadic guess counts, Bonferroni"
+        words = "dyadic guess counts"
         path, tests = dyadic_path(path)
+    words = _said_of_ties(words, scores, hypothesis)
     return _bonferroni(path, hypothesis.single(guess, path.total, tests), words, tests)
 
 
 def guesses_made(guess: Guess, thresholds: Search | float | None) -> Guess:
     """The guesses of a search: only the anytime one may learn its order from the coins; else "both"."""
     return "both" if guess == "adaptive" and thresholds not in (None, "anytime") else guess
+
+
+def _said_of_ties(words: str, scores: MembershipScores, hypothesis: Hypothesis) -> str:
+    """Ties make counts random, which matters at delta above 0 alone."""
+    if hypothesis.delta > 0 and np.unique(scores.pooled()[0]).size < len(scores):
+        words += " (random ones, since scores are tied: a mechanism that chooses ties can raise the error)"
+    return f"{words}, Bonferroni"
 
 
 def _best(path: GuessPath, test: CountTest, words: str, tests: int = 1) -> ThresholdBound:
