@@ -284,6 +284,39 @@ def test_games_on_one_test_part_differ_in_what_attacks_learn_from_alone():
     assert not (game(1, None)[1] == game(2, None)[1]).all()
 
 
+def test_twins_never_tell_on_each_other_and_each_pair_has_its_own_coin():
+    """Over 200 games; pairs that are learned from are not judged."""
+    counts = []
+    for seed in range(200):
+        members = AttackInputs(np.arange(60.0)[:, None], np.zeros((60, 1)))
+        others = AttackInputs(np.arange(60.0)[:, None], np.zeros((60, 1)))
+        sizes = {"train": 20, "validation": 10, "test": 45}
+        game = GameSplit({"a": (members, others)}, **sizes, seed=seed, twins=True)
+        learned = [part("a").inputs.examples[:, 0] for part in (game.train, game.validation)]
+        shown, coins = game.judge({"a": Examples()})
+        assert len(np.unique(shown["a"])) == 45
+        assert not set(shown["a"]) & set(np.concatenate(learned))
+        counts.append(coins.sum())
+    assert abs(np.mean(counts) - 22.5) < 5 * np.sqrt(45 / 4 / 200)
+    uneven = {"a": (members, others.take(np.arange(50)))}
+    with pytest.raises(ValueError, match="twins: expected as many"):
+        GameSplit(uneven, train=2, validation=2, test=4, seed=0, twins=True)
+    with pytest.raises(ValueError, match="members: 60 are too few"):
+        GameSplit({"a": (members, others)}, train=20, validation=12, test=45, seed=0, twins=True)
+
+
+def test_a_game_of_unrelated_examples_may_show_both_of_a_position_and_of_twins_never():
+    def both_shown(twins):
+        inputs = AttackInputs(np.arange(60.0)[:, None], np.zeros((60, 1)))
+        sizes = {"train": 2, "validation": 2, "test": 50}
+        game = GameSplit({"a": (inputs, inputs)}, **sizes, seed=1, twins=twins)
+        shown, coins = game.judge({"a": Examples()})
+        return set(shown["a"][coins]) & set(shown["a"][~coins])
+
+    assert both_shown(False)
+    assert not both_shown(True)
+
+
 class Examples:
     """An attack whose score is the example itself."""
 

@@ -22,9 +22,10 @@ class GameSplit:
     """A game on members and others, split into training, validation and test part.
 
     In the training and validation parts half are members. In the test part each place is filled by a fair
-    coin, by a member or by another example, never shown twice; which is the game of the paper, whose pairs
-    (member, other) the coin chooses from. The test part never leaves this object: `judge` hands it to trained
-    attacks, once, and after that nothing can be trained.
+    coin, by a member or by another example, never shown twice: a whole game, as
+    ``bounds.one_run.fair_coins`` describes. With ``twins`` the coin chooses between member i and other i, as
+    in the pairs of the paper, and no pair of the test part is shown elsewhere. The test part never leaves
+    this object: `judge` hands it to trained attacks, once, and after that nothing can be trained.
 
     ``inputs`` leads from the name of each attack, or None for the baseline, to its inputs on all members and
     on all others. The sizes of the parts are numbers of examples, 2 or more, the first two even.
@@ -52,6 +53,7 @@ class GameSplit:
         test: int,
         seed: int,
         test_seed: int | None = None,
+        twins: bool = False,
     ) -> None:
         members, others = _lengths(inputs)
         for name, size in (("train", train), ("validation", validation)):
@@ -62,11 +64,17 @@ class GameSplit:
         rng = np.random.default_rng(seed if test_seed is None else test_seed)
         coins = rng.random(test) < 0.5
         fixed = (train + validation) // 2
-        _check_enough("members", members, fixed + int(coins.sum()), train, validation, test)
-        _check_enough("others", others, fixed + int((~coins).sum()), train, validation, test)
+        if twins and (members != others or test_seed is not None):
+            raise ValueError("twins: expected as many others as members, and no test_seed")
+        needed = (test, test) if twins else (int(coins.sum()), int((~coins).sum()))
+        _check_enough("members", members, fixed + needed[0], train, validation, test)
+        _check_enough("others", others, fixed + needed[1], train, validation, test)
         self._inputs = dict(inputs)
         self._members, self._others = rng.permutation(members), rng.permutation(others)
-        if test_seed is not None:
+        if twins:
+            learned, shown = self._members[:fixed], self._members[fixed : fixed + test]
+            self._members, self._others = (np.append(learned, shown[heads]) for heads in (coins, ~coins))
+        elif test_seed is not None:
             again, heads = np.random.default_rng(seed), int(coins.sum())
             _deal_again(self._members, slice(fixed, fixed + heads), again)
             _deal_again(self._others, slice(fixed, fixed + test - heads), again)

@@ -112,6 +112,7 @@ class Pools:
         details: One row per target with more columns for tables, such as accuracies; may be empty.
         warnings: Warnings that belong beside every result.
         key: Hash of the configuration, empty if these pools are not kept.
+        twins: True where generated example i could have stood in the place of member i: no test shows both.
 
     Raises:
         ValueError: Pools that hold other models than those named.
@@ -125,6 +126,7 @@ class Pools:
     details: pd.DataFrame = field(default_factory=pd.DataFrame)
     warnings: tuple[str, ...] = ()
     key: str = ""
+    twins: bool = False
 
     def __post_init__(self) -> None:
         for kind, pool in self.by_kind().items():

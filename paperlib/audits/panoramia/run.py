@@ -73,7 +73,7 @@ def baseline_by_helper(pools: Pools, config: AuditConfig) -> pd.DataFrame:
     }
     rows = []
     seeds = range(config.seed, config.seed + config.repetitions)
-    games = alike(lambda seed: _play(inputs, config, seed), seeds, "games")
+    games = alike(lambda seed: _play(inputs, config, seed, pools.twins), seeds, "games")
     for seed, (scores, membership) in zip(seeds, games, strict=True):
         for name, own in scores.items():
             for search in config.searches:
@@ -123,7 +123,7 @@ def _kept(
     inputs = _inputs(pools, config, names, others)
 
     def compute() -> dict[str, Any]:
-        scores, membership = _play(inputs, config, seed)
+        scores, membership = _play(inputs, config, seed, pools.twins and others is pools.generated)
         return {"scores": np.stack([scores[name] for name in inputs]), "membership": membership}
 
     modules = sorted({type(attack).__module__ for attack in config.attacks})
@@ -167,14 +167,17 @@ def _inputs(pools: Pools, config: AuditConfig, names: Sequence[str], others: Poo
     return inputs
 
 
-def _split(inputs: Inputs, config: AuditConfig, seed: int) -> GameSplit:
+def _split(inputs: Inputs, config: AuditConfig, seed: int, twins: bool = False) -> GameSplit:
     sizes = {"train": config.train, "validation": config.validation, "test": config.test}
-    return GameSplit(inputs, **sizes, seed=seed, test_seed=config.seed if config.same_test else None)
+    test_seed = config.seed if config.same_test else None
+    return GameSplit(inputs, **sizes, seed=seed, test_seed=test_seed, twins=twins)
 
 
-def _play(inputs: Inputs, config: AuditConfig, seed: int) -> tuple[Mapping[str | None, FloatArray], Flags]:
+def _play(
+    inputs: Inputs, config: AuditConfig, seed: int, twins: bool
+) -> tuple[Mapping[str | None, FloatArray], Flags]:
     """One game: train all attacks, choose on the validation part, judge once."""
-    game = _split(inputs, config, seed)
+    game = _split(inputs, config, seed, twins)
 
     def criterion(scores: FloatArray, membership: Flags) -> float:
         """The bound itself; where bounds are equal (often 0 on few examples) the AUC decides."""

@@ -8,7 +8,6 @@ import pandas as pd
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.candidates import CandidateScores
 from paperlib.audits.panoramia.config import AuditConfig
-from paperlib.audits.panoramia.game import sizes_for
 from paperlib.audits.panoramia.pools import Pool, Pools, Target
 from paperlib.audits.panoramia.results import TargetScores
 from paperlib.audits.panoramia.run import audit_pools
@@ -23,10 +22,12 @@ def identifier_audit(identifiers: int, **settings: Any) -> AuditConfig:
 
     >>> config = identifier_audit(200)
     >>> config.train, config.validation, config.test
-    (60, 40, 225)
+    (60, 40, 150)
     """
+    learned, chosen = round(0.15 * identifiers), round(0.1 * identifiers)
+    sizes = {"train": 2 * learned, "validation": 2 * chosen, "test": identifiers - learned - chosen}
     trees = BoostedTrees(rounds=30, leaves=4, smallest_leaf=5, learning_rate=0.2)
-    return AuditConfig(**sizes_for(identifiers, train=0.15), attacks=(trees,), restarts=5, **settings)
+    return AuditConfig(**sizes, attacks=(trees,), restarts=5, **settings)
 
 
 def identifier_pools(scores: CandidateScores, *, trained: bool = True) -> Pools:
@@ -46,7 +47,8 @@ def identifier_pools(scores: CandidateScores, *, trained: bool = True) -> Pools:
     def pool(column: int) -> Pool:
         return Pool(np.zeros((len(values), 1)), {}, {TARGET: values[:, column][:, order] * signs})
 
-    return Pools(pool(0), pool(1), None, (Target(TARGET, "trained" if trained else "null", 0),))
+    target = Target(TARGET, "trained" if trained else "null", 0)
+    return Pools(pool(0), pool(1), None, (target,), twins=True)
 
 
 def bounds_side_by_side(

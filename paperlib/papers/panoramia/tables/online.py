@@ -95,8 +95,9 @@ def _played(members: int, generated: int, audit: AuditConfig, seed: int) -> list
     numbers = np.arange(members + generated)
     rows = AttackInputs(numbers, numbers[:, None])
     kinds = rows.take(numbers[:members]), rows.take(numbers[members:])
-    sizes = {"train": audit.train, "validation": audit.validation, "test": audit.test}
-    game = GameSplit({"row": kinds}, **sizes, seed=seed)
+    game = GameSplit(
+        {"row": kinds}, train=audit.train, validation=audit.validation, test=audit.test, seed=seed
+    )
     fixed = [part("row").inputs.examples for part in (game.train, game.validation)]
     scores, _ = game.judge({"row": LossScore()})
     return [*fixed, (-scores["row"]).astype(np.int64)]
