@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import binom, ks_2samp
 
 from paperlib.bounds import epsilon_star_normals, panoramia_ceiling
+from paperlib.bounds.one_run.fair_coins import game_size
 from paperlib.bounds.one_run.tails import sharp_p_value
 from paperlib.bounds.ranks import p_values
 from paperlib.papers.verdict.rules import rules
@@ -60,6 +61,7 @@ NULL = "panoramia-table-03"  # its last term is the null gate
 
 COMPUTED: dict[str, list[tuple[str, Callable[[], str]]]] = {
     "one_run.md": [
+        ("of 10,000 examples {} are shown", lambda: f"{game_size(5_000):,}"),
         (r"at $\varepsilon = 2.5$ that is {} times as many", lambda: f"{2 * (1 + exp(2.5)):.0f}"),
         ("one right: {} against", lambda: f"{plain_p_value(1, 2, 1.0, 0.02):.6f}"),
         ("against the attainable {})", lambda: f"{sharp_p_value(1, 2, 1.0, 0.02):.6f}"),
