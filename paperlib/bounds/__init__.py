@@ -18,6 +18,7 @@ from paperlib.bounds.one_run.audit import OneRunResult as OneRunResult
 from paperlib.bounds.one_run.audit import audit_one_run as audit_one_run
 from paperlib.bounds.one_run.audit import one_run_epsilon as one_run_epsilon
 from paperlib.bounds.one_run.audit import one_run_p_value as one_run_p_value
+from paperlib.bounds.one_run.ceiling import perfect_epsilon as perfect_epsilon
 from paperlib.bounds.one_run.f_dp import FdpResult as FdpResult
 from paperlib.bounds.one_run.f_dp import audit_f_dp as audit_f_dp
 from paperlib.bounds.one_run.f_dp import f_dp_parameter as f_dp_parameter

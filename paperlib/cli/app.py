@@ -286,6 +286,67 @@ def audit(
     )
 
 
+@app.command(
+    epilog="Examples:  paperlib plan --m 1000 --delta 1e-5   |   paperlib plan --epsilon 2 --auc 0.7   |   "
+    "paperlib plan --m 10000 --pilot scores.csv   |   paperlib plan --epsilon 1 --pilot nll.csv --losses"
+)
+def plan(
+    m: Annotated[
+        int | None, typer.Option("--m", help="Audit examples at hand, each included by a fair coin.")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Epsilon to be shown: prints the fewest examples that do on average.")
+    ] = None,
+    auc: Annotated[
+        float | None, typer.Option(help="AUC expected of the attack, in [0.5, 1). Default: a perfect attack.")
+    ] = None,
+    pilot: Annotated[
+        Path | None,
+        typer.Option(help="Scores of a pilot attack, in a file as `paperlib audit` reads; else --auc."),
+    ] = None,
+    nonmembers: Annotated[
+        Path | None, typer.Option(help="Non-members' scores of the pilot, if they have a file of their own.")
+    ] = None,
+    score_column: Annotated[str | None, typer.Option(help="Score column; default: score or loss.")] = None,
+    member_column: Annotated[str | None, typer.Option(help="Membership column; default: member.")] = None,
+    kind: Annotated[
+        Literal["scores", "losses"] | None,
+        typer.Option(
+            help="scores: higher values point to members; losses: lower values do. Default: by column name."
+        ),
+    ] = None,
+    losses: Annotated[bool, typer.Option("--losses", help="The same as --kind losses.")] = False,
+    delta: Annotated[float, typer.Option(help="Delta of the DP guarantee to be tested, in [0, 1).")] = 0.0,
+    confidence: Annotated[float, typer.Option(help="Confidence level of the bound, in (0, 1).")] = 0.95,
+    guess: Annotated[
+        Literal["both", "members", "grid"],
+        typer.Option(help="Guess on both ends, on likely members only, or over a grid of pairs."),
+    ] = "both",
+    simulations: Annotated[
+        int | None, typer.Option(help="Simulated audits; default: 200, fewer above 10,000 examples.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the simulation, 0 or more.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Plan an audit: the epsilon that m examples can show, or the examples that an epsilon needs.
+
+    Without --auc or --pilot the plan is for a perfect attack: the ceiling of any audit of this size. With
+    one of them, audits by that attack are simulated: their mean bound, and the range of 80 % of them.
+    """
+    from paperlib.cli.plan import print_plan
+
+    if losses and kind == "scores":
+        raise ValueError("--losses: contradicts --kind scores")
+    columns = {
+        "score_column": score_column, "member_column": member_column, "kind": "losses" if losses else kind,
+    }  # fmt: skip
+    options = {
+        "m": m, "epsilon": epsilon, "delta": delta, "confidence": confidence, "guess": guess,
+        "simulations": simulations, "seed": seed,
+    }  # fmt: skip
+    print_plan(auc, pilot, nonmembers, columns, options, as_json=as_json)
+
+
 def _interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 

@@ -1,19 +1,148 @@
 """Plans before training agree with what the audits then show."""
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 
 from paperlib.bounds import audit_one_run, plan_audit
+from paperlib.bounds.one_run import forecast
+from paperlib.bounds.one_run.ceiling import perfect_epsilon
+from paperlib.bounds.one_run.pilot import AttackLaw, Block, laws_of_pilot
 from paperlib.core import MembershipScores
+
+
+def normal_scores(rng, m, *, shift=1.0, spread=1.0, memorised=0.0):
+    """Scores of m examples with fair coins: members N(shift, spread), of whom a share scores 5 more."""
+    members = int(rng.binomial(m, 0.5))
+    member = rng.normal(shift, spread, members) + 5 * (rng.random(members) < memorised)
+    return MembershipScores(member, rng.normal(0, 1, m - members))
+
+
+def planned(pilot, m, seed):
+    plan = plan_audit(m, attack=pilot, simulations=60, seed=seed)
+    return plan.expected, plan.low, plan.high
+
+
+def resampled(pilot, m, seed):
+    """The rule that must not come back: a small pilot's scores are drawn with replacement."""
+    rng = np.random.default_rng(seed)
+    drawn = (
+        MembershipScores(rng.choice(pilot.member, m // 2), rng.choice(pilot.nonmember, m // 2))
+        for _ in range(20)
+    )
+    shown = [audit_one_run(scores).epsilon for scores in drawn]
+    return float(np.mean(shown)), *np.quantile(shown, [0.1, 0.9])
+
+
+def plans_and_audits(rule, pilot, m, pairs, **law):
+    """Planned mean less real bound, on average, and share of real audits inside the planned interval."""
+    rng = np.random.default_rng([pilot, m])
+    misses, inside = [], []
+    for seed in range(pairs):
+        expected, low, high = rule(normal_scores(rng, pilot, **law), m, seed)
+        real = audit_one_run(normal_scores(rng, m, **law)).epsilon
+        misses.append(expected - real)
+        inside.append(low <= real <= high)
+    return float(np.mean(misses)), float(np.mean(inside))
+
+
+CELLS = list(itertools.product([100, 300, 1_000], [1_000, 10_000]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("pilot", "m"), CELLS)
+def test_plans_from_small_pilots_hold(pilot, m, record_property):
+    miss, inside = plans_and_audits(planned, pilot, m, pairs=100)
+    record_property("planned less real", miss)
+    record_property("real inside the planned 80 %", inside)
+    assert abs(miss) < 0.4
+    assert 0.7 <= inside <= 0.9
+
+
+def test_a_small_pilot_plans_what_audits_show_and_resampling_does_not():
+    miss, inside = plans_and_audits(planned, 100, 10_000, pairs=15)
+    assert abs(miss) < 0.4
+    assert 15 * inside >= 8  # chance 0.004 of fewer if 80 % are inside
+    miss, inside = plans_and_audits(resampled, 100, 10_000, pairs=4)
+    assert miss > 2
+    assert inside == 0
+
+
+SHAPES = {
+    "two far normals": {"shift": 2.0},
+    "memorised members": {"shift": 0.0, "memorised": 0.1},
+    "wider members": {"shift": 1.0, "spread": 2.0},
+    "no signal": {"shift": 0.0},
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_plans_of_other_shapes_are_not_absurd(shape):
+    """Far too much is never planned; where a pilot shows little of a tail, the plan stays below."""
+    miss, _ = plans_and_audits(planned, 300, 10_000, pairs=4, **SHAPES[shape])
+    assert -3 < miss < 0.5
+
+
+def test_laws_recover_what_a_large_pilot_shows():
+    rng = np.random.default_rng(0)
+    laws = laws_of_pilot(normal_scores(rng, 5_000, shift=1.0, spread=2.0), 50, seed=0)
+    assert np.mean([law.shift for law in laws]) == pytest.approx(1, abs=0.15)
+    assert np.mean([law.spread for law in laws]) == pytest.approx(2, abs=0.15)
+    laws = laws_of_pilot(normal_scores(rng, 5_000, shift=0.0, memorised=0.1), 50, seed=0)
+    assert np.mean([law.top.member for law in laws]) == pytest.approx(0.1, abs=0.02)
+    assert np.mean([law.top.nonmember for law in laws]) < 0.005
+    assert all(abs(law.shift) < 0.3 for law in laws)
+
+
+def test_laws_follow_ranks_alone_and_turn_with_the_scores():
+    pilot = normal_scores(np.random.default_rng(1), 200)
+    bent = MembershipScores(np.exp(pilot.member), np.exp(pilot.nonmember))
+    lower = MembershipScores(-pilot.member, -pilot.nonmember, higher_means_member=False)
+    for same in (bent, lower):
+        assert plan_audit(500, attack=same, simulations=5).expected == pytest.approx(
+            plan_audit(500, attack=pilot, simulations=5).expected
+        )
+    turned = MembershipScores(-pilot.nonmember, -pilot.member)
+    forth, back = (plan_audit(500, attack=p, simulations=100).expected for p in (pilot, turned))
+    assert forth == pytest.approx(back, abs=0.25)
+
+
+def test_scores_drawn_from_a_law_follow_it():
+    law = AttackLaw(1.0, 1.5, Block(0.1, 0.01), Block(0.002, 0.05))
+    scores = law.draw(200_000, np.random.default_rng(0))
+    values, labels = scores.pooled()
+    ranks = np.array([0.001, 0.02, 0.3, 0.7, 0.97, 0.999])
+    below = [(values[labels] < rank).mean() for rank in ranks]
+    np.testing.assert_allclose(law.members_below(ranks), below, atol=0.004)
+
+
+def test_ties_of_the_pilot_stay_ties():
+    rng = np.random.default_rng(0)
+    pilot = MembershipScores(rng.integers(0, 2, 200), np.zeros(200))
+    plan = plan_audit(2_000, attack=pilot, simulations=20)
+    law = laws_of_pilot(pilot, 1, seed=0)[0]
+    assert np.unique(law.draw(1_000, rng).pooled()[0]).size == 2
+    real = audit_one_run(MembershipScores(rng.integers(0, 2, 1_000), np.zeros(1_000))).epsilon
+    assert plan.expected == pytest.approx(real, abs=1.0)
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-4])
 def test_no_audit_beats_the_ceiling(delta):
     plan = plan_audit(200, delta)
-    perfect = audit_one_run(
-        MembershipScores(np.arange(100) + 100.0, np.arange(100.0)), delta=delta, guess="both"
-    )
-    assert perfect.epsilon == pytest.approx(plan.perfect, abs=1e-6)
+    perfect = MembershipScores(np.arange(100) + 100.0, np.arange(100.0))
+    assert audit_one_run(perfect, delta=delta).epsilon <= plan.perfect + 1e-6
+    assert perfect_epsilon(200, delta) == plan.perfect
+    guessed = audit_one_run(perfect, delta=delta, guess="both").epsilon
+    assert guessed == pytest.approx(plan.perfect, abs=1e-6)
+
+
+@pytest.mark.parametrize("guess", ["both", "members", "grid"])
+def test_the_ceiling_is_that_of_the_way_to_guess(guess):
+    perfect = MembershipScores(np.arange(112) + 100.0, np.arange(88.0))
+    ceiling = plan_audit(200, guess=guess).perfect
+    assert ceiling - 0.5 < audit_one_run(perfect, guess=guess).epsilon <= ceiling + 1e-6
 
 
 def test_more_examples_show_more_and_delta_shows_less():
@@ -25,11 +154,19 @@ def test_more_examples_show_more_and_delta_shows_less():
 def test_attack_is_planned_from_auc_or_pilot():
     rng = np.random.default_rng(0)
     pilot = MembershipScores(rng.normal(1, 1, 4_000), rng.normal(0, 1, 4_000))
-    by_pilot = plan_audit(1_000, attack=pilot, simulations=40)
     by_auc = plan_audit(1_000, attack=pilot.auc(), simulations=40)
-    assert by_pilot.expected == pytest.approx(by_auc.expected, abs=0.25)
+    lent = plan_audit(1_000, attack=pilot, simulations=40)
+    assert "without repeats" in lent.assumptions[-1]
+    assert lent.warnings == ()
+    assert lent.expected == pytest.approx(by_auc.expected, abs=0.25)
     assert by_auc.low <= by_auc.expected <= by_auc.high < by_auc.perfect
     assert plan_audit(1_000, attack=0.5, simulations=20).expected < 0.2
+
+
+def test_a_tail_that_the_pilot_hardly_saw_is_named():
+    pilot = normal_scores(np.random.default_rng(0), 100)
+    (warning,) = plan_audit(10_000, attack=pilot, simulations=20).warnings
+    assert "the fitted tail carries this number" in warning
 
 
 def test_plan_without_attack_says_so():
@@ -39,7 +176,46 @@ def test_plan_without_attack_says_so():
     assert plan.curve.perfect.max() == plan.perfect
 
 
-@pytest.mark.parametrize(("m", "options"), [(1, {}), (10.5, {}), (10, {"delta": 2}), (10, {"attack": 1.0})])
-def test_bad_plans_are_refused(m, options):
-    with pytest.raises(ValueError, match=r"m:|delta:|attack:"):
+@pytest.mark.parametrize("delta", [0.0, 1e-3])
+def test_a_perfect_attack_needs_the_fewest_examples(delta):
+    plan = plan_audit(None, delta, epsilon=3.0)
+    assert plan.perfect >= 3.0 > perfect_epsilon(plan.total - 1, delta)
+    assert plan.target == 3.0
+
+
+def test_the_examples_for_an_attack_show_the_epsilon_on_average():
+    plan = plan_audit(epsilon=1.5, attack=0.8, simulations=50)
+    fewer = plan_audit(math.floor(0.8 * plan.total), attack=0.8, simulations=50)
+    assert fewer.expected < 1.5 <= plan.expected
+    assert int(str(plan.total)[2:] or "0") == 0
+    assert "on average" in plan.headline
+
+
+def test_large_audits_are_planned_from_smaller_ones(monkeypatch):
+    real = plan_audit(40_000, attack=0.76, simulations=30)
+    monkeypatch.setattr(forecast, "_LARGEST_SIMULATED", 4_000)
+    assert plan_audit(40_000, attack=0.76, simulations=30).expected == pytest.approx(real.expected, abs=0.15)
+    assert plan_audit(4_000, attack=0.76, simulations=30).expected < real.expected - 0.3
+
+
+@pytest.mark.parametrize(
+    ("m", "options"),
+    [
+        (1, {}),
+        (10.5, {}),
+        (10, {"delta": 2}),
+        (10, {"attack": 1.0}),
+        (10, {"attack": 0.4}),
+        (10**8, {}),
+        (None, {}),
+        (10, {"epsilon": 1.0}),
+        (None, {"epsilon": 0.0}),
+        (None, {"epsilon": 30.0}),
+        (None, {"epsilon": 1.0, "attack": 0.5}),
+        (10, {"attack": 0.6, "simulations": 0}),
+        (10, {"attack": MembershipScores(np.arange(30.0), np.arange(19.0))}),
+    ],
+)
+def test_bad_plans_are_refused_in_one_line(m, options):
+    with pytest.raises(ValueError, match=r"^(m|m, epsilon|epsilon|delta|attack|simulations): [^\n]+$"):
         plan_audit(m, **options)

@@ -1,16 +1,14 @@
-"""What could an audit show? Answered before anyone trains a model."""
+"""What could an audit show, and how many examples does it need? Answered before anyone trains a model."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtri
 
-from paperlib.bounds.one_run.anytime import anytime_with_failures
-from paperlib.bounds.one_run.audit import audit_one_run
-from paperlib.core import Sides, check_choice
+from paperlib.bounds.one_run.ceiling import most_guesses, perfect_curve
+from paperlib.bounds.one_run.forecast import MOST_EXAMPLES, Forecast, SimulatedAudit, lends_scores
+from paperlib.core import Guess, check_choice, check_in
 from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts, check_delta
 from paperlib.core.results import AuditResult, round_down, table
 from paperlib.core.scores import MembershipScores
@@ -18,7 +16,7 @@ from paperlib.core.scores import MembershipScores
 if TYPE_CHECKING:
     import pandas as pd
 
-_LARGEST_AUC = 1 - 1e-12
+_SUPPORT = 30  # pilot examples where guesses are made, below which the fitted tail carries the number
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,6 +25,7 @@ class AuditPlan(AuditResult):
 
     Attributes:
         total: Audit examples m, each included by a fair coin.
+        target: Epsilon for which m was sought, nats (nan where m was given).
         delta: Delta of the guarantee to be tested.
         confidence: Confidence of the planned bound.
         perfect: Epsilon that an attack with no wrong guess would show, nats: the ceiling.
@@ -38,6 +37,7 @@ class AuditPlan(AuditResult):
     """
 
     total: int
+    target: float = math.nan
     delta: float
     confidence: float
     perfect: float
@@ -68,108 +68,127 @@ class AuditPlan(AuditResult):
 
 
 def plan_audit(
-    m: int,
+    m: int | None = None,
     delta: float = 0.0,
     confidence: float = 0.95,
     *,
+    epsilon: float | None = None,
     attack: float | MembershipScores | None = None,
-    guess: Sides = "both",
-    simulations: int = 100,
+    guess: Guess = "both",
+    simulations: int | None = None,
     seed: int = 0,
 ) -> AuditPlan:
-    """The epsilon that a perfect and a given attack could show on m examples, before training.
+    """The epsilon that a perfect and a given attack could show on m examples, or the m that an epsilon needs.
 
     Args:
-        m: Planned number of audit examples.
+        m: Planned number of audit examples, 2 to 10 million; or give ``epsilon``.
         delta: Delta of (epsilon, delta)-DP, in [0, 1).
         confidence: Confidence level of the bound, in (0, 1).
-        attack: None; the AUC expected of the attack, in [0.5, 1), modelled as two normals of
-            equal variance; or scores of a pilot attack, which are resampled.
-        guess: "both" or "members", as in `audit_one_run`.
-        simulations: Audits simulated for the given attack.
+        epsilon: Epsilon to be shown, nats, above 0: the smallest m is sought with which the attack shows it
+            on average (to two digits; exact for a perfect attack).
+        attack: None for a perfect attack; the AUC expected of the attack, in [0.5, 1), modelled as two
+            normals of equal variance; or scores of a pilot attack. A pilot of four times m examples and
+            more lends its scores; for a smaller one a smooth law is fitted to its ranks, and every
+            simulated audit has its own of the laws that the pilot leaves open.
+        guess: As in `audit_one_run`.
+        simulations: Audits simulated for the given attack, at least 1; by default 200, above m = 10,000
+            fewer, at least 10.
         seed: Seed of the simulation, 0 or more.
 
     Returns:
         The ceiling and, with an attack, the mean and the 10 % and 90 % points of its bound.
 
     Raises:
-        ValueError: A value is out of range.
+        ValueError: Neither or both of ``m`` and ``epsilon``, a value out of range, a pilot of fewer than 20
+            members or non-members, or an epsilon that no m up to 10 million shows.
 
     Source:
-        The default search of `audit_one_run`, applied to perfect and to simulated guesses.
+        `audit_one_run`, applied to perfect and to simulated guesses.
 
     >>> print(plan_audit(1000, 1e-5).headline)
     1000 examples can show ε up to 5.573 (δ = 1e-05, confidence 0.95)
+    >>> plan_audit(epsilon=2.0).total
+    30
     """
-    total = int(check_counts("m", m, minimum=2))
-    delta, confidence = check_delta(delta), check_confidence(confidence)
-    guesses = np.unique(np.geomspace(1, total, 200).astype(np.int64))
-    check_choice("guess", guess, Sides)
-    perfect = _perfect(guesses, total * delta, 1 - confidence, sides=2 if guess == "both" else 1)
-    draws = () if attack is None else _draws(attack, total, int(simulations), seed)
-    audits = (audit_one_run(scores, delta=delta, confidence=confidence, guess=guess) for scores in draws)
+    check_choice("guess", guess, Guess)
+    forecast = Forecast(check_delta(delta), check_confidence(confidence), guess, attack, simulations, seed)
+    if (m is None) == (epsilon is None):
+        raise ValueError("m, epsilon: give one of the two, the examples at hand or the epsilon to be shown")
+    if simulations is not None:
+        check_counts("simulations", simulations, minimum=1)
+    if epsilon is not None:
+        target = check_in("(0, inf)", "epsilon", epsilon)
+        return _plan(forecast, forecast.examples_for(target), target)
+    total = int(check_counts("m", 0 if m is None else m, minimum=2))
+    if total > MOST_EXAMPLES:
+        raise ValueError(f"m: expected at most {MOST_EXAMPLES}, got {m!r}")
+    return _plan(forecast, total, math.nan)
+
+
+def _plan(forecast: Forecast, total: int, target: float) -> AuditPlan:
+    most = most_guesses(total, forecast.guess)
+    guesses = np.unique(np.geomspace(1, most, 200).astype(np.int64))
+    perfect = perfect_curve(guesses, total, forecast.delta, forecast.confidence, forecast.guess)
+    audits = forecast.audits(total)
     shown = np.array([audit.epsilon for audit in audits])
-    low, high = (float(np.quantile(shown, q)) for q in (0.1, 0.9)) if shown.size else (math.nan, math.nan)
+    low, high = (float(np.quantile(shown, q)) for q in (0.1, 0.9)) if audits else (math.nan, math.nan)
     return AuditPlan(
         epsilon=None,
-        claim=(
-            f"An audit of {total} examples at delta = {delta:g} cannot show more than epsilon = "
-            f"{math.ceil(1000 * float(perfect.max())) / 1000:.3f} at confidence {confidence:g}, however good "
-            "the attack (add/remove adjacency, default search). A plan, not a measurement."
-        ),
+        claim=_claim(forecast, total, float(perfect.max())),
         assumptions=(
             "each example will be included by its own fair coin before training",
-            "the bound will be computed by the default anytime search",
-            _attack_words(attack),
+            f'the bound will be computed by audit_one_run with guess="{forecast.guess}"',
+            _attack_words(forecast, total),
         ),
+        warnings=_warnings(forecast.attack, audits),
         total=total,
-        delta=delta,
-        confidence=confidence,
+        target=target,
+        delta=forecast.delta,
+        confidence=forecast.confidence,
         perfect=float(perfect.max()),
-        expected=float(shown.mean()) if shown.size else math.nan,
+        expected=float(shown.mean()) if audits else math.nan,
         low=low,
         high=high,
-        simulations=shown.size,
+        simulations=len(audits),
         curve_guesses=guesses,
         curve_perfect=perfect,
     )
 
 
-def _perfect(guesses: IntArray, m_delta: float, error: float, *, sides: int) -> FloatArray:
-    """The bound at each guess count when every guess is right."""
-    counts = (np.array([r]) for r in guesses)
-    return np.array(
-        [anytime_with_failures(r, r, error=error, m_delta=m_delta, sides=sides).epsilon for r in counts]
+def _claim(forecast: Forecast, total: int, perfect: float) -> str:
+    return (
+        f"An audit of {total} examples at delta = {forecast.delta:g} cannot show more than epsilon = "
+        f"{math.ceil(1000 * perfect) / 1000:.3f} at confidence {forecast.confidence:g}, however good the "
+        f'attack (add/remove adjacency, guess="{forecast.guess}"). A plan, not a measurement.'
     )
 
 
-def _draws(
-    attack: float | MembershipScores, total: int, simulations: int, seed: int
-) -> Iterator[MembershipScores]:
-    rng = np.random.default_rng(seed)
-    for _ in range(simulations):
-        yield _draw(attack, total, rng)
-
-
-def _draw(attack: float | MembershipScores, total: int, rng: np.random.Generator) -> MembershipScores:
-    """One audit's scores: fair coins, then normals or resampled pilot scores."""
-    coins = rng.integers(0, 2, total).astype(bool)
-    coins[:2] = True, False
-    members = int(coins.sum())
-    if isinstance(attack, MembershipScores):
-        pilot = attack.oriented()
-        return MembershipScores(
-            rng.choice(pilot.member, members), rng.choice(pilot.nonmember, total - members)
-        )
-    if not 0.5 <= attack <= _LARGEST_AUC:
-        raise ValueError(f"attack: expected an AUC in [0.5, 1), got {attack!r}")
-    shift = math.sqrt(2) * float(ndtri(attack))
-    return MembershipScores(rng.normal(shift, 1, members), rng.normal(0, 1, total - members))
-
-
-def _attack_words(attack: float | MembershipScores | None) -> str:
+def _attack_words(forecast: Forecast, total: int) -> str:
+    attack = forecast.attack
     if attack is None:
         return "no attack is assumed; the ceiling is that of guesses without an error"
-    if isinstance(attack, MembershipScores):
-        return "the planned attack scores like the pilot, whose scores are resampled with replacement"
-    return f"the planned attack has AUC {attack:g}, with normal scores of equal variance"
+    if not isinstance(attack, MembershipScores):
+        return f"the planned attack has AUC {attack:g}, with normal scores of equal variance"
+    if lends_scores(attack, total):
+        return (
+            f"the planned attack scores like the pilot, whose {len(attack)} scores are drawn without repeats"
+        )
+    return (
+        f"the planned attack ranks like the pilot of {len(attack)}: beside normal scores of any shift and "
+        "spread, a share of members may stand apart at the top, and of non-members at the bottom; every "
+        "simulated audit has its own law of those that the pilot leaves open"
+    )
+
+
+def _warnings(attack: float | MembershipScores | None, audits: list[SimulatedAudit]) -> tuple[str, ...]:
+    """Whether the pilot saw too little of the ranks at which the simulated audits reach their bounds."""
+    if not isinstance(attack, MembershipScores):
+        return ()
+    share = float(np.median([audit.share for audit in audits]))
+    if share * len(attack) >= _SUPPORT:
+        return ()
+    return (
+        f"half of the simulated audits reach their bound on at most {100 * share:.2g} % of the examples, of "
+        f"which the pilot has about {share * len(attack):.0f}: the fitted tail carries this number, and a "
+        f"pilot of {math.ceil(_SUPPORT / share):d} would see it",
+    )

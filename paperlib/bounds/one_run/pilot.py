@@ -1,0 +1,248 @@
+"""How an attack ranks members and non-members: assumed, or learned from a pilot smaller than the audit.
+
+An audit depends on the ranks of the scores alone. So the scores may be thought of as moved to a scale on
+which non-members are normal, and the law of an attack is how members then lie:
+
+- around a shift, as wide as the non-members or wider or narrower;
+- perhaps, a share of them apart at the top, where memorised examples stand, at given odds against the
+  non-members among them; and likewise a share of the non-members apart at the bottom.
+
+The pilot's ranks tell how likely each such law is. Laws are drawn from their posterior by a random walk, so
+that what the pilot leaves open, above all its few extremes, varies between the draws. Blocks whose odds
+exceed twice the pilot's size are left out: the pilot would show nothing of them.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from paperlib.core import FloatArray, IntArray, MembershipScores
+
+SMALLEST_PILOT = 20  # members, and non-members
+_GRID = np.linspace(-8, 8, 257)  # standard deviations around each mean
+_SHIFT_SD, _LOG_SPREAD_SD = 2.0, 0.5  # of the normal priors
+_CHANCES = np.array([0.3, 0.2, 0.2])  # that the spread is not 1, of a block at the top, of one at the bottom
+_BURN_IN, _STEPS = 3_000, 6_000
+_SINGLE_RANKS, _RANK_GROUPS = 20, 40  # of each end: ranks alone, and then in groups that grow
+
+
+@dataclass(frozen=True)
+class Block:
+    """Examples that stand apart at one end, as shares of all members and of all non-members."""
+
+    member: float = 0.0
+    nonmember: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Ties:
+    """Stretches of ranks, as shares of all examples, on which the attack gives one score; shape (n,)."""
+
+    start: FloatArray
+    end: FloatArray
+
+    def joined(self, ranks: FloatArray) -> FloatArray:
+        """The ranks, those of one stretch replaced by its start."""
+        if not self.start.size:
+            return ranks
+        at = np.maximum(np.searchsorted(self.start, ranks, side="right") - 1, 0)
+        inside = (ranks >= self.start[at]) & (ranks < self.end[at])
+        return np.where(inside, self.start[at], ranks)
+
+
+NO_TIES = Ties(np.empty(0), np.empty(0))
+
+
+@dataclass(frozen=True)
+class AttackLaw:
+    """How an attack ranks members among non-members, on a scale on which these are standard normal."""
+
+    shift: float  # mean of the members outside the blocks
+    spread: float = 1.0  # their standard deviation
+    top: Block = Block()
+    bottom: Block = Block()
+    ties: Ties = field(default=NO_TIES)
+
+    def draw(self, total: int, rng: np.random.Generator) -> MembershipScores:
+        """Scores of one audit of ``total`` examples with fair coins; they are ranks as shares of all."""
+        members = int(np.clip(rng.binomial(total, 0.5), 1, total - 1))
+        member = self._draw(members, self.shift, self.spread, self.top.member, self.bottom.member, rng)
+        other = self._draw(total - members, 0.0, 1.0, self.top.nonmember, self.bottom.nonmember, rng)
+        order = np.argsort(np.concatenate([member, other]))
+        ranks = np.empty(total)
+        ranks[order] = (np.arange(total) + 0.5) / total
+        ranks = self.ties.joined(ranks)
+        return MembershipScores(ranks[:members], ranks[members:])
+
+    @staticmethod
+    def _draw(
+        count: int, mean: float, spread: float, top: float, bottom: float, rng: np.random.Generator
+    ) -> FloatArray:
+        values, place, order = rng.normal(mean, spread, count), rng.random(count), rng.random(count)
+        far = 1e3 + order
+        return np.where(place < top, far, np.where(place >= 1 - bottom, -far, values))
+
+    def members_below(self, ranks: FloatArray) -> FloatArray:
+        """Share of the members below each rank, a share of all examples in [0, 1]; same shape."""
+        x = np.unique(np.concatenate([_GRID, self.shift + self.spread * _GRID]))
+        member = _with_blocks(ndtr((x - self.shift) / self.spread), self.top.member, self.bottom.member)
+        other = _with_blocks(ndtr(x), self.top.nonmember, self.bottom.nonmember)
+        return np.interp(ranks, (member + other) / 2, member)
+
+
+def _with_blocks(cdf: FloatArray, top: float, bottom: float) -> FloatArray:
+    bulk = bottom + (1 - top - bottom) * cdf
+    return np.concatenate([[0.0, bottom], bulk, [1 - top, 1.0]])
+
+
+@dataclass(frozen=True, eq=False)
+class _RankedPilot:
+    """Counts of the pilot in groups of neighbouring ranks, lowest first; tied scores are never parted."""
+
+    member: IntArray
+    nonmember: IntArray
+    ranks: FloatArray  # edges of the groups, as shares of all if classes were of one size, shape (n + 1,)
+    ties: Ties
+
+    @classmethod
+    def of(cls, pilot: MembershipScores) -> "_RankedPilot":
+        values, labels = pilot.oriented().pooled()
+        order = np.argsort(values, kind="stable")
+        values, hits = values[order], np.append(0, np.cumsum(labels[order]))
+        ends = np.append(np.flatnonzero(np.diff(values)), values.size - 1) + 1
+        misses = np.arange(values.size + 1) - hits
+        ranks = (hits / hits[-1] + misses / misses[-1]) / 2
+        starts = np.append(0, ends[:-1])
+        tied = ends - starts > 1
+        wanted = _group_ends(values.size)
+        cuts = np.append(0, np.unique(ends[np.searchsorted(ends, wanted)]))
+        ties = Ties(ranks[starts[tied]], ranks[ends[tied]])
+        return cls(np.diff(hits[cuts]), np.diff(misses[cuts]), ranks[cuts], ties)
+
+    def __len__(self) -> int:
+        return int(self.member.sum() + self.nonmember.sum())
+
+    def log_likelihood(self, law: AttackLaw) -> float:
+        """Log probability of the memberships given the ranks."""
+        below = law.members_below(self.ranks)
+        member = self.member.sum() * np.maximum(np.diff(below), 1e-15)
+        other = self.nonmember.sum() * np.maximum(np.diff(2 * self.ranks - below), 1e-15)
+        both = np.log(member + other)
+        return float((self.member * (np.log(member) - both) + self.nonmember * (np.log(other) - both)).sum())
+
+
+def _group_ends(count: int) -> IntArray:
+    """Ends of groups of ranks: single ones at both ends, larger groups toward the middle."""
+    half = count // 2
+    single, grown = np.arange(1, min(_SINGLE_RANKS, half) + 1), np.geomspace(1, half, _RANK_GROUPS)
+    ends = np.concatenate([single, grown.astype(np.int64)])
+    return np.unique(np.concatenate([ends, count - ends, [count]]))
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """One point of the random walk: six numbers, and which of spread, top and bottom are in use."""
+
+    numbers: FloatArray  # shift, log spread; log share and log odds of the top block, and of the bottom block
+    used: NDArray[np.bool_]
+
+    def law(self, ties: Ties) -> AttackLaw:
+        shift, spread = float(self.numbers[0]), math.exp(self.numbers[1]) if self.used[0] else 1.0
+        top = self._block(2) if self.used[1] else Block()
+        mirrored = self._block(4) if self.used[2] else Block()
+        return AttackLaw(shift, spread, top, Block(mirrored.nonmember, mirrored.member), ties)
+
+    def _block(self, at: int) -> Block:
+        share = math.exp(self.numbers[at])
+        return Block(share, share * math.exp(-self.numbers[at + 1]))
+
+
+class _Prior:
+    """What is held possible before the pilot is seen."""
+
+    def __init__(self, pilot: int) -> None:
+        smallest, odds = math.log(min(0.25, 4 / pilot)), math.log(2 * pilot)
+        self._low = np.array([-np.inf, -np.inf, smallest, 0.0, smallest, 0.0])
+        self._high = np.array([np.inf, np.inf, math.log(0.5), odds, math.log(0.5), odds])
+
+    def log_density(self, numbers: FloatArray) -> float:
+        """Up to a constant."""
+        if (numbers < self._low).any() or (numbers > self._high).any():
+            return -math.inf
+        return -0.5 * ((numbers[0] / _SHIFT_SD) ** 2 + (numbers[1] / _LOG_SPREAD_SD) ** 2)
+
+    def draw(self, rng: np.random.Generator) -> FloatArray:
+        normal = rng.normal(0.0, [_SHIFT_SD, _LOG_SPREAD_SD])
+        return np.append(normal, rng.uniform(self._low[2:], self._high[2:]))
+
+
+_PARTS = (slice(1, 2), slice(2, 4), slice(4, 6))  # numbers of the spread, of the top and of the bottom
+_UNITS = np.array([1.0, 0.5, 1.0, 2.0, 1.0, 2.0])  # steps of the walk, times a random scale
+
+
+def _walk(pilot: _RankedPilot, rng: np.random.Generator) -> Iterator[_State]:
+    """Metropolis steps of many sizes; now and then one part is drawn anew from the prior, in use or not."""
+    prior = _Prior(len(pilot))
+    state = _State(prior.draw(rng) * [0, 0, 1, 1, 1, 1], np.zeros(3, dtype=bool))
+    fit = _fit(pilot, state)
+    # At first the pilot counts like a small one, so that the walk sees every part before it settles.
+    powers = np.append(np.geomspace(min(1.0, 20 / len(pilot)), 1.0, _BURN_IN), np.ones(_STEPS))
+    for step, power in enumerate(powers):
+        proposed, ratio = _redrawn(state, prior, rng) if rng.random() < 0.3 else _moved(state, prior, rng)
+        better = _fit(pilot, proposed) if ratio > -math.inf else -math.inf
+        if math.log(1 - rng.random()) < power * (better - fit) + ratio:
+            state, fit = proposed, better
+        if step >= _BURN_IN:
+            yield state
+
+
+def _fit(pilot: _RankedPilot, state: _State) -> float:
+    law = state.law(NO_TIES)
+    if min(1 - law.top.member - law.bottom.member, 1 - law.top.nonmember - law.bottom.nonmember) < 0.01:
+        return -math.inf  # no bulk is left
+    return pilot.log_likelihood(law)
+
+
+def _moved(state: _State, prior: _Prior, rng: np.random.Generator) -> tuple[_State, float]:
+    """Some numbers moved by one random scale, and the log ratio of the prior densities."""
+    scale = 10 ** rng.uniform(-2.5, 0.3)
+    moves = rng.normal(size=6) * (rng.random(6) < 0.5) * scale * _UNITS
+    numbers = state.numbers + moves
+    return _State(numbers, state.used), prior.log_density(numbers) - prior.log_density(state.numbers)
+
+
+def _redrawn(state: _State, prior: _Prior, rng: np.random.Generator) -> tuple[_State, float]:
+    """One part drawn from the prior, so that the ratio is that of the shift, which may move along."""
+    part = int(rng.integers(3))
+    numbers, used = state.numbers.copy(), state.used.copy()
+    numbers[_PARTS[part]] = prior.draw(rng)[_PARTS[part]]
+    used[part] = rng.random() < _CHANCES[part]
+    numbers[0] += rng.normal() * 10 ** rng.uniform(-2, 0) * (rng.random() < 0.5)
+    return _State(numbers, used), 0.5 * (state.numbers[0] ** 2 - numbers[0] ** 2) / _SHIFT_SD**2
+
+
+def laws_of_pilot(pilot: MembershipScores, draws: int, *, seed: int) -> list[AttackLaw]:
+    """Laws that the pilot leaves open, drawn by how likely it makes them.
+
+    Args:
+        pilot: Scores of at least 20 members and 20 non-members.
+        draws: Number of laws.
+        seed: Seed of the random walk, 0 or more.
+
+    Raises:
+        ValueError: A smaller pilot.
+    """
+    fewest = min(pilot.member.size, pilot.nonmember.size)
+    if fewest < SMALLEST_PILOT:
+        raise ValueError(
+            f"attack: a pilot of {pilot.member.size} members and {pilot.nonmember.size} non-members supports "
+            f"no plan; at least {SMALLEST_PILOT} of each are needed, or give the AUC that you expect"
+        )
+    ranked = _RankedPilot.of(pilot)
+    states: list[_State] = list(_walk(ranked, np.random.default_rng(seed)))
+    kept = np.linspace(0, len(states) - 1, draws).round().astype(int)
+    return [states[int(i)].law(ranked.ties) for i in kept]
