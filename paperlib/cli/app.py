@@ -216,6 +216,24 @@ def doctor() -> None:
     doctor()
 
 
+ScoreColumn = Annotated[str | None, typer.Option(help="Score column; default: score or loss.")]
+MemberColumn = Annotated[str | None, typer.Option(help="Membership column; default: member.")]
+Kind = Annotated[
+    Literal["scores", "losses"] | None,
+    typer.Option(
+        help="scores: higher values point to members; losses: lower values do. Default: by column name."
+    ),
+]
+Losses = Annotated[bool, typer.Option("--losses", help="The same as --kind losses.")]
+GuessOption = Annotated[
+    Literal["adaptive", "both", "members", "nonmembers", "grid"],
+    typer.Option(
+        help="Guess on the end of the scores that is right more often so far, on both ends, on likely "
+        "members or likely non-members only, or over a grid of pairs."
+    ),
+]
+
+
 @app.command(
     epilog="Examples:  paperlib audit my_scores.csv   |   paperlib audit losses.parquet --score-column nll "
     "--member-column in_train --losses --delta 1e-5   |   paperlib audit members.npy others.npy --kind losses"
@@ -229,26 +247,15 @@ def audit(
         ),
     ],
     nonmembers: Annotated[Path | None, typer.Argument(metavar="[FILE2]", help="Non-members' scores.")] = None,
-    score_column: Annotated[str | None, typer.Option(help="Score column; default: score or loss.")] = None,
-    member_column: Annotated[str | None, typer.Option(help="Membership column; default: member.")] = None,
-    kind: Annotated[
-        Literal["scores", "losses"] | None,
-        typer.Option(
-            help="scores: higher values point to members; losses: lower values do. Default: by column name."
-        ),
-    ] = None,
-    losses: Annotated[bool, typer.Option("--losses", help="The same as --kind losses.")] = False,
+    score_column: ScoreColumn = None,
+    member_column: MemberColumn = None,
+    kind: Kind = None,
+    losses: Losses = False,
     delta: Annotated[float, typer.Option(help="Delta of the DP guarantee that is tested, in [0, 1).")] = 0.0,
     confidence: Annotated[
         float, typer.Option(help="Confidence level of each number by itself, in (0, 1).")
     ] = 0.95,
-    guess: Annotated[
-        Literal["adaptive", "both", "members", "nonmembers", "grid"],
-        typer.Option(
-            help="Guess on the end of the scores that is right more often so far, on both ends, on likely "
-            "members or likely non-members only, or over a grid of pairs."
-        ),
-    ] = "adaptive",
+    guess: GuessOption = "adaptive",
     design: Annotated[
         Literal["randomized", "game", "played"],
         typer.Option(
@@ -307,21 +314,13 @@ def plan(
     nonmembers: Annotated[
         Path | None, typer.Option(help="Non-members' scores of the pilot, if they have a file of their own.")
     ] = None,
-    score_column: Annotated[str | None, typer.Option(help="Score column; default: score or loss.")] = None,
-    member_column: Annotated[str | None, typer.Option(help="Membership column; default: member.")] = None,
-    kind: Annotated[
-        Literal["scores", "losses"] | None,
-        typer.Option(
-            help="scores: higher values point to members; losses: lower values do. Default: by column name."
-        ),
-    ] = None,
-    losses: Annotated[bool, typer.Option("--losses", help="The same as --kind losses.")] = False,
+    score_column: ScoreColumn = None,
+    member_column: MemberColumn = None,
+    kind: Kind = None,
+    losses: Losses = False,
     delta: Annotated[float, typer.Option(help="Delta of the DP guarantee to be tested, in [0, 1).")] = 0.0,
     confidence: Annotated[float, typer.Option(help="Confidence level of the bound, in (0, 1).")] = 0.95,
-    guess: Annotated[
-        Literal["both", "members", "grid"],
-        typer.Option(help="Guess on both ends, on likely members only, or over a grid of pairs."),
-    ] = "both",
+    guess: GuessOption = "adaptive",
     simulations: Annotated[
         int | None, typer.Option(help="Simulated audits; default: 200, fewer above 10,000 examples.")
     ] = None,

@@ -74,7 +74,7 @@ def plan_audit(
     *,
     epsilon: float | None = None,
     attack: float | MembershipScores | None = None,
-    guess: Guess = "both",
+    guess: Guess = "adaptive",
     simulations: int | None = None,
     seed: int = 0,
 ) -> AuditPlan:
@@ -182,13 +182,14 @@ def _attack_words(forecast: Forecast, total: int) -> str:
 
 def _warnings(attack: float | MembershipScores | None, audits: list[SimulatedAudit]) -> tuple[str, ...]:
     """Whether the pilot saw too little of the ranks at which the simulated audits reach their bounds."""
-    if not isinstance(attack, MembershipScores):
+    shares = [audit.share for audit in audits if audit.epsilon > 0]
+    if not isinstance(attack, MembershipScores) or not shares:
         return ()
-    share = float(np.median([audit.share for audit in audits]))
+    share = float(np.median(shares))
     if share * len(attack) >= _SUPPORT:
         return ()
     return (
-        f"half of the simulated audits reach their bound on at most {100 * share:.2g} % of the examples, of "
-        f"which the pilot has about {share * len(attack):.0f}: the fitted tail carries this number, and a "
-        f"pilot of {math.ceil(_SUPPORT / share):d} would see it",
+        f"half of the simulated bounds are reached on at most {100 * share:.2g} % of the examples, of which "
+        f"the pilot has about {share * len(attack):.0f}: the fitted tail carries this number, and a pilot of "
+        f"{math.ceil(_SUPPORT / share):d} would see it",
     )
