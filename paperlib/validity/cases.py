@@ -30,12 +30,12 @@ from paperlib.validity import mechanisms as known
 from paperlib.validity.bursts import Burst, binomial_law, burst_chance, first_refuting, with_bursts
 from paperlib.validity.coverage import DEFAULT_SHARE, Case, ValidityConfig, against
 from paperlib.validity.mechanisms import Mechanism
-from paperlib.validity.one_run_cases import BLIND, adaptive_cases, one_run_cases, pure, table_case
+from paperlib.validity.one_run_cases import BLIND, one_run_cases, pure, table_case
 
 
 def our_cases(config: ValidityConfig) -> list[Case]:
     """Every bound of the library, and the twins that must fail."""
-    groups = (one_run_cases, adaptive_cases, _panoramia, _ranks, _output_sets, _epsilon_star, _classical)
+    groups = (one_run_cases, _panoramia, _ranks, _output_sets, _epsilon_star, _classical)
     return [case for group in groups for case in group(config)]
 
 

@@ -1,50 +1,47 @@
-"""An adaptive order in small, and its twin that looks at coins before it bets on them.
+"""The adaptive order of `audit_one_run` with one thing wrong: some guesses know the coin they are bet on."""
 
-Examples lie in the order of their scores. Each step guesses the next one from the top to be a member or the
-next one from the bottom to be a non-member. Which end is next may depend on the coins revealed so far, never
-on the coin that is bet on.
-"""
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from paperlib.bounds.one_run.anytime import anytime_epsilon
-from paperlib.core import IntArray, MembershipScores
+from paperlib.bounds.one_run.adaptive import EndOfScores, Flags, Proposal, reveal
+from paperlib.bounds.one_run.anytime import anytime_from_counts
+from paperlib.core import MembershipScores
 
 
-def two_ends(labels: IntArray, ahead: IntArray) -> IntArray:
-    """Guesses from both ends, the end with the better record next; 1 where right, in the order of the bets.
+@dataclass(frozen=True, eq=False)
+class PeekingEnd:
+    """An end of the scores that looks one coin ahead: where it peeks, it guesses what the coin shows."""
 
-    Args:
-        labels: Membership, 1 or 0, highest score first, shape (m,).
-        ahead: 1 for a step that looks at the two coins it may bet on: it takes a right one, and bets on
-            neither if both would lose. Shape (m,); all 0 is sound.
+    end: EndOfScores
+    members: Flags  # True for members, shape (m,)
+    peeks: Flags  # True where the coin is known before the bet, shape (m,)
 
-    >>> two_ends(np.array([1, 0, 1, 0]), np.zeros(4, dtype=int))
-    array([1, 0, 1, 0])
-    >>> two_ends(np.array([1, 0, 1, 0]), np.ones(4, dtype=int))
-    array([1, 1, 1])
-    """
-    top, bottom = 0, labels.size - 1
-    wins, tries = [1, 1], [2, 2]
-    right: list[int] = []
-    for peeks in ahead:
-        win = (int(labels[top] == 1), int(labels[bottom] == 0))
-        end = int(wins[1] * tries[0] > wins[0] * tries[1])  # 0 is the top
-        if peeks and win[0] != win[1]:
-            end = win[1]
-        if win[end] or not peeks:
-            right.append(win[end])
-        wins[end] += win[end]
-        tries[end] += 1
-        top, bottom = top + (end == 0), bottom - (end == 1)
-    return np.array(right, dtype=np.int64)
+    def next_size(self, revealed: Flags) -> int:
+        """As of the end itself."""
+        return self.end.next_size(revealed)
+
+    def propose(self, count: int, revealed: Flags) -> Proposal:
+        """As of the end itself, but right wherever it peeks."""
+        offer = self.end.propose(count, revealed)
+        known = self.peeks[offer.examples]
+        return replace(offer, as_member=np.where(known, self.members[offer.examples], offer.as_member))
 
 
-def two_ends_epsilon(
-    scores: MembershipScores, *, confidence: float, peeks: float, rng: np.random.Generator
+def peeking_epsilon(
+    scores: MembershipScores, *, confidence: float, share: float, rng: np.random.Generator
 ) -> float:
-    """Bound of `two_ends` by the anytime test; a share ``peeks`` of the steps, 0 to 1, looks ahead."""
+    """The default bound of `audit_one_run` at delta 0 if a ``share`` of the guesses, 0 to 1, is known.
+
+    At a share of 0 it is that bound.
+    """
     values, labels = scores.oriented().pooled()
-    ahead = (rng.random(values.size) < peeks).astype(np.int64)
-    right = two_ends(labels[np.argsort(-values)].astype(np.int64), ahead)
-    return anytime_epsilon(right, level=1 - confidence).epsilon
+    order = np.argsort(-values)
+    values, members = values[order], labels[order] == 1
+    peeks, places = rng.random(values.size) < share, np.arange(values.size)
+    ends = EndOfScores(places, values, member=True), EndOfScores(places[::-1], values[::-1], member=False)
+    bets = reveal([PeekingEnd(end, members, peeks) for end in ends], members)
+    made, right = np.arange(1, bets.right.size + 1), np.cumsum(bets.right, dtype=np.int64)
+    if not bets.stop.any():
+        return 0.0
+    return anytime_from_counts(right[bets.stop], made[bets.stop], level=1 - confidence).epsilon

@@ -188,13 +188,8 @@ def hindsight(scores: MembershipScores, confidence: float) -> float:
     A line to compare with and no bound: no search over the guesses of one end or of both, in the order of the
     scores, can be above it.
     """
-    swapped = MembershipScores(-scores.oriented().nonmember, -scores.oriented().member)
-    paths: list[tuple[MembershipScores, Guess]] = [
-        (scores, "both"),
-        (scores, "members"),
-        (swapped, "members"),
-    ]
-    return max(_best_count(one, guess, confidence) for one, guess in paths)
+    sides: tuple[Guess, ...] = ("both", "members", "nonmembers")
+    return max(_best_count(scores, guess, confidence) for guess in sides)
 
 
 def _best_count(scores: MembershipScores, guess: Guess, confidence: float) -> float:

@@ -1,47 +1,38 @@
-"""A small adaptive order keeps its level, exactly; one that looks at the coins it bets on does not."""
-
-from itertools import product
+"""The twin of the adaptive order is the order itself but for the coins it knows, and fails by them."""
 
 import numpy as np
 import pytest
-from scipy.special import expit
 
-from paperlib.bounds.one_run.anytime import anytime_epsilon
-from paperlib.core import MembershipScores
-from paperlib.validity.peeking import two_ends, two_ends_epsilon
+from paperlib.bounds import audit_one_run
+from paperlib.validity import mechanisms as known
+from paperlib.validity.peeking import peeking_epsilon
+from tests.validity.coverage import assert_rate_at_most
 
-
-def error(m, members, epsilon, ahead, level=0.05):
-    """Exact chance of a wrong bound: the ``members`` highest scores say "member", each right at epsilon."""
-    q, chance = expit(epsilon), 0.0
-    said = np.arange(m) < members
-    for labels in product([0, 1], repeat=m):
-        right = np.array(labels) == said
-        if anytime_epsilon(two_ends(np.array(labels), ahead), level=level).epsilon > epsilon:
-            chance += np.prod(np.where(right, q, 1 - q))
-    return chance
+MECHANISMS = [known.no_leakage(), known.randomized_response(1.0), known.laplace(2.0)]
 
 
-@pytest.mark.parametrize("members", [0, 4, 6, 12])
-@pytest.mark.parametrize("epsilon", [0.0, 0.3])
-def test_the_sound_order_is_valid_exactly(members, epsilon):
-    """Every outcome of twelve coins; nothing sampled."""
-    assert error(12, members, epsilon, np.zeros(12, dtype=int)) <= 0.05
-
-
-def test_looking_ahead_is_caught_exactly():
-    assert error(12, 6, 0.0, np.zeros(12, dtype=int)) > 0
-    assert error(12, 6, 0.0, np.tile([0, 1], 6)) > 0.05
-
-
-def test_every_example_is_guessed_once_by_the_sound_order():
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: one.name)
+def test_without_a_peek_it_is_the_default_bound(mechanism):
     rng = np.random.default_rng(0)
-    labels = rng.integers(0, 2, 50)
-    assert two_ends(labels, np.zeros(50, dtype=int)).size == 50
-    assert two_ends(labels, np.ones(50, dtype=int)).all()
+    for _ in range(5):
+        scores = mechanism.draw(rng, 300)
+        bound = peeking_epsilon(scores, confidence=0.95, share=0.0, rng=rng)
+        assert bound == pytest.approx(audit_one_run(scores).epsilon, abs=1e-8)
 
 
-def test_bound_of_scores():
-    rng = np.random.default_rng(1)
-    scores = MembershipScores(rng.normal(3, 1, 200), rng.normal(0, 1, 200))
-    assert two_ends_epsilon(scores, confidence=0.95, peeks=0.0, rng=rng) > 2
+@pytest.mark.parametrize("mechanism", MECHANISMS[:2], ids=lambda one: one.name)
+def test_half_of_the_guesses_known_is_caught(mechanism):
+    rng, trials, hits, sound = np.random.default_rng(1), 200, 0, 0
+    for _ in range(trials):
+        scores = mechanism.draw(rng, 120)
+        hits += peeking_epsilon(scores, confidence=0.95, share=0.5, rng=rng) > mechanism.epsilon
+        sound += peeking_epsilon(scores, confidence=0.95, share=0.0, rng=rng) > mechanism.epsilon
+    assert_rate_at_most(0.05, sound, trials)
+    with pytest.raises(AssertionError, match="allows"):
+        assert_rate_at_most(0.05, hits, trials)
+
+
+def test_all_guesses_known_are_all_right():
+    rng = np.random.default_rng(2)
+    scores = known.no_leakage().draw(rng, 200)
+    assert peeking_epsilon(scores, confidence=0.95, share=1.0, rng=rng) > 3

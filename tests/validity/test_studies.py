@@ -7,12 +7,14 @@ import pytest
 from scipy.special import expit
 from scipy.stats import binom, binomtest
 
+from paperlib.bounds import audit_one_run
 from paperlib.core import MembershipScores
 from paperlib.validity import common_rules as rules
 from paperlib.validity import mechanisms as known
 from paperlib.validity.bursts import Burst
 from paperlib.validity.cases import our_cases
 from paperlib.validity.coverage import Case, ValidityConfig, rate_interval, seen_from, simulate
+from paperlib.validity.one_run_cases import searched_epsilon
 from paperlib.validity.studies import rule_cases
 
 
@@ -78,11 +80,23 @@ def test_slack_tells_boundary_cases_from_others():
     assert frame["boundary"].tolist() == [True, False]
 
 
+@pytest.mark.parametrize("delta", [0.0, 1e-3])
+@pytest.mark.parametrize(
+    "options", [{}, {"guess": "members", "thresholds": "anytime"}, {"guess": "both", "thresholds": "dyadic"}]
+)
+def test_the_bound_alone_is_that_of_the_audit(delta, options):
+    rng = np.random.default_rng(5)
+    for mechanism in (known.randomized_response(2.0), known.laplace(1.0)):
+        scores = mechanism.draw(rng, 200)
+        audit = audit_one_run(scores, delta=delta, confidence=0.9, **options)
+        assert searched_epsilon(scores, delta=delta, confidence=0.9, **options) == audit.epsilon
+
+
 def test_every_twin_fails_and_every_bound_holds():
     """One row of each kind at a tenth of the page's size; the twins of the slow searches are in the page."""
     few, config = ValidityConfig(trials=2), ValidityConfig(trials=100)
     cases = [
-        case for case in our_cases(few) if "fixed count" in case.bound or case.family == "adaptive order"
+        case for case in our_cases(few) if "fixed count" in case.bound or "looked at first" in case.bound
     ]
     frame = simulate(cases, config)
     above = frame["verdict"].eq("above the nominal level")

@@ -1,0 +1,105 @@
+"""Whole audits with a search, every outcome of a few coins enumerated: nothing sampled.
+
+Scores are fixed; randomized response says "member" about the highest ones, so that each label agrees with
+what is said with probability e^eps/(1+e^eps), the most that epsilon-DP allows.
+"""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from paperlib.bounds import (
+    audit_one_run,
+    audit_ranks,
+    one_run_epsilon,
+    rank_epsilon,
+    rank_success_probability,
+)
+from paperlib.bounds.one_run.guesses import guess_path
+from paperlib.bounds.one_run.search import run_recall_test
+from paperlib.core import MembershipScores
+
+M = 10
+LABELS = [np.array(one) for one in product([0, 1], repeat=M) if 0 < sum(one) < M]
+SEARCHES = [
+    ("adaptive", "anytime"),
+    ("both", "anytime"),
+    ("members", "anytime"),
+    ("both", "dyadic"),
+    ("members", "dyadic"),
+    ("both", "bonferroni"),
+    ("members", "bonferroni"),
+    ("both", "split"),
+    ("both", 5.5),
+    ("grid", None),
+]
+
+
+def audited(labels, **options):
+    """Bound of scores m, m - 1, ..., 1 with these labels; 0 where half of them lacks a class."""
+    try:
+        return audit_one_run(MembershipScores.from_labels(np.arange(M, 0, -1.0), labels), **options).epsilon
+    except ValueError as refusal:
+        if "too few to split" not in str(refusal):
+            raise
+        return 0.0
+
+
+def error(found, members, epsilon):
+    """Chance that a bound exceeds epsilon when "member" is said of the ``members`` highest scores."""
+    q, said = expit(epsilon), np.arange(M) < members
+    chances = [np.prod(np.where((one == 1) == said, q, 1 - q)) for one in LABELS]
+    return sum(chance for chance, bound in zip(chances, found, strict=True) if bound > epsilon)
+
+
+@pytest.mark.parametrize(("guess", "search"), SEARCHES)
+def test_every_search_is_valid_exactly(guess, search):
+    """At a nominal rate of 20 %, which ten coins can use up."""
+    options = {"guess": guess, "thresholds": search, "confidence": 0.8}
+    found = [audited(one, **options) for one in LABELS]
+    worst = max(error(found, members, epsilon) for members in range(M + 1) for epsilon in (0.0, 0.2, 0.6))
+    assert worst <= 0.2
+    assert worst > 0.005  # some outcome refutes: the test is no formality
+
+
+def test_the_best_of_all_counts_is_caught_exactly():
+    values, found = np.arange(M, 0, -1.0), []
+    for one in LABELS:
+        path = guess_path(MembershipScores.from_labels(values, one), "both")
+        found.append(one_run_epsilon(path.correct, path.guesses, confidence=0.8).max())
+    assert error(found, M // 2, 0.0) > 0.2
+
+
+HITS = [np.array(one) for one in product([0, 1], repeat=M)]
+
+
+def rank_error(found, sizes, epsilon):
+    """Chance that a rank audit exceeds epsilon under k-valued randomized response."""
+    q = rank_success_probability(sizes, epsilon)
+    chances = [np.prod(np.where(one == 1, q, 1 - q)) for one in HITS]
+    return sum(chance for chance, bound in zip(chances, found, strict=True) if bound > epsilon)
+
+
+@pytest.mark.parametrize("sizes", [np.full(M, 3), np.tile([2, 9], M // 2)])
+def test_search_over_sets_is_valid_exactly(sizes):
+    """Margins fall from set to set; each stopping point may be the best."""
+    margins = np.arange(M, 0, -1.0)
+    ranks = [np.where(one == 1, 1, sizes) for one in HITS]
+    found = [audit_ranks(one, sizes, margins=margins, confidence=0.8).epsilon for one in ranks]
+    worst = max(rank_error(found, sizes, epsilon) for epsilon in (0.0, 0.3, 1.0, 2.0))
+    assert 0.005 < worst <= 0.2
+    if sizes.min() == sizes.max():
+        size, counts = int(sizes[0]), np.arange(1, M + 1)
+        best = [rank_epsilon(np.cumsum(one), counts, size, confidence=0.8).max() for one in HITS]
+        assert rank_error(best, sizes, 0.0) > 0.2
+
+
+@pytest.mark.parametrize("search", ["union", "anytime"])
+def test_each_search_over_recall_is_valid_exactly(search):
+    """One of PANORAMIA's tests: "member" is said of the highest scores, abstention elsewhere."""
+    values = np.arange(M, 0, -1.0)
+    found = [run_recall_test("mia", values, one == 1, 0.2, 0.0, search).bound for one in LABELS]
+    worst = max(error(found, M, epsilon) for epsilon in (0.0, 0.2, 0.6))
+    assert 0.005 < worst <= 0.2
