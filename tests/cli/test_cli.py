@@ -161,6 +161,20 @@ def test_a_file_that_cannot_be_audited_is_one_line_and_exit_code_2(
     assert not Path("a-audit.html").exists()
 
 
+def test_coins_tossed_after_training_bound_replacement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"score": rng.normal(size=1000), "member": rng.integers(0, 2, 1000)})
+    frame.to_parquet("a.parquet")
+    assert call(monkeypatch, "audit", "a.parquet", "--design", "played", "--json") == 0
+    main = json.loads(capsys.readouterr().out)["audits"][0]["result"]
+    assert main["total"] == 1000
+    assert "replacing one example" in main["claim"]
+    assert "after training" in main["assumptions"][0]
+
+
 def test_unbalanced_classes_can_be_audited_as_a_game(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

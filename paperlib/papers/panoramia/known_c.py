@@ -95,7 +95,7 @@ def bounds_side_by_side(
 def _output_set(judged: TargetScores, confidence: float) -> float:
     """The best region of an attack's scores, chosen on one half and judged on the other."""
     scores = MembershipScores.from_labels(judged.attack, judged.membership)
-    return audit_output_set(*scores.split(seed=0), confidence=confidence).epsilon
+    return audit_output_set(*scores.split(seed=0), confidence=confidence, design="played").epsilon
 
 
 def _one_run(values: FloatArray, confidence: float, seed: int) -> float:
