@@ -164,7 +164,8 @@ def audit_panoramia(
         confidence: Confidence level of both lower bounds together, in (0, 1); each test gets half of the
             error. With ``known_c`` the claim needs one test, which gets all of it.
         gamma: Closeness may fail on a set of this probability, in [0, 1).
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
+        delta: Delta of (epsilon, delta)-DP, in [0, 1). Above 0, "union" pays for both as the paper does, for
+            guess counts fixed in advance: those of scores without ties. "anytime" holds for any.
         known_c: c of the generator where it is known, at least 0; 0 for a generator that draws
             from the true distribution.
         search: "union" tests m recall levels with a union bound, fixed in advance;

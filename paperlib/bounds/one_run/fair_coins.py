@@ -9,8 +9,8 @@ e^eps, which is all that a one-run bound uses; delta enters in the same way. For
 times as likely on heads. Nothing is paired: given how many members are shown, they are a random subset of
 the members, and the coins are those of a game of pairs, which shows half as many examples.
 
-With n members (and as many others) the coins may ask for more members than there are. Imagine that game too:
-further real examples are shown as members, and a random n of those shown are trained on. One coin changes one
+The coins may ask for more than the n members or others there are. Imagine that game too: there are further
+others, and further real examples are shown as members, a random n of which are trained on. One coin changes one
 trained record or none, so the argument holds for every toss, and a bound from these imagined games holds at
 its confidence. Drawing the coins again in their place multiplies its error by less than 1 + 6e-7.
 
