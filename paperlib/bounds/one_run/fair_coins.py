@@ -10,9 +10,9 @@ times as likely on heads. Nothing is paired: given how many members are shown, t
 the members, and the coins are those of a game of pairs, which shows half as many examples.
 
 The coins may ask for more than the n members or others there are. Imagine that game too: there are further
-others, and further real examples are shown as members, a random n of which are trained on. One coin changes one
-trained record or none, so the argument holds for every toss, and a bound from these imagined games holds at
-its confidence. Drawing the coins again in their place multiplies its error by less than 1 + 6e-7.
+others, and further real examples are shown as members, a random n of which are trained on. One coin changes
+one trained record or none, so the argument holds for every toss, and a bound from these imagined games holds
+at its confidence. Drawing the coins again in their place multiplies its error by less than 1 + 6e-7.
 
 Where each non-member is the twin of a member (an alternative of an identifier), two shown twins tell on each
 other: toss one coin for each pair, show one of it, and name the design "played".
