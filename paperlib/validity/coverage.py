@@ -80,8 +80,8 @@ def simulate(cases: Iterable[Case], config: ValidityConfig) -> pd.DataFrame:
         One row per case: family, bound, mechanism, epsilon, delta, trials, wrong, rate, low and high
         (Clopper-Pearson interval of the rate at ``config.interval``), nominal, seen_from (`seen_from`),
         mean_bound, slack (nats by which all bounds could rise before the rate passes the nominal level),
-        boundary (True where the slack is at most `BOUNDARY`), valid and verdict: "above the nominal
-        level" where ``low`` exceeds it, else "consistent with it".
+        boundary (True where the slack is at most `BOUNDARY` or the rate half the nominal one), valid and
+        verdict: "above the nominal level" where ``low`` exceeds it, else "consistent with it".
     """
     return pd.DataFrame([_row(case, config) for case in cases])
 
@@ -107,7 +107,7 @@ def _row(case: Case, config: ValidityConfig) -> dict[str, Any]:
         "seen_from": seen_from(trials, nominal, config.interval),
         "mean_bound": float(bounds.mean()),
         "slack": slack,
-        "boundary": slack <= BOUNDARY,
+        "boundary": slack <= BOUNDARY or wrong >= trials * nominal / 2,
         "valid": case.valid,
         "verdict": "above the nominal level" if low > nominal else "consistent with it",
     }

@@ -25,6 +25,7 @@ from paperlib.validity.mechanisms import Mechanism
 from paperlib.validity.peeking import peeking_epsilon
 
 BLIND = "blind to δ (twin)"
+PUBLISHED = 0.3  # share of delta for the published term, which refutes nothing at all of it
 CHEAP = 20.0  # share of trials where an audit is a look into a table
 DEFAULT_GUESS: Guess = signature(audit_one_run).parameters["guess"].default
 _BURST_EPSILON = 0.0  # a search is harmed most where every guess is a fair coin
@@ -93,7 +94,7 @@ def _gaussian(config: ValidityConfig) -> Iterator[Case]:
 
 
 def _bursts(config: ValidityConfig) -> Iterator[Case]:
-    """The default search against the bursts that harm it most, and those that harm its blind twin most."""
+    """The default search against the bursts that harm it most and those that harm its blind twin most."""
     blind = partial(searched_epsilon, confidence=config.confidence)
     aware = partial(blind, delta=config.delta)
     found = {name: _burst(config, audit) for name, audit in (("blind", blind), ("aware", aware))}
@@ -149,17 +150,15 @@ def table_case(
 
 def _fixed_counts(config: ValidityConfig) -> Iterator[Case]:
     """Half of the examples guessed, a number fixed in advance, at each bound's own worst burst."""
-    shown = config.examples // 2
-    counts = np.arange(shown + 1)
-    audit = partial(one_run_epsilon, counts, shown, confidence=config.confidence)
-    aware = partial(audit, total=config.examples, delta=config.delta)
-    for name, bounds, more in (
-        ("fixed count, sharp", aware(delta_term="sharp"), {}),
-        ("fixed count, published", aware(delta_term="published"), {}),
-        (f"fixed count, {BLIND}", audit(), {"valid": False}),
+    m, shown = config.examples, config.examples // 2
+    audit = partial(one_run_epsilon, np.arange(shown + 1), shown, total=m, confidence=config.confidence)
+    for name, m_delta, bounds, more in (
+        ("sharp", config.m_delta, audit(delta=config.delta, delta_term="sharp"), {}),
+        ("published", PUBLISHED * config.m_delta, audit(delta=PUBLISHED * config.delta), {}),
+        (BLIND, config.m_delta, audit(), {"valid": False}),
     ):
-        burst = Burst(1.0, config.m_delta, shown, max(1, first_refuting(bounds, 1.0)))
-        yield count_case("delta in one run", name, burst, bounds, config.delta, **more)
+        burst = Burst(1.0, m_delta, shown, max(1, first_refuting(bounds, 1.0)))
+        yield count_case("delta in one run", f"fixed count, {name}", burst, bounds, m_delta / m, **more)
 
 
 def _f_dp(config: ValidityConfig) -> Iterator[Case]:
