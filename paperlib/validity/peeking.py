@@ -4,26 +4,26 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from paperlib.bounds.one_run.adaptive import EndOfScores, Flags, Proposal, reveal
+from paperlib.bounds.one_run.adaptive import Bettor, EndOfScores, Flags, Proposal, reveal
 from paperlib.bounds.one_run.anytime import anytime_from_counts
 from paperlib.core import MembershipScores
 
 
 @dataclass(frozen=True, eq=False)
-class PeekingEnd:
-    """An end of the scores that looks one coin ahead: where it peeks, it guesses what the coin shows."""
+class PeekingBettor:
+    """A bettor that looks one coin ahead: where it peeks, it guesses what the coin shows."""
 
-    end: EndOfScores
+    bettor: Bettor
     members: Flags  # True for members, shape (m,)
     peeks: Flags  # True where the coin is known before the bet, shape (m,)
 
     def next_size(self, revealed: Flags) -> int:
-        """As of the end itself."""
-        return self.end.next_size(revealed)
+        """As of the bettor itself."""
+        return self.bettor.next_size(revealed)
 
     def propose(self, count: int, revealed: Flags) -> Proposal:
-        """As of the end itself, but right wherever it peeks."""
-        offer = self.end.propose(count, revealed)
+        """As of the bettor itself, but right wherever it peeks."""
+        offer = self.bettor.propose(count, revealed)
         known = self.peeks[offer.examples]
         return replace(offer, as_member=np.where(known, self.members[offer.examples], offer.as_member))
 
@@ -40,7 +40,7 @@ def peeking_epsilon(
     values, members = values[order], labels[order] == 1
     peeks, places = rng.random(values.size) < share, np.arange(values.size)
     ends = EndOfScores(places, values, member=True), EndOfScores(places[::-1], values[::-1], member=False)
-    bets = reveal([PeekingEnd(end, members, peeks) for end in ends], members)
+    bets = reveal([PeekingBettor(end, members, peeks) for end in ends], members)
     made, right = np.arange(1, bets.right.size + 1), np.cumsum(bets.right, dtype=np.int64)
     if not bets.stop.any():
         return 0.0
