@@ -322,7 +322,7 @@ def plan(
     confidence: Annotated[float, typer.Option(help="Confidence level of the bound, in (0, 1).")] = 0.95,
     guess: GuessOption = "adaptive",
     simulations: Annotated[
-        int | None, typer.Option(help="Simulated audits; default: 200, fewer above 10,000 examples.")
+        int | None, typer.Option(help="Simulated audits; default: 100, fewer above 10,000 examples.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the simulation, 0 or more.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

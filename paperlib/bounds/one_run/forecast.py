@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 
 import numpy as np
 from scipy.special import ndtri
@@ -15,10 +15,10 @@ from paperlib.bounds.one_run.search import Hypothesis, search_thresholds
 from paperlib.core import FloatArray, Guess, IntArray, MembershipScores, check_in
 
 MOST_EXAMPLES = 10_000_000
+LARGEST_SIMULATED = 100_000  # examples; what larger audits show more is told by the counts expected
 _LARGEST_AUC = 1 - 1e-12
 _LAWS = 200  # drawn for a pilot
-_EXAMPLES_SIMULATED, _FEWEST, _MOST = 2_000_000, 10, 200  # over all audits of a plan; audits
-_LARGEST_SIMULATED = 100_000  # examples of an audit; larger ones add what they show in the counts expected
+_EXAMPLES_SIMULATED, _FEWEST, _MOST = 1_000_000, 10, 100  # over all audits of a plan; audits
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,10 @@ class Forecast:
         """
         if self.attack is None:
             return []
-        simulated = [self._audit(scores) for scores in self._draws(min(total, _LARGEST_SIMULATED))]
-        if total <= _LARGEST_SIMULATED:
+        simulated = [self._audit(scores) for scores in self._draws(min(total, LARGEST_SIMULATED))]
+        if total <= LARGEST_SIMULATED:
             return simulated
-        more = self._from_counts(total) - self._from_counts(_LARGEST_SIMULATED)
+        more = self._from_counts(total) - self._from_counts(LARGEST_SIMULATED)
         return [SimulatedAudit(audit.epsilon + more, audit.share) for audit in simulated]
 
     def _audit(self, scores: MembershipScores) -> SimulatedAudit:
@@ -92,15 +92,23 @@ class Forecast:
         least = _first(lambda m: m > 1 and self.ceiling(m) >= target, 2, MOST_EXAMPLES + 1)
         if least is None or self.attack is None:
             return _found(least, target)
-        sizes = [m for m in _round_sizes() if m >= least]
-        likely = _first(lambda i: self._from_counts(sizes[i]) >= target, 0, len(sizes))
+        return _found(self._first_size([m for m in _round_sizes() if m >= least], target), target)
+
+    def _first_size(self, sizes: list[int], target: float) -> int | None:
+        @cache
+        def counted(i: int) -> float:
+            return self._from_counts(sizes[i])
 
         @cache
-        def enough(i: int) -> bool:
-            return float(np.mean([audit.epsilon for audit in self.audits(sizes[i])])) >= target
+        def shown(i: int) -> float:
+            return float(np.mean([audit.epsilon for audit in self.audits(sizes[i])]))
 
-        at = _first(enough, likely or 0, len(sizes))
-        return _found(None if at is None else sizes[at], target)
+        at = _first(partial(_reaches, counted, target), 0, len(sizes)) or 0
+        for _ in range(2):  # what is simulated lies above or below what the counts say, by much the same
+            aim = target - shown(at) + counted(at)
+            at = _first(partial(_reaches, counted, aim), at, len(sizes)) or at
+        found = _first(partial(_reaches, shown, target), at, len(sizes))
+        return None if found is None else sizes[found]
 
     def _from_counts(self, total: int) -> float:
         """The bound if right guesses came in the numbers expected of them, on average over some laws."""
@@ -158,6 +166,10 @@ def _first(enough: Callable[[int], bool], start: int, end: int) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+def _reaches(bound: Callable[[int], float], aim: float, at: int) -> bool:
+    return bound(at) >= aim
 
 
 def _found(total: int | None, target: float) -> int:

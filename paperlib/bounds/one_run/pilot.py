@@ -23,7 +23,7 @@ from scipy.special import ndtr
 from paperlib.core import FloatArray, IntArray, MembershipScores
 
 SMALLEST_PILOT = 20  # members, and non-members
-_GRID = np.linspace(-8, 8, 257)  # standard deviations around each mean
+_GRID = np.linspace(-8, 8, 129)  # standard deviations around each mean
 _SHIFT_SD, _LOG_SPREAD_SD = 2.0, 0.5  # of the normal priors
 _CHANCES = np.array([0.3, 0.2, 0.2])  # that the spread is not 1, of a block at the top, of one at the bottom
 _BURN_IN, _STEPS = 3_000, 6_000
@@ -88,7 +88,7 @@ class AttackLaw:
 
     def members_below(self, ranks: FloatArray) -> FloatArray:
         """Share of the members below each rank, a share of all examples in [0, 1]; same shape."""
-        x = np.unique(np.concatenate([_GRID, self.shift + self.spread * _GRID]))
+        x = np.sort(np.concatenate([_GRID, self.shift + self.spread * _GRID]))
         member = _with_blocks(ndtr((x - self.shift) / self.spread), self.top.member, self.bottom.member)
         other = _with_blocks(ndtr(x), self.top.nonmember, self.bottom.nonmember)
         return np.interp(ranks, (member + other) / 2, member)

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from paperlib.bounds.one_run.ceiling import most_guesses, perfect_curve
-from paperlib.bounds.one_run.forecast import MOST_EXAMPLES, Forecast, SimulatedAudit, lends_scores
+from paperlib.bounds.one_run.forecast import (
+    LARGEST_SIMULATED,
+    MOST_EXAMPLES,
+    Forecast,
+    SimulatedAudit,
+    lends_scores,
+)
 from paperlib.core import Guess, check_choice, check_in
 from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts, check_delta
 from paperlib.core.results import AuditResult, round_down, table
@@ -50,11 +56,16 @@ class AuditPlan(AuditResult):
 
     @property
     def headline(self) -> str:
+        perfect = math.isnan(self.expected)
+        least = "at least" if perfect else "about"
+        needed = (
+            "" if math.isnan(self.target) else f"ε = {self.target:g} needs {least} {self.total} examples: "
+        )
         ceiling = (
-            f"{self.total} examples can show ε up to {round_down(self.perfect):.3f} "
+            f"{needed}{self.total} examples can show ε up to {round_down(self.perfect):.3f} "
             f"(δ = {self.delta:g}, confidence {self.confidence:g})"
         )
-        if math.isnan(self.expected):
+        if perfect:
             return ceiling
         return (
             f"{ceiling}; this attack would show {self.expected:.3f} on average "
@@ -91,7 +102,7 @@ def plan_audit(
             more lends its scores; for a smaller one a smooth law is fitted to its ranks, and every
             simulated audit has its own of the laws that the pilot leaves open.
         guess: As in `audit_one_run`.
-        simulations: Audits simulated for the given attack, at least 1; by default 200, above m = 10,000
+        simulations: Audits simulated for the given attack, at least 1; by default 100, above m = 10,000
             fewer, at least 10.
         seed: Seed of the simulation, 0 or more.
 
@@ -135,11 +146,7 @@ def _plan(forecast: Forecast, total: int, target: float) -> AuditPlan:
     return AuditPlan(
         epsilon=None,
         claim=_claim(forecast, total, float(perfect.max())),
-        assumptions=(
-            "each example will be included by its own fair coin before training",
-            f'the bound will be computed by audit_one_run with guess="{forecast.guess}"',
-            _attack_words(forecast, total),
-        ),
+        assumptions=_assumptions(forecast, total),
         warnings=_warnings(forecast.attack, audits),
         total=total,
         target=target,
@@ -163,13 +170,27 @@ def _claim(forecast: Forecast, total: int, perfect: float) -> str:
     )
 
 
-def _attack_words(forecast: Forecast, total: int) -> str:
-    attack = forecast.attack
+def _assumptions(forecast: Forecast, total: int) -> tuple[str, ...]:
+    words = (
+        "each example will be included by its own fair coin before training",
+        f'the bound will be computed by audit_one_run with guess="{forecast.guess}"',
+        _attack_words(forecast.attack, total),
+    )
+    if forecast.attack is None or total <= LARGEST_SIMULATED:
+        return words
+    return (
+        *words,
+        f"audits of {LARGEST_SIMULATED} examples are simulated; a larger one shows more by what the expected "
+        "numbers of right guesses make of the difference in size",
+    )
+
+
+def _attack_words(attack: float | MembershipScores | None, total: int) -> str:
     if attack is None:
         return "no attack is assumed; the ceiling is that of guesses without an error"
     if not isinstance(attack, MembershipScores):
         return f"the planned attack has AUC {attack:g}, with normal scores of equal variance"
-    if lends_scores(attack, total):
+    if lends_scores(attack, min(total, LARGEST_SIMULATED)):
         return (
             f"the planned attack scores like the pilot, whose {len(attack)} scores are drawn without repeats"
         )
