@@ -111,6 +111,7 @@ def _ranks(config: ValidityConfig) -> list[Case]:
         case(64, 8, 1.0, 1.0, bound="paper"),
         case(8, 1, 1.0, 1.0, informed=0.5),
         *_rank_bursts(config),
+        *_searched_bursts(config),
     ]
 
 
@@ -131,6 +132,26 @@ def _rank_bursts(config: ValidityConfig, size: int = 8, epsilon: float = 1.0) ->
         counts = with_bursts(law, hits, burst_chance(law, hits, m_delta))
         words = f"top 1 of {size}, {name}", f"bursts of {hits} in {m} sets, else ε = {epsilon:g}"
         yield table_case("ranks", *words, counts, bounds, epsilon, m_delta / m, **more)
+
+
+def _searched_bursts(config: ValidityConfig, size: int = 8, shown: int = 6) -> Iterator[Case]:
+    """A few random sets are told in bursts and have the largest margins; the others show nothing."""
+    m, m_delta = config.examples, config.m_delta
+    chance = burst_chance(binomial_law(shown, 1 / size), shown, m_delta)
+    mechanism = f"bursts of {shown} in {shown} sets, else ε = 0"
+    for name, delta, more in (
+        ("anytime over sets at δ", m_delta / m, {}),
+        (f"anytime over sets, {BLIND}", 0.0, {"valid": False}),
+    ):
+
+        def trial(rng: np.random.Generator, delta: float = delta) -> tuple[float, bool]:
+            told = (np.arange(m) < shown) & (rng.random() < chance)
+            ranks = np.where(told, 1, rng.integers(1, size + 1, m))
+            options: dict[str, Any] = {"delta": delta, "confidence": config.confidence}
+            bound = audit_ranks(ranks, size, margins=np.arange(m, 0, -1.0), **options).epsilon
+            return bound, bound > 0
+
+        yield Case("ranks", f"top 1 of {size}, {name}", mechanism, 0.0, m_delta / m, trial, **more)
 
 
 def _output_sets(config: ValidityConfig) -> list[Case]:

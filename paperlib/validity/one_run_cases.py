@@ -166,7 +166,7 @@ def _f_dp(config: ValidityConfig) -> Iterator[Case]:
     gaussian = known.gaussian(1.0, config.delta)
     audit = partial(audit_f_dp, delta=config.delta, confidence=confidence)
     family = "f-DP in one run"
-    yield against(family, "default", gaussian, audit, m, share=DEFAULT_SHARE)
+    yield against(family, "default", gaussian, audit, m)
     yield against(family, "default", known.no_leakage(), audit, m, share=DEFAULT_SHARE)
     audit = partial(f_dp_parameter, total=m, confidence=confidence)
     # Above the middle "member" is guessed: right with the largest chance that the curve allows.

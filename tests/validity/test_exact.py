@@ -11,6 +11,7 @@ import pytest
 from scipy.special import expit
 
 from paperlib.bounds import (
+    audit_f_dp,
     audit_one_run,
     audit_ranks,
     one_run_epsilon,
@@ -62,6 +63,15 @@ def test_every_search_is_valid_exactly(guess, search):
     worst = max(error(found, members, epsilon) for members in range(M + 1) for epsilon in (0.0, 0.2, 0.6))
     assert worst <= 0.2
     assert worst > 0.005  # some outcome refutes: the test is no formality
+
+
+def test_curve_search_is_valid_exactly():
+    """The f-DP audit over dyadic counts, with the curve that randomized response has."""
+    options = {"family": "approximate", "delta": 0.0, "confidence": 0.8}
+    games = [MembershipScores.from_labels(np.arange(M, 0, -1.0), one) for one in LABELS]
+    found = [audit_f_dp(one, **options).parameter for one in games]
+    worst = max(error(found, members, epsilon) for members in range(M + 1) for epsilon in (0.0, 0.2, 0.6))
+    assert 0.005 < worst <= 0.2
 
 
 def test_the_best_of_all_counts_is_caught_exactly():
