@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import re
 
 import numpy as np
 import pytest
@@ -169,6 +170,27 @@ def test_a_tail_that_the_pilot_hardly_saw_is_named():
     pilot = normal_scores(np.random.default_rng(0), 100)
     (warning,) = plan_audit(10_000, attack=pilot, simulations=20).warnings
     assert "the fitted tail carries this number" in warning
+    (enough,) = map(int, re.findall(r"a pilot of (\d+) would see it", warning))
+    assert 300 < enough < 10_000
+    larger = normal_scores(np.random.default_rng(0), 3 * enough)
+    assert plan_audit(10_000, attack=larger, simulations=20).warnings == ()
+    faultless = MembershipScores(np.arange(100) + 100.0, np.arange(100.0))
+    (warning,) = plan_audit(1_000, attack=faultless, simulations=20).warnings
+    assert "0.0 wrong guesses" in warning
+
+
+@pytest.mark.parametrize("guess", ["both", "members", "nonmembers", "grid"])
+def test_every_way_to_guess_can_be_planned(guess):
+    plan = plan_audit(300, attack=0.9, guess=guess, simulations=10)
+    assert 0.5 < plan.expected < plan.perfect
+    assert plan_audit(epsilon=1.0, attack=0.9, guess=guess, simulations=10).total < 300
+
+
+def test_classes_of_a_pilot_may_differ_in_size():
+    rng = np.random.default_rng(0)
+    pilot = MembershipScores(rng.normal(1, 1, 900), rng.normal(0, 1, 100))
+    by_auc = plan_audit(1_000, attack=pilot.auc(), simulations=40).expected
+    assert plan_audit(1_000, attack=pilot, simulations=40).expected == pytest.approx(by_auc, abs=0.4)
 
 
 def test_plan_without_attack_says_so():

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 
 import numpy as np
@@ -27,6 +27,7 @@ class SimulatedAudit:
 
     epsilon: float  # nats
     share: float  # of the examples, guessed where the bound is reached
+    wrong: float  # of the examples, guessed wrong there
 
 
 @dataclass(frozen=True)
@@ -57,14 +58,15 @@ class Forecast:
         if total <= LARGEST_SIMULATED:
             return simulated
         more = self._from_counts(total) - self._from_counts(LARGEST_SIMULATED)
-        return [SimulatedAudit(audit.epsilon + more, audit.share) for audit in simulated]
+        return [replace(audit, epsilon=audit.epsilon + more) for audit in simulated]
 
     def _audit(self, scores: MembershipScores) -> SimulatedAudit:
         """The bound of `audit_one_run`, without the curve that it draws."""
         best = search_thresholds(
             scores, self.guess, None, Hypothesis(self.delta, 1 - self.confidence), seed=0
         )
-        return SimulatedAudit(best.epsilon, int(best.path.guesses[best.at]) / len(scores))
+        guesses, correct = int(best.path.guesses[best.at]), int(best.path.correct[best.at])
+        return SimulatedAudit(best.epsilon, guesses / len(scores), (guesses - correct) / len(scores))
 
     def _draws(self, total: int) -> Iterator[MembershipScores]:
         count = self.simulations or max(_FEWEST, min(_MOST, _EXAMPLES_SIMULATED // total))

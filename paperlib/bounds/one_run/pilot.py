@@ -24,8 +24,8 @@ from paperlib.core import FloatArray, IntArray, MembershipScores
 
 SMALLEST_PILOT = 20  # members, and non-members
 _GRID = np.linspace(-8, 8, 129)  # standard deviations around each mean
-_SHIFT_SD, _LOG_SPREAD_SD = 2.0, 0.5  # of the normal priors
-_CHANCES = np.array([0.3, 0.2, 0.2])  # that the spread is not 1, of a block at the top, of one at the bottom
+_SHIFT_SD, _LOG_SPREAD_SD = 1.5, 0.5  # of the normal priors
+_CHANCES = np.array([0.2, 0.1, 0.1])  # that the spread is not 1, of a block at the top, of one at the bottom
 _BURN_IN, _STEPS = 3_000, 6_000
 _SINGLE_RANKS, _RANK_GROUPS = 20, 40  # of each end: ranks alone, and then in groups that grow
 
@@ -165,7 +165,7 @@ class _Prior:
     """What is held possible before the pilot is seen."""
 
     def __init__(self, pilot: int) -> None:
-        smallest, odds = math.log(min(0.25, 4 / pilot)), math.log(2 * pilot)
+        smallest, odds = math.log(min(0.25, 6 / pilot)), math.log(2 * pilot)
         self._low = np.array([-np.inf, -np.inf, smallest, 0.0, smallest, 0.0])
         self._high = np.array([np.inf, np.inf, math.log(0.5), odds, math.log(0.5), odds])
 

@@ -22,7 +22,7 @@ from paperlib.core.scores import MembershipScores
 if TYPE_CHECKING:
     import pandas as pd
 
-_SUPPORT = 30  # pilot examples where guesses are made, below which the fitted tail carries the number
+_SUPPORT = 30  # pilot examples where guesses are made; with fewer the fitted tail carries the number
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -202,15 +202,20 @@ def _attack_words(attack: float | MembershipScores | None, total: int) -> str:
 
 
 def _warnings(attack: float | MembershipScores | None, audits: list[SimulatedAudit]) -> tuple[str, ...]:
-    """Whether the pilot saw too little of the ranks at which the simulated audits reach their bounds."""
-    shares = [audit.share for audit in audits if audit.epsilon > 0]
-    if not isinstance(attack, MembershipScores) or not shares:
+    """Whether the pilot saw too little of the guesses with which the simulated audits reach their bounds."""
+    reached = [audit for audit in audits if audit.epsilon > 0]
+    if not isinstance(attack, MembershipScores) or not reached:
         return ()
-    share = float(np.median(shares))
-    if share * len(attack) >= _SUPPORT:
+    guessed, wrong = (
+        float(np.median([getattr(one, name) for one in reached])) for name in ("share", "wrong")
+    )
+    if guessed * len(attack) >= _SUPPORT and wrong * len(attack) >= 1:
         return ()
+    enough = max(_SUPPORT / guessed, 1 / max(wrong, 1e-12))
+    advice = f", and a pilot of {math.ceil(enough)} would see it" if wrong > 0 else ""
+    seen, errors = guessed * len(attack), wrong * len(attack)
     return (
-        f"half of the simulated bounds are reached on at most {100 * share:.2g} % of the examples, of which "
-        f"the pilot has about {share * len(attack):.0f}: the fitted tail carries this number, and a pilot of "
-        f"{math.ceil(_SUPPORT / share):d} would see it",
+        f"half of the simulated bounds are reached on at most {100 * guessed:.2g} % of the examples; there "
+        f"the pilot has about {seen:.0f}, with {errors:.1f} wrong guesses: the fitted tail carries this "
+        f"number{advice}",
     )
