@@ -15,7 +15,7 @@ the others are looked at now and then, in case they are better further on.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from paperlib.core import FloatArray, IntArray
 
 Flags = NDArray[np.bool_]
+_Turn = tuple[IntArray, Flags, Flags, Flags, IntArray]  # examples, as_member, right, stop, bettor
 
 WINDOW = 60  # recent guesses that judge a bettor; a quarter of its guesses where that is more
 ABOVE_CHANCE = 1.0  # standard errors by which the best bettor must exceed one half before anyone bets
@@ -60,7 +61,15 @@ class Bets:
     as_member: Flags  # True where "member" was guessed
     right: Flags  # True where the guess was right
     stop: Flags  # True where the test may stop: no tied block is cut
+    bettor: IntArray  # number of the bettor that proposed the guess
     revealed: IntArray  # positions of all examples, in the order of their coins, shape (m,)
+
+
+def ends_of(scores: FloatArray) -> tuple["EndOfScores", "EndOfScores"]:
+    """The two bettors of a score: "member" is guessed from its top, "non-member" from its bottom."""
+    order = np.argsort(-scores)
+    top, bottom = order, order[::-1]
+    return EndOfScores(top, scores[top], member=True), EndOfScores(bottom, scores[bottom], member=False)
 
 
 class EndOfScores:
@@ -138,7 +147,13 @@ class _Record:
         return share, share * (1 - share) / (recent + 1)
 
 
-def reveal(bettors: Sequence[Bettor], members: Flags, first_looks: IntArray | None = None) -> Bets:
+def reveal(
+    bettors: Sequence[Bettor],
+    members: Flags,
+    first_looks: IntArray | None = None,
+    *,
+    leader: int | None = None,
+) -> Bets:
     """Reveal every coin once, bet on those that promise most, and record the bets in order.
 
     A bettor takes a tied block when its credit reaches the block's size: credit grows with every coin
@@ -149,16 +164,17 @@ def reveal(bettors: Sequence[Bettor], members: Flags, first_looks: IntArray | No
         bettors: Bettors that between them propose every example, at least one.
         members: True for members, shape (m,). No decision before a coin is revealed depends on it.
         first_looks: Positions that are looked at before anything else, distinct.
+        leader: Number of a bettor that bets alone wherever it would bet; None if all are equals.
     """
-    return _Game(bettors, members).play(first_looks)
+    return _Game(bettors, members, leader).play(first_looks)
 
 
 class _Game:
-    def __init__(self, bettors: Sequence[Bettor], members: Flags) -> None:
-        self._bettors, self._members = bettors, members
+    def __init__(self, bettors: Sequence[Bettor], members: Flags, leader: int | None) -> None:
+        self._bettors, self._members, self._leader = bettors, members, leader
         self._records = [_Record(members.size) for _ in bettors]
         self._revealed = np.zeros(members.size, dtype=bool)
-        self._bets: list[tuple[IntArray, Flags, Flags, Flags]] = []
+        self._bets: list[_Turn] = []
         self._seen = 0
         self._order: list[IntArray] = []
 
@@ -168,12 +184,14 @@ class _Game:
         self._turn(frozenset())
         while self._seen < self._members.size:
             betting = favoured([record.accuracy() if record.guesses else None for record in self._records])
+            if self._leader in betting:
+                betting = frozenset({self._leader})
             self._give_credit(betting)
             self._turn(betting)
         none = np.zeros(0, dtype=bool)
-        bets = [(none.astype(np.int64), none, none, none), *self._bets]
-        examples, as_member, right, stop = (np.concatenate(column) for column in zip(*bets, strict=True))
-        return Bets(examples, as_member, right, stop, np.concatenate(self._order))
+        bets = [(none.astype(np.int64), none, none, none, none.astype(np.int64)), *self._bets]
+        columns = (np.concatenate(column) for column in zip(*bets, strict=True))
+        return Bets(*cast(_Turn, tuple(columns)), np.concatenate(self._order))
 
     def _reveal(self, examples: IntArray) -> None:
         self._revealed[examples] = True
@@ -194,7 +212,7 @@ class _Game:
 
     def _turn(self, betting: frozenset[int]) -> None:
         """Every bettor takes what its credit allows; the guesses of those that bet are merged in step."""
-        bets: list[tuple[IntArray, Flags, Flags, IntArray]] = []
+        bets: list[tuple[IntArray, Flags, Flags, IntArray, IntArray]] = []
         for i, (bettor, record) in enumerate(zip(self._bettors, self._records, strict=True)):
             offer = bettor.propose(math.floor(record.credit + 1e-9), self._revealed)
             if not offer.examples.size:
@@ -203,7 +221,8 @@ class _Game:
             right = self._members[offer.examples] == offer.as_member
             record.add(right)
             if i in betting:
-                bets.append((offer.examples, offer.as_member, right, offer.block_end))
+                whose = np.full(right.size, i)
+                bets.append((offer.examples, offer.as_member, right, offer.block_end, whose))
         if bets:
             self._bets.append(_in_step(bets))
 
@@ -226,11 +245,11 @@ def favoured(accuracies: Sequence[tuple[float, float] | None]) -> frozenset[int]
     return frozenset(unseen | close)
 
 
-def _in_step(bets: list[tuple[IntArray, Flags, Flags, IntArray]]) -> tuple[IntArray, Flags, Flags, Flags]:
+def _in_step(bets: list[tuple[IntArray, Flags, Flags, IntArray, IntArray]]) -> _Turn:
     """Guesses of several bettors in one order: by the size of each bettor's guesses so far, blocks whole."""
-    bettor = np.repeat(np.arange(len(bets)), [bet[0].size for bet in bets])
-    examples, as_member, right, block_end = (np.concatenate(column) for column in zip(*bets, strict=True))
+    columns = (np.concatenate(column) for column in zip(*bets, strict=True))
+    examples, as_member, right, block_end, bettor = columns
     order = np.lexsort((bettor, block_end))
     bettor, block_end = bettor[order], block_end[order]
     last = np.append((bettor[1:] != bettor[:-1]) | (block_end[1:] != block_end[:-1]), True)
-    return examples[order], as_member[order], right[order], last
+    return examples[order], as_member[order], right[order], last, bettor

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from paperlib.bounds.one_run.adaptive import EndOfScores, reveal
+from paperlib.bounds.one_run.adaptive import Bets, ends_of, reveal
 from paperlib.core import FloatArray, Guess, IntArray, MembershipScores
 
 
@@ -107,9 +107,11 @@ def adaptive_path(scores: MembershipScores) -> GuessPath:
     The bets of `reveal` in their order, at every stop that cuts no tied block.
     """
     values, labels = _descending(scores)
-    order = np.arange(values.size)
-    ends = EndOfScores(order, values, member=True), EndOfScores(order[::-1], values[::-1], member=False)
-    bets = reveal(ends, labels.astype(bool))
+    return bets_path(reveal(ends_of(values), labels.astype(bool)), values)
+
+
+def bets_path(bets: Bets, values: FloatArray) -> GuessPath:
+    """The stopping points of bets on examples with these scores, shape (m,)."""
     stop, top = bets.stop, bets.as_member
     shown = np.array([top, ~top, top & bets.right, ~top & bets.right], dtype=np.int64)
     a, b, hits, others = np.cumsum(shown, axis=1)[:, stop]
@@ -128,7 +130,13 @@ def guess_path(scores: MembershipScores, guess: Guess) -> GuessPath:
         "grid": grid_path,
     }
     path = paths[guess](scores)
-    return path if path.guesses.size else threshold_path(scores, math.inf, -math.inf)
+    return path if path.guesses.size else no_guess(len(scores))
+
+
+def no_guess(total: int) -> GuessPath:
+    """The single stopping point of an audit of ``total`` examples that guesses nothing."""
+    none = np.zeros(1, dtype=np.int64)
+    return GuessPath(none, none, none, none, np.array([math.inf]), np.array([-math.inf]), total)
 
 
 def dyadic_path(path: GuessPath) -> tuple[GuessPath, int]:

@@ -163,14 +163,22 @@ def search_thresholds(
         return _split(scores, guess, hypothesis, seed)
     path = guess_path(scores, guess)
     if name == "anytime":
-        test = AnytimeCounts(hypothesis.error, path.total * hypothesis.delta, _sides(guess))
-        return _best(path, test, "every guess count at once by a mixture supermartingale")
+        return every_count(path, hypothesis, _sides(guess))
     tests, words = path.total, "every guess count"
     if name == "dyadic":
         words = "dyadic guess counts"
         path, tests = dyadic_path(path)
     words = _said_of_ties(words, scores, hypothesis)
     return _bonferroni(path, hypothesis.single(guess, path.total, tests), words, tests)
+
+
+def every_count(path: GuessPath, hypothesis: Hypothesis, sides: int) -> ThresholdBound:
+    """The anytime search over a path whose order may depend on the coins revealed before each guess.
+
+    ``sides`` is 2 if members and non-members are guessed, 1 if only one of them.
+    """
+    test = AnytimeCounts(hypothesis.error, path.total * hypothesis.delta, sides)
+    return _best(path, test, "every guess count at once by a mixture supermartingale")
 
 
 def guesses_made(guess: Guess, thresholds: Search | float | None) -> Guess:
