@@ -39,7 +39,7 @@ def rule_cases(config: ValidityConfig) -> list[Case]:
     ]
     cases = [_rule(name, rule, mechanism, config) for name, rule in named for mechanism in pure]
     # A rate of 6 % at a nominal 5 % shows only in many trials.
-    hull = _rule("corrected by the size of the ROC hull", rules.hull_corrected, pure[0], config, 20.0)
+    hull = _rule("corrected by the size of the ROC hull", rules.hull_corrected, pure[0], config, 10.0)
     nothing, uneven = known.no_leakage(), known.unbalanced(9 * config.examples // 10, config.examples // 10)
     answered = known.randomized_response(1.0)
     return [
