@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from paperlib.bounds.one_run.adaptive import Bettor, EndOfScores, Flags, Proposal, reveal
+from paperlib.bounds.one_run.adaptive import Bettor, Flags, Proposal, ends_of, reveal
 from paperlib.bounds.one_run.anytime import anytime_from_counts
 from paperlib.core import MembershipScores
 
@@ -36,11 +36,8 @@ def peeking_epsilon(
     At a share of 0 it is that bound.
     """
     values, labels = scores.oriented().pooled()
-    order = np.argsort(-values)
-    values, members = values[order], labels[order] == 1
-    peeks, places = rng.random(values.size) < share, np.arange(values.size)
-    ends = EndOfScores(places, values, member=True), EndOfScores(places[::-1], values[::-1], member=False)
-    bets = reveal([PeekingBettor(end, members, peeks) for end in ends], members)
+    members, peeks = labels == 1, rng.random(values.size) < share
+    bets = reveal([PeekingBettor(end, members, peeks) for end in ends_of(values)], members)
     made, right = np.arange(1, bets.right.size + 1), np.cumsum(bets.right, dtype=np.int64)
     if not bets.stop.any():
         return 0.0
