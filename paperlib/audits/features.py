@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paperlib.bounds.one_run.adaptive import Bettor, Proposal, ends_of, reveal
-from paperlib.bounds.one_run.audit import ADJACENCY, THE_PROCEDURE, lower_bound_claim
+from paperlib.bounds.one_run.audit import ADJACENCY, THE_PROCEDURE, ceiling_note, lower_bound_claim
 from paperlib.bounds.one_run.fair_coins import coin_warnings, draw_game, fair_game, score_assumptions
 from paperlib.bounds.one_run.guesses import bets_path, no_guess
 from paperlib.bounds.one_run.search import Hypothesis, every_count
@@ -218,6 +218,7 @@ def audit_features(
             THE_PROCEDURE,
         ),
         warnings=coin_warnings(int(members.sum()), int((~members).sum()), design),
+        notes=(ceiling_note(best),),
         epsilon=best.epsilon,
         delta=delta,
         confidence=confidence,

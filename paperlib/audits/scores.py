@@ -1,12 +1,19 @@
 """Every audit that a file of membership scores allows, each with what it can and cannot say."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from paperlib.bounds import audit_clopper_pearson, audit_one_run, audit_output_set, epsilon_star
+from paperlib.bounds import (
+    audit_clopper_pearson,
+    audit_one_run,
+    audit_output_set,
+    epsilon_star,
+    game_spread,
+)
 from paperlib.core import AuditResult, Design, Guess, MembershipScores, ScoreAudit, table
 
 
@@ -82,7 +89,8 @@ def audit_scores(
         confidence: Confidence level of every number, in (0, 1).
         guess: Guesses of the one-run audit, as in `audit_one_run`.
         design: "randomized" if fair coins decided membership before training; "game" draws a
-            fair-coin subsample.
+            fair-coin subsample, and the notes say what ten other draws give; "played" if fair coins
+            decided after training who is shown.
         seed: Seed of every random split, 0 or more.
 
     Returns:
@@ -101,7 +109,10 @@ def audit_scores(
     ε ≥ 4.161 (δ = 0, confidence 0.95; 430 of 431 guesses right, 1000 examples)
 
     """
-    main = audit_one_run(scores, delta=delta, confidence=confidence, guess=guess, design=design, seed=seed)
+    audit = partial(audit_one_run, scores, delta=delta, confidence=confidence, guess=guess)
+    main = audit(design=design, seed=seed)
+    if design == "game":
+        main = replace(main, notes=(*main.notes, f"{game_spread(audit, seed=seed)}."))
     audits = [
         ScoreAudit(
             title="One training run, every threshold",

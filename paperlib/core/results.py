@@ -45,12 +45,14 @@ class AuditResult(ABC):
         claim: The exact sentence the number supports, with confidence, adjacency and delta.
         assumptions: Conditions under which the claim holds.
         warnings: Problems of this very run that weaken its number; often empty.
+        notes: What puts the number in proportion, such as the most that so many examples can show.
         epsilon: The number as an epsilon, nats; None for a result that is no epsilon.
     """
 
     claim: str
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     epsilon: float | None
 
     @property
@@ -64,7 +66,7 @@ class AuditResult(ABC):
         """The number with its name, on one line, lower bounds rounded down."""
 
     def __str__(self) -> str:
-        lines = [self.headline, "", f"Claim: {self.claim}", "", "Assumptions:"]
+        lines = [self.headline, "", f"Claim: {self.claim}", *self.notes, "", "Assumptions:"]
         lines += [f"  - {text}" for text in self.assumptions]
         lines += [f"Warning: {text}" for text in self.warnings]
         return "\n".join(lines)
@@ -74,7 +76,7 @@ class AuditResult(ABC):
         warnings = "".join(f"<p><strong>Warning:</strong> {html.escape(text)}</p>" for text in self.warnings)
         return (
             f"<div class='audit-result'><p><strong>{html.escape(self.headline)}</strong></p>"
-            f"<p>{html.escape(self.claim)}</p>{warnings}"
+            f"<p>{html.escape(' '.join((self.claim, *self.notes)))}</p>{warnings}"
             f"<details><summary>Assumptions</summary><ul>{items}</ul></details></div>"
         )
 
@@ -116,7 +118,13 @@ class ScoreAudit:
             return f"{self.title} ({self.kind})\n  not possible: {self.refused}"
         warnings = [f"Warning: {text}" for text in self.result.warnings]
         return "\n  ".join(
-            [f"{self.title} ({self.kind})", self.result.headline, self.result.claim, *warnings]
+            [
+                f"{self.title} ({self.kind})",
+                self.result.headline,
+                self.result.claim,
+                *self.result.notes,
+                *warnings,
+            ]
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from paperlib.core import MembershipScores, ScoreAudit
+from paperlib.core import AuditResult, MembershipScores, ScoreAudit
 from paperlib.report.audit_figures import (
     bound_figure,
     curve_of,
@@ -75,7 +75,7 @@ def _main(audit: ScoreAudit) -> str:
         return f"<div class='main'><p class='number'>No bound</p><p>{html.escape(audit.refused)}</p></div>"
     return (
         f"<div class='main'><p class='number'>{html.escape(audit.result.headline)}</p>"
-        f"<p>{html.escape(audit.result.claim)}</p></div>"
+        f"<p>{html.escape(audit.result.claim)}</p>{_notes(audit.result)}</div>"
     )
 
 
@@ -92,8 +92,13 @@ def _audit(audit: ScoreAudit) -> str:
     assumptions = "".join(f"<li>{html.escape(text)}</li>" for text in result.assumptions)
     return (
         f"<section class='audit'>{head}<p class='number'>{html.escape(result.headline)}</p>"
-        f"<p>{html.escape(result.claim)}</p>{warnings}<p>It holds if:</p><ul>{assumptions}</ul></section>"
+        f"<p>{html.escape(result.claim)}</p>{_notes(result)}{warnings}"
+        f"<p>It holds if:</p><ul>{assumptions}</ul></section>"
     )
+
+
+def _notes(result: AuditResult) -> str:
+    return "".join(f"<p class='soft'>{html.escape(text)}</p>" for text in result.notes)
 
 
 def _figures(scores: MembershipScores, audits: Sequence[ScoreAudit]) -> list[str]:

@@ -69,3 +69,12 @@ def test_audit_table_gives_numbers_of_every_game_and_the_first_game_s_claim():
     assert found.real.epsilon > 1
     assert str(found) == str(found.result)
     assert found.result.claim in found._repr_html_()
+
+
+def test_a_drawn_game_says_what_other_draws_give():
+    rng = np.random.default_rng(1)
+    scores = MembershipScores(rng.normal(1, 1, 300), rng.normal(0, 1, 200))
+    drawn, tossed = (audit_scores(scores, design=design) for design in ("game", "played"))
+    assert any("10 games with other seeds: lowest" in note for note in drawn.headline.notes)
+    assert "can show at most" in str(tossed)
+    assert "other seeds" not in str(tossed)

@@ -270,3 +270,16 @@ def test_ties_at_positive_delta_are_named_where_they_matter(options):
     assert not said(tied, **options)
     assert not said(scores, delta=1e-6, **options)
     assert not said(tied, delta=1e-6)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+@pytest.mark.parametrize("search", [*SEARCHES, 0.5])
+def test_the_ceiling_is_what_a_perfect_attack_shows(search, delta):
+    perfect = MembershipScores(np.arange(100.0) + 100, np.arange(100.0))
+    best = audit_one_run(perfect, guess="both", thresholds=search, delta=delta)
+    (note,) = best.notes
+    most = float(note.split("at most ")[1].split(",")[0])
+    assert best.epsilon <= most + 1e-9
+    if search == "anytime":
+        assert most == pytest.approx(best.epsilon, abs=1e-3)
+        assert most >= best.epsilon

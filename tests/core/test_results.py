@@ -51,6 +51,7 @@ def test_to_dict_is_json():
         "claim": "a < b",
         "assumptions": ["x & y"],
         "warnings": ["look"],
+        "notes": [],
         "epsilon": "inf",
         "values": [1.0, "nan"],
     }

@@ -1,5 +1,6 @@
 """Auditing with one training run: from guesses about fair-coin membership to a lower bound on epsilon."""
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -7,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paperlib.bounds.one_run.fair_coins import coin_warnings, fair_game, score_assumptions
-from paperlib.bounds.one_run.search import Hypothesis, guesses_made, search_thresholds
+from paperlib.bounds.one_run.search import Hypothesis, ThresholdBound, guesses_made, search_thresholds
 from paperlib.bounds.one_run.tails import P_VALUES, refuted_log_odds
 from paperlib.core import DeltaTerm, Design, Guess, Search, check_choice
 from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts, check_delta
@@ -267,6 +268,7 @@ def audit_one_run(
         claim=lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design]),
         assumptions=_assumptions(best.words, guesses_made(guess, thresholds), design),
         warnings=coin_warnings(members, nonmembers, design),
+        notes=(ceiling_note(best),),
         epsilon=best.epsilon,
         delta=delta,
         confidence=confidence,
@@ -285,6 +287,12 @@ def audit_one_run(
         curve_threshold=path.high[shown],
         curve_bound=best.bounds(shown),
     )
+
+
+def ceiling_note(best: ThresholdBound) -> str:
+    """The most that an audit of so many examples can show, in one sentence."""
+    most = math.ceil(1000 * best.ceiling()) / 1000
+    return f"{best.path.total} examples can show at most {most:.3f}, with every guess right."
 
 
 def lower_bound_claim(

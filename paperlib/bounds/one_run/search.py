@@ -99,6 +99,11 @@ class ThresholdBound:
     words: str  # description of the search
     tests: int = 1  # number of tests the error was divided by
 
+    def ceiling(self) -> float:
+        """The bound that the same test gives if every guess on every example is right, nats."""
+        every = np.array([self.path.total])
+        return self.test.best(every, every)[0]
+
     def shown(self) -> IntArray:
         """At most `CURVE_POINTS` positions, evenly spaced in log guesses, with ``at`` among them."""
         guesses = self.path.guesses
