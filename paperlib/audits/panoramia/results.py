@@ -34,6 +34,7 @@ class TargetScores:
         baseline: Scores of the baseline, higher means member, shape (m,); empty but for "panoramia".
         attack: Scores of the attack, shape (m,).
         membership: True for a member, shape (m,).
+        seconds: Time that training, choosing and judging took, all attacks of the game alike; NaN if unknown.
     """
 
     target: Target
@@ -42,6 +43,7 @@ class TargetScores:
     baseline: FloatArray
     attack: FloatArray
     membership: Flags
+    seconds: float = np.nan
 
     def first(self, size: int) -> "TargetScores":
         """The game on the first ``size`` examples: they are in random order."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -101,30 +102,33 @@ def _game(
 ) -> Iterator[TargetScores]:
     targets = {target.name: target for target in pools.targets}
     if "panoramia" in audits:
-        scores, membership = _kept(pools, config, names, pools.generated, seed)
+        scores, membership, seconds = _kept(pools, config, names, pools.generated, seed)
         for name in names:
-            yield TargetScores(targets[name], "panoramia", seed, scores[None], scores[name], membership)
+            both = scores[None], scores[name]
+            yield TargetScores(targets[name], "panoramia", seed, *both, membership, seconds)
     if pools.nonmembers is None:
         return
-    found: dict[AuditName, tuple[Mapping[str | None, FloatArray], Flags]] = {}
+    found: dict[AuditName, tuple[Mapping[str | None, FloatArray], Flags, float]] = {}
     if "rm_rn" in audits:
         found["rm_rn"] = _kept(pools, config, names, pools.nonmembers, seed)
     if "o1" in audits:
-        found["o1"] = _losses(pools.members, pools.nonmembers, config, names, seed)
+        found["o1"] = *_losses(pools.members, pools.nonmembers, config, names, seed), np.nan
     for name in names:
-        for audit, (scores, membership) in found.items():
-            yield TargetScores(targets[name], audit, seed, np.empty(0), scores[name], membership)
+        for audit, (scores, membership, seconds) in found.items():
+            yield TargetScores(targets[name], audit, seed, np.empty(0), scores[name], membership, seconds)
 
 
 def _kept(
     pools: Pools, config: AuditConfig, names: Sequence[str], others: Pool, seed: int
-) -> tuple[Mapping[str | None, FloatArray], Flags]:
-    """Scores of one game, from disk where these pools were played in this way before."""
+) -> tuple[Mapping[str | None, FloatArray], Flags, float]:
+    """Scores of one game, from disk where these pools were played so before; seconds it took for each."""
     inputs = _inputs(pools, config, names, others)
 
     def compute() -> dict[str, Any]:
+        start = perf_counter()
         scores, membership = _play(inputs, config, seed, pools.twins and others is pools.generated)
-        return {"scores": np.stack([scores[name] for name in inputs]), "membership": membership}
+        found = {"scores": np.stack([scores[name] for name in inputs]), "membership": membership}
+        return {**found, "seconds": np.array((perf_counter() - start) / len(inputs))}
 
     modules = sorted({type(attack).__module__ for attack in config.attacks})
     # A change in the code of an attack from elsewhere would not be noticed.
@@ -140,7 +144,8 @@ def _kept(
             "code": code_tag(__name__, *modules),
         }
         arrays = pools_cache().get(key, compute)
-    return dict(zip(inputs, np.asarray(arrays["scores"]), strict=True)), arrays["membership"].astype(bool)
+    scores = dict(zip(inputs, np.asarray(arrays["scores"]), strict=True))
+    return scores, arrays["membership"].astype(bool), float(arrays["seconds"])
 
 
 def _losses(
