@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from paperlib.bounds import audit_one_run
 from paperlib.core import FloatArray, Guess, IntArray, MembershipScores
 from paperlib.core.work import alike
 from paperlib.validity.mechanisms import of_bits
+from paperlib.validity.one_run_cases import searched_epsilon
 
 Leak = Callable[[np.random.Generator, IntArray], FloatArray]
 
@@ -98,10 +99,11 @@ def shape_bounds(config: ShapesConfig) -> pd.DataFrame:
 
 def _compared(audits: list[MembershipScores], delta: float, config: ShapesConfig) -> dict[str, float | str]:
     def bounds(guess: Guess) -> FloatArray:
-        options = {"guess": guess, "delta": delta, "confidence": config.confidence}
-        return np.array(alike(lambda scores: audit_one_run(scores, **options).epsilon, audits, "audits"))
+        bound = partial(searched_epsilon, delta=delta, confidence=config.confidence, guess=guess)
+        return np.array(alike(bound, audits, "audits"))
 
-    found = {guess: bounds(guess) for guess in ("adaptive", *FIXED)}
+    rules: tuple[Guess, ...] = ("adaptive", *FIXED)
+    found = {guess: bounds(guess) for guess in rules}
     means = {guess: float(values.mean()) for guess, values in found.items()}
     best = max(FIXED, key=means.__getitem__)
     lost = found[best] - found["adaptive"]
