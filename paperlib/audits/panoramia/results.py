@@ -34,7 +34,7 @@ class TargetScores:
         baseline: Scores of the baseline, higher means member, shape (m,); empty but for "panoramia".
         attack: Scores of the attack, shape (m,).
         membership: True for a member, shape (m,).
-        seconds: Time that training, choosing and judging took, all attacks of the game alike; NaN if unknown.
+        seconds: Time that training and choosing an attack took, mean over those of the game; NaN if unknown.
     """
 
     target: Target

@@ -112,7 +112,7 @@ def _game(
     if "rm_rn" in audits:
         found["rm_rn"] = _kept(pools, config, names, pools.nonmembers, seed)
     if "o1" in audits:
-        found["o1"] = *_losses(pools.members, pools.nonmembers, config, names, seed), np.nan
+        found["o1"] = *_losses(pools.members, pools.nonmembers, config, names, seed), 0.0
     for name in names:
         for audit, (scores, membership, seconds) in found.items():
             yield TargetScores(targets[name], audit, seed, np.empty(0), scores[name], membership, seconds)

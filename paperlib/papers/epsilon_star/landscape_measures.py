@@ -23,7 +23,7 @@ MEASURES = (
     "epsilon_star", "interval_low", "interval_high", "epsilon_shuffled", "epsilon_star_empirical",
     "epsilon_two_intervals", "one_run", "output_set", "loss_auc",
     "mean_train", "std_train", "mean_population", "std_population", "ks_train", "ks_population",
-    "epsilon_star_clipped",
+    "one_run_both", "epsilon_star_clipped",
 )  # fmt: skip
 """Names of the numbers of `privacy_of_losses`."""
 
@@ -42,15 +42,15 @@ def privacy_of_losses(
     The numbers named in ``MEASURES``, from losses of training records, shape (n,), and of others, shape (m,).
     All are NaN for a model that diverged, and where no normal fits: in the paper's transform an extreme loss
     in one set can leave the other with a single value. A model that gives every record the same loss tells
-    nobody apart: its numbers are 0, its AUC 0.5, its fits NaN. The last number is Epsilon* of losses clipped
-    at a probability of 1e-7, as losses from float32 probabilities are.
+    nobody apart: its numbers are 0, its AUC 0.5, its fits NaN. "one_run_both" guesses at both ends alike; the
+    last number is Epsilon* of losses clipped at a probability of 1e-7, as those from float32 numbers are.
     """
     pooled = np.concatenate([train, other])
     if not np.isfinite(pooled).all():
         return dict.fromkeys(MEASURES, math.nan)
     if pooled.min() == pooled.max():
-        nothing = dict.fromkeys(MEASURES[:8], 0.0)
-        return {**dict.fromkeys(MEASURES, math.nan), **nothing, "loss_auc": 0.5, "epsilon_star_clipped": 0.0}
+        nothing = dict.fromkeys((*MEASURES[:8], *MEASURES[-2:]), 0.0)
+        return {**dict.fromkeys(MEASURES, math.nan), **nothing, "loss_auc": 0.5}
     try:
         return _measured(train, other, delta=delta, confidence=confidence, seed=seed)
     except NoSpreadError:
@@ -82,6 +82,7 @@ def _measured(
         **dict(zip(MEASURES[9:13], normals, strict=True)),
         "ks_train": star.fit_train.ks_p_value,
         "ks_population": star.fit_population.ks_p_value,
+        "one_run_both": audit_one_run(scores, guess="both", **options).epsilon,
         "epsilon_star_clipped": _clipped_epsilon(train, other, delta),
     }
 

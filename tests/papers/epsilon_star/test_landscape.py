@@ -28,7 +28,13 @@ from paperlib.papers.epsilon_star.landscape_measures import (
     shuffled_epsilon,
     two_interval_epsilon,
 )
-from paperlib.papers.epsilon_star.landscape_tables import pareto, strategies, theorem_2, which_number_moves
+from paperlib.papers.epsilon_star.landscape_tables import (
+    both_ends_named,
+    pareto,
+    strategies,
+    theorem_2,
+    which_number_moves,
+)
 from paperlib.papers.measured import measured_table
 from paperlib.report import paper_table
 from paperlib.training import epsilon_of, paper_delta
@@ -160,9 +166,17 @@ def test_a_model_that_knows_its_records_shows_in_every_number_and_one_that_does_
         assert found[name] > 1
         assert nothing[name] < 0.9
     assert nothing["one_run"] == nothing["interval_low"] == 0
+    assert 1 < found["one_run_both"] < found["one_run"] + 1
     assert found["loss_auc"] > 0.9
     assert found["epsilon_shuffled"] < 0.2 * found["epsilon_star"]
     assert found["interval_low"] < found["epsilon_star"] < found["interval_high"]
+
+
+def test_one_run_finds_sure_non_members_that_guesses_at_both_ends_waste():
+    rng = np.random.default_rng(0)
+    missed = np.where(rng.random(2_000) < 0.1, 8.0, 0.0)
+    found = measure(rng.normal(size=2_000), rng.normal(size=2_000) + missed)
+    assert found["one_run"] > found["one_run_both"] + 1 > 1
 
 
 def test_shuffled_epsilon_shrinks_with_the_number_of_records():
@@ -392,5 +406,7 @@ def test_the_committed_measurement_is_the_whole_adult_grid(monkeypatch):
     frame, origin = measured_table("book/measured/epsilon_star_landscape_adult.csv")
     assert len(frame) == landscape_config("adult", size="paper").instances
     assert len(strategies(frame)) == 52
-    assert set(MEASURES[:-1]) <= set(frame.columns)
+    assert set(MEASURES[:-1]) <= set(both_ends_named(frame).columns)
+    assert both_ends_named(frame)["one_run_both"].equals(frame["one_run"])
+    assert both_ends_named(frame)["one_run"].isna().all()
     assert "2 cores" in origin

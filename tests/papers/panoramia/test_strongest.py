@@ -82,7 +82,8 @@ def test_the_trained_attack_is_that_of_the_page(results, table):
         row["bound"]
         == results.decisive.table.query("target == @SURE.name and search == 'union'")["eps"].iloc[0]
     )
-    assert (row["m"], row["seconds"]) == (M, 2.0)
+    assert row["m"] == M
+    assert 2 < row["seconds"] < 2.5
 
 
 def test_games_with_real_non_members_are_needed(results):
