@@ -17,6 +17,7 @@ from .panoramia.table import bring_table as bring_table
 from .panoramia.text import TextDefaults as TextDefaults
 from .panoramia.text import audit_text as audit_text
 from .panoramia.text import bring_text as bring_text
+from .panoramia_features import audit_panoramia_features as audit_panoramia_features
 from .scores import Audits as Audits
 from .scores import ScoreAudit as ScoreAudit
 from .scores import audit_scores as audit_scores

@@ -1,13 +1,14 @@
 """Audits that learn where to guess: several signals per example in place of one score."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paperlib.bounds.one_run.adaptive import Bettor, Proposal, ends_of, reveal
+from paperlib.bounds.one_run.adaptive import Bets, Bettor, Proposal, ends_of, reveal
 from paperlib.bounds.one_run.audit import ADJACENCY, THE_PROCEDURE, ceiling_note, lower_bound_claim
 from paperlib.bounds.one_run.fair_coins import coin_warnings, draw_game, fair_game, score_assumptions
 from paperlib.bounds.one_run.guesses import bets_path, no_guess
@@ -113,6 +114,18 @@ class LearnedOrder:
         self._order = self._shuffle[np.argsort(-sure[self._shuffle], kind="stable")]
 
 
+def learned_bets(
+    others: Sequence[Bettor],
+    learned: LearnedOrder,
+    members: Flags,
+    rng: np.random.Generator,
+    share: float = FIRST_SHARE,
+) -> Bets:
+    """Bets of a learned order, numbered last, beside others; a share of the coins is looked at first."""
+    first = rng.permutation(members.size)[: math.ceil(share * members.size)]
+    return reveal([*others, learned], members, first, leader=len(others))
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FeaturesResult(AuditResult):
     """Lower bound on epsilon from one training run and several signals per example.
@@ -203,9 +216,8 @@ def audit_features(
     rows, members = _shown(features, membership, design, seed)
     rng = np.random.default_rng([seed, 1])
     learned = LearnedOrder(rows, members, default_model() if model is None else model, rng)
-    bettors: list[Bettor] = [*ends_of(rows[:, 0]), learned]
-    first = rng.permutation(members.size)[: math.ceil(FIRST_SHARE * members.size)]
-    bets = reveal(bettors, members, first, leader=len(bettors) - 1)
+    ends = ends_of(rows[:, 0])
+    bets = learned_bets(ends, learned, members, rng)
     path = bets_path(bets, rows[:, 0]) if bets.stop.any() else no_guess(members.size)
     best = every_count(path, Hypothesis(delta, 1 - confidence), 2)
     guesses, shown = int(path.guesses[best.at]), best.shown()
@@ -224,7 +236,7 @@ def audit_features(
         confidence=confidence,
         correct=int(path.correct[best.at]),
         guesses=guesses,
-        learned=int((bets.bettor[:guesses] == len(bettors) - 1).sum()),
+        learned=int((bets.bettor[:guesses] == len(ends)).sum()),
         total=members.size,
         curve_guesses=path.guesses[shown],
         curve_correct=path.correct[shown],
@@ -234,7 +246,8 @@ def audit_features(
 
 def _shown(features: ArrayLike, membership: ArrayLike, design: Design, seed: int) -> tuple[FloatArray, Flags]:
     """The examples that the audit guesses on: all of them, or those that a game shows."""
-    rows, members = _checked(features, membership)
+    rows = checked_features("features", features)
+    members = checked_membership(rows, membership)
     if design != "game":
         fair_game(MembershipScores.from_labels(np.arange(members.size), members), design, seed=seed)
         return rows, members
@@ -244,26 +257,40 @@ def _shown(features: ArrayLike, membership: ArrayLike, design: Design, seed: int
     return rows[kept], members[kept]
 
 
-def _checked(features: ArrayLike, membership: ArrayLike) -> tuple[FloatArray, Flags]:
+def checked_features(name: str, features: ArrayLike) -> FloatArray:
+    """Finite features, shape (m, d); messages call them ``name``.
+
+    Raises:
+        ValueError: Not numbers, not one row per example, or rows with NaN or infinity.
+    """
     try:
         rows = np.asarray(features, float)
     except (TypeError, ValueError):
         raise ValueError(
-            "features: expected numbers, one row per example; encode text and categories first"
+            f"{name}: expected numbers, one row per example; encode text and categories first"
         ) from None
     rows = rows[:, None] if rows.ndim == 1 else rows
     if rows.ndim != 2 or 0 in rows.shape:
         raise ValueError(
-            f"features: expected one row per example and 1 or more columns, got shape {rows.shape}"
+            f"{name}: expected one row per example and 1 or more columns, got shape {rows.shape}"
         )
     if bad := int((~np.isfinite(rows)).any(axis=1).sum()):
         first = int(np.flatnonzero((~np.isfinite(rows)).any(axis=1))[0])
         raise ValueError(
-            f"features: {bad} of {len(rows)} rows hold NaN or infinity (first at row {first}); fix or drop "
+            f"{name}: {bad} of {len(rows)} rows hold NaN or infinity (first at row {first}); fix or drop "
             "them, whatever their membership"
         )
+    return rows
+
+
+def checked_membership(rows: FloatArray, membership: ArrayLike) -> Flags:
+    """True for members, shape (m,), of examples with features ``rows``.
+
+    Raises:
+        ValueError: Not one value per row, values other than 0 and 1, or one of them only.
+    """
     flags = np.asarray(membership)
     if flags.shape != rows.shape[:1]:
         raise ValueError(f"membership: expected {len(rows)} values like features, got shape {flags.shape}")
     MembershipScores.from_labels(rows[:, 0], flags)
-    return rows, flags.astype(bool)
+    return flags.astype(bool)

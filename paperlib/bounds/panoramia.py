@@ -14,16 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paperlib.bounds.one_run.audit import ADJACENCY, lower_bound_claim
-from paperlib.bounds.one_run.fair_coins import (
-    IMPLAUSIBLE,
-    coin_warnings,
-    draw_game,
-    fair_coin_p_value,
-)
+from paperlib.bounds.one_run.fair_coins import coin_warnings
 from paperlib.bounds.one_run.search import RecallTest, run_recall_test
 from paperlib.bounds.one_run.tails import epsilon_from_counts
-from paperlib.core import FloatArray, IntArray, check_choice
-from paperlib.core.checks import check_confidence, check_counts, check_delta, check_nonnegative, check_vector
+from paperlib.bounds.panoramia_terms import Terms, assumptions, terms_of
+from paperlib.core import FloatArray, check_choice
+from paperlib.core.checks import check_confidence, check_counts, check_vector
 from paperlib.core.options import Design, RecallSearch
 from paperlib.core.results import AuditResult, round_down, table
 
@@ -193,27 +189,31 @@ def audit_panoramia(
     """
     search = ("union" if known_c is None else "anytime") if search is None else search
     check_choice("search", search, RecallSearch)
-    check_choice("design", design, Design)
-    confidence, delta = check_confidence(confidence), check_delta(delta)
-    gamma = check_delta(gamma, "gamma")
-    known_c = None if known_c is None else check_nonnegative("known_c", known_c)
+    terms = terms_of(confidence, gamma, delta, known_c, design, seed)
     baseline, mia, flags = _checked(baseline_scores, mia_scores, membership)
-    if design == "game":
-        kept = _draw_game(flags, seed)
-        baseline, mia, flags = baseline[kept], mia[kept], flags[kept]
-    else:
-        _check_fair_coins(flags)
-    level = (1 - confidence) / 2 if known_c is None else min(1 - confidence, 0.5)
-    m, members = flags.size, int(flags.sum())
+    shown = terms.shown(flags)
+    flags, (gamma, with_delta) = flags[shown], terms.relaxations
     tests = (
-        run_recall_test("baseline", baseline, flags, level, gamma, search),
-        run_recall_test("mia", mia, flags, level, gamma + delta - gamma * delta, search),
+        run_recall_test("baseline", baseline[shown], flags, terms.level, gamma, search),
+        run_recall_test("mia", mia[shown], flags, terms.level, with_delta, search),
     )
+    return panoramia_result(tests, flags, terms)
+
+
+def panoramia_result(
+    tests: tuple[RecallTest, RecallTest], flags: NDArray[np.bool_], terms: Terms, *, learned: bool = False
+) -> PanoramiaResult:
+    """The result of the baseline's and the attack's test on the examples shown.
+
+    ``flags`` is True for members, shape (m,); ``learned`` says that the orders were learned from the coins.
+    """
+    members, known_c = int(flags.sum()), terms.known_c
+    nonmembers = flags.size - members
     c_lb, both_lb = tests[0].bound, tests[1].bound
     result = PanoramiaResult(
         claim="",
-        assumptions=_assumptions(search, design, seed, m, gamma, known_c),
-        warnings=coin_warnings(members, m - members, "game" if design == "game" else "played")
+        assumptions=assumptions("learned" if learned else tests[1].search, flags.size, terms),
+        warnings=coin_warnings(members, nonmembers, "game" if terms.design == "game" else "played")
         + _warnings(tests, known_c),
         c_lb=c_lb,
         c_plus_epsilon_lb=both_lb,
@@ -222,11 +222,11 @@ def audit_panoramia(
         known_c=known_c,
         ceiling=tests[1].ceiling,
         members=members,
-        nonmembers=m - members,
-        gamma=gamma,
-        delta=delta,
-        confidence=confidence,
-        search=search,
+        nonmembers=nonmembers,
+        gamma=terms.gamma,
+        delta=terms.delta,
+        confidence=terms.confidence,
+        search=tests[1].search,
         _tests=tests,
     )
     return replace(result, claim=_claim(result))
@@ -250,23 +250,6 @@ def _checked(
     return baseline, mia, flags.astype(bool)
 
 
-def _check_fair_coins(flags: NDArray[np.bool_]) -> None:
-    members = int(flags.sum())
-    if fair_coin_p_value(members, flags.size - members) < IMPLAUSIBLE:
-        raise ValueError(
-            f"membership: {members} members and {flags.size - members} generated examples are implausible "
-            "under fair coins; show a member or a generated point by a fair coin for each place, or pass "
-            "design='game' to draw such a subsample here"
-        )
-
-
-def _draw_game(flags: NDArray[np.bool_], seed: int) -> IntArray:
-    """Indices shown in the privacy game, rising."""
-    members, others = np.flatnonzero(flags), np.flatnonzero(~flags)
-    shown = draw_game("membership", members.size, others.size, seed=seed)
-    return np.sort(np.concatenate([members[shown[0]], others[shown[1]]]))
-
-
 def _claim(result: PanoramiaResult) -> str:
     terms = f"replacement adjacency, delta = {result.delta:g}, gamma = {result.gamma:g}"
     c_lb, both_lb = round_down(result.c_lb), round_down(result.c_plus_epsilon_lb)
@@ -285,42 +268,6 @@ def _claim(result: PanoramiaResult) -> str:
         f"under {neighbours} for any epsilon below {round_down(result.epsilon_tilde):.3f}. With confidence "
         f"{result.confidence:g}, c is at least {c_lb:.3f} and c + epsilon at least {both_lb:.3f}, both "
         f"together ({terms})."
-    )
-
-
-def _assumptions(
-    search: str, design: str, seed: int, total: int, gamma: float, known_c: float | None
-) -> tuple[str, ...]:
-    shown = "a fair coin decided for each audit example whether it is a real member or a generated point"
-    if design == "game":
-        shown += (
-            f": drawn here with seed {seed}. Another seed gives another result; picking the largest over "
-            "seeds is a search that the confidence does not cover"
-        )
-    correction = {
-        "union": f"the threshold search is corrected by a union bound over {total} recall levels per test",
-        "anytime": "every guess count is tested at once by a supermartingale in the order of the scores",
-    }[search]
-    closeness = "the generator gives every point at least e^-c of its true probability"
-    if gamma > 0:
-        closeness += f", outside a set of true probability {gamma:g}"
-    shared = "the two tests share the error equally"
-    if known_c is None:
-        rest = (
-            "epsilon~ speaks of leakage only if the baseline is as good at telling real from generated "
-            "points as the target's information allows; check it with a null model, a target that never saw "
-            "the members, for which epsilon~ must be 0"
-        )
-    else:
-        shared = "the attack's test has the whole error; the baseline's is a check of c beside it"
-        rest = f"the generator's c is at most {known_c:g} by construction, not by estimation"
-    return (
-        shown,
-        closeness,
-        "the baseline's scores depend on the examples alone; generated points are independent of the model",
-        f"{shared}; {correction}",
-        "attack, baseline and their settings were fixed on other examples; this test split is touched once",
-        rest,
     )
 
 

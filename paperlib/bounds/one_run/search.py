@@ -263,7 +263,14 @@ def run_recall_test(
     price = relaxation * (2 if search == "union" else 1)
     labelled, hypothesis = MembershipScores.from_labels(scores, flags), Hypothesis(price, level)
     best = search_thresholds(labelled, "members", RECALL_SEARCHES[search], hypothesis, seed=0)
+    return recall_test(name, best, int(flags.sum()), search)
+
+
+def recall_test(
+    name: Literal["baseline", "mia"], best: ThresholdBound, members: int, search: RecallSearch
+) -> RecallTest:
+    """A searched test of positive guesses, with its ceiling on examples of which ``members`` are real."""
     # A perfect attack does best by guessing every member: more right guesses, none wrong.
-    perfect = np.array([flags.sum()], dtype=np.int64)
+    perfect = np.array([members], dtype=np.int64)
     ceiling, _ = best.test.best(perfect, perfect)
     return RecallTest(name=name, search=search, best=best, ceiling=ceiling)

@@ -1,0 +1,126 @@
+"""What PANORAMIA's two tests take for granted: levels, relaxations, and where the coins come from."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperlib.bounds.one_run.fair_coins import IMPLAUSIBLE, draw_game, fair_coin_p_value
+from paperlib.core import IntArray, check_choice
+from paperlib.core.checks import check_confidence, check_delta, check_nonnegative
+from paperlib.core.options import Design
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What both tests take for granted, checked by `terms_of`; the arguments of `audit_panoramia`."""
+
+    confidence: float
+    gamma: float
+    delta: float
+    known_c: float | None
+    design: Design
+    seed: int
+
+    @property
+    def level(self) -> float:
+        """Error of each test, in (0, 1/2]."""
+        error = 1 - self.confidence
+        return error / 2 if self.known_c is None else min(error, 0.5)
+
+    @property
+    def relaxations(self) -> tuple[float, float]:
+        """Relaxation of the baseline's test, and of the attack's."""
+        return self.gamma, self.gamma + self.delta - self.gamma * self.delta
+
+    def shown(self, flags: NDArray[np.bool_]) -> IntArray:
+        """Positions of the examples that the game shows, rising; ``flags`` is True for members, shape (m,).
+
+        Raises:
+            ValueError: Counts implausible under fair coins.
+        """
+        if self.design == "game":
+            return _draw_game(flags, self.seed)
+        _check_fair_coins(flags)
+        return np.arange(flags.size)
+
+
+def terms_of(
+    confidence: float, gamma: float, delta: float, known_c: float | None, design: Design, seed: int
+) -> Terms:
+    """Checked terms.
+
+    Raises:
+        ValueError: A number out of range, or an unknown design.
+    """
+    check_choice("design", design, Design)
+    return Terms(
+        confidence=check_confidence(confidence),
+        delta=check_delta(delta),
+        gamma=check_delta(gamma, "gamma"),
+        known_c=None if known_c is None else check_nonnegative("known_c", known_c),
+        design=design,
+        seed=seed,
+    )
+
+
+def _check_fair_coins(flags: NDArray[np.bool_]) -> None:
+    members = int(flags.sum())
+    if fair_coin_p_value(members, flags.size - members) < IMPLAUSIBLE:
+        raise ValueError(
+            f"membership: {members} members and {flags.size - members} generated examples are implausible "
+            "under fair coins; show a member or a generated point by a fair coin for each place, or pass "
+            "design='game' to draw such a subsample here"
+        )
+
+
+def _draw_game(flags: NDArray[np.bool_], seed: int) -> IntArray:
+    """Indices shown in the privacy game, rising."""
+    members, others = np.flatnonzero(flags), np.flatnonzero(~flags)
+    shown = draw_game("membership", members.size, others.size, seed=seed)
+    return np.sort(np.concatenate([members[shown[0]], others[shown[1]]]))
+
+
+def assumptions(order: str, total: int, terms: Terms) -> tuple[str, ...]:
+    """What a result takes for granted; ``order`` is "learned" or a search over ``total`` recall levels."""
+    shown = "a fair coin decided for each audit example whether it is a real member or a generated point"
+    if terms.design == "game":
+        shown += (
+            f": drawn here with seed {terms.seed}. Another seed gives another result; picking the largest "
+            "over seeds is a search that the confidence does not cover"
+        )
+    correction = {
+        "union": f"the threshold search is corrected by a union bound over {total} recall levels per test",
+        "anytime": "every guess count is tested at once by a supermartingale in the order of the scores",
+        "learned": "every guess count is tested at once by a supermartingale; which example is guessed next, "
+        "and which is only looked at, depends on nothing but the features and the coins revealed before it",
+    }[order]
+    gamma, known_c = terms.gamma, terms.known_c
+    closeness = "the generator gives every point at least e^-c of its true probability"
+    if gamma > 0:
+        closeness += f", outside a set of true probability {gamma:g}"
+    shared = "the two tests share the error equally"
+    if known_c is None:
+        rest = (
+            "epsilon~ speaks of leakage only if the baseline is as good at telling real from generated "
+            "points as the target's information allows; check it with a null model, a target that never saw "
+            "the members, for which epsilon~ must be 0"
+        )
+    else:
+        shared = "the attack's test has the whole error; the baseline's is a check of c beside it"
+        rest = f"the generator's c is at most {known_c:g} by construction, not by estimation"
+    sees = "scores"
+    fixed = (
+        "attack, baseline and their settings were fixed on other examples; this test split is touched once"
+    )
+    if order == "learned":
+        sees = "features"
+        fixed = "features, model and settings were fixed without a look at these coins, which are used once"
+    return (
+        shown,
+        closeness,
+        f"the baseline's {sees} depend on the examples alone; generated points are independent of the model",
+        f"{shared}; {correction}",
+        fixed,
+        rest,
+    )
