@@ -42,7 +42,8 @@ def audit_panoramia_features(
 
     In place of a baseline and an attack that are trained on one part of the examples and judged on another,
     both learn while they are judged: one coin in ten is looked at, a model learns from the coins revealed
-    so far who is real, "member" is guessed where it is surest, and it is fitted again as more coins are revealed.
+    so far who is real, "member" is guessed where it is surest, and it is fitted again as more coins are
+    revealed.
 
     Guarantee:
         That of `audit_panoramia`, search and learning included, whatever the features and the model. As
