@@ -1,3 +1,4 @@
+from .candidate_features import audit_candidate_features as audit_candidate_features
 from .candidates import CandidateScores as CandidateScores
 from .corpus import FoundIdentifier as FoundIdentifier
 from .corpus import corpus_identifiers as corpus_identifiers

@@ -42,7 +42,12 @@ def learned_orders(
         One row per target and audit, those of trained attacks by each search: target, audit, m, c_lb,
         c_plus_eps_lb, eps_tilde (nats; means over games, clipped at 0 last) and seconds of one game with this
         target alone.
+
+    Raises:
+        ValueError: Pools of twins, of which no game may show both.
     """
+    if pools.twins:
+        raise ValueError("pools: learned orders draw a whole game, which pools of twins do not allow")
     rows = [*_trained(pools, audits, names), *_learned(pools, audits, names, model)]
     columns = ["c_lb", "c_plus_eps_lb", "seconds"]
     means = pd.DataFrame(rows).groupby(["target", "audit", "m"], sort=False)[columns].mean().reset_index()

@@ -1,7 +1,10 @@
 """Learned orders beside trained attacks on pools whose leak is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
+import pytest
 
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.panoramia.config import AuditConfig
@@ -51,3 +54,10 @@ def test_long_examples_are_left_to_the_helpers():
     audits = audit_pools(made, CONFIG)
     table = learned_orders(made, audits, ["leaky"])
     assert table["eps_tilde"].iloc[-1] > 1
+
+
+def test_pools_of_twins_are_refused():
+    made = pools(count=200)
+    audits = audit_pools(made, CONFIG)
+    with pytest.raises(ValueError, match="twins"):
+        learned_orders(replace(made, twins=True), audits, ["leaky"])
