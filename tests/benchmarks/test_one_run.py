@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import betaincinv
 
+from paperlib.audits import audit_features
 from paperlib.bounds import audit_f_dp, audit_one_run
 from paperlib.core import MembershipScores
 
@@ -44,3 +45,19 @@ def test_every_threshold_at_small_delta(benchmark, m, search):
 @pytest.mark.benchmark(group="f-DP, delta = 1e-5")
 def test_f_dp(benchmark, m):
     benchmark(audit_f_dp, scores_of(m), guess="members")
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+@pytest.mark.parametrize("m", SIZES)
+@pytest.mark.benchmark(group="one run, the default learns the end")
+def test_default(benchmark, m, delta):
+    benchmark(audit_one_run, scores_of(m), delta=delta)
+
+
+@pytest.mark.parametrize("m", SIZES[:2])
+@pytest.mark.benchmark(group="learned order of two signals")
+def test_features(benchmark, m):
+    rng = np.random.default_rng(m)
+    member, difficulty = rng.integers(0, 2, m), 2 * rng.normal(size=m)
+    signals = np.column_stack([rng.normal(size=m) + difficulty + member, difficulty])
+    benchmark.pedantic(audit_features, (signals, member), {"design": "played"}, rounds=3)
