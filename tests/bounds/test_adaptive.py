@@ -149,6 +149,21 @@ def test_order_of_tied_examples_does_not_matter():
     assert (first.epsilon, first.guesses, first.correct) == (again.epsilon, again.guesses, again.correct)
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_a_large_tied_block_has_no_order(first):
+    """What is decided after a block of 500 equal scores does not depend on how they are listed."""
+    rng = np.random.default_rng(3)
+    labels = rng.random(3000) < 0.5
+    values = np.sort(rng.normal(size=3000))[::-1].copy()
+    values[:500] = values[0]
+    members_first = np.concatenate([np.argsort(labels[:500] != first, kind="stable"), np.arange(500, 3000)])
+    bets = [
+        reveal(two_ends(labels[order], values), labels[order]) for order in (np.arange(3000), members_first)
+    ]
+    shown = [np.cumsum(one.right)[one.stop] for one in bets]
+    np.testing.assert_array_equal(*shown)
+
+
 def test_answers_of_one_bit_are_all_bet_on():
     answers = MembershipScores([1] * 450 + [0] * 50, [0] * 430 + [1] * 70)
     assert audit_one_run(answers).epsilon >= audit_one_run(answers, guess="both").epsilon

@@ -131,18 +131,22 @@ class _Record:
     def __init__(self, total: int) -> None:
         self.credit = float(first_looks_of(total))
         self.guesses = 0
-        self._right = np.zeros(total + 1, dtype=np.int64)  # right among the first 0, 1, 2, ... guesses
+        self._right = np.zeros(total + 1)  # right among the first 0, 1, 2, ... guesses
 
-    def add(self, right: Flags) -> None:
+    def add(self, right: Flags, block_end: IntArray) -> None:
+        """Guesses of a tied block count as equally right, since they have no order."""
         n = self.guesses
-        self._right[n + 1 : n + 1 + right.size] = self._right[n] + np.cumsum(right)
+        first = np.flatnonzero(np.diff(block_end, prepend=0))
+        sizes = np.diff(np.append(first, right.size))
+        shares = np.repeat(np.add.reduceat(right, first, dtype=np.int64) / sizes, sizes)
+        self._right[n + 1 : n + 1 + right.size] = self._right[n] + np.cumsum(shares)
         self.guesses = n + right.size
         self.credit -= right.size
 
     def accuracy(self) -> tuple[float, float]:
         """Share of right guesses among the recent ones, half a guess of each kind added, and its variance."""
         recent = min(self.guesses, max(WINDOW, self.guesses // 4))
-        right = int(self._right[self.guesses] - self._right[self.guesses - recent])
+        right = float(self._right[self.guesses] - self._right[self.guesses - recent])
         share = (right + 0.5) / (recent + 1)
         return share, share * (1 - share) / (recent + 1)
 
@@ -219,7 +223,7 @@ class _Game:
                 continue
             self._reveal(offer.examples)
             right = self._members[offer.examples] == offer.as_member
-            record.add(right)
+            record.add(right, offer.block_end)
             if i in betting:
                 whose = np.full(right.size, i)
                 bets.append((offer.examples, offer.as_member, right, offer.block_end, whose))
