@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from paperlib.attacks.learned import BoostedTrees
+from paperlib.audits.candidate_features import audit_candidate_features
 from paperlib.audits.candidates import CandidateScores
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.pools import Pool, Pools, Target
@@ -59,7 +60,7 @@ def bounds_side_by_side(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Four valid lower bounds on epsilon (replacement) from the same identifiers and the same model.
+    """Five valid lower bounds on epsilon (replacement) from the same identifiers and the same model.
 
     Args:
         scores: Scores of every identifier and its alternatives.
@@ -74,19 +75,21 @@ def bounds_side_by_side(
     """
     at, found = scores.attacks.index(attack), []
     for trained in (True, False):
-        values = scores.values[(scores.groups > 0) == trained, :, at]
+        told = scores.values[(scores.groups > 0) == trained]
+        values = told[:, :, at]
         audit = identifier_audit(len(values), repetitions=repetitions, confidence=confidence, seed=seed)
         games = audit_pools(identifier_pools(scores, trained=trained), audit).select("panoramia")
         known = [one.panoramia("anytime", confidence, known_c=0.0).c_plus_epsilon_lb for one in games]
         sets = [_output_set(one, confidence) for one in games]
-        found.append(
-            [np.mean(known), np.mean(sets), _one_run(values, confidence, seed), _ranks(values, confidence)]
-        )
+        learned = audit_candidate_features(told, np.zeros(len(told)), confidence=confidence, seed=seed)
+        one = _one_run(values, confidence, seed), _ranks(values, confidence), learned.epsilon
+        found.append([np.mean(known), np.mean(sets), *one])
     rows = [
         ("PANORAMIA with c = 0", "trained attack, 1 alternative each, guesses members"),
         ("output set", "the same scores, the region chosen on one half"),
         ("one run", f"{attack}, 1 alternative each, guesses both"),
         ("ranks", f"{attack}, {scores.values.shape[1] - 1} alternatives each, tight bound"),
+        ("ranks, learned order", "all scores, the same alternatives, learns from the sets revealed before"),
     ]
     bounds = pd.DataFrame(rows, columns=["bound", "uses"])
     return bounds.assign(epsilon=found[0], null=found[1])
