@@ -6,10 +6,12 @@ import importlib.util
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
+from threading import RLock
 
 from paperlib.io.files import file_sha256
 
 _OWN = "paperlib"
+_PARSING = RLock()  # Python 3.11 raises SystemError now and then where two threads parse at once
 
 
 def code_tag(*modules: str) -> str:
@@ -74,7 +76,7 @@ def imported_names(source: str, package: str = "") -> tuple[str, ...]:
     ('numpy', 'paperlib.core.FloatArray')
     """
     names: list[str] = []
-    for node in _run(ast.parse(source)):
+    for node in _run(_parsed(source)):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -116,6 +118,11 @@ def _followed(file: Path, name: str) -> list[str]:
     return [one for one in names if one.partition(".")[0] in (own, _OWN)]
 
 
+def _parsed(source: str) -> ast.Module:
+    with _PARSING:
+        return ast.parse(source)
+
+
 def _source(file: Path) -> str:
     return file.read_text(encoding="utf-8")
 
@@ -137,7 +144,7 @@ def _face(init: Path, package: str) -> dict[str, str] | None:
 @lru_cache(maxsize=256)
 def _passed_on(source: str, package: str) -> dict[str, str] | None:
     names: dict[str, str] = {}
-    for node in ast.parse(source).body:
+    for node in _parsed(source).body:
         if isinstance(node, ast.ImportFrom):
             base = _absolute(node, package)
             names |= {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}

@@ -1,7 +1,10 @@
 """What a kept result depends on: the files that a module reaches by its imports."""
 
+import gc
 import shutil
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -138,3 +141,31 @@ def test_builders_notice_a_change_of_what_their_results_depend_on(builder, reach
 @pytest.mark.parametrize("builder", TRAINS)
 def test_no_change_of_a_bound_trains_a_model_again(builder):
     assert not [file for file in source_files([builder]) if "bounds" in file.relative_to(ROOT).parts]
+
+
+class Pause:
+    """Garbage whose collection, in the middle of parsing, lets other threads go on."""
+
+    def __init__(self):
+        self.me = self
+
+    def __del__(self):
+        time.sleep(0.002)
+
+
+def read_from_deep(depth):
+    if depth:
+        return read_from_deep(depth - 1)
+    for turn in range(20):
+        gc.disable()
+        for _ in range(5):
+            Pause()
+        gc.enable()
+        source = "\n".join(f"x{i} = f(a, {turn})" for i in range(1000))
+        assert imported_names.__wrapped__(source) == ()
+    return True
+
+
+def test_threads_of_different_depth_may_read_sources_at_once():
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(read_from_deep, (0, 3, 6, 9)))
