@@ -1,6 +1,7 @@
 from . import audits as audits
 from . import bounds as bounds
 from . import core as core
+from .audits import audit_features as audit_features
 from .audits import audit_images as audit_images
 from .audits import audit_language_model as audit_language_model
 from .audits import audit_scores as audit_scores
