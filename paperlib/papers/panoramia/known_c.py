@@ -12,7 +12,7 @@ from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.pools import Pool, Pools, Target
 from paperlib.audits.panoramia.results import TargetScores
 from paperlib.audits.panoramia.run import audit_pools
-from paperlib.bounds import audit_one_run, audit_output_set, audit_ranks
+from paperlib.bounds import audit_one_run, audit_output_set, audit_ranks, score_margins
 from paperlib.core import FloatArray, MembershipScores
 
 TARGET = "trained"
@@ -60,7 +60,7 @@ def bounds_side_by_side(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Five valid lower bounds on epsilon (replacement) from the same identifiers and the same model.
+    """Six valid lower bounds on epsilon (replacement) from the same identifiers and the same model.
 
     Args:
         scores: Scores of every identifier and its alternatives.
@@ -82,13 +82,15 @@ def bounds_side_by_side(
         known = [one.panoramia("anytime", confidence, known_c=0.0).c_plus_epsilon_lb for one in games]
         sets = [_output_set(one, confidence) for one in games]
         learned = audit_candidate_features(told, np.zeros(len(told)), confidence=confidence, seed=seed)
-        one = _one_run(values, confidence, seed), _ranks(values, confidence), learned.epsilon
-        found.append([np.mean(known), np.mean(sets), *one])
+        margins = score_margins(values[:, 0], values[:, 1:])
+        ranks = _ranks(values, confidence), _ranks(values, confidence, margins), learned.epsilon
+        found.append([np.mean(known), np.mean(sets), _one_run(values, confidence, seed), *ranks])
     rows = [
         ("PANORAMIA with c = 0", "trained attack, 1 alternative each, guesses members"),
         ("output set", "the same scores, the region chosen on one half"),
         ("one run", f"{attack}, 1 alternative each, guesses both"),
         ("ranks", f"{attack}, {scores.values.shape[1] - 1} alternatives each, tight bound"),
+        ("ranks, surest sets", f"{attack}, the same alternatives, guesses where its margin is largest"),
         ("ranks, learned order", "all scores, the same alternatives, learns from the sets revealed before"),
     ]
     bounds = pd.DataFrame(rows, columns=["bound", "uses"])
@@ -108,7 +110,7 @@ def _one_run(values: FloatArray, confidence: float, seed: int) -> float:
     return audit_one_run(scores, confidence=confidence, design="played").epsilon
 
 
-def _ranks(values: FloatArray, confidence: float) -> float:
+def _ranks(values: FloatArray, confidence: float, margins: FloatArray | None = None) -> float:
     ranks = 1 + (values[:, 1:] >= values[:, :1]).sum(axis=1)
     sizes = np.full(len(values), values.shape[1])
-    return audit_ranks(ranks, sizes, top=1, confidence=confidence).epsilon
+    return audit_ranks(ranks, sizes, top=1, confidence=confidence, margins=margins).epsilon

@@ -60,14 +60,14 @@ def made_up_scores(leak, seed=0):
     return CandidateScores(values, ("min_k", "loss"), np.array([2] * 160 + [0] * 80))
 
 
-def test_all_five_bounds_see_a_leak_and_none_sees_one_in_held_out_identifiers():
+def test_all_six_bounds_see_a_leak_and_none_sees_one_in_held_out_identifiers():
     bounds = bounds_side_by_side(made_up_scores(3.0), repetitions=2)
     assert (bounds["epsilon"] > 0.5).all()
     assert (bounds["null"] < 0.3).all()  # each may exceed 0 in one audit of twenty
-    assert len(bounds) == 5
+    assert len(bounds) == 6
 
 
-def test_without_a_leak_all_five_are_zero():
+def test_without_a_leak_all_six_are_zero():
     assert (bounds_side_by_side(made_up_scores(0.0), repetitions=2)["epsilon"] == 0).all()
 
 
