@@ -181,3 +181,10 @@ def test_bad_input_is_one_line_that_says_what_to_do(features, membership, messag
 
 def test_ties_everywhere_show_nothing():
     assert audit_features(np.ones((100, 2)), np.arange(100) % 2).epsilon == 0.0
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_fit_that_does_not_converge_is_no_alarm():
+    rng = np.random.default_rng(9)
+    features, member = rng.normal(size=(400, 150)) ** 5, rng.random(400) < 0.5
+    assert audit_features(features, member).epsilon >= 0
