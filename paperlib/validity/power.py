@@ -183,7 +183,7 @@ def _summary(leak: str, design: str, m: int, bounds: list[float]) -> dict[str, o
 
 
 def hindsight(scores: MembershipScores, confidence: float) -> float:
-    """Bound of the best number of guesses, chosen after looking and not paid for.
+    """Bound of the best number of guesses, chosen after looking and not corrected for the search.
 
     A line to compare with and no bound: no search over the guesses of one end or of both, in the order of the
     scores, can be above it.

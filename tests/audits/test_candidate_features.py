@@ -8,7 +8,7 @@ import pytest
 from paperlib.audits import audit_candidate_features, candidate_features
 from paperlib.audits.candidate_features import learned_hits
 from paperlib.bounds import audit_ranks
-from tests.audits.test_panoramia_features import Means
+from tests.audits.learners import Means
 from tests.validity.coverage import assert_rate_at_most
 
 SETS, SIZE = 7, 2

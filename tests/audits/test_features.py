@@ -12,30 +12,10 @@ from paperlib.bounds import audit_one_run
 from paperlib.bounds.one_run.adaptive import ends_of, reveal
 from paperlib.bounds.one_run.anytime import log_mixture, log_threshold
 from paperlib.core import MembershipScores
+from tests.audits.learners import Means, Peeking
 
 EXAMPLES = 11
 LEVEL = 1 / 3
-
-
-class Means:
-    """A quick classifier: which class mean is nearer."""
-
-    def fit(self, X, y):
-        self._means = [X[~y].mean(axis=0), X[y].mean(axis=0)]
-        return self
-
-    def predict_proba(self, X):
-        far = [((X - mean) ** 2).sum(axis=1) for mean in self._means]
-        chance = 1 / (1 + np.exp(np.clip(far[1] - far[0], -50, 50)))
-        return np.column_stack([1 - chance, chance])
-
-
-class Peeking(LearnedOrder):
-    """Broken twin: learns from coins that are not revealed yet."""
-
-    def _fit(self, revealed):
-        super()._fit(np.ones_like(revealed))
-        self._next_fit = np.inf
 
 
 FEATURES = np.random.default_rng(8).normal(size=(EXAMPLES, 2))

@@ -13,33 +13,13 @@ from paperlib.bounds import audit_panoramia
 from paperlib.bounds.one_run.adaptive import ends_of, reveal
 from paperlib.bounds.one_run.search import Hypothesis
 from paperlib.validity.mechanisms import close_generator
+from tests.audits.learners import Means, Peeking
 from tests.validity.coverage import assert_rate_at_most
 
 EXAMPLES = 10
 LEVEL = 1 / 3
 C, EPSILON = float(np.log(2.0)), 1.0
 FEATURES = np.random.default_rng(8).normal(size=(EXAMPLES, 2))
-
-
-class Means:
-    """A quick classifier: which class mean is nearer."""
-
-    def fit(self, X, y):
-        self._means = [X[~y].mean(axis=0), X[y].mean(axis=0)]
-        return self
-
-    def predict_proba(self, X):
-        far = [((X - mean) ** 2).sum(axis=1) for mean in self._means]
-        chance = 1 / (1 + np.exp(np.clip(far[1] - far[0], -50, 50)))
-        return np.column_stack([1 - chance, chance])
-
-
-class Peeking(LearnedOrder):
-    """Broken twin: learns from coins that are not revealed yet."""
-
-    def _fit(self, revealed):
-        super()._fit(np.ones_like(revealed))
-        self._next_fit = np.inf
 
 
 def play(members, order):

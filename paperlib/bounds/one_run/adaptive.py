@@ -158,7 +158,7 @@ def reveal(
     *,
     leader: int | None = None,
 ) -> Bets:
-    """Reveal every coin once, bet on those that promise most, and record the bets in order.
+    """Reveal every coin once, bet where recent guesses were right most often, and record the bets.
 
     A bettor takes a tied block when its credit reaches the block's size: credit grows with every coin
     that the others take, so that no bettor runs ahead of another that is as good. A bettor whose first block
