@@ -21,7 +21,8 @@ class AuditConfig:
         test: Number of examples that are judged, each a member by a fair coin: the paper's m.
         attacks: Settings to choose from, for the baseline and for the attack alike.
         form: "paper": the baseline sees the example and the synthetic helper, the attack the example and the
-            target. "helpers": both see all helpers, and the attack the target besides.
+            target. "helpers": both see all helpers, and the attack the target besides, in whose place the
+            baseline sees the placebo, if there is one.
         searches: Corrections for testing many recall levels; settings are chosen by the first.
         restarts: Trainings of the best setting, 1 or more, of which the best is kept.
         repetitions: Number of games, 1 or more, each with its own split, coins and attacks.

@@ -24,8 +24,10 @@ class GameSplit:
     In the training and validation parts half are members. In the test part each place is filled by a fair
     coin, by a member or by another example, never shown twice: a whole game, as
     ``bounds.one_run.fair_coins`` describes. With ``twins`` the coin chooses between member i and other i, as
-    in the pairs of the paper, and no pair of the test part is shown elsewhere. The test part never leaves
-    this object: `judge` hands it to trained attacks, once, and after that nothing can be trained.
+    in the pairs of the paper, and no pair of the test part is shown elsewhere. With ``learned`` the first so
+    many members are for training and validation alone, and the others for the test part alone: helpers may
+    have learned the first. The test part never leaves this object: `judge` hands it to trained attacks, once,
+    and after that nothing can be trained.
 
     ``inputs`` leads from the name of each attack, or None for the baseline, to its inputs on all members and
     on all others. The sizes of the parts are numbers of examples, 2 or more, the first two even.
@@ -54,6 +56,7 @@ class GameSplit:
         seed: int,
         test_seed: int | None = None,
         twins: bool = False,
+        learned: int = 0,
     ) -> None:
         members, others = _lengths(inputs)
         for name, size in (("train", train), ("validation", validation)):
@@ -66,14 +69,22 @@ class GameSplit:
         fixed = (train + validation) // 2
         if twins and (members != others or test_seed is not None):
             raise ValueError("twins: expected as many others as members, and no test_seed")
+        if learned and (twins or test_seed is not None):
+            raise ValueError("learned: expected 0 with twins or test_seed")
         needed = (test, test) if twins else (int(coins.sum()), int((~coins).sum()))
+        if learned:
+            _check_enough("learned", learned, fixed, train, validation, test)
+            _check_enough("members", members, learned + needed[0], train, validation, test)
         _check_enough("members", members, fixed + needed[0], train, validation, test)
         _check_enough("others", others, fixed + needed[1], train, validation, test)
         self._inputs = dict(inputs)
         self._members, self._others = rng.permutation(members), rng.permutation(others)
+        if learned:
+            may_learn = self._members < learned
+            self._members = np.append(self._members[may_learn][:fixed], self._members[~may_learn])
         if twins:
-            learned, shown = self._members[:fixed], self._members[fixed : fixed + test]
-            self._members, self._others = (np.append(learned, shown[heads]) for heads in (coins, ~coins))
+            first, shown = self._members[:fixed], self._members[fixed : fixed + test]
+            self._members, self._others = (np.append(first, shown[heads]) for heads in (coins, ~coins))
         elif test_seed is not None:
             again, heads = np.random.default_rng(seed), int(coins.sum())
             _deal_again(self._members, slice(fixed, fixed + heads), again)

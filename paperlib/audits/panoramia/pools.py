@@ -1,8 +1,8 @@
 """Pools: examples of one kind, with the outputs of all models on them."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from io import StringIO
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from paperlib.attacks.learned import AttackInputs
-from paperlib.core import FloatArray
+from paperlib.core import FloatArray, check_in
 from paperlib.io import Cache, code_tag, config_hash, typed, user_cache_folder
 
 KINDS = ("members", "generated", "nonmembers")
@@ -51,17 +51,22 @@ class Helper:
     Attributes:
         name: Name in tables.
         data: Training data: "synthetic" (generated), "real" (the generator's own), "nonmembers" (other real
-            examples, which no game shows), or "base" (public).
+            examples, which no game shows), "base" (public), or "folds" (the generator's own and members that
+            no test shows, each asked of a model that did not learn it; see `out_of_fold`).
         epochs: Passes over its training data; -1 where unknown.
+        placebo: True for a helper that the baseline of the form "helpers" asks in the place of the target.
     """
 
     name: str
-    data: Literal["synthetic", "real", "nonmembers", "base"]
+    data: Literal["synthetic", "real", "nonmembers", "base", "folds"]
     epochs: int = -1
+    placebo: bool = False
 
 
 SYNTHETIC, REAL = Helper("synthetic", "synthetic"), Helper("real", "real")
 """The helpers of the paper: trained on generated examples, and on the generator's own training data."""
+FOLDS, PLACEBO = Helper("out of fold", "folds"), Helper("placebo", "folds", placebo=True)
+"""A helper that learns as much real data as it may, and another one for the place of the target."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +109,8 @@ class Pools:
     """The data of an audit: no target or helper is trained after this.
 
     Args:
-        members: Trained on by every target that is not null, and not by the generator or a helper.
+        members: Trained on by every target that is not null, and not by the generator; helpers learn only
+            those that are ``learned``, out of fold.
         generated: Drawn from the generator, and seen by nothing before.
         nonmembers: Real examples that no target was trained on, or None.
         targets: The targets, in the order of tables.
@@ -113,9 +119,11 @@ class Pools:
         warnings: Warnings that belong beside every result.
         key: Hash of the configuration, empty if these pools are not kept.
         twins: True where generated example i could have stood in the place of member i: no test shows both.
+        learned: The first so many members are never judged: helpers of "folds" learn them, and attacks are
+            trained and chosen on them. 0: no helper learns a member, and each game deals all of them.
 
     Raises:
-        ValueError: Pools that hold other models than those named.
+        ValueError: Pools that hold other models than those named, or helpers of "folds" without ``learned``.
     """
 
     members: Pool
@@ -127,8 +135,12 @@ class Pools:
     warnings: tuple[str, ...] = ()
     key: str = ""
     twins: bool = False
+    learned: int = 0
 
     def __post_init__(self) -> None:
+        check_in(f"[0, {len(self.members)}]", "learned", self.learned)
+        if not self.learned and (folds := [one.name for one in self.helpers if one.data == "folds"]):
+            raise ValueError(f"learned: expected 1 or more with the helper {folds[0]!r}, got 0")
         for kind, pool in self.by_kind().items():
             for role, wanted, held in (
                 ("targets", self.target_names, pool.targets),
@@ -164,8 +176,9 @@ def pools_of(
     targets: Mapping[Target, Mapping[str, FloatArray]],
     helpers: Mapping[Helper, Mapping[str, FloatArray]],
     *more: Any,
+    **options: Any,
 ) -> Pools:
-    """Pools from the examples of each kind and each model's outputs by kind; ``more`` as for `Pools`."""
+    """Pools from the examples of each kind and each model's outputs by kind; the rest as for `Pools`."""
     pools = {
         kind: Pool(
             rows, *({model.name: said[kind] for model, said in given.items()} for given in (helpers, targets))
@@ -173,7 +186,7 @@ def pools_of(
         for kind, rows in examples.items()
     }
     parts = pools["members"], pools["generated"], pools.get("nonmembers")
-    return Pools(*parts, tuple(targets), tuple(helpers), *more)
+    return Pools(*parts, tuple(targets), tuple(helpers), *more, **options)
 
 
 def cached_pools(config: Mapping[str, Any], build: Callable[[], Pools], *, code: str) -> Pools:
@@ -184,6 +197,45 @@ def cached_pools(config: Mapping[str, Any], build: Callable[[], Pools], *, code:
     whole = {"pools": dict(config), "code": code_tag(code)}
     arrays = pools_cache().get(whole, lambda: _to_arrays(build()))
     return _from_arrays(arrays, config_hash(typed(whole)))
+
+
+def with_helpers(pools: Pools, helpers: Sequence[Helper]) -> Pools:
+    """Pools in which audits see these helpers alone, in this order.
+
+    Raises:
+        ValueError: A helper that these pools do not have.
+    """
+    if unknown := [helper.name for helper in helpers if helper not in pools.helpers]:
+        raise ValueError(
+            f"helpers: expected some of {', '.join(pools.helper_names)}, got {', '.join(unknown)}"
+        )
+
+    parts = {
+        kind: replace(pool, helpers={helper.name: pool.helpers[helper.name] for helper in helpers})
+        for kind, pool in pools.by_kind().items()
+    }
+    return replace(pools, **parts, helpers=tuple(helpers), key=part_key(pools, helpers=list(helpers)))
+
+
+def add_helpers(
+    pools: Pools, helpers: Mapping[Helper, Mapping[str, FloatArray]], *, learned: int, about: Any
+) -> Pools:
+    """Pools with more helpers after theirs, and members that helpers learned.
+
+    Args:
+        pools: The pools.
+        helpers: Helper to its outputs by kind, shape (n, k).
+        learned: Number of members that no test shows, as for `Pools`.
+        about: All that the new outputs depend on beside the pools, for the key.
+    """
+    parts = {
+        kind: replace(
+            pool, helpers={**pool.helpers, **{one.name: said[kind] for one, said in helpers.items()}}
+        )
+        for kind, pool in pools.by_kind().items()
+    }
+    key = part_key(pools, added=list(helpers), learned=learned, about=about)
+    return replace(pools, **parts, helpers=(*pools.helpers, *helpers), learned=learned, key=key)
 
 
 def part_key(pools: Pools, **part: Any) -> str:
@@ -202,6 +254,7 @@ def _to_arrays(pools: Pools) -> dict[str, NDArray[Any]]:
         "helpers": np.array(json.dumps([asdict(helper) for helper in pools.helpers])),
         "details": np.array(pools.details.to_json(orient="table", index=False, double_precision=15)),
         "warnings": np.array(pools.warnings, dtype=str),
+        "learned": np.array(pools.learned),
     }
     for kind, pool in pools.by_kind().items():
         arrays[f"{kind}/examples"] = pool.examples
@@ -231,4 +284,5 @@ def _from_arrays(arrays: Mapping[str, NDArray[Any]], key: str) -> Pools:
         pd.read_json(StringIO(str(arrays["details"])), orient="table", precise_float=True),
         tuple(map(str, arrays["warnings"])),
         key,
+        learned=int(arrays["learned"]),
     )

@@ -64,7 +64,7 @@ def baseline_by_helper(pools: Pools, config: AuditConfig) -> pd.DataFrame:
     Returns:
         One row per helper and game: helper, seed, search, c_lb (nats), auc.
     """
-    names = pools.helper_names
+    names = tuple(helper.name for helper in pools.helpers if not helper.placebo)
     choices: dict[str, tuple[str, ...]] = {"none": (), **{name: (name,) for name in names}}
     if len(names) > 1:
         choices["all"] = names
@@ -74,7 +74,7 @@ def baseline_by_helper(pools: Pools, config: AuditConfig) -> pd.DataFrame:
     }
     rows = []
     seeds = range(config.seed, config.seed + config.repetitions)
-    games = alike(lambda seed: _play(inputs, config, seed, pools.twins), seeds, "games")
+    games = alike(lambda seed: _play(inputs, config, seed, pools.twins, pools.learned), seeds, "games")
     for seed, (scores, membership) in zip(seeds, games, strict=True):
         for name, own in scores.items():
             for search in config.searches:
@@ -112,7 +112,7 @@ def _game(
     if "rm_rn" in audits:
         found["rm_rn"] = _kept(pools, config, names, pools.nonmembers, seed)
     if "o1" in audits:
-        found["o1"] = *_losses(pools.members, pools.nonmembers, config, names, seed), 0.0
+        found["o1"] = *_losses(pools, pools.nonmembers, config, names, seed), 0.0
     for name in names:
         for audit, (scores, membership, seconds) in found.items():
             yield TargetScores(targets[name], audit, seed, np.empty(0), scores[name], membership, seconds)
@@ -126,7 +126,8 @@ def _kept(
 
     def compute() -> dict[str, Any]:
         start = perf_counter()
-        scores, membership = _play(inputs, config, seed, pools.twins and others is pools.generated)
+        twins = pools.twins and others is pools.generated
+        scores, membership = _play(inputs, config, seed, twins, pools.learned)
         found = {"scores": np.stack([scores[name] for name in inputs]), "membership": membership}
         return {**found, "seconds": np.array((perf_counter() - start) / len(inputs))}
 
@@ -149,20 +150,22 @@ def _kept(
 
 
 def _losses(
-    members: Pool, others: Pool, config: AuditConfig, names: Sequence[str], seed: int
+    pools: Pools, others: Pool, config: AuditConfig, names: Sequence[str], seed: int
 ) -> tuple[Mapping[str | None, FloatArray], Flags]:
     """Minus the loss of each target on the test part: the game of the same seed has the same coins."""
-    inputs: Inputs = {name: (members.inputs(target=name), others.inputs(target=name)) for name in names}
-    return _split(inputs, config, seed).judge(dict.fromkeys(inputs, LossScore()))
+    inputs: Inputs = {name: (pools.members.inputs(target=name), others.inputs(target=name)) for name in names}
+    return _split(inputs, config, seed, learned=pools.learned).judge(dict.fromkeys(inputs, LossScore()))
 
 
 def _inputs(pools: Pools, config: AuditConfig, names: Sequence[str], others: Pool) -> Inputs:
     """Inputs of the baseline, where others are generated, and of the attack on each target."""
-    helpers = pools.helper_names if config.form == "helpers" else ()
+    with_helpers = config.form == "helpers"
+    helpers = tuple(one.name for one in pools.helpers if with_helpers and not one.placebo)
     inputs: Inputs = {}
     if others is pools.generated:
-        synthetic = [helper.name for helper in pools.helpers if helper.data == "synthetic"]
-        seen = helpers or tuple(synthetic[:1])
+        synthetic = tuple(one.name for one in pools.helpers if one.data == "synthetic")
+        placebos = tuple(one.name for one in pools.helpers if one.placebo)
+        seen = (*placebos[:1], *helpers) if with_helpers else synthetic[:1]
         inputs[None] = pools.members.inputs(helpers=seen), others.inputs(helpers=seen)
     for name in names:
         inputs[name] = (
@@ -172,17 +175,19 @@ def _inputs(pools: Pools, config: AuditConfig, names: Sequence[str], others: Poo
     return inputs
 
 
-def _split(inputs: Inputs, config: AuditConfig, seed: int, twins: bool = False) -> GameSplit:
+def _split(
+    inputs: Inputs, config: AuditConfig, seed: int, twins: bool = False, learned: int = 0
+) -> GameSplit:
     sizes = {"train": config.train, "validation": config.validation, "test": config.test}
     test_seed = config.seed if config.same_test else None
-    return GameSplit(inputs, **sizes, seed=seed, test_seed=test_seed, twins=twins)
+    return GameSplit(inputs, **sizes, seed=seed, test_seed=test_seed, twins=twins, learned=learned)
 
 
 def _play(
-    inputs: Inputs, config: AuditConfig, seed: int, twins: bool
+    inputs: Inputs, config: AuditConfig, seed: int, twins: bool, learned: int
 ) -> tuple[Mapping[str | None, FloatArray], Flags]:
     """One game: train all attacks, choose on the validation part, judge once."""
-    game = _split(inputs, config, seed, twins)
+    game = _split(inputs, config, seed, twins, learned)
 
     def criterion(scores: FloatArray, membership: Flags) -> float:
         """The bound itself; where bounds are equal (often 0 on few examples) the AUC decides."""

@@ -81,7 +81,7 @@ def run_target(
     """
     x, y = _training_part(target, images)
     found: dict[str, NDArray[Any]] = {}
-    for epoch, module in _trained(target, x, y, images.outputs, epochs, checkpoint).items():
+    for epoch, module in train_target(target, x, y, images.outputs, epochs, checkpoint).items():
         found |= {
             f"{epoch}/{kind}": answers(module, part.x, part.y) for kind, part in asked.items() if len(part)
         }
@@ -144,15 +144,15 @@ def _built(target: ImageTarget, x: NDArray[np.uint8], outputs: int) -> nn.Module
     )
 
 
-def _trained(
+def train_target(
     target: ImageTarget,
     x: NDArray[np.uint8],
     y: NDArray[np.int64],
     outputs: int,
     epochs: Sequence[int],
-    checkpoint: Path | None,
+    checkpoint: Path | None = None,
 ) -> dict[int, nn.Module]:
-    """The model after each number of epochs; with DP-SGD after the last alone."""
+    """The model after each number of epochs, trained on these images; with DP-SGD after the last alone."""
     module, private = _built(target, x, outputs), dp_training(target, len(x))
     if private is None:
         config = _training(target, max(epochs))

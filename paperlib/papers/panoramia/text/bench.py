@@ -168,6 +168,13 @@ class TextBench:
             found[Target(f"null, {name}", "null", passes, epsilon)] = self.private(epsilon, "others")
         return found
 
+    def trained_on(self, rows: IntArray, epochs: int, salt: int) -> Callable[[str, IntArray], FloatArray]:
+        """A model trained on these chunks as a target is, and asked of examples by kind and number."""
+        model, config = copy.deepcopy(self.base), self.config
+        training = config.training(config.total_epochs or epochs, salt, last=epochs)
+        train_on_chunks(model, rows, training=training)
+        return lambda kind, asked: _columns(model, self._examples[kind][asked])
+
     def pools(self) -> Pools:
         """Everything trained and asked for its losses."""
         targets = self.targets()

@@ -1,7 +1,5 @@
 """PANORAMIA on text: its pools, its audits, and the curve of over-training."""
 
-from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ import pandas as pd
 from paperlib.attacks.learned.loss_summaries import LossSummaries
 from paperlib.attacks.learned.text import TextClassifier
 from paperlib.audits.panoramia.config import AuditConfig
-from paperlib.audits.panoramia.pools import Helper, Pools, cached_pools, part_key
+from paperlib.audits.panoramia.pools import Pools, cached_pools
 from paperlib.core import check_in
 from paperlib.papers.panoramia.text.bench import TextBench
 from paperlib.papers.panoramia.text.config import TextConfig
@@ -38,24 +36,6 @@ def text_pools(config: TextConfig) -> Pools:
     """
     bench, private = text_bench(config), [config.private_training(one) for one in config.dp_epsilons]
     return cached_pools(bench.key(config, *private), bench.pools, code=TextBench.__module__)
-
-
-def with_helpers(pools: Pools, helpers: Sequence[Helper]) -> Pools:
-    """Pools in which audits see these helpers alone, in this order.
-
-    Raises:
-        ValueError: A helper that these pools do not have.
-    """
-    if unknown := [helper.name for helper in helpers if helper not in pools.helpers]:
-        raise ValueError(
-            f"helpers: expected some of {', '.join(pools.helper_names)}, got {', '.join(unknown)}"
-        )
-
-    parts = {
-        kind: replace(pool, helpers={helper.name: pool.helpers[helper.name] for helper in helpers})
-        for kind, pool in pools.by_kind().items()
-    }
-    return replace(pools, **parts, helpers=tuple(helpers), key=part_key(pools, helpers=list(helpers)))
 
 
 def text_audit(

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 
 from paperlib.audits.panoramia.config import AuditConfig
-from paperlib.audits.panoramia.pools import SYNTHETIC, Helper, Pool, Pools, part_key
+from paperlib.audits.panoramia.pools import SYNTHETIC, Helper, Pool, Pools, part_key, with_helpers
 from paperlib.audits.panoramia.run import audit_pools, over_training_size
 from paperlib.core import FloatArray
 from paperlib.papers.panoramia.results import (
@@ -16,7 +16,6 @@ from paperlib.papers.panoramia.results import (
     loss_groups,
 )
 from paperlib.papers.panoramia.text.bench import REAL_NONMEMBERS
-from paperlib.papers.panoramia.text.pools import with_helpers
 from paperlib.report import paper_table
 
 KINDS = {"members": "real members", "nonmembers": "real non-members", "generated": "synthetic"}

@@ -1,0 +1,75 @@
+"""Helpers that learn members out of fold: each example is asked of a model that did not learn it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperlib.core import FloatArray, IntArray, check_at_least, check_in
+
+Answer = Callable[[str, IntArray], FloatArray]
+"""A trained model: takes a kind of examples and their numbers, and returns its outputs on them, (n, k)."""
+
+
+def out_of_fold(
+    train: Callable[[IntArray, int], Answer],
+    sizes: Mapping[str, int],
+    *,
+    learned: int,
+    folds: int,
+    most: int | None = None,
+    seed: int,
+) -> dict[str, FloatArray]:
+    """Outputs of a helper that learns real data which the tests do not show.
+
+    The first ``learned`` members are dealt to folds, and so is every other example. One model per fold learns
+    all of these members but its own fold's, with whatever ``train`` adds (D_G), and is asked about its fold.
+    So no model is asked about what it learned, and an example's fold says nothing about its kind.
+
+    Guarantee:
+        A member from ``learned`` on changes its own output alone, so that a bound on such members holds as
+        with any other helper.
+
+    Args:
+        train: Function from the numbers of the members to learn, ascending, and the fold's number to a
+            trained model.
+        sizes: Kind to number of examples: "members", "generated" and, where there are some, "nonmembers".
+        learned: Number of members that may be learned, from 2 to all but one of them.
+        folds: Number of folds, 2 or more.
+        most: Most members that one model learns, drawn at random, 0 or more; None for all of other folds.
+        seed: Seed of the folds, 0 or more.
+
+    Returns:
+        Kind to outputs, shape (n, k).
+
+    >>> def train(rows, fold):  # a "model" that says whether it learned a member
+    ...     return lambda kind, asked: np.isin(asked, rows if kind == "members" else [])[:, None] * 1.0
+    >>> said = out_of_fold(train, {"members": 6, "generated": 6}, learned=4, folds=2, seed=0)
+    >>> said["members"].ravel().tolist()
+    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    """
+    check_at_least(2, folds=folds)
+    check_in(f"[2, {sizes['members'] - 1}]", "learned", learned)
+    if most is not None:
+        check_at_least(0, most=most)
+    rng = np.random.default_rng(seed)
+    fold_of = {kind: _dealt(size, folds, rng) for kind, size in sizes.items()}
+    parts = learned, sizes["members"] - learned
+    fold_of["members"] = np.concatenate([_dealt(size, folds, rng) for size in parts])
+    found: dict[str, NDArray[Any]] = {}
+    for fold in range(folds):
+        rows = np.flatnonzero(fold_of["members"][:learned] != fold)
+        if most is not None and most < rows.size:
+            rows = np.sort(rng.choice(rows, most, replace=False))
+        model = train(rows, fold)
+        for kind, places in fold_of.items():
+            asked = np.flatnonzero(places == fold)
+            said = model(kind, asked)
+            found.setdefault(kind, np.empty((places.size, said.shape[1])))[asked] = said
+    return found
+
+
+def _dealt(size: int, folds: int, rng: np.random.Generator) -> IntArray:
+    """The fold of each example, as even as may be, in random order."""
+    return rng.permutation(np.arange(size) % folds)

@@ -1,0 +1,156 @@
+"""Helpers that learned as much real data as they may: what they leave of the eps-tilde of a null target.
+
+A null target has learned real data, and tells real from generated better than a helper that has learned less
+of it. Here helpers learn D_G and, out of fold, members that no test shows, in the way that the target learns,
+and a placebo stands in the baseline where the attack has the target.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
+
+from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.folds import Answer, out_of_fold
+from paperlib.audits.panoramia.pools import (
+    FOLDS,
+    PLACEBO,
+    Helper,
+    Pools,
+    add_helpers,
+    pools_cache,
+    with_helpers,
+)
+from paperlib.audits.panoramia.run import audit_pools
+from paperlib.core import FloatArray, IntArray, check_in
+from paperlib.io import code_tag
+from paperlib.report import progress
+
+TODAY = "D_G and generated"
+"""The helpers without folds: one learns D_G, one generated data, and there is no placebo."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class World:
+    """A split, a generator, targets and null targets of one seed, and a way to train more such models."""
+
+    pools: Pools  # targets and null targets, with the helpers "synthetic" and "real"
+    # trains on the first so many of D_G and on the members of these numbers, with a seed of its own
+    train: Callable[[int, IntArray, int], Answer]
+    generator: int  # number of real examples in D_G
+    judged: int  # number of members that tests show; helpers and attacks may learn the others
+    audit: AuditConfig  # sizes of the games, and attacks
+    about: Any  # all that `train` depends on, but for its arguments
+    code: str  # the module that trains
+    seed: int  # of the folds, 0 or more
+
+    @property
+    def learned(self) -> int:
+        """Number of members that helpers and attacks may learn."""
+        return len(self.pools.members) - self.judged
+
+
+def matched_pools(world: World, ratio: float, *, folds: int = 4) -> Pools:
+    """The pools with out-of-fold helpers and a placebo, whose models learn ``ratio`` times ``judged`` each.
+
+    They learn D_G first, then members. Each model's outputs are kept, so that an interrupted run goes on.
+
+    Raises:
+        ValueError: More real data asked for than there is.
+    """
+    wanted = round(ratio * world.judged)
+    members = max(0, wanted - world.generator)
+    most = world.learned - -(-world.learned // folds)
+    check_in(f"(0, {(world.generator + most) / world.judged:.3g}]", "ratio", ratio)
+    sizes = {kind: len(pool) for kind, pool in world.pools.by_kind().items()}
+    known = wanted - members
+
+    def outputs(helper: Helper, salt: int) -> dict[str, FloatArray]:
+        def train(rows: IntArray, fold: int) -> Answer:
+            return world.train(known, rows, world.seed + 100 * salt + fold)
+
+        about = {"world": world.about, "code": code_tag(world.code), "known": known, "folds": folds}
+        kept = {"stage": helper.name, **about, "members": members, "seed": world.seed, "salt": salt}
+        options = {"learned": world.learned, "folds": folds, "most": members, "seed": world.seed + salt}
+        return pools_cache().get(kept, lambda: out_of_fold(train, sizes, **options))
+
+    said = {helper: outputs(helper, salt) for salt, helper in ((1, FOLDS), (2, PLACEBO))}
+    chosen = _named(world.pools, "synthetic")
+    about = {"ratio": ratio, "folds": folds, "world": world.about, "code": code_tag(world.code)}
+    return add_helpers(chosen, said, learned=world.learned, about=about)
+
+
+def plain_pools(world: World) -> Pools:
+    """The pools as they are, helpers "synthetic" and "real", with the same members judged."""
+    chosen = _named(world.pools, "synthetic", "real")
+    return add_helpers(chosen, {}, learned=world.learned, about="no folds")
+
+
+def _named(pools: Pools, *names: str) -> Pools:
+    return with_helpers(pools, [helper for helper in pools.helpers if helper.name in names])
+
+
+def run_matched(
+    data: str,
+    build: Callable[[int], World],
+    ratios: Sequence[float],
+    *,
+    worlds: Iterable[int],
+    folds: int = 4,
+) -> pd.DataFrame:
+    """Audit targets and null targets of several worlds with today's helpers, and with each ratio.
+
+    Args:
+        data: Name of the data, for the table.
+        build: Function from a seed to a world.
+        ratios: Real examples that a helper's model learns, over members judged.
+        worlds: Seeds.
+        folds: Number of models of each helper, 2 or more.
+
+    Returns:
+        One row per world, helpers, ratio (NaN with today's), target and game: data, world, helpers, ratio,
+        target, null, seed, c_lb, c_plus_eps_lb, difference (not clipped; nats), m.
+    """
+    rows = []
+    for seed in progress(list(worlds), label=f"worlds of {data}"):
+        world = build(seed)
+        ways: list[tuple[str, float, Callable[[], Pools]]] = [(TODAY, np.nan, partial(plain_pools, world))]
+        ways += [("out of fold", one, partial(matched_pools, world, one, folds=folds)) for one in ratios]
+        for name, ratio, pools in ways:
+            audit = replace(world.audit, form="helpers")
+            table = audit_pools(pools(), audit, audits=["panoramia"]).table
+            rows.append(table.assign(data=data, world=seed, helpers=name, ratio=ratio))
+    found = pd.concat(rows, ignore_index=True)
+    found["difference"] = found["c_plus_eps_lb"] - found["c_lb"]
+    columns = ["data", "world", "helpers", "ratio", "target", "null", "seed", "c_lb", "c_plus_eps_lb"]
+    return found[[*columns, "difference", "m"]]
+
+
+def over_worlds(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:
+    """Means of `run_matched` with t-intervals over worlds, each of which counts with the mean of its games.
+
+    Returns:
+        One row per data, helpers, ratio and target: null, c_lb, eps_tilde (the mean difference, not clipped),
+        low, high (infinite for one world), worlds, games.
+
+    >>> games = pd.DataFrame({"data": "x", "helpers": "h", "ratio": 1.0, "target": "t", "null": True,
+    ...                       "world": [0, 0, 1, 1], "c_lb": 1.0, "difference": [0.1, 0.3, 0.2, 0.4]})
+    >>> over_worlds(games)[["eps_tilde", "low", "high", "worlds", "games"]].round(2).values.tolist()
+    [[0.25, -0.39, 0.89, 2.0, 4.0]]
+    """
+    about = ["data", "helpers", "ratio", "target", "null"]
+    means = games.groupby([*about, "world"], sort=False, dropna=False)[["c_lb", "difference"]].mean()
+    groups = means.reset_index().groupby(about, sort=False, dropna=False)
+    table = groups.agg(c_lb=("c_lb", "mean"), eps_tilde=("difference", "mean"),
+                       sd=("difference", "std"), worlds=("world", "size")).reset_index()  # fmt: skip
+    count = table["worlds"]
+    half = stdtrit(np.maximum(count - 1, 1), (1 + confidence) / 2) * table.pop("sd") / np.sqrt(count)
+    half = half.where(count > 1, np.inf)
+    played = games.groupby(about, sort=False, dropna=False).size().to_numpy()
+    table.insert(7, "low", table["eps_tilde"] - half)
+    table.insert(8, "high", table["eps_tilde"] + half)
+    return table.assign(games=played)
