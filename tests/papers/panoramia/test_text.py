@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from paperlib.audits.panoramia.pools import SYNTHETIC, Helper, Pool, Pools, Target
+from paperlib.audits.panoramia.pools import SYNTHETIC, Helper, Pool, Pools, Target, with_helpers
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.papers.panoramia.results import PanoramiaResults, table_three
@@ -24,7 +24,6 @@ from paperlib.papers.panoramia.text.pools import (
     paper_differences,
     text_audit,
     text_pools,
-    with_helpers,
 )
 from paperlib.papers.panoramia.text.pools import text_bench as stages
 from paperlib.papers.verdict import Estimate
