@@ -184,10 +184,22 @@ def sizes_for(pool: int, *, train: float = 0.3, validation: float = 0.1) -> dict
             f"train, validation: expected shares of less than 1 together, got {train}, {validation}"
         )
     learned, chosen = (2 * max(1, round(share * pool)) for share in (train, validation))
-    test = 2 * pool
-    while test > 2 and smallest_pool(learned, chosen, test) > pool:
-        test -= 1
+    test = largest_test(pool - (learned + chosen) // 2)
     return {"train": learned, "validation": chosen, "test": test}
+
+
+def largest_test(pool: int) -> int:
+    """Examples that a test part has whose coins find enough of both kinds in pools of this size.
+
+    All but once in a million, and 2 at the least.
+
+    >>> largest_test(600)
+    1039
+    """
+    test = 2 * pool
+    while test > 2 and smallest_pool(0, 0, test) > pool:
+        test -= 1
+    return max(2, test)
 
 
 def _lengths(inputs: Mapping[str | None, tuple[AttackInputs, AttackInputs]]) -> tuple[int, int]:

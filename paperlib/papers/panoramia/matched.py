@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
 from scipy.special import stdtrit
 
 from paperlib.audits.panoramia.config import AuditConfig
@@ -29,7 +31,11 @@ from paperlib.audits.panoramia.run import audit_pools
 from paperlib.core import FloatArray, IntArray, check_in
 from paperlib.io import code_tag
 from paperlib.report import progress
+from paperlib.report.curve_figures import add_legend
 
+KINDS = {True: "null targets", False: "targets"}
+MARGIN = 0.1
+"""A null target passes where its interval lies within so many nats of 0."""
 TODAY = "D_G and generated"
 """The helpers without folds: one learns D_G, one generated data, and there is no placebo."""
 
@@ -135,7 +141,8 @@ def over_worlds(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFram
 
     Returns:
         One row per data, helpers, ratio and target: null, c_lb, eps_tilde (the mean difference, not clipped),
-        low, high (infinite for one world), worlds, games.
+        low, high (infinite for one world), worlds, games, and passes: whether a null target's interval lies
+        within `MARGIN` of 0 (missing for others).
 
     >>> games = pd.DataFrame({"data": "x", "helpers": "h", "ratio": 1.0, "target": "t", "null": True,
     ...                       "world": [0, 0, 1, 1], "c_lb": 1.0, "difference": [0.1, 0.3, 0.2, 0.4]})
@@ -153,4 +160,38 @@ def over_worlds(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFram
     played = games.groupby(about, sort=False, dropna=False).size().to_numpy()
     table.insert(7, "low", table["eps_tilde"] - half)
     table.insert(8, "high", table["eps_tilde"] + half)
-    return table.assign(games=played)
+    inside = (table["low"] >= -MARGIN) & (table["high"] <= MARGIN)
+    return table.assign(games=played, passes=inside.astype(object).where(table["null"], np.nan))
+
+
+def matched_figure(table: pd.DataFrame) -> tuple[Figure, str]:
+    """Eps-tilde over the real data of the helpers, a panel for each data set, with the margins of the null.
+
+    Args:
+        table: Rows of `over_worlds`.
+
+    Returns:
+        The figure, and its description in words.
+    """
+    names = list(dict.fromkeys(table["data"]))
+    fig, axes = plt.subplots(
+        1, len(names), figsize=(3.1 * len(names) + 0.6, 3.2), layout="constrained", squeeze=False
+    )
+    words = []
+    for axis, name in zip(axes[0], names, strict=True):
+        rows = table[table["data"] == name]
+        axis.axhspan(-MARGIN, MARGIN, color="0.85", zorder=0)
+        for color, marker, (null, kind) in zip(("C0", "C1"), "os", KINDS.items(), strict=True):
+            shown = rows[rows["null"] == null].sort_values("ratio", na_position="first")
+            places = np.arange(len(shown))
+            error = np.nan_to_num((shown["high"] - shown["eps_tilde"]).to_numpy(), posinf=0.0)
+            style = {"color": color, "marker": marker, "markersize": 4, "capsize": 2, "linestyle": "none"}
+            axis.errorbar(places + 0.08 * (not null), shown["eps_tilde"], yerr=error, label=kind, **style)
+            ends = shown["eps_tilde"].iloc[[0, -1]]
+            words.append(f"{name}, {kind}: {ends.iloc[0]:.2f} without folds, {ends.iloc[1]:.2f} at the end")
+        ratios = rows.loc[rows["null"], "ratio"].sort_values(na_position="first")
+        axis.set_xticks(np.arange(len(ratios)), ["none" if np.isnan(one) else f"{one:g}" for one in ratios])
+        axis.set(title=name, xlabel="real examples per member judged")
+    axes[0][0].set_ylabel("difference of the bounds (nats)")
+    add_legend(fig)
+    return fig, f"{'; '.join(words)}. A band shows the margins of {MARGIN:g}."

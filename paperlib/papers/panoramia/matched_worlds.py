@@ -1,21 +1,187 @@
 """Worlds for the experiment on helpers that learn real data out of fold: tables, images and text."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from paperlib.attacks.learned import BoostedTrees
+from paperlib.attacks.learned.images import ImageStack
+from paperlib.attacks.learned.loss_summaries import LossSummaries
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.folds import Answer
+from paperlib.audits.panoramia.game import largest_test
 from paperlib.audits.panoramia.image_models import answers
-from paperlib.audits.panoramia.table_models import losses, train
-from paperlib.core import IntArray
+from paperlib.audits.panoramia.table_models import Learning, losses, train
+from paperlib.core import IntArray, check_at_least, check_choice
+from paperlib.generators.image_quality import FakeFilter
+from paperlib.generators.images import FlowConfig
+from paperlib.papers.panoramia.images.data import ImageSplit
 from paperlib.papers.panoramia.images.models import train_target
-from paperlib.papers.panoramia.images.pools import ImageConfig, generated_images, image_pools, load_split
+from paperlib.papers.panoramia.images.pools import (
+    ImageConfig,
+    ImageHelper,
+    generated_images,
+    image_pools,
+    load_split,
+)
+from paperlib.papers.panoramia.images.tables import parse_targets
 from paperlib.papers.panoramia.matched import World
+from paperlib.papers.panoramia.tables.data import PartSizes
 from paperlib.papers.panoramia.tables.pools import TabularConfig, tabular_pools, tabular_rows
 from paperlib.papers.panoramia.text.config import TextConfig
 from paperlib.papers.panoramia.text.pools import text_bench, text_pools
+
+DATA = ("tables", "images", "text")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorldSizes:
+    """How large worlds of one kind of data are, and how long their models learn.
+
+    Raises:
+        ValueError: A value is out of range.
+    """
+
+    generator: int  # real examples of D_G
+    learned: int  # members that helpers and attacks may learn
+    judged: int  # members that tests show
+    epochs: int  # passes of targets and of the helpers that stand beside them
+    source: str = ""  # name of the data set; text takes none
+    steps: int = 0  # training steps of the generator of images
+    public: int = 0  # chunks that the small base model of text is trained on
+
+    def __post_init__(self) -> None:
+        check_at_least(1, generator=self.generator, epochs=self.epochs)
+        check_at_least(40, learned=self.learned, judged=self.judged)
+
+    @property
+    def members(self) -> int:
+        """Number of members."""
+        return self.learned + self.judged
+
+    def games(self, count: int) -> dict[str, Any]:
+        """Sizes of ``count`` games: all judged, and a quarter of what attacks learn to choose them on."""
+        learned, chosen = (2 * (self.learned * part // 8) for part in (6, 2))
+        test = largest_test(self.judged)
+        return {"train": learned, "validation": chosen, "test": test, "restarts": 1, "repetitions": count,
+                "searches": ("anytime",)}  # fmt: skip
+
+
+SIZES: dict[str, dict[str, WorldSizes]] = {
+    "smoke": {
+        "tables": WorldSizes(generator=100, learned=120, judged=60, epochs=2, source="randhie"),
+        "images": WorldSizes(generator=120, learned=120, judged=60, epochs=1, source="mnist5k", steps=20),
+        "text": WorldSizes(generator=200, learned=120, judged=60, epochs=1, public=200),
+    },
+    "small": {
+        "tables": WorldSizes(generator=600, learned=700, judged=120, epochs=50, source="randhie"),
+        "images": WorldSizes(generator=900, learned=1000, judged=180, epochs=20, source="mnist5k", steps=600),
+        "text": WorldSizes(generator=1200, learned=800, judged=240, epochs=6, public=3000),
+    },
+    "large": {
+        "tables": WorldSizes(generator=2500, learned=1720, judged=480, epochs=50, source="adult"),
+        "images": WorldSizes(
+            generator=4000, learned=4000, judged=500, epochs=20, source="cifar10", steps=2000
+        ),
+        "text": WorldSizes(generator=2500, learned=1720, judged=480, epochs=6, public=6000),
+    },
+}
+"""Sizes of worlds: "large" has data that must be brought or fetched, "small" has what ships with packages."""
+
+
+def world_of(data: str, sizes: WorldSizes, *, games: int, seed: int) -> World:
+    """A world of one kind of data, with one target and one null target.
+
+    Args:
+        data: "tables", "images" or "text".
+        sizes: How large it is.
+        games: Number of games, 1 or more.
+        seed: Seed of the split, the generator, all models and the games, 0 or more.
+
+    Raises:
+        ValueError: Unknown data, or fewer examples than asked for.
+        DataUnavailableError: The data is not on this machine and cannot be fetched.
+    """
+    check_choice("data", data, DATA)
+    build = {"tables": _table, "images": _image, "text": _text}[data]
+    return build(sizes, partial(AuditConfig, **sizes.games(games), seed=1000 * seed), seed)
+
+
+def _table(sizes: WorldSizes, audit: partial[AuditConfig], seed: int) -> World:
+    config = TabularConfig(
+        dataset=sizes.source,
+        label="visits" if sizes.source == "randhie" else "income",
+        sizes=PartSizes(generator=sizes.generator, members=sizes.members, null=sizes.members, nonmembers=100),
+        epochs=(sizes.epochs,),
+        dp_epsilons=(),
+        learning=Learning(hidden=(64, 64)),
+        joined=True,
+        helper_rows=sizes.members,
+        seed=seed,
+    )
+    trees = BoostedTrees(leaves=8, learning_rate=0.08, rounds=60, smallest_leaf=10)
+    return table_world(config, audit(attacks=(trees,)), judged=sizes.judged)
+
+
+def _image(sizes: WorldSizes, audit: partial[AuditConfig], seed: int) -> World:
+    first, digits = 1000 * seed, sizes.source == "mnist5k"
+    levels, network = (5, "mlp") if digits else (8, "unet")
+    flow: dict[str, Any] = (
+        {"width": 192} if digits else {"width": 16, "blocks": 3, "sampler": "euler", "sampler_steps": 15}
+    )
+    helper: dict[str, Any] = {"width": 16, "epochs": sizes.epochs, "learning_rate": 0.002}
+    config = ImageConfig(
+        split=ImageSplit(
+            dataset=sizes.source,
+            side=7 if digits else 8,
+            levels=levels,
+            generator=sizes.generator,
+            members=sizes.members,
+            nonmembers=100,
+            others=sizes.members,
+            label_noise=0.3 if digits else 0.0,
+            seed=first,
+        ),
+        generator=FlowConfig(network=network, levels=levels, steps=sizes.steps, seed=first, **flow),
+        fakes=FakeFilter(threshold=0.8 if digits else 1.0),
+        generated=sizes.members,
+        helper_images=sizes.members,
+        labels="class" if digits else "labeler",
+        labeler=ImageHelper(name="labeler", data="real", seed=first + 2, **helper),
+        helpers=tuple(
+            ImageHelper(name=name, data=name, seed=first + 1, **helper) for name in ("synthetic", "real")
+        ),
+        targets=parse_targets(
+            [f"cnn@16:{sizes.epochs}", f"null cnn@16:{sizes.epochs}"],
+            batch_size=64,
+            learning_rate=0.002,
+            seed=first,
+        ),
+        seed=first,
+    )
+    attack = ImageStack(architecture="trees" if digits else "cnn", epochs=8, loss_steps=100)
+    return image_world(config, audit(attacks=(attack,)), judged=sizes.judged)
+
+
+def _text(sizes: WorldSizes, audit: partial[AuditConfig], seed: int) -> World:
+    config = TextConfig(
+        public=sizes.public,
+        generator=sizes.generator,
+        members=sizes.members,
+        nonmembers=100,
+        others=sizes.members,
+        generated=sizes.members,
+        for_helper=min(2000, sizes.members),
+        epochs=(sizes.epochs,),
+        null_epochs=(sizes.epochs,),
+        dp_epsilons=(),
+        seed=seed,
+    )
+    attack = LossSummaries(tokens=config.tokens)
+    return text_world(config, audit(attacks=(attack,)), judged=sizes.judged)
 
 
 def table_world(config: TabularConfig, audit: AuditConfig, *, judged: int) -> World:
