@@ -15,6 +15,7 @@ import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from scipy.special import stdtrit
+from scipy.stats import binomtest
 
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.folds import Answer, out_of_fold
@@ -162,6 +163,41 @@ def over_worlds(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFram
     table.insert(8, "high", table["eps_tilde"] + half)
     inside = (table["low"] >= -MARGIN) & (table["high"] <= MARGIN)
     return table.assign(games=played, passes=inside.astype(object).where(table["null"], np.nan))
+
+
+def false_alarms(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:
+    """How often the difference of the bounds of a null target is significantly above `MARGIN`.
+
+    A world gives an alarm where the whole two-sided t-interval over its games, two or more, lies above.
+
+    Args:
+        games: Rows of `run_matched`.
+        confidence: Confidence level of these intervals, in (0, 1).
+
+    Returns:
+        One row per data, helpers and ratio: worlds, alarms, share, and the ends of its 95 % interval
+        (Clopper-Pearson), low and high.
+
+    >>> games = pd.DataFrame({"data": "x", "helpers": "h", "ratio": 1.0, "null": True, "world": [0, 0, 1, 1],
+    ...                       "difference": [0.5, 0.51, 0.0, 0.5]})
+    >>> false_alarms(games)[["worlds", "alarms", "share"]].values.tolist()
+    [[2.0, 1.0, 0.5]]
+    """
+    about = ["data", "helpers", "ratio"]
+    nulls = games[games["null"].astype(bool)]
+    each = nulls.groupby([*about, "world"], sort=False, dropna=False)["difference"].agg(
+        ["mean", "std", "size"]
+    )
+    half = stdtrit(each["size"] - 1, (1 + confidence) / 2) * each["std"] / np.sqrt(each["size"])
+    alarms = (each["mean"] - half > MARGIN).groupby(about, sort=False, dropna=False).agg(["size", "sum"])
+    table = alarms.rename(columns={"size": "worlds", "sum": "alarms"}).reset_index()
+    tests = [binomtest(int(k), int(n)).proportion_ci(method="exact")
+             for k, n in zip(table["alarms"], table["worlds"], strict=True)]  # fmt: skip
+    return table.assign(
+        share=table["alarms"] / table["worlds"],
+        low=[one.low for one in tests],
+        high=[one.high for one in tests],
+    )
 
 
 def matched_figure(table: pd.DataFrame) -> tuple[Figure, str]:

@@ -1,0 +1,165 @@
+"""Helpers that learn real data out of fold: what they leave of a null target, and runs that are taken up."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from paperlib.attacks.learned import BoostedTrees
+from paperlib.audits.panoramia import pools as pools_module
+from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.pools import REAL, SYNTHETIC, Pool, Pools, Target
+from paperlib.papers.panoramia.matched import (
+    TODAY,
+    World,
+    false_alarms,
+    matched_figure,
+    matched_pools,
+    over_worlds,
+    plain_pools,
+    run_matched,
+)
+from paperlib.papers.panoramia.matched_worlds import DATA, SIZES, WorldSizes, world_of
+
+GENERATOR, LEARNED, JUDGED = 400, 400, 300
+AUDIT = AuditConfig(
+    train=600,
+    validation=200,
+    test=480,
+    attacks=(BoostedTrees(rounds=40, leaves=4, smallest_leaf=20),),
+    searches=("anytime",),
+    restarts=1,
+    repetitions=3,
+)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(pools_module, "user_cache_folder", lambda: tmp_path)
+
+
+def taught(truth, count, rng):
+    """What a model says that learned so many real examples: the truth, and noise that shrinks with them."""
+    return truth + 20 / np.sqrt(count) * rng.normal(size=truth.shape)
+
+
+def toy(seed, *, calls=None, fail_at=None):
+    """Generated points a little off; targets know the density ratio as well as their real data allow."""
+    rng = np.random.default_rng(seed)
+    size = LEARNED + JUDGED
+    truth = {kind: shift * rng.normal(shift / 2, 1, (size, 1)) for kind, shift in
+             (("members", 1.5), ("generated", -1.5))}  # fmt: skip
+    truth["generated"] = -truth["generated"]
+
+    def said(count):
+        return {kind: taught(values, count, rng) for kind, values in truth.items()}
+
+    whole = GENERATOR + size
+    outputs = {"synthetic": said(4), "real": said(GENERATOR)}
+    null = said(whole)
+    leaky = {kind: values + 3 * (kind == "members") for kind, values in said(whole).items()}
+    pools = Pools(
+        *(
+            Pool(
+                np.zeros((size, 1)),
+                {name: one[kind] for name, one in outputs.items()},
+                {"leaky": leaky[kind], "null": null[kind]},
+            )
+            for kind in truth
+        ),
+        None,
+        (Target("leaky"), Target("null", "null")),
+        (SYNTHETIC, REAL),
+        key=f"toy {seed}",
+    )
+
+    def train(known, members, salt):
+        if calls is not None:
+            calls.append((known, members.size))
+            if fail_at is not None and len(calls) == fail_at:
+                raise KeyboardInterrupt
+        own = np.random.default_rng([seed, salt])
+        noisy = {kind: taught(values, known + members.size, own) for kind, values in truth.items()}
+        return lambda kind, asked: noisy[kind][asked]
+
+    return World(
+        pools=pools,
+        train=train,
+        generator=GENERATOR,
+        judged=JUDGED,
+        audit=AUDIT,
+        about=f"toy {seed}",
+        code="paperlib.papers.panoramia.matched",
+        seed=1000 * seed,
+    )
+
+
+def test_a_null_falls_to_0_as_helpers_learn_more_and_a_leak_stays():
+    table = over_worlds(run_matched("toy", toy, [0.5, 2.3], worlds=range(4)))
+    null = table[table["null"]].set_index("ratio")["eps_tilde"]
+    leak = table[~table["null"]].set_index("ratio")["eps_tilde"]
+    assert null[0.5] > 0.2
+    assert abs(null[2.3]) < 0.1
+    assert leak[2.3] > 0.2
+    assert list(table["games"]) == [12] * 6
+
+
+def test_d_g_is_learned_before_members_and_no_more_than_asked_for():
+    calls: list[tuple[int, int]] = []
+    matched_pools(toy(0, calls=calls), 1.0, folds=4)
+    assert calls == [(300, 0)] * 8
+    calls.clear()
+    matched_pools(toy(0, calls=calls), 2.0, folds=4)
+    assert calls == [(400, 200)] * 8
+    with pytest.raises(ValueError, match=r"ratio: expected a number in \(0, 2.33\], got 2.5"):
+        matched_pools(toy(0), 2.5, folds=4)
+
+
+def test_a_run_that_was_stopped_goes_on_where_a_helper_was_finished():
+    calls: list[tuple[int, int]] = []
+    with pytest.raises(KeyboardInterrupt):
+        matched_pools(toy(0, calls=calls, fail_at=6), 2.0, folds=4)
+    calls.clear()
+    found = matched_pools(toy(0, calls=calls), 2.0, folds=4)
+    assert len(calls) == 4  # the placebo's models; those of the first helper were kept
+    again = matched_pools(toy(0, calls=calls), 2.0, folds=4)
+    assert len(calls) == 4
+    assert (found.members.helpers["placebo"] == again.members.helpers["placebo"]).all()
+
+
+def test_both_ways_judge_the_same_members():
+    world = toy(0)
+    assert plain_pools(world).learned == matched_pools(world, 1.0).learned == LEARNED
+    assert plain_pools(world).helper_names == ("synthetic", "real")
+    assert matched_pools(world, 1.0).helper_names == ("synthetic", "out of fold", "placebo")
+
+
+def test_an_alarm_is_an_interval_above_the_margin():
+    quiet = pd.DataFrame(
+        {"world": np.repeat(np.arange(20), 5), "difference": np.tile([-1, 0, 0.1, 0.2, 1], 20)}
+    )
+    loud = quiet.assign(difference=quiet["difference"] / 10 + 0.5)
+    frame = pd.concat([quiet.assign(helpers=TODAY), loud.assign(helpers="out of fold")])
+    table = false_alarms(frame.assign(data="x", ratio=np.nan, null=True)).set_index("helpers")
+    assert table.loc[TODAY, ["worlds", "alarms"]].tolist() == [20, 0]
+    assert table.loc["out of fold", ["worlds", "alarms"]].tolist() == [20, 20]
+    assert table.loc[TODAY, "high"] == pytest.approx(1 - 0.025 ** (1 / 20))
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_each_kind_of_data_makes_worlds_with_a_target_and_a_null(data):
+    small = SIZES["smoke"][data]
+    games = run_matched(data, lambda at: world_of(data, small, games=2, seed=at), [1.5], worlds=[0], folds=2)
+    assert games.groupby("helpers").size().to_dict() == {TODAY: 4, "out of fold": 4}
+    assert set(games["null"]) == {True, False}
+    figure, words = matched_figure(over_worlds(games))
+    assert len(figure.axes) == 1
+    assert f"{data}, null targets" in words
+
+
+def test_large_worlds_have_real_data_for_the_largest_ratio():
+    for sizes in SIZES["large"].values():
+        most = sizes.generator + sizes.learned * 4 // 5
+        assert most >= 8 * sizes.judged
+        assert sizes.games(10)["train"] + sizes.games(10)["validation"] <= 2 * sizes.learned
+    with pytest.raises(ValueError, match="judged: expected 40 or more"):
+        WorldSizes(generator=10, learned=50, judged=10, epochs=1)
