@@ -58,6 +58,20 @@ def test_each_model_learns_all_other_folds_but_never_a_member_of_the_tests():
     assert [rows.size for rows in learned] == [50] * 4
 
 
+def test_a_document_is_learned_as_a_whole_or_not_at_all():
+    groups = np.sort(np.random.default_rng(0).integers(0, 20, LEARNED))
+    seen = []
+
+    def train(rows, fold):
+        seen.append(rows)
+        return knows(rows, fold)
+
+    out_of_fold(train, SIZES, learned=LEARNED, folds=4, groups=groups, seed=0)
+    for rows in seen:
+        assert not set(groups[rows]) & set(groups[np.setdiff1d(np.arange(LEARNED), rows)])
+        assert 0.65 * LEARNED < rows.size < 0.85 * LEARNED
+
+
 def test_the_folds_say_nothing_about_the_kind():
     """A model that answers with its fold's number gives every kind the same shares."""
 

@@ -19,6 +19,7 @@ def out_of_fold(
     learned: int,
     folds: int,
     most: int | None = None,
+    groups: IntArray | None = None,
     seed: int,
 ) -> dict[str, FloatArray]:
     """Outputs of a helper that learns real data which the tests do not show.
@@ -38,6 +39,9 @@ def out_of_fold(
         learned: Number of members that may be learned, from 2 to all but one of them.
         folds: Number of folds, 2 or more.
         most: Most members that one model learns, drawn at random, 0 or more; None for all of other folds.
+        groups: Number of the group of each member that may be learned, such as its document, shape
+            (learned,): a group is dealt as a whole, since the tests show other groups. None where members do
+            not belong together.
         seed: Seed of the folds, 0 or more.
 
     Returns:
@@ -55,8 +59,8 @@ def out_of_fold(
         check_at_least(0, most=most)
     rng = np.random.default_rng(seed)
     fold_of = {kind: _dealt(size, folds, rng) for kind, size in sizes.items()}
-    parts = learned, sizes["members"] - learned
-    fold_of["members"] = np.concatenate([_dealt(size, folds, rng) for size in parts])
+    own = _dealt(learned, folds, rng) if groups is None else _dealt_groups(groups, folds, rng)
+    fold_of["members"] = np.append(own, _dealt(sizes["members"] - learned, folds, rng))
     found: dict[str, NDArray[Any]] = {}
     for fold in range(folds):
         rows = np.flatnonzero(fold_of["members"][:learned] != fold)
@@ -73,3 +77,13 @@ def out_of_fold(
 def _dealt(size: int, folds: int, rng: np.random.Generator) -> IntArray:
     """The fold of each example, as even as may be, in random order."""
     return rng.permutation(np.arange(size) % folds)
+
+
+def _dealt_groups(groups: IntArray, folds: int, rng: np.random.Generator) -> IntArray:
+    """The fold of each example: groups in random order, each to the smallest fold so far."""
+    _, place, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    fold_of, filled = np.empty(counts.size, dtype=np.int64), np.zeros(folds, dtype=np.int64)
+    for group in rng.permutation(counts.size):
+        fold_of[group] = filled.argmin()
+        filled[fold_of[group]] += counts[group]
+    return fold_of[place]

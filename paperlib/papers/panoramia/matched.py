@@ -53,6 +53,7 @@ class World:
     audit: AuditConfig  # sizes of the games, and attacks
     about: Any  # all that `train` depends on, but for its arguments
     code: str  # the module that trains
+    groups: IntArray | None = None  # of the members that may be learned; see `out_of_fold`
     seed: int  # of the folds, 0 or more
 
     @property
@@ -83,7 +84,7 @@ def matched_pools(world: World, ratio: float, *, folds: int = 4) -> Pools:
         about = {"world": world.about, "code": code_tag(world.code), "known": known, "folds": folds}
         kept = {"stage": helper.name, **about, "members": members, "seed": world.seed, "salt": salt}
         options = {"learned": world.learned, "folds": folds, "most": members, "seed": world.seed + salt}
-        return pools_cache().get(kept, lambda: out_of_fold(train, sizes, **options))
+        return pools_cache().get(kept, lambda: out_of_fold(train, sizes, groups=world.groups, **options))
 
     said = {helper: outputs(helper, salt) for salt, helper in ((1, FOLDS), (2, PLACEBO))}
     chosen = _named(world.pools, "synthetic")

@@ -246,7 +246,10 @@ def image_world(config: ImageConfig, audit: AuditConfig, *, judged: int) -> Worl
 
 
 def text_world(config: TextConfig, audit: AuditConfig, *, judged: int) -> World:
-    """A world of chunks; further models learn as the targets' run up to its last audited epoch."""
+    """A world of chunks; further models learn as the targets' run up to its last audited epoch.
+
+    Documents are dealt to folds as wholes, as they are to helpers and tests.
+    """
     bench = text_bench(config)
 
     def learn(known: int, members: IntArray, seed: int) -> Answer:
@@ -263,5 +266,6 @@ def text_world(config: TextConfig, audit: AuditConfig, *, judged: int) -> World:
         audit=audit,
         about=bench.key(config),
         code=__name__,
+        groups=bench.text["members"].document[: config.members - judged],
         seed=1000 * config.seed,
     )
