@@ -46,9 +46,8 @@ class World:
     """A split, a generator, targets and null targets of one seed, and a way to train more such models."""
 
     pools: Pools  # targets and null targets, with the helpers "synthetic" and "real"
-    # trains on the first so many of D_G and on the members of these numbers, with a seed of its own
-    train: Callable[[int, IntArray, int], Answer]
-    generator: int  # number of real examples in D_G
+    # trains on D_G and on the members of these numbers, with a seed of its own
+    train: Callable[[IntArray, int], Answer]
     judged: int  # number of members that tests show; helpers and attacks may learn the others
     audit: AuditConfig  # sizes of the games, and attacks
     about: Any  # all that `train` depends on, but for its arguments
@@ -63,25 +62,23 @@ class World:
 
 
 def matched_pools(world: World, ratio: float, *, folds: int = 4) -> Pools:
-    """The pools with out-of-fold helpers and a placebo, whose models learn ``ratio`` times ``judged`` each.
+    """The pools with out-of-fold helpers and a placebo.
 
-    They learn D_G first, then members. Each model's outputs are kept, so that an interrupted run goes on.
+    Each of their models learns D_G and ``ratio`` members for each one that is judged. The outputs of a helper
+    are kept, so that an interrupted run goes on.
 
     Raises:
-        ValueError: More real data asked for than there is.
+        ValueError: More members asked for than there are.
     """
-    wanted = round(ratio * world.judged)
-    members = max(0, wanted - world.generator)
-    most = world.learned - -(-world.learned // folds)
-    check_in(f"(0, {(world.generator + most) / world.judged:.3g}]", "ratio", ratio)
+    members, most = round(ratio * world.judged), world.learned - -(-world.learned // folds)
+    check_in(f"(0, {most / world.judged:.4g}]", "ratio", ratio)
     sizes = {kind: len(pool) for kind, pool in world.pools.by_kind().items()}
-    known = wanted - members
 
     def outputs(helper: Helper, salt: int) -> dict[str, FloatArray]:
         def train(rows: IntArray, fold: int) -> Answer:
-            return world.train(known, rows, world.seed + 100 * salt + fold)
+            return world.train(rows, world.seed + 100 * salt + fold)
 
-        about = {"world": world.about, "code": code_tag(world.code), "known": known, "folds": folds}
+        about = {"world": world.about, "code": code_tag(world.code), "folds": folds}
         kept = {"stage": helper.name, **about, "members": members, "seed": world.seed, "salt": salt}
         options = {"learned": world.learned, "folds": folds, "most": members, "seed": world.seed + salt}
         return pools_cache().get(kept, lambda: out_of_fold(train, sizes, groups=world.groups, **options))
@@ -115,7 +112,7 @@ def run_matched(
     Args:
         data: Name of the data, for the table.
         build: Function from a seed to a world.
-        ratios: Real examples that a helper's model learns, over members judged.
+        ratios: Members that a helper's model learns, over members judged.
         worlds: Seeds.
         folds: Number of models of each helper, 2 or more.
 
@@ -202,7 +199,7 @@ def false_alarms(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFra
 
 
 def matched_figure(table: pd.DataFrame) -> tuple[Figure, str]:
-    """Eps-tilde over the real data of the helpers, a panel for each data set, with the margins of the null.
+    """Eps-tilde over the members that helpers learned, a panel for each data set, with the null's margins.
 
     Args:
         table: Rows of `over_worlds`.
@@ -228,7 +225,7 @@ def matched_figure(table: pd.DataFrame) -> tuple[Figure, str]:
             words.append(f"{name}, {kind}: {ends.iloc[0]:.2f} without folds, {ends.iloc[1]:.2f} at the end")
         ratios = rows.loc[rows["null"], "ratio"].sort_values(na_position="first")
         axis.set_xticks(np.arange(len(ratios)), ["none" if np.isnan(one) else f"{one:g}" for one in ratios])
-        axis.set(title=name, xlabel="real examples per member judged")
+        axis.set(title=name, xlabel="members learned per member judged")
     axes[0][0].set_ylabel("difference of the bounds (nats)")
     add_legend(fig)
     return fig, f"{'; '.join(words)}. A band shows the margins of {MARGIN:g}."

@@ -72,21 +72,21 @@ class WorldSizes:
 
 SIZES: dict[str, dict[str, WorldSizes]] = {
     "smoke": {
-        "tables": WorldSizes(generator=100, learned=120, judged=60, epochs=2, source="randhie"),
-        "images": WorldSizes(generator=120, learned=120, judged=60, epochs=1, source="mnist5k", steps=20),
-        "text": WorldSizes(generator=200, learned=120, judged=60, epochs=1, public=200),
+        "tables": WorldSizes(generator=100, learned=160, judged=40, epochs=2, source="randhie"),
+        "images": WorldSizes(generator=120, learned=160, judged=40, epochs=1, source="mnist5k", steps=20),
+        "text": WorldSizes(generator=200, learned=160, judged=40, epochs=1, public=200),
     },
     "small": {
-        "tables": WorldSizes(generator=600, learned=700, judged=120, epochs=50, source="randhie"),
-        "images": WorldSizes(generator=900, learned=1000, judged=180, epochs=20, source="mnist5k", steps=600),
-        "text": WorldSizes(generator=1200, learned=800, judged=240, epochs=6, public=3000),
+        "tables": WorldSizes(generator=500, learned=900, judged=90, epochs=50, source="randhie"),
+        "images": WorldSizes(generator=800, learned=1500, judged=150, epochs=20, source="mnist5k", steps=600),
+        "text": WorldSizes(generator=1000, learned=1200, judged=120, epochs=6, public=3000),
     },
     "large": {
-        "tables": WorldSizes(generator=2500, learned=1720, judged=480, epochs=50, source="adult"),
+        "tables": WorldSizes(generator=2000, learned=3600, judged=360, epochs=50, source="adult"),
         "images": WorldSizes(
-            generator=4000, learned=4000, judged=500, epochs=20, source="cifar10", steps=2000
+            generator=2000, learned=2500, judged=250, epochs=20, source="cifar10", steps=2000
         ),
-        "text": WorldSizes(generator=2500, learned=1720, judged=480, epochs=6, public=6000),
+        "text": WorldSizes(generator=1500, learned=2500, judged=250, epochs=6, public=5000),
     },
 }
 """Sizes of worlds: "large" has data that must be brought or fetched, "small" has what ships with packages."""
@@ -196,10 +196,8 @@ def table_world(config: TabularConfig, audit: AuditConfig, *, judged: int) -> Wo
     parts = {"members": rows.parts["members"], "generated": rows.generated,
              "nonmembers": rows.parts["nonmembers"]}  # fmt: skip
 
-    def learn(known: int, members: IntArray, seed: int) -> Answer:
-        learned = pd.concat(
-            [rows.parts["generator"][:known], parts["members"].iloc[members]], ignore_index=True
-        )
+    def learn(members: IntArray, seed: int) -> Answer:
+        learned = pd.concat([rows.parts["generator"], parts["members"].iloc[members]], ignore_index=True)
         plan = config.learning.plain(rows.encoder, config.epochs[-1], seed)
         models = train(rows.encoder, learned, [plan])
         return lambda kind, asked: losses(rows.encoder, models, parts[kind].iloc[asked])
@@ -207,7 +205,6 @@ def table_world(config: TabularConfig, audit: AuditConfig, *, judged: int) -> Wo
     return World(
         pools=tabular_pools(config),
         train=learn,
-        generator=config.sizes.generator,
         judged=judged,
         audit=audit,
         about={"table": config, "rows": rows.table.sha256},
@@ -224,11 +221,11 @@ def image_world(config: ImageConfig, audit: AuditConfig, *, judged: int) -> Worl
              "nonmembers": images.parts["nonmembers"]}  # fmt: skip
     target = [one for one in config.targets if not one.null][-1]
 
-    def learn(known: int, members: IntArray, seed: int) -> Answer:
+    def learn(members: IntArray, seed: int) -> Answer:
         real, own = images.parts["generator"], parts["members"]
         x, y = (
-            np.concatenate([real.x[:known], own.x[members]]),
-            np.concatenate([real.y[:known], own.y[members]]),
+            np.concatenate([real.x, own.x[members]]),
+            np.concatenate([real.y, own.y[members]]),
         )
         [module] = train_target(replace(target, seed=seed), x, y, images.outputs, [target.epochs]).values()
         return lambda kind, asked: answers(module, parts[kind].x[asked], parts[kind].y[asked])
@@ -236,7 +233,6 @@ def image_world(config: ImageConfig, audit: AuditConfig, *, judged: int) -> Worl
     return World(
         pools=image_pools(config),
         train=learn,
-        generator=config.split.generator,
         judged=judged,
         audit=audit,
         about={"images": config, "data": images.sha256s},
@@ -252,16 +248,13 @@ def text_world(config: TextConfig, audit: AuditConfig, *, judged: int) -> World:
     """
     bench = text_bench(config)
 
-    def learn(known: int, members: IntArray, seed: int) -> Answer:
-        chunks = np.concatenate(
-            [bench.text["generator"].tokens[:known], bench.text["members"].tokens[members]]
-        )
+    def learn(members: IntArray, seed: int) -> Answer:
+        chunks = np.concatenate([bench.text["generator"].tokens, bench.text["members"].tokens[members]])
         return bench.trained_on(chunks, config.epochs[-1], seed)
 
     return World(
         pools=text_pools(config),
         train=learn,
-        generator=config.generator,
         judged=judged,
         audit=audit,
         about=bench.key(config),
