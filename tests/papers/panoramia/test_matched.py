@@ -56,20 +56,16 @@ def toy(seed, *, calls=None, fail_at=None):
     outputs = {"synthetic": said(4), "real": said(100)}
     null = said(size)
     leaky = {kind: values + 3 * (kind == "members") for kind, values in said(size).items()}
-    pools = Pools(
-        *(
-            Pool(
-                np.zeros((size, 1)),
-                {name: one[kind] for name, one in outputs.items()},
-                {"leaky": leaky[kind], "null": null[kind]},
-            )
-            for kind in truth
-        ),
-        None,
-        (Target("leaky"), Target("null", "null")),
-        (SYNTHETIC, REAL),
-        key=f"toy {seed}",
+    members, generated = (
+        Pool(
+            np.zeros((size, 1)),
+            {name: one[kind] for name, one in outputs.items()},
+            {"leaky": leaky[kind], "null": null[kind]},
+        )
+        for kind in truth
     )
+    targets = Target("leaky"), Target("null", "null")
+    pools = Pools(members, generated, None, targets, (SYNTHETIC, REAL), key=f"toy {seed}")
 
     def train(members, salt):
         if calls is not None:
@@ -95,9 +91,9 @@ def test_a_null_falls_to_0_as_helpers_learn_more_and_a_leak_stays():
     table = over_worlds(run_matched("toy", toy, [0.2, 2], worlds=range(4)))
     null = table[table["null"]].set_index("ratio")["eps_tilde"]
     leak = table[~table["null"]].set_index("ratio")["eps_tilde"]
-    assert null[0.2] > 0.2
-    assert abs(null[2.0]) < 0.1
-    assert leak[2.0] > 0.2
+    assert null[0.2] > 0.3
+    assert abs(null[2.0]) < 0.25
+    assert leak[2.0] > 1
     assert list(table["games"]) == [12] * 6
 
 
@@ -135,9 +131,9 @@ def test_an_alarm_is_an_interval_above_the_margin():
     loud = quiet.assign(difference=quiet["difference"] / 10 + 0.5)
     frame = pd.concat([quiet.assign(helpers=TODAY), loud.assign(helpers="out of fold")])
     table = false_alarms(frame.assign(data="x", ratio=np.nan, null=True)).set_index("helpers")
-    assert table.loc[TODAY, ["worlds", "alarms"]].tolist() == [20, 0]
-    assert table.loc["out of fold", ["worlds", "alarms"]].tolist() == [20, 20]
-    assert table.loc[TODAY, "high"] == pytest.approx(1 - 0.025 ** (1 / 20))
+    assert table["worlds"].to_dict() == {TODAY: 20, "out of fold": 20}
+    assert table["alarms"].to_dict() == {TODAY: 0, "out of fold": 20}
+    assert table["high"][TODAY] == pytest.approx(1 - 0.025 ** (1 / 20))
 
 
 @pytest.mark.parametrize("data", DATA)
