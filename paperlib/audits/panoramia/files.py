@@ -107,8 +107,8 @@ def load_target(kind: str, target: str, *, architecture: str = "", classes: int 
 def load_training(kind: str, train_again: str) -> Trainer | None:
     """How the target is trained again, from "FILE.py:FUNCTION"; None where that is empty.
 
-    It is a function that takes what the target's function takes, then a seed, and returns such a function. Its
-    file is run, so name only files you trust.
+    It is a function that takes what the target's function takes, then a seed, and returns such a function.
+    Its file is run, so name only files you trust.
 
     Raises:
         ValueError: Nothing of that name.

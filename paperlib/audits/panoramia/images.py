@@ -33,7 +33,7 @@ class ImageDefaults:
         seed: Seed of the parts and the draws, 0 or more.
     """
 
-    share: float = 0.4
+    share: float = 0.6
     generator: FlowConfig | None = None
     helper: ImageHelper = field(default_factory=lambda: ImageHelper(name="helper", data="real"))
     attack: ImageStack = field(default_factory=ImageStack)
@@ -70,7 +70,7 @@ def audit_images(
         images: Images the target was trained on, uint8, shape (n, channels, side, side), n of 30 or more.
         labels: Class numbers the target was trained on, 0 or more, shape (n,).
         generated: Images and labels of a generator that saw none of ``images``; None trains a rectified flow
-            on 40 % of them.
+            on 60 % of them.
         nonmembers: Real images and labels the target was not trained on, for a comparison.
         train_again: Function from images, labels and a seed to a function like ``target``: trains your model
             anew on these images, in your way. It is called 12 times, for helpers and for a null target.

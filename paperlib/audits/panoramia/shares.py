@@ -33,7 +33,7 @@ class Shares:
         if self.ratio >= RATIO:
             return ()
         return (
-            f"helpers learn {self.ratio:.1f} times as many real examples as the {self.judged} members judged, "
+            f"helpers learn {self.ratio:.1f} times as many real examples as {self.judged} judged members, "
             f"not {RATIO:g} times: epsilon~ may be above 0 for a model that never saw the members; bring "
             "more members",
         )

@@ -49,7 +49,7 @@ def audit_table(
         members: Rows the target was trained on, numbers and words, without missing values, 30 or more.
         label: Column that helper models predict, with 2 to 100 different values; None leaves out all helpers
             but those of ``train_again``.
-        generated: Rows of a generator that saw none of the members; None fits one on 40 % of the members.
+        generated: Rows of a generator that saw none of the members; None fits one on 60 % of the members.
         nonmembers: Real rows the target was not trained on, for a comparison.
         generator: Generator to fit where ``generated`` is None; None takes a Chow-Liu tree with rejection.
         train_again: Function from a table and a seed to a function like ``target``: trains your model anew on
@@ -98,7 +98,7 @@ def bring_table(
     generated: pd.DataFrame | None = None,
     nonmembers: pd.DataFrame | None = None,
     generator: TableGenerator | None = None,
-    share: float = 0.4,
+    share: float = 0.6,
     epochs: int = 50,
     learning: Learning | None = None,
     seed: int = 0,

@@ -43,7 +43,7 @@ class TextDefaults:
     base: str = ""
     tokens: int = 32
     chunks_per_document: int = 50
-    share: float = 0.5
+    share: float = 0.6
     epochs: int = 6
     top_k: int = 200
     vocabulary: int = 1024
