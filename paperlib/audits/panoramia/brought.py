@@ -118,7 +118,9 @@ class AuditData:
         if self.train is None:
             raise ValueError(f"train: expected a function that trains the {name} target, got None")
         options: dict[str, Any] = {"learned": learned, "folds": self.folds, "seed": seed}
-        return taught_out_of_fold(f"train: {name}", self.train, self.batches, known=self.known, **options)
+        return taught_out_of_fold(
+            f"train_again ({name})", self.train, self.batches, known=self.known, **options
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +164,7 @@ class AuditOptions(TypedDict, total=False):
     delta: float
     gamma: float
     confidence: float
-    repetitions: int
+    repetitions: int | None
     restarts: int
 
 
@@ -176,7 +178,7 @@ def audit_model(
     delta: float = 0.0,
     gamma: float = 0.0,
     confidence: float = 0.95,
-    repetitions: int = 3,
+    repetitions: int | None = None,
     restarts: int = 5,
     seed: int = 0,
 ) -> PanoramiaAudit:
@@ -199,7 +201,7 @@ def audit_model(
         gamma: Probability of a set on which the closeness of the generator may fail, in [0, 1).
         confidence: Confidence level of the claim, in (0, 1).
         repetitions: Games with different splits, 1 or more, to show their spread; the first makes the claim.
-            A null needs 2 or more, and often 10 to pass.
+            A null needs 2 or more. None plays 10 with ``train_again``, else 3.
         restarts: Trainings of the best attack, 1 or more, of which the best on validation data is kept.
         seed: Seed of the first game, the folds and the trainings, 0 or more.
 
@@ -212,7 +214,7 @@ def audit_model(
         attacks=data.attacks,
         searches=(search,),
         restarts=restarts,
-        repetitions=repetitions,
+        repetitions=repetitions or (3 if train_again is None else 10),
         confidence=confidence,
         seed=seed,
     )
