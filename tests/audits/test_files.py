@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.panoramia.brought import AuditData, audit_model
-from paperlib.audits.panoramia.files import (
+from paperlib.audits.panoramia.yours.files import (
     bring_files,
     load_target,
     load_training,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.audits.panoramia.batches import Batch, Trainer, check_model, columns, joined, take
+from paperlib.audits.panoramia.yours.batches import Batch, Trainer, check_model, columns, joined, take
 from paperlib.core import FloatArray, IntArray, check_at_least, check_in
 
 Answer = Callable[[str, IntArray], FloatArray]

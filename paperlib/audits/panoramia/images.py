@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paperlib.attacks.learned.images import ImageStack
-from paperlib.audits.panoramia.batches import Model
 from paperlib.audits.panoramia.brought import AuditData, AuditOptions, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.image_models import ImageHelper, train_helper
 from paperlib.audits.panoramia.memorization import copies
 from paperlib.audits.panoramia.pools import SYNTHETIC
+from paperlib.audits.panoramia.yours.batches import Model
 from paperlib.core import FloatArray, check_in
 from paperlib.generators.images import FlowConfig
 from paperlib.models.images import image_logits, image_losses
@@ -97,7 +97,7 @@ def audit_images(
     ... )
     >>> audit = audit_images(losses, images, labels, settings=small, repetitions=1, restarts=1)
     >>> print(audit.headline)
-    ε~ = 2... (a measurement; c ≥ 0.000, c + ε ≥ 2...; δ = 0, confidence 0.95); null not checked
+    ε~ = 1... (a measurement; c ≥ 0.000, c + ε ≥ 1...; δ = 0, confidence 0.95); null not checked
     """
     defaults = replace(settings or ImageDefaults(), seed=seed)
     brought = bring_images(images, labels, defaults, generated=generated, nonmembers=nonmembers)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from paperlib.audits.panoramia.batches import Model, Trainer, check_model
 from paperlib.audits.panoramia.brought import AuditData, AuditOptions, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.pools import SYNTHETIC
+from paperlib.audits.panoramia.yours.batches import Model, Trainer, check_model
 from paperlib.core import FloatArray, IntArray, check_at_least, check_in
 from paperlib.generators.text import ChunkTraining, TextGenerator, copied_text, token_losses, train_on_chunks
 from paperlib.models.language import (
@@ -103,7 +103,7 @@ def audit_text(
     >>> small = TextDefaults(tokens=8, epochs=1, width=16, vocabulary=300)
     >>> audit = audit_text(losses, documents, settings=small, repetitions=1, restarts=1)
     >>> print(audit.headline)
-    ε~ = ... (a measurement; c ≥ 2..., c + ε ≥ 2...; δ = 0, confidence 0.95); null not checked
+    ε~ = ... (a measurement; c ≥ 1..., c + ε ≥ 1...; δ = 0, confidence 0.95); null not checked
     """
     brought = bring_text(documents, replace(settings or TextDefaults(), seed=seed), generated=generated)
     again = None if train_again is None else of_training(train_again)

@@ -4,10 +4,10 @@ from functools import cache, partial
 
 import pandas as pd
 
-from paperlib.audits.panoramia.batches import Model, Trainer
 from paperlib.audits.panoramia.brought import AuditData
 from paperlib.audits.panoramia.table import bring_table
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
+from paperlib.audits.panoramia.yours.batches import Model, Trainer
 from paperlib.data.tables.labelled import load_table
 from paperlib.generators.tabular import TableGenerator
 from paperlib.report import used_data
