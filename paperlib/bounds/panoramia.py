@@ -44,6 +44,7 @@ class PanoramiaResult(AuditResult):
         delta: The delta of (epsilon, delta)-DP.
         confidence: Confidence level of both lower bounds together; where c is known, of each alone.
         search: Correction for the threshold search.
+        beside: What a reader must see beside the number, such as what a null target gave; empty for nothing.
     """
 
     c_lb: float
@@ -58,15 +59,19 @@ class PanoramiaResult(AuditResult):
     delta: float
     confidence: float
     search: str
+    beside: str = ""
     _tests: tuple[RecallTest, RecallTest]
 
     @property
     def headline(self) -> str:
         parts = f"c ≥ {round_down(self.c_lb):.3f}, c + ε ≥ {round_down(self.c_plus_epsilon_lb):.3f}"
         ending = f"δ = {self.delta:g}, confidence {self.confidence:g}"
+        after = f"; {self.beside}" if self.beside else ""
         if self.epsilon is not None:
-            return f"ε ≥ {round_down(self.epsilon):.3f} (known c = {self.known_c:g}; {parts}; {ending})"
-        return f"ε~ = {round_down(self.epsilon_tilde):.3f} (a measurement; {parts}; {ending})"
+            return (
+                f"ε ≥ {round_down(self.epsilon):.3f} (known c = {self.known_c:g}; {parts}; {ending}){after}"
+            )
+        return f"ε~ = {round_down(self.epsilon_tilde):.3f} (a measurement; {parts}; {ending}){after}"
 
     @property
     def tests(self) -> tuple[RecallTest, RecallTest]:

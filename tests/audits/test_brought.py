@@ -3,29 +3,18 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from paperlib.attacks.learned import BoostedTrees
-from paperlib.attacks.learned.images import ImageStack
-from paperlib.audits.panoramia.brought import AuditData, audit_model, columns
-from paperlib.audits.panoramia.image_models import ImageHelper
-from paperlib.audits.panoramia.images import ImageDefaults, bring_images
-from paperlib.audits.panoramia.pools import REAL, SYNTHETIC
+from paperlib.audits.panoramia.brought import AuditData, audit_model
+from paperlib.audits.panoramia.images import bring_images
+from paperlib.audits.panoramia.pools import SYNTHETIC
 from paperlib.audits.panoramia.table import bring_table
 from paperlib.audits.panoramia.table_models import Learning
 from paperlib.audits.panoramia.text import TextDefaults, bring_text, of_text
-from paperlib.generators.images import FlowConfig
+from tests.audits.samples import SMALL_PICTURES, blobs, pages, table
 
 QUICK = (BoostedTrees(rounds=20, smallest_leaf=10),)
-
-
-def table(rows=600, seed=0):
-    rng = np.random.default_rng(seed)
-    size, other = rng.normal(size=(2, rows))
-    word = np.where(rng.random(rows) < 0.5, "a", "b")
-    label = (size + (word == "a") > 0.5).astype(int)
-    return pd.DataFrame({"size": size, "other": other, "word": word, "label": label})
 
 
 def knows(members, certain=True):
@@ -54,6 +43,8 @@ def test_a_table_and_a_target_are_enough():
     assert found.result.epsilon_tilde > 0.3
     assert any("check it with a null model" in text for text in found.result.assumptions)
     assert found.real is None
+    assert found.null is None
+    assert found.headline.endswith("; null not checked")
     nothing = audit_model(knows(members, certain=False), brought, repetitions=1, restarts=1)
     assert nothing.result.epsilon_tilde == 0
 
@@ -96,6 +87,7 @@ def test_a_known_c_gives_a_lower_bound_and_needs_no_null():
     found = audit_model(knows(table()), brought, known_c=0.0, repetitions=1, restarts=1)
     assert found.result.epsilon == found.result.c_plus_epsilon_lb > 0.3
     assert not any("null model" in text for text in found.result.assumptions)
+    assert found.headline.endswith("confidence 0.95)")
 
 
 def test_without_a_label_the_result_says_that_the_baseline_may_be_weak():
@@ -152,16 +144,6 @@ def test_too_few_members_say_how_many_are_needed():
         audit_model(knows(table()), bring_table(table(20), generated=table(seed=3)))
 
 
-def test_one_loss_each_becomes_a_column():
-    assert columns("target", [[1.0, 2.0], [3.0, 4.0]], 2).shape == (2, 2)
-
-
-def pages(count, seed):
-    rng = np.random.default_rng(seed)
-    words = ["the", "privacy", "of", "models", "is", "audited", "with", "generated", "text", "and", "coins"]
-    return [" ".join(rng.choice(words, 40)) + f" page {seed}-{at}" for at in range(count)]
-
-
 def test_documents_and_a_target_are_enough():
     documents = pages(60, 1)
     defaults = TextDefaults(tokens=8, epochs=1, width=16, vocabulary=300)
@@ -192,30 +174,16 @@ def test_models_beside_the_members_may_be_none():
     assert found.result.epsilon_tilde < 0.5
 
 
-def blobs(count=160, seed=0):
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(0, 2, count)
-    images = rng.integers(0, 100, (count, 1, 4, 4)) + 120 * labels[:, None, None, None]
-    return images.astype(np.uint8), labels
-
-
-SMALL_PICTURES = ImageDefaults(
-    generator=FlowConfig(width=16, blocks=1, steps=20, sampler_steps=2),
-    helper=ImageHelper(name="helper", data="real", architecture="mlp", width=8, epochs=1),
-    attack=ImageStack(architecture="mlp", width=8, epochs=1, evaluations=1, loss_steps=20),
-)
-
-
 def test_images_and_a_target_are_enough():
-    images, labels = blobs()
+    images, labels = blobs(400)
     known = {image.tobytes() for image in images}
 
     def target(shown, classes):
         return [-4.0 * (image.tobytes() in known) for image in shown]
 
     brought = bring_images(images, labels, SMALL_PICTURES)
-    assert len(brought.members[0]) == len(brought.generated[0]) == 96
-    assert list(brought.helpers) == [SYNTHETIC, REAL]
+    assert len(brought.members[0]) == len(brought.generated[0]) == 240
+    assert list(brought.helpers) == [SYNTHETIC]
     found = audit_model(target, brought, repetitions=1, restarts=1)
     assert found.result.c_plus_epsilon_lb > 1
 

@@ -9,9 +9,10 @@ from safetensors.torch import save_file
 
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.panoramia.brought import AuditData, audit_model
-from paperlib.audits.panoramia.files import (
+from paperlib.audits.panoramia.yours.files import (
     bring_files,
     load_target,
+    load_training,
     read_images,
     read_table,
     report_facts,
@@ -135,4 +136,18 @@ def test_the_page_holds_the_number_its_sentence_and_both_curves(tmp_path):
     assert audit.result.claim.split("PANORAMIA")[0] in page
     assert "check it with a null model" in page
     assert "RM;RN" in page
+    assert "; null not checked" in page
     assert "ceiling of a perfect attack" in page
+
+
+def test_your_training_comes_from_a_file(tmp_path, rows):
+    (tmp_path / "mine.py").write_text(
+        "def again(given, seed):\n    return lambda asked: [seed] * len(asked)\n"
+    )
+    assert load_training("table", f"{tmp_path}/mine.py:again")(rows, 3)(rows[:2]) == [3, 3]
+    assert load_training("text", f"{tmp_path}/mine.py:again")(["a"], None, 4)(["b", "c"], None) == [4, 4]
+    assert load_training("table", "") is None
+    with pytest.raises(ValueError, match=r"train_again: expected FILE.py:FUNCTION, got 'again'"):
+        load_training("table", "again")
+    with pytest.raises(ValueError, match=r"train_again: .* has no function 'more'"):
+        load_training("table", f"{tmp_path}/mine.py:more")

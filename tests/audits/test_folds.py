@@ -87,7 +87,7 @@ def test_the_folds_say_nothing_about_the_kind():
     ("changes", "words"),
     [
         ({"folds": 1}, "folds: expected 2 or more"),
-        ({"learned": 300}, r"learned: expected a number in \[2, 299\], got 300"),
+        ({"learned": 301}, r"learned: expected a number in \[2, 300\], got 301"),
         ({"most": -1}, "most: expected 0 or more"),
     ],
 )

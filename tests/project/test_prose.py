@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, ks_2samp
 
+from paperlib.audits.panoramia.yours.null import LIMIT
 from paperlib.bounds import epsilon_star_normals, panoramia_ceiling
 from paperlib.bounds.one_run.fair_coins import game_size
 from paperlib.bounds.one_run.tails import sharp_p_value
@@ -77,6 +78,7 @@ COMPUTED: dict[str, list[tuple[str, Callable[[], str]]]] = {
         ("$N(0.5,1.2)$ gives {}.", lambda: f"{epsilon_star_normals(0, 1, 0.5, 1.2, delta=1e-5):.6f}"),
         ("it lets a distance of {} pass", lambda: f"{two_sample_distance(100):.2f}"),
     ],
+    "panoramia_your_data.ipynb": [("over games lies within {} of 0.", lambda: f"{LIMIT:g}")],
     "epsilon_star_fit.ipynb": [("differ by less than about {}", lambda: f"{two_sample_distance(100):.2f}")],
     "epsilon_star_simulation.ipynb": [
         ("from $-{}$ to", lambda: f"{exp(1) / (exp(1) - 1):.2f}"),

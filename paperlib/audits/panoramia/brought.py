@@ -6,21 +6,21 @@ from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from paperlib.attacks.learned import Attack, BoostedTrees
 from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.folds import taught_out_of_fold
 from paperlib.audits.panoramia.game import sizes_for
-from paperlib.audits.panoramia.pools import Helper, Pool, Pools, Target
+from paperlib.audits.panoramia.pools import FOLDS, KINDS, PLACEBO, Helper, Pools, Target, pools_of
+from paperlib.audits.panoramia.results import TargetAudits
 from paperlib.audits.panoramia.run import audit_pools
+from paperlib.audits.panoramia.yours.batches import Batch, Model, Trainer, columns
+from paperlib.audits.panoramia.yours.null import NULL, NullCheck, beside_headline, null_of_games
+from paperlib.audits.panoramia.yours.shares import MOST, Shares, shared_sizes, shares_of
 from paperlib.bounds.one_run.audit import OneRunResult
 from paperlib.bounds.panoramia import PanoramiaResult
-from paperlib.core import FloatArray, MembershipScores, RecallSearch
-
-Batch = tuple[Any, ...]
-Model = Callable[..., ArrayLike]
-"""Takes a batch and returns one loss for each example, lower where the model knows it, shape (n,); or a table
-(n, k) whose first column is the loss."""
+from paperlib.core import FloatArray, MembershipScores, RecallSearch, check_at_least
 
 YOURS = Target("yours")
 
@@ -31,10 +31,15 @@ class AuditData:
 
     Attributes:
         members: Arguments with which the target gives the members' losses: (rows,), (images, labels) or
-            (texts,). None of the members was seen by the generator or by a helper.
+            (texts,). None of the members was seen by the generator or by one of ``helpers``.
         generated: The same for generated points that no helper has seen.
         nonmembers: The same for real examples the target was not trained on, or None.
+        known: The same for real examples that the generator learned (D_G); None where it is not yours.
         helpers: Models that never saw the members.
+        train: Function from a batch, then a seed, to a model. It trains helpers on D_G and, out of fold, on
+            members that are not judged; None leaves these helpers out.
+        folds: Number of models of each such helper, 2 or more.
+        judged: Share of the members that is judged, in (0, 1); None for the rule of `shares_of`.
         examples: Function from a batch to an attack's view of the examples, shape (n, ...).
         attacks: Attacks to choose from.
         warnings: Warnings that belong beside the result, for instance about the generator.
@@ -43,29 +48,78 @@ class AuditData:
     members: Batch
     generated: Batch
     nonmembers: Batch | None = None
+    known: Batch | None = None
     helpers: Mapping[Helper, Model] = field(default_factory=dict)
+    train: Trainer | None = None
+    folds: int = 4
+    judged: float | None = None
     examples: Callable[..., NDArray[Any]]
     attacks: tuple[Attack, ...] = (BoostedTrees(), BoostedTrees(leaves=4, learning_rate=0.2))
     warnings: tuple[str, ...] = ()
 
-    def pools(self, target: Model) -> Pools:
-        """Pools with the losses of the target and of every helper.
+    def __post_init__(self) -> None:
+        check_at_least(2, folds=self.folds)
+
+    @property
+    def batches(self) -> dict[str, Batch]:
+        """The batches there are, by kind."""
+        given = zip(KINDS, (self.members, self.generated, self.nonmembers), strict=True)
+        return {kind: batch for kind, batch in given if batch is not None}
+
+    @property
+    def smallest(self) -> int:
+        """Number of examples of the kind that has fewest."""
+        return min(len(batch[0]) for batch in self.batches.values())
+
+    @property
+    def shares(self) -> Shares:
+        """How the members are shared out where helpers learn some of them.
 
         Raises:
-            ValueError: A model that does not give one finite number for each example; it is named.
+            ValueError: Too few members.
         """
+        how: dict[str, Any] = {"pool": self.smallest, "folds": self.folds, "judged": self.judged}
+        return shares_of(len(self.members[0]), **how)
 
-        def pool(batch: Batch) -> Pool:
-            examples = np.asarray(self.examples(*batch))
-            helpers = {
-                helper.name: columns(f"helper {helper.name!r}", model(*batch), len(examples))
-                for helper, model in self.helpers.items()
-            }
-            return Pool(examples, helpers, {YOURS.name: columns("target", target(*batch), len(examples))})
+    def pools(self, target: Model, *, null: bool = False, seed: int = 0) -> Pools:
+        """Pools with the losses of the target and of every helper.
 
-        others = None if self.nonmembers is None else pool(self.nonmembers)
-        parts = pool(self.members), pool(self.generated), others
-        return Pools(*parts, (YOURS,), tuple(self.helpers), warnings=self.warnings)
+        With ``train`` they have two helpers more, of ``folds`` models each: one that baseline and attack ask,
+        and a placebo, which the baseline asks where the attack asks the target.
+
+        Args:
+            target: Function from a batch to losses.
+            null: Whether a null target is trained by ``train``, too, on D_G and all members: each example is
+                asked of a model that did not learn it.
+            seed: Seed of the folds and of these trainings, 0 or more.
+
+        Raises:
+            ValueError: Too few members, or a model that does not give one finite number for each example; it
+                is named.
+        """
+        learned = 0 if self.train is None else self.shares.learned
+        views = {kind: np.asarray(self.examples(*batch)) for kind, batch in self.batches.items()}
+
+        def said(name: str, model: Model) -> dict[str, FloatArray]:
+            return {kind: columns(name, model(*batch), len(views[kind]))
+                    for kind, batch in self.batches.items()}  # fmt: skip
+
+        targets = {YOURS: said("target", target)}
+        helpers = {helper: said(f"helper {helper.name!r}", model) for helper, model in self.helpers.items()}
+        if self.train is not None:
+            helpers |= {FOLDS: self._taught(FOLDS.name, learned, seed + 100),
+                        PLACEBO: self._taught(PLACEBO.name, learned, seed + 200)}  # fmt: skip
+        if null:
+            targets[NULL] = self._taught(NULL.name, len(self.members[0]), seed + 300)
+        return pools_of(views, targets, helpers, warnings=self.warnings, learned=learned)
+
+    def _taught(self, name: str, learned: int, seed: int) -> dict[str, FloatArray]:
+        if self.train is None:
+            raise ValueError(f"train: expected a function that trains the {name} target, got None")
+        options: dict[str, Any] = {"learned": learned, "folds": self.folds, "seed": seed}
+        return taught_out_of_fold(
+            f"train_again ({name})", self.train, self.batches, known=self.known, **options
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,16 +129,24 @@ class PanoramiaAudit:
     Attributes:
         result: PANORAMIA's result of the first game, with claim, assumptions and warnings.
         real: The lower bound of the same attack on real non-members; None where there are none.
-        games: Numbers of every game, as `TargetAudits.table`; the claim is the first game's.
+        null: What a null target gives in the same games; None where none was trained.
+        games: Numbers of every game, as `TargetAudits.table`, those of the null target too; the claim is the
+            target's in the first game.
         scores: Scores of the attack in the first game.
         config: Settings of the audit.
     """
 
     result: PanoramiaResult
     real: OneRunResult | None
+    null: NullCheck | None
     games: pd.DataFrame
     scores: MembershipScores
     config: AuditConfig
+
+    @property
+    def headline(self) -> str:
+        """The number on one line, and whether a null target was found to give 0."""
+        return self.result.headline
 
     def __str__(self) -> str:
         return str(self.result)
@@ -101,7 +163,7 @@ class AuditOptions(TypedDict, total=False):
     delta: float
     gamma: float
     confidence: float
-    repetitions: int
+    repetitions: int | None
     restarts: int
 
 
@@ -109,12 +171,13 @@ def audit_model(
     target: Model,
     brought: AuditData,
     *,
+    train_again: Trainer | None = None,
     known_c: float | None = None,
     search: RecallSearch = "anytime",
     delta: float = 0.0,
     gamma: float = 0.0,
     confidence: float = 0.95,
-    repetitions: int = 3,
+    repetitions: int | None = None,
     restarts: int = 5,
     seed: int = 0,
 ) -> PanoramiaAudit:
@@ -122,61 +185,86 @@ def audit_model(
 
     Guarantee:
         That of `audit_panoramia`, for the first game. Attacks are trained and chosen on other members than
-        those of the test.
+        those of the test, and no helper learns a member of the test.
 
     Args:
         target: Function from a batch to losses.
         brought: Members, generated points and helpers.
+        train_again: Function from a batch and, after it, a seed to a function like ``target``, which trains
+            the same model in the same way on that batch. It is called three times per fold: twice in the
+            place of ``brought.train``, and once for a null target, which is audited beside yours. None leaves
+            the null unchecked. Where c is known there is no null, and two calls per fold.
         known_c: c of the generator in nats, 0 or more (0 for identifiers); None where it is not known.
         search: Search over recall levels, "anytime" or "union".
         delta: Delta of the (epsilon, delta)-DP that is tested, in [0, 1).
         gamma: Probability of a set on which the closeness of the generator may fail, in [0, 1).
         confidence: Confidence level of the claim, in (0, 1).
         repetitions: Games with different splits, 1 or more, to show their spread; the first makes the claim.
+            A null needs 2 or more. None plays 10 with ``train_again``, else 3.
         restarts: Trainings of the best attack, 1 or more, of which the best on validation data is kept.
-        seed: Seed of the first game, 0 or more.
+        seed: Seed of the first game, the folds and the trainings, 0 or more.
 
     Raises:
         ValueError: Too few members, losses that are not one finite number each, or a number out of range.
     """
-    pools = brought.pools(target)
-    sizes: dict[str, Any] = sizes_for(min(len(pool) for pool in pools.by_kind().values()))
+    data = _matched(brought, train_again, known_c)
     config = AuditConfig(
-        **sizes,
-        attacks=brought.attacks,
+        **_sizes(data),
+        attacks=data.attacks,
         searches=(search,),
         restarts=restarts,
-        repetitions=repetitions,
+        repetitions=repetitions or (3 if train_again is None else 10),
         confidence=confidence,
         seed=seed,
     )
-    audits = audit_pools(pools, config)
-    first = audits.select("panoramia", seed=seed)[0]
+    pools = data.pools(target, null=train_again is not None and known_c is None, seed=seed)
+    audits = _judged(pools, config)
+    first = audits.select("panoramia", target=YOURS.name, seed=seed)[0]
     result = first.panoramia(search, confidence, known_c=known_c, delta=delta, gamma=gamma)
-    real = audits.select("rm_rn", seed=seed)
+    real = audits.select("rm_rn", target=YOURS.name, seed=seed)
+    null = null_of_games(audits.table)
     return PanoramiaAudit(
-        result=replace(result, warnings=(*result.warnings, *brought.warnings)),
+        result=replace(
+            result,
+            beside=beside_headline(null, known_c),
+            warnings=(*result.warnings, *data.warnings, *_weaknesses(data, known_c)),
+        ),
         real=real[0].one_run(search, confidence, delta=delta) if real else None,
+        null=null,
         games=audits.table,
         scores=MembershipScores.from_labels(first.attack, first.membership),
         config=config,
     )
 
 
-def columns(name: str, values: ArrayLike, count: int) -> FloatArray:
-    """One model's numbers as a table, shape (n, k).
+def _matched(brought: AuditData, train_again: Trainer | None, known_c: float | None) -> AuditData:
+    """Helpers trained as the target is, where that is possible; more members judged where c is known."""
+    data = brought if train_again is None else replace(brought, train=train_again)
+    return data if known_c is None else replace(data, judged=data.judged or MOST)
 
-    Raises:
-        ValueError: Other than one row for each example.
 
-    >>> columns("target", [0.5, 1.5], 2).shape
-    (2, 1)
-    """
-    table = np.asarray(values, dtype=np.float64)
-    table = table[:, None] if table.ndim == 1 else table
-    if table.ndim != 2 or len(table) != count or not table.shape[1]:
-        raise ValueError(
-            f"{name}: expected one loss for each of {count} examples, shape ({count},) or ({count}, k), got "
-            f"{np.asarray(values).shape}"
-        )
-    return table
+def _sizes(data: AuditData) -> dict[str, Any]:
+    return sizes_for(data.smallest) if data.train is None else shared_sizes(data.shares, data.smallest)
+
+
+def _weaknesses(data: AuditData, known_c: float | None) -> tuple[str, ...]:
+    """Why the baseline may be weaker than the target's information allows; of no matter where c is known."""
+    if known_c is not None:
+        return ()
+    if data.train is not None:
+        return data.shares.warnings
+    if data.helpers:
+        return ()
+    return (
+        "without a label or train_again there are no helpers: the baseline sees the examples alone and may "
+        "be weak",
+    )
+
+
+def _judged(pools: Pools, config: AuditConfig) -> TargetAudits:
+    """All targets against generated points; yours, and no null, against real non-members."""
+    games = audit_pools(pools, config, audits=["panoramia"])
+    if pools.nonmembers is None:
+        return games
+    real = audit_pools(pools, config, targets=[YOURS.name], audits=["rm_rn", "o1"])
+    return TargetAudits((*games.judged, *real.judged), config)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paperlib.audits.panoramia.yours.batches import Batch, Trainer, check_model, columns, joined, take
 from paperlib.core import FloatArray, IntArray, check_at_least, check_in
 
 Answer = Callable[[str, IntArray], FloatArray]
@@ -36,7 +37,8 @@ def out_of_fold(
         train: Function from the numbers of the members to learn, ascending, and the fold's number to a
             trained model.
         sizes: Kind to number of examples: "members", "generated" and, where there are some, "nonmembers".
-        learned: Number of members that may be learned, from 2 to all but one of them.
+        learned: Number of members that may be learned, from 2 to all of them; all only for a null target, as
+            none is left for a bound that helpers must not move.
         folds: Number of folds, 2 or more.
         most: Most members that one model learns, drawn at random, 0 or more; None for all of other folds.
         groups: Number of the group of each member that may be learned, such as its document, shape
@@ -54,7 +56,7 @@ def out_of_fold(
     [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     """
     check_at_least(2, folds=folds)
-    check_in(f"[2, {sizes['members'] - 1}]", "learned", learned)
+    check_in(f"[2, {sizes['members']}]", "learned", learned)
     if most is not None:
         check_at_least(0, most=most)
     rng = np.random.default_rng(seed)
@@ -72,6 +74,39 @@ def out_of_fold(
             said = model(kind, asked)
             found.setdefault(kind, np.empty((places.size, said.shape[1])))[asked] = said
     return found
+
+
+def taught_out_of_fold(
+    name: str,
+    train: Trainer,
+    batches: Mapping[str, Batch],
+    *,
+    known: Batch | None,
+    learned: int,
+    folds: int,
+    seed: int,
+) -> dict[str, FloatArray]:
+    """Outputs by kind of models that ``train`` makes, as `out_of_fold`.
+
+    Args:
+        name: Whose models they are, for messages.
+        train: Function from a batch and a seed, ``seed`` plus the fold's number, to a model.
+        batches: Kind to examples.
+        known: Real examples that every model learns (D_G), or None.
+        learned, folds, seed: As for `out_of_fold`.
+
+    Raises:
+        ValueError: A model that is no function, or does not give one loss for each example.
+    """
+
+    def learn(rows: IntArray, fold: int) -> Answer:
+        own = take(batches["members"], rows)
+        shown = own if known is None else joined(known, own)
+        model = check_model(name, train(*shown, seed + fold))
+        return lambda kind, asked: columns(name, model(*take(batches[kind], asked)), asked.size)
+
+    sizes = {kind: len(batch[0]) for kind, batch in batches.items()}
+    return out_of_fold(learn, sizes, learned=learned, folds=folds, seed=seed)
 
 
 def _dealt(size: int, folds: int, rng: np.random.Generator) -> IntArray:

@@ -2,16 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paperlib.attacks.learned.images import ImageStack
-from paperlib.audits.panoramia.brought import AuditData, AuditOptions, Model, PanoramiaAudit, audit_model
+from paperlib.audits.panoramia.brought import AuditData, AuditOptions, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.image_models import ImageHelper, train_helper
 from paperlib.audits.panoramia.memorization import copies
-from paperlib.audits.panoramia.pools import REAL, SYNTHETIC
+from paperlib.audits.panoramia.pools import SYNTHETIC
+from paperlib.audits.panoramia.yours.batches import Model
 from paperlib.core import FloatArray, check_in
 from paperlib.generators.images import FlowConfig
 from paperlib.models.images import image_logits, image_losses
@@ -26,7 +28,7 @@ class ImageDefaults:
     Attributes:
         share: Share of the members that the generator is trained on, in (0, 1).
         generator: Generator; None takes a small network for up to 300 pixels, a U-Net beyond.
-        helper: Architecture and training of both helpers.
+        helper: Architecture and training of the helpers.
         attack: Image and loss module of baseline and attack.
         seed: Seed of the parts and the draws, 0 or more.
     """
@@ -48,13 +50,15 @@ def audit_images(
     *,
     generated: tuple[ArrayLike, ArrayLike] | None = None,
     nonmembers: tuple[ArrayLike, ArrayLike] | None = None,
+    train_again: Callable[[NDArray[np.uint8], NDArray[np.int64], int], Model] | None = None,
     settings: ImageDefaults | None = None,
     seed: int = 0,
     **options: Unpack[AuditOptions],
 ) -> PanoramiaAudit:
     """Measure with PANORAMIA how much a classifier leaks about its training images.
 
-    Non-members are generated, as `bring_images` describes; no model is trained like the target again.
+    Non-members are generated, as `bring_images` describes. Helpers learn real data, too, but no image that is
+    judged. Only ``train_again`` lets the audit check that a model that never saw the members gets 0.
 
     Guarantee:
         That of `audit_panoramia`, for the first game. Attacks are trained and chosen on other members than
@@ -68,6 +72,8 @@ def audit_images(
         generated: Images and labels of a generator that saw none of ``images``; None trains a rectified flow
             on 40 % of them.
         nonmembers: Real images and labels the target was not trained on, for a comparison.
+        train_again: Function from images, labels and a seed to a function like ``target``: trains your model
+            anew on these images, in your way. It is called 12 times, for helpers and for a null target.
         settings: Generator, helpers and attack; None takes the defaults. ``seed`` is used in place of theirs.
         seed: Seed of the splits, the generator and the attacks, 0 or more.
         options: Options of `audit_model`: ``known_c``, ``search``, ``delta``, ``gamma``, ``confidence``,
@@ -90,12 +96,12 @@ def audit_images(
     ...     attack=ImageStack(architecture="mlp", width=8, epochs=1, evaluations=1, loss_steps=20),
     ... )
     >>> audit = audit_images(losses, images, labels, settings=small, repetitions=1, restarts=1)
-    >>> print(audit.result.headline)
-    ε~ = 3... (a measurement; c ≥ 0.000, c + ε ≥ 3...; δ = 0, confidence 0.95)
+    >>> print(audit.headline)
+    ε~ = 1... (a measurement; c ≥ 0.000, c + ε ≥ 1...; δ = 0, confidence 0.95); null not checked
     """
     defaults = replace(settings or ImageDefaults(), seed=seed)
     brought = bring_images(images, labels, defaults, generated=generated, nonmembers=nonmembers)
-    return audit_model(target, brought, seed=seed, **options)
+    return audit_model(target, brought, train_again=train_again, seed=seed, **options)
 
 
 def bring_images(
@@ -109,8 +115,9 @@ def bring_images(
     """Prepare images the target was trained on.
 
     Without generated images a share of the members becomes D_G: a rectified flow learns from it, class by
-    class, and a helper too; the rest is audited. With them all members are audited, and the generator, which
-    must not have seen them, is yours to answer for. Half of the generated images go to the other helper.
+    class, and so do helpers; the rest is audited. With them all members are audited, and the generator, which
+    must not have seen them, is yours to answer for. Half of the generated images go to a helper that learns
+    these alone.
 
     Args:
         images, labels, generated, nonmembers: As for `audit_images`.
@@ -133,12 +140,14 @@ def bring_images(
     half = len(made[0]) // 2
     shown, spare = ((made[0][part], made[1][part]) for part in (slice(half), slice(half, None)))
     outputs = 1 + max(int(part[1].max()) for part in (audited, made))
-    helpers = {SYNTHETIC: spare, **({REAL: known} if cut else {})}
+    learn = partial(_helper, way, outputs)
     return AuditData(
         members=audited,
         generated=shown,
         nonmembers=own.get("nonmembers"),
-        helpers={name: _helper(way, part, outputs) for name, part in helpers.items()},
+        known=known if cut else None,
+        helpers={SYNTHETIC: learn(*spare, way.helper.seed)},
+        train=learn,
         examples=lambda images, labels: images,
         attacks=(way.attack,),
         warnings=copies(shown[0], known[0], audited[0]).warnings if cut else (),
@@ -171,8 +180,10 @@ def _generate(way: ImageDefaults, known: Labelled, count: int) -> Labelled:
     return drawn, np.asarray(classes, dtype=np.int64)
 
 
-def _helper(way: ImageDefaults, part: Labelled, outputs: int) -> Model:
-    module = train_helper(way.helper, *part, outputs)
+def _helper(
+    way: ImageDefaults, outputs: int, images: NDArray[np.uint8], labels: NDArray[np.int64], seed: int
+) -> Model:
+    module = train_helper(replace(way.helper, seed=seed), images, labels, outputs)
 
     def losses(x: NDArray[np.uint8], y: NDArray[np.int64]) -> FloatArray:
         return image_losses(image_logits(module, x), y).numpy().astype(np.float64)

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from paperlib.audits.panoramia.brought import AuditData, AuditOptions, Model, PanoramiaAudit, audit_model
+from paperlib.audits.panoramia.brought import AuditData, AuditOptions, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.memorization import copies
-from paperlib.audits.panoramia.pools import REAL, SYNTHETIC, Helper
+from paperlib.audits.panoramia.pools import SYNTHETIC
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
+from paperlib.audits.panoramia.yours.batches import Model, Trainer
 from paperlib.core import check_in
 from paperlib.generators.table_filter import FilteredGenerator, RowCoder
 from paperlib.generators.tabular import TableGenerator, check_table
@@ -28,13 +29,15 @@ def audit_table(
     generated: pd.DataFrame | None = None,
     nonmembers: pd.DataFrame | None = None,
     generator: TableGenerator | None = None,
+    train_again: Callable[[pd.DataFrame, int], Model] | None = None,
     epochs: int = 50,
     seed: int = 0,
     **options: Unpack[AuditOptions],
 ) -> PanoramiaAudit:
     """Measure with PANORAMIA how much a model leaks about the rows of its training table.
 
-    Non-members are generated, as `bring_table` describes; no model is trained like the target again.
+    Non-members are generated, as `bring_table` describes. Helpers learn real data, too, but no row that is
+    judged. Only ``train_again`` lets the audit check that a model that never saw the members gets 0.
 
     Guarantee:
         That of `audit_panoramia`, for the first game. Attacks are trained and chosen on other members than
@@ -44,10 +47,13 @@ def audit_table(
         target: Function from a table with the columns of ``members`` to one loss per row, shape (n,), lower
             where the model knows the row.
         members: Rows the target was trained on, numbers and words, without missing values, 30 or more.
-        label: Column that helper models predict, with 2 to 100 different values; None leaves helpers out.
+        label: Column that helper models predict, with 2 to 100 different values; None leaves out all helpers
+            but those of ``train_again``.
         generated: Rows of a generator that saw none of the members; None fits one on 40 % of the members.
         nonmembers: Real rows the target was not trained on, for a comparison.
         generator: Generator to fit where ``generated`` is None; None takes a Chow-Liu tree with rejection.
+        train_again: Function from a table and a seed to a function like ``target``: trains your model anew on
+            these rows, in your way. It is called 12 times, for helpers and for a null target.
         epochs: Training epochs of the helpers, 1 or more.
         seed: Seed of the splits, the generator, the helpers and the attacks, 0 or more.
         options: Options of `audit_model`: ``known_c``, ``search``, ``delta``, ``gamma``, ``confidence``,
@@ -63,13 +69,15 @@ def audit_table(
     >>> rng = np.random.default_rng(0)
     >>> rows = pd.DataFrame(rng.normal(size=(600, 3)), columns=["age", "dose", "weight"])
     >>> rows["ill"] = rng.integers(0, 2, 600)
-    >>> model = DecisionTreeClassifier(random_state=0).fit(rows[["age", "dose", "weight"]], rows["ill"])
-    >>> def losses(table):
-    ...     shares = model.predict_proba(table[["age", "dose", "weight"]])
-    ...     return 1 - shares[np.arange(len(table)), table["ill"]]
-    >>> audit = audit_table(losses, rows, label="ill", epochs=5, repetitions=1, restarts=1)
-    >>> print(audit.result.headline)
-    ε~ = 0... (a measurement; c ≥ 0.000, c + ε ≥ 0...; δ = 0, confidence 0.95)
+    >>> def trained_on(table, seed):
+    ...     def features(rows):
+    ...         return rows[["age", "dose", "weight"]]
+    ...     model = DecisionTreeClassifier(random_state=seed).fit(features(table), table["ill"])
+    ...     return lambda rows: 1 - model.predict_proba(features(rows))[np.arange(len(rows)), rows["ill"]]
+    >>> losses, quick = trained_on(rows, 0), {"epochs": 5, "repetitions": 2, "restarts": 1}
+    >>> audit = audit_table(losses, rows, label="ill", train_again=trained_on, **quick)
+    >>> print(audit.headline)
+    ε~ = 0... (a measurement; c ≥ 0.000, c + ε ≥ 0...; δ = 0, confidence 0.95); null: 0.00 [...
     """
     brought = bring_table(
         members,
@@ -80,7 +88,7 @@ def audit_table(
         epochs=epochs,
         seed=seed,
     )
-    return audit_model(target, brought, seed=seed, **options)
+    return audit_model(target, brought, train_again=train_again, seed=seed, **options)
 
 
 def bring_table(
@@ -97,9 +105,9 @@ def bring_table(
 ) -> AuditData:
     """Prepare a table of members.
 
-    Without generated rows a share of the members becomes D_G: the generator learns from it, and a helper
-    too; the rest is audited. With them all members are audited, and the generator is yours to answer for:
-    it must not have seen them. Half of the generated rows, or as many again, go to the other helper.
+    Without generated rows a share of the members becomes D_G: generator and helpers learn from it; the rest
+    is audited. With them all members are audited, and the generator is yours to answer for: it must not have
+    seen them. Half of the generated rows, or as many again, go to a helper that learns these alone.
 
     Args:
         members, label, generated, nonmembers, generator, epochs: As for `audit_table`.
@@ -132,14 +140,18 @@ def bring_table(
         known, audited, made = None, shuffled, _shuffled(generated, seed + 1)
     half = len(made) // 2
     coder = RowCoder.fit(members)
-    learns = {SYNTHETIC: made[half:], **({} if known is None else {REAL: known})}
+    learn = None
+    if label is not None:  # scaling is learned from D_G where there is one: it tells nothing of the members
+        learn = _helper_trainer(members, label, made[half:] if known is None else known, epochs, learning)
     return AuditData(
         members=(audited,),
         generated=(made[:half],),
         nonmembers=None if nonmembers is None else (nonmembers,),
-        helpers={} if label is None else _helpers(members, label, learns, epochs, learning, seed),
+        known=None if known is None else (known,),
+        helpers={} if learn is None else {SYNTHETIC: learn(made[half:], seed + 10)},
+        train=learn,
         examples=coder.numbers,
-        warnings=_warnings(coder, made[:half], known, audited, label),
+        warnings=_warnings(coder, made[:half], known, audited),
     )
 
 
@@ -147,14 +159,9 @@ def _shuffled(rows: pd.DataFrame, seed: int) -> pd.DataFrame:
     return rows.iloc[np.random.default_rng(seed).permutation(len(rows))].reset_index(drop=True)
 
 
-def _helpers(
-    members: pd.DataFrame,
-    label: str,
-    learns: dict[Helper, pd.DataFrame],
-    epochs: int,
-    learning: Learning | None,
-    seed: int,
-) -> dict[Helper, Model]:
+def _helper_trainer(
+    members: pd.DataFrame, label: str, scales: pd.DataFrame, epochs: int, learning: Learning | None
+) -> Trainer:
     if label not in members:
         raise ValueError(f"label: expected one of the columns {list(members.columns)}, got {label!r}")
     classes = tuple(sorted(set(members[label].astype(str))))
@@ -162,25 +169,19 @@ def _helpers(
         raise ValueError(
             f"label: expected 2 to {_MOST_CLASSES} different values in {label!r}, got {len(classes)}"
         )
-    scales = next(reversed(learns.values()))  # D_G where there is one: helpers know nothing of the members
     encoder = RowEncoder.fit(scales, label, classes)
     way = learning or Learning()
 
-    def helper(rows: pd.DataFrame, at: int) -> Model:
-        config = replace(
-            way.plain(encoder, epochs, seed + 10 + at), batch_size=min(way.batch_size, len(rows))
-        )
+    def learn(rows: pd.DataFrame, seed: int) -> Model:
+        config = replace(way.plain(encoder, epochs, seed), batch_size=min(way.batch_size, len(rows)))
         return partial(losses, encoder, train(encoder, rows, [config]))
 
-    return {name: helper(rows, at) for at, (name, rows) in enumerate(learns.items())}
+    return learn
 
 
 def _warnings(
-    coder: RowCoder, made: pd.DataFrame, known: pd.DataFrame | None, audited: pd.DataFrame, label: str | None
+    coder: RowCoder, made: pd.DataFrame, known: pd.DataFrame | None, audited: pd.DataFrame
 ) -> tuple[str, ...]:
-    found: tuple[str, ...] = ()
-    if known is not None:
-        found = copies(*(coder.numbers(part) for part in (made, known, audited))).warnings
-    if label is None:
-        found += ("without a label there are no helpers: the baseline sees the rows alone and may be weak",)
-    return found
+    if known is None:
+        return ()
+    return copies(*(coder.numbers(part) for part in (made, known, audited))).warnings

@@ -3,14 +3,16 @@
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from paperlib.audits.panoramia.brought import AuditData, AuditOptions, Model, PanoramiaAudit, audit_model
-from paperlib.audits.panoramia.pools import REAL, SYNTHETIC
+from paperlib.audits.panoramia.brought import AuditData, AuditOptions, PanoramiaAudit, audit_model
+from paperlib.audits.panoramia.pools import SYNTHETIC
+from paperlib.audits.panoramia.yours.batches import Model, Trainer, check_model
 from paperlib.core import FloatArray, IntArray, check_at_least, check_in
 from paperlib.generators.text import ChunkTraining, TextGenerator, copied_text, token_losses, train_on_chunks
 from paperlib.models.language import (
@@ -41,7 +43,7 @@ class TextDefaults:
     base: str = ""
     tokens: int = 32
     chunks_per_document: int = 50
-    share: float = 0.5
+    share: float = 0.4
     epochs: int = 6
     top_k: int = 200
     vocabulary: int = 1024
@@ -59,13 +61,15 @@ def audit_text(
     documents: Sequence[str],
     *,
     generated: Sequence[str] | None = None,
+    train_again: Callable[[list[str], int], Callable[[list[str]], ArrayLike]] | None = None,
     settings: TextDefaults | None = None,
     seed: int = 0,
     **options: Unpack[AuditOptions],
 ) -> PanoramiaAudit:
     """Measure with PANORAMIA how much a language model leaks about its training documents.
 
-    Non-members are generated, as `bring_text` describes; no model is trained like the target again.
+    Non-members are generated, as `bring_text` describes. Helpers learn real data, too, but no chunk that is
+    judged. Only ``train_again`` lets the audit check that a model that never saw the members gets 0.
 
     Guarantee:
         That of `audit_panoramia`, for the first game. Attacks are trained and chosen on other chunks than
@@ -77,6 +81,8 @@ def audit_text(
         documents: Texts the target was trained on.
         generated: Texts of a generator that saw none of the audited documents, about as long as a chunk;
             None trains one.
+        train_again: Function from a list of chunks and a seed to a function like ``target``: trains your
+            model anew on these texts, in your way. It is called 12 times, for helpers and for a null target.
         settings: Chunks, generator and helpers; None takes the defaults. ``seed`` is used in place of theirs.
         seed: Seed of the splits, the generator, the helpers and the attacks, 0 or more.
         options: Options of `audit_model`: ``known_c``, ``search``, ``delta``, ``gamma``, ``confidence``,
@@ -96,11 +102,12 @@ def audit_text(
     ...     return [0.0 if text in known else 2.0 for text in texts]
     >>> small = TextDefaults(tokens=8, epochs=1, width=16, vocabulary=300)
     >>> audit = audit_text(losses, documents, settings=small, repetitions=1, restarts=1)
-    >>> print(audit.result.headline)
-    ε~ = ... (a measurement; c ≥ 2..., c + ε ≥ 2...; δ = 0, confidence 0.95)
+    >>> print(audit.headline)
+    ε~ = ... (a measurement; c ≥ 1..., c + ε ≥ 1...; δ = 0, confidence 0.95); null not checked
     """
     brought = bring_text(documents, replace(settings or TextDefaults(), seed=seed), generated=generated)
-    return audit_model(of_text(target), brought, seed=seed, **options)
+    again = None if train_again is None else of_training(train_again)
+    return audit_model(of_text(target), brought, train_again=again, seed=seed, **options)
 
 
 def bring_text(
@@ -108,8 +115,8 @@ def bring_text(
 ) -> AuditData:
     """Prepare documents the target was trained on.
 
-    Some documents become D_G: the generator, one helper and, from scratch, the tokenizer learn from them.
-    Chunks of the others are audited. Half of the generated chunks go to the other helper.
+    Some documents become D_G: the generator, helpers and, from scratch, the tokenizer learn from them.
+    Chunks of the others are audited. Half of the generated chunks go to a helper that learns these alone.
 
     Args:
         documents, generated: As for `audit_text`.
@@ -135,11 +142,13 @@ def bring_text(
             )
     made = _chunks(generated, tokenizer, way) if generated else _generate(base, known, 2 * len(audited), way)
     half = len(made) // 2
-    helpers = {SYNTHETIC: made[half:], REAL: known}
+    learn = partial(_helper, base, way)
     return AuditData(
         members=_batch(tokenizer, audited),
         generated=_batch(tokenizer, made[:half]),
-        helpers={name: _helper(base, rows, way) for name, rows in helpers.items()},
+        known=_batch(tokenizer, known),
+        helpers={SYNTHETIC: learn([], made[half:], way.seed)},
+        train=learn,
         examples=_letters,
         warnings=copied_text(made[:half], known, audited, length=way.tokens),
     )
@@ -156,6 +165,15 @@ def of_text(target: Callable[[list[str]], ArrayLike]) -> Model:
         return target(texts)
 
     return losses
+
+
+def of_training(train_again: Callable[[list[str], int], Callable[[list[str]], ArrayLike]]) -> Trainer:
+    """A training that takes texts, as `audit_model` calls it."""
+
+    def train(texts: list[str], tokens: IntArray, seed: int) -> Model:
+        return of_text(check_model("train_again", train_again(texts, seed)))
+
+    return train
 
 
 def _base(way: TextDefaults, texts: Sequence[str]) -> tuple[Any, Any]:
@@ -180,19 +198,21 @@ def _batch(tokenizer: Any, chunks: IntArray) -> tuple[list[str], IntArray]:
     return tokenizer.batch_decode(chunks), chunks
 
 
-def _training(way: TextDefaults) -> ChunkTraining:
-    return ChunkTraining(epochs=way.epochs, patience=1, seed=way.seed)
+def _training(way: TextDefaults, seed: int) -> ChunkTraining:
+    return ChunkTraining(epochs=way.epochs, patience=1, seed=seed)
 
 
 def _generate(base: Any, known: IntArray, count: int, way: TextDefaults) -> IntArray:
-    settings = TextGenerator(length=way.tokens, prompt=0, top_k=way.top_k, training=_training(way))
+    settings = TextGenerator(length=way.tokens, prompt=0, top_k=way.top_k, training=_training(way, way.seed))
     return settings.fit(known, base=base).sample(count, way.seed + 1)
 
 
-def _helper(base: Any, chunks: IntArray, way: TextDefaults) -> Model:
+def _helper(base: Any, way: TextDefaults, texts: list[str], tokens: IntArray, seed: int) -> Model:
+    """A model of chunks, of which a tenth, drawn at random, tells when to stop."""
+    chunks = tokens[np.random.default_rng(seed).permutation(len(tokens))]
     held = max(1, len(chunks) // 10)
     model = copy.deepcopy(base)
-    train_on_chunks(model, chunks[:-held], training=_training(way), validation=chunks[-held:])
+    train_on_chunks(model, chunks[:-held], training=_training(way, seed), validation=chunks[-held:])
 
     def losses(texts: list[str], tokens: IntArray) -> FloatArray:
         return token_losses(model, tokens).mean(axis=1)

@@ -8,7 +8,7 @@ from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.panoramia import pools as pools_module
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.pools import REAL, SYNTHETIC, Pool, Pools, Target
-from paperlib.papers.panoramia.matched import (
+from paperlib.papers.panoramia.null.matched import (
     TODAY,
     World,
     false_alarms,
@@ -18,7 +18,7 @@ from paperlib.papers.panoramia.matched import (
     plain_pools,
     run_matched,
 )
-from paperlib.papers.panoramia.matched_worlds import DATA, SIZES, WorldSizes, world_of
+from paperlib.papers.panoramia.null.worlds import DATA, SIZES, WorldSizes, world_of
 
 LEARNED, JUDGED = 800, 300
 AUDIT = AuditConfig(
@@ -82,7 +82,7 @@ def toy(seed, *, calls=None, fail_at=None):
         judged=JUDGED,
         audit=AUDIT,
         about=f"toy {seed}",
-        code="paperlib.papers.panoramia.matched",
+        code="paperlib.papers.panoramia.null.matched",
         seed=1000 * seed,
     )
 

@@ -14,8 +14,8 @@ from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder
 from paperlib.data.tables import adult
 from paperlib.data.tables.labelled import LabelledTable, load_table
-from paperlib.papers.panoramia import null_control
-from paperlib.papers.panoramia.null_control import (
+from paperlib.papers.panoramia.null import control as null_control
+from paperlib.papers.panoramia.null.control import (
     NullControl,
     false_positives,
     run_null_control,

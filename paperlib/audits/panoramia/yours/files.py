@@ -11,11 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from paperlib.attacks.language import score_texts
-from paperlib.audits.panoramia.brought import AuditData, Model, PanoramiaAudit
+from paperlib.audits.panoramia.brought import AuditData, PanoramiaAudit
 from paperlib.audits.panoramia.image_models import read_weights
 from paperlib.audits.panoramia.images import ImageDefaults, bring_images
 from paperlib.audits.panoramia.table import bring_table
-from paperlib.audits.panoramia.text import TextDefaults, bring_text, of_text
+from paperlib.audits.panoramia.text import TextDefaults, bring_text, of_text, of_training
+from paperlib.audits.panoramia.yours.batches import Model, Trainer
 from paperlib.core import ScoreAudit, check_choice
 from paperlib.data import read_documents
 from paperlib.io import file_sha256, write_text
@@ -103,6 +104,25 @@ def load_target(kind: str, target: str, *, architecture: str = "", classes: int 
     )
 
 
+def load_training(kind: str, train_again: str) -> Trainer | None:
+    """How the target is trained again, from "FILE.py:FUNCTION"; None where that is empty.
+
+    It is a function that takes what the target's function takes, then a seed, and returns such a function.
+    Its file is run, so name only files you trust.
+
+    Raises:
+        ValueError: Nothing of that name.
+    """
+    check_choice("kind", kind, KINDS)
+    if not train_again:
+        return None
+    path, _, name = train_again.rpartition(":")
+    if not path.endswith(".py"):
+        raise ValueError(f"train_again: expected FILE.py:FUNCTION, got {train_again!r}")
+    function = _function(Path(path), name, "train_again")
+    return of_training(function) if kind == "text" else function
+
+
 def read_table(path: str) -> pd.DataFrame:
     """A CSV or Parquet file; a ValueError where it is not there, empty, or neither."""
     file = _existing(path)
@@ -138,7 +158,7 @@ def write_report(path: str, audit: PanoramiaAudit, facts: dict[str, str]) -> Non
         ScoreAudit(
             title="PANORAMIA",
             kind="lower bound" if known else "measurement",
-            purpose="Known members against generated points; no model is trained again.",
+            purpose="Known members against generated points.",
             result=audit.result,
         )
     ]
@@ -180,16 +200,16 @@ def _existing(path: str) -> Path:
     return Path(path)
 
 
-def _function(path: Path, name: str) -> Callable[..., Any]:
+def _function(path: Path, name: str, what: str = "target") -> Callable[..., Any]:
     spec = importlib.util.spec_from_file_location(path.stem, _existing(str(path)))
     if spec is None or spec.loader is None:
-        raise ValueError(f"target: {path} is not a Python file")
+        raise ValueError(f"{what}: {path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
     function = getattr(module, name, None)
     if not callable(function):
-        raise ValueError(f"target: {path} has no function {name!r}")
+        raise ValueError(f"{what}: {path} has no function {name!r}")
     return function
 
 

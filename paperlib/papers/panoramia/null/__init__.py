@@ -1,0 +1,1 @@
+"""Null targets of PANORAMIA, which never saw a member."""

@@ -1,0 +1,283 @@
+"""Is the number leakage? Targets that never saw the members, and helpers that learn as much as they."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from paperlib.attacks.learned import BoostedTrees
+from paperlib.audits import audit_images, audit_table, audit_text
+from paperlib.audits.panoramia.brought import AuditData, audit_model
+from paperlib.audits.panoramia.text import TextDefaults
+from paperlib.audits.panoramia.yours.batches import columns, joined, take
+from paperlib.audits.panoramia.yours.null import NullCheck, beside_headline, null_check
+from paperlib.audits.panoramia.yours.shares import MOST, RATIO, shared_sizes, shares_of
+from tests.audits.samples import SMALL_PICTURES, blobs, pages, table
+
+QUICK = (BoostedTrees(rounds=20, smallest_leaf=10),)
+SHIFT = 1.5
+DIRECTIONS = 40
+
+
+def world(members=1500, known=1500, seed=0):
+    """Real rows lie along a direction that only real rows teach; a column says nothing of it.
+
+    Rows are noise in many directions. Along one of them real rows are shifted; a model finds it from the mean
+    of the rows it learned, the better the more of them there are.
+    """
+    rng = np.random.default_rng(seed)
+    direction = rng.normal(size=DIRECTIONS)
+    direction /= np.linalg.norm(direction)
+
+    def real(count):
+        return rng.normal(size=(count, DIRECTIONS)) + SHIFT * direction
+
+    made = rng.normal(size=(members, DIRECTIONS))
+    return real(members), made, real(known), real(members + known)
+
+
+def train_mean(rows, seed):
+    """A model that learned the mean of its rows: the loss of a row is lower the more it lies along it."""
+    mean = rows.mean(axis=0)
+    return lambda asked: -(asked @ mean)
+
+
+def train_leaky(rows, seed):
+    """The same, and it knows its rows by heart."""
+    plain, heart = train_mean(rows, seed), {row.tobytes() for row in rows}
+    return lambda asked: plain(asked) - 6.0 * np.array([row.tobytes() in heart for row in asked])
+
+
+def brought(members, made, known, **changes):
+    """What a user brings, whose attacks see nothing of the examples themselves."""
+    given = {"members": (members,), "generated": (made,), "known": (known,), "attacks": QUICK}
+    return AuditData(**given, examples=lambda rows: np.zeros((len(rows), 1)), **changes)
+
+
+OPTIONS = {"repetitions": 4, "restarts": 1}
+
+
+def differences(audit):
+    """Mean of c_plus_eps_lb - c_lb of the user's target."""
+    rows = audit.games[~audit.games["null"]]
+    return float((rows["c_plus_eps_lb"] - rows["c_lb"]).mean())
+
+
+def test_a_target_that_learned_other_real_data_shows_leakage_only_to_helpers_that_know_nothing():
+    members, made, known, others = world()
+    target = train_mean(others, 0)
+    ignorant = audit_model(target, brought(members, made, known), **OPTIONS)
+    assert differences(ignorant) > 0.8
+    matched = audit_model(target, brought(members, made, known, train=train_mean), **OPTIONS)
+    assert differences(matched) < 0.25
+    assert matched.result.c_lb > 0.5
+    assert not matched.result.warnings or "times as many" not in " ".join(matched.result.warnings)
+
+
+def test_a_leaky_target_is_still_found_and_its_null_passes():
+    members, made, known, _ = world()
+    target = train_leaky(np.concatenate([members, known]), 0)
+    found = audit_model(target, brought(members, made, known), train_again=train_leaky, **OPTIONS)
+    assert differences(found) > 0.8
+    assert abs(found.null.mean) < 0.25
+    assert found.null.games == 4
+    assert sorted(set(found.games["target"])) == ["null", "yours"]
+    assert found.headline.split("; null")[1] == str(found.null).removeprefix("null")
+    assert str(found).splitlines()[0] == found.headline
+
+
+def test_the_null_finds_helpers_that_are_weaker_than_the_target():
+    """Helpers learn nothing, and the null learns all: a broken twin of the default."""
+    members, made, known, _ = world()
+    calls = []
+
+    def train(rows, seed):
+        calls.append(seed)
+        return train_mean(rows if len(calls) > 8 else np.zeros_like(rows), seed)
+
+    found = audit_model(train_mean(members, 0), brought(members, made, known), train_again=train, **OPTIONS)
+    assert len(calls) == 12
+    assert not found.null.passes
+    assert found.null.mean > 0.5
+    assert "FAILS: so much of ε~ may be no leakage" in found.headline
+
+
+def test_no_helper_learns_a_member_of_the_tests_and_no_null_the_example_it_is_asked_about():
+    members, made, known, _ = world(members=300, known=200)
+    learned = []
+
+    def train(rows, seed):
+        seen = {row.tobytes() for row in rows}
+        learned.append(seen)
+
+        def model(asked):
+            assert not any(row.tobytes() in seen for row in asked)
+            return asked[:, 0]
+
+        return model
+
+    data = brought(members, made, known, nonmembers=(made[:200],), train=train)
+    pools = data.pools(lambda rows: rows[:, 0], null=True)
+    judged = [row.tobytes() for row in members[pools.learned :]]
+    helpers, nulls = learned[:8], learned[8:]
+    assert len(judged) == data.shares.judged == 100
+    assert not any(row in seen for seen in helpers for row in judged)
+    assert all(sum(row in seen for seen in nulls) == 3 for row in judged)
+    for seen in learned:
+        assert {row.tobytes() for row in known} <= seen
+
+
+def c_lb(seed, train):
+    """The baseline's bound in a world where generated rows come from the real distribution: c is 0."""
+    members, _, known, made = world(members=300, known=300, seed=seed)
+    data = brought(members, made[:300], known, train=train)
+    data = replace(data, attacks=(BoostedTrees(rounds=15, smallest_leaf=10),))
+    return audit_model(train_mean(members, 0), data, repetitions=1, restarts=1, seed=seed).result.c_lb
+
+
+def test_the_baselines_bound_on_c_holds_and_helpers_that_learned_the_judged_members_break_it():
+    every = {row.tobytes() for row in world(members=300, known=300)[0]}
+
+    def peeking(rows, seed):
+        return lambda asked: -6.0 * np.array([row.tobytes() in every for row in asked])
+
+    assert sum(c_lb(seed, train_mean) > 0 for seed in range(40)) <= 7  # nominal 2.5 %: 8 of 40 has p < 1e-5
+    assert c_lb(0, peeking) > 1
+
+
+def test_where_c_is_known_more_is_judged_and_nothing_is_said_of_a_null():
+    members, made, known, _ = world(members=400, known=200)
+    calls = []
+
+    def train(rows, seed):
+        calls.append(seed)
+        return train_mean(rows, seed)
+
+    data = brought(members, made, known)
+    found = audit_model(train_mean(members, 0), data, train_again=train, known_c=9.0, **OPTIONS)
+    assert (found.null, len(calls)) == (None, 8)
+    assert "null" not in found.headline
+    assert found.config.test > MOST * 400
+    assert not any("times as many" in text for text in found.result.warnings)
+
+
+@pytest.mark.parametrize("members", [30, 100, 600, 6_000, 50_000])
+def test_as_many_are_judged_as_leave_helpers_enough_but_not_too_few(members):
+    shares = shares_of(members, pool=members, folds=4)
+    assert shares.judged + shares.learned == members
+    assert min(members // 3, 100) <= shares.judged <= MOST * members
+    assert shares.ratio >= RATIO or shares.judged <= 100
+    assert (shares.warnings == ()) == (shares.ratio >= RATIO)
+    sizes = shared_sizes(shares, members)
+    assert (sizes["train"] + sizes["validation"]) // 2 == shares.learned
+    one_more = shares_of(members, pool=members, folds=4, judged=(shares.judged + 1) / members)
+    assert one_more.ratio < RATIO or shares.judged == int(MOST * members)
+
+
+def test_too_few_examples_for_eight_times_are_warned_of():
+    members, made, known, _ = world(members=300, known=100)
+    data = brought(members, made, known, train=train_mean)
+    found = audit_model(train_mean(members, 0), data, repetitions=1, restarts=1)
+    assert any(
+        "helpers learn 1.5 times as many members as the 100 that are judged" in text
+        for text in found.result.warnings
+    )
+
+
+def test_bad_trainings_and_too_few_members_give_one_line():
+    members, made, known, _ = world(members=100, known=100)
+    data = brought(members, made, known)
+    for train, words in (
+        (
+            lambda rows, seed: None,
+            r"train_again \(out of fold\): expected a function that returns losses, got NoneType",
+        ),
+        (
+            lambda rows, seed: lambda asked: [1.0],
+            r"train_again \(out of fold\): expected one loss for each of 26",
+        ),
+    ):
+        with pytest.raises(ValueError, match=words):
+            audit_model(train_mean(members, 0), data, train_again=train)
+    few = replace(data, members=(members[:20],))
+    with pytest.raises(ValueError, match=r"members: expected 30 or more.*got 20"):
+        audit_model(train_mean(members, 0), few, train_again=train_mean)
+    with pytest.raises(ValueError, match="folds: expected 2 or more"):
+        replace(data, folds=1)
+    with pytest.raises(ValueError, match="judged"):
+        audit_model(train_mean(members, 0), replace(data, judged=1.5), train_again=train_mean)
+    with pytest.raises(ValueError, match="train: expected a function that trains the null target"):
+        data.pools(train_mean(members, 0), null=True)
+
+
+@pytest.mark.parametrize(
+    ("values", "words", "passes"),
+    [
+        ([0.02, 0.02, 0.02], "null: 0.02 [0.02, 0.02], passes", True),
+        ([0.3, 0.31, 0.32], "FAILS: so much of ε~ may be no leakage", False),
+        ([-0.3, -0.31, -0.32], "FAILS: the attack is weaker than the baseline", False),
+        ([-0.3, 0.3], "not shown to pass: more games would tell", False),
+        ([0.0], "null not checked enough: one game", False),
+    ],
+)
+def test_the_null_in_words(values, words, passes):
+    found = null_check(np.array(values))
+    assert words in str(found)
+    assert found.passes == passes
+    assert str(found) == beside_headline(found, None)
+    assert beside_headline(found, 0.0) == ""
+
+
+def test_the_interval_shown_is_never_narrower_than_the_interval():
+    assert "[-0.02, 0.04]" in str(NullCheck(0.01, -0.0101, 0.0301, 3))
+
+
+def test_a_table_is_trained_again_without_a_label_or_generator():
+    rows, made = table(400), table(400, seed=9)
+    shown = []
+
+    def again(given, seed):
+        shown.append(list(given.columns))
+        return lambda asked: np.random.default_rng(seed).normal(size=len(asked))
+
+    found = audit_table(
+        again(rows, 0), rows, generated=pd.concat([made, table(400, seed=8)]), train_again=again, **OPTIONS
+    )
+    assert shown == [list(rows.columns)] * 13
+    assert found.null.games == 4
+    assert not any("without a label" in text for text in found.result.warnings)
+
+
+def test_images_and_texts_are_trained_again_by_what_takes_them():
+    images, labels = blobs(120)
+
+    def train_images(given, classes, seed):
+        assert given.shape[1:] == (1, 4, 4)
+        assert len(given) == len(classes)
+        return lambda shown, classes: shown.mean(axis=(1, 2, 3))
+
+    options = {"repetitions": 2, "restarts": 1}
+    model = train_images(images, labels, 0)
+    found = audit_images(model, images, labels, train_again=train_images, settings=SMALL_PICTURES, **options)
+    assert found.null.games == 2
+
+    def train_texts(texts, seed):
+        assert all(isinstance(text, str) for text in texts)
+        return lambda asked: [float(len(text)) for text in asked]
+
+    small = TextDefaults(tokens=8, epochs=1, width=16, vocabulary=300)
+    read = audit_text(train_texts([], 0), pages(60, 1), train_again=train_texts, settings=small, **options)
+    assert read.null.games == 2
+    with pytest.raises(ValueError, match="train_again: expected a function that returns losses"):
+        audit_text(train_texts([], 0), pages(60, 1), train_again=lambda texts, seed: None, settings=small)
+
+
+def test_batches_of_tables_arrays_and_lists():
+    batch = (pd.DataFrame({"a": [1, 2, 3]}), np.array([4, 5, 6]), ["x", "y", "z"])
+    twice = joined(batch, take(batch, np.array([2, 0])))
+    assert twice[0]["a"].tolist() == [1, 2, 3, 3, 1]
+    assert list(twice[0].index) == [0, 1, 2, 3, 4]
+    assert twice[1].tolist() == [4, 5, 6, 6, 4]
+    assert twice[2] == ["x", "y", "z", "z", "x"]
+    assert columns("target", [[1.0, 2.0], [3.0, 4.0]], 2).shape == (2, 2)
