@@ -19,23 +19,19 @@ from paperlib.papers.panoramia.images.grids import strip
 GRID_ROWS = ("D_G", "members", "generated", "generated, more")
 """Rows of a sample grid, from above."""
 
-_OWN = "panoramia (helpers form) "
+_OWN = "panoramia (paper form) "
 _SHOWN = {
     "target": "target",
     "null": "null",
-    "dp_epsilon": "dp_epsilon",
     "train_metric": "train accuracy",
     "test_metric": "test accuracy",
     f"{_OWN}c_lb": "c_lb",
     f"{_OWN}c+eps_lb": "c+eps_lb",
     f"{_OWN}value": "eps~",
     f"{_OWN}sd": "sd",
-    "panoramia (paper form) value": "eps~ (paper form)",
-}
-_REAL = {
-    f"{audit} ({form} form) value": f"{name}{about}"
-    for audit, name in (("rm_rn", "RM;RN"), ("o1", "O(1)"))
-    for form, about in (("paper", " (paper form)"), ("helpers", ""))
+    "panoramia (helpers form) value": "eps~ (helpers in both)",
+    "rm_rn (paper form) value": "RM;RN",
+    "o1 (paper form) value": "O(1)",
 }
 
 
@@ -51,8 +47,7 @@ class MeasuredRun:
     @property
     def rows(self) -> pd.DataFrame:
         """What a page shows: accuracies in per cent, bounds in nats, means over games."""
-        columns = _SHOWN | {name: shown for name, shown in _REAL.items() if name in self.table}
-        shown = self.table[list(columns)].rename(columns=columns)
+        shown = self.table[list(_SHOWN)].rename(columns=_SHOWN)
         return shown.assign(**{name: 100 * shown[name] for name in ("train accuracy", "test accuracy")})
 
     @property

@@ -16,6 +16,7 @@ from paperlib.audits.panoramia.game import largest_test
 from paperlib.audits.panoramia.image_models import answers
 from paperlib.audits.panoramia.table_models import Learning, losses, train
 from paperlib.core import IntArray, check_at_least, check_choice
+from paperlib.data.text.sets import text_documents
 from paperlib.generators.image_quality import FakeFilter
 from paperlib.generators.images import FlowConfig
 from paperlib.papers.panoramia.images.data import ImageSplit
@@ -33,6 +34,7 @@ from paperlib.papers.panoramia.tables.data import PartSizes
 from paperlib.papers.panoramia.tables.pools import TabularConfig, tabular_pools, tabular_rows
 from paperlib.papers.panoramia.text.config import TextConfig
 from paperlib.papers.panoramia.text.pools import text_bench, text_pools
+from paperlib.report import used_data
 
 DATA = ("tables", "images", "text")
 
@@ -193,6 +195,7 @@ def table_world(config: TabularConfig, audit: AuditConfig, *, judged: int) -> Wo
         judged: Number of members that tests show.
     """
     rows = tabular_rows(config)
+    used_data(config.dataset, rows.table.rows.to_csv(index=False).encode())
     parts = {"members": rows.parts["members"], "generated": rows.generated,
              "nonmembers": rows.parts["nonmembers"]}  # fmt: skip
 
@@ -247,6 +250,7 @@ def text_world(config: TextConfig, audit: AuditConfig, *, judged: int) -> World:
     Documents are dealt to folds as wholes, as they are to helpers and tests.
     """
     bench = text_bench(config)
+    used_data(config.text, "\n".join(text_documents(config.text)).encode())
 
     def learn(members: IntArray, seed: int) -> Answer:
         chunks = np.concatenate([bench.text["generator"].tokens, bench.text["members"].tokens[members]])
