@@ -97,7 +97,7 @@ def audit_images(
     ... )
     >>> audit = audit_images(losses, images, labels, settings=small, repetitions=1, restarts=1)
     >>> print(audit.headline)
-    ε~ = 1... (a measurement; c ≥ 0.000, c + ε ≥ 1...; δ = 0, confidence 0.95); null not checked
+    ε~ = 2... (a measurement; c ≥ 0.000, c + ε ≥ 2...; δ = 0, confidence 0.95); null not checked
     """
     defaults = replace(settings or ImageDefaults(), seed=seed)
     brought = bring_images(images, labels, defaults, generated=generated, nonmembers=nonmembers)

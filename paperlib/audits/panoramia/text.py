@@ -103,7 +103,7 @@ def audit_text(
     >>> small = TextDefaults(tokens=8, epochs=1, width=16, vocabulary=300)
     >>> audit = audit_text(losses, documents, settings=small, repetitions=1, restarts=1)
     >>> print(audit.headline)
-    ε~ = ... (a measurement; c ≥ 1..., c + ε ≥ 1...; δ = 0, confidence 0.95); null not checked
+    ε~ = ... (a measurement; c ≥ 2..., c + ε ≥ 2...; δ = 0, confidence 0.95); null not checked
     """
     brought = bring_text(documents, replace(settings or TextDefaults(), seed=seed), generated=generated)
     again = None if train_again is None else of_training(train_again)
