@@ -6,8 +6,8 @@ from paperlib.audits.panoramia.game import largest_test
 from paperlib.core import check_in
 
 RATIO = 8.0
-"""Members that a helper's model should learn, beside D_G, over members judged: of the ratios tried in
-`papers.panoramia.null.matched` the one that leaves least of the epsilon~ of null targets."""
+"""Members that a helper's model should learn, beside D_G, over members judged: the largest ratio tried in
+`papers.panoramia.null.matched`. On text, where null targets show most, it leaves least of their epsilon~."""
 MOST = 0.6
 """Largest share of the members that is judged; attacks learn from the others."""
 _LEAST = 100
