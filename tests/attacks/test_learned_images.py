@@ -1,5 +1,7 @@
 """The attack on images: an image module and a loss module, stacked."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ from torch import nn
 from paperlib.attacks.learned import AttackInputs, Labelled
 from paperlib.attacks.learned import images as module
 from paperlib.attacks.learned.images import ImageStack
+from paperlib.attacks.learned.interface import area_under_curve
 from paperlib.attacks.learned.loss_modules import fit_loss_modules, normal_scores
 from paperlib.core import MembershipScores
 
@@ -105,17 +108,41 @@ def test_what_is_kept_is_bounded():
     assert [kept.get(key) for key in ("2", "3", "large")] == [None, None, 9]
 
 
-def test_the_loss_module_is_taken_from_the_best_evaluation():
-    """Against a loop written out for one module: autograd, evaluations, and the first of equal AUCs."""
+def share_first(scores, membership):
+    """Another criterion than the AUC: members among the first tenth."""
+    return membership[np.argsort(-scores)[: scores.size // 10]].mean() + 1e-6 * scores[membership].mean()
+
+
+def test_both_modules_stop_by_the_criterion():
+    train, check = game(0, bright=4.0, leak=0.3), game(1, bright=4.0, leak=0.3)
+    asked = []
+
+    def last(scores, _):
+        asked.append(scores)
+        return float(len(asked))
+
+    stack = ImageStack(architecture="cnn", **{**FAST, "evaluations": 4})
+    columns = [
+        stack.fit(train, replace(check, criterion=criterion), seeds=[0])[0].modules
+        for criterion in (last, lambda scores, _: -last(scores, None))
+    ]
+    for late, early in zip(*columns, strict=True):
+        assert np.abs(late.scores(check.inputs) - early.scores(check.inputs)).max() > 1e-3
+
+
+@pytest.mark.parametrize("criterion", [area_under_curve, share_first])
+def test_the_loss_module_is_taken_from_the_best_evaluation(criterion):
+    """Against a loop written out for one module: autograd, evaluations, and the first of equal values."""
     rng = np.random.default_rng(3)
     member = np.arange(60) < 30
     losses, check = (rng.exponential(size=(60, 2)) * np.exp(-0.7 * member)[:, None] for _ in range(2))
     options = {"seeds": (1, 2), "hidden": 6, "weight_decay": 0.01}
     parts = [Labelled(AttackInputs(values, values), member) for values in (losses, check)]
+    parts[1] = replace(parts[1], criterion=criterion)
     found = fit_loss_modules(*parts, steps=200, **options)
     for at, seed in enumerate(options["seeds"]):
         scores = alone(losses, member, check, seed)
-        best = max(scores, key=lambda one: MembershipScores.from_labels(one, member).auc())
+        best = max(scores, key=lambda one: criterion(one, member))
         np.testing.assert_allclose(found[at].scores(parts[1].inputs), best, atol=2e-3)
         assert np.abs(scores[-1] - best).max() > 0.1, "the last evaluation is not the best one"
 

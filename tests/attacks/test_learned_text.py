@@ -103,6 +103,52 @@ def test_the_best_seed_is_kept():
     assert chosen(lambda s, _: s[0], restarts=1) == (3, [(3,)])
 
 
+class Watched:
+    """An attack that scores by the first column and remembers what it was given to stop by."""
+
+    name = "watched"
+
+    def fit(self, train, validation, *, seeds):
+        self.stopping = validation
+        return [self for _ in seeds]
+
+    def scores(self, inputs):
+        return inputs.losses[:, 0]
+
+
+def test_no_example_both_stops_a_training_and_chooses_it():
+    train, held = parts(20)
+    compared, attack = [], Watched()
+
+    def criterion(scores, membership):
+        compared.append((scores, membership))
+        return 0.0
+
+    fit_best([attack], train, held, criterion=criterion, restarts=2)
+    stopping = attack.stopping
+    assert stopping.criterion is criterion
+    assert stopping.membership.sum() == 15
+    assert len(compared) == 2
+    for scores, membership in compared:
+        assert membership.sum() == 15
+        assert membership.size == 30
+        both = np.concatenate([stopping.inputs.losses[:, 0], scores])
+        np.testing.assert_array_equal(np.sort(both), np.sort(held.inputs.losses[:, 0]))
+
+
+@pytest.mark.parametrize(("members", "others"), [(2, 2), (3, 2), (2, 3), (7, 4)])
+def test_halves_have_both_kinds(members, others):
+    inputs = AttackInputs(np.arange(members + others), np.zeros((members + others, 0)))
+    flags = np.random.default_rng(0).permutation(np.arange(members + others) < members)
+    halves = Labelled(inputs, flags).halves()
+    for half in halves:
+        assert half.membership.any()
+        assert not half.membership.all()
+        np.testing.assert_array_equal(half.membership, flags[half.inputs.examples])
+    shown = np.concatenate([half.inputs.examples for half in halves])
+    assert sorted(shown) == list(range(members + others))
+
+
 def test_the_first_of_equal_settings_is_kept():
     attacks = [Counted(), Counted()]
     best = fit_best(attacks, *parts(20), criterion=lambda s, _: 0.0, restarts=3, seed=3)
@@ -123,7 +169,7 @@ def test_labels_are_one_per_example():
     with pytest.raises(ValueError, match=r"membership: expected shape \(20,\) as in inputs, got \(19,\)"):
         Labelled(inputs, np.arange(19) < 9)
     with pytest.raises(
-        ValueError, match="validation: members and others are both needed, got 20 of one kind"
+        ValueError, match="validation: expected 2 or more members and as many others, got 0 and 20"
     ):
         fit_best(ATTACKS, game(20), Labelled(inputs, np.zeros(20, dtype=bool)), criterion=lambda s, _: s[0])
 

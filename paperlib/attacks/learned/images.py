@@ -1,8 +1,8 @@
 """The attack on images: a network on the image, one on the losses, and logistic regression on both."""
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from torch import nn
 from paperlib.attacks.learned.boosting import BoostedTrees
 from paperlib.attacks.learned.interface import AttackInputs, FittedAttack, FittedClassifier, Labelled
 from paperlib.attacks.learned.loss_modules import fit_loss_modules
-from paperlib.core import FloatArray, MembershipScores, check_at_least
+from paperlib.core import FloatArray, check_at_least
 from paperlib.core.work import alike
 from paperlib.models.images import classifier_for, image_logits
 from paperlib.training.images import ImageTraining, fit_images
@@ -27,16 +27,17 @@ _SIZE_OF_TREES = 3_000_000  # as if of so many parameters: about 130 of them are
 class ImageStack:
     """An image module and a loss module, stacked.
 
-    Both are trained on the training part and stopped where their AUC on the validation part is highest; the
-    logistic regression on their two scores is fitted on the validation part. The image module never sees a
-    loss, so that baseline and attack share it where they see the same images.
+    Both are trained on the training part and stopped where they do best on the validation part, by its
+    criterion (trees on pixels by their log loss); the logistic regression on their two scores is fitted on
+    the validation part. The image module never sees a loss, so that baseline and attack share it where they
+    see the same images.
 
     Attributes:
         architecture: Name of the image module: the paper's "resnet101", another network, or "trees",
             boosted trees on the pixels, which see more in images of a few dozen pixels and few examples.
         width: Width of "mlp", "cnn" and "cnn4", 1 or more.
         epochs: Largest number of passes of the image module, 1 or more.
-        evaluations: Number of evaluations of its validation AUC, evenly spaced, 1 or more.
+        evaluations: Number of its evaluations on the validation part, evenly spaced, 1 or more.
         batch_size: Images in a batch.
         learning_rate: Learning rate of the image module, above 0.
         weight_decay: Weight decay of both modules, 0 or more.
@@ -88,9 +89,7 @@ class ImageStack:
             raise ValueError(
                 f"examples: expected uint8 images (n, channels, side, side), got {x.dtype} {x.shape}"
             )
-        train, validation = (
-            Labelled(self._seen(part.inputs), part.membership) for part in (train, validation)
-        )
+        train, validation = (replace(part, inputs=self._seen(part.inputs)) for part in (train, validation))
         image_module = partial(_shared_image_module, self, train, validation)
         columns: list[Sequence[FittedAttack]] = [alike(image_module, seeds, "restarts")]
         if train.inputs.losses.shape[1]:
@@ -147,12 +146,12 @@ class _Recent:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._modules: dict[str, tuple[FittedAttack, int]] = {}
+        self._modules: dict[Hashable, tuple[FittedAttack, int]] = {}
 
-    def get(self, key: str) -> FittedAttack | None:
+    def get(self, key: Hashable) -> FittedAttack | None:
         return self._modules[key][0] if key in self._modules else None
 
-    def put(self, key: str, module: FittedAttack, size: int) -> FittedAttack:
+    def put(self, key: Hashable, module: FittedAttack, size: int) -> FittedAttack:
         while self._modules and size + sum(kept for _, kept in self._modules.values()) > self._most:
             del self._modules[next(iter(self._modules))]
         self._modules[key] = (module, size)
@@ -171,7 +170,7 @@ def _digest(settings: object, *shown: NDArray[Any]) -> str:
 
 def _shared_image_module(stack: ImageStack, train: Labelled, validation: Labelled, seed: int) -> FittedAttack:
     shown = [values for part in (train, validation) for values in (part.inputs.examples, part.membership)]
-    key = _digest((stack, seed), *shown)
+    key = (_digest((stack, seed), *shown), validation.criterion)
     if (module := _kept.get(key)) is not None:
         return module
     if stack.architecture == "trees":
@@ -199,8 +198,4 @@ def _fit_network(stack: ImageStack, train: Labelled, validation: Labelled, seed:
     snapshots = sorted({round(stack.epochs * at / count) for at in range(1, count + 1)} - {0})
     fitted = fit_images(network, x, train.membership, config=config, snapshots=snapshots, progress=False)
     networks = [_ImageNetwork(module) for module in fitted.snapshots.values()]
-
-    def auc(network: _ImageNetwork) -> float:
-        return MembershipScores.from_labels(network.scores(validation.inputs), validation.membership).auc()
-
-    return max(networks, key=auc)
+    return max(networks, key=lambda network: validation.value(network.scores(validation.inputs)))

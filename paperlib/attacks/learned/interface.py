@@ -1,13 +1,21 @@
 """Learned attacks: their inputs, labelled inputs, and the interface of every attack."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paperlib.core import FloatArray
+from paperlib.core import FloatArray, IntArray, MembershipScores
+
+Criterion = Callable[[FloatArray, NDArray[np.bool_]], float]
+"""Function of scores and membership, higher is better."""
+
+
+def area_under_curve(scores: FloatArray, membership: NDArray[np.bool_]) -> float:
+    """The AUC, in [0, 1]."""
+    return MembershipScores.from_labels(scores, membership).auc()
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,22 +79,38 @@ class Labelled:
     Args:
         inputs: Attack inputs of n examples.
         membership: True for a member, shape (n,).
+        criterion: Function that says how good an attack's scores of these examples are.
 
     Raises:
         ValueError: The lengths differ.
 
-    >>> Labelled(AttackInputs([[1], [2]], [[0.1], [0.2]]), np.array([True, False])).membership.sum()
-    np.int64(1)
+    >>> part = Labelled(AttackInputs([[1], [2]], [[0.1], [0.2]]), np.array([True, False]))
+    >>> part.value(np.array([3.0, 1.0]))
+    1.0
     """
 
     inputs: AttackInputs
     membership: NDArray[np.bool_]
+    criterion: Criterion = area_under_curve
 
     def __post_init__(self) -> None:
         if self.membership.shape != (len(self.inputs),):
             raise ValueError(
                 f"membership: expected shape ({len(self.inputs)},) as in inputs, got {self.membership.shape}"
             )
+
+    def value(self, scores: FloatArray) -> float:
+        """The criterion of scores of these examples, shape (n,)."""
+        return self.criterion(scores, self.membership)
+
+    def halves(self) -> "tuple[Labelled, Labelled]":
+        """Two parts that share no example, each with every other member and every other non-member."""
+        order = np.argsort(self.membership, kind="stable")
+        first, second = (order[at::2] for at in (0, 1))
+        return self._take(first), self._take(second)
+
+    def _take(self, rows: IntArray) -> "Labelled":
+        return replace(self, inputs=self.inputs.take(rows), membership=self.membership[rows])
 
 
 class FittedAttack(Protocol):
@@ -122,7 +146,8 @@ class Attack(Protocol):
 
         Args:
             train: Examples to train on.
-            validation: Examples that may decide when training stops; nothing else is seen.
+            validation: Examples that may decide when training stops, by their ``value`` if the attack can;
+                nothing else is seen.
             seeds: Seeds of the trainings, at least one.
 
         Returns:

@@ -5,17 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.special import ndtri
 from torch import Tensor, nn
 from torch.nn.functional import silu
 
 from paperlib.attacks.learned.interface import AttackInputs, Labelled
 from paperlib.attacks.learned.together import BestWeights, Together, Weights, mean_losses
-from paperlib.core import FloatArray, MembershipScores, work
+from paperlib.core import FloatArray, work
 
 EVALUATIONS = 10
-"""Number of evaluations of the validation AUC during training, evenly spaced."""
+"""Number of evaluations on the validation part during training, evenly spaced."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,7 @@ def fit_loss_modules(
     steps: int,
     weight_decay: float,
 ) -> list[LossModule]:
-    """One module per seed, each as it was at the best of ten evaluations of its validation AUC.
+    """One module per seed, each as it was at the best of ten evaluations on ``validation``.
 
     They are trained together, on all examples of ``train`` in each of the ``steps``; each is what it would be
     alone, but for rounding. Both hidden layers have ``hidden`` units; the losses have at least one column.
@@ -69,7 +68,7 @@ def fit_loss_modules(
         mean_losses(_logits(x, networks), members).sum().backward()
         optimizer.step()
         if step % max(1, steps // EVALUATIONS) == 0:
-            best.update(_aucs(_logits(shown, networks), validation.membership))
+            best.update(_values(_logits(shown, networks), validation))
     best.restore()
     return [LossModule(Together([_one(networks, at)]), columns) for at in range(len(seeds))]
 
@@ -104,7 +103,6 @@ def _logits(x: Tensor, networks: Together) -> Tensor:
     return networks.linear("last", silu(networks.linear("second", hidden)))[..., 0]
 
 
-def _aucs(logits: Tensor, membership: NDArray[np.bool_]) -> Tensor:
+def _values(logits: Tensor, validation: Labelled) -> Tensor:
     scores = logits.detach().double().numpy()
-    aucs = [MembershipScores.from_labels(row, membership).auc() for row in scores]
-    return torch.tensor(aucs, dtype=torch.float64)
+    return torch.tensor([validation.value(row) for row in scores], dtype=torch.float64)

@@ -91,7 +91,7 @@ def _table(inputs: AttackInputs, tokens: int) -> FloatArray:
     return table if table.shape[1] else np.zeros((len(inputs), 1))  # without a model nothing is known
 
 
-@lru_cache(maxsize=2)  # every setting and try reads the same training and validation part
+@lru_cache(maxsize=3)  # every setting and try reads the same training part and halves of the validation part
 def sequences_and_summaries(inputs: AttackInputs, tokens: int) -> tuple[FloatArray, FloatArray]:
     """`loss_sequences` of the inputs, and their `summaries`."""
     sequences = loss_sequences(inputs, tokens)

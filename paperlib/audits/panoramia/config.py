@@ -17,7 +17,8 @@ class AuditConfig:
 
     Attributes:
         train: Number of examples that attacks are trained on, half of them members, even, 2 or more.
-        validation: Number of examples that settings and restarts are chosen on, half of them members, even.
+        validation: Number of examples that trainings are stopped by (half of them) and that settings and
+            restarts are chosen on (the others), half of them members, even, 4 or more.
         test: Number of examples that are judged, each a member by a fair coin: the paper's m.
         attacks: Settings to choose from, for the baseline and for the attack alike.
         form: "paper": the baseline sees the example and the synthetic helper, the attack the example and the

@@ -1,7 +1,7 @@
 """Games with pools: attacks are trained, chosen on a validation part, and judged once."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -186,14 +186,9 @@ def _split(
 def _play(
     inputs: Inputs, config: AuditConfig, seed: int, twins: bool, learned: int
 ) -> tuple[Mapping[str | None, FloatArray], Flags]:
-    """One game: train all attacks, choose on the validation part, judge once."""
+    """One game: train all attacks, stop and choose on the validation part, judge once."""
     game = _split(inputs, config, seed, twins, learned)
-
-    def criterion(scores: FloatArray, membership: Flags) -> float:
-        """The bound itself; where bounds are equal (often 0 on few examples) the AUC decides."""
-        bound = _one_sided_bound(scores, membership, config.searches[0], config.confidence)
-        return bound + 1e-3 * MembershipScores.from_labels(scores, membership).auc()
-
+    criterion = _Bound(config.searches[0], config.confidence)
     fitted = {
         name: fit_best(
             config.attacks,
@@ -206,6 +201,18 @@ def _play(
         for name in inputs
     }
     return game.judge(fitted)
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """The bound itself; where bounds are equal (often 0 on few examples) the AUC decides."""
+
+    search: RecallSearch
+    confidence: float
+
+    def __call__(self, scores: FloatArray, membership: Flags) -> float:
+        bound = _one_sided_bound(scores, membership, self.search, self.confidence)
+        return bound + 1e-3 * MembershipScores.from_labels(scores, membership).auc()
 
 
 def _one_sided_bound(scores: FloatArray, membership: Flags, search: RecallSearch, confidence: float) -> float:

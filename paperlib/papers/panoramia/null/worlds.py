@@ -120,7 +120,6 @@ def _table(sizes: WorldSizes, audit: partial[AuditConfig], seed: int) -> World:
         epochs=(sizes.epochs,),
         dp_epsilons=(),
         learning=Learning(hidden=(64, 64)),
-        joined=True,
         helper_rows=sizes.members,
         seed=seed,
     )
@@ -190,7 +189,7 @@ def table_world(config: TabularConfig, audit: AuditConfig, *, judged: int) -> Wo
     """A world of rows; further models learn as the last target without DP.
 
     Args:
-        config: Its targets, one at least; they should learn D_G, too (``joined``).
+        config: Its targets, one at least.
         audit: Settings of the games.
         judged: Number of members that tests show.
     """

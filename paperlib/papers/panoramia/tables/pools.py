@@ -59,9 +59,6 @@ class TabularConfig:
     epochs: tuple[int, ...] = (5, 50, 150)  # of the targets without DP, one target each, ascending
     dp_epsilons: tuple[float, ...] = (2.0,)  # epsilons of the targets with DP-SGD, nats, at delta 1 / members
     learning: Learning = field(default_factory=Learning)  # training settings of all models
-    joined: bool = (
-        False  # targets learn D_G beside the members (a null target beside other rows), as the paper's
-    )
     helper_rows: int = 780  # generated rows that the synthetic helper learns from
     stronger: tuple[str, ...] = ()  # attacks of `STRONGER` whose numbers stand beside the loss
     shadows: int = 6  # shadow models of those that need them; even, 4 or more, for "lira_online"
@@ -121,7 +118,6 @@ _POOLS: dict[str, Mapping[str, Any]] = {
         "sizes": PartSizes(generator=12_000, members=13_000, null=10_000, nonmembers=13_000),
         "epochs": (10, 100),
         "learning": Learning(hidden=(150, 100, 50, 10), batch_size=128, learning_rate=5e-4),
-        "joined": True,
         "helper_rows": 13_000,
     },
 }
@@ -268,7 +264,7 @@ def build_pools(config: TabularConfig, *, rows: TabularRows | None = None, only_
 
 def _private(config: TabularConfig, rows: TabularRows) -> list[TrainingConfig]:
     """How each target with DP is trained, its noise included."""
-    count, seed = len(_learned(config, rows, "members")), 1000 * config.seed + 2
+    count, seed = len(_learned(rows, "members")), 1000 * config.seed + 2
     return [
         config.learning.private(rows.encoder, count, epsilon, 1 / count, seed)
         for epsilon in config.dp_epsilons
@@ -277,14 +273,12 @@ def _private(config: TabularConfig, rows: TabularRows) -> list[TrainingConfig]:
 
 def _targets(config: TabularConfig, rows: TabularRows, only_null: bool) -> dict[Target, Model]:
     """Each target with its model; only the null was not trained on members."""
-    null = {
-        Target("null", "null", config.epochs[-1]): _alone(config, rows, _learned(config, rows, "null"), 3)
-    }
+    null = {Target("null", "null", config.epochs[-1]): _alone(config, rows, _learned(rows, "null"), 3)}
     if only_null:
         return null
     learning = config.learning
     plain = [learning.plain(rows.encoder, epochs, 1000 * config.seed + 1) for epochs in config.epochs]
-    models = train(rows.encoder, _learned(config, rows, "members"), [*plain, *_private(config, rows)])
+    models = train(rows.encoder, _learned(rows, "members"), [*plain, *_private(config, rows)])
     targets = [Target(f"MLP, {epochs} epochs", "trained", epochs) for epochs in config.epochs]
     targets += [
         Target(f"MLP, DP epsilon {epsilon:g}", "private", learning.dp_epochs, float(epsilon))
@@ -293,10 +287,9 @@ def _targets(config: TabularConfig, rows: TabularRows, only_null: bool) -> dict[
     return {target: (models, at) for at, target in enumerate(targets)} | null
 
 
-def _learned(config: TabularConfig, rows: TabularRows, part: str) -> pd.DataFrame:
-    """Rows that targets learn: a part, and D_G where the two are joined."""
-    names = ["generator", part] if config.joined else [part]
-    return pd.concat([rows.parts[name] for name in names], ignore_index=True)
+def _learned(rows: TabularRows, part: str) -> pd.DataFrame:
+    """Rows that targets learn: D_G and a part, members or, for a null target, other rows."""
+    return pd.concat([rows.parts["generator"], rows.parts[part]], ignore_index=True)
 
 
 def _alone(config: TabularConfig, rows: TabularRows, part: pd.DataFrame, salt: int) -> Model:
@@ -321,7 +314,7 @@ def _outputs(
 
 def _accuracies(config: TabularConfig, rows: TabularRows, target: Target, model: Model) -> dict[str, float]:
     models, at = model
-    learned = _learned(config, rows, "null" if target.kind == "null" else "members")
+    learned = _learned(rows, "null" if target.kind == "null" else "members")
     parts = {"train_accuracy": learned, "test_accuracy": rows.parts["nonmembers"]}
     return {name: float(models.accuracies(*rows.encoder(part))[at]) for name, part in parts.items()}
 
