@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from paperlib.audits.panoramia.memorization import copies
+from paperlib.audits.panoramia.memorization import copies, near_duplicates
 
 
 def real(seed, size=400):
@@ -49,3 +49,13 @@ def test_shapes_that_do_not_fit_are_refused():
         copies(real(0), real(1), real(2)[:, :2])
     with pytest.raises(ValueError, match="trained_on: expected shape"):
         copies(real(0), np.empty((0, 4)), real(2))
+
+
+def test_near_duplicates_are_counted_by_pixels():
+    trained, held = real(1), real(2)
+    made = np.concatenate([trained[:30] + 1e-3, real(0)[:70]])
+    found, usual = near_duplicates(made, trained, held)
+    fresh, _ = near_duplicates(real(0), trained, held)
+    assert found == pytest.approx(0.3 + 0.7 * fresh, abs=0.05)
+    assert usual == pytest.approx(fresh, abs=0.05)
+    assert 0 < usual < 0.2

@@ -92,6 +92,27 @@ def copies(generated: ArrayLike, trained_on: ArrayLike, held_out: ArrayLike, *, 
     )
 
 
+def near_duplicates(generated: ArrayLike, trained_on: ArrayLike, held_out: ArrayLike) -> tuple[float, float]:
+    """Shares of generated and of held-out examples that nearly repeat one of the generator's training data.
+
+    An example does if its Euclidean distance to the nearest training example is less than half of the median
+    of this distance for held-out examples.
+
+    Args:
+        generated: Shape (n, ...).
+        trained_on: Training data of the generator, shape (k, ...).
+        held_out: Real examples it was not trained on, shape (l, ...).
+
+    >>> near_duplicates([[0.1], [3.0]], [[0.0], [9.0]], [[2.0], [7.0]])
+    (0.5, 0.0)
+    """
+    made, seen, others = map(
+        _rows, ("generated", "trained_on", "held_out"), (generated, trained_on, held_out)
+    )
+    far, usual = (_nearest(part, seen, np.ones(seen.shape[1])) for part in (made, others))
+    return float((far < np.median(usual) / 2).mean()), float((usual < np.median(usual) / 2).mean())
+
+
 def _rows(name: str, values: ArrayLike) -> FloatArray:
     table: NDArray[Any] = np.asarray(values, dtype=np.float64)
     if table.ndim < 2 or not len(table):

@@ -140,7 +140,11 @@ def _figure_seven(quality: Mapping[str, Any]) -> Evidence:
         f"{quality[f'kid {kind}']:.2f} ± {quality[f'kid {kind} error']:.2f}"
         for kind in ("generated", "nonmembers")
     )
-    note = f"Kernel distance to members: {generated} (generated), {others} (real non-members)."
+    near, usual = (quality[f"near {kind}"] for kind in ("generated", "nonmembers"))
+    note = (
+        f"Kernel distance to members: {generated} (generated), {others} (real non-members); near duplicates "
+        f"of images of D_G: {near:.1%} and {usual:.1%}."
+    )
     return Evidence("panoramia-figure-07", "model", {}, note)
 
 

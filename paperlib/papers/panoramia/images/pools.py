@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from paperlib.audits.panoramia.image_models import ImageHelper, answers, likely_labels, train_helper
-from paperlib.audits.panoramia.memorization import copies
+from paperlib.audits.panoramia.memorization import copies, near_duplicates
 from paperlib.audits.panoramia.pools import Pools, cached_pools, pools_cache, pools_of
 from paperlib.core import FloatArray, check_at_least, check_choice
 from paperlib.data.images.pixels import Pixels, shrink
@@ -232,7 +232,11 @@ def _kept(
 
 
 def _quality(module: Any, images: Images, generated: NDArray[np.uint8]) -> dict[str, float]:
-    """Kernel distance to the members of generated images, and of other real ones, on labeler features."""
+    """Of generated images and of real non-members, what `quality_table` shows.
+
+    That is the kernel distance to the members on features of the labeler, and the share that nearly repeats
+    an image of D_G, by pixels.
+    """
     members = image_features(module, images.parts["members"].x).numpy()
     found = {}
     for name, x in (("generated", generated), ("nonmembers", images.parts["nonmembers"].x)):
@@ -240,6 +244,9 @@ def _quality(module: Any, images: Images, generated: NDArray[np.uint8]) -> dict[
             continue
         value, error = kernel_distance(members, image_features(module, x).numpy())
         found |= {f"kid {name}": value, f"kid {name} error": error}
+    if len(held := images.parts["nonmembers"].x):
+        repeated = near_duplicates(*map(_small, (generated, images.parts["generator"].x, held)))
+        found |= dict(zip(("near generated", "near nonmembers"), repeated, strict=True))
     return found
 
 

@@ -228,6 +228,8 @@ def quality_table(quality: Mapping[str, float], results: PanoramiaResults) -> pd
         "its standard error": quality["kid generated error"],
         "kernel distance to the members, real non-members": quality["kid nonmembers"],
         "its standard error (non-members)": quality["kid nonmembers error"],
+        "share of generated images that nearly repeat one of D_G": quality["near generated"],
+        "share of real non-members that do": quality["near nonmembers"],
         "accuracy of the labeler on real non-members": quality["labeler accuracy"],
         f"c_lb of the baseline ({results.search})": float(first["c_lb"]),
         "AUC of the baseline": float(first["baseline_auc"]),
