@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from paperlib.attacks.learned import AttackInputs, BoostedTrees, LossScore
+from paperlib.audits.panoramia import folds as module
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.folds import out_of_fold
 from paperlib.audits.panoramia.game import GameSplit
@@ -173,3 +174,20 @@ def test_pools_with_helpers_of_folds_must_say_how_many_members_these_learned():
     pool = Pool(np.zeros((4, 1)), {FOLDS.name: np.zeros((4, 1))}, {"target": np.zeros((4, 1))})
     with pytest.raises(ValueError, match="learned: expected 1 or more with the helper 'out of fold'"):
         Pools(pool, pool, None, (Target("target"),), (FOLDS,))
+
+
+def test_each_training_moves_a_progress_bar(monkeypatch):
+    shown = []
+
+    def noted(items, *, label):
+        for item in items:
+            yield item
+            shown.append((label, item))
+
+    monkeypatch.setattr(module, "progress", noted)
+
+    def train(rows, fold):
+        return lambda kind, asked: np.zeros((asked.size, 1))
+
+    out_of_fold(train, {"members": 6}, learned=4, folds=3, seed=0, label="training it")
+    assert shown == [("training it", fold) for fold in range(3)]

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from paperlib.audits.panoramia.yours.batches import Batch, Trainer, check_model, columns, joined, take
 from paperlib.core import FloatArray, IntArray, check_at_least, check_in
+from paperlib.report import progress
 
 Answer = Callable[[str, IntArray], FloatArray]
 """A trained model: takes a kind of examples and their numbers, and returns its outputs on them, (n, k)."""
@@ -22,6 +23,7 @@ def out_of_fold(
     most: int | None = None,
     groups: IntArray | None = None,
     seed: int,
+    label: str = "folds",
 ) -> dict[str, FloatArray]:
     """Outputs of a helper that learns real data which the tests do not show.
 
@@ -45,6 +47,7 @@ def out_of_fold(
             (learned,): a group is dealt as a whole, since the tests show other groups. None where members do
             not belong together.
         seed: Seed of the folds, 0 or more.
+        label: Name of the progress bar over the folds.
 
     Returns:
         Kind to outputs, shape (n, k).
@@ -64,7 +67,7 @@ def out_of_fold(
     own = _dealt(learned, folds, rng) if groups is None else _dealt_groups(groups, folds, rng)
     fold_of["members"] = np.append(own, _dealt(sizes["members"] - learned, folds, rng))
     found: dict[str, NDArray[Any]] = {}
-    for fold in range(folds):
+    for fold in progress(range(folds), label=label):
         rows = np.flatnonzero(fold_of["members"][:learned] != fold)
         if most is not None and most < rows.size:
             rows = np.sort(rng.choice(rows, most, replace=False))
@@ -106,7 +109,7 @@ def taught_out_of_fold(
         return lambda kind, asked: columns(name, model(*take(batches[kind], asked)), asked.size)
 
     sizes = {kind: len(batch[0]) for kind, batch in batches.items()}
-    return out_of_fold(learn, sizes, learned=learned, folds=folds, seed=seed)
+    return out_of_fold(learn, sizes, learned=learned, folds=folds, seed=seed, label=name)
 
 
 def _dealt(size: int, folds: int, rng: np.random.Generator) -> IntArray:
