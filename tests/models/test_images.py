@@ -22,17 +22,30 @@ from paperlib.models.images import (
 )
 from paperlib.models.images.resnet import resnet
 
-CONVOLUTIONAL = sorted(set(ARCHITECTURES) - {"vit-small", "mlp", "cnn"})
+CONVOLUTIONAL = sorted(set(ARCHITECTURES) - {"vit-small", "mlp", "cosine", "cosine-mlp", "cnn"})
 
 
 def architecture(name, **options):
     return ImageArchitecture(**{"name": name, "channels": 3, "side": 16, "outputs": 7, "width": 4} | options)
 
 
-@pytest.mark.parametrize("name", ["mlp", "cnn", "cnn4", "resnet18", "resnet50", "wrn-28-2", "wrn-16-4"])
+SMALL = ["mlp", "cosine", "cosine-mlp", "cnn", "cnn4"]
+
+
+@pytest.mark.parametrize("name", [*SMALL, "resnet18", "resnet50", "wrn-28-2", "wrn-16-4"])
 def test_logits_have_one_column_per_class(name):
     model = build_image_model(architecture(name))
     assert model(torch.zeros(2, 3, 16, 16)).shape == (2, 7)
+
+
+def test_random_features_are_never_trained_and_are_those_of_a_gaussian_kernel():
+    model = build_image_model(architecture("cosine", width=20_000, channels=1, side=5))
+    assert {name for name, _ in model.named_parameters()} == {"2.weight", "2.bias"}
+    x, y = torch.zeros(1, 25), torch.zeros(1, 25)
+    y[0, :4] = 0.5  # at distance 1, where the kernel's length is 0.2 * 5
+    features = model[1]
+    assert (features(x) * features(y)).mean().item() == pytest.approx(np.exp(-0.5), abs=0.03)
+    assert features(x).square().mean().item() == pytest.approx(1, abs=0.03)
 
 
 @pytest.mark.parametrize("name", ["resnet101", "wrn-28-10"])

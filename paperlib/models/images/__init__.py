@@ -10,3 +10,4 @@ from paperlib.models.images.outputs import image_features as image_features
 from paperlib.models.images.outputs import image_logits as image_logits
 from paperlib.models.images.outputs import image_losses as image_losses
 from paperlib.models.images.pretrained import pretrained_classifier as pretrained_classifier
+from paperlib.models.images.small import CosineFeatures as CosineFeatures

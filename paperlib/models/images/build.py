@@ -13,7 +13,7 @@ from paperlib.core import check_at_least, check_choice
 from paperlib.core.packages import optional_package
 from paperlib.models.images.pretrained import pretrained_classifier
 from paperlib.models.images.resnet import resnet
-from paperlib.models.images.small import cnn, cnn4, mlp
+from paperlib.models.images.small import cnn, cnn4, cosine, mlp
 from paperlib.models.images.wide_resnet import WideResNet
 
 _SMALL_SIDE = 64
@@ -29,7 +29,8 @@ class ImageArchitecture:
         channels: Channels of the images, 1 or 3.
         side: Side of the images, in pixels.
         outputs: Classes, or attributes where each image has several labels.
-        width: Hidden units of "mlp", channels of the first layer of "cnn" and "cnn4"; others ignore it.
+        width: Hidden units of "mlp", random features of "cosine" and "cosine-mlp", channels of the first
+            layer of "cnn" and "cnn4"; others ignore it.
         group_norm: Group norm for batch norm, so that DP-SGD can train it.
         pretrained: Start from ImageNet weights (ViT and the torchvision ResNets), which are downloaded.
         seed: Seed of the initial parameters.
@@ -139,6 +140,8 @@ PRETRAINED = ("resnet18", "resnet50", "resnet101", "vit-small")
 ARCHITECTURES: Mapping[str, Callable[[ImageArchitecture], nn.Module]] = MappingProxyType(
     {
         "mlp": partial(_small, mlp),
+        "cosine": partial(_small, cosine),
+        "cosine-mlp": partial(_small, partial(cosine, hidden=64)),
         "cnn": partial(_small, cnn),
         "cnn4": _cnn4,
         "resnet18": partial(_resnet, "resnet18"),

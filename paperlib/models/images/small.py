@@ -1,6 +1,9 @@
-"""Small networks of our own: an MLP, a CNN for few pixels, and the four-layer CNN of the CelebA target."""
+"""Small networks of our own: an MLP, networks on random features, a CNN, and the CelebA target's CNN."""
 
-from torch import nn
+import math
+
+import torch
+from torch import Tensor, nn
 
 from paperlib.models.images.norms import norm_layer
 
@@ -16,6 +19,33 @@ def mlp(channels: int, side: int, outputs: int, width: int) -> nn.Module:
         nn.ReLU(),
         nn.Linear(width, outputs),
     )
+
+
+class CosineFeatures(nn.Module):
+    """Random features of flat images, never trained: only images near one another have similar ones.
+
+    Source: Rahimi and Recht, Random Features for Large-Scale Kernel Machines (2007); a Gaussian kernel.
+    """
+
+    frequencies: Tensor
+    phases: Tensor
+
+    def __init__(self, pixels: int, width: int) -> None:
+        super().__init__()
+        length = 0.2 * math.sqrt(pixels)  # of the kernel
+        self.register_buffer("frequencies", torch.randn(pixels, width) / length)
+        self.register_buffer("phases", 2 * math.pi * torch.rand(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features of mean square 1, shape (B, width)."""
+        return math.sqrt(2) * torch.cos(x @ self.frequencies + self.phases)
+
+
+def cosine(channels: int, side: int, outputs: int, width: int, hidden: int = 0) -> nn.Module:
+    """A linear layer on ``width`` random features, or with ``hidden`` units an MLP of one hidden layer."""
+    body = (nn.Linear(width, hidden), nn.ReLU()) if hidden else ()
+    features = CosineFeatures(channels * side * side, width)
+    return nn.Sequential(nn.Flatten(), features, *body, nn.Linear(hidden or width, outputs))
 
 
 def cnn(channels: int, side: int, outputs: int, width: int) -> nn.Module:

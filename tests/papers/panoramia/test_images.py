@@ -18,6 +18,7 @@ from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.data.registry import load_images
 from paperlib.generators.image_quality import FakeFilter
 from paperlib.generators.images import FlowConfig
+from paperlib.models.images import ImageArchitecture, build_image_model, image_logits
 from paperlib.papers.panoramia import evidence as shared
 from paperlib.papers.panoramia.evidence import by_game
 from paperlib.papers.panoramia.images import evidence as image_evidence
@@ -211,6 +212,22 @@ def test_dp_targets_keep_their_epsilon(cache, monkeypatch):
     assert config.noise_multiplier == 1.5
     assert examples == 170
     assert set(asked) == {(2.0, config.sampling_rate(170), config.steps(170), 1e-5)}
+
+
+@pytest.mark.parametrize("name", ["mlp", "cosine", "cosine-mlp"])
+def test_mlps_with_dp_are_trained_by_the_stack_and_keep_their_fixed_layers(name, monkeypatch):
+    monkeypatch.setattr(image_models, "fit_dp", None)
+    how = {"architecture": name, "width": 8, "epochs": 40, "batch_size": 64, "learning_rate": 0.05}
+    target = ImageTarget(name="dp", dp_epsilon=200.0, **how)
+    rng = np.random.default_rng(0)
+    y = np.arange(64) % 2
+    x = (255 * y[:, None, None, None] * rng.random((64, 1, 2, 2))).astype(np.uint8)
+    (module,) = image_models.train_target(target, x, y, 2, [40]).values()
+    assert (image_logits(module, x).argmax(1).numpy() == y).mean() > 0.9
+    built = build_image_model(ImageArchitecture(name=name, channels=1, side=2, outputs=2, width=8))
+    kept = dict(module.named_buffers())
+    assert all(values.equal(kept[key]) for key, values in built.named_buffers())
+    assert [values.shape for values in module.parameters()] == [one.shape for one in built.parameters()]
 
 
 def test_every_rule_on_images_gets_its_samples(pools):

@@ -12,13 +12,15 @@ from torch import nn
 
 from paperlib.audits.panoramia.image_models import answers
 from paperlib.audits.panoramia.pools import Target
-from paperlib.models.images import as_input, classifier_for, image_logits, image_losses
+from paperlib.models.images import CosineFeatures, as_input, classifier_for, image_logits, image_losses
 from paperlib.papers.panoramia.images.data import Images, Labelled
-from paperlib.training import TrainingConfig, fit_dp, noise_for
+from paperlib.training import TrainingConfig, fit_dp, fit_ensemble, noise_for
 from paperlib.training.images import ImageTraining, fit_images, flops_per_image, images_per_second
 
 _AT_ONCE = 512
 """Images whose gradients DP-SGD holds together: of ResNet-18 about 23 GB in float32."""
+_FIXED = (nn.Flatten, CosineFeatures)
+"""Layers without trained parameters in front of the layers of an MLP."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +30,7 @@ class ImageTarget:
     name: str  # name in tables
     architecture: str = "cnn"  # a name of ``paperlib.models.images.ARCHITECTURES``
     epochs: int  # passes over its training data
-    width: int = 16  # of "mlp", "cnn" and "cnn4"
+    width: int = 16  # see ``paperlib.models.images.ImageArchitecture``
     null: bool = False  # train it on other images in the place of the members: an audit must find nothing
     dp_epsilon: float | None = None  # train it with DP-SGD at this epsilon; None trains without
     dp_delta: float = 1e-5  # of DP-SGD, in (0, 1)
@@ -159,8 +161,21 @@ def train_target(
         return fit_images(module, x, y, config=config, snapshots=epochs, checkpoint=checkpoint).snapshots
     if y.ndim > 1:
         raise ValueError("dp_epsilon: expected None for images with several labels")
+    if all(isinstance(layer, (*_FIXED, nn.Linear, nn.ReLU)) for layer in module.children()):
+        return {epochs[-1]: _private_mlp(module, x, y, private)}
     fitted = fit_dp(module, as_input(x), y, config=private, at_once=_AT_ONCE, checkpoint=checkpoint)
     return {epochs[-1]: fitted.module}
+
+
+def _private_mlp(
+    module: nn.Module, x: NDArray[np.uint8], y: NDArray[np.int64], config: TrainingConfig
+) -> nn.Module:
+    """The module with an MLP in the place of its own, by `fit_ensemble`: no gradients of single images."""
+    fixed = nn.Sequential(*(layer for layer in module.children() if isinstance(layer, _FIXED)))
+    linears = [layer for layer in module.children() if isinstance(layer, nn.Linear)]
+    widths = (linears[0].in_features, *(layer.out_features for layer in linears))
+    fitted = fit_ensemble([replace(config, widths=widths)], fixed(as_input(x)), y)
+    return nn.Sequential(*fixed, *fitted.model(0).children()).to(fitted.parameters.device).eval()
 
 
 def _training(target: ImageTarget, epochs: int) -> ImageTraining:
