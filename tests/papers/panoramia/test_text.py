@@ -234,14 +234,18 @@ def test_audits_find_the_members_and_no_null(results):
     } <= set(shown)
 
 
-def test_both_ways_to_deal_text_show_the_targets_that_were_audited_in_both(results):
-    fewer = replace(results, pools=replace(results.pools, targets=results.pools.targets[1:]))
-    shown = tables.by_dealing({"by chunk": results, "by document": fewer})
-    names = ["6 epochs", "null, 6 epochs"]
-    assert list(zip(shown["dealt"], shown["target"], strict=True)) == [
-        (way, name) for way in ("by chunk", "by document") for name in names
+def test_both_ways_to_deal_text_show_the_targets_that_were_audited_in_both(monkeypatch):
+    targets = {"chunks": ["4 epochs", "8 epochs", "null"], "documents": ["8 epochs", "null"]}
+
+    def table(way, *, models):
+        rows = [*(("ours", name) for name in targets[way]), ("paper", "GPT2_E150")]
+        return pd.DataFrame(rows, columns=["source", "target"])
+
+    monkeypatch.setattr(tables, "table_three", table)
+    shown = tables.by_dealing({"by chunk": "chunks", "by document": "documents"})
+    assert shown.to_numpy().tolist() == [
+        [way, name] for way in ("by chunk", "by document") for name in ("8 epochs", "null")
     ]
-    assert shown["eps~ (paper form)"].iloc[0] == results.value("6 epochs")
 
 
 def test_evidence_is_paired_in_a_game_and_empty_where_parameters_leave_something_out(pools, results):
