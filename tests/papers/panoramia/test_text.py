@@ -84,20 +84,34 @@ def test_no_document_and_no_chunk_has_two_roles():
 
 def test_roles_that_share_documents_share_no_chunk():
     """As in the paper: all chunks of whole documents, dealt at random; further documents for the rest."""
-    config = replace(TINY, by_chunk=True, chunks_per_document=5, generator=100, members=80, nonmembers=60)
+    sizes = {"generator": 100, "members": 80, "nonmembers": 60, "others": 80}
+    config = replace(TINY, by_chunk=True, chunks_per_document=5, **sizes)
     dealt = TextBench(config).text
     assert {role: len(chunks) for role, chunks in dealt.items()} == config.sizes
     rows = [set(map(bytes, chunks.tokens)) for chunks in dealt.values()]
     assert sum(map(len, rows)) == len(set.union(*rows))
-    shared = [dealt[role] for role in ("generator", "members", "nonmembers")]
+    shared = [dealt[role] for role in sizes]
     numbers = np.concatenate([chunks.document for chunks in shared])
     assert np.bincount(numbers).max() == np.bincount(numbers)[np.unique(numbers)].min() == 5
     first, second = (set(chunks.document.tolist()) for chunks in shared[:2])
     assert len(first & second) > 20
-    for role in ("public", "others", "helper"):
+    for role in ("public", "helper"):
         assert not set(dealt[role].document.tolist()) & set(numbers.tolist())
-    with pytest.raises(ValueError, match="by_chunk: expected 2000 documents of 50 chunks of 8 tokens, got"):
+    with pytest.raises(ValueError, match="by_chunk: expected 2002 documents of 50 chunks of 8 tokens, got"):
         TextBench(replace(config, chunks_per_document=50, members=99_840)).text  # noqa: B018
+
+
+def test_the_small_base_model_learns_positions_after_a_prompt_in_both_ways_to_deal(monkeypatch):
+    """A generator of single chunks continues prompts at positions that it was not fine-tuned on."""
+    widths = []
+
+    def spy(model, rows, **options):
+        widths.append(rows.shape[1])
+
+    monkeypatch.setattr(text_bench, "train_on_chunks", spy)
+    for by_chunk in (False, True):
+        _ = TextBench(replace(TINY, by_chunk=by_chunk, chunks_per_document=5, base_epochs=2)).base
+    assert widths == [16, 16]
 
 
 def test_the_run_is_longer_than_where_it_is_audited_last_and_its_rate_falls_over_all_of_it():
@@ -168,13 +182,13 @@ def test_targets_know_the_members_and_the_null_does_not(pools):
 
 
 def test_helpers_know_what_they_were_trained_on(pools):
-    assert pools.helper_names == ("base", "synthetic", "real non-members", "real, 1 epochs", "real 1")
+    assert pools.helper_names == ("base", "synthetic", "real non-members")
 
     def gap(name):  # the helper of real text finds generated chunks stranger than the synthetic one does
         losses = [pool.helpers[name][:, 0].mean() for pool in (pools.generated, pools.members)]
         return losses[0] - losses[1]
 
-    assert gap("synthetic") < min(gap("real 1"), gap("real non-members")) - 0.1
+    assert gap("synthetic") < gap("real non-members") - 0.1
 
 
 def test_the_real_helper_learns_as_many_chunks_in_the_same_way_as_the_synthetic_one(monkeypatch):
@@ -218,6 +232,20 @@ def test_audits_find_the_members_and_no_null(results):
         "RM;RN (paper form)",
         "O(1)",
     } <= set(shown)
+
+
+def test_both_ways_to_deal_text_show_the_targets_that_were_audited_in_both(monkeypatch):
+    targets = {"chunks": ["4 epochs", "8 epochs", "null"], "documents": ["8 epochs", "null"]}
+
+    def table(way, *, models):
+        rows = [*(("ours", name) for name in targets[way]), ("paper", "GPT2_E150")]
+        return pd.DataFrame(rows, columns=["source", "target"])
+
+    monkeypatch.setattr(tables, "table_three", table)
+    shown = tables.by_dealing({"by chunk": "chunks", "by document": "documents"})
+    assert shown.to_numpy().tolist() == [
+        [way, name] for way in ("by chunk", "by document") for name in ("8 epochs", "null")
+    ]
 
 
 def test_evidence_is_paired_in_a_game_and_empty_where_parameters_leave_something_out(pools, results):
@@ -322,9 +350,6 @@ def test_fewer_helpers_make_other_pools(pools):
     fewer = with_helpers(pools, (SYNTHETIC,))
     assert fewer.helpers == (SYNTHETIC,)
     assert fewer.key != pools.key
-    steps = tables.ladder(pools, replace(AUDIT, attacks=AUDIT.attacks[:1]), names=["null, 6 epochs"])
-    assert steps["helpers"].iloc[0] == "synthetic"
-    assert len(steps) == 4
     with pytest.raises(ValueError, match="helpers: expected some of base"):
         with_helpers(pools, (Helper("labeler", "real"),))
 

@@ -70,7 +70,7 @@ class TextBench:
         model.to(default_device())
 
         def compute() -> Mapping[str, Any]:
-            passages = self.text["public"].passages(self._passage)
+            passages = self.text["public"].passages(self._prompted)
             train_on_chunks(model, passages, training=self.config.training(self.config.base_epochs, 0))
             return {name: values.cpu().numpy() for name, values in model.state_dict().items()}
 
@@ -88,7 +88,8 @@ class TextBench:
         )
 
         def compute() -> Mapping[str, Any]:
-            passages = self.text["generator"].passages(self._passage)
+            alone = config.by_chunk  # the next chunk of a document may have another role
+            passages = self.text["generator"].passages(1 if alone else self._prompted)
             fitted = settings.fit(passages, base=self.base)
             chunks = fitted.sample(config.generated + config.for_helper, config.seed)
             return {"audit": chunks[: config.generated], "helper": chunks[config.generated :]}
@@ -99,11 +100,8 @@ class TextBench:
         """Outputs of each helper by kind of example.
 
         "base" is the model before any fine-tuning. "synthetic" was trained on generated chunks and "real
-        non-members" on as many real ones, both up to their lowest validation loss. "real, n epochs" and
-        "real 1", "real 2", ... were trained on D_G, those with a number for as many epochs as the longest
-        target.
+        non-members" on as many real ones, both up to their lowest validation loss.
         """
-        config = self.config
         base = self._kept("base helper", _GENERATOR, lambda: self._judged(self.base))
         found: dict[Helper, dict[str, FloatArray]] = {Helper("base", "base"): base}
 
@@ -114,14 +112,6 @@ class TextBench:
             train = partial(self._stopped, chunks)
             names = (*_GENERATOR, "helper_epochs", "helper_patience", "withheld")
             found[helper] = self._kept(f"{helper.name} helper", names, train)
-        early, late = config.epochs[-2:][0], config.epochs[-1]
-        for number in range(config.real_helpers):
-            rows = self.text["generator"].tokens
-            train = partial(self._run, f"real {number}", rows, (early, late), 10 + number, None)
-            runs = self._kept(f"real helper {number}", (*_GENERATOR, "epochs", "total_epochs"), train)
-            if number == 0:
-                found[Helper(f"real, {early} epochs", "real", early)] = _part(runs, early)
-            found[Helper(f"real {number + 1}", "real", late)] = _part(runs, late)
         return found
 
     def run(self, others: str = "members") -> Mapping[str, Any]:
@@ -203,9 +193,9 @@ class TextBench:
         )
 
     @property
-    def _passage(self) -> int:
-        """Chunks of a passage: the prompt's and the one that follows; one where roles share documents."""
-        return 1 if self.config.by_chunk else self.config.prompt // self.config.tokens + 1
+    def _prompted(self) -> int:
+        """Chunks of a prompt, and the one that follows it."""
+        return self.config.prompt // self.config.tokens + 1
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:

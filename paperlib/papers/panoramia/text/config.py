@@ -17,8 +17,8 @@ class TextConfig:
     base: str = ""
     tokens: int = 16  # length of a chunk; the paper has 64
     chunks_per_document: int = 50  # the first ones of each document; the paper has 50
-    # True, as in the paper: generator, members and non-members share documents, each of which has all its
-    # chunks, dealt at random; False deals whole documents
+    # True, as in the paper: generator, members, non-members and others share documents, each of which has all
+    # its chunks, dealt at random; False deals whole documents
     by_chunk: bool = False
     public: int = 6000  # chunks of other documents that the small base model is trained on
     generator: int = 3500  # chunks of D_G: the generator, the "real" helpers and targets are trained on these
@@ -49,7 +49,6 @@ class TextConfig:
     # share of the members that the helper on real chunks is trained on, and that its games then leave out;
     # 0 trains it on other documents
     withheld: float = 0.0
-    real_helpers: int = 1  # number of helpers trained on D_G, as long as the longest target
     batch_size: int = 32  # chunks per step, without DP
     learning_rate: float = 3e-3  # largest, without DP
     precision: str = "float32"  # or "bfloat16": training without DP and drawing text under autocast

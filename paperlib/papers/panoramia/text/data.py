@@ -14,7 +14,7 @@ from paperlib.data.text.sets import text_documents
 from paperlib.models.language import train_tokenizer
 from paperlib.papers.panoramia.text.config import TextConfig
 
-_SHARED = ("generator", "members", "nonmembers")  # roles that may share documents
+_SHARED = ("generator", "members", "nonmembers", "others")  # roles that may share documents
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,8 @@ def deal(config: TextConfig, tokenizer: Any) -> dict[str, Chunks]:
     Chunks that occurred before are left out, so that no two roles share one, and so is what remains at the
     end of a document. A document whose chunks are more than a role still needs loses the rest of them. The
     first tenth of the documents go to the public, or to no role. With ``config.by_chunk`` the next documents
-    that have all their chunks are shared by generator, members and non-members, chunk by chunk at random.
+    that have all their chunks are shared, chunk by chunk at random, by generator, members, non-members and
+    others, so that a null target differs from a target in the members alone.
 
     Raises:
         ValueError: Too little text, saying how much there is.

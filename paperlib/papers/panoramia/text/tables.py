@@ -1,12 +1,12 @@
-"""PANORAMIA on text: its audits, Tables 3 and 5, what helpers do to the null, and Figures 9 and 14."""
+"""PANORAMIA on text: its audits, Tables 3 and 5, and Figures 9 and 14."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pandas as pd
 
 from paperlib.audits.panoramia.config import AuditConfig
-from paperlib.audits.panoramia.pools import SYNTHETIC, Helper, Pool, Pools, part_key, with_helpers
+from paperlib.audits.panoramia.pools import SYNTHETIC, Pool, Pools, part_key, with_helpers
 from paperlib.audits.panoramia.run import audit_pools, over_training_size
 from paperlib.core import FloatArray
 from paperlib.papers.panoramia.results import (
@@ -14,6 +14,7 @@ from paperlib.papers.panoramia.results import (
     helper_games,
     helper_means,
     loss_groups,
+    table_three,
 )
 from paperlib.papers.panoramia.text.bench import REAL_NONMEMBERS
 from paperlib.report import paper_table
@@ -22,16 +23,27 @@ KINDS = {"members": "real members", "nonmembers": "real non-members", "generated
 """Kinds of chunks, and their names in figures."""
 
 
-def _real_helpers(pools: Pools) -> tuple[list[Helper], list[Helper]]:
-    """Helpers on D_G that were trained for fewer epochs than the longest, and the others."""
-    real = [helper for helper in pools.helpers if helper.data == "real"]
-    most = max((helper.epochs for helper in real), default=0)
-    return [one for one in real if one.epochs < most], [one for one in real if one.epochs == most]
-
-
 def run_text(pools: Pools, audit: AuditConfig) -> PanoramiaResults:
     """Audit all targets in the paper's form."""
     return PanoramiaResults(pools, {"paper": audit_pools(pools, replace(audit, form="paper"))}, "paper")
+
+
+def by_dealing(results: Mapping[str, PanoramiaResults]) -> pd.DataFrame:
+    """Our rows of Table 3 where text was dealt in several ways.
+
+    Args:
+        results: Name of each way to its results, in the paper's form.
+
+    Returns:
+        A column dealt, then those of `table_three`, for targets that were audited in each way.
+    """
+    tables = [
+        table_three(one, models="base_model == 'GPT-2'").assign(dealt=way) for way, one in results.items()
+    ]
+    found = (
+        pd.concat(tables).query("source == 'ours'").drop(columns="source").set_index("dealt").reset_index()
+    )
+    return found[found.groupby("target")["dealt"].transform("size") == len(results)]
 
 
 def plain_nulls(results: PanoramiaResults) -> list[str]:
@@ -73,35 +85,6 @@ def table_five(games: pd.DataFrame) -> pd.DataFrame:
     return helper_means(games, {name: values[key] for name, key in names.items() if key in values})
 
 
-def ladder(pools: Pools, audit: AuditConfig, *, names: Sequence[str]) -> pd.DataFrame:
-    """What more helpers in attack and baseline do to the null, and to targets that leak.
-
-    Args:
-        pools: Pools with all helpers.
-        audit: Settings, of which the first attack alone is used, in the form "helpers".
-        names: Names of targets.
-
-    Returns:
-        One row per step and target: helpers, c_lb, c_plus_eps_lb, eps_tilde, means over games, and its sd.
-    """
-    base = [helper for helper in pools.helpers if helper.data == "base"]
-    early, late = _real_helpers(pools)
-    steps = [[SYNTHETIC], [*base, SYNTHETIC], [*base, SYNTHETIC, *early]]
-    steps += [[*base, SYNTHETIC, *late[: count + 1]] for count in range(len(late))]
-    parts = []
-    for step in dict.fromkeys(map(tuple, steps)):
-        chosen = with_helpers(pools, step)
-        found = audit_pools(chosen, _quick(audit, "helpers"), targets=names, audits=["panoramia"]).summary()
-        parts.append(found.assign(helpers=", ".join(helper.name for helper in step)))
-    renamed = {"value": "eps_tilde", "value_sd": "sd"}
-    found = pd.concat(parts).query("search == @audit.searches[0]").rename(columns=renamed)
-    return found[["helpers", "target", "c_lb", "c_plus_eps_lb", "eps_tilde", "sd"]].reset_index(drop=True)
-
-
-def _quick(audit: AuditConfig, form: str) -> AuditConfig:
-    return replace(audit, attacks=audit.attacks[:1], restarts=1, form=form)
-
-
 def baseline_sizes(results: PanoramiaResults, sizes: Sequence[int]) -> pd.DataFrame:
     """The paper's baseline over the size of its training part, the test part fixed, or what is left.
 
@@ -119,7 +102,8 @@ def baseline_sizes(results: PanoramiaResults, sizes: Sequence[int]) -> pd.DataFr
     pools, audit, target = results.pools, results.decisive.config, results.pools.target_names[-1]
     if audit.train in sizes:
         raise ValueError(f"sizes: expected others than {audit.train}, which was played, got {list(sizes)}")
-    whole, quick = audit.train + audit.test, _quick(audit, "paper")
+    whole = audit.train + audit.test
+    quick = replace(audit, attacks=audit.attacks[:1], restarts=1, form="paper")
     own = results.decisive.table.query("target == @target and audit == 'panoramia'")
     fixed = [over_training_size(pools, audit, sizes, targets=[target]), own.assign(train=audit.train)]
     parts = [part.assign(way="fixed test part") for part in fixed]
