@@ -139,6 +139,7 @@ def test_an_alarm_is_an_interval_above_the_margin():
 @pytest.mark.parametrize("data", DATA)
 def test_each_kind_of_data_makes_worlds_with_a_target_and_a_null(data):
     small = SIZES["smoke"][data]
+    assert plain_pools(world_of(data, small, games=2, seed=0)).helper_names == ("synthetic", "real")
     games = run_matched(data, lambda at: world_of(data, small, games=2, seed=at), [1.5], worlds=[0], folds=2)
     assert games.groupby("helpers").size().to_dict() == {TODAY: 4, "out of fold": 4}
     assert set(games["null"]) == {True, False}

@@ -96,7 +96,8 @@ def plain_pools(world: World) -> Pools:
 
 
 def _named(pools: Pools, *names: str) -> Pools:
-    return with_helpers(pools, [helper for helper in pools.helpers if helper.name in names])
+    helpers = {helper.name: helper for helper in pools.helpers}
+    return with_helpers(pools, [helpers[name] for name in names])
 
 
 def run_matched(

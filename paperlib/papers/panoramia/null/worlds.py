@@ -14,11 +14,13 @@ from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.folds import Answer
 from paperlib.audits.panoramia.game import largest_test
 from paperlib.audits.panoramia.image_models import answers
+from paperlib.audits.panoramia.pools import REAL, add_helpers, pools_cache
 from paperlib.audits.panoramia.table_models import Learning, losses, train
-from paperlib.core import IntArray, check_at_least, check_choice
+from paperlib.core import FloatArray, IntArray, check_at_least, check_choice
 from paperlib.data.text.sets import text_documents
 from paperlib.generators.image_quality import FakeFilter
 from paperlib.generators.images import FlowConfig
+from paperlib.io import code_tag
 from paperlib.papers.panoramia.images.data import ImageSplit
 from paperlib.papers.panoramia.images.models import train_target
 from paperlib.papers.panoramia.images.pools import (
@@ -246,17 +248,24 @@ def image_world(config: ImageConfig, audit: AuditConfig, *, judged: int) -> Worl
 def text_world(config: TextConfig, audit: AuditConfig, *, judged: int) -> World:
     """A world of chunks; further models learn as the targets' run up to its last audited epoch.
 
-    Documents are dealt to folds as wholes, as they are to helpers and tests.
+    Documents are dealt to folds as wholes, as they are to helpers and tests. The helper on D_G learns as a
+    target does.
     """
-    bench = text_bench(config)
+    bench, pools = text_bench(config), text_pools(config)
     used_data(config.text, "\n".join(text_documents(config.text)).encode())
 
     def learn(members: IntArray, seed: int) -> Answer:
         chunks = np.concatenate([bench.text["generator"].tokens, bench.text["members"].tokens[members]])
         return bench.trained_on(chunks, config.epochs[-1], seed)
 
+    def on_generator() -> dict[str, FloatArray]:
+        model = learn(np.empty(0, dtype=np.int64), 1000 * config.seed + 900)
+        return {kind: model(kind, np.arange(len(pool))) for kind, pool in pools.by_kind().items()}
+
+    about = {"stage": "helper on D_G", "world": bench.key(config), "code": code_tag(__name__)}
+    said = {REAL: pools_cache().get(about, on_generator)}
     return World(
-        pools=text_pools(config),
+        pools=add_helpers(pools, said, learned=0, about=about),
         train=learn,
         judged=judged,
         audit=audit,
