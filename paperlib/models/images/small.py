@@ -27,14 +27,11 @@ class CosineFeatures(nn.Module):
     Source: Rahimi and Recht, Random Features for Large-Scale Kernel Machines (2007); a Gaussian kernel.
     """
 
-    frequencies: Tensor
-    phases: Tensor
-
     def __init__(self, pixels: int, width: int) -> None:
         super().__init__()
         length = 0.2 * math.sqrt(pixels)  # of the kernel
-        self.register_buffer("frequencies", torch.randn(pixels, width) / length)
-        self.register_buffer("phases", 2 * math.pi * torch.rand(width))
+        self.frequencies = nn.Buffer(torch.randn(pixels, width) / length)
+        self.phases = nn.Buffer(2 * math.pi * torch.rand(width))
 
     def forward(self, x: Tensor) -> Tensor:
         """Features of mean square 1, shape (B, width)."""

@@ -30,8 +30,9 @@ def strongest_audits(
     pools: Pools | None = None,
     helpers: Sequence[str] | None = None,
     columns: int | None = None,
+    targets: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Audits of members against real non-members, on every target.
+    """Audits of members against real non-members.
 
     - `TRAINED` and `THRESHOLDS`: RM;RN and O(1) as the page has them, judged on its test part.
     - `LOSSES`: a whole game on minus the target's loss, with `audit_one_run` as it is by default.
@@ -48,6 +49,7 @@ def strongest_audits(
         helpers: Helpers whose answers on an example cannot depend on whether it is a member; None takes all,
             as helpers learn neither members nor real non-members.
         columns: Number of each model's first columns that `LEARNED` sees, 1 or more; None takes all.
+        targets: Names of the targets audited; None takes all.
 
     Returns:
         One row per target and audit: target, audit, m (examples judged), bound (first game), mean and range
@@ -63,7 +65,7 @@ def strongest_audits(
     names = pools.helper_names if helpers is None else tuple(helpers)
     config = forms[0].config
     rows: list[dict[str, Any]] = []
-    for target in pools.target_names:
+    for target in pools.target_names if targets is None else targets:
         about = {"target": target}
         for name, audit in PLAYED.items():
             if games := forms[0].select(audit, target=target):

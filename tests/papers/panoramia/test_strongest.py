@@ -59,7 +59,9 @@ def test_sure_non_members_are_found_where_both_ends_waste_them(table):
 def test_a_leak_behind_difficulty_needs_the_helper(results, table):
     bounds = table.loc[HIDDEN.name, "bound"]
     assert bounds[LEARNED] > bounds[LOSSES] + 1
-    alone = strongest_audits(results, helpers=()).set_index(["target", "audit"]).loc[HIDDEN.name, "bound"]
+    found = strongest_audits(results, helpers=(), targets=[HIDDEN.name]).set_index(["target", "audit"])
+    assert set(found.index.get_level_values("target")) == {HIDDEN.name}
+    alone = found.loc[HIDDEN.name, "bound"]
     assert alone[LEARNED] < bounds[LEARNED] - 1
 
 

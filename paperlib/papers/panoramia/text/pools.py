@@ -73,7 +73,7 @@ def text_audit(
     check_in("(0, 1)", "judged", judged)
     check_in("(0, 1)", "chosen", chosen)
     test = round(size * judged)
-    validation = 2 * int((size - test) * chosen / 2 + 1e-9)
+    validation = max(4, 2 * int((size - test) * chosen / 2 + 1e-9))
     network = TextClassifier(tokens=tokens, pretrained=reader, epochs=reader_epochs, precision=precision)
     attacks = (LossSummaries(tokens=tokens), network)
     return AuditConfig(
