@@ -80,8 +80,9 @@ def matched_pools(world: World, ratio: float, *, folds: int = 4) -> Pools:
 
         about = {"world": world.about, "code": code_tag(world.code), "folds": folds}
         kept = {"stage": helper.name, **about, "members": members, "seed": world.seed, "salt": salt}
-        options = {"learned": world.learned, "folds": folds, "most": members, "seed": world.seed + salt}
-        return pools_cache().get(kept, lambda: out_of_fold(train, sizes, groups=world.groups, **options))
+        options: dict[str, Any] = {"learned": world.learned, "folds": folds, "most": members}
+        options |= {"groups": world.groups, "seed": world.seed + salt, "label": helper.name}
+        return pools_cache().get(kept, lambda: out_of_fold(train, sizes, **options))
 
     said = {helper: outputs(helper, salt) for salt, helper in ((1, FOLDS), (2, PLACEBO))}
     chosen = _named(world.pools, "synthetic")
