@@ -20,15 +20,7 @@ from paperlib.papers.panoramia.images.tables import parse_targets
 ROOT = Path(__file__).parents[3]
 KEPT = "book/measured/panoramia_cifar10.csv"
 NUMBERS = dict.fromkeys(
-    (
-        "kid generated",
-        "kid generated error",
-        "kid nonmembers",
-        "kid nonmembers error",
-        "near generated",
-        "near nonmembers",
-    ),
-    1.0,
+    ("kid generated", "kid generated error", "kid nonmembers", "kid nonmembers error"), 1.0
 )
 AUDITS = {
     "panoramia (paper form)": ("c_lb", "c+eps_lb", "value", "sd", "baseline auc", "ceiling"),

@@ -70,8 +70,7 @@ class MeasuredRun:
         return (
             f"kernel distance to the members {one['kid generated']:.2f} ± {one['kid generated error']:.2f} "
             f"of generated images, {one['kid nonmembers']:.2f} ± {one['kid nonmembers error']:.2f} of real "
-            f"non-members; near duplicates of images of D_G: {one['near generated']:.1%} and "
-            f"{one['near nonmembers']:.1%}; the baseline's AUC is {one[f'{_OWN}baseline auc']:.3f}, its c_lb "
+            f"non-members; the baseline's AUC is {one[f'{_OWN}baseline auc']:.3f}, its c_lb "
             f"{one[f'{_OWN}c_lb']:.2f} of at most {one[f'{_OWN}ceiling']:.2f}"
         )
 
