@@ -373,6 +373,13 @@ def test_celeba_has_no_word_on_what_the_paper_shows_on_cifar_alone():
     assert image_evidence.printed_on("cifar10", rest) == rest
 
 
+def test_figure_thirteen_is_of_celeba_alone():
+    shown = {(data, item): image_evidence.level(data, f"panoramia-{item}")
+             for data in ("mnist5k", "cifar10", "celeba") for item in ("table-01", "figure-13")}  # fmt: skip
+    near = {pair for pair, level in shown.items() if level == "paper's data"}
+    assert near == {("cifar10", "table-01"), ("celeba", "table-01"), ("celeba", "figure-13")}
+
+
 def replace_target(evidence, target):
     """The same object under another target's name, which no rule checks."""
     other = copy.copy(evidence)

@@ -10,6 +10,7 @@ from paperlib.papers.panoramia.evidence import by_game, null_samples, paired
 from paperlib.papers.panoramia.images.tables import KINDS, model_sizes, nulls_like, series
 from paperlib.papers.panoramia.results import PanoramiaResults, loss_groups
 from paperlib.papers.verdict import Estimate, Evidence
+from paperlib.papers.verdict.evidence import Level
 
 RECALLS = (0.1, 0.25)
 """Low recalls, at which Figure 3 is read."""
@@ -78,6 +79,12 @@ def printed_on(dataset: str, found: Sequence[Evidence]) -> list[Evidence]:
     if dataset != "celeba":
         return list(found)
     return [one for one in found if one.target.removeprefix("panoramia-") in ON_CELEBA]
+
+
+def level(dataset: str, target: str) -> Level:
+    """How near a data set is to the paper's for a table or figure: Figure 13 is of CelebA alone."""
+    known = ("celeba",) if target == "panoramia-figure-13" else ("cifar10", "celeba")
+    return "paper's data" if dataset in known else "substitute"
 
 
 def _table_one(results: PanoramiaResults, label_noise: float) -> Evidence:
