@@ -27,8 +27,7 @@ def fit_best(
     Args:
         attacks: Settings to choose from, at least one.
         train: Examples to train on, members and others.
-        validation: Examples to stop trainings and to compare settings and seeds, two members and two others
-            or more.
+        validation: Examples to stop trainings and compare settings, two members and two others or more.
         criterion: Function of scores and membership, higher is better, such as the bound itself.
         restarts: Number of trainings of the best setting, 1 or more.
         seed: Seed of the first training; the next ones are ``seed + 1`` and so on.

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paperlib.core import FloatArray, IntArray, MembershipScores
+from paperlib.core import FloatArray, MembershipScores
 
 Criterion = Callable[[FloatArray, NDArray[np.bool_]], float]
 """Function of scores and membership, higher is better."""
@@ -106,11 +106,11 @@ class Labelled:
     def halves(self) -> "tuple[Labelled, Labelled]":
         """Two parts that share no example, each with every other member and every other non-member."""
         order = np.argsort(self.membership, kind="stable")
-        first, second = (order[at::2] for at in (0, 1))
-        return self._take(first), self._take(second)
-
-    def _take(self, rows: IntArray) -> "Labelled":
-        return replace(self, inputs=self.inputs.take(rows), membership=self.membership[rows])
+        first, second = (
+            replace(self, inputs=self.inputs.take(rows), membership=self.membership[rows])
+            for rows in (order[::2], order[1::2])
+        )
+        return first, second
 
 
 class FittedAttack(Protocol):

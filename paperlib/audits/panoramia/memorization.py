@@ -99,9 +99,7 @@ def near_duplicates(generated: ArrayLike, trained_on: ArrayLike, held_out: Array
     of this distance for held-out examples.
 
     Args:
-        generated: Shape (n, ...).
-        trained_on: Training data of the generator, shape (k, ...).
-        held_out: Real examples it was not trained on, shape (l, ...).
+        generated, trained_on, held_out: As for `copies`.
 
     >>> near_duplicates([[0.1], [3.0]], [[0.0], [9.0]], [[2.0], [7.0]])
     (0.5, 0.0)

@@ -248,8 +248,7 @@ def image_world(config: ImageConfig, audit: AuditConfig, *, judged: int) -> Worl
 def text_world(config: TextConfig, audit: AuditConfig, *, judged: int) -> World:
     """A world of chunks; further models learn as the targets' run up to its last audited epoch.
 
-    Documents are dealt to folds as wholes, as they are to helpers and tests. The helper on D_G learns as a
-    target does.
+    Documents are dealt to folds as wholes, as to helpers and tests; the helper on D_G learns as targets do.
     """
     bench, pools = text_bench(config), text_pools(config)
     used_data(config.text, "\n".join(text_documents(config.text)).encode())

@@ -16,13 +16,7 @@ import torch
 
 from paperlib.audits.panoramia.pools import KINDS, SYNTHETIC, Helper, Pools, Target, pools_cache, pools_of
 from paperlib.core import FloatArray, IntArray
-from paperlib.generators.text import (
-    TextGenerator,
-    copied_text,
-    token_losses,
-    train_on_chunks,
-    with_start,
-)
+from paperlib.generators.text import TextGenerator, copied_text, token_losses, train_on_chunks, with_start
 from paperlib.io import code_tag, config_hash, typed
 from paperlib.models.devices import default_device
 from paperlib.models.language import LanguageModelConfig, load_language_model, new_language_model

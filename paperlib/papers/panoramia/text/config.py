@@ -21,7 +21,7 @@ class TextConfig:
     # its chunks, dealt at random; False deals whole documents
     by_chunk: bool = False
     public: int = 6000  # chunks of other documents that the small base model is trained on
-    generator: int = 3500  # chunks of D_G: the generator, the "real" helpers and targets are trained on these
+    generator: int = 3500  # chunks of D_G: the generator and targets are trained on these
     members: int = 1500  # chunks of D_in: what targets are trained on and audited for
     nonmembers: int = 1500  # chunks no model is trained on, for RM;RN and O(1)
     others: int = 1500  # chunks that null targets are trained on in the members' place

@@ -37,12 +37,9 @@ def by_dealing(results: Mapping[str, PanoramiaResults]) -> pd.DataFrame:
     Returns:
         A column dealt, then those of `table_three`, for targets that were audited in each way.
     """
-    tables = [
-        table_three(one, models="base_model == 'GPT-2'").assign(dealt=way) for way, one in results.items()
-    ]
-    found = (
-        pd.concat(tables).query("source == 'ours'").drop(columns="source").set_index("dealt").reset_index()
-    )
+    tables = {way: table_three(one, models="base_model == 'GPT-2'") for way, one in results.items()}
+    found = pd.concat(tables, names=["dealt"]).query("source == 'ours'").drop(columns="source")
+    found = found.reset_index("dealt").reset_index(drop=True)
     return found[found.groupby("target")["dealt"].transform("size") == len(results)]
 
 
