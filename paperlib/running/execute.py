@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -279,15 +280,13 @@ def provenance_box(job: Job, origin: Mapping[str, Any]) -> str:
 
 def rerun_command(job: Job) -> str:
     """The command that repeats a run; it names only the parameters that differ from the profile."""
-    changed = [
-        f"{name}={_word(value)}" for name, value in job.parameters.items() if value != job.preset[name]
-    ]
+    changed = [f"{at}={_word(value)}" for at, value in job.parameters.items() if value != job.preset[at]]
+    if set(" \"'$").intersection("".join(changed)):  # make would split or change them
+        options = " ".join(f"-p {shlex.quote(word)}" for word in changed)
+        return f"paperlib run {job.stem} --profile {job.profile} {options}"
     words = f' P="{" ".join(changed)}"' if changed else ""
     return f"make run NB={job.stem}{words} PROFILE={job.profile}"
 
 
 def _word(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    text = json.dumps(value) if isinstance(value, list | dict) else repr(value)
-    return text.replace(" ", "")
+    return json.dumps(value, separators=(",", ":")) if isinstance(value, list | dict) else str(value)

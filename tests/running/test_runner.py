@@ -3,10 +3,12 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,7 @@ from paperlib.running import (
     show_run,
 )
 from paperlib.running.execute import rerun_command
+from paperlib.running.parameters import check_parameters, parse_assignments, parse_parameters
 from paperlib.running.sources import PACKAGE, notebook_sources
 from tests.running.toys import GOOD, make_project, write_notebook
 
@@ -231,6 +234,20 @@ def test_a_run_aside_leaves_the_book_alone(tmp_path: Path) -> None:
     assert "m = 4  # how many" in "".join(
         json.loads((folder / "notebook.ipynb").read_text())["cells"][2]["source"]
     )
+
+
+def test_a_printed_command_gives_back_values_that_hold_spaces_and_quotes(tmp_path):
+    """It is one with make where make can carry all values, else one that a shell reads as they were."""
+    known = parse_parameters("some = ['a']  # texts\none = 'x'  # text\nany = None  # value", "toy")
+    job = plan(make_project(tmp_path, good=GOOD), "good")
+    job = replace(job, preset={parameter.name: parameter.default for parameter in known})
+    changed = {"some": ["null cnn@32:50", "it's"], "one": "two words", "any": [1, 2]}
+    words = shlex.split(rerun_command(replace(job, parameters=changed)))
+    assert words[:5] == ["paperlib", "run", "good", "--profile", "default"]
+    assert check_parameters(known, parse_assignments(words[6::2]), "toy") == changed
+    numbers = {**job.preset, "any": [1, 2]}
+    expected = 'make run NB=good P="any=[1,2]" PROFILE=default'
+    assert rerun_command(replace(job, parameters=numbers)) == expected
 
 
 def test_a_notebook_edited_while_it_runs_loses_no_run(tmp_path):
