@@ -1,4 +1,4 @@
-"""A run on other images, made once and kept with the book: its table and sample grid."""
+"""Runs on other images, made once and kept with the book: their table and the sample grid of the first."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,17 +19,14 @@ from paperlib.papers.panoramia.images.grids import strip
 GRID_ROWS = ("D_G", "members", "generated", "generated, more")
 """Rows of a sample grid, from above."""
 
-_OWN = "panoramia (paper form) "
+_OWN, _HELPERS = "panoramia (paper form)", "panoramia (helpers form)"
 _SHOWN = {
-    "target": "target",
-    "null": "null",
     "train_metric": "train accuracy",
     "test_metric": "test accuracy",
-    f"{_OWN}c_lb": "c_lb",
-    f"{_OWN}c+eps_lb": "c+eps_lb",
-    f"{_OWN}value": "eps~",
-    f"{_OWN}sd": "sd",
-    "panoramia (helpers form) value": "eps~ (helpers in both)",
+    f"{_OWN} c_lb": "c_lb",
+    f"{_OWN} c+eps_lb": "c+eps_lb",
+    "eps~": "eps~",
+    "eps~ (helpers in both)": "eps~ (helpers in both)",
     "rm_rn (paper form) value": "RM;RN",
     "o1 (paper form) value": "O(1)",
 }
@@ -37,28 +34,33 @@ _SHOWN = {
 
 @dataclass(frozen=True, eq=False)
 class MeasuredRun:
-    """A run of the page on images that was made before."""
+    """Runs of the page on images that were made before, equal but for the seed."""
 
-    table: pd.DataFrame  # of `whole_table`
+    table: pd.DataFrame  # of `whole_table`, with the seed of the run in front
     origin: str  # date and place of the run, as text
     parameters: Mapping[str, Any]
     grid: NDArray[np.uint8]  # uint8, shape (height, width, 3)
 
     @property
     def rows(self) -> pd.DataFrame:
-        """What a page shows: accuracies in per cent, bounds in nats, means over games."""
-        shown = self.table[list(_SHOWN)].rename(columns=_SHOWN)
-        return shown.assign(**{name: 100 * shown[name] for name in ("train accuracy", "test accuracy")})
+        """What a page shows: means over models (sd: of eps-tilde), accuracies in per cent, else nats."""
+        table = self.table.copy()
+        for name, form in (("eps~", _OWN), ("eps~ (helpers in both)", _HELPERS)):
+            table[name] = table[f"{form} c+eps_lb"] - table[f"{form} c_lb"]
+        models = table.rename(columns=_SHOWN).groupby(["target", "null"], sort=False)
+        means, deviations = models[list(_SHOWN.values())].mean(), models["eps~"].std()
+        means[["train accuracy", "test accuracy"]] *= 100
+        means.insert(5, "sd", deviations)
+        return means.assign(**means.filter(like="eps~").clip(lower=0)).reset_index()
 
     @property
     def scale(self) -> str:
         """How large it was, in words."""
         given = self.parameters
         generator, sizes = given["generator"], given["sizes"]
-        repetitions = given.get("repetitions", given.get("repeats"))  # its name in older runs
         return (
             f"{given['dataset']} at {given['side'] or 'their own'} pixels a side and {given['levels']} grey "
-            f"values per channel, D_G of {sizes[0]} images, {sizes[1]} members, {repetitions} games "
+            f"values per channel, D_G of {sizes[0]} images, {sizes[1]} members, {given['repetitions']} games "
             f"with test parts of {given['test']}; generator: {generator['network']} of width "
             f"{generator['width']}, {generator['steps']} steps"
         )
@@ -66,17 +68,18 @@ class MeasuredRun:
     @property
     def quality(self) -> str:
         """How good the generator and the baseline were, in words with numbers."""
-        one = self.table.iloc[0]
+        one = self.table.drop_duplicates("seed").mean(numeric_only=True)
         return (
-            f"kernel distance to the members {one['kid generated']:.2f} ± {one['kid generated error']:.2f} "
-            f"of generated images, {one['kid nonmembers']:.2f} ± {one['kid nonmembers error']:.2f} of real "
-            f"non-members; the baseline's AUC is {one[f'{_OWN}baseline auc']:.3f}, its c_lb "
-            f"{one[f'{_OWN}c_lb']:.2f} of at most {one[f'{_OWN}ceiling']:.2f}"
+            f"kernel distance to the members {one['kid generated']:.2f} of generated images, "
+            f"{one['kid nonmembers']:.2f} of real non-members; near duplicates of images of D_G "
+            f"{one['near generated']:.1%} and {one['near nonmembers']:.1%}; the baseline's AUC is "
+            f"{one[f'{_OWN} baseline auc']:.3f}, its c_lb {one[f'{_OWN} c_lb']:.2f} of at most "
+            f"{one[f'{_OWN} ceiling']:.2f} (means over {self.table['seed'].nunique()} generators)"
         )
 
 
 def measured_run(path: str) -> MeasuredRun | None:
-    """A run kept as a table with the ending .csv, its result file (.json) and its sample grid (.png).
+    """Runs kept as a table with the ending .csv, its result file (.json) and its sample grid (.png).
 
     Args:
         path: Path of the table, looked for here and in the folders above; empty for none.
@@ -88,15 +91,14 @@ def measured_run(path: str) -> MeasuredRun | None:
     if found is None:
         return None
     table, origin = found
-    if missing := [name for name in _SHOWN if name not in table]:
+    if missing := [name for name in ("seed", f"{_OWN} c_lb", f"{_HELPERS} c_lb") if name not in table]:
         raise ValueError(f"measured: {path} lacks {', '.join(missing)}; measure it anew")
-    file = kept_file(path)
-    samples = file.with_suffix(".png")
+    samples = kept_file(path).with_suffix(".png")
     if not samples.is_file():
         raise ValueError(f"measured: {path} has no sample grid beside it ({samples.name})")
     with Image.open(samples, formats=("PNG",)) as image:
         grid = np.asarray(image.convert("RGB"))
-    return MeasuredRun(table, origin, read_result(file.with_suffix(".json")).parameters, grid)
+    return MeasuredRun(table, origin, read_result(samples.with_suffix(".json")).parameters, grid)
 
 
 def save_grid(path: Path, rows: Mapping[str, NDArray[np.uint8]], *, columns: int = 16) -> None:
@@ -113,8 +115,7 @@ def save_grid(path: Path, rows: Mapping[str, NDArray[np.uint8]], *, columns: int
     if tuple(rows) != GRID_ROWS:
         raise ValueError(f"rows: expected {', '.join(GRID_ROWS)}, got {', '.join(rows)}")
     strips = [strip(images[:columns], gap=1) for images in rows.values()]
-    below = ((0, 1), (0, 0), (0, 0))
-    grid = np.concatenate([np.pad(one, below, constant_values=255) for one in strips])[:-1]
+    grid = np.concatenate([np.pad(one, ((0, 1), (0, 0), (0, 0)), constant_values=255) for one in strips])[:-1]
     Image.fromarray(np.broadcast_to(grid, (*grid.shape[:2], 3)).copy()).save(path, optimize=True)
 
 
@@ -125,7 +126,6 @@ def grid_figure(run: MeasuredRun) -> tuple[Figure, str]:
     axes.imshow(run.grid, interpolation="nearest")
     places = (np.arange(len(GRID_ROWS)) + 0.5) * (height + 1) / len(GRID_ROWS) - 0.5
     axes.set_yticks(places, GRID_ROWS, fontsize="small")
-    axes.set_xticks([])
-    axes.tick_params(length=0)
+    axes.tick_params(length=0, labelbottom=False)
     axes.spines[:].set_visible(False)
     return fig, f"Rows of small images of {run.parameters['dataset']}: {', '.join(GRID_ROWS)}."
