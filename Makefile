@@ -47,7 +47,6 @@ seeds: $(READY)  ## Run the judged notebooks once more with each of SEEDS, for t
 rehearsal: $(READY)  ## Run the paper profile on made-up data with small counts: does all of it work here?
 	$(BIN)/paperlib run --all --profile rehearsal --jobs $(JOBS)
 	$(BIN)/paperlib run panoramia_images --profile rehearsal_celeba
-	$(BIN)/paperlib run panoramia_images --profile rehearsal_celeba
 	@echo "Every notebook of the paper profile ran from its first to its last cell"
 
 gpu: rehearsal  ## After the rehearsal, the experiments of the profile gpu, in order; results go to book/measured/gpu
