@@ -48,10 +48,11 @@ class MeasuredRun:
         for name, form in (("eps~", _OWN), ("eps~ (helpers in both)", _HELPERS)):
             table[name] = table[f"{form} c+eps_lb"] - table[f"{form} c_lb"]
         models = table.rename(columns=_SHOWN).groupby(["target", "null"], sort=False)
-        means, deviations = models[list(_SHOWN.values())].mean(), models["eps~"].std()
+        means, raised = models[list(_SHOWN.values())].mean(), ["eps~", "eps~ (helpers in both)"]
         means[["train accuracy", "test accuracy"]] *= 100
-        means.insert(5, "sd", deviations)
-        return means.assign(**means.filter(like="eps~").clip(lower=0)).reset_index()
+        means[raised] = means[raised].clip(lower=0)
+        means.insert(5, "sd", models["eps~"].std())
+        return means.reset_index()
 
     @property
     def scale(self) -> str:
