@@ -281,7 +281,7 @@ def provenance_box(job: Job, origin: Mapping[str, Any]) -> str:
 def rerun_command(job: Job) -> str:
     """The command that repeats a run; it names only the parameters that differ from the profile."""
     changed = [f"{at}={_word(value)}" for at, value in job.parameters.items() if value != job.preset[at]]
-    if set(" \"'$").intersection("".join(changed)):  # make would split or change them
+    if set(" \t\n\"'`$\\").intersection("".join(changed)):  # make would split or change them
         options = " ".join(f"-p {shlex.quote(word)}" for word in changed)
         return f"paperlib run {job.stem} --profile {job.profile} {options}"
     words = f' P="{" ".join(changed)}"' if changed else ""

@@ -241,7 +241,7 @@ def test_a_printed_command_gives_back_values_that_hold_spaces_and_quotes(tmp_pat
     known = parse_parameters("some = ['a']  # texts\none = 'x'  # text\nany = None  # value", "toy")
     job = plan(make_project(tmp_path, good=GOOD), "good")
     job = replace(job, preset={parameter.name: parameter.default for parameter in known})
-    changed = {"some": ["null cnn@32:50", "it's"], "one": "two words", "any": [1, 2]}
+    changed = {"some": ["null cnn@32:50", "it's", "a\\b", "`c`"], "one": "two words", "any": [1, 2]}
     words = shlex.split(rerun_command(replace(job, parameters=changed)))
     assert words[:5] == ["paperlib", "run", "good", "--profile", "default"]
     assert check_parameters(known, parse_assignments(words[6::2]), "toy") == changed
