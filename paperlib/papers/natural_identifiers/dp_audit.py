@@ -8,12 +8,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import t as student
 
 from paperlib.attacks.dataset_inference import ranks_and_positions
 from paperlib.bounds import audit_ranks
 from paperlib.core import FloatArray
 from paperlib.papers.natural_identifiers.dp_models import SCORES, DpRun
 from paperlib.training import epsilon_of, replacement_epsilon
+
+CURVES = {
+    "Theorem 2, the better of loss and min_k": (("loss", "min_k"), "paper"),
+    "ours, the better of loss and min_k": (("loss", "min_k"), "tight"),
+    "ours, difference": (("difference",), "tight"),
+}
+"""What is shown: scores of which the better one counts, and the bound. The first is the paper's."""
 
 
 def theoretical_epsilons(run: DpRun, delta: float) -> tuple[float, float]:
@@ -91,3 +99,43 @@ def audit_table(
             below = max(audited["paper"], audited["tight"]) <= theory
             rows.append({**about, "replacement_epsilon": theory, **audited, "below_theory": below})
     return pd.DataFrame(rows)
+
+
+def mean_bounds(
+    audits: pd.DataFrame, keys: Sequence[str], *, less: int = 0, confidence: float = 0.95
+) -> pd.DataFrame:
+    """Mean bound over models with r = 1, of each of `CURVES`, with t-intervals.
+
+    Args:
+        audits: Result of `audit_table`.
+        keys: Columns whose values are told apart, such as target and cardinality.
+        less: A cardinality whose bound on the same model is subtracted first, which gives paired differences;
+            0 subtracts nothing.
+        confidence: Of each interval by itself, in (0, 1).
+
+    Returns:
+        One row per curve and values of ``keys``: curve, the keys, models, mean, low and high (nats); low and
+        high are missing where there is one model.
+
+    >>> rows = [("loss", 2, 0, 0.1), ("loss", 8, 0, 0.4), ("loss", 2, 1, 0.3), ("loss", 8, 1, 0.8)]
+    >>> audits = pd.DataFrame(rows, columns=["score", "cardinality", "model", "paper"])
+    >>> audits = audits.assign(top=1, tight=0.0, target=5.0)
+    >>> mean_bounds(audits, ["target", "cardinality"], less=2)["mean"].round(3).tolist()[:1]
+    [0.4]
+    """
+    found = list[pd.DataFrame]()
+    for curve, (scores, bound) in CURVES.items():
+        chosen = audits[audits["score"].isin(scores) & (audits["top"] == 1)]
+        best = chosen.groupby([*keys, "model"])[bound].max()
+        if less and len(best):
+            rest = best.drop(less, level="cardinality")
+            best = (
+                rest - best.xs(less, level="cardinality").reindex(rest.index.droplevel("cardinality")).values
+            )
+        each = best.groupby(list(keys)).agg(["size", "mean", "sem"]).reset_index()
+        half = student.ppf((1 + confidence) / 2, (each["size"] - 1).clip(lower=1)) * each["sem"]
+        table = each[[*keys]].assign(
+            models=each["size"], mean=each["mean"], low=each["mean"] - half, high=each["mean"] + half
+        )
+        found.append(table.assign(curve=curve)[["curve", *table.columns]])
+    return pd.concat(found, ignore_index=True)

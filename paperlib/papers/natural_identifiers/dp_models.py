@@ -38,6 +38,21 @@ PUBLIC = PlantedConfig(
 )
 """What the model is trained on, without DP, before it is fine-tuned: text and identifiers of others."""
 
+PUBLIC_OF = {
+    "documentation": PUBLIC,
+    "persona_chat": replace(
+        PUBLIC,
+        text="pile_test_subsets",
+        vocabulary=4096,
+        identifiers=1_000,
+        kinds=("sha256",),
+        document_tokens=64,
+        filler=3.0,
+        epochs=2,
+    ),
+}
+"""The same by the dialogues that come later; 4,096 tokens leave some of 64 to the text behind a SHA-256."""
+
 _SOURCES: dict[str, Callable[[], Sequence[str]]] = {
     "documentation": source_words,
     "persona_chat": persona_chat,
@@ -61,7 +76,7 @@ class DpRun:
     document_tokens: int = 36  #: length of a document
     learning_rate: float = 4e-3  #: learning rate of Adam
     clip_norm: float = 1.0  #: largest norm of a document's gradient
-    #: corpus and settings of the training before the fine-tuning
+    #: corpus and settings of the training before the fine-tuning, such as one of ``PUBLIC_OF``
     public: PlantedConfig = PUBLIC
     model: str = ""  #: name or folder of a model to fine-tune instead, such as "EleutherAI/pythia-70m"
     seed: int = 0  #: seed of canaries, batches and noise, 0 or more

@@ -1,0 +1,84 @@
+"""Means over models of the DP audits, paired differences, and the page's figures of them."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import ttest_rel
+
+from paperlib.papers.natural_identifiers import dp_audit as dp
+from paperlib.papers.natural_identifiers import dp_figures as figures
+from paperlib.papers.natural_identifiers.dp_models import PUBLIC_OF, SCORES
+
+PAPERS, OURS, DIFFERENCE = dp.CURVES
+
+
+def audits(models=3):
+    """Bounds that differ by model, score and cardinality; top 4 is larger everywhere and counts nowhere."""
+    rng = np.random.default_rng(1)
+    rows = [
+        {"model": model, "target": target, "canaries": 10, "score": score, "cardinality": c, "top": top}
+        | {"paper": rng.random() + 9 * (top == 4), "tight": rng.random() + 9 * (top == 4)}
+        for model in range(models)
+        for target in (5.0, math.inf)
+        for score in SCORES
+        for c in (2, 8, 64)
+        for top in (1, 4)
+    ]
+    return pd.DataFrame(rows)
+
+
+def of(means, curve, **values):
+    for name, value in {"curve": curve, **values}.items():
+        means = means[means[name] == value]
+    return means.iloc[0]
+
+
+def test_the_paper_s_curve_is_the_better_of_its_two_scores_on_each_model():
+    table = audits()
+    chosen = table[(table["top"] == 1) & (table["target"] == 5.0) & (table["cardinality"] == 8)]
+    each = chosen.pivot_table("paper", "model", "score")
+    row = of(dp.mean_bounds(table, ["target", "cardinality"]), PAPERS, target=5.0, cardinality=8)
+    assert row["mean"] == pytest.approx(each[["loss", "min_k"]].max(axis=1).mean())
+    assert row["models"] == 3
+    ours = of(dp.mean_bounds(table, ["target", "cardinality"]), DIFFERENCE, target=5.0, cardinality=8)
+    assert ours["mean"] == pytest.approx(chosen[chosen["score"] == "difference"]["tight"].mean())
+
+
+def test_differences_are_paired_by_model():
+    table = audits()
+    chosen = table[(table["top"] == 1) & (table["target"] == math.inf) & (table["score"] == "difference")]
+    each = chosen.pivot_table("tight", "model", "cardinality")
+    expected = ttest_rel(each[64], each[2]).confidence_interval(0.9)
+    found = dp.mean_bounds(table, ["target", "cardinality"], less=2, confidence=0.9)
+    row = of(found, DIFFERENCE, target=math.inf, cardinality=64)
+    assert [row["low"], row["high"]] == pytest.approx(list(expected))
+    assert row["mean"] == pytest.approx((each[64] - each[2]).mean())
+    assert 2 not in set(found["cardinality"])
+
+
+def test_one_model_has_no_interval():
+    means = dp.mean_bounds(audits(1), ["target", "cardinality"])
+    assert means["low"].isna().all()
+    assert means["mean"].notna().all()
+
+
+def test_figures_draw_each_target_with_bars_over_models():
+    means = dp.mean_bounds(audits(), ["target", "cardinality"])
+    fig = figures.bound_curves(means, "cardinality", "target")
+    assert [axis.get_title() for axis in fig.axes] == list(dp.CURVES)
+    assert [len(axis.containers) for axis in fig.axes] == [2, 2, 2]
+
+
+def test_a_page_shows_both_figures_and_the_gain_of_large_sets(capsys):
+    table = pd.concat([audits().assign(figure=name) for name in figures.FIGURES])
+    figures.show_audits(table, facts="made-up bounds")
+    shown = capsys.readouterr().out
+    assert "Bound at c = 64 less that at c = 2" in shown
+    assert "Lower bound against the number of canaries" in shown
+
+
+def test_tokens_of_the_public_models_leave_room_for_dialogue():
+    assert PUBLIC_OF["persona_chat"].vocabulary > PUBLIC_OF["documentation"].vocabulary
+    assert PUBLIC_OF["persona_chat"].kinds == ("sha256",)
