@@ -20,7 +20,6 @@ from paperlib.generators.identifiers import (
     StreamScanner,
     checked_kinds,
 )
-from paperlib.generators.identifiers.filter import filter_identifiers
 from paperlib.papers.natural_identifiers.census import Census
 from paperlib.report import paper_table
 
@@ -137,52 +136,6 @@ def sample_identifiers(
         picked = rng.choice(len(every), size, replace=False) if size else np.empty(0, dtype=int)
         chosen += [_identifier(kind, every[at]) for at in np.sort(picked)]
     return chosen
-
-
-def filtered_census(
-    files: Iterable[CorpusFile],
-    *,
-    company: int = 300,
-    extreme: float = 0.01,
-    generated: int = 127,
-    reading: Reading | None = None,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """Counts in the subsets of the Pile's test part, before and after the paper's filters (Appendix A).
-
-    Duplicates go, then what a blind baseline finds among the share ``extreme`` at either end of its generated
-    values; Ethereum addresses count with the letter case of ERC-55 alone. Up to ``company`` identifiers of
-    each kind from other subsets help the baselines to learn. One row per subset of `PILE_SUBSETS` with an
-    identifier: subset, before and paper (totals), and after: total and the paper's kinds.
-    """
-    places: dict[str, dict[Identifier, set[str]]] = {kind: {} for kind in PAPER_KINDS}
-    for subset, one in _valid(files, PAPER_KINDS, reading):
-        if one.kind.name != "ethereum" or one.form.name == "checksum":
-            places[one.kind.name].setdefault(_identifier(one.kind.name, one.value), set()).add(subset)
-    rng, judged = np.random.default_rng(seed), list[Identifier]()
-    for found in places.values():
-        order = sorted(found, key=lambda one: one.value)
-        others = [one for one in order if not found[one] & set(PILE_SUBSETS)]
-        picked = rng.permutation(len(others))[:company]
-        judged += [one for one in order if found[one] & set(PILE_SUBSETS)] + [others[at] for at in picked]
-    kept = set(filter_identifiers(judged, extreme=extreme, count=generated, seed=seed).kept)
-    rows = [
-        {"subset": subset, "kind": kind, "before": 1, "after": int(one in kept)}
-        for kind, found in places.items()
-        for one, subsets in found.items()
-        for subset in subsets & set(PILE_SUBSETS)
-    ]
-    return _by_pile_subset(pd.DataFrame(rows, columns=["subset", "kind", "before", "after"]))
-
-
-def _by_pile_subset(rows: pd.DataFrame) -> pd.DataFrame:
-    kinds = rows.pivot_table("after", "subset", "kind", "sum", fill_value=0)
-    table = rows.groupby("subset")[["before", "after"]].sum()
-    table = table.join(kinds.reindex(columns=list(PAPER_KINDS), fill_value=0).astype(int))
-    printed = paper_census().set_index("dataset")["total"]
-    table.insert(1, "paper", [int(printed.get(PILE_SUBSETS[name], 0)) for name in table.index])
-    table = table.rename(columns={"after": "total"}).sort_values("before", ascending=False, kind="stable")
-    return table.reset_index()
 
 
 def _identifier(kind: str, value: str) -> Identifier:

@@ -1,12 +1,11 @@
 import json
 
-import numpy as np
 import pytest
 
 from paperlib.generators.identifiers import KINDS, PAPER_KINDS, as_identifier
 from paperlib.papers.natural_identifiers import census_tables as tables
 from paperlib.papers.natural_identifiers.census import take_census
-from tests.generators.true_identifiers import KNOWN, LOOK_ALIKES, random_ones
+from tests.generators.true_identifiers import KNOWN, LOOK_ALIKES
 
 
 @pytest.fixture
@@ -65,24 +64,3 @@ def test_a_corpus_of_which_nothing_can_be_read_says_why(tmp_path):
     census = take_census([tmp_path], folder=tmp_path / "units", progress=False)
     with pytest.raises(ValueError, match=r"binary file: 1, such as b\.bin; empty file: 1, such as a\.txt"):
         tables.census_by_subset(census)
-
-
-def test_counts_after_the_papers_filters(tmp_path):
-    """A value counts in each of its subsets, look-alikes go, addresses count by ERC-55 alone."""
-    values = random_ones("md5", 60)
-    rng = np.random.default_rng(0)
-    numbers = ["".join(rng.choice(list("0123abcd"), 32)) for _ in range(12)]
-    address = KINDS["ethereum"].example
-    places = {"github": [*values[:10], address, address.lower()], "hackernews": [values[0], *numbers]}
-    places["code"] = values[10:]
-    records = [{"text": f"see {value}", "subset": name} for name, some in places.items() for value in some]
-    path = tmp_path / "x.jsonl"
-    path.write_text("\n".join(map(json.dumps, records)))
-    table = tables.filtered_census(tables.chosen_files([str(path)], []), generated=60, extreme=0.02)
-    rows = table.set_index("subset")
-    assert rows["before"].to_dict() == {"hackernews": 13, "github": 11}
-    assert rows["paper"].to_dict() == {"hackernews": 13, "github": 197}
-    assert rows.loc["github", "ethereum"] == 1
-    assert rows.loc["github", "md5"] >= 8
-    assert rows.loc["hackernews", "total"] <= 6
-    assert (rows["total"] == rows[list(PAPER_KINDS)].sum(axis=1)).all()

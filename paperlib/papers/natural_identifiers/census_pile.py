@@ -1,0 +1,251 @@
+"""The paper's Table 2 on the subsets of the Pile's test part: every place, the paper's filters, and rates."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+from scipy.stats import chi2
+
+from paperlib.data.text.corpora import Document
+from paperlib.generators.identifiers import KINDS, PAPER_KINDS, Identifier, find_identifiers
+from paperlib.generators.identifiers.filter import filter_identifiers
+from paperlib.papers.natural_identifiers.census_tables import PILE_SUBSETS, paper_census
+from paperlib.report import show_table
+
+_ADDRESS = re.compile(r"(?:https?:)?//([^/\s\"'<>()\[\]]+)[^\s\"'<>()\[\]]*$")
+_BEFORE = 300  # characters in which the start of a web address is looked for
+# The Pile's subsets by Table 1 of Gao et al. (2020): effective size in GiB, mean size of a document in KiB.
+_SIZES = {
+    "pile test github": (95.16, 5.25),
+    "pile test stackexchange": (64.39, 2.16),
+    "pile test pile cc": (227.12, 4.33),
+    "pile test hackernews": (7.80, 4.92),
+    "pile test ubuntuirc": (11.03, 545.48),
+    "pile test wikipediaen": (19.13, 1.11),
+}
+_TEST_PART = 1e-3  # share of the Pile that is its test part
+
+
+def pile_identifiers(
+    documents: Iterable[Document],
+    *,
+    company: int = 300,
+    extreme: float = 0.01,
+    generated: int = 127,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Every place of an identifier of the paper's kinds in the Pile's test part, and what the filters keep.
+
+    As in Appendix A: Ethereum addresses without the letter case of ERC-55 go, then duplicates, then what
+    a blind baseline finds among the share ``extreme`` at either end of its generated values.
+
+    Args:
+        documents: Of the Pile's test part and of other corpora, whose subsets have other names.
+        company: Most identifiers of each kind from the others, which help the baselines to learn.
+        extreme: As in `filter_identifiers`.
+        generated: Generated values of each identifier.
+        seed: Seed of all draws.
+
+    Returns:
+        One row per place in a subset of `PILE_SUBSETS`: subset, document (its number in the subset), kind,
+        value (a number, the same for equal values), erc55 (False for an Ethereum address whose letter case
+        is no checksum), site (of the web address that it is a part of; empty outside one), and kept.
+    """
+    places, others, read = list[tuple[str, int, Identifier, str]](), set[Identifier](), dict[str, int]()
+    for one in documents:
+        read[one.subset] = number = read.get(one.subset, 0) + 1
+        for found in find_identifiers(one.text, kinds=PAPER_KINDS):
+            value = Identifier(found.kind, found.value, 0, len(found.value))
+            if one.subset in PILE_SUBSETS:
+                before = one.text[max(0, found.start - _BEFORE) : found.start]
+                places.append((one.subset, number, value, _site(before)))
+            else:
+                others.add(value)
+    names = ["subset", "document", "identifier", "site"]
+    table = pd.DataFrame(places, columns=names)
+    values = list(dict.fromkeys(table["identifier"]))
+    kept = _kept(values, others, company, extreme, generated, seed) if values else set[Identifier]()
+    numbers = {_key(value): at for at, value in reversed(list(enumerate(values)))}
+    return table.assign(
+        kind=[one.kind for one in table["identifier"]],
+        value=[numbers[_key(one)] for one in table["identifier"]],
+        erc55=[_admitted(one) for one in table["identifier"]],
+        kept=[one in kept for one in table["identifier"]],
+    )[["subset", "document", "kind", "value", "erc55", "site", "kept"]]
+
+
+def _kept(
+    values: Sequence[Identifier], others: set[Identifier], company: int, extreme: float, count: int, seed: int
+) -> set[Identifier]:
+    rng, judged = np.random.default_rng(seed), list[Identifier]()
+    for kind in PAPER_KINDS:
+        inside, outside = (
+            sorted(one for one in some if one.kind == kind and _admitted(one))
+            for some in (values, others - set(values))
+        )
+        judged += inside + [outside[at] for at in rng.permutation(len(outside))[:company]]
+    return set(filter_identifiers(judged, extreme=extreme, count=count, seed=seed).kept)
+
+
+def _key(one: Identifier) -> tuple[str, str]:
+    return one.kind, KINDS[one.kind].key(one.value)
+
+
+def _admitted(one: Identifier) -> bool:
+    return one.kind != "ethereum" or KINDS["ethereum"].check(one.value).name == "checksum"
+
+
+def _site(before: str) -> str:
+    """The host of a web address that goes on to the end of a text; lines broken at a hyphen are joined."""
+    found = _ADDRESS.search(before.replace("-\n", "-"))
+    return found[1].lower() if found else ""
+
+
+def filtered_census(places: pd.DataFrame) -> pd.DataFrame:
+    """Different identifiers of `pile_identifiers` before and after the paper's filters, beside its counts.
+
+    Ethereum addresses count with the letter case of ERC-55 alone, as the paper admits them.
+
+    Returns:
+        One row per subset: subset, before and paper (totals), and after: total and the paper's kinds.
+    """
+    different = places[places["erc55"]].drop_duplicates(["subset", "kind", "value"])
+    after = different[different["kept"]]
+    kinds = pd.crosstab(after["subset"], after["kind"]).reindex(columns=list(PAPER_KINDS), fill_value=0)
+    table = different.groupby("subset").size().rename("before").to_frame()
+    table["paper"] = [_printed(name)["total"] for name in table.index]
+    table["total"] = after.groupby("subset").size()
+    table = table.join(kinds).fillna(0).astype(int).reset_index()
+    return table.sort_values(["before", "subset"], ascending=[False, True], kind="stable", ignore_index=True)
+
+
+def _printed(subset: str) -> dict[str, int]:
+    rows = paper_census().set_index("dataset")[["total", *PAPER_KINDS]]
+    name = PILE_SUBSETS[subset]
+    found = rows.loc[name] if name in rows.index else rows.iloc[0] * 0
+    return {str(key): int(value) for key, value in found.items()}
+
+
+def counts_by_kind(places: pd.DataFrame) -> pd.DataFrame:
+    """Counts by subset and kind beside the paper's for the same subset, each under several readings.
+
+    Returns:
+        One row per subset and kind that either side has: subset, kind, matches, different, erc55 (those that
+        the paper admits), outside_addresses (never within a web address), documents, filtered, paper.
+    """
+    rows = []
+    for subset in sorted(set(places["subset"])):
+        here, printed = places[places["subset"] == subset], _printed(subset)
+        for kind in PAPER_KINDS:
+            found = here[here["kind"] == kind]
+            if len(found) or printed[kind]:
+                rows.append({"subset": subset, "kind": kind, **_readings(found), "paper": printed[kind]})
+    return pd.DataFrame(rows)
+
+
+def _readings(found: pd.DataFrame) -> dict[str, int]:
+    each = found.assign(inside=found["site"] != "").groupby(["kind", "value"])
+    each = each.agg(erc55=("erc55", "max"), kept=("kept", "max"), inside=("inside", "max")).astype(bool)
+    return {
+        "matches": len(found),
+        "different": len(each),
+        "erc55": int(each["erc55"].sum()),
+        "outside_addresses": int((each["erc55"] & ~each["inside"]).sum()),
+        "documents": found["document"].nunique(),
+        "filtered": int((each["erc55"] & each["kept"]).sum()),
+    }
+
+
+def sites(places: pd.DataFrame, subset: str) -> pd.DataFrame:
+    """Counts by site (empty outside web addresses) and kind in a subset, most identifiers first."""
+    here = places[places["subset"] == subset]
+    table = here.groupby(["site", "kind"]).agg(
+        different=("value", "nunique"), documents=("document", "nunique"), kept=("kept", "sum")
+    )
+    return table.sort_values("different", ascending=False, kind="stable").reset_index()
+
+
+def rates(places: pd.DataFrame, read: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:
+    """Identifiers that the paper admits per million documents, ours before the filters and the paper's.
+
+    The interval is exact for a Poisson number: it takes identifiers as independent, although one document may
+    hold several. The paper does not say how many documents its subsets have; they are computed from the sizes
+    that the Pile's authors state, as the thousandth part of each subset that is its test part.
+
+    Args:
+        places: Result of `pile_identifiers`.
+        read: Columns subset and documents of all subsets that were read.
+        confidence: Confidence level of each interval, in (0, 1).
+
+    Returns:
+        One row per subset of `PILE_SUBSETS` that was read and that the paper's table has: subset, documents,
+        identifiers, documents_with (one or more), per_million, low, high, paper, paper_documents (computed),
+        paper_per_million and ratio (of our rate to the paper's).
+
+    Source:
+        Gao et al. (2020), The Pile, Table 1 (effective and mean sizes).
+    """
+    rows, tail = [], (1 - confidence) / 2
+    for subset, documents in read[["subset", "documents"]].itertuples(index=False):
+        if (name := PILE_SUBSETS.get(subset)) is None or name not in _SIZES:
+            continue
+        here = places[(places["subset"] == subset) & places["erc55"]]
+        count, scale = len(here.drop_duplicates(["kind", "value"])), 1e6 / documents
+        low = float(chi2.ppf(tail, 2 * count)) / 2 if count else 0.0
+        high = float(chi2.ppf(1 - tail, 2 * count + 2)) / 2
+        size, mean = _SIZES[name]
+        theirs, total = _printed(subset)["total"], _TEST_PART * size * 2**20 / mean
+        row = {"subset": subset, "documents": documents, "identifiers": count}
+        row |= {"documents_with": here["document"].nunique(), "per_million": scale * count}
+        row |= {"low": scale * low, "high": scale * high, "paper": theirs, "paper_documents": round(total)}
+        per_million = 1e6 * theirs / total
+        row |= {"paper_per_million": per_million, "ratio": scale * count / per_million if theirs else np.nan}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def show_pile_census(places: pd.DataFrame, read: pd.DataFrame, *, facts: str) -> pd.DataFrame:
+    """Show counts by kind, totals after the filters, rates, and the sites of Hacker News on a page.
+
+    Args:
+        places: Result of `pile_identifiers`.
+        read: Columns subset and documents of all subsets that were read.
+        facts: Where the counts come from, in words.
+
+    Returns:
+        `filtered_census` of the places.
+    """
+    by_kind, filtered = counts_by_kind(places), filtered_census(places)
+    show_table(
+        by_kind,
+        name="nid-table-02-kinds",
+        caption="Identifiers of the paper's kinds by subset and kind: all matches, different values, those "
+        "that the paper admits (ERC-55), of these those never within a web address, documents that hold one, "
+        f"what the filters keep, and the paper's count for the whole test part ({facts}).",
+    )
+    above = filtered[filtered["total"] > filtered["paper"]]
+    more = [f"{one.subset} ({one.total} against {one.paper})" for one in above.itertuples()]
+    show_table(
+        filtered,
+        name="nid-table-02-filtered",
+        caption="Different identifiers before the filters, the paper's number for the whole test part, and "
+        f"after the filters: total and kinds ({facts}). More than the paper: {', '.join(more) or 'nowhere'}.",
+    )
+    show_table(
+        rates(places, read),
+        name="nid-table-02-rates",
+        caption="Identifiers that the paper admits per million documents, before the filters: ours with an "
+        "exact 95 % Poisson interval, which takes identifiers of one document as independent; the paper's, "
+        "with the number of documents computed from the Pile's stated sizes; and the ratio of the two rates.",
+    )
+    for subset in sorted({"hackernews", "HackerNews"} & set(places["subset"])):
+        sums, found = by_kind[by_kind["subset"] == subset].sum(numeric_only=True), sites(places, subset)
+        show_table(
+            found.assign(site=found["site"].replace("", "(in no web address)")),
+            name="nid-hackernews",
+            caption=f"{subset}: {sums['matches']} matches of {sums['different']} values by site and kind; "
+            f"{sums['outside_addresses']} values are in no web address; the filters keep {sums['filtered']}; "
+            f"the paper counts {sums['paper']}.",
+        )
+    return filtered
