@@ -161,7 +161,7 @@ def sites(places: pd.DataFrame, subset: str) -> pd.DataFrame:
     """Counts by site (empty outside web addresses) and kind in a subset, most identifiers first."""
     here = places[places["subset"] == subset]
     table = here.groupby(["site", "kind"]).agg(
-        different=("value", "nunique"), documents=("document", "nunique"), kept=("kept", "sum")
+        different=("value", "nunique"), documents=("document", "nunique")
     )
     return table.sort_values("different", ascending=False, kind="stable").reset_index()
 
