@@ -1,6 +1,6 @@
 """Dataset inference: was a set of identifiers trained on? Boosted trees on attack scores, and a rank test."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ _ASSUMPTIONS = (
     "other identifiers and of its context.",
     "Identifiers are different from each other and occur in no data outside the suspect set.",
 )
+_Score = Callable[[FloatArray], FloatArray]
 _OF_FOLDS = "The folds' ranks are independent, which K-fold only approximates."
 
 
@@ -97,23 +98,44 @@ def infer_dataset(
     >>> found.p_value < 0.001, found.set_size
     (True, 8)
     """
-    table = _checked(features, folds)
     check_choice("schedule", schedule, SCHEDULES)
+    return _inferred(features, (schedule,), folds, trees, within_set, seed)[schedule]
+
+
+def infer_by_schedule(
+    features: ArrayLike, *, folds: int = 5, trees: int = 30, within_set: bool = True, seed: int = 0
+) -> dict[str, DatasetInference]:
+    """`infer_dataset` by each of `SCHEDULES`, in less time: trees that saw the same folds are fitted once.
+
+    >>> found = infer_by_schedule(np.random.default_rng(0).normal(size=(20, 4, 2)), trees=2)
+    >>> sorted(found)
+    ['forward', 'kfold']
+    """
+    return _inferred(features, SCHEDULES, folds, trees, within_set, seed)
+
+
+def _inferred(
+    features: ArrayLike, schedules: Sequence[str], folds: int, trees: int, within_set: bool, seed: int
+) -> dict[str, DatasetInference]:
+    table = _checked(features, folds)
     check_at_least(1, trees=trees)
-    rng = np.random.default_rng(seed)
-    scores = _out_of_fold(table, folds, schedule, trees, within_set, rng)
-    ranks, positions = ranks_and_positions(scores, rng)
-    return DatasetInference(
-        epsilon=None,
-        p_value=rank_test(positions, one_sided=True),
-        p_value_two_sided=rank_test(positions, one_sided=False),
-        ranks=ranks,
-        positions=positions,
-        set_size=table.shape[1],
-        schedule=schedule,
-        claim=_claim(schedule),
-        assumptions=_ASSUMPTIONS if schedule == "forward" else (*_ASSUMPTIONS, _OF_FOLDS),
-    )
+    found, fits = dict[str, DatasetInference](), dict[bytes, _Score]()
+    for schedule in schedules:
+        rng = np.random.default_rng(seed)
+        scores = _out_of_fold(table, folds, schedule, trees, within_set, rng, fits)
+        ranks, positions = ranks_and_positions(scores, rng)
+        found[schedule] = DatasetInference(
+            epsilon=None,
+            p_value=rank_test(positions, one_sided=True),
+            p_value_two_sided=rank_test(positions, one_sided=False),
+            ranks=ranks,
+            positions=positions,
+            set_size=table.shape[1],
+            schedule=schedule,
+            claim=_claim(schedule),
+            assumptions=_ASSUMPTIONS if schedule == "forward" else (*_ASSUMPTIONS, _OF_FOLDS),
+        )
+    return found
 
 
 def rank_test(positions: ArrayLike, *, one_sided: bool) -> float:
@@ -165,9 +187,15 @@ def standardized_within_sets(features: FloatArray) -> FloatArray:
 
 
 def _out_of_fold(
-    features: FloatArray, folds: int, schedule: str, trees: int, within_set: bool, rng: np.random.Generator
+    features: FloatArray,
+    folds: int,
+    schedule: str,
+    trees: int,
+    within_set: bool,
+    rng: np.random.Generator,
+    fits: dict[bytes, _Score],
 ) -> FloatArray:
-    """Score of every candidate by trees that did not see its set, shape (n, 1 + c)."""
+    """Score of every candidate by trees that did not see its set, shape (n, 1 + c); ``fits`` by sets seen."""
     relative = standardized_within_sets(features)
     used = relative if within_set else features
     fold = rng.permutation(np.arange(len(features)) % folds)
@@ -175,11 +203,13 @@ def _out_of_fold(
     for number in range(folds):
         seen = fold < number if schedule == "forward" else fold != number
         held = fold == number
-        scores[held] = _fitted(used[seen], trees)(used[held]) if seen.any() else relative[held].mean(axis=2)
+        if seen.any() and (key := seen.tobytes()) not in fits:
+            fits[key] = _fitted(used[seen], trees)
+        scores[held] = fits[seen.tobytes()](used[held]) if seen.any() else relative[held].mean(axis=2)
     return scores
 
 
-def _fitted(features: FloatArray, trees: int) -> Callable[[FloatArray], FloatArray]:
+def _fitted(features: FloatArray, trees: int) -> _Score:
     """A function from features to scores, learned from sets whose first candidate is the identifier."""
     member = np.zeros(features.shape[:2])
     member[:, 0] = 1.0

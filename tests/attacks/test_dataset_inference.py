@@ -5,7 +5,13 @@ import pytest
 from scipy.stats import binom, kstest
 
 from paperlib.attacks import dataset_inference
-from paperlib.attacks.dataset_inference import infer_dataset, rank_test, ranks_and_positions
+from paperlib.attacks.dataset_inference import (
+    SCHEDULES,
+    infer_by_schedule,
+    infer_dataset,
+    rank_test,
+    ranks_and_positions,
+)
 from tests.validity.coverage import assert_rate_at_most
 
 
@@ -40,6 +46,17 @@ def test_trained_sets_are_found(schedule):
     assert found.ranks.max() <= 32
     assert found.set_size == 32
     assert schedule in str(found)
+
+
+def test_both_schedules_at_once_are_each_by_itself():
+    table = features(40, 7, 0.5, 3)
+    both = infer_by_schedule(table, folds=4, trees=3, seed=5)
+    assert tuple(both) == SCHEDULES
+    for schedule, found in both.items():
+        alone = infer_dataset(table, folds=4, trees=3, seed=5, schedule=schedule)
+        np.testing.assert_array_equal(found.positions, alone.positions)
+        assert found.p_value == alone.p_value
+        assert found.schedule == schedule
 
 
 def test_identifiers_that_rank_worse_are_no_evidence_of_training():

@@ -3,12 +3,13 @@
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import beta
 
-from paperlib.attacks.dataset_inference import SCHEDULES, infer_dataset
+from paperlib.attacks.dataset_inference import infer_by_schedule, infer_dataset
 from paperlib.audits.candidates import CandidateScores
 from paperlib.core import FloatArray
 from paperlib.core.work import alike
@@ -17,6 +18,7 @@ from paperlib.report import progress
 
 FEATURES = ("loss", "min_k", "min_k_pp", "recall")
 """The attacks that the paper's classifier sees."""
+_HELD_OUT = "held out"
 _TESTS = 100_000  # seeds of folds and ties for each seed of the corpus
 
 
@@ -55,9 +57,9 @@ def suspect_scores(config: InferenceConfig) -> CandidateScores:
 def suspect_sets(config: InferenceConfig, scores: CandidateScores) -> pd.DataFrame:
     """p-values of one set per trained group, and of the held-out identifiers, by schedule (Table 10)."""
     rows = [
-        {"set": name, **_tested(scores.values[chosen][: config.set_size], schedule, config, seed=0)}
+        {"set": name, **row}
         for name, chosen in _sets(scores).items()
-        for schedule in SCHEDULES
+        for row in _tested(scores.values[chosen][: config.set_size], None, config, seed=0)
     ]
     return pd.DataFrame(rows)
 
@@ -85,12 +87,21 @@ def p_values_by_size(
 
 
 def p_values_of_draws(
-    config: InferenceConfig, scores: CandidateScores, sizes: Sequence[int], *, draws: int, schedule: str
+    config: InferenceConfig,
+    scores: CandidateScores,
+    sizes: Sequence[int],
+    *,
+    draws: int,
+    schedule: str | None,
+    held_out: bool = True,
 ) -> pd.DataFrame:
-    """p-values of random sets of each size from each group, one row per draw, as `suspect_sets`."""
-    sets = _sets(scores)
+    """p-values of random sets of each size from each group, one row per draw and schedule, as `suspect_sets`.
 
-    def tested(draw: tuple[str, int, int]) -> dict[str, str | int | float]:
+    By one schedule, or by both for None; ``held_out`` False leaves the held-out group out.
+    """
+    sets = {name: chosen for name, chosen in _sets(scores).items() if held_out or name != _HELD_OUT}
+
+    def tested(draw: tuple[str, int, int]) -> list[dict[str, str | int | float]]:
         name, size, number = draw
         values = scores.values[sets[name]]
         rng = np.random.default_rng([config.planted.seed, size, number])
@@ -100,7 +111,9 @@ def p_values_of_draws(
     every = list(itertools.product(sets, sizes, range(draws)))
     found = alike(tested, progress(every, label="draws"), "draws of identifiers", weight=lambda draw: draw[1])
     rows = [
-        {"set": name, **one, "identifiers": size} for (name, size, _), one in zip(every, found, strict=True)
+        {"set": name, **one, "identifiers": size}
+        for (name, size, _), both in zip(every, found, strict=True)
+        for one in both
     ]
     return pd.DataFrame(rows)
 
@@ -116,8 +129,7 @@ def held_out_p_values(config: InferenceConfig, scores: CandidateScores) -> pd.Da
     rng = np.random.default_rng([config.planted.seed, 7])
 
     def tested(number: int) -> list[dict[str, str | int | float]]:
-        values = _null_set(pool, config, rng)
-        return [_tested(values, schedule, config, seed=number) for schedule in SCHEDULES]
+        return _tested(_null_set(pool, config, rng), None, config, seed=number)
 
     found = alike(tested, progress(range(config.held_out_sets), label="null sets"), "null sets")
     return pd.DataFrame([{"set": number, **row} for number, rows in enumerate(found) for row in rows])
@@ -130,44 +142,60 @@ def _null_set(pool: FloatArray, config: InferenceConfig, rng: np.random.Generato
 
 
 def rejection_rates(
-    p_values: pd.DataFrame, *, levels: Sequence[float] = (0.01, 0.05, 0.1), confidence: float = 0.95
+    p_values: pd.DataFrame,
+    *,
+    by: Sequence[str] = ("schedule",),
+    levels: Sequence[float] = (0.01, 0.05, 0.1),
+    confidence: float = 0.95,
 ) -> pd.DataFrame:
-    """How often each test of `held_out_p_values` rejects, with two-sided Clopper-Pearson intervals.
+    """How often each test rejects, with two-sided Clopper-Pearson intervals that take sets as independent.
+
+    Args:
+        p_values: Result of `held_out_p_values`, which gives the level, or of `p_values_of_draws`: the power.
+        by: Columns whose values are counted apart.
+        levels: Levels of the tests, in (0, 1).
+        confidence: Of each interval by itself, in (0, 1).
 
     Returns:
-        One row per schedule, test and level, with the columns sets, rejected, rate, low and high.
+        One row per value of ``by``, test and level, with the columns sets, rejected, rate, low and high.
     """
     spread = (1 - confidence) / 2
     rows = []
-    for schedule, found in p_values.groupby("schedule", sort=False):
+    for values, found in p_values.groupby(list(by), sort=False):
         for test, column in (("one-sided", "p_value"), ("two-sided", "p_value_two_sided")):
             for level in levels:
                 sets, hits = len(found), int((found[column] <= level).sum())
                 low = float(beta.ppf(spread, hits, sets - hits + 1)) if hits else 0.0
                 high = float(beta.ppf(1 - spread, hits + 1, sets - hits)) if hits < sets else 1.0
-                about = {"schedule": schedule, "test": test, "level": level, "sets": sets, "rejected": hits}
+                about = {
+                    **dict(zip(by, values, strict=True)),
+                    "test": test,
+                    "level": level,
+                    "sets": sets,
+                    "rejected": hits,
+                }
                 rows.append({**about, "rate": hits / sets, "low": low, "high": high})
     return pd.DataFrame(rows)
 
 
 def _sets(scores: CandidateScores) -> dict[str, np.ndarray]:
     times = sorted(set(scores.groups.tolist()))
-    return {"held out" if n == 0 else f"trained, {n}x": scores.groups == n for n in times}
+    return {_HELD_OUT if n == 0 else f"trained, {n}x": scores.groups == n for n in times}
 
 
 def _tested(
-    values: FloatArray, schedule: str, config: InferenceConfig, *, seed: int
-) -> dict[str, str | int | float]:
-    found = infer_dataset(
-        values,
-        folds=min(config.folds, len(values)),
-        schedule=schedule,
-        trees=config.trees,
-        seed=config.planted.seed * _TESTS + seed,
-    )
-    return {
-        "identifiers": len(values),
-        "schedule": schedule,
-        "p_value": found.p_value,
-        "p_value_two_sided": found.p_value_two_sided,
-    }
+    values: FloatArray, schedule: str | None, config: InferenceConfig, *, seed: int
+) -> list[dict[str, str | int | float]]:
+    options: dict[str, Any] = {"folds": min(config.folds, len(values)), "trees": config.trees}
+    options["seed"] = config.planted.seed * _TESTS + seed
+    one = {schedule: infer_dataset(values, schedule=schedule, **options)} if schedule else None
+    found = one or infer_by_schedule(values, **options)
+    return [
+        {
+            "identifiers": len(values),
+            "schedule": name,
+            "p_value": test.p_value,
+            "p_value_two_sided": test.p_value_two_sided,
+        }
+        for name, test in found.items()
+    ]

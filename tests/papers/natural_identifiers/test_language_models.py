@@ -182,6 +182,11 @@ def test_rejection_rates_have_exact_intervals():
     assert rates.loc["two-sided", ["rejected", "rate", "low"]].tolist() == [0, 0.0, 0.0]
     low = rates.loc["one-sided", "low"]
     assert binom.sf(19, 100, low) == pytest.approx(0.025, abs=1e-9)
+    both = pd.concat([p_values.assign(set="a"), p_values.assign(set="b", p_value=0.5)])
+    power = inference.rejection_rates(both, by=("set", "schedule"), levels=[0.05])
+    counts = power.set_index(["set", "schedule", "test"])["rejected"]
+    assert counts["a", "forward", "one-sided"] == 20
+    assert counts["b", "forward", "one-sided"] == 0
 
 
 def test_inference_refuses_sets_larger_than_their_groups():
