@@ -28,7 +28,7 @@ def show_audits(audits: pd.DataFrame, *, suffix: str = "", facts: str) -> None:
         caption="Lower bound (replacement, r = 1) against cardinality for each target epsilon (inf: no "
         f"noise): mean over models, bars with 95 % t-intervals where there are several. {facts}.",
         alt=f"Three panels with a curve for each target epsilon. {_largest(means)}",
-        data=means,
+        data=second,
     )
     ends = second["cardinality"].min(), second["cardinality"].max()
     gain = mean_bounds(second, ["target", "cardinality"], less=int(ends[0])).query("cardinality == @ends[1]")
@@ -45,7 +45,7 @@ def show_audits(audits: pd.DataFrame, *, suffix: str = "", facts: str) -> None:
         caption=f"Lower bound against the number of canaries at target epsilon {fifth['target'].iloc[0]:g}, "
         f"for each cardinality: mean over models, bars as before. {facts}.",
         alt=f"Three panels with a curve for each cardinality. {_largest(counts)}",
-        data=counts,
+        data=fifth,
     )
 
 
