@@ -121,10 +121,9 @@ def filtered_census(places: pd.DataFrame) -> pd.DataFrame:
 
 
 def _printed(subset: str) -> dict[str, int]:
-    rows = paper_census().set_index("dataset")[["total", *PAPER_KINDS]]
-    name = PILE_SUBSETS[subset]
-    found = rows.loc[name] if name in rows.index else rows.iloc[0] * 0
-    return {str(key): int(value) for key, value in found.items()}
+    table = paper_census()
+    row = table[table["dataset"] == PILE_SUBSETS[subset]][["total", *PAPER_KINDS]]
+    return {str(name): int(number) for name, number in row.sum().items()}
 
 
 def counts_by_kind(places: pd.DataFrame) -> pd.DataFrame:
