@@ -28,7 +28,8 @@ RIVALS = ("top_bottom", "dp_sniper", "whole")
 
 _KEYS = ["mechanism", "scale", "m"]
 _MIN_DENSITY = 0.01  # Section 4.3: the ratio is used where both estimated densities are larger
-_HIGHEST = SelectionRule(error_divisor=1.0)  # takes the highest bound found, as the paper does
+HIGHEST = SelectionRule(error_divisor=1.0)
+"""Takes the highest bound found, as the paper does."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def _trial(
     setting = [MECHANISMS.index(mechanism), int(1e6 * scale), m, trial]
     rng = np.random.default_rng([config.seed, *setting])
     first, second = (draw_scores(rng, mechanism, scale, 2 * m) for _ in range(2))
-    chosen = selection_of(first, _HIGHEST, total=2 * m, delta=0.0, confidence=config.confidence)
+    chosen = selection_of(first, HIGHEST, total=2 * m, delta=0.0, confidence=config.confidence)
     rows: list[dict[str, Any]] = []
     for delta, method in itertools.product(deltas, methods):
         found = CHOOSE[method](replace(chosen, delta=delta))
