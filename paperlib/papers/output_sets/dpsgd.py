@@ -196,9 +196,8 @@ def _audits(config: DpSgdConfig, model: Audited, answers: Answers) -> Iterator[d
         "learned": audit_features(signals, answers["member"], seed=model.seed, **options),
     }
     for method, one in found.items():
-        yield {
-            **about, "method": method, "correct": one.correct, "guesses": one.guesses, "bound": one.epsilon
-        }  # fmt: skip
+        counts = {"correct": one.correct, "guesses": one.guesses}
+        yield {**about, "method": method, **counts, "bound": one.epsilon}
 
 
 def mean_bounds(bounds: pd.DataFrame) -> pd.DataFrame:
@@ -229,7 +228,7 @@ def gains(bounds: pd.DataFrame, method: str = "printed", rivals: Iterable[str] =
 
 
 def model_rows(bounds: pd.DataFrame) -> pd.DataFrame:
-    """Means over seeds of what models and accountant say: one row per panel and epsilon, with the settings."""
+    """Settings, and means over seeds of what models and accountant say: one row per panel and epsilon."""
     models = bounds.drop_duplicates(["panel", "epsilon", "seed"])
     keys = ["panel", "records", "epsilon", *Choice.__dataclass_fields__]
     columns = ["guarantee", "auc", "accuracy", "member_accuracy"]

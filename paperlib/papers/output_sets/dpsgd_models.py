@@ -1,4 +1,4 @@
-"""The models of Figure 3: trained by DP-SGD on records that fair coins include, and asked about all of them."""
+"""The models of Figure 3: trained by DP-SGD on records that fair coins include, then asked about all."""
 
 import math
 import time
