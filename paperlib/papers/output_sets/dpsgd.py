@@ -45,6 +45,7 @@ class DpSgdConfig:
     epsilons: tuple[float, ...] = (1.0, 8.0, 16.0, 32.0, 100.0, 0.0)  #: of DP-SGD, nats; 0 without noise
     delta: float = 1e-5  #: of DP-SGD and of the audits
     choices: tuple[Mapping[str, Any], ...] = ({"epochs": 20},)  #: fields of `Choice` to choose among
+    tested: int = 10_000  #: images of the test part that the accuracy is measured on
     tuning_seeds: int = 1  #: models of each setting that a choice is made on; not judged
     seeds: int = 5  #: models judged of each panel and epsilon
     confidence: float = 0.95  #: of each bound
@@ -76,6 +77,7 @@ class DpSgdConfig:
             others=self.others if kind == "mislabelled" else 0,
             epsilon=epsilon or math.inf,
             delta=self.delta,
+            tested=self.tested,
             choice=Choice(**choice),
             seed=2 * _TUNING * self.seed + seed,
         )

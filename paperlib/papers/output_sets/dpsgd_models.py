@@ -53,13 +53,15 @@ class Audited:
     others: int = 0  #: further records with their own labels, always trained on
     epsilon: float  #: that DP-SGD guarantees, nats; infinite for the same training without noise
     delta: float = 1e-5  #: of DP-SGD, in (0, 1)
+    tested: int = 10_000  #: images of the test part that the accuracy is measured on
     choice: Choice
     seed: int  #: of records, coins, parameters, batches and noise
 
     @property
     def together(self) -> tuple[Any, ...]:
-        """Models that are equal in this are trained on the same records."""
-        return (self.dataset, self.network, self.filters, self.width, self.kind, self.records, self.seed)
+        """Models that are equal in this are trained on the same records, and asked the same."""
+        records = (self.kind, self.records, self.others, self.seed)
+        return (self.dataset, self.network, self.filters, self.width, self.tested, *records)
 
 
 class Answers(TypedDict):
@@ -182,7 +184,8 @@ def _fit_mlps(
     widths = (inputs.train_x.shape[1], models[0].width, inputs.classes)
     stack = [replace(config, widths=widths) for config in configs]
     fitted = fit_ensemble(stack, inputs.train_x[taken], labels, progress=False)
-    return zip(fitted.logits(inputs.train_x[asked]), fitted.logits(inputs.test_x), strict=True)
+    tested = inputs.test_x[: models[0].tested]
+    return zip(fitted.logits(inputs.train_x[asked]), fitted.logits(tested), strict=True)
 
 
 def _fit_networks(
@@ -199,7 +202,8 @@ def _fit_networks(
         module = classifier_for(images.train_x[:1], model.network, inputs.classes, **options)
         fit_dp(module, inputs.train_x[taken], labels, config=config, at_once=_AT_ONCE, progress=False)
         module.eval().to(default_device())
-        yield image_logits(module, images.train_x[asked]), image_logits(module, images.test_x)
+        tested = images.test_x[: model.tested]
+        yield image_logits(module, images.train_x[asked]), image_logits(module, tested)
 
 
 def _answers(
@@ -214,7 +218,7 @@ def _answers(
         member=drawn.member,
         loss=cross_entropy(logits, labels).numpy(),
         runner_up=shares.amax(1).numpy(),
-        accuracy=float((test.cpu().argmax(1).numpy() == test_y).mean()),
+        accuracy=float((test.cpu().argmax(1).numpy() == test_y[: len(test)]).mean()),
         member_accuracy=float(right[drawn.member].mean()),
         guarantee=epsilon_of(config.noise_multiplier, rate, steps, model.delta),
         seconds=math.nan,
@@ -233,7 +237,7 @@ def trained(models: Sequence[Audited], *, folder: Path, progress: bool = True) -
         train,
         models,
         folder=folder,
-        batch_key=lambda model: (*model.together, model.others),
+        batch_key=lambda model: model.together,
         max_batch=64 if all(model.network == FEATURES for model in models) else 1,
         workers=0,
         version=config_hash(about),

@@ -10,7 +10,9 @@ import torch
 from paperlib.bounds import audit_one_run
 from paperlib.bounds.one_run.audit import one_run_epsilon
 from paperlib.core import MembershipScores
+from paperlib.io import RunResult, write_result
 from paperlib.models.images.patches import PatchFeatures
+from paperlib.papers.measured import measured_table
 from paperlib.papers.output_sets import dpsgd
 from paperlib.papers.output_sets.dpsgd import (
     ORDERS,
@@ -162,6 +164,34 @@ def test_no_bound_lies_above_the_guarantee_and_a_false_one_is_counted(results):
     false = results.bounds.assign(bound=9.0)
     checked = above_guarantee(false)
     assert (checked["above"] == checked["bounds"]).all()
+
+
+def test_a_resumed_sweep_ends_as_an_uninterrupted_one(results, tmp_path, monkeypatch):
+    first, calls = dpsgd.trained, []
+
+    def interrupted(models, **options):
+        calls.append(len(models))
+        if len(calls) == 2:
+            list(first(models[:3], **options))
+            raise KeyboardInterrupt
+        return first(models, **options)
+
+    monkeypatch.setattr(dpsgd, "trained", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_dpsgd(SMALL, folder=tmp_path, progress=False)
+    again = run_dpsgd(SMALL, folder=tmp_path, progress=False).bounds
+    numbers = again.select_dtypes("number").drop(columns="seconds")
+    np.testing.assert_allclose(numbers, results.bounds[numbers.columns], rtol=1e-6, atol=1e-9)
+
+
+def test_bounds_kept_in_the_book_read_back_as_they_were(results, tmp_path):
+    results.bounds.to_csv(tmp_path / "a.csv", index=False)
+    origin = {"date": "2026-01-02", "cpu": "a CPU", "cores": 2, "gpu": None, "seconds": 60.0}
+    write_result(tmp_path / "a.json", RunResult(notebook="n", profile="default", provenance=origin))
+    table, _ = measured_table(str(tmp_path / "a.csv"))
+    assert dpsgd_evidence(table) == dpsgd_evidence(results.bounds)
+    assert len(model_rows(table)) == 6
+    assert above_guarantee(table).equals(above_guarantee(results.bounds))
 
 
 def made_up(gain):
