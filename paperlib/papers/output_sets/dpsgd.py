@@ -185,7 +185,7 @@ def _audits(config: DpSgdConfig, model: Audited, answers: Answers) -> Iterator[d
     """Every method on one model: sets on halves, orders on all records."""
     about = _about(model, answers)
     scores = MembershipScores.from_labels(-answers["loss"], answers["member"])
-    options = {"delta": config.delta, "confidence": config.confidence}
+    options: dict[str, Any] = {"delta": config.delta, "confidence": config.confidence}
     first, second = scores.split(0.5, seed=model.seed)
     selection = selection_of(first, HIGHEST, total=len(second), **options)
     for method in SETS:

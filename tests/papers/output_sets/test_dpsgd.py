@@ -5,13 +5,11 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from paperlib.bounds import audit_one_run
 from paperlib.bounds.one_run.audit import one_run_epsilon
 from paperlib.core import MembershipScores
 from paperlib.io import RunResult, write_result
-from paperlib.models.images.patches import PatchFeatures
 from paperlib.papers.measured import measured_table
 from paperlib.papers.output_sets import dpsgd
 from paperlib.papers.output_sets.dpsgd import (
@@ -49,21 +47,6 @@ def model(**changes):
     options = {"dataset": "mnist5k", "network": "features", "kind": "mislabelled", "records": 100}
     more = {"filters": 4, "width": 16, "epsilon": 8.0, "choice": Choice(epochs=2), "seed": 1}
     return Audited(**{**options, **more, **changes})
-
-
-def test_patch_features_normalise_each_patch_as_an_unfolded_computation_does():
-    torch.manual_seed(0)
-    images = torch.rand(50, 3, 9, 9) * 2 - 1
-    features = PatchFeatures(images, filters=5, seed=0, side=4)
-    patches = torch.nn.functional.unfold(images, 4).transpose(1, 2)  # (n, places, 48)
-    spread = (patches.var(-1, keepdim=True) + (20 / 255) ** 2).sqrt()
-    normal = (patches - patches.mean(-1, keepdim=True)) / spread
-    answer = normal @ features.filters.flatten(1).T - features.offsets.flatten()
-    both = torch.cat([answer, -answer], dim=-1).sub(0.25).relu().transpose(1, 2).unflatten(2, (6, 6))
-    pooled = torch.nn.functional.adaptive_avg_pool2d(both, 2).flatten(1)
-    torch.testing.assert_close(
-        features(images), (pooled - features.means) / features.scales, atol=2e-4, rtol=0
-    )
 
 
 def test_records_have_wrong_labels_their_own_coins_and_no_place_among_the_others():
