@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from paperlib.papers.output_sets.dpsgd import by_method
 from paperlib.papers.output_sets.figures import NAMES, PAIRS
 from paperlib.papers.output_sets.gain import paired
 from paperlib.papers.verdict import Estimate, Evidence
@@ -80,3 +81,30 @@ def delta_evidence(frame: pd.DataFrame) -> Evidence:
         for delta, at in part[np.isfinite(part["exact_epsilon"])].groupby("delta"):
             below[f"{about} {delta:g}"] = (at["exact_epsilon"] - at["epsilon"]).tolist()
     return Evidence("output-sets-figure-06", "draw", {"falls with delta": falls, "below theory": below})
+
+
+def dpsgd_evidence(bounds: pd.DataFrame) -> Evidence:
+    """Figure 3 from the bounds of `run_dpsgd`, Algorithm 1 as printed, one value per model.
+
+    The gain with few canaries over that with many is the mean over all epsilons.
+    """
+    wide = by_method(bounds).reset_index()
+    gained = wide.assign(gain=wide["printed"] - wide["top_bottom"])
+    top = wide[wide["epsilon"] == wide["epsilon"].max()].set_index("seed")
+    printed = {str(name): top.loc[top["panel"] == name, "printed"] for name in wide["panel"].unique()}
+    few, *more = [name for name in bounds["panel"].unique() if name != "natural"]
+    mean = gained.pivot_table(index="seed", columns="panel", values="gain")
+    values = {
+        "optimal at or above top/bottom": {
+            f"{panel}, epsilon {epsilon:g}": part.tolist()
+            for (panel, epsilon), part in gained.groupby(["panel", "epsilon"], sort=False)["gain"]
+        },
+        "canaries above natural": {
+            name: (printed[name] - printed["natural"]).tolist() for name in (few, *more)
+        },
+        "gain largest with few canaries": {
+            f"{few} against {name}": (mean[few] - mean[name]).tolist() for name in more
+        },
+        "something found": top.groupby("seed")[["printed", "top_bottom"]].max().max(axis=1).tolist(),
+    }
+    return Evidence("output-sets-figure-03", "model", values)

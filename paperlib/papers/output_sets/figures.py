@@ -14,6 +14,8 @@ NAMES = {
     "top_bottom": "top and bottom",
     "dp_sniper": "DP-Sniper",
     "whole": "whole line",
+    "adaptive": "adaptive order, all records",
+    "learned": "learned order, all records",
 }
 """Names of the methods in tables and figures."""
 
@@ -33,6 +35,8 @@ _LOOKS = {
     "top_bottom": ("tab:green", "s", "--"),
     "dp_sniper": ("tab:blue", "^", "-."),
     "whole": ("tab:gray", "v", ":"),
+    "adaptive": ("tab:orange", "x", (0, (3, 2))),
+    "learned": ("tab:brown", "+", (0, (3, 2))),
 }
 
 _BARS = (
@@ -56,6 +60,25 @@ def panels_by_mechanism(table: pd.DataFrame, x: str, *, title: str = "") -> tupl
         panel.set(xscale="log", xlabel=x, title=f"{mechanism.capitalize()}{title}")
     axes[0].set_ylabel("audited epsilon (nats)")
     return fig, panels
+
+
+def dpsgd_figure(table: pd.DataFrame) -> Figure:
+    """Mean and deviation of the bounds of `mean_bounds` over epsilon, a panel for each kind of records."""
+    names, epsilons = list(table["panel"].unique()), sorted(table["epsilon"].unique())
+    fig, axes = plt.subplots(1, len(names), figsize=(11, 3.6), sharey=True, squeeze=False)
+    places = {epsilon: at for at, epsilon in enumerate(epsilons)}
+    for panel, name in zip(axes[0], names, strict=True):
+        for method in [one for one in _LOOKS if one in set(table["method"])]:
+            color, marker, style = _LOOKS[method]
+            part = table[(table["panel"] == name) & (table["method"] == method)]
+            panel.errorbar(
+                part["epsilon"].map(places), part["mean"], part["std"].fillna(0), color=color, marker=marker,
+                linestyle=style, markersize=4, capsize=2, linewidth=1.2, label=NAMES[method],
+            )  # fmt: skip
+        panel.set_xticks(range(len(epsilons)), [f"{one:g}".replace("inf", "∞") for one in epsilons])
+        panel.set(xlabel="epsilon of DP-SGD (nats)", title=name)
+    axes[0, 0].set_ylabel("audited epsilon (nats)")
+    return fig
 
 
 def finished(fig: Figure) -> Figure:

@@ -19,7 +19,7 @@ from paperlib.bounds.output_sets.densities import density_pair
 from paperlib.bounds.output_sets.level_sets import log_ratio
 from paperlib.bounds.output_sets.output_set import OutputSet, count_guesses
 from paperlib.bounds.output_sets.selection import Selection, selection_of
-from paperlib.core import FloatArray
+from paperlib.core import FloatArray, MembershipScores
 from paperlib.core.work import alike
 from paperlib.papers.output_sets.mechanisms import MECHANISMS, draw_scores, exact_epsilon
 
@@ -28,7 +28,8 @@ RIVALS = ("top_bottom", "dp_sniper", "whole")
 
 _KEYS = ["mechanism", "scale", "m"]
 _MIN_DENSITY = 0.01  # Section 4.3: the ratio is used where both estimated densities are larger
-_HIGHEST = SelectionRule(error_divisor=1.0)  # takes the highest bound found, as the paper does
+HIGHEST = SelectionRule(error_divisor=1.0)
+"""Takes the highest bound found, as the paper does."""
 
 
 @dataclass(frozen=True)
@@ -118,10 +119,8 @@ def _trial(
     trial: int,
 ) -> list[dict[str, Any]]:
     """Every method at every delta on the scores of one trial."""
-    setting = [MECHANISMS.index(mechanism), int(1e6 * scale), m, trial]
-    rng = np.random.default_rng([config.seed, *setting])
-    first, second = (draw_scores(rng, mechanism, scale, 2 * m) for _ in range(2))
-    chosen = selection_of(first, _HIGHEST, total=2 * m, delta=0.0, confidence=config.confidence)
+    first, second = draw_trial(config.seed, mechanism, scale, m, trial)
+    chosen = selection_of(first, HIGHEST, total=2 * m, delta=0.0, confidence=config.confidence)
     rows: list[dict[str, Any]] = []
     for delta, method in itertools.product(deltas, methods):
         found = CHOOSE[method](replace(chosen, delta=delta))
@@ -129,6 +128,15 @@ def _trial(
         about = {"selection_epsilon": max(found.objective, 0.0), "intervals": len(found.intervals)}
         rows.append({"delta": delta, "method": method, **counts, **about})
     return rows
+
+
+def draw_trial(
+    seed: int, mechanism: str, scale: float, m: int, trial: int
+) -> tuple[MembershipScores, MembershipScores]:
+    """The 2m scores that choose and the 2m that are judged, of one trial."""
+    rng = np.random.default_rng([seed, MECHANISMS.index(mechanism), int(1e6 * scale), m, trial])
+    first, second = (draw_scores(rng, mechanism, scale, 2 * m) for _ in range(2))
+    return first, second
 
 
 def paired(frame: pd.DataFrame, method: str) -> Iterator[tuple[dict[str, Any], FloatArray, FloatArray]]:
@@ -145,13 +153,14 @@ def paired_gain(frame: pd.DataFrame, method: str) -> pd.DataFrame:
     return pd.DataFrame({**about, **interval(one - other)} for about, one, other in paired(frame, method))
 
 
-def deviation_ratios(frame: pd.DataFrame, method: str) -> pd.DataFrame:
+def deviation_ratios(frame: pd.DataFrame, method: str, *, confidence: float = 0.95) -> pd.DataFrame:
     """As `paired_gain`, of the log ratio of standard deviations: a method's over that of each rival.
 
     The interval is the jackknife's; NaN where bounds hardly differ, as where all are 0.
     """
-    rows = ({**about, **interval(_jackknifed(*bounds))} for about, *bounds in paired(frame, method))
-    return pd.DataFrame(rows)
+    return pd.DataFrame(
+        {**about, **interval(_jackknifed(*bounds), confidence)} for about, *bounds in paired(frame, method)
+    )
 
 
 def _jackknifed(one: FloatArray, other: FloatArray) -> FloatArray:

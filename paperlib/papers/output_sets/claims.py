@@ -1,0 +1,176 @@
+"""Proposition 4.1 as an audit, and what else Section 5.2 says, judged by intervals."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.special import logit
+
+from paperlib.bounds import audit_one_run
+from paperlib.bounds.one_run.audit import one_run_epsilon
+from paperlib.bounds.output_sets.output_set import count_guesses
+from paperlib.bounds.output_sets.selection import selection_of
+from paperlib.core import FloatArray, MembershipScores
+from paperlib.papers.output_sets.gain import (
+    CHOOSE,
+    HIGHEST,
+    RIVALS,
+    GainConfig,
+    deviation_ratios,
+    draw_trial,
+    interval,
+    paired,
+)
+
+AUDITS = {
+    "exact": "chosen on half, exact test",
+    "proposition": "chosen on half, Proposition 4.1",
+    "whole": "no half, Proposition 4.1 over all tops and bottoms",
+    "adaptive": "no half, adaptive order",
+}
+"""Audits that Proposition 4.1 is set beside."""
+CLOSE = 0.1
+"""Nats within which bounds match."""
+
+
+def proposition_41(correct: ArrayLike, guesses: ArrayLike, *, confidence: float = 0.95) -> FloatArray:
+    """The bound of Proposition 4.1 with the share of right guesses in the place of the unknown accuracy.
+
+    Guarantee:
+        For one set fixed beforehand, exceeds the epsilon of pure DP with probability at most
+        ``(beta / 2)^4``, beta = 1 - confidence: two deviations of half of beta each are subtracted, and the
+        test needs one.
+
+    Args:
+        correct: Right guesses.
+        guesses: Guesses made; none gives 0.
+        confidence: 1 - beta, in (0, 1).
+
+    Returns:
+        Nats, at least 0.
+
+    >>> float(proposition_41(90, 100).round(3)), float(one_run_epsilon(90, 100).round(3))
+    (0.525, 1.631)
+    """
+    made = np.maximum(np.asarray(guesses, float), 1.0)
+    error = np.sqrt(2 * math.log(2 / (1 - confidence)) / made)
+    return np.maximum(logit(np.clip(np.asarray(correct, float) / made - error, 0.5, 1.0)), 0.0)
+
+
+def most_sets(confidence: float = 0.95) -> int:
+    """Number of sets fixed beforehand among which Proposition 4.1 may search on the scores it judges.
+
+    By Hoeffding's inequality one set misleads it with probability ``(beta / 2)^4``, so that beta pays for
+    ``16 / beta^3`` of them.
+
+    >>> most_sets()
+    128000
+    """
+    return math.floor(16 / (1 - confidence) ** 3 * (1 + 1e-9))
+
+
+def search_whole(scores: MembershipScores, *, confidence: float = 0.95) -> float:
+    """Proposition 4.1 at the best of all numbers of top and bottom scores, without setting scores aside.
+
+    Guarantee:
+        With fair coins, exceeds the epsilon of pure DP with probability at most ``1 - confidence``, search
+        included: the sets are ranks, fixed beforehand, and no more than `most_sets`.
+
+    Raises:
+        ValueError: More scores than that many sets allow, or ties, whose order would tell members apart.
+    """
+    values, member = scores.oriented().pooled()
+    if np.unique(values).size < values.size:
+        raise ValueError("scores: expected no ties")
+    member = member[np.argsort(-values, kind="stable")]
+    sets = (values.size + 1) * (values.size + 2) // 2
+    if sets > most_sets(confidence):
+        raise ValueError(f"scores: {values.size} have {sets} tops and bottoms, above {most_sets(confidence)}")
+    top = np.append(0, np.cumsum(member))
+    bottom = np.append(0, np.cumsum(~member[::-1]))
+    sizes = np.arange(values.size + 1)
+    made = sizes[:, None] + sizes[None, :]
+    bounds = proposition_41(top[:, None] + bottom[None, :], made, confidence=confidence)
+    return float(np.where(made <= values.size, bounds, 0.0).max())
+
+
+def proposition_rows(config: GainConfig) -> pd.DataFrame:
+    """Bounds of `AUDITS` on the trials of `gain`: mechanism, scale, m, trial and a column for each audit."""
+    rows: list[dict[str, Any]] = []
+    for mechanism, scale, m, trial in config.settings():
+        first, second = draw_trial(config.seed, mechanism, scale, m, trial)
+        chosen = selection_of(first, HIGHEST, total=2 * m, delta=0.0, confidence=config.confidence)
+        counts = count_guesses(CHOOSE["printed"](chosen), second)
+        together = MembershipScores(
+            *(
+                np.concatenate([getattr(part, name) for part in (first, second)])
+                for name in ("member", "nonmember")
+            )
+        )
+        found = {
+            "exact": one_run_epsilon(*counts, confidence=config.confidence),
+            "proposition": proposition_41(*counts, confidence=config.confidence),
+            "whole": search_whole(together, confidence=config.confidence),
+            "adaptive": audit_one_run(together, confidence=config.confidence).epsilon,
+        }
+        about = {"mechanism": mechanism, "scale": scale, "m": m, "trial": trial}
+        rows.append(about | {name: float(bound) for name, bound in found.items()})
+    return pd.DataFrame(rows)
+
+
+def section_52(over_epsilon: pd.DataFrame, over_sizes: pd.DataFrame, exact: float) -> pd.DataFrame:
+    """What Section 5.2 says beside the order of the methods, by intervals of Algorithm 1 as printed.
+
+    Args:
+        over_epsilon: `gain` over the scales.
+        over_sizes: `gain` over m, of which the largest counts.
+        exact: Exact epsilon of the Laplace pair of ``over_sizes``, nats.
+
+    Returns:
+        claim, comparisons, how many hold and how many fail, and the outcome: "holds" if every interval lies
+        on the claim's side, "fails" if one lies wholly on the other, else "undecided". The error of 0.05 is
+        shared out among a claim's comparisons.
+    """
+    largest = over_sizes[over_sizes["m"] == over_sizes["m"].max()]
+    laplace, gaussian = (largest[largest["mechanism"] == name] for name in ("laplace", "gaussian"))
+    compared = laplace[laplace["method"].isin(("printed", *RIVALS))].groupby("method")
+    matching = {str(method): (part["epsilon"].to_numpy() - exact, -CLOSE, CLOSE) for method, part in compared}
+    gains = {
+        about["rival"]: (one - other, 0.0, math.inf) for about, one, other in paired(gaussian, "printed")
+    }
+    error = 0.05
+    claims = {
+        f"Laplace, largest m: all bounds within {CLOSE:g} of the exact epsilon": _judged(matching, error),
+        "Gaussian, largest m: gain over each rival above 0": _judged(gains, error),
+        "standard deviation below that of each rival": _deviations(over_epsilon, error),
+    }
+    return pd.DataFrame({"claim": claim, **_outcome(list(judged))} for claim, judged in claims.items())
+
+
+def _judged(samples: Mapping[str, tuple[FloatArray, float, float]], error: float) -> Iterator[bool | None]:
+    for values, low, high in samples.values():
+        yield _side(interval(values, 1 - error / len(samples)), low, high)
+
+
+def _side(ends: Mapping[str, float], low: float, high: float) -> bool | None:
+    """Whether an interval lies in a range (True), wholly outside (False), or neither."""
+    if ends["low"] >= low and ends["high"] <= high:
+        return True
+    return False if ends["high"] < low or ends["low"] > high else None
+
+
+def _deviations(frame: pd.DataFrame, error: float) -> Iterator[bool | None]:
+    """Log ratios of standard deviations; one of bounds that hardly vary decides nothing."""
+    count = len(deviation_ratios(frame, "printed"))
+    ratios = deviation_ratios(frame, "printed", confidence=1 - error / count)
+    for ends in ratios[["low", "high"]].to_dict("records"):
+        yield _side({str(name): float(value) for name, value in ends.items()}, -math.inf, 0.0)
+
+
+def _outcome(judged: list[bool | None]) -> dict[str, Any]:
+    holds, fails = judged.count(True), judged.count(False)
+    word = "fails" if fails else "holds" if holds == len(judged) else "undecided"
+    return {"comparisons": len(judged), "hold": holds, "fail": fails, "outcome": word}

@@ -1,0 +1,246 @@
+"""The models of Figure 3: trained by DP-SGD on records that fair coins include, then asked about all."""
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from paperlib.core import FloatArray, IntArray
+from paperlib.data.images.pixels import ImageSet
+from paperlib.data.registry import load_images
+from paperlib.io import code_tag, config_hash, run_sweep
+from paperlib.models import cross_entropy
+from paperlib.models.devices import default_device
+from paperlib.models.images import as_input, classifier_for, image_logits
+from paperlib.models.images.patches import PatchFeatures
+from paperlib.training import TrainingConfig, epsilon_of, fit_dp, fit_ensemble, noise_for
+
+Kind = Literal["natural", "mislabelled"]
+FEATURES = "features"
+"""The network that is an MLP on `PatchFeatures`; other names are those of ``ARCHITECTURES``."""
+_AT_ONCE = 512  # images whose gradients a network of convolutions holds together
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Settings of DP-SGD; every record is in a batch with probability 1 / ``batches``."""
+
+    epochs: int  #: passes over the members, 1 or more
+    batches: int = 10  #: batches of an epoch, 1 or more
+    learning_rate: float = 1.0  #: above 0
+    momentum: float = 0.9  #: of SGD, in [0, 1)
+    clip_norm: float = 1.0  #: largest norm of a record's gradient, above 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audited:
+    """One model of Figure 3."""
+
+    dataset: str  #: a name of `load_images`
+    network: str  #: "features", or a name of ``paperlib.models.images.ARCHITECTURES``
+    filters: int = 128  #: of `PatchFeatures`, 1 or more
+    width: int = 256  #: hidden units of the MLP, or width of the network
+    kind: Kind  #: records as they are, or each with a wrong label
+    records: int  #: number of audit records; 0 takes the whole training part
+    others: int = 0  #: further records with their own labels, always trained on
+    epsilon: float  #: that DP-SGD guarantees, nats; infinite for the same training without noise
+    delta: float = 1e-5  #: of DP-SGD, in (0, 1)
+    tested: int = 10_000  #: images of the test part that the accuracy is measured on
+    choice: Choice
+    seed: int  #: of records, coins, parameters, batches and noise
+
+    @property
+    def together(self) -> tuple[Any, ...]:
+        """Models that are equal in this are trained on the same records, and asked the same."""
+        records = (self.kind, self.records, self.others, self.seed)
+        return (self.dataset, self.network, self.filters, self.width, self.tested, *records)
+
+
+class Answers(TypedDict):
+    """What is kept of a model."""
+
+    member: NDArray[np.bool_]  #: whether each audit record was trained on, shape (records,)
+    loss: FloatArray  #: its cross-entropy after training, nats
+    runner_up: FloatArray  #: log-probability of the likeliest other class than its label
+    accuracy: float  #: on the test part
+    member_accuracy: float  #: on members, by the labels that they were trained with
+    guarantee: float  #: epsilon by the accountant at delta; infinite without noise
+    seconds: float  #: of training
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What networks are trained on."""
+
+    train_x: Tensor
+    train_y: IntArray
+    test_x: Tensor
+    test_y: IntArray
+    classes: int
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Audit records of one model."""
+
+    places: IntArray  #: in the training part, shape (records,)
+    labels: IntArray  #: that they are trained with
+    member: NDArray[np.bool_]  #: coins
+    others: IntArray  #: places of records that are always trained on
+
+
+@lru_cache(maxsize=1)
+def images_of(dataset: str) -> ImageSet:
+    """The images, kept in memory."""
+    return load_images(dataset)
+
+
+@lru_cache(maxsize=1)
+def inputs_of(dataset: str, network: str, filters: int) -> Inputs:
+    """Images as networks take them: pixels, or the answers of filters drawn from images of the test part."""
+    images = images_of(dataset)
+    train, test = as_input(images.train_x), as_input(images.test_x)
+    if network == FEATURES:
+        features = PatchFeatures(test, filters=filters, seed=0)
+        train, test = (torch.cat([features(part) for part in x.split(256)]) for x in (train, test))
+    return Inputs(train, images.train_y, test, images.test_y, images.outputs)
+
+
+def draw_records(model: Audited, labels: IntArray, classes: int) -> Drawn:
+    """The audit records of a model: which ones, their labels and coins, by its seed, kind and number alone.
+
+    Raises:
+        ValueError: More records than there are.
+    """
+    records = model.records or labels.size
+    if records + model.others > labels.size:
+        raise ValueError(f"records: expected at most {labels.size}, got {records} and {model.others} others")
+    rng = np.random.default_rng([model.seed, model.kind == "mislabelled", records])
+    order = rng.permutation(labels.size)
+    places, others = order[:records], order[records : records + model.others]
+    shift = rng.integers(1, classes, records) if model.kind == "mislabelled" else 0
+    given = (labels[places] + shift) % classes
+    return Drawn(places, given, rng.integers(0, 2, records).astype(bool), others)
+
+
+def training_of(model: Audited, examples: int) -> TrainingConfig:
+    """DP-SGD of a model on so many members, with the least noise that keeps its epsilon.
+
+    The number of members is taken as known, as is usual for DP-SGD. The noise is for a sampling rate
+    rounded up, and so enough.
+    """
+    choice = model.choice
+    config = TrainingConfig(
+        epochs=choice.epochs,
+        batch_size=-(-examples // choice.batches),
+        learning_rate=choice.learning_rate,
+        momentum=choice.momentum,
+        clip_norm=choice.clip_norm,
+        seed=model.seed,
+    )
+    if math.isinf(model.epsilon):
+        return config
+    rate = min(1.0, math.ceil(1000 * config.sampling_rate(examples)) / 1000)
+    noise = noise_for(model.epsilon, rate, config.steps(examples), model.delta)
+    return replace(config, noise_multiplier=noise)
+
+
+def train(models: Sequence[Audited]) -> list[Answers]:
+    """Train models that are equal in `Audited.together`, and ask each about its records."""
+    first = models[0]
+    inputs = inputs_of(first.dataset, first.network, first.filters)
+    drawn = draw_records(first, inputs.train_y, inputs.classes)
+    taken = np.concatenate([drawn.places[drawn.member], drawn.others])
+    labels = np.concatenate([drawn.labels[drawn.member], inputs.train_y[drawn.others]])
+    configs = [training_of(model, taken.size) for model in models]
+    started = time.perf_counter()
+    trained = _fit_mlps if first.network == FEATURES else _fit_networks
+    found = trained(models, configs, inputs, taken, labels, drawn.places)
+    answers = [
+        _answers(model, config, drawn, inputs.test_y, *logits)
+        for model, config, logits in zip(models, configs, found, strict=True)
+    ]
+    seconds = (time.perf_counter() - started) / len(models)
+    return [{**one, "seconds": seconds} for one in answers]
+
+
+def _fit_mlps(
+    models: Sequence[Audited],
+    configs: Sequence[TrainingConfig],
+    inputs: Inputs,
+    taken: IntArray,
+    labels: IntArray,
+    asked: IntArray,
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Logits of every model on the records asked about and on the test part."""
+    widths = (inputs.train_x.shape[1], models[0].width, inputs.classes)
+    stack = [replace(config, widths=widths) for config in configs]
+    fitted = fit_ensemble(stack, inputs.train_x[taken], labels, progress=False)
+    tested = inputs.test_x[: models[0].tested]
+    return zip(fitted.logits(inputs.train_x[asked]), fitted.logits(tested), strict=True)
+
+
+def _fit_networks(
+    models: Sequence[Audited],
+    configs: Sequence[TrainingConfig],
+    inputs: Inputs,
+    taken: IntArray,
+    labels: IntArray,
+    asked: IntArray,
+) -> Iterator[tuple[Tensor, Tensor]]:
+    images = images_of(models[0].dataset)
+    for model, config in zip(models, configs, strict=True):
+        options = {"width": model.width, "group_norm": True, "seed": model.seed}
+        module = classifier_for(images.train_x[:1], model.network, inputs.classes, **options)
+        fit_dp(module, inputs.train_x[taken], labels, config=config, at_once=_AT_ONCE, progress=False)
+        module.eval().to(default_device())
+        tested = images.test_x[: model.tested]
+        yield image_logits(module, images.train_x[asked]), image_logits(module, tested)
+
+
+def _answers(
+    model: Audited, config: TrainingConfig, drawn: Drawn, test_y: IntArray, asked: Tensor, test: Tensor
+) -> Answers:
+    logits, labels = asked.double().cpu(), torch.from_numpy(drawn.labels)
+    shares = logits.log_softmax(1).scatter(1, labels[:, None], -torch.inf)
+    examples = int(drawn.member.sum()) + drawn.others.size
+    right = (logits.argmax(1) == labels).numpy()
+    rate, steps = config.sampling_rate(examples), config.steps(examples)
+    return Answers(
+        member=drawn.member,
+        loss=cross_entropy(logits, labels).numpy(),
+        runner_up=shares.amax(1).numpy(),
+        accuracy=float((test.cpu().argmax(1).numpy() == test_y[: len(test)]).mean()),
+        member_accuracy=float(right[drawn.member].mean()),
+        guarantee=epsilon_of(config.noise_multiplier, rate, steps, model.delta),
+        seconds=math.nan,
+    )
+
+
+def trained(models: Sequence[Audited], *, folder: Path, progress: bool = True) -> dict[Audited, Answers]:
+    """Answers of every model; what was trained before is read from ``folder``."""
+    about = {
+        "code": code_tag(__name__),
+        "data": {name: dict(images_of(name).sha256s) for name in {model.dataset for model in models}},
+        "torch": torch.__version__,
+        "gpu": torch.cuda.is_available(),
+    }
+    found: Any = run_sweep(
+        train,
+        models,
+        folder=folder,
+        batch_key=lambda model: model.together,
+        max_batch=64 if all(model.network == FEATURES for model in models) else 1,
+        workers=0,
+        version=config_hash(about),
+        progress=progress,
+    )
+    return dict(found)

@@ -1,0 +1,108 @@
+"""Proposition 4.1 keeps its error exactly, searched or not, a narrower one does not; claims by intervals."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit, logit
+from scipy.stats import binom
+
+from paperlib.bounds.one_run.audit import one_run_epsilon
+from paperlib.core import MembershipScores
+from paperlib.papers.output_sets.claims import (
+    AUDITS,
+    most_sets,
+    proposition_41,
+    proposition_rows,
+    search_whole,
+    section_52,
+)
+from paperlib.papers.output_sets.gain import RIVALS, GainConfig, gain
+from tests.validity.coverage import assert_rate_at_most
+
+
+@pytest.mark.parametrize("guesses", [1, 7, 60, 400, 5_000])
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0, 5.0])
+def test_one_set_misleads_the_proposition_with_the_fourth_power_of_half_of_beta(guesses, epsilon):
+    right = np.arange(guesses + 1)
+    above = proposition_41(right, np.full(guesses + 1, guesses)) > epsilon + 1e-12
+    assert binom.pmf(right, guesses, expit(epsilon))[above].sum() <= 0.025**4 * (1 + 1e-9)
+
+
+def test_its_error_pays_for_all_tops_and_bottoms_of_504_scores():
+    assert 505 * 506 // 2 <= most_sets() < 506 * 507 // 2
+    assert most_sets() * 0.025**4 <= 0.05 * (1 + 1e-9)
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="505"):
+        search_whole(MembershipScores(rng.normal(size=250), rng.normal(size=255)))
+    with pytest.raises(ValueError, match="ties"):
+        search_whole(MembershipScores([1.0, 2.0], [1.0, 0.0]))
+
+
+def every_pair(member, value):
+    """The best value over all tops and bottoms of membership flags in falling order, slowly."""
+    n = member.size
+    pairs = [(top, low) for top in range(n + 1) for low in range(n + 1 - top) if top + low]
+    return max(value(member[:top].sum() + (~member[n - low :]).sum(), top + low) for top, low in pairs)
+
+
+def test_the_search_is_that_of_every_pair():
+    rng = np.random.default_rng(1)
+    member = rng.random(40) < np.linspace(1.0, 0.0, 40)
+    scores = MembershipScores.from_labels(-np.arange(40.0), member)
+    slow = every_pair(member, lambda right, made: float(proposition_41(right, made)))
+    assert search_whole(scores) == pytest.approx(slow)
+
+
+def test_a_search_without_a_half_keeps_its_error_and_a_test_of_one_set_does_not():
+    """Without signal every bound above 0 is an error; the exact test of one set, searched, is broken."""
+    rng = np.random.default_rng(2)
+    flags = rng.random((200, 60)) < 0.5
+    found = [search_whole(MembershipScores.from_labels(-np.arange(60.0), row)) for row in flags]
+    assert_rate_at_most(0.05, int((np.array(found) > 0).sum()), len(flags))
+    made = np.add.outer(np.arange(61), np.arange(61)).clip(1)
+
+    def narrow(row):
+        right = np.add.outer(np.append(0, np.cumsum(row)), np.append(0, np.cumsum(~row[::-1])))
+        return np.where(made <= 60, one_run_epsilon(np.minimum(right, made), made), 0.0).max()
+
+    broken = sum(narrow(row) > 0 for row in flags[:60])
+    with pytest.raises(AssertionError, match="allows"):
+        assert_rate_at_most(0.05, broken, 60)
+
+
+def test_audits_share_the_scores_of_the_gain():
+    config = GainConfig(scales={"laplace": (0.25,), "gaussian": (0.5,)}, sizes=(100,), trials=3)
+    rows = proposition_rows(config)
+    printed = gain(config).query("method == 'printed'")["epsilon"]
+    np.testing.assert_allclose(rows["exact"], printed)
+    assert (rows["proposition"] <= rows["exact"]).all()
+    assert set(AUDITS) <= set(rows.columns)
+
+
+def frames(laplace, gaussian, spread):
+    """Bounds of 30 trials: methods at given means with given deviations, printed first."""
+    rng = np.random.default_rng(3)
+    methods = ("printed", *RIVALS)
+    rows = [
+        {"mechanism": name, "scale": 1.0, "m": 100, "trial": trial, "method": method, "epsilon": value}
+        for name, means in (("laplace", laplace), ("gaussian", gaussian))
+        for method, mean, deviation in zip(methods, means, spread, strict=True)
+        for trial, value in enumerate(mean + deviation * rng.normal(size=30))
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_claims_of_section_52_hold_fail_or_stay_open():
+    equal, ahead = (1.0,) * 4, (1.2, 1.0, 1.0, 1.0)
+    good = frames(equal, ahead, (0.01, 0.1, 0.1, 0.1))
+    assert section_52(good, good, 1.0)["outcome"].tolist() == ["holds"] * 3
+    bad = frames((0.5, 1.0, 1.0, 1.0), (0.8, 1.0, 1.0, 1.0), (0.1, 0.01, 0.01, 0.01))
+    assert section_52(bad, bad, 1.0)["outcome"].tolist() == ["fails"] * 3
+    open_ = frames((0.9, 1.0, 1.0, 1.0), equal, (0.1, 0.1, 0.1, 0.1))
+    assert section_52(open_, open_, 1.0)["outcome"].tolist() == ["undecided"] * 3
+    assert section_52(good, good, 1.0)["comparisons"].tolist() == [4, 3, 6]
+
+
+def test_the_printed_value_follows_equation_3():
+    assert proposition_41(450, 500) == pytest.approx(logit(0.9 - np.sqrt(2 * np.log(40) / 500)))
+    assert proposition_41(0, 0) == 0

@@ -1,0 +1,230 @@
+"""Figure 3: records and coins, noise and guarantee, choice of settings, bounds against direct computation."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from paperlib.bounds import audit_one_run
+from paperlib.bounds.one_run.audit import one_run_epsilon
+from paperlib.core import MembershipScores
+from paperlib.io import RunResult, write_result
+from paperlib.papers.measured import measured_table
+from paperlib.papers.output_sets import dpsgd
+from paperlib.papers.output_sets.dpsgd import (
+    ORDERS,
+    SETS,
+    DpSgdConfig,
+    above_guarantee,
+    gains,
+    model_rows,
+    run_dpsgd,
+)
+from paperlib.papers.output_sets.dpsgd_models import (
+    Audited,
+    Choice,
+    draw_records,
+    train,
+    trained,
+    training_of,
+)
+from paperlib.papers.output_sets.evidence import dpsgd_evidence
+from paperlib.training import epsilon_of
+
+SMALL = DpSgdConfig(
+    filters=4,
+    width=16,
+    natural=200,
+    mislabelled=(60, 200),
+    epsilons=(8.0, 0.0),
+    choices=({"epochs": 1}, {"epochs": 30, "learning_rate": 0.5}),
+    seeds=2,
+)
+
+
+def model(**changes):
+    options = {"dataset": "mnist5k", "network": "features", "kind": "mislabelled", "records": 100}
+    more = {"filters": 4, "width": 16, "epsilon": 8.0, "choice": Choice(epochs=2), "seed": 1}
+    return Audited(**{**options, **more, **changes})
+
+
+def test_records_have_wrong_labels_their_own_coins_and_no_place_among_the_others():
+    labels = np.arange(2_000) % 10
+    drawn = draw_records(model(records=1_000, others=500), labels, 10)
+    assert (drawn.labels != labels[drawn.places]).all()
+    assert np.unique(drawn.labels).size == 10
+    assert 400 < drawn.member.sum() < 600
+    assert not set(drawn.others) & set(drawn.places)
+    natural = draw_records(model(kind="natural", records=0), labels, 10)
+    assert (natural.labels == labels[natural.places]).all()
+    assert natural.places.size == 2_000
+    again = draw_records(model(records=1_000, others=500, seed=2), labels, 10)
+    assert 0.4 < (again.member != drawn.member).mean() < 0.6
+    with pytest.raises(ValueError, match="records"):
+        draw_records(model(records=1_600, others=500), labels, 10)
+
+
+def test_models_of_one_seed_differ_in_noise_alone():
+    first, second = (draw_records(model(epsilon=epsilon), np.arange(500) % 10, 10) for epsilon in (1.0, 8.0))
+    assert (first.member == second.member).all()
+    assert (first.labels == second.labels).all()
+
+
+@pytest.mark.parametrize("examples", [37, 480, 25_000])
+@pytest.mark.parametrize("epsilon", [1.0, 100.0])
+def test_the_noise_keeps_the_guarantee(examples, epsilon):
+    config = training_of(model(epsilon=epsilon), examples)
+    spent = epsilon_of(config.noise_multiplier, config.sampling_rate(examples), config.steps(examples), 1e-5)
+    assert 0.85 * epsilon < spent <= epsilon
+    assert config.record_level
+    assert not training_of(model(epsilon=math.inf), examples).noise_multiplier
+
+
+def test_a_model_does_not_depend_on_those_trained_with_it_and_is_read_again(tmp_path):
+    models = [model(epsilon=epsilon) for epsilon in (8.0, math.inf)]
+    alone = train(models[1:])[0]
+    first = trained(models, folder=tmp_path, progress=False)
+    again = trained(models[::-1], folder=tmp_path, progress=False)
+    for one in models:
+        np.testing.assert_array_equal(first[one]["loss"], again[one]["loss"])
+    np.testing.assert_allclose(alone["loss"], first[models[1]]["loss"], rtol=1e-3, atol=1e-4)
+
+
+def test_members_alone_are_learned_without_noise():
+    answers = train([model(epsilon=math.inf, width=64, filters=16, choice=Choice(epochs=150))])[0]
+    assert answers["member_accuracy"] > 0.9
+    assert answers["loss"][~answers["member"]].mean() > 3 * answers["loss"][answers["member"]].mean()
+    assert math.isinf(answers["guarantee"])
+
+
+def test_a_network_of_convolutions_is_trained_by_opacus():
+    answers = train([model(network="cnn", width=2, records=20, epsilon=8.0, choice=Choice(epochs=1))])[0]
+    assert answers["loss"].shape == (20,)
+    assert 0 < answers["guarantee"] <= 8
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return run_dpsgd(SMALL, folder=tmp_path_factory.mktemp("sweep"), progress=False)
+
+
+def test_every_method_is_judged_on_what_it_did_not_see(results):
+    bounds = results.bounds
+    assert len(bounds) == 3 * 2 * 2 * (len(SETS) + len(ORDERS))
+    for _, row in bounds[bounds["method"].isin(SETS)].iterrows():
+        half = row["records"] - row["records"] // 2
+        assert row["guesses"] <= half
+        bound = one_run_epsilon(row["correct"], row["guesses"], total=half, delta=1e-5)
+        assert row["bound"] == pytest.approx(float(bound))
+    whole = bounds[bounds["method"] == "whole"]
+    assert (whole["guesses"] == whole["records"] / 2).all()
+
+
+def test_orders_are_those_of_the_package(results, tmp_path):
+    one = SMALL.model("mislabelled", 60, 0.0, SMALL.choices[1], 0)
+    answers = trained([one], folder=tmp_path, progress=False)[one]
+    row = next(row for row in dpsgd._audits(SMALL, one, answers) if row["method"] == "adaptive")
+    scores = MembershipScores.from_labels(-answers["loss"], answers["member"])
+    assert row["bound"] == audit_one_run(scores, delta=1e-5).epsilon
+
+
+def test_settings_are_chosen_by_the_auc_on_models_that_are_not_judged(results):
+    assert set(results.tried["seed"]) == {500}
+    assert set(results.bounds["seed"]) == {0, 1}
+    for _, row in model_rows(results.bounds).iterrows():
+        part = results.tried[
+            (results.tried["panel"] == row["panel"]) & (results.tried["epsilon"] == row["epsilon"])
+        ]
+        assert part.loc[part["auc"].idxmax(), "epochs"] == row["epochs"]
+    assert SMALL.seed == 0
+    other = DpSgdConfig(seed=1).model("natural", 0, 8.0, {"epochs": 1}, 0)
+    assert other.seed == 1000
+
+
+def test_no_bound_lies_above_the_guarantee_and_a_false_one_is_counted(results):
+    assert not above_guarantee(results.bounds)["above"].any()
+    false = results.bounds.assign(bound=9.0)
+    checked = above_guarantee(false)
+    assert (checked["above"] == checked["bounds"]).all()
+
+
+def test_a_resumed_sweep_ends_as_an_uninterrupted_one(results, tmp_path, monkeypatch):
+    first, calls = dpsgd.trained, []
+
+    def interrupted(models, **options):
+        calls.append(len(models))
+        if len(calls) == 2:
+            list(first(models[:3], **options))
+            raise KeyboardInterrupt
+        return first(models, **options)
+
+    monkeypatch.setattr(dpsgd, "trained", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_dpsgd(SMALL, folder=tmp_path, progress=False)
+    again = run_dpsgd(SMALL, folder=tmp_path, progress=False).bounds
+    numbers = again.select_dtypes("number").drop(columns="seconds")
+    np.testing.assert_allclose(numbers, results.bounds[numbers.columns], rtol=1e-6, atol=1e-9)
+
+
+def test_bounds_kept_in_the_book_read_back_as_they_were(results, tmp_path):
+    results.bounds.to_csv(tmp_path / "a.csv", index=False)
+    origin = {"date": "2026-01-02", "cpu": "a CPU", "cores": 2, "gpu": None, "seconds": 60.0}
+    write_result(tmp_path / "a.json", RunResult(notebook="n", profile="default", provenance=origin))
+    table, _ = measured_table(str(tmp_path / "a.csv"))
+    assert dpsgd_evidence(table) == dpsgd_evidence(results.bounds)
+    assert len(model_rows(table)) == 6
+    assert above_guarantee(table).equals(above_guarantee(results.bounds))
+
+
+def made_up(gain):
+    """Bounds of five models at two epsilons; Algorithm 1 lies ``gain`` above its rivals with few canaries."""
+    rng = np.random.default_rng(0)
+    rows = [
+        {"panel": panel, "epsilon": epsilon, "seed": seed, "method": method, "bound": own + extra}
+        for panel, level in (("natural", 0.5), ("1,000 mislabelled", 2.0), ("10,000 mislabelled", 3.0))
+        for epsilon in (8.0, math.inf)
+        for seed in range(5)
+        for own in [level + rng.normal(0, 0.01)]
+        for method in SETS
+        for extra in [gain * (method == "printed" and panel.startswith("1,000"))]
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_evidence_has_a_label_for_each_panel_and_a_value_for_each_model():
+    values = dpsgd_evidence(made_up(0.3)).values
+    first = values["optimal at or above top/bottom"]
+    assert set(first) == {
+        f"{panel}, epsilon {epsilon}"
+        for panel in ("natural", "1,000 mislabelled", "10,000 mislabelled")
+        for epsilon in ("8", "inf")
+    }
+    assert first["1,000 mislabelled, epsilon inf"] == pytest.approx([0.3] * 5)
+    assert first["natural, epsilon 8"] == pytest.approx([0.0] * 5)
+    few = values["gain largest with few canaries"]["1,000 mislabelled against 10,000 mislabelled"]
+    assert few == pytest.approx([0.3] * 5)
+    above = values["canaries above natural"]
+    assert np.mean(above["1,000 mislabelled"]) == pytest.approx(1.8, abs=0.05)
+    assert min(values["something found"]) > 2.9
+
+
+def test_gains_are_paired_by_model():
+    table = gains(made_up(0.3)).set_index(["panel", "rival"])
+    row = table.loc[("1,000 mislabelled", "top_bottom")].iloc[0]
+    assert row["gain"] == pytest.approx(0.3)
+    assert row["high"] - row["low"] < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"epsilons": (1.0, 1.0)}, "epsilons"),
+        ({"epsilons": (-1.0,)}, "epsilons"),
+        ({"choices": ()}, "choices"),
+        ({"seeds": 501}, "seeds"),
+    ],
+)
+def test_settings_out_of_range_are_refused(changes, words):
+    with pytest.raises(ValueError, match=words):
+        DpSgdConfig(**changes)
