@@ -213,8 +213,12 @@ def _identifiers(split: NaturalSplit) -> list[FoundIdentifier]:
 
 
 def _precision(config: NaturalConfig) -> AbstractContextManager[Any]:
-    device = default_device().type
-    return torch.autocast(device, torch.bfloat16, enabled=config.dtype == "bfloat16")
+    """Matrices are multiplied in the format of the configuration; weights stay float32.
+
+    Without the cache of autocast: it would keep rounded weights over the steps of a training.
+    """
+    device, rounded = default_device().type, config.dtype == "bfloat16"
+    return torch.autocast(device, torch.bfloat16, enabled=rounded, cache_enabled=False)
 
 
 def _hash(value: Any) -> str:

@@ -198,15 +198,16 @@ def test_a_run_that_was_killed_goes_on_to_the_same_scores(config, tmp_path, monk
 
 
 def test_bfloat16_products_give_nearly_the_same_scores(config, tmp_path, monkeypatch):
+    """Weights rounded once and kept over the steps, as autocast does by itself, would give 0.7."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    config = replace(config, prefixed=0)
+    config = replace(config, prefixed=0, epochs=8)
     split = natural_split(config)
     exact, rounded = (
         models.natural_values(replace(config, dtype=dtype), split, generated=7)[..., 0]
         for dtype in ("float32", "bfloat16")
     )
     assert not np.array_equal(exact, rounded)
-    assert np.corrcoef(exact.ravel(), rounded.ravel())[0, 1] > 0.9
+    assert np.corrcoef(exact.ravel(), rounded.ravel())[0, 1] > 0.99
 
 
 def test_what_does_not_fit_is_named(config, tmp_path, monkeypatch):
