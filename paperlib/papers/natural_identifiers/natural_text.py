@@ -41,7 +41,6 @@ class NaturalConfig(GptSettings):
     layers: int = 4
     epochs: int = 8
     batch_size: int = 8
-    learning_rate: float = 1e-3
     dtype: str = "float32"  #: of the products of matrices, in training and scoring: float32 or bfloat16
 
     def __post_init__(self) -> None:

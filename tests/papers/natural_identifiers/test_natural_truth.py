@@ -69,7 +69,6 @@ def config(corpus, tokenizer):
         layers=1,
         epochs=20,
         batch_size=4,
-        learning_rate=3e-3,
     )
 
 
