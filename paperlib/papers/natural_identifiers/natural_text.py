@@ -33,7 +33,7 @@ class NaturalConfig(GptSettings):
     #: most identifiers scored of one document, 1 or more, so that no list of digests dominates the benchmark
     per_document: int = 2
     before: int = 150  #: characters before each identifier that the model sees
-    prefixed: int = 200  #: identifiers of each side that are scored behind the prefix of ReCaLL as well
+    prefixed: int = 120  #: identifiers of each side that are scored behind the prefix of ReCaLL as well
     window: int = 384  #: tokens of a training example; longer documents are cut
     tokenizer: str = NEOX  #: `NEOX`, or the path of a tokenizer.json
     vocabulary: int = 16_384  #: rows of the model's tables, at least the number of tokens that occur
