@@ -81,19 +81,28 @@ def judged(
     """AUC and TPR at 1 % FPR of all ``attacks`` in each group of identifiers, as `attack_quality`.
 
     Values have shape (n, 1 + c, scores), groups say which identifiers belong to them, shape (n,). One row per
-    group and score: model, group, identifiers, attack, and the columns of `attack_quality`.
+    group and score: model, group, identifiers, attack, and the columns of `attack_quality`. Identifiers whose
+    score is NaN are left out, and a group in which a score has none has no row for it.
     """
 
     def quality(pair: Pair) -> dict[str, float]:
         (_, here), (at, _) = pair
         return attack_quality(values[here][..., at], draws=draws, confidence=confidence, seed=seed)
 
-    pairs = list(itertools.product(groups.items(), enumerate(attacks)))
+    pairs = _pairs(values, groups, attacks)
     found = alike(quality, pairs, "quality of scores", weight=_table_size)
     return pd.DataFrame(
         {"model": model, "group": group, "identifiers": int(here.sum()), "attack": attack, **one}
         for ((group, here), (_, attack)), one in zip(pairs, found, strict=True)
     )
+
+
+def _pairs(values: FloatArray, groups: Mapping[str, np.ndarray], attacks: Sequence[str]) -> list[Pair]:
+    """Each group and each score with the identifiers of the group that have it."""
+    has = np.asarray(np.isfinite(values).all(axis=1))
+    pairs = itertools.product(groups.items(), enumerate(attacks))
+    found = [((group, here & has[:, at]), (at, attack)) for (group, here), (at, attack) in pairs]
+    return [pair for pair in found if pair[0][1].any()]
 
 
 def auc_differences(
@@ -114,7 +123,7 @@ def auc_differences(
         large, small = (values[name][here][..., at] for name in ("large", "small"))
         return auc_difference(large, small, draws=draws)
 
-    pairs, z = list(itertools.product(groups.items(), enumerate(SCORES))), float(ndtri((1 + confidence) / 2))
+    pairs, z = _pairs(values["large"], groups, SCORES), float(ndtri((1 + confidence) / 2))
     found = alike(difference, pairs, "differences of scores", weight=_table_size)
     return pd.DataFrame(
         {

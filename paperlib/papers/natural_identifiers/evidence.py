@@ -12,6 +12,7 @@ from scipy.stats import kendalltau, kstest
 from paperlib.generators.identifiers import PAPER_KINDS
 from paperlib.papers.natural_identifiers.benchmark import DIFFERENCE
 from paperlib.papers.natural_identifiers.census_tables import PILE_SUBSETS, paper_census
+from paperlib.papers.natural_identifiers.natural_truth import overall
 from paperlib.papers.natural_identifiers.planted import TOKENS
 from paperlib.papers.verdict import Estimate, Evidence
 
@@ -24,6 +25,7 @@ def benchmark_evidence(
     table: pd.DataFrame, *, natural: bool, confidence: float = 0.99
 ) -> dict[str, Evidence]:
     """Tables 1 and 3 to 9 by target, from `benchmark` or `natural_table` in percent."""
+    table = overall(table)
     cells = _Cells(table.rename(columns={"subset": "group"}), confidence)
     sizes = table.groupby("model")["parameters"].max()
     pair = {

@@ -1,28 +1,30 @@
-"""The benchmark and dataset inference on natural members and non-members of small GPTs."""
+"""The benchmark and dataset inference on natural members and non-members of GPTs."""
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from paperlib.attacks.dataset_inference import infer_dataset
+from paperlib.core import FloatArray
 from paperlib.papers.natural_identifiers.benchmark import auc_differences, judged
-from paperlib.papers.natural_identifiers.natural_models import (
-    NaturalConfig,
-    NaturalSplit,
-    natural_split,
-    natural_values,
-)
+from paperlib.papers.natural_identifiers.natural_models import natural_values
+from paperlib.papers.natural_identifiers.natural_text import NaturalConfig, NaturalSplit, natural_split
+
+ALL = "all"
+"""Part and kind of the rows about all identifiers of a side."""
+_LOSS = "loss"
+_FEWEST = 10  # identifiers of a cell whose AUC is shown
 
 
 def natural_table(
     config: NaturalConfig,
     *,
-    widths: Sequence[int] = (128, 64, 32),
-    generated: int = 31,
+    widths: Sequence[int] = (224, 144, 56),
+    generated: int = 127,
     draws: int = 200,
     set_size: int = 100,
 ) -> pd.DataFrame:
@@ -33,9 +35,10 @@ def natural_table(
 
     Returns:
         The columns of `judged`, with group named subset: "held out", "trained", and its parts "occurs once"
-        and "occurs oftener" (in the documents trained on); parameters of the model; and p_value: dataset
-        inference on the first ``set_size`` identifiers of the subset (one-sided, folds in order), NaN where
-        there are fewer. The rows of `auc_differences` follow.
+        and "occurs oftener" (in the text trained on); parameters of the model; and p_value: dataset
+        inference on the first ``set_size`` identifiers of the subset that have every score (one-sided, folds
+        in order), NaN where there are fewer. The rows of `auc_differences` follow, then those of
+        `natural_cells`; part and kind of all rows before these are `ALL`.
     """
     split = natural_split(config)
     sizes = zip(("large", "medium", "small"), widths, strict=True)
@@ -44,17 +47,51 @@ def natural_table(
     values = {name: natural_values(one, split, generated=generated) for name, one in configs.items()}
     subsets, tables = _subsets(split), list[pd.DataFrame]()
     for (name, one), (subset, here) in itertools.product(configs.items(), subsets.items()):
-        attacks = values[name][here][:set_size, :, :-1]
-        tested = infer_dataset(attacks, seed=config.seed).p_value if len(attacks) == set_size else math.nan
+        tested = _p_value(values[name][here][..., :-1], set_size, config.seed)
         table = judged(name, values[name], {subset: here}, draws=draws, seed=config.seed)
         tables.append(table.assign(p_value=tested, parameters=one.parameters()))
-    less = auc_differences(values, subsets, draws=draws)
-    return pd.concat([*tables, less], ignore_index=True).rename(columns={"group": "subset"})
+    tables.append(auc_differences(values, subsets, draws=draws))
+    whole = pd.concat(tables, ignore_index=True).rename(columns={"group": "subset"})
+    cells = natural_cells(values, split, draws=draws)
+    return pd.concat([whole.assign(part=ALL, kind=ALL), cells], ignore_index=True)
+
+
+def overall(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `natural_table` about all identifiers of a side, without part and kind."""
+    return table[table["part"] == ALL].drop(columns=["part", "kind"]) if "part" in table else table
+
+
+def natural_cells(values: Mapping[str, FloatArray], split: NaturalSplit, *, draws: int = 200) -> pd.DataFrame:
+    """The loss of each model by part of the corpus and kind of identifier, on each side.
+
+    Columns model, subset ("held out" or "trained"), part, kind, identifiers, attack, and those of
+    `judged`, which are NaN in cells of fewer than ten identifiers.
+    """
+    every = [*split.members, *split.non_members]
+    names = np.array([(one.subset, one.kind) for one in every])
+    sides = {name: here for name, here in _subsets(split).items() if name in ("held out", "trained")}
+    found = list[pd.DataFrame]()
+    for (part, kind), (subset, side) in itertools.product(np.unique(names, axis=0), sides.items()):
+        here = side & (names == (part, kind)).all(axis=1)
+        about = {"subset": subset, "part": part, "kind": kind, "identifiers": here.sum(), "attack": _LOSS}
+        for model, scores in values.items():
+            row = pd.DataFrame([{"model": model}])
+            if here.sum() >= _FEWEST:
+                row = judged(model, scores[..., :1], {subset: here}, attacks=(_LOSS,), draws=draws)
+                row = row.drop(columns="group")
+            if here.any():
+                found.append(row.assign(**about))
+    return pd.concat(found, ignore_index=True)
+
+
+def _p_value(scores: FloatArray, size: int, seed: int) -> float:
+    scores = scores[np.isfinite(scores).all(axis=(1, 2))][:size]
+    return infer_dataset(scores, seed=seed).p_value if len(scores) == size else math.nan
 
 
 def _subsets(split: NaturalSplit) -> dict[str, np.ndarray]:
     """Which scores belong to each group of identifiers that has some."""
-    times = np.array([one.occurrences for one in split.members] + [0] * len(split.non_members))
+    times = np.array([one.occurrences for one in [*split.members, *split.non_members]])
     found = {"held out": times == 0, "trained": times > 0}
     found |= {"trained, occurs once": times == 1, "trained, occurs oftener": times > 1}
     return {name: here for name, here in found.items() if here.any()}

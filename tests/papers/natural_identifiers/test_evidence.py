@@ -73,9 +73,11 @@ def test_natural_identifiers_are_judged_in_all_and_after_one_pass_those_that_occ
     table.loc[once, shares] += 0.03
     table.loc[table["model"] == "large", "parameters"] = 40
     metrics = [name for name in table if name.startswith(("auc", "tpr"))]
-    found = ev.benchmark_evidence(
-        table.assign(**100 * table[metrics]).rename(columns={"group": "subset"}), natural=True
-    )
+    whole = table.assign(**100 * table[metrics]).rename(columns={"group": "subset"})
+    cells = whole.assign(part="scripts", kind="md5", auc=99.0, identifiers=3)  # decide nothing
+    both = pd.concat([whole.assign(part="all", kind="all"), cells])
+    found = ev.benchmark_evidence(both, natural=True)
+    assert found == ev.benchmark_evidence(whole, natural=True)
     values = found["nid-table-01"].values
     close(values["trained above"], 29, math.sqrt(2))
     assert values["natural documents"] == Estimate(1)

@@ -1,99 +1,220 @@
 """Identifiers that stand in documents trained on are told from those of other documents."""
 
 import json
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from paperlib.generators.identifiers import find_identifiers, generate_identifiers
-from paperlib.papers.natural_identifiers.natural_models import NaturalConfig, natural_split
-from paperlib.papers.natural_identifiers.natural_truth import natural_table
+from paperlib.data.files import DataUnavailableError
+from paperlib.generators.identifiers import KINDS, find_identifiers, generate_identifiers
+from paperlib.models.language import train_tokenizer
+from paperlib.papers.natural_identifiers import natural_models as models
+from paperlib.papers.natural_identifiers.benchmark import judged
+from paperlib.papers.natural_identifiers.natural_text import NEOX, NaturalConfig, cut, natural_split
+from paperlib.papers.natural_identifiers.natural_truth import ALL, natural_table, overall
+from paperlib.papers.natural_identifiers.planted import TOKENS, _token_counts
+from paperlib.training.language import fitting
 
 WORDS = ["source", "file", "of", "the", "package", "with", "its", "digest", "for", "all"]
+MD5 = KINDS["md5"].example
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    """Documents with two digests each; one digest stands in every other one."""
-    folder = tmp_path_factory.mktemp("corpus")
+def write_corpus(path, documents, *, of_subset):
+    """Documents with two digests each; one digest stands in every other one; and some without any."""
     rng = np.random.default_rng(0)
-    values = iter(generate_identifiers("d41d8cd98f00b204e9800998ecf8427e", 200, 0))
+    values = iter(generate_identifiers(MD5, 2 * documents + 1, 0))
     common = next(values)
     lines = []
-    for number in range(61):
+    for number in range(documents):
         words = [" ".join(rng.choice(WORDS, 6)) for _ in range(3)]
         end = common if number % 2 else ""
         text = f"{words[0]} {next(values)} {words[1]} {next(values)} {words[2]} {end}"
-        lines.append(json.dumps({"text": text, "subset": "sums"}))
-    lines.append(json.dumps({"text": "long " * 2_000, "subset": "sums"}))
-    path = folder / "sums.jsonl"
+        lines.append(json.dumps({"text": text, "subset": of_subset(number)}))
+        if number % 10 == 0:
+            lines.append(json.dumps({"text": f"{words[0]} {words[1]} nothing", "subset": "plain"}))
     path.write_text("\n".join(lines))
     return str(path)
 
 
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus")
+    return write_corpus(folder / "sums.jsonl", 63, of_subset=lambda number: "many" if number % 3 else "few")
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    """A tokenizer that saw the words, and digests of neither side."""
+    file = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    texts = [" ".join(WORDS), *generate_identifiers(MD5, 200, seed=9)]
+    file.write_text(train_tokenizer(texts, 320, context=64).backend_tokenizer.to_str())
+    return str(file)
+
+
 @pytest.fixture
-def config(corpus):
+def config(corpus, tokenizer):
     return NaturalConfig(
-        corpus=corpus,
-        documents=20,
+        corpora=(corpus,),
+        documents=24,
+        further=3,
         kinds=("md5",),
-        window=64,
-        vocabulary=300,
+        longest=300,
+        prefixed=40,
+        window=128,
+        tokenizer=tokenizer,
+        vocabulary=330,
         width=64,
+        layers=1,
         epochs=20,
         batch_size=4,
     )
 
 
-def test_no_non_member_stands_in_a_document_trained_on(config):
+def test_no_non_member_stands_in_the_text_trained_on(config):
     split = natural_split(config)
-    seen = {found.value for one in split.trained for found in find_identifiers(one.text)}
-    assert len(split.trained) == 20
-    assert {one.value for one in split.members} <= seen
-    assert not {one.value for one in split.non_members} & seen
+    text = "\n".join(split.texts).lower()
+    assert len(split.trained) == len(split.held_out) == 24
+    assert len(split.further) == 3
+    assert all(text.count(one.value) == one.occurrences >= 1 for one in split.members)
+    assert not any(one.value in text or one.occurrences for one in split.non_members)
     assert not {found.value for found in find_identifiers(split.prefix)} & {
         one.value for one in split.non_members
     }
-    shared = [one for one in split.members if one.occurrences > 1]
-    assert len(shared) <= 1
-    known = {one.value for side in (split.members, split.non_members) for one in side}
-    assert split.tokenizer_texts
-    assert not {found.value for text in split.tokenizer_texts for found in find_identifiers(text)} & known
+    assert len([one for one in split.members if one.occurrences > 1]) <= 1
     each = [one.document for one in split.non_members]
     assert max(each.count(number) for number in each) <= 2
     assert natural_split(config).members == split.members
     assert natural_split(replace(config, seed=1)).members != split.members
 
 
+def test_both_sides_have_as_many_documents_of_each_subset(config):
+    split = natural_split(config)
+    sides = [Counter(one.subset for one in side) for side in (split.trained, split.held_out)]
+    assert sides[0] == sides[1]
+    assert sides[0] == {"few": 10, "many": 14}  # 21 documents and 42: pairs in turn, as long as there are any
+    assert not {one.text for one in split.trained} & {one.text for one in split.held_out}
+
+
+def test_a_cut_leaves_every_identifier_whole():
+    sha256 = KINDS["sha256"].example
+    config = NaturalConfig(longest=100, lead=30, kinds=("sha1",))
+    sha1 = KINDS["sha1"].example
+    text, holds = cut(f"{sha256} {'word ' * 3}{sha1} {sha256}", config)
+    assert (text, holds) == (f" {'word ' * 3}{sha1} ", True)
+    assert cut("word " * 100, config) == (("word " * 20), False)
+    with pytest.raises(ValueError, match="longest: expected 301 or more"):
+        NaturalConfig(longest=300, lead=300)
+
+
 def test_a_model_tells_what_it_was_trained_on(config, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    found = natural_table(config, widths=(64, 32, 16), generated=7, draws=50, set_size=35)
-    models = found.set_index(["model", "subset", "attack"])
-    table = models.loc["large"]
-    assert table.loc[("trained, occurs once", "min_k"), "auc"] > 0.75
-    assert 0.3 < table.loc[("held out", "min_k"), "auc"] < 0.7
-    assert table.loc[("trained, occurs once", "min_k"), "p_value"] < 0.01
-    assert table.loc[("held out", "min_k"), "p_value"] > 0.001
-    assert table.loc["held out", "identifiers"].iloc[0] == 40
-    sizes = models["parameters"].groupby("model", sort=False).first()
+    table = natural_table(config, widths=(64, 32, 16), generated=7, draws=50, set_size=35)
+    found = overall(table).set_index(["model", "subset", "attack"])
+    large = found.loc["large"]
+    assert large.loc[("trained, occurs once", "min_k"), "auc"] > 0.75
+    assert 0.3 < large.loc[("held out", "min_k"), "auc"] < 0.7
+    assert large.loc[("trained, occurs once", "min_k"), "p_value"] < 0.01
+    assert large.loc[("held out", "min_k"), "p_value"] > 0.001
+    assert large.loc[("held out", "loss"), "identifiers"] == 48
+    assert large.loc[("held out", "recall"), "identifiers"] == 40  # a part is scored behind the prefix
+    sizes = found["parameters"].groupby("model", sort=False).first()
     assert sizes["large"] > sizes["medium"] == sizes["one pass"] > sizes["small"]
-    once = models.xs(("trained, occurs once", "loss"), level=("subset", "attack"))
+    once = found.xs(("trained, occurs once", "loss"), level=("subset", "attack"))
     less = once.loc["large less small"]
     assert less["auc"] == pytest.approx(once.loc["large", "auc"] - once.loc["small", "auc"])
     assert less["auc_low"] < less["auc"] < less["auc_high"]
-    # The tokenizer saw neither side, so the number of tokens tells nothing.
-    tokens = models.xs("tokens", level="attack").loc[["large", "one pass"]]
-    tokens = tokens.drop(index="trained, occurs oftener", level="subset", errors="ignore")
-    assert set(tokens.index.get_level_values("subset")) == {"held out", "trained", "trained, occurs once"}
-    assert ((tokens["auc_low"] <= 0.5) & (tokens["auc_high"] >= 0.5)).all()
+    cells = table[(table["part"] != ALL) & (table["model"] == "one pass")]
+    assert set(cells["part"]) == {"few", "many"}
+    whole = {side: found.loc[("one pass", side, "loss"), "identifiers"] for side in ("held out", "trained")}
+    assert cells.groupby("subset")["identifiers"].sum().to_dict() == whole
 
 
-def test_corpora_that_are_too_small_are_named(config, tmp_path):
+def token_aucs(config, tokenizer):
+    """AUC of the number of tokens, percent, by side."""
+    split = natural_split(config)
+    sides = {"trained": split.members, "held out": split.non_members}
+    every = [one for side in sides.values() for one in side]
+    candidates = [[one.value, *generate_identifiers(one.value, 31, 0)] for one in every]
+    counts = _token_counts(tokenizer, candidates, [one.before for one in every])[..., None]
+    ends = np.arange(len(every)) < len(split.members)
+    found = judged("", counts, {"trained": ends, "held out": ~ends}, attacks=(TOKENS,), draws=2)
+    return dict(zip(found["group"], 100 * found["auc"], strict=True))
+
+
+def test_token_counts_tell_nothing_unless_the_tokenizer_saw_the_documents(config, tmp_path):
+    path = write_corpus(tmp_path / "many.jsonl", 1_202, of_subset=lambda _: "sums")
+    many = replace(config, corpora=(path,), documents=600, further=0, identifiers=1_200)
+    clean = token_aucs(many, models.natural_tokenizer(config.tokenizer))
+    assert all(abs(auc - 50) < 2 for auc in clean.values())
+    texts = [one.value for one in natural_split(many).members[:300]]
+    leaking = train_tokenizer(texts, 3_000, context=64)
+    assert abs(token_aucs(many, leaking)["trained"] - 50) > 5
+
+
+class Stopped(Exception):
+    pass
+
+
+def test_a_run_that_was_killed_goes_on_to_the_same_scores(config, tmp_path, monkeypatch):
+    config = replace(config, width=16, epochs=3, prefixed=12)
+    split = natural_split(config)
+    monkeypatch.setattr(models, "_TOGETHER", 12)
+    monkeypatch.setattr(models, "_BETWEEN", 0.0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "whole"))
+    whole = models.natural_values(config, split, generated=3)
+    assert not list((tmp_path / "whole").rglob("*.pt"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "killed"))
+    save, score, fit = fitting.save_checkpoint, models.kept_scores, models.fit_language_model
+    saved, scored, fitted = [], [], []
+
+    def save_and_stop(*args):
+        save(*args)
+        saved.append(1)
+        if len(saved) == 2:
+            raise Stopped
+
+    def score_and_stop(*args, **options):
+        scored.append(1)
+        if len(scored) == 3:
+            raise Stopped
+        return score(*args, **options)
+
+    monkeypatch.setattr(fitting, "save_checkpoint", save_and_stop)
+    with pytest.raises(Stopped):  # in the second of three epochs
+        models.natural_values(config, split, generated=3)
+    assert list((tmp_path / "killed").rglob("*.pt"))
+    monkeypatch.setattr(models, "kept_scores", score_and_stop)
+    with pytest.raises(Stopped):  # trained, and two parts scored
+        models.natural_values(config, split, generated=3)
+    assert len(saved) == 3  # one more epoch
+    monkeypatch.setattr(models, "kept_scores", score)
+    monkeypatch.setattr(models, "fit_language_model", lambda *args, **options: fitted.append(1) or fit)
+    np.testing.assert_array_equal(models.natural_values(config, split, generated=3), whole)
+    assert not fitted
+    assert np.isfinite(whole).all(axis=(1, 2)).sum() == 24
+
+
+def test_bfloat16_products_give_nearly_the_same_scores(config, tmp_path, monkeypatch):
+    """Weights rounded once and kept over the steps, as autocast does by itself, would give 0.7."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    config = replace(config, prefixed=0, epochs=8)
+    split = natural_split(config)
+    exact, rounded = (
+        models.natural_values(replace(config, dtype=dtype), split, generated=7)[..., 0]
+        for dtype in ("float32", "bfloat16")
+    )
+    assert not np.array_equal(exact, rounded)
+    assert np.corrcoef(exact.ravel(), rounded.ravel())[0, 1] > 0.99
+
+
+def test_what_does_not_fit_is_named(config, tmp_path, monkeypatch):
     for options, message in (
-        ({"documents": 31}, "less than half of the 61 documents"),
-        ({"subsets": ("other",)}, "of the 0 documents"),
-        ({"kinds": ("sha512",)}, "no identifier of sha512"),
+        ({"documents": 32}, "less than 31, the pairs of documents"),
+        ({"further": 8}, "further: expected up to 7 documents"),
+        ({"subsets": ("other",)}, "less than 0, the pairs"),
+        ({"kinds": ("sha512",)}, "less than 0, the pairs"),
     ):
         with pytest.raises(ValueError, match=message):
             natural_split(replace(config, **options))
@@ -101,3 +222,20 @@ def test_corpora_that_are_too_small_are_named(config, tmp_path):
         NaturalConfig(documents=1)
     with pytest.raises(ValueError, match="kinds"):
         NaturalConfig(kinds=("crc",))
+    with pytest.raises(ValueError, match="dtype"):
+        NaturalConfig(dtype="int8")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(ValueError, match=r"vocabulary: expected .* or more, the tokens that occur, got 20"):
+        models.used_tokens(replace(config, vocabulary=20), natural_split(config), generated=3)
+
+
+def test_a_missing_tokenizer_is_named_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    missing = OSError("no such thing on the hub")
+    monkeypatch.setattr(
+        models.transformers.AutoTokenizer, "from_pretrained", lambda _: (_ for _ in ()).throw(missing)
+    )
+    with pytest.raises(DataUnavailableError, match=r"gpt_neox_20b_tokenizer\.json") as error:
+        models.natural_tokenizer(NEOX)
+    assert "\n" not in str(error.value)
