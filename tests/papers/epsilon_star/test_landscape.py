@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -284,6 +285,45 @@ def test_a_small_landscape_from_end_to_end_is_kept_and_does_not_depend_on_who_sh
     monkeypatch.setattr(landscape_measures, "privacy_of_losses", None)
     again = landscape(tiny, folder=tmp_path / "a", workers=0, progress=False)
     pd.testing.assert_frame_equal(frame, again)
+
+
+def test_a_landscape_that_was_stopped_goes_on_to_the_same_numbers(tiny, tmp_path, monkeypatch):
+    """Stopped after every number of parts, and with parts of several models: bit for bit the same table."""
+    monkeypatch.setattr(landscape_models, "_LARGE", 1)
+    tiny = replace(tiny, seeds=3)
+    whole = landscape(tiny, folder=tmp_path / "whole", workers=0, progress=False)
+    real = landscape_models.train
+    for parts in (1, 3):
+        done = []
+
+        def stopping(trainings, data, done=done, parts=parts):
+            if len(done) == parts:
+                raise KeyboardInterrupt
+            done.append(len(trainings))
+            return real(trainings, data)
+
+        monkeypatch.setattr(landscape_models, "train", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            landscape(tiny, folder=tmp_path / str(parts), workers=0, progress=False)
+        assert max(done) > 1
+        monkeypatch.setattr(landscape_models, "train", real)
+        resumed = landscape(tiny, folder=tmp_path / str(parts), workers=0, progress=False)
+        pd.testing.assert_frame_equal(
+            resumed.drop(columns="seconds"), whole.drop(columns="seconds"), check_exact=True
+        )
+
+
+def test_models_are_cut_into_parts_whatever_is_finished_and_one_seed_stays_together(tiny):
+    data = landscape_models.landscape_data(tiny.dataset, tiny.options)
+    models = landscape_models.landscape_models(replace(tiny, seeds=5, baseline_epochs=(1, 2, 4)), data)
+    parts = landscape_models._parts(models, 4)
+    assert set(parts) == set(models)
+    assert max(Counter(parts.values()).values()) == 4
+    baselines = [model for model in models if model.target_epsilon is None]
+    together = Counter((parts[model], model.training.seed) for model in baselines)
+    assert len(together) < len(baselines)
+    for model in models:
+        assert parts[model][0] == model.training.batch_key
 
 
 def test_other_measures_need_no_training(tiny, tmp_path, monkeypatch):
