@@ -24,6 +24,7 @@ from paperlib.papers.epsilon_star.landscape_grids import landscape_config
 from paperlib.papers.epsilon_star.landscape_measures import (
     MEASURES,
     convex_frontier,
+    log_mean_exp,
     mechanism_epsilon,
     privacy_of_losses,
     shuffled_epsilon,
@@ -31,9 +32,10 @@ from paperlib.papers.epsilon_star.landscape_measures import (
 )
 from paperlib.papers.epsilon_star.landscape_tables import (
     both_ends_named,
+    noise_models,
     pareto,
+    readings,
     strategies,
-    theorem_2,
     which_number_moves,
 )
 from paperlib.papers.measured import measured_table
@@ -89,11 +91,16 @@ def random_models(rng, count):
     ]
 
 
+def both_sides(models):
+    bound, values = mechanism_epsilon(models, models, delta=DELTA)
+    return bound, log_mean_exp(values)
+
+
 def test_theorem_2_holds_for_any_models():
     rng = np.random.default_rng(0)
     gaps = []
     for _ in range(200):
-        left, right = mechanism_epsilon(random_models(rng, 5), delta=DELTA)
+        left, right = both_sides(random_models(rng, 5))
         assert left <= right + 1e-12
         gaps.append(right - left)
     assert max(gaps) > 0.1
@@ -104,17 +111,17 @@ def test_theorem_2_would_fail_with_the_smallest_model_in_place_of_the_mean():
     broken = 0
     for _ in range(50):
         models = random_models(rng, 5)
-        smallest = min(mechanism_epsilon([model], delta=DELTA)[1] for model in models)
-        broken += mechanism_epsilon(models, delta=DELTA)[0] > smallest + 1e-9
+        bound, values = mechanism_epsilon(models, models, delta=DELTA)
+        broken += bound > values.min() + 1e-9
     assert broken > 25
 
 
 def test_theorem_2_is_an_equality_for_equal_models_and_for_full_separation():
-    left, right = mechanism_epsilon([(1, 1, 0, 1)] * 3, delta=DELTA)
+    left, right = both_sides([(1, 1, 0, 1)] * 3)
     assert left == pytest.approx(right, abs=1e-12)
     assert right == pytest.approx(epsilon_star_normals(1, 1, 0, 1, delta=DELTA), abs=1e-3)
     most = math.log((1 - 2 * DELTA) / DELTA)
-    assert mechanism_epsilon([(50, 1, 0, 1)] * 3, delta=DELTA) == (most, most)
+    assert both_sides([(50, 1, 0, 1)] * 3) == (most, most)
 
 
 def beaten(cost, gain, at):
@@ -417,8 +424,6 @@ def test_tables_and_figure_work_on_models_of_every_kind():
         made_up(SOUND[0], {}),
         made_up({1: (0.1, 0.5)}, {}),
     ):
-        both = theorem_2(frame)
-        assert (both["mechanism"] <= both["log_mean_exp"] + 1e-9).all()
         moves = which_number_moves(frame)
         assert moves["models"].sum() == len(frame)
         table = strategies(frame)
@@ -427,6 +432,35 @@ def test_tables_and_figure_work_on_models_of_every_kind():
         figure.canvas.draw()
         shuffled_figure(frame).canvas.draw()
         assert "AUROC" in describe_landscape(table, frontier, utility="AUROC")
+
+
+def test_readings_pair_the_baseline_with_the_largest_dp_model_of_its_seed():
+    rows = [("baseline", 0, 0.2, 0.1), ("baseline", 1, 0.4, 0.2), ("dp", 0, 0.5, 0.3), ("dp", 0, 0.1, 0.4),
+            ("dp", 1, 0.3, 0.1), ("dp", 1, math.nan, 0.0)]  # fmt: skip
+    frame = pd.DataFrame(rows, columns=["kind", "seed", "epsilon_star", "epsilon_star_clipped"]).assign(
+        epochs=5
+    )
+    table = readings({"8 relu": frame, "9 tanh": frame.assign(epsilon_star=1.0)})
+    assert table[["layers", "losses"]].to_numpy().tolist() == [
+        ["8 relu", "exact"], ["8 relu", "clipped"], ["9 tanh", "exact"], ["9 tanh", "clipped"]
+    ]  # fmt: skip
+    exact, clipped, flat, _ = table.to_dict("records")
+    assert (exact["largest"], exact["largest DP"], exact["no DP, 5 epochs"]) == pytest.approx((0.5, 0.4, 0.3))
+    assert exact["difference"] == pytest.approx(-0.1)  # -0.3 and 0.1
+    assert (exact["from"], exact["to"]) == pytest.approx(
+        (-0.1 - 12.7062 * 0.2, -0.1 + 12.7062 * 0.2), abs=1e-4
+    )
+    assert clipped["difference"] == pytest.approx(-0.1)  # -0.3 and 0.1
+    assert (flat["difference"], flat["seeds"]) == (0, 2)
+
+
+def test_models_that_learned_are_told_by_accuracy_where_there_are_many_classes():
+    frame = made_up({10: (2.5, 0.86)}, {1: (1.2, 0.01), 100: (0.6, 0.7)}, dataset="purchase100")
+    table = noise_models(frame).set_index("models")
+    assert table.loc["DP, above 1", "test accuracy"] == pytest.approx(0.01)
+    assert table.loc["DP, test accuracy above 0.5", "Epsilon*"] == pytest.approx(0.6)
+    assert table["number"].tolist() == [2, 2, 2]
+    assert "AUROC" in noise_models(made_up(*SOUND))
 
 
 def test_clipped_losses_hide_what_lies_beyond_their_limit():
