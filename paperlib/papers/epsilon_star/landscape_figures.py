@@ -45,8 +45,8 @@ def show_landscape(
     show_table(
         frontier.assign(strategy=names)[columns].rename(columns=titles),
         name=f"frontier-{ending}",
-        caption=f"The Pareto frontier of {dataset}, {origin}: strategies that no other one, and no mix of two "
-        "others, beats on both.",
+        caption=f"The Pareto frontier of {dataset}, {origin}: strategies that no other one, and no mix "
+        "of two others, beats on both.",
     )
 
 

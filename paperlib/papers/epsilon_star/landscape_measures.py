@@ -178,7 +178,7 @@ def mechanism_epsilon(
 
     Returns:
         The bound (equation 19, from the mean false-negative rate at each false-positive rate) and the
-        values, nats. All are ``log((1 - 2 delta) / delta)`` where some model separates its two normals entirely.
+        values, nats. All are ``log((1 - 2 delta) / delta)`` where some model separates its normals entirely.
 
     Source:
         Negoescu et al. (2024), Theorem 2 and Appendix A.

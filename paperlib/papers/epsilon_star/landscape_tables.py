@@ -102,8 +102,9 @@ def readings(frames: Mapping[str, pd.DataFrame], *, epochs: int = 5) -> pd.DataF
         epochs: Epochs of the baseline that is set against the DP models.
 
     Returns:
-        One row for each pair of layers and losses: the largest Epsilon* of a model, and the means over seeds of
-        the largest DP model, of the baseline, and of baseline - largest DP model, with its 95 % t-interval.
+        One row for each pair of layers and losses: the largest Epsilon* of a model, and the means over
+        seeds of the largest DP model, of the baseline, and of baseline - largest DP model, with its 95 %
+        t-interval.
     """
     rows = []
     for layers, frame in frames.items():
