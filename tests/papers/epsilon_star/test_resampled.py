@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_rel
 
-from paperlib.papers.epsilon_star import resampled, resampled_models
-from paperlib.papers.epsilon_star.resampled import summary_of_theorem_2, theorem_2_resampled
-from paperlib.papers.epsilon_star.resampled_models import ResampledConfig, resampled_losses
+from paperlib.papers.epsilon_star.resampled import models as resampled_models
+from paperlib.papers.epsilon_star.resampled import sides
+from paperlib.papers.epsilon_star.resampled.models import ResampledConfig, resampled_losses
+from paperlib.papers.epsilon_star.resampled.sides import summary_of_theorem_2, theorem_2_resampled
 
 TINY = ResampledConfig(
     records=60, population=80, models=2, repetitions=2, epochs=(2, 3), private_epochs=1, mixing=1.0
@@ -51,7 +52,7 @@ def made_up(monkeypatch, first, second):
     config = ResampledConfig(models=4, repetitions=6)
     shifts = ([first] * 4 + [second] * 4) * 6
     pairs = [(rng.normal(-shift, 1, 500), rng.normal(0, 1, 2_000)) for shift in shifts]
-    monkeypatch.setattr(resampled, "resampled_losses", lambda *_, **__: {"made up": pairs})
+    monkeypatch.setattr(sides, "resampled_losses", lambda *_, **__: {"made up": pairs})
     return summary_of_theorem_2(theorem_2_resampled(config)).iloc[0]
 
 

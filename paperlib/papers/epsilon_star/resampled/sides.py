@@ -9,7 +9,7 @@ from paperlib.core import FloatArray
 from paperlib.io import user_cache_folder
 from paperlib.papers.epsilon_star.landscape_measures import Normals, log_mean_exp, mechanism_epsilon
 from paperlib.papers.epsilon_star.landscape_tables import t_interval
-from paperlib.papers.epsilon_star.resampled_models import ResampledConfig, resampled_losses
+from paperlib.papers.epsilon_star.resampled.models import ResampledConfig, resampled_losses
 from paperlib.training import paper_delta
 
 
