@@ -64,6 +64,7 @@ def _measured(
     assert star.interval is not None
     assert star.fit_train is not None
     assert star.fit_population is not None
+    counted = star.empirical or epsilon_star(train, other, delta=delta, method="empirical")
     normals = (star.fit_train.mean, star.fit_train.std, star.fit_population.mean, star.fit_population.std)
     scores = MembershipScores(train, other, higher_means_member=False)
     options = {"delta": delta, "confidence": confidence, "design": "game", "seed": seed}
@@ -74,7 +75,7 @@ def _measured(
         "epsilon_shuffled": shuffled_epsilon(
             np.concatenate([train, other]), len(train), delta=delta, seed=seed
         ),
-        "epsilon_star_empirical": epsilon_star(train, other, delta=delta, method="empirical").epsilon,
+        "epsilon_star_empirical": counted.epsilon,
         "epsilon_two_intervals": two_interval_epsilon(normals, delta=delta),
         "one_run": audit_one_run(scores, **options).epsilon,
         "output_set": audit_output_set(*scores.split(seed=seed), **options).epsilon,
