@@ -136,7 +136,7 @@ def audit_scores(
                 "Epsilon*",
                 "measurement",
                 "How well one threshold on the loss tells this model's training records from others.",
-                lambda: epsilon_star(scores.member, scores.nonmember, confidence=confidence),
+                lambda: epsilon_star(scores.member, scores.nonmember, confidence=confidence).trusted,
             )
         )
     audits.append(

@@ -13,29 +13,36 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
+from paperlib.core import check_choice
+
+ACTIVATIONS = ("relu", "tanh")
+
 
 @dataclass(frozen=True)
 class MLP:
-    """Fully connected layers with ReLU between them.
+    """Fully connected layers with ReLU or tanh between them.
 
     Attributes:
         widths: Inputs, hidden units..., outputs. One output is the log odds of label 1 (a binary
             model); more are class logits.
+        activation: "relu" or "tanh".
 
     Raises:
-        ValueError: Fewer than two widths, or a width below 1.
+        ValueError: Fewer than two widths, a width below 1, or another activation.
 
     >>> MLP((108, 150, 100, 50, 1)).size
     36551
     """
 
     widths: tuple[int, ...]
+    activation: str = "relu"
 
     def __post_init__(self) -> None:
         if len(self.widths) < 2 or min(self.widths) < 1:
             raise ValueError(
                 f"widths: expected inputs, hidden..., outputs, each 1 or more, got {self.widths}"
             )
+        check_choice("activation", self.activation, ACTIVATIONS)
 
     @property
     def inputs(self) -> int:
@@ -96,7 +103,7 @@ class MLP:
             with torch.no_grad():
                 linear.weight.copy_(weights[0].T)
                 linear.bias.copy_(biases[0, 0])
-            layers += [linear, nn.ReLU()]
+            layers += [linear, nn.Tanh() if self.activation == "tanh" else nn.ReLU()]
         return nn.Sequential(*layers[:-1])
 
     def flat(self, module: nn.Module) -> Tensor:

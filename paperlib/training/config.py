@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from paperlib.core import check_at_least, check_choice, check_in
+from paperlib.models.mlp import ACTIVATIONS
 
 OPTIMIZERS = ("sgd", "adam")
 
@@ -20,6 +21,7 @@ class TrainingConfig:
 
     Attributes:
         widths: Widths of the MLP, inputs first; empty where a module is given instead.
+        activation: Between the layers of the MLP, "relu" or "tanh".
         epochs: Passes over the data, 0 or more; an epoch is ceil(n / batch_size) steps.
         batch_size: Records in a batch (expected number under DP-SGD), 1 or more.
         optimizer: "sgd" or "adam" (betas 0.9 and 0.999).
@@ -51,10 +53,12 @@ class TrainingConfig:
     clip_norm: float | None = None
     noise_multiplier: float = 0.0
     microbatches: int | None = None
+    activation: str = "relu"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "widths", tuple(self.widths))
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
+        check_choice("activation", self.activation, ACTIVATIONS)
         check_at_least(0, epochs=self.epochs, seed=self.seed)
         check_at_least(1, batch_size=self.batch_size)
         check_in("(0, inf)", "learning_rate", self.learning_rate)
@@ -89,7 +93,7 @@ class TrainingConfig:
     @property
     def batch_key(self) -> tuple[Any, ...]:
         """Configs with equal keys train as one stack; the rest may differ from model to model."""
-        return (self.widths, self.batch_size, self.optimizer, self.is_private, self.groups)
+        return (self.widths, self.activation, self.batch_size, self.optimizer, self.is_private, self.groups)
 
     def steps(self, examples: int) -> int:
         """Optimizer steps in all on ``examples`` records."""

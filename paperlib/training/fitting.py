@@ -110,7 +110,7 @@ def as_module(module_or_widths: nn.Module | Sequence[int], config: TrainingConfi
     """The module itself, or an MLP initialised from the seed."""
     if isinstance(module_or_widths, nn.Module):
         return module_or_widths
-    mlp = MLP(tuple(module_or_widths))
+    mlp = MLP(tuple(module_or_widths), config.activation)
     if config.widths and config.widths != mlp.widths:
         raise ValueError(
             f"widths: expected those of config, {config.widths}, or none there; got {mlp.widths}"

@@ -78,3 +78,13 @@ def test_a_drawn_game_says_what_other_draws_give():
     assert any("10 games with other seeds: lowest" in note for note in drawn.headline.notes)
     assert "can show at most" in str(tossed)
     assert "other seeds" not in str(tossed)
+
+
+def test_epsilon_star_is_counted_where_no_normal_fits():
+    rng = np.random.default_rng(0)
+    losses = MembershipScores(rng.gamma(2, 5, 3_000), rng.gamma(3, 5, 3_000), higher_means_member=False)
+    star = next(one.result for one in audit_scores(losses).audits if one.title == "Epsilon*")
+    assert star.method == "empirical"
+    assert star.interval_method == "band"
+    assert "the parametric estimate" in str(star)
+    assert "is not trusted" in str(star)

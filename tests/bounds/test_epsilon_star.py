@@ -446,3 +446,39 @@ def test_bca_refuses_what_it_cannot_do():
         epsilon_star(train, population, confidence=0.9, interval_method="bca")
     with pytest.raises(ValueError, match="'bca' cannot correct these resamples"):
         epsilon_star(np.zeros(30), np.ones(30), method="empirical", confidence=0.9, interval_method="bca")
+
+
+def skewed(seed=0, size=4_000):
+    rng = np.random.default_rng(seed)
+    return rng.gamma(2, 5, size), rng.gamma(3, 5, size)
+
+
+def test_where_the_fit_is_rejected_the_counted_value_and_its_band_come_first():
+    losses = skewed()
+    found = epsilon_star(*losses, confidence=0.9, delta=1e-4)
+    counted = epsilon_star(*losses, confidence=0.9, delta=1e-4, method="empirical")
+    assert found.fit_rejected
+    assert found.trusted.epsilon == counted.epsilon != found.epsilon
+    assert found.trusted.interval == counted.interval
+    for text in (
+        str(found),
+        found._repr_html_(),
+        found.claim,
+        str(found.trusted),
+        found.trusted._repr_html_(),
+    ):
+        first, rejected = text.index(f"{counted.epsilon:.3f}"), text.index(f"{found.epsilon:.3f}")
+        assert first < rejected
+        assert "not trusted" in text[rejected : rejected + 60]
+    assert found.headline.startswith(counted.headline)
+    assert found.warnings  # the reason, with its p-value, stays
+
+
+def test_where_the_fit_holds_nothing_stands_before_the_parametric_value():
+    rng = np.random.default_rng(0)
+    found = epsilon_star(rng.normal(0, 1, 2_000), rng.normal(1, 1, 2_000), confidence=0.9, transform="none")
+    assert not found.fit_rejected
+    assert found.trusted is found
+    assert "not trusted" not in str(found)
+    counted = epsilon_star(*skewed(), method="empirical")
+    assert counted.trusted is counted

@@ -142,6 +142,49 @@ def test_generated_classes_differ_less_with_less_mixing():
     assert spread(0.1) < spread(0.5) < spread(1.0)
 
 
+def class_counts(data):
+    """Records of each class, and how many of them bought each product."""
+    records = np.bincount(data.train_y, minlength=100)
+    bought = np.array([data.train_x[data.train_y == label].sum(axis=0) for label in range(100)])
+    return records, bought
+
+
+def told_apart(data):
+    """Accuracy of naive Bayes, which knows that products are independent within a class."""
+    records, bought = class_counts(data)
+    chances = (bought + 1) / (records[:, None] + 2)
+    scores = data.test_x @ np.log(chances).T + (1 - data.test_x) @ np.log(1 - chances).T
+    return (scores.argmax(axis=1) == data.test_y).mean()
+
+
+def test_generated_shoppers_have_the_structure_that_the_page_tells():
+    data = load("purchase100_like", n_train=20_000, n_test=2_000, mixing=0.325)
+    records, bought = class_counts(data)
+    assert abs(records - 200).max() < 6 * np.sqrt(200)  # equally likely classes
+    marginal = data.train_x.mean(axis=0)
+    low, high = 0.325 * 0.5, 0.325 * 0.5 + 0.675  # the mean of 100 classes beside a uniform base
+    assert low - 0.05 < marginal.min() < low + 0.05
+    assert high - 0.05 < marginal.max() < high + 0.05
+    assert marginal.mean() == pytest.approx(0.5, abs=0.05)
+    rates = bought / records[:, None]
+    noise = (rates * (1 - rates) / records[:, None]).mean()
+    between = rates.var(axis=0, ddof=1).mean() - noise
+    assert between == pytest.approx(0.325**2 / 12, rel=0.05)  # classes have habits of their own
+    left = (data.train_x - rates[data.train_y])[:, :40]
+    pairs = np.corrcoef(left.T)[np.triu_indices(40, 1)] * np.sqrt(len(left))
+    assert abs(pairs).max() < 5  # and no other structure: 780 standard normal values
+
+
+def test_generated_classes_can_be_told_apart_as_far_as_their_habits_differ():
+    sizes = {"n_train": 10_000, "n_test": 1_000}
+    clear, faint, none = (
+        told_apart(load("purchase100_like", mixing=m, **sizes)) for m in (0.325, 0.1, 0.001)
+    )
+    assert 0.95 < clear < 1
+    assert 0.05 < faint < 0.5
+    assert none < 0.03
+
+
 def test_generator_is_seeded_and_says_what_it_is():
     first, again = (load("purchase100_like", n_train=50, n_test=20, seed=1) for _ in range(2))
     np.testing.assert_array_equal(first.train_x, again.train_x)

@@ -5,7 +5,9 @@ import pytest
 import torch
 
 from paperlib.models import MLP
-from paperlib.training import TrainingConfig, fit, fit_ensemble
+from paperlib.training import DivergenceWarning, TrainingConfig, fit, fit_ensemble
+from paperlib.training.batches import generator
+from paperlib.training.many.stacks import MLPStack
 
 BINARY, MANY = (6, 8, 5, 1), (6, 8, 3)
 
@@ -47,6 +49,20 @@ def test_ensemble_agrees_with_one_at_a_time(widths, batch_size):
         assert torch.allclose(ensemble.model(index)(torch.tensor(x)), ensemble.logits(x)[index], atol=1e-6)
 
 
+def test_tanh_models_agree_with_one_at_a_time_and_are_not_those_of_relu():
+    x, y = task(2)
+    tanh, relu = config(activation="tanh", epochs=4), config(epochs=4)
+    assert tanh.batch_key != relu.batch_key
+    ensemble = fit_ensemble([tanh], x, y, device="cpu", progress=False)
+    assert torch.allclose(ensemble.parameters[0], one_at_a_time(tanh, x, y), atol=2e-6)
+    assert torch.allclose(ensemble.model(0)(torch.tensor(x)), ensemble.logits(x)[0], atol=1e-6)
+    assert (ensemble.parameters[0] - one_at_a_time(relu, x, y)).abs().max() > 1e-2
+    with pytest.raises(ValueError, match="same widths and activation"):
+        fit_ensemble([tanh, relu], x, y, progress=False)
+    with pytest.raises(ValueError, match="activation: expected one of 'relu', 'tanh'"):
+        config(activation="gelu")
+
+
 def test_the_agreement_is_not_a_matter_of_tolerance():
     """Another seed, or one epoch more, is far outside what the test above allows."""
     x, y = task(2)
@@ -55,3 +71,39 @@ def test_the_agreement_is_not_a_matter_of_tolerance():
     ).parameters
     assert (first - other).abs().max() > 0.1
     assert (first - longer).abs().max() > 1e-3
+
+
+def test_configs_that_differ_in_their_epochs_alone_share_one_training(monkeypatch):
+    """What is kept on the way is bit for bit the model of the shorter training, and costs no epoch."""
+    x, y = task(3)
+    configs = [config(widths=MANY, epochs=epochs, seed=seed) for epochs in (2, 0, 5, 2) for seed in (1, 2)]
+    trained = []
+    start = MLPStack.start
+    monkeypatch.setattr(
+        MLPStack, "start", lambda self, epoch, count: [trained.append(count), start(self, epoch, count)]
+    )
+    ensemble = fit_ensemble(configs, x, y, device="cpu", progress=False)
+    assert sum(trained) == 10
+    for epochs in (2, 5):
+        alone = fit_ensemble(
+            [config(widths=MANY, epochs=epochs, seed=seed) for seed in (1, 2)],
+            x,
+            y,
+            device="cpu",
+            progress=False,
+        )
+        places = [at for at, given in enumerate(configs) if given.epochs == epochs]
+        for at in places:
+            assert ensemble.parameters[at].equal(alone.parameters[configs[at].seed - 1])
+    assert ensemble.parameters[2].equal(MLP(MANY).initial(generator(1, "initial")))
+
+
+def test_a_shorter_training_is_not_spoiled_by_what_happens_later():
+    x, y = task(2)
+    configs = [config(epochs=epochs, learning_rate=1e12) for epochs in (0, 1, 40)]
+    with pytest.warns(DivergenceWarning, match="diverged"):
+        ensemble = fit_ensemble(configs, x, y, device="cpu", progress=False)
+    finite = torch.isfinite(ensemble.parameters).all(1).tolist()
+    assert finite[0]
+    assert not finite[2]
+    assert list(ensemble.diverged) == [at for at in range(3) if not finite[at]]

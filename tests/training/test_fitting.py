@@ -243,7 +243,7 @@ def test_bad_configs_are_refused(changes, message):
 
 def test_configs_from_files_are_checked():
     assert TrainingConfig.from_dict(config(widths=[5, 3], clip_norm=2.0).to_dict()).widths == (5, 3)
-    with pytest.raises(ValueError, match="unknown lr; known are batch_size"):
+    with pytest.raises(ValueError, match="unknown lr; known are activation, batch_size"):
         TrainingConfig.from_dict({"lr": 1})
     with pytest.raises(ValueError, match="epochs missing"):
         TrainingConfig.from_dict({"batch_size": 1, "learning_rate": 1})

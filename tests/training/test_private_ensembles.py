@@ -51,16 +51,18 @@ def explicit_gradients(module, x, y):
 
 
 @SHAPES
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
 @pytest.mark.parametrize("groups", [None, 1, 3, 6], ids=lambda groups: f"groups={groups}")
-def test_ghost_norms_are_those_of_explicit_gradients(widths, groups):
+def test_ghost_norms_are_those_of_explicit_gradients(widths, groups, activation):
     """Six records in groups of 6, 2 and 1 take both the pairwise and the weight-shaped product."""
-    mlp = MLP(widths)
+    mlp = MLP(widths, activation)
     stacked = torch.stack([mlp.initial(torch.Generator().manual_seed(seed)) for seed in range(3)]).double()
     x, y = (torch.tensor(values) for values in task(widths, n=18))
     x, y = x.double().unflatten(0, (3, 6)), y.unflatten(0, (3, 6))
     layers = mlp.views(stacked)
-    inputs, logits = forward(layers, x)
-    squares = square_norms(inputs, derivatives(layers, inputs, loss_derivative(logits, y)), groups)
+    inputs, logits = forward(layers, x, activation)
+    deltas = derivatives(layers, inputs, loss_derivative(logits, y), activation)
+    squares = square_norms(inputs, deltas, groups)
     for model in range(3):
         module = mlp.module(stacked[model].float()).double()
         module.load_state_dict(mlp.module(stacked[model]).state_dict(), strict=True)
@@ -106,14 +108,15 @@ def test_one_noiseless_step_is_that_of_opacus(widths):
 
 
 @SHAPES
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_noiseless_training_is_that_of_opacus(widths, optimizer):
+@pytest.mark.parametrize(("optimizer", "activation"), [("sgd", "relu"), ("adam", "relu"), ("sgd", "tanh")])
+def test_noiseless_training_is_that_of_opacus(widths, optimizer, activation):
     """Whole epochs of Poisson batches of changing size, four models of different settings."""
     x, y = task(widths)
     momentum = 0.9 if optimizer == "sgd" else 0.0
     configs = [
         config(
             widths=widths,
+            activation=activation,
             optimizer=optimizer,
             momentum=momentum,
             seed=seed,

@@ -1,7 +1,7 @@
 """Epsilon*: the privacy loss of one trained model against loss-threshold membership inference."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from numpy.typing import ArrayLike
@@ -39,6 +39,8 @@ class EpsilonStarResult(AuditResult):
         fit_train: Normal fitted to the transformed training losses (parametric only).
         fit_population: The same for the population.
         fit_rejected: True if a Kolmogorov-Smirnov test rejects either fit at 1 % (parametric only).
+        empirical: Where a fit is rejected, the empirical version for the same losses, delta and confidence:
+            text and HTML then begin with it, and mark the parametric number as not trusted. Else None.
     """
 
     epsilon: float
@@ -59,6 +61,12 @@ class EpsilonStarResult(AuditResult):
     fit_train: NormalFit | None
     fit_population: NormalFit | None
     fit_rejected: bool | None
+    empirical: "EpsilonStarResult | None" = None
+
+    @property
+    def trusted(self) -> "EpsilonStarResult":
+        """The result to report: this one, or the empirical version where a fit is rejected."""
+        return self.empirical or self
 
     @property
     def ks_p_values(self) -> tuple[float, float] | None:
@@ -69,7 +77,11 @@ class EpsilonStarResult(AuditResult):
 
     @property
     def headline(self) -> str:
+        if self.empirical is not None:
+            return f"{self.empirical.headline}; {statements.NOT_TRUSTED.format(self.epsilon)}"
         text = f"Epsilon* ≈ {self.epsilon:.3f} ({self.method} estimate, δ = {self.delta:.3g}"
+        if self.method == "empirical":
+            text += f", rates between {self.rate_range[0]:g} and {self.rate_range[1]:g}"
         if self.interval is not None:
             low, high = math.floor(1000 * self.interval[0]) / 1000, math.ceil(1000 * self.interval[1]) / 1000
             text += f", interval {low:.3f} to {high:.3f} at nominal confidence {self.confidence:g}"
@@ -168,6 +180,8 @@ def epsilon_star(
     >>> result = epsilon_star(rng.gamma(2, 5, 10_000), rng.gamma(3, 5, 10_000), confidence=0.95)
     >>> round(result.epsilon, 2), result.fit_rejected
     (4.82, True)
+    >>> round(result.trusted.epsilon, 2), result.trusted.method
+    (2.53, 'empirical')
     """
     check_choice("method", method, Method)
     check_choice("transform", transform, Transform)
@@ -183,7 +197,7 @@ def epsilon_star(
     else:
         estimate = empirical(train, population, level, asked)
     low, high = estimate.rate_range
-    return EpsilonStarResult(
+    result = EpsilonStarResult(
         epsilon=estimate.best.epsilon,
         interval=estimate.interval,
         confidence=confidence,
@@ -206,6 +220,11 @@ def epsilon_star(
         assumptions=statements.assumptions(method, chosen),
         warnings=statements.warnings(estimate, train.size, population.size),
     )
+    if not result.fit_rejected:
+        return result
+    counted = epsilon_star(train, population, delta=level, method="empirical", confidence=confidence)
+    note = f"Beside it, {statements.NOT_TRUSTED.format(result.epsilon)}."
+    return replace(result, empirical=replace(counted, notes=(note,)), claim=f"{counted.claim} {note}")
 
 
 def _interval_method(method: str, confidence: float | None, chosen: str | None) -> str | None:

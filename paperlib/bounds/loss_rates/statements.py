@@ -7,6 +7,8 @@ from paperlib.bounds.loss_rates.estimates import Estimate
 _FIT_LEVEL = 0.01
 _FEW = 10.0
 
+NOT_TRUSTED = "the parametric estimate, {:.3f}, is not trusted: its normal fit is rejected"
+
 
 def fit_rejected(estimate: Estimate) -> bool | None:
     """Whether a Kolmogorov-Smirnov test rejects either fit at 1 %; None without fits."""

@@ -44,7 +44,7 @@ def landscape(
         One row per model: dataset, kind ("baseline" or "dp"), epochs, batch_size, clip_norm, microbatches,
         target_epsilon, dp_epsilon (RDP accountant), dp_epsilon_pld (tighter), record_level, seed,
         delta, accuracy, train_accuracy, auroc, the numbers of `landscape_measures.MEASURES` but the last,
-        seconds (its share of the training), and epsilon_star_clipped.
+        seconds (its share of the training), epsilon_star_clipped, and layers (such as "150-100-50 relu").
     """
     place = Path(folder or user_cache_folder() / "sweeps" / "epsilon_star_landscape")
     data = landscape_data(config.dataset, config.options)
@@ -92,6 +92,7 @@ def _row(
         **others,
         "seconds": trained["seconds"],
         "epsilon_star_clipped": measures["epsilon_star_clipped"],
+        "layers": "-".join(map(str, training.widths[1:-1])) + f" {training.activation}",
     }
 
 

@@ -14,7 +14,9 @@ KINDS = {"baseline": ("C1", "o", "no DP"), "dp": ("C0", "s", "DP-SGD")}
 _MARKERS = ("s", "D", "^", "v", "P", "X")
 
 
-def show_landscape(frame: pd.DataFrame, *, figure: str, utility: str, origin: str) -> None:
+def show_landscape(
+    frame: pd.DataFrame, *, figure: str, utility: str, origin: str, name: str | None = None
+) -> None:
     """Show the landscape of one data set and its Pareto frontier on a page.
 
     Args:
@@ -22,13 +24,15 @@ def show_landscape(frame: pd.DataFrame, *, figure: str, utility: str, origin: st
         figure: Figure of the paper in whose manner it is drawn.
         utility: Name of the utility.
         origin: Origin of the models, in words.
+        name: End of the names of figure and table; None takes the data set.
     """
     table = strategies(frame)
     frontier = pareto(table)
     dataset = frame["dataset"].iloc[0]
+    ending = (name or dataset).replace("_", "-")
     show_figure(
         landscape_figure(table, frontier, utility=utility),
-        name=f"landscape-{dataset.replace('_', '-')}",
+        name=f"landscape-{ending}",
         caption=f"{dataset} (in the manner of {figure}): one point per strategy, {len(frame)} models, "
         f"{origin}. Bars: smallest and largest of its models. Numbers: epochs without DP. Above and right: "
         "densities of both kinds, each scaled to its peak.",
@@ -40,9 +44,9 @@ def show_landscape(frame: pd.DataFrame, *, figure: str, utility: str, origin: st
     titles = {"epsilon_star_mean": "Epsilon*", "utility_mean": utility}
     show_table(
         frontier.assign(strategy=names)[columns].rename(columns=titles),
-        name=f"frontier-{dataset.replace('_', '-')}",
-        caption=f"The Pareto frontier of {dataset}: strategies that no other one, and no mix of two others, "
-        "beats on both.",
+        name=f"frontier-{ending}",
+        caption=f"The Pareto frontier of {dataset}, {origin}: strategies that no other one, and no mix "
+        "of two others, beats on both.",
     )
 
 

@@ -9,7 +9,11 @@ from paperlib.core import check_at_least, check_choice
 
 Options = tuple[tuple[str, Any], ...]
 
+PrivateTraining = tuple[float, float, int, int | None, int]
+"""Epsilon aimed at, clipping norm, batch size, microbatches and epochs."""
+
 SIZES = ("smoke", "default", "paper", "rehearsal")
+ARCHITECTURES = ("", "tanh-128")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +23,7 @@ class LandscapeConfig:
     dataset: str  #: name of the data set
     options: Options = ()  #: options of its loader, as pairs of name and value
     widths: tuple[int, ...]  #: hidden units of each layer
+    activation: str = "relu"  #: between the layers, "relu" or "tanh"
     baseline_epochs: tuple[int, ...]  #: numbers of epochs without DP, one strategy for each
     baseline_batch: int  #: batch size without DP
     private_epochs: int  #: epochs of every DP training; the paper does not say how many
@@ -28,6 +33,7 @@ class LandscapeConfig:
     #: groups of a batch whose average gradient is clipped; None clips each record's own gradient, which is
     #: what makes the accountant's epsilon a guarantee for a record
     microbatches: tuple[int | None, ...] = (1, 32)
+    further: tuple[PrivateTraining, ...] = ()  #: DP trainings beside the grid
     seeds: int = 5  #: models of each strategy, 1 to 1,000
     seed: int = 0  #: their seeds are this number times 1,000 and those that follow, 0 or more
     learning_rate: float = 0.01  #: learning rate of SGD
@@ -42,7 +48,7 @@ class LandscapeConfig:
     def instances(self) -> int:
         """Number of models."""
         private = len(self.epsilons) * len(self.clip_norms) * len(self.batch_sizes) * len(self.microbatches)
-        return self.seeds * (len(self.baseline_epochs) + private)
+        return self.seeds * (len(self.baseline_epochs) + private + len(self.further))
 
 
 _ADULT = LandscapeConfig(
@@ -61,8 +67,17 @@ _PURCHASE = LandscapeConfig(
     private_epochs=50,
     batch_sizes=(256, 1024),
 )
+# Chosen before the judged run, on data of seed 777 and one model of seed 10,000,001 for each setting, by test
+# accuracy alone. The mixing: 10 epochs gave 81.5, 84.9 and 87.0 % at 0.30, 0.32 and 0.33 (the paper: 86 %).
+# The trainings beside the grid, so that a DP model learns: epsilon 100, 20 epochs, 32 groups and clip 1
+# gave 37.9 % at batch 1,024 and 48.1 % at 256; each record clipped to 10 gave 49.5 and 71.3 %.
 _PURCHASE_LIKE = replace(
-    _PURCHASE, dataset="purchase100_like", options=(("n_train", 20_000), ("n_test", 20_000), ("mixing", 0.35))
+    _PURCHASE,
+    dataset="purchase100_like",
+    options=(("n_train", 208_731), ("n_test", 102_809), ("mixing", 0.325)),
+    private_epochs=20,
+    further=tuple((epsilon, 10.0, 256, None, 20) for epsilon in (1.0, 3.0, 10.0, 100.0)),
+    seeds=3,
 )
 # The 1,380 training rows of randhie need more epochs to be memorised than Adult's 32,561.
 _RAND = replace(
@@ -79,6 +94,7 @@ _SMALL: dict[str, dict[str, Any]] = {
     "purchase100_like": {
         "options": (("n_train", 10_000), ("n_test", 10_000), ("mixing", 0.35)),
         "private_epochs": 20,
+        "further": (),
         "epsilons": (1.0, 10.0, 100.0),
         "clip_norms": (1.0,),
         "batch_sizes": (256,),
@@ -104,18 +120,21 @@ _SMOKE_GRID: dict[str, Any] = {
 }
 
 
-def landscape_config(dataset: str, *, size: str = "default") -> LandscapeConfig:
+def landscape_config(dataset: str, *, size: str = "default", architecture: str = "") -> LandscapeConfig:
     """The grid of a data set.
 
     Args:
         dataset: "adult", "purchase100", "purchase100_like" or "randhie".
         size: "paper" is the paper's grid (260 models on Adult, 255 on Purchase-100; the same grids on
-            the stand-ins, with longer baselines on the small randhie); "default" a part of it that two
+            the stand-ins, with longer baselines on the small randhie, and with three models of each strategy
+            and a few DP trainings more on purchase100_like); "default" a part of it that two
             cores train in a minute or a few; "smoke" a few models; "rehearsal" the paper's grid with few
             epochs and two models of each strategy.
+        architecture: Empty for the grid's own layers with ReLU; "tanh-128" for one layer of 128 units with
+            tanh, the networks of Shokri et al. (2017), whose architectures the paper follows on Adult.
 
     Raises:
-        ValueError: Another data set or size.
+        ValueError: Another data set, size or architecture.
 
     >>> landscape_config("adult", size="paper").instances
     260
@@ -124,10 +143,13 @@ def landscape_config(dataset: str, *, size: str = "default") -> LandscapeConfig:
     """
     check_choice("dataset", dataset, tuple(_PAPER))
     check_choice("size", size, SIZES)
+    check_choice("architecture", architecture, ARCHITECTURES)
     config = _PAPER[dataset]
+    if architecture:
+        config = replace(config, widths=(128,), activation="tanh")
     if size == "rehearsal":
         epochs = tuple(range(1, len(config.baseline_epochs) + 1))
-        return replace(config, baseline_epochs=epochs, private_epochs=1, seeds=2)
+        return replace(config, baseline_epochs=epochs, private_epochs=1, further=(), seeds=2)
     if size != "paper":
         config = replace(config, **_SMALL[dataset])
     if size == "smoke":

@@ -64,6 +64,7 @@ def _measured(
     assert star.interval is not None
     assert star.fit_train is not None
     assert star.fit_population is not None
+    counted = star.empirical or epsilon_star(train, other, delta=delta, method="empirical")
     normals = (star.fit_train.mean, star.fit_train.std, star.fit_population.mean, star.fit_population.std)
     scores = MembershipScores(train, other, higher_means_member=False)
     options = {"delta": delta, "confidence": confidence, "design": "game", "seed": seed}
@@ -74,7 +75,7 @@ def _measured(
         "epsilon_shuffled": shuffled_epsilon(
             np.concatenate([train, other]), len(train), delta=delta, seed=seed
         ),
-        "epsilon_star_empirical": epsilon_star(train, other, delta=delta, method="empirical").epsilon,
+        "epsilon_star_empirical": counted.epsilon,
         "epsilon_two_intervals": two_interval_epsilon(normals, delta=delta),
         "one_run": audit_one_run(scores, **options).epsilon,
         "output_set": audit_output_set(*scores.split(seed=seed), **options).epsilon,
@@ -162,37 +163,49 @@ def _rates(point: float, distance: FloatArray, mean: float, std: float) -> tuple
     return inside, ndtr(low) + ndtr(-high)
 
 
-def mechanism_epsilon(models: Sequence[Normals], *, delta: float) -> tuple[float, float]:
-    """Both sides of Theorem 2 over the same thresholds: models trained alike, on the same records.
+def mechanism_epsilon(
+    models: Sequence[Normals], others: Sequence[Normals], *, delta: float
+) -> tuple[float, FloatArray]:
+    """The bound of a mechanism by some of its models, and Epsilon* of others, over the same thresholds.
 
     The thresholds are the false-positive rates at which every model has both rates in [delta,
-    1 - delta]: with another set for each side the inequality would not follow.
+    1 - delta]: with another set for each side the inequality of Theorem 2 would not follow.
+
+    Args:
+        models: Models whose rates are averaged, at least one.
+        others: Models whose values are wanted, at least one; where they are ``models``, the bound is at most
+            `log_mean_exp` of the values by Jensen's inequality.
+        delta: Dimensionless, in (0, 1/2).
 
     Returns:
-        The bound of the mechanism (equation 19, from the mean false-negative rate at each false-positive
-        rate), and ``log mean exp`` of the models' values (right side of equation 21). Both are
-        ``log((1 - 2 delta) / delta)`` where some model separates its two normals entirely.
+        The bound (equation 19, from the mean false-negative rate at each false-positive rate) and the
+        values, nats. All are ``log((1 - 2 delta) / delta)`` where some model separates its normals entirely.
 
     Source:
         Negoescu et al. (2024), Theorem 2 and Appendix A.
 
-    >>> left, right = mechanism_epsilon([(1.0, 1.0, 0.0, 1.0), (0.0, 1.0, 0.0, 1.0)], delta=1e-4)
-    >>> round(left, 3), round(right, 3)
+    >>> models = [(1.0, 1.0, 0.0, 1.0), (0.0, 1.0, 0.0, 1.0)]
+    >>> bound, values = mechanism_epsilon(models, models, delta=1e-4)
+    >>> round(bound, 3), round(log_mean_exp(values), 3)
     (2.764, 2.795)
     """
     edge = float(ndtri(delta))
     z = np.linspace(edge, -edge, _GRID)
     # Scores are higher for members: a score of at least x means "member".
-    threshold = np.array([(mu - sigma * z - m) / s for m, s, mu, sigma in models])
-    fnr = ndtr(threshold)
+    fnr = ndtr(np.array([(mu - sigma * z - m) / s for m, s, mu, sigma in [*models, *others]]))
     usable = ((fnr >= delta) & (fnr <= 1 - delta)).all(axis=0)
     if not usable.any():
         most = math.log((1 - 2 * delta) / delta)
-        return most, most
+        return most, np.full(len(others), most)
     fpr, fnr = ndtr(z[usable]), fnr[:, usable]
-    values = [epsilon_star_from_rates(fpr, row, delta=delta).max() for row in fnr]
-    right = np.logaddexp.reduce(values) - math.log(len(values))
-    return float(epsilon_star_from_rates(fpr, fnr.mean(axis=0), delta=delta).max()), float(right)
+    values = [epsilon_star_from_rates(fpr, row, delta=delta).max() for row in fnr[len(models) :]]
+    averaged = fnr[: len(models)].mean(axis=0)
+    return float(epsilon_star_from_rates(fpr, averaged, delta=delta).max()), np.array(values)
+
+
+def log_mean_exp(values: FloatArray) -> float:
+    """The right side of Theorem 2 (equation 21) from the Epsilon* of models, nats."""
+    return float(np.logaddexp.reduce(values) - math.log(len(values)))
 
 
 def convex_frontier(cost: FloatArray, gain: FloatArray) -> list[int]:

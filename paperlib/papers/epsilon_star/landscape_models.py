@@ -1,5 +1,6 @@
 """The models of the landscape, trained once: their losses and accuracies are kept, apart from any bound."""
 
+import math
 import os
 import time
 import warnings
@@ -17,6 +18,8 @@ from paperlib.data import Dataset, load
 from paperlib.io import SCHEDULER_VARIABLE, code_tag, config_hash, run_sweep
 from paperlib.papers.epsilon_star.landscape_grids import LandscapeConfig, Options
 from paperlib.training import DivergenceWarning, TrainingConfig, fit_ensemble, noise_for, paper_delta
+
+_LARGE = 100_000  # records from which few models are trained at once, so that a killed run loses minutes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +47,7 @@ def landscape_models(config: LandscapeConfig, data: Dataset) -> list[LandscapeMo
     outputs = 1 if data.classes == 2 else data.classes
     base = TrainingConfig(
         widths=(data.train_x.shape[1], *config.widths, outputs),
+        activation=config.activation,
         epochs=1,
         batch_size=config.baseline_batch,
         learning_rate=config.learning_rate,
@@ -67,8 +71,12 @@ def _private_strategies(
 ) -> list[tuple[TrainingConfig, float]]:
     found = list[tuple[TrainingConfig, float]]()
     grid = product(config.batch_sizes, config.epsilons, config.clip_norms, config.microbatches)
-    for batch, epsilon, clip, groups in grid:
-        plan = replace(base, epochs=config.private_epochs, batch_size=batch)
+    inside = [(*setting, config.private_epochs) for setting in grid]
+    beside = [
+        (batch, epsilon, clip, groups, epochs) for epsilon, clip, batch, groups, epochs in config.further
+    ]
+    for batch, epsilon, clip, groups, epochs in inside + beside:
+        plan = replace(base, epochs=epochs, batch_size=batch)
         rate, steps = plan.sampling_rate(examples), plan.steps(examples)
         noise = noise_for(epsilon, rate, steps, paper_delta(examples))
         found.append((replace(plan, clip_norm=clip, noise_multiplier=noise, microbatches=groups), epsilon))
@@ -92,6 +100,7 @@ def trained_models(
     """
     on_gpu = torch.cuda.is_available()
     here = on_gpu and SCHEDULER_VARIABLE not in os.environ  # one process fills a GPU
+    parts = _parts(models, 512 if on_gpu else 16 if len(data.train_y) < _LARGE else 4)
     about = {
         "code": code_tag(__name__),
         "data": dict(data.sha256s),
@@ -102,13 +111,28 @@ def trained_models(
         _train_batch,
         models,
         folder=folder,
-        batch_key=lambda model: model.training.batch_key,
-        max_batch=512 if on_gpu else 16,
+        batch_key=parts.__getitem__,
+        max_batch=len(models) or 1,
         workers=(0 if here else 2) if workers is None else workers,
         version=config_hash(about),
         progress=progress,
     )
     return dict(found)
+
+
+def _parts(models: Sequence[LandscapeModel], most: int) -> dict[LandscapeModel, tuple[Any, int]]:
+    """The part in which each model is trained, ``most`` at a time: the same if some are finished already.
+
+    Models of one seed are neighbours, for those that differ in their epochs alone share a training.
+    """
+    stacks: dict[Any, list[LandscapeModel]] = {}
+    for model in sorted(models, key=lambda model: model.training.seed):
+        stacks.setdefault(model.training.batch_key, []).append(model)
+    return {
+        model: (key, at * math.ceil(len(stack) / most) // len(stack))
+        for key, stack in stacks.items()
+        for at, model in enumerate(stack)
+    }
 
 
 def _train_batch(batch: list[LandscapeModel]) -> list[TrainedModel]:

@@ -1,11 +1,15 @@
-"""The landscape by strategy: means, the Pareto frontier, Theorem 2, and which number moves when."""
+"""The landscape by strategy: means, the Pareto frontier, and which number moves when."""
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from scipy.stats import t as student
 
-from paperlib.papers.epsilon_star.landscape_measures import MEASURES, convex_frontier, mechanism_epsilon
+from paperlib.core import FloatArray
+from paperlib.papers.epsilon_star.landscape_measures import MEASURES, convex_frontier
 
 STRATEGY = ("dataset", "kind", "epochs", "batch_size", "clip_norm", "microbatches", "target_epsilon")
 """Columns that make a strategy: models that differ in none of them are its instances."""
@@ -47,21 +51,6 @@ def pareto(table: pd.DataFrame) -> pd.DataFrame:
     return table.iloc[chosen].reset_index(drop=True)
 
 
-def theorem_2(frame: pd.DataFrame) -> pd.DataFrame:
-    """Both sides of Theorem 2 for every strategy, over its models; the training set is fixed.
-
-    Columns of the strategy, models, mechanism (left side), log_mean_exp (right side, never the smaller one).
-    """
-    rows = []
-    columns = ["mean_train", "std_train", "mean_population", "std_population"]
-    for key, part in frame.dropna(subset=columns).groupby(list(STRATEGY), dropna=False, sort=False):
-        models = [(m, s, mu, sigma) for m, s, mu, sigma in part[columns].itertuples(index=False, name=None)]
-        left, right = mechanism_epsilon(models, delta=float(part["delta"].iloc[0]))
-        sides = {"mechanism": left, "log_mean_exp": right}
-        rows.append({**dict(zip(STRATEGY, key, strict=True)), "models": len(models), **sides})
-    return pd.DataFrame(rows)
-
-
 def describe(row: pd.Series) -> str:
     """A strategy in words.
 
@@ -80,25 +69,73 @@ def describe(row: pd.Series) -> str:
 
 def noise_models(frame: pd.DataFrame) -> pd.DataFrame:
     """Means over the DP models with a large Epsilon*, those that learned, and the models without DP."""
-    private = frame["kind"] == "dp"
+    private, binary = frame["kind"] == "dp", bool(frame["auroc"].notna().any())
+    utility, large, learned = ("auroc", 0.3, 0.88) if binary else ("accuracy", 1, 0.5)
+    title = "AUROC" if binary else "test accuracy"
     groups = {
-        "DP, above 0.3": private & (frame["epsilon_star"] > 0.3),
-        "DP, AUROC above 0.88": private & (frame["auroc"] > 0.88),
+        f"DP, above {large:g}": private & (frame["epsilon_star"] > large),
+        f"DP, {title} above {learned:g}": private & (frame[utility] > learned),
         "no DP": frame["kind"] == "baseline",
     }
     shown = {
         "epsilon_star": "Epsilon*",
+        "epsilon_star_clipped": "clipped",
         "epsilon_shuffled": "shuffled",
-        "auroc": "AUROC",
+        utility: title,
         "loss_auc": "loss AUC",
         "one_run": "one run",
         "one_run_both": "both ends",
     }
+    columns = [name for name in shown if name in frame]
     means = [
-        {"models": name, "number": chosen.sum(), **frame.loc[chosen, list(shown)].mean()}
+        {"models": name, "number": chosen.sum(), **frame.loc[chosen, columns].mean()}
         for name, chosen in groups.items()
     ]
     return pd.DataFrame(means).rename(columns=shown)
+
+
+def readings(frames: Mapping[str, pd.DataFrame], *, epochs: int = 5) -> pd.DataFrame:
+    """The order that Figure 2 claims, for each architecture and precision of the losses.
+
+    Args:
+        frames: Results of `landscape` for one data set, by the layers of their networks.
+        epochs: Epochs of the baseline that is set against the DP models.
+
+    Returns:
+        One row for each pair of layers and losses: the largest Epsilon* of a model, and the means over
+        seeds of the largest DP model, of the baseline, and of baseline - largest DP model, with its 95 %
+        t-interval.
+    """
+    rows = []
+    for layers, frame in frames.items():
+        for losses, name in (("exact", "epsilon_star"), ("clipped", "epsilon_star_clipped")):
+            private = frame[frame["kind"] == "dp"].groupby("seed")[name].max()
+            base = frame[(frame["kind"] == "baseline") & (frame["epochs"] == epochs)].set_index("seed")[name]
+            difference = (base - private).dropna().to_numpy()
+            low, high = t_interval(difference)
+            rows.append(
+                {
+                    "layers": layers, "losses": losses, "largest": frame[name].max(),
+                    "largest DP": private.mean(), f"no DP, {epochs} epochs": base.mean(),
+                    "difference": difference.mean(), "from": low, "to": high, "seeds": len(difference),
+                }
+            )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def t_interval(values: Sequence[float] | FloatArray, confidence: float = 0.95) -> tuple[float, float]:
+    """The two-sided t-interval of a mean; NaN for a single value.
+
+    >>> low, high = t_interval([1.0, 2.0, 3.0])
+    >>> round(low, 3), round(high, 3)
+    (-0.484, 4.484)
+    """
+    sample = np.asarray(values, dtype=float)
+    if len(sample) < 2:
+        return math.nan, math.nan
+    error = float(sample.std(ddof=1)) / math.sqrt(len(sample))
+    half = float(student.isf((1 - confidence) / 2, len(sample) - 1)) * error
+    return float(sample.mean()) - half, float(sample.mean()) + half
 
 
 def both_ends_named(frame: pd.DataFrame) -> pd.DataFrame:

@@ -1,8 +1,9 @@
 """Train many MLPs of one shape at once, with or without DP-SGD."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -35,10 +36,11 @@ def fit_ensemble(
     Guarantee:
         A model depends on its own config, the records, the kind of device and ``precision`` alone, up
         to float rounding: it is the model that ``fit`` (or a call with this config alone) trains.
-        Under DP-SGD every record is drawn by its own coin and no draw is cut short.
+        Under DP-SGD every record is drawn by its own coin and no draw is cut short. Configs equal in all
+        but their epochs are trained once, as far as the longest, and the others kept as it passes them.
 
     Args:
-        configs: Configs of equal ``widths``; those equal in ``batch_key`` too are stacked.
+        configs: Configs of equal ``widths`` and ``activation``; those equal in ``batch_key`` too are stacked.
         x: Records, shape (n, widths[0]), finite.
         y: Class numbers, shape (n,); 0 or 1 for one output.
         device: Device to train on; None takes CUDA where there is one, else the CPU.
@@ -53,7 +55,7 @@ def fit_ensemble(
         The models in the order of ``configs``.
 
     Raises:
-        ValueError: No configs, configs of several widths, or data that do not fit them.
+        ValueError: No configs, configs of several widths or activations, or data that do not fit them.
 
     Warns:
         DivergenceWarning: Some models' parameters are not finite; the others are not affected.
@@ -71,19 +73,33 @@ def fit_ensemble(
     place = default_device(device)
     data = check_examples(x, y, classes=mlp.classes, device=place, width=mlp.inputs)
     parameters = torch.empty(len(configs), mlp.size, device=place)
-    bar = progress_bar(
-        sum(config.epochs for config in configs), label="training", unit="epoch", show=progress
-    )
+    paths = _paths(configs)
+    epochs = sum(configs[index].epochs for index in paths)
+    bar = progress_bar(epochs, label="training", unit="epoch", show=progress)
 
     def train(part: list[int]) -> dict[int, int]:
         chosen = [configs[index] for index in part]
         stack = MLPStack(mlp, chosen, data, getattr(torch, precision))
-        with torch.no_grad():
-            diverged = train_stack(stack, chosen, data, on_epoch=bar.update)
-        parameters[torch.tensor(part, device=place)] = stack.parameters
-        return {part[model]: epoch for model, epoch in diverged.items()}
 
-    parts = _stackable(configs, lambda config: _best_chunk(config, place) if chunk is None else chunk)
+        def keep(epoch: int, count: int) -> None:
+            if epoch:
+                bar.update(count)
+            for model, index in enumerate(part[:count]):
+                for at in paths[index]:
+                    if configs[at].epochs == epoch:
+                        parameters[at] = stack.parameters[model]
+
+        with torch.no_grad():
+            keep(0, len(part))
+            diverged = train_stack(stack, chosen, data, on_epoch=keep)
+        return {
+            at: epoch
+            for model, epoch in diverged.items()
+            for at in paths[part[model]]
+            if epoch <= configs[at].epochs
+        }
+
+    parts = _stackable(configs, paths, lambda config: _best_chunk(config, place) if chunk is None else chunk)
     with bar, ExitStack() as stack:
         parallel = threads > 1 and place.type == "cpu" and meter_at_work() is None
         mapped = stack.enter_context(ThreadPoolExecutor(threads)).map if parallel else map
@@ -93,11 +109,21 @@ def fit_ensemble(
     return MLPEnsemble(configs=tuple(configs), diverged=dict(sorted(diverged.items())), parameters=parameters)
 
 
-def _stackable(configs: Sequence[TrainingConfig], chunk: Callable[[TrainingConfig], int]) -> list[list[int]]:
-    """Indices of configs that train together, ``chunk`` at most, those with most epochs first."""
-    by_key: dict[Any, list[int]] = {}
+def _paths(configs: Sequence[TrainingConfig]) -> dict[int, list[int]]:
+    """The index of the longest of the configs that differ in their epochs alone, with the indices of all."""
+    alike: dict[TrainingConfig, list[int]] = {}
     for index, config in enumerate(configs):
-        by_key.setdefault(config.batch_key, []).append(index)
+        alike.setdefault(replace(config, epochs=0), []).append(index)
+    return {max(path, key=lambda index: configs[index].epochs): path for path in alike.values()}
+
+
+def _stackable(
+    configs: Sequence[TrainingConfig], longest: Iterable[int], chunk: Callable[[TrainingConfig], int]
+) -> list[list[int]]:
+    """Indices of the ``longest`` that train together, ``chunk`` at most, those with most epochs first."""
+    by_key: dict[Any, list[int]] = {}
+    for index in longest:
+        by_key.setdefault(configs[index].batch_key, []).append(index)
     parts = []
     for indices in by_key.values():
         indices.sort(key=lambda index: (-configs[index].epochs, configs[index].learning_rate))
@@ -113,7 +139,9 @@ def _best_chunk(config: TrainingConfig, device: torch.device) -> int:
 
 
 def _common_shape(configs: Sequence[TrainingConfig]) -> MLP:
-    widths = {config.widths for config in configs}
-    if len(widths) != 1:
-        raise ValueError(f"configs: expected one or more, all of the same widths, got {sorted(widths)}")
-    return MLP(widths.pop())
+    shapes = {(config.widths, config.activation) for config in configs}
+    if len(shapes) != 1:
+        raise ValueError(
+            f"configs: expected one or more, all of the same widths and activation, got {sorted(shapes)}"
+        )
+    return MLP(*shapes.pop())

@@ -21,9 +21,13 @@ Steps = Iterator[tuple[Tensor, Tensor | None]]
 
 
 def train_stack(
-    stack: MLPStack, configs: Sequence[TrainingConfig], data: Examples, *, on_epoch: Callable[[int], object]
+    stack: MLPStack,
+    configs: Sequence[TrainingConfig],
+    data: Examples,
+    *,
+    on_epoch: Callable[[int, int], object],
 ) -> dict[int, int]:
-    """Train a stack in place; ``on_epoch`` is called after each epoch with the number of models trained.
+    """Train a stack in place; ``on_epoch`` gets each epoch that is over, from 1, and how many models had it.
 
     Configs are equal in ``batch_key``, those with most epochs first.
 
@@ -46,7 +50,7 @@ def train_stack(
         finite = torch.isfinite(stack.parameters[:count]).all(1)
         for model in (~finite).nonzero().flatten().tolist():
             diverged.setdefault(model, epoch + 1)
-        on_epoch(count)
+        on_epoch(epoch + 1, count)
     return diverged
 
 

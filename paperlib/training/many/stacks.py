@@ -52,16 +52,18 @@ class MLPStack:
         layers = self._layers
         if self._dtype != torch.float32:
             layers = self._mlp.views(self.parameters[: self._count].to(self._dtype))
-        inputs, logits = ghost.forward(layers, x.to(self._dtype))
+        inputs, logits = ghost.forward(layers, x.to(self._dtype), self._mlp.activation)
         top = ghost.loss_derivative(logits, y).div_(y.shape[1])
-        ghost.write_gradients(self._slots, inputs, ghost.derivatives(layers, inputs, top))
+        ghost.write_gradients(
+            self._slots, inputs, ghost.derivatives(layers, inputs, top, self._mlp.activation)
+        )
 
     def _private(
         self, x: Tensor, y: Tensor, present: Tensor, clipping: "_Clipping", gradients: Tensor
     ) -> None:
-        inputs, logits = ghost.forward(self._layers, x)
+        inputs, logits = ghost.forward(self._layers, x, self._mlp.activation)
         top = clipping.averaged(ghost.loss_derivative(logits, y).mul_(present[..., None]), present)
-        deltas = ghost.derivatives(self._layers, inputs, top)
+        deltas = ghost.derivatives(self._layers, inputs, top, self._mlp.activation)
         clip, groups = clipping.norms[: self._count], clipping.groups
         if groups == 1:  # The only group's gradient is formed anyway.
             ghost.write_gradients(self._slots, inputs, deltas)

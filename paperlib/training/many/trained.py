@@ -53,7 +53,7 @@ class MLPEnsemble:
     @property
     def mlp(self) -> MLP:
         """The shape of all models."""
-        return MLP(self.configs[0].widths)
+        return MLP(self.configs[0].widths, self.configs[0].activation)
 
     def model(self, index: int) -> nn.Module:
         """Model ``index`` as a module of its own.
@@ -120,8 +120,9 @@ class MLPEnsemble:
     @torch.inference_mode()
     def _forward(self, records: Tensor) -> Tensor:
         """Logits of every model."""
-        layers = self.mlp.views(self.parameters)
-        return forward(layers, records.expand(len(self), *records.shape))[1]
+        mlp = self.mlp
+        layers, copies = mlp.views(self.parameters), records.expand(len(self), *records.shape)
+        return forward(layers, copies, mlp.activation)[1]
 
 
 def _length(part: slice) -> int:

@@ -18,11 +18,15 @@ Layers = Sequence[tuple[Tensor, Tensor]]  # weights (K, inputs, outputs) and bia
 _NORM_OFFSET = 1e-6
 
 
-def forward(layers: Layers, x: Tensor) -> tuple[list[Tensor], Tensor]:
-    """Inputs of every layer, each (K, B, inputs), and logits (K, B, outputs), of records (K, B, inputs)."""
+def forward(layers: Layers, x: Tensor, activation: str) -> tuple[list[Tensor], Tensor]:
+    """Inputs of every layer, each (K, B, inputs), and logits (K, B, outputs), of records (K, B, inputs).
+
+    ``activation`` is "relu" or "tanh".
+    """
+    act = torch.tanh_ if activation == "tanh" else torch.relu_
     inputs = [x]
     for weights, biases in layers[:-1]:
-        inputs.append(torch.baddbmm(biases, inputs[-1], weights).relu_())
+        inputs.append(act(torch.baddbmm(biases, inputs[-1], weights)))
     weights, biases = layers[-1]
     return inputs, torch.baddbmm(biases, inputs[-1], weights)
 
@@ -34,12 +38,15 @@ def loss_derivative(logits: Tensor, labels: Tensor) -> Tensor:
     return torch.softmax(logits, dim=-1).sub_(one_hot(labels, logits.shape[-1]))
 
 
-def derivatives(layers: Layers, inputs: Sequence[Tensor], top: Tensor) -> list[Tensor]:
+def derivatives(layers: Layers, inputs: Sequence[Tensor], top: Tensor, activation: str) -> list[Tensor]:
     """Derivative of each example's loss by the output of every layer, each (K, B, outputs)."""
     deltas = [top]
     for (weights, _), layer_input in zip(reversed(layers[1:]), reversed(inputs[1:]), strict=True):
         below = torch.bmm(deltas[-1], weights.transpose(1, 2))
-        deltas.append(torch.ops.aten.threshold_backward(below, layer_input, 0))
+        if activation == "tanh":  # Its slope, as that of ReLU, follows from its value.
+            deltas.append(torch.ops.aten.tanh_backward(below, layer_input))
+        else:
+            deltas.append(torch.ops.aten.threshold_backward(below, layer_input, 0))
     return deltas[::-1]
 
 

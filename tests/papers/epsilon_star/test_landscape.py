@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from paperlib.papers.epsilon_star.landscape_grids import landscape_config
 from paperlib.papers.epsilon_star.landscape_measures import (
     MEASURES,
     convex_frontier,
+    log_mean_exp,
     mechanism_epsilon,
     privacy_of_losses,
     shuffled_epsilon,
@@ -30,9 +32,10 @@ from paperlib.papers.epsilon_star.landscape_measures import (
 )
 from paperlib.papers.epsilon_star.landscape_tables import (
     both_ends_named,
+    noise_models,
     pareto,
+    readings,
     strategies,
-    theorem_2,
     which_number_moves,
 )
 from paperlib.papers.measured import measured_table
@@ -88,11 +91,16 @@ def random_models(rng, count):
     ]
 
 
+def both_sides(models):
+    bound, values = mechanism_epsilon(models, models, delta=DELTA)
+    return bound, log_mean_exp(values)
+
+
 def test_theorem_2_holds_for_any_models():
     rng = np.random.default_rng(0)
     gaps = []
     for _ in range(200):
-        left, right = mechanism_epsilon(random_models(rng, 5), delta=DELTA)
+        left, right = both_sides(random_models(rng, 5))
         assert left <= right + 1e-12
         gaps.append(right - left)
     assert max(gaps) > 0.1
@@ -103,17 +111,17 @@ def test_theorem_2_would_fail_with_the_smallest_model_in_place_of_the_mean():
     broken = 0
     for _ in range(50):
         models = random_models(rng, 5)
-        smallest = min(mechanism_epsilon([model], delta=DELTA)[1] for model in models)
-        broken += mechanism_epsilon(models, delta=DELTA)[0] > smallest + 1e-9
+        bound, values = mechanism_epsilon(models, models, delta=DELTA)
+        broken += bound > values.min() + 1e-9
     assert broken > 25
 
 
 def test_theorem_2_is_an_equality_for_equal_models_and_for_full_separation():
-    left, right = mechanism_epsilon([(1, 1, 0, 1)] * 3, delta=DELTA)
+    left, right = both_sides([(1, 1, 0, 1)] * 3)
     assert left == pytest.approx(right, abs=1e-12)
     assert right == pytest.approx(epsilon_star_normals(1, 1, 0, 1, delta=DELTA), abs=1e-3)
     most = math.log((1 - 2 * DELTA) / DELTA)
-    assert mechanism_epsilon([(50, 1, 0, 1)] * 3, delta=DELTA) == (most, most)
+    assert both_sides([(50, 1, 0, 1)] * 3) == (most, most)
 
 
 def beaten(cost, gain, at):
@@ -286,6 +294,45 @@ def test_a_small_landscape_from_end_to_end_is_kept_and_does_not_depend_on_who_sh
     pd.testing.assert_frame_equal(frame, again)
 
 
+def test_a_landscape_that_was_stopped_goes_on_to_the_same_numbers(tiny, tmp_path, monkeypatch):
+    """Stopped after every number of parts, and with parts of several models: bit for bit the same table."""
+    monkeypatch.setattr(landscape_models, "_LARGE", 1)
+    tiny = replace(tiny, seeds=3)
+    whole = landscape(tiny, folder=tmp_path / "whole", workers=0, progress=False)
+    real = landscape_models.train
+    for parts in (1, 3):
+        done = []
+
+        def stopping(trainings, data, done=done, parts=parts):
+            if len(done) == parts:
+                raise KeyboardInterrupt
+            done.append(len(trainings))
+            return real(trainings, data)
+
+        monkeypatch.setattr(landscape_models, "train", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            landscape(tiny, folder=tmp_path / str(parts), workers=0, progress=False)
+        assert max(done) > 1
+        monkeypatch.setattr(landscape_models, "train", real)
+        resumed = landscape(tiny, folder=tmp_path / str(parts), workers=0, progress=False)
+        pd.testing.assert_frame_equal(
+            resumed.drop(columns="seconds"), whole.drop(columns="seconds"), check_exact=True
+        )
+
+
+def test_models_are_cut_into_parts_whatever_is_finished_and_one_seed_stays_together(tiny):
+    data = landscape_models.landscape_data(tiny.dataset, tiny.options)
+    models = landscape_models.landscape_models(replace(tiny, seeds=5, baseline_epochs=(1, 2, 4)), data)
+    parts = landscape_models._parts(models, 4)
+    assert set(parts) == set(models)
+    assert max(Counter(parts.values()).values()) == 4
+    baselines = [model for model in models if model.target_epsilon is None]
+    together = Counter((parts[model], model.training.seed) for model in baselines)
+    assert len(together) < len(baselines)
+    for model in models:
+        assert parts[model][0] == model.training.batch_key
+
+
 def test_other_measures_need_no_training(tiny, tmp_path, monkeypatch):
     frame = landscape(tiny, folder=tmp_path, workers=0, progress=False)
     monkeypatch.setattr(landscape_models, "fit_ensemble", None)
@@ -377,8 +424,6 @@ def test_tables_and_figure_work_on_models_of_every_kind():
         made_up(SOUND[0], {}),
         made_up({1: (0.1, 0.5)}, {}),
     ):
-        both = theorem_2(frame)
-        assert (both["mechanism"] <= both["log_mean_exp"] + 1e-9).all()
         moves = which_number_moves(frame)
         assert moves["models"].sum() == len(frame)
         table = strategies(frame)
@@ -387,6 +432,35 @@ def test_tables_and_figure_work_on_models_of_every_kind():
         figure.canvas.draw()
         shuffled_figure(frame).canvas.draw()
         assert "AUROC" in describe_landscape(table, frontier, utility="AUROC")
+
+
+def test_readings_pair_the_baseline_with_the_largest_dp_model_of_its_seed():
+    rows = [("baseline", 0, 0.2, 0.1), ("baseline", 1, 0.4, 0.2), ("dp", 0, 0.5, 0.3), ("dp", 0, 0.1, 0.4),
+            ("dp", 1, 0.3, 0.1), ("dp", 1, math.nan, 0.0)]  # fmt: skip
+    frame = pd.DataFrame(rows, columns=["kind", "seed", "epsilon_star", "epsilon_star_clipped"]).assign(
+        epochs=5
+    )
+    table = readings({"8 relu": frame, "9 tanh": frame.assign(epsilon_star=1.0)})
+    assert table[["layers", "losses"]].to_numpy().tolist() == [
+        ["8 relu", "exact"], ["8 relu", "clipped"], ["9 tanh", "exact"], ["9 tanh", "clipped"]
+    ]  # fmt: skip
+    exact, clipped, flat, _ = table.to_dict("records")
+    assert (exact["largest"], exact["largest DP"], exact["no DP, 5 epochs"]) == pytest.approx((0.5, 0.4, 0.3))
+    assert exact["difference"] == pytest.approx(-0.1)  # -0.3 and 0.1
+    assert (exact["from"], exact["to"]) == pytest.approx(
+        (-0.1 - 12.7062 * 0.2, -0.1 + 12.7062 * 0.2), abs=1e-4
+    )
+    assert clipped["difference"] == pytest.approx(-0.1)  # -0.3 and 0.1
+    assert (flat["difference"], flat["seeds"]) == (0, 2)
+
+
+def test_models_that_learned_are_told_by_accuracy_where_there_are_many_classes():
+    frame = made_up({10: (2.5, 0.86)}, {1: (1.2, 0.01), 100: (0.6, 0.7)}, dataset="purchase100")
+    table = noise_models(frame).set_index("models")
+    assert table.loc["DP, above 1", "test accuracy"] == pytest.approx(0.01)
+    assert table.loc["DP, test accuracy above 0.5", "Epsilon*"] == pytest.approx(0.6)
+    assert table["number"].tolist() == [2, 2, 2]
+    assert "AUROC" in noise_models(made_up(*SOUND))
 
 
 def test_clipped_losses_hide_what_lies_beyond_their_limit():

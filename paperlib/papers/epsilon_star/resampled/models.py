@@ -1,0 +1,102 @@
+"""Models that each have a training set of their own, drawn from one population: their losses are kept."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from paperlib.core import FloatArray, check_at_least
+from paperlib.io import code_tag, config_hash, run_sweep
+from paperlib.papers.epsilon_star.landscape_models import landscape_data, train
+from paperlib.training import TrainingConfig, noise_for, paper_delta
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResampledConfig:
+    """Strategies, and how many models of each: every model has records that no other one has."""
+
+    records: int = 500  #: training records of a model, at least 2
+    population: int = 1_000  #: other records, the same for all, at least 2
+    models: int = 6  #: models of each half, at least 1
+    repetitions: int = 10  #: pairs of halves, at least 2
+    mixing: float = 0.5  #: of the generated shoppers, see `generate_purchase100_like`
+    epochs: tuple[int, ...] = (3, 10)  #: epochs without DP, one strategy for each
+    epsilon: float = 10.0  #: DP epsilon of one more strategy, which clips each record's gradient
+    private_epochs: int = 5  #: its epochs
+    seed: int = 0  #: of the population, the draws and the trainings, 0 or more
+
+    def __post_init__(self) -> None:
+        check_at_least(2, records=self.records, population=self.population, repetitions=self.repetitions)
+        check_at_least(1, models=self.models)
+        check_at_least(0, seed=self.seed)
+
+    @property
+    def sets(self) -> int:
+        """Number of training sets."""
+        return 2 * self.models * self.repetitions
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OwnSet:
+    """The trainings on one part of the pool: records from ``part * records`` on."""
+
+    part: int
+    records: int
+    options: tuple[tuple[str, Any], ...]
+    trainings: tuple[TrainingConfig, ...]
+
+
+def strategies_of(config: ResampledConfig) -> dict[str, TrainingConfig]:
+    """Every strategy by its name on the page."""
+    base = TrainingConfig(widths=(600, 50, 100), epochs=1, batch_size=100, learning_rate=0.05, momentum=0.9)
+    found = {f"no DP, {epochs} epochs": replace(base, epochs=epochs) for epochs in config.epochs}
+    plan = replace(base, epochs=config.private_epochs)
+    rate, steps = plan.sampling_rate(config.records), plan.steps(config.records)
+    noise = noise_for(config.epsilon, rate, steps, paper_delta(config.records))
+    private = replace(plan, clip_norm=1.0, noise_multiplier=noise)
+    return {**found, f"DP {config.epsilon:g}, each record": private}
+
+
+def resampled_losses(
+    config: ResampledConfig, *, folder: Path, progress: bool = True
+) -> dict[str, list[tuple[FloatArray, FloatArray]]]:
+    """Losses of every model on its own training set and on the population, by strategy, in the order drawn.
+
+    What was trained before is read from ``folder``.
+    """
+    named = strategies_of(config)
+    options = (
+        ("n_train", config.sets * config.records), ("n_test", config.population), ("mixing", config.mixing),
+        ("seed", config.seed),
+    )  # fmt: skip
+    units = [
+        _OwnSet(
+            part=part,
+            records=config.records,
+            options=options,
+            trainings=tuple(replace(one, seed=1_000_000 * config.seed + part) for one in named.values()),
+        )
+        for part in range(config.sets)
+    ]
+    version = config_hash({"code": code_tag(__name__), "torch": torch.__version__})
+    done = dict(run_sweep(_train_sets, units, folder=folder, workers=0, version=version, progress=progress))
+    return {
+        name: [(done[unit]["train"][at], done[unit]["population"][at]) for unit in units]
+        for at, name in enumerate(named)
+    }
+
+
+def _train_sets(units: Sequence[_OwnSet]) -> list[dict[str, FloatArray]]:
+    """The unit of work of the sweep."""
+    return [_train_set(unit) for unit in units]
+
+
+def _train_set(unit: _OwnSet) -> dict[str, FloatArray]:
+    pool = landscape_data("purchase100_like", unit.options)
+    here = slice(unit.part * unit.records, (unit.part + 1) * unit.records)
+    own = replace(pool, train_x=pool.train_x[here], train_y=pool.train_y[here])
+    models = train(unit.trainings, own)
+    return {part: np.array([model[part] for model in models]) for part in ("train", "population")}

@@ -1,0 +1,82 @@
+"""Theorem 2 of Epsilon* over resampled training sets: each side from models that the other has not seen."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from paperlib.bounds import epsilon_star
+from paperlib.core import FloatArray
+from paperlib.io import user_cache_folder
+from paperlib.papers.epsilon_star.landscape_measures import Normals, log_mean_exp, mechanism_epsilon
+from paperlib.papers.epsilon_star.landscape_tables import t_interval
+from paperlib.papers.epsilon_star.resampled.models import ResampledConfig, resampled_losses
+from paperlib.training import paper_delta
+
+
+def theorem_2_resampled(
+    config: ResampledConfig, *, folder: str | Path | None = None, progress: bool = True
+) -> pd.DataFrame:
+    """Both sides of Theorem 2 for every strategy and repetition, each side over models of its own.
+
+    Every model has its own training set. In each repetition one half of the models gives the left side, from
+    rates averaged over models and training sets, and the other half the right side.
+
+    Args:
+        config: Strategies and numbers of models.
+        folder: Folder that keeps the losses; by default in the user's cache.
+        progress: Whether to show a bar.
+
+    Returns:
+        Columns strategy, repetition, mechanism (left side), log_mean_exp (right side), one_model (mean
+        Epsilon* of the models of the right side), nats.
+
+    Source:
+        Negoescu et al. (2024), Theorem 2.
+    """
+    place = Path(folder or user_cache_folder() / "sweeps" / "epsilon_star_resampled")
+    delta, size, rows = paper_delta(config.records), config.models, list[dict[str, object]]()
+    for name, losses in resampled_losses(config, folder=place, progress=progress).items():
+        normals = [_normals(*pair, delta) for pair in losses]
+        for repetition in range(config.repetitions):
+            start = 2 * size * repetition
+            left, right = normals[start : start + size], normals[start + size : start + 2 * size]
+            mechanism, values = mechanism_epsilon(left, right, delta=delta)
+            sides = {
+                "mechanism": mechanism,
+                "log_mean_exp": log_mean_exp(values),
+                "one_model": float(values.mean()),
+            }
+            rows.append({"strategy": name, "repetition": repetition, **sides})
+    return pd.DataFrame(rows)
+
+
+def _normals(train: FloatArray, population: FloatArray, delta: float) -> Normals:
+    star = epsilon_star(train, population, delta=delta)
+    assert star.fit_train is not None
+    assert star.fit_population is not None
+    return star.fit_train.mean, star.fit_train.std, star.fit_population.mean, star.fit_population.std
+
+
+def summary_of_theorem_2(sides: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:
+    """Means over the repetitions of `theorem_2_resampled`, and t-intervals of right side - left side.
+
+    Returns:
+        One row per strategy: repetitions, mechanism, log_mean_exp, difference, low, high, failed (share of
+        repetitions with the smaller value on the right), and one_model with one_low, one_high: the interval
+        of its difference from the left side.
+    """
+    rows = []
+    for name, part in sides.groupby("strategy", sort=False):
+        difference = (part["log_mean_exp"] - part["mechanism"]).to_numpy()
+        one = (part["one_model"] - part["mechanism"]).to_numpy()
+        means = {side: part[side].mean() for side in ("mechanism", "log_mean_exp")}
+        low, high = t_interval(difference, confidence)
+        one_low, one_high = t_interval(one, confidence)
+        rows.append(
+            {
+                "strategy": name, "repetitions": len(part), **means, "difference": difference.mean(),
+                "low": low, "high": high, "failed": float((difference < 0).mean()),
+                "one_model": part["one_model"].mean(), "one_low": one_low, "one_high": one_high,
+            }
+        )  # fmt: skip
+    return pd.DataFrame(rows)

@@ -1,0 +1,81 @@
+"""Theorem 2 over resampled training sets: who sees which records, and that the comparison can fail."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import ttest_rel
+
+from paperlib.papers.epsilon_star.resampled import models as resampled_models
+from paperlib.papers.epsilon_star.resampled import sides
+from paperlib.papers.epsilon_star.resampled.models import ResampledConfig, resampled_losses
+from paperlib.papers.epsilon_star.resampled.sides import summary_of_theorem_2, theorem_2_resampled
+
+TINY = ResampledConfig(
+    records=60, population=80, models=2, repetitions=2, epochs=(2, 3), private_epochs=1, mixing=1.0
+)
+
+
+def test_every_model_has_records_of_its_own_and_all_have_the_same_population(tmp_path, monkeypatch):
+    seen = []
+    real = resampled_models.train
+
+    def watched(trainings, data):
+        seen.append((data.train_x.tobytes(), data.test_x.tobytes(), {one.seed for one in trainings}))
+        return real(trainings, data)
+
+    monkeypatch.setattr(resampled_models, "train", watched)
+    losses = resampled_losses(TINY, folder=tmp_path, progress=False)
+    own, others, seeds = zip(*seen, strict=True)
+    assert len(seen) == len(set(own)) == TINY.sets == 8
+    assert len(set(others)) == 1
+    assert sorted(seed for some in seeds for seed in some) == list(range(8))
+    assert list(losses) == ["no DP, 2 epochs", "no DP, 3 epochs", "DP 10, each record"]
+    for pairs in losses.values():
+        assert [(len(train), len(population)) for train, population in pairs] == [(60, 80)] * 8
+
+
+def test_what_was_trained_is_read_again_and_another_seed_is_another_population(tmp_path, monkeypatch):
+    first = theorem_2_resampled(TINY, folder=tmp_path, progress=False)
+    assert np.isfinite(first[["mechanism", "log_mean_exp", "one_model"]]).all(axis=None)
+    assert (first["log_mean_exp"] >= first["one_model"] - 1e-12).all()
+    other = theorem_2_resampled(replace(TINY, seed=1), folder=tmp_path, progress=False)
+    assert not np.isclose(other["mechanism"], first["mechanism"]).any()
+    monkeypatch.setattr(resampled_models, "train", None)
+    pd.testing.assert_frame_equal(theorem_2_resampled(TINY, folder=tmp_path, progress=False), first)
+
+
+def made_up(monkeypatch, first, second):
+    """Losses of models whose first half leaks by one shift and whose second half by another."""
+    rng = np.random.default_rng(0)
+    config = ResampledConfig(models=4, repetitions=6)
+    shifts = ([first] * 4 + [second] * 4) * 6
+    pairs = [(rng.normal(-shift, 1, 500), rng.normal(0, 1, 2_000)) for shift in shifts]
+    monkeypatch.setattr(sides, "resampled_losses", lambda *_, **__: {"made up": pairs})
+    return summary_of_theorem_2(theorem_2_resampled(config)).iloc[0]
+
+
+def test_each_side_knows_its_own_half_alone_so_that_the_order_can_fail(monkeypatch):
+    broken = made_up(monkeypatch, 1.5, 0.3)
+    assert broken["failed"] == 1
+    assert broken["high"] < 0
+    assert broken["mechanism"] > broken["log_mean_exp"] + 0.5
+    sound = made_up(monkeypatch, 0.3, 1.5)
+    assert sound["failed"] == 0
+    assert sound["low"] > 0
+
+
+def test_the_interval_is_that_of_a_paired_t_test():
+    rng = np.random.default_rng(1)
+    sides = pd.DataFrame(rng.normal(size=(9, 3)), columns=["mechanism", "log_mean_exp", "one_model"])
+    row = summary_of_theorem_2(sides.assign(strategy="one"), confidence=0.9).iloc[0]
+    for name, ends in (("log_mean_exp", ("low", "high")), ("one_model", ("one_low", "one_high"))):
+        expected = ttest_rel(sides[name], sides["mechanism"]).confidence_interval(0.9)
+        assert tuple(row[list(ends)]) == pytest.approx(tuple(expected))
+
+
+@pytest.mark.parametrize("wrong", [{"records": 1}, {"models": 0}, {"repetitions": 1}, {"seed": -1}])
+def test_options_out_of_range_are_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        ResampledConfig(**wrong)
