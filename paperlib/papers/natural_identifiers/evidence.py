@@ -11,7 +11,7 @@ from scipy.stats import kendalltau, kstest
 
 from paperlib.generators.identifiers import PAPER_KINDS
 from paperlib.papers.natural_identifiers.benchmark import DIFFERENCE
-from paperlib.papers.natural_identifiers.census_tables import PILE_SUBSETS, paper_census
+from paperlib.papers.natural_identifiers.census.tables import PILE_SUBSETS, paper_census
 from paperlib.papers.natural_identifiers.natural_truth import overall
 from paperlib.papers.natural_identifiers.planted import TOKENS
 from paperlib.papers.verdict import Estimate, Evidence

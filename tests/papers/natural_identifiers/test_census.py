@@ -14,8 +14,8 @@ from paperlib.data.text import corpora, streams
 from paperlib.data.text.corpora import corpus_files, installed_text
 from paperlib.data.text.pieces import Reading
 from paperlib.generators.identifiers import KINDS, PAPER_KINDS
-from paperlib.papers.natural_identifiers import census
-from paperlib.papers.natural_identifiers.census import take_census
+from paperlib.papers.natural_identifiers.census import corpus as census
+from paperlib.papers.natural_identifiers.census.corpus import take_census
 from tests.generators.true_identifiers import KNOWN, LOOK_ALIKES, random_ones
 
 VALUES = [value for values in [*KNOWN.values(), *LOOK_ALIKES.values()] for value in values]

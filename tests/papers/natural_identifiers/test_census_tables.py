@@ -3,8 +3,8 @@ import json
 import pytest
 
 from paperlib.generators.identifiers import KINDS, PAPER_KINDS, as_identifier
-from paperlib.papers.natural_identifiers import census_tables as tables
-from paperlib.papers.natural_identifiers.census import take_census
+from paperlib.papers.natural_identifiers.census import tables
+from paperlib.papers.natural_identifiers.census.corpus import take_census
 from tests.generators.true_identifiers import KNOWN, LOOK_ALIKES
 
 

@@ -20,7 +20,7 @@ from paperlib.generators.identifiers import (
     StreamScanner,
     checked_kinds,
 )
-from paperlib.papers.natural_identifiers.census import Census
+from paperlib.papers.natural_identifiers.census.corpus import Census
 from paperlib.report import paper_table
 
 _PAPER_COLUMNS = dict(

@@ -10,7 +10,7 @@ from scipy.stats import chi2
 from paperlib.data.text.corpora import Document
 from paperlib.generators.identifiers import KINDS, PAPER_KINDS, Identifier, find_identifiers
 from paperlib.generators.identifiers.filter import filter_identifiers
-from paperlib.papers.natural_identifiers.census_tables import PILE_SUBSETS, paper_census
+from paperlib.papers.natural_identifiers.census.tables import PILE_SUBSETS, paper_census
 from paperlib.report import show_table
 
 _ADDRESS = re.compile(r"(?:https?:)?//([^/\s\"'<>()\[\]]+)[^\s\"'<>()\[\]]*$")
