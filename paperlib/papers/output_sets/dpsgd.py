@@ -229,6 +229,21 @@ def gains(bounds: pd.DataFrame, method: str = "printed", rivals: Iterable[str] =
     return pd.DataFrame(rows)
 
 
+def ahead_and_behind(bounds: pd.DataFrame, methods: Iterable[str]) -> pd.DataFrame:
+    """How often each method is ahead of each other one: method, rival, settings, ahead, behind.
+
+    A setting is a panel and an epsilon; ahead and behind are intervals of `gains` on one side of 0.
+    """
+    rows, names = [], list(dict.fromkeys(bounds["method"]))
+    for method in methods:
+        found = gains(bounds, method, [rival for rival in names if rival != method])
+        counts = found.assign(ahead=found["low"] > 0, behind=found["high"] < 0).groupby("rival", sort=False)
+        table = counts.agg(settings=("gain", "size"), ahead=("ahead", "sum"), behind=("behind", "sum"))
+        rows.append(table.reset_index().assign(method=method))
+    table = pd.concat(rows, ignore_index=True)
+    return table[["method", "rival", "settings", "ahead", "behind"]]
+
+
 def model_rows(bounds: pd.DataFrame) -> pd.DataFrame:
     """Settings, and means over seeds of what models and accountant say: one row per panel and epsilon."""
     models = bounds.drop_duplicates(["panel", "epsilon", "seed"])

@@ -17,6 +17,7 @@ from paperlib.papers.output_sets.dpsgd import (
     SETS,
     DpSgdConfig,
     above_guarantee,
+    ahead_and_behind,
     gains,
     model_rows,
     run_dpsgd,
@@ -214,6 +215,17 @@ def test_gains_are_paired_by_model():
     row = table.loc[("1,000 mislabelled", "top_bottom")].iloc[0]
     assert row["gain"] == pytest.approx(0.3)
     assert row["high"] - row["low"] < 1e-6
+
+
+def test_settings_with_a_method_ahead_are_counted():
+    bounds = made_up(0.3)
+    counts = ahead_and_behind(bounds, ["printed", "top_bottom"]).set_index(["method", "rival"])
+    wide = gains(bounds, "printed", ["top_bottom"])
+    row = counts.loc[("printed", "top_bottom")]
+    assert row["settings"] == len(wide)
+    assert row["ahead"] == (wide["low"] > 0).sum() > 0
+    assert counts.loc[("top_bottom", "printed"), "behind"] == row["ahead"]
+    assert row["behind"] == (wide["high"] < 0).sum()
 
 
 @pytest.mark.parametrize(
