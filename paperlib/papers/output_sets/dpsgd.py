@@ -49,7 +49,7 @@ class DpSgdConfig:
     tuning_seeds: int = 1  #: models of each setting that a choice is made on; not judged
     seeds: int = 5  #: models judged of each panel and epsilon
     confidence: float = 0.95  #: of each bound
-    seed: int = 0  #: of everything; other seeds share nothing
+    seed: int = 0  #: of records, coins, parameters, batches and noise; other seeds share nothing
 
     def __post_init__(self) -> None:
         if len(set(self.epsilons)) < len(self.epsilons) or min(self.epsilons, default=-1) < 0:
@@ -213,7 +213,13 @@ def by_method(bounds: pd.DataFrame) -> pd.DataFrame:
     return bounds.pivot(index=["panel", "epsilon", "seed"], columns="method", values="bound")
 
 
-def gains(bounds: pd.DataFrame, method: str = "printed", rivals: Iterable[str] = RIVALS) -> pd.DataFrame:
+def gains(
+    bounds: pd.DataFrame,
+    method: str = "printed",
+    rivals: Iterable[str] = RIVALS,
+    *,
+    confidence: float = 0.95,
+) -> pd.DataFrame:
     """Gain of a method over rivals on the same records: panel, epsilon, rival, columns of `interval`."""
     wide = by_method(bounds)
     rows = [
@@ -221,7 +227,7 @@ def gains(bounds: pd.DataFrame, method: str = "printed", rivals: Iterable[str] =
             "panel": panel,
             "epsilon": epsilon,
             "rival": rival,
-            **interval((part[method] - part[rival]).to_numpy()),
+            **interval((part[method] - part[rival]).to_numpy(), confidence),
         }
         for (panel, epsilon), part in wide.groupby(level=["panel", "epsilon"], sort=False)
         for rival in rivals
@@ -229,14 +235,17 @@ def gains(bounds: pd.DataFrame, method: str = "printed", rivals: Iterable[str] =
     return pd.DataFrame(rows)
 
 
-def ahead_and_behind(bounds: pd.DataFrame, methods: Iterable[str]) -> pd.DataFrame:
+def ahead_and_behind(bounds: pd.DataFrame, methods: Iterable[str], *, error: float = 0.05) -> pd.DataFrame:
     """How often each method is ahead of each other one: method, rival, settings, ahead, behind.
 
     A setting is a panel and an epsilon; ahead and behind are intervals of `gains` on one side of 0.
+    ``error`` is shared out among all comparisons of a method.
     """
     rows, names = [], list(dict.fromkeys(bounds["method"]))
+    comparisons = (len(names) - 1) * len(bounds.drop_duplicates(["panel", "epsilon"]))
     for method in methods:
-        found = gains(bounds, method, [rival for rival in names if rival != method])
+        rivals = [rival for rival in names if rival != method]
+        found = gains(bounds, method, rivals, confidence=1 - error / comparisons)
         counts = found.assign(ahead=found["low"] > 0, behind=found["high"] < 0).groupby("rival", sort=False)
         table = counts.agg(settings=("gain", "size"), ahead=("ahead", "sum"), behind=("behind", "sum"))
         rows.append(table.reset_index().assign(method=method))
