@@ -16,6 +16,8 @@ def measured_table(path: str) -> tuple[pd.DataFrame, str] | None:
 
     Returns:
         The rows, and when, on what and in how many minutes they were measured; None for an empty path.
+        The clock of a resumed run starts at its last part: ``earlier_seconds`` in the provenance of its
+        result file, written there by hand, are those of the parts before, and are added.
 
     Raises:
         ValueError: There is no such file, or it has no result file.
@@ -25,7 +27,7 @@ def measured_table(path: str) -> tuple[pd.DataFrame, str] | None:
     found = kept_file(path)
     origin = read_result(found.with_suffix(".json")).provenance
     place = origin.get("gpu") or f"{origin['cpu']}, {origin['cores']} cores"
-    minutes = origin["seconds"] / 60
+    minutes = (origin["seconds"] + origin.get("earlier_seconds", 0)) / 60
     table = pd.read_csv(found, keep_default_na=False, na_values=[""])  # "null" is a word here
     return table, f"measured {origin['date'][:10]} on {place}, in {minutes:.0f} minutes"
 

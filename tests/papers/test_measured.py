@@ -26,6 +26,9 @@ def test_a_measured_table_comes_with_its_origin(tmp_path, monkeypatch, gpu, plac
     table, text = measured_table("book/a.csv")
     assert table.to_dict("list") == {"subset": ["null"], "total": [3]}
     assert text == f"measured 2026-01-02 on {place}, in 10 minutes"
+    result.provenance["earlier_seconds"] = 300  # a run that was resumed
+    write_result(tmp_path / "book" / "a.json", result)
+    assert measured_table("book/a.csv")[1].endswith("in 15 minutes")
 
 
 def test_a_table_without_its_result_file_is_refused_and_no_path_gives_none(tmp_path, monkeypatch):

@@ -12,7 +12,6 @@ from scipy.stats import kendalltau, kstest
 from paperlib.generators.identifiers import PAPER_KINDS
 from paperlib.papers.natural_identifiers.benchmark import DIFFERENCE
 from paperlib.papers.natural_identifiers.census.tables import PILE_SUBSETS, paper_census
-from paperlib.papers.natural_identifiers.natural_truth import overall
 from paperlib.papers.natural_identifiers.planted import TOKENS
 from paperlib.papers.verdict import Estimate, Evidence
 
@@ -24,8 +23,7 @@ _TABLES = {"large": (1, 6), "medium": (4, 7), "small": (5, 8), "one pass": (3, 9
 def benchmark_evidence(
     table: pd.DataFrame, *, natural: bool, confidence: float = 0.99
 ) -> dict[str, Evidence]:
-    """Tables 1 and 3 to 9 by target, from `benchmark` or `natural_table` in percent."""
-    table = overall(table)
+    """Tables 1 and 3 to 9 by target, from `benchmark` or `overall` of `natural_table`, in percent."""
     cells = _Cells(table.rename(columns={"subset": "group"}), confidence)
     sizes = table.groupby("model")["parameters"].max()
     pair = {

@@ -58,7 +58,7 @@ def natural_table(
 
 def overall(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of `natural_table` about all identifiers of a side, without part and kind."""
-    return table[table["part"] == ALL].drop(columns=["part", "kind"]) if "part" in table else table
+    return table[table["part"] == ALL].drop(columns=["part", "kind"])
 
 
 def natural_cells(values: Mapping[str, FloatArray], split: NaturalSplit, *, draws: int = 200) -> pd.DataFrame:
