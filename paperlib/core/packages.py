@@ -14,5 +14,7 @@ def optional_package(name: str, extra: str, purpose: str) -> Any:
         return import_module(name)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"{purpose} needs {error.name}: pip install 'paperlib[{extra}]'", name=error.name
+            f"{purpose} needs {error.name}: install the extra {extra!r} of this package (`paperlib doctor` "
+            "shows how)",
+            name=error.name,
         ) from None

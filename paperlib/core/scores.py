@@ -1,10 +1,8 @@
 """`MembershipScores`: what attacks return and bounds take."""
 
-import csv
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,9 +12,6 @@ from paperlib.core.results import table
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_TRUE = {"1", "1.0", "true", "yes", "member", "in", "train"}
-_FALSE = {"0", "0.0", "false", "no", "nonmember", "non-member", "out", "test", "population"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +106,10 @@ class MembershipScores:
         return float((oriented.member > highest_first[allowed]).mean())
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row per example, members first: score as given and member (0 or 1), as `from_csv` reads."""
+        """One row per example, members first, as `from_file` reads: score or loss, and member (0 or 1)."""
         scores, labels = self.pooled()
-        return table({"score": scores, "member": labels.astype(np.int64)})
+        name = "score" if self.higher_means_member else "loss"
+        return table({name: scores, "member": labels.astype(np.int64)})
 
     def roc(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """False-positive rate, true-positive rate and threshold, one entry per distinct score.
@@ -195,95 +191,47 @@ class MembershipScores:
         return cls(values[flags], values[~flags], higher_means_member=higher_means_member)
 
     @classmethod
-    def from_csv(
+    def from_file(
         cls,
         path: "str | PathLike[str]",
         *,
-        score_column: str = "score",
-        member_column: str = "member",
-        higher_means_member: bool = True,
+        score_column: str | None = None,
+        member_column: str | None = None,
+        kind: str | None = None,
+        higher_means_member: bool | None = None,
     ) -> "MembershipScores":
-        """Read a CSV with a header, one row per example.
+        """Read scores and membership from one file, as the command ``paperlib audit`` reads it.
 
         Args:
-            path: The file.
-            score_column: Column of numbers.
-            member_column: Column of 0/1, true/false, yes/no, in/out or member/nonmember.
-            higher_means_member: Direction of the score.
+            path: A file as `paperlib.io.read_scores` reads: CSV, TSV, JSON lines, Parquet, NPZ, PyTorch or
+                safetensors.
+            score_column: Column of numbers; by default the one with a known name, as score, loss or nll.
+            member_column: Column of 1/0, true/false, yes/no, in/out, train/test or member/nonmember; by
+                default the one with a known name, such as member, is_train or split.
+            kind: "scores" if higher values point to members, "losses" if lower ones do; needed where the name
+                of the column does not tell.
+            higher_means_member: The same as ``kind``: True for scores, False for losses.
 
         Raises:
-            ValueError: A missing column, text in the score column (with its line), an unknown
-                membership value, an empty file, one class only.
+            ValueError: An unknown direction, a missing or doubtful column, empty cells, text in the score
+                column (with its row), an unknown membership value, an empty file, one class only.
+            FileNotFoundError: There is no such file.
         """
-        with Path(path).open(newline="", encoding="utf-8-sig") as file:
-            rows = csv.reader(file)
-            header = next(rows, None)
-            if header is None:
-                raise ValueError(f"{path}: the file is empty")
-            names = [name.strip() for name in header]
-            score_at = _column(path, names, score_column)
-            member_at = _column(path, names, member_column)
-            scores, flags = _read_rows(path, rows, score_at, member_at, score_column, member_column)
-        if not scores:
-            raise ValueError(f"{path}: the file has a header but no rows")
-        return cls.from_labels(scores, flags, higher_means_member=higher_means_member)
+        from paperlib.io import read_scores
 
-    @classmethod
-    def from_npz(cls, path: "str | PathLike[str]", *, higher_means_member: bool = True) -> "MembershipScores":
-        """Read an NPZ with arrays ``member`` and ``nonmember``, or ``score`` and ``member`` (flags).
-
-        Raises:
-            ValueError: The arrays are missing or not valid scores. Pickled objects are never loaded.
-        """
-        with np.load(path, allow_pickle=False) as archive:
-            names = set(archive.files)
-            if {"member", "nonmember"} <= names:
-                return cls(archive["member"], archive["nonmember"], higher_means_member=higher_means_member)
-            if {"score", "member"} <= names:
-                return cls.from_labels(
-                    archive["score"], archive["member"], higher_means_member=higher_means_member
+        if higher_means_member is not None:
+            meant = "scores" if higher_means_member else "losses"
+            if kind not in (None, meant):
+                raise ValueError(
+                    f"higher_means_member: {higher_means_member} contradicts kind={kind!r}; give one"
                 )
-        raise ValueError(
-            f"{path}: expected arrays 'member' and 'nonmember', or 'score' and 'member'; "
-            f"found {sorted(names)}"
+            kind = meant
+        loaded = read_scores(path, score_column=score_column, member_column=member_column, kind=kind)
+        return cls(
+            loaded.scores.member,
+            loaded.scores.nonmember,
+            higher_means_member=loaded.scores.higher_means_member,
         )
 
-
-def _column(path: Any, names: list[str], wanted: str) -> int:
-    if wanted not in names:
-        raise ValueError(f"{path}: no column {wanted!r}; the columns are {', '.join(map(repr, names))}")
-    return names.index(wanted)
-
-
-def _read_rows(
-    path: Any, rows: Any, score_at: int, member_at: int, score_column: str, member_column: str
-) -> tuple[list[float], list[int]]:
-    scores: list[float] = []
-    flags: list[int] = []
-    for row in rows:
-        if not row:
-            continue
-        if len(row) <= max(score_at, member_at):
-            raise ValueError(f"{path}, line {rows.line_num}: expected a score and a membership, got {row!r}")
-        try:
-            scores.append(float(row[score_at]))
-        except ValueError:
-            raise ValueError(
-                f"{path}, line {rows.line_num}: column {score_column!r} holds {row[score_at]!r}, not a number"
-            ) from None
-        flags.append(parse_flag(row[member_at], f"{path}, line {rows.line_num}: column {member_column!r}"))
-    return scores, flags
-
-
-def parse_flag(text: str, where: str) -> int:
-    """1 for a member, 0 for a non-member.
-
-    Raises:
-        ValueError: Any other text; the message begins with ``where``.
-    """
-    word = text.strip().lower()
-    if word in _TRUE:
-        return 1
-    if word in _FALSE:
-        return 0
-    raise ValueError(f"{where} holds {text!r}; use 1/0, true/false, in/out or member/nonmember")
+    from_csv = from_file
+    from_npz = from_file

@@ -1,0 +1,429 @@
+"""Ten thousand files as people write them: each is read exactly, or refused in one line."""
+
+import csv
+import gzip
+import io
+import json
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from paperlib.io import LoadedScores, read_scores
+from paperlib.io.scores import cells
+from paperlib.io.scores.names import kind_of
+
+FILES = 10_000
+LOSSES = (
+    "loss", "losses", "nll", "nlls", "cross_entropy", "crossentropy", "ce", "perplexity", "ppl", "val_loss",
+    "loss_target", "neg_log_likelihood", "negative_log_likelihood", "train_loss", "per_example_loss",
+    "log_loss",
+)  # fmt: skip
+SCORES = (
+    "score", "scores", "logprob", "log_prob", "log_likelihood", "loglik", "confidence", "mia_score",
+    "membership_score", "logit",
+)  # fmt: skip
+UNKNOWN = (
+    "neg_loss", "minus_loss", "loss_negated", "nll2", "value", "entropy", "loss_ratio", "-loss", "1-loss",
+    "score_inverted", "x", "delta_loss", "zlib", "loss - ref", "anomaly_score", "negated score",
+    "likelihood_ratio", "выход",
+)  # fmt: skip
+MEMBERS = (
+    "member", "membership", "is_member", "is_train", "in_train", "train", "split", "in_training", "trained",
+)  # fmt: skip
+OTHER_MEMBERS = ("label", "which", "y")
+WORDS = [("1", "0"), ("1", "-1"), ("+1", "-1"), ("1.0", "0.0"), ("true", "false"), ("T", "F"), ("Yes", "no")]
+WORDS += [("in", "out"), ("member", "nonmember"), ("Member", "non-member"), ("train", "test"), ("y", "n")]
+WORDS += [("training", "validation"), ("train", "holdout"), ("seen", "unseen"), ("member", "non_member")]
+RELATIVE = {"1", "+1", "1.0", "true", "t", "yes", "y"}  # what they mean is up to the name of the column
+BAD_CELLS = [
+    "",
+    "NaN",
+    "inf",
+    "-Infinity",
+    "1e999",
+    "abc",
+    "1_0",
+    "−1",
+    "0x1",
+    "٣",
+    "null",
+    "1 2",
+    "1;2x",
+    "--1",
+]
+BAD_WORDS = ["", "maybe", "2", "0.5", "nan", "null", "10", "tru"]
+READABLE = ("utf-8", "utf-8-sig", "utf-16", "utf-32")
+UNREADABLE = ("cp1252", "utf-16-le")
+
+Reader = Callable[..., LoadedScores]
+
+
+@dataclass
+class Case:
+    """One file: its bytes, the options given with it, and the truth that was written into it."""
+
+    name: str
+    data: bytes
+    options: dict[str, str] = field(default_factory=dict)
+    kind: str | None = None  # None: nothing tells the direction
+    member: list[float] = field(default_factory=list)
+    nonmember: list[float] = field(default_factory=list)
+    oddities: tuple[str, ...] = ()  # what an exact reader may refuse; without any, it must read
+    must_refuse: bool = False
+    stdin: bool = False
+
+
+# ---------------------------------------------------------------- writing
+
+
+def styled(rng: random.Random, name: str) -> str:
+    changes = [str.upper, str.title, lambda text: text.replace("_", " "), lambda text: text.replace("_", "-")]
+    return rng.choice([str, str, *changes])(name)
+
+
+def chosen_names(rng: random.Random, case: Case) -> tuple[str, str]:
+    """Names of the score and the membership column, and the options that a user may give with them."""
+    told = rng.choice(["losses", "losses", "scores", None])
+    name = {"losses": LOSSES, "scores": SCORES, None: UNKNOWN}[told]
+    score = rng.choice(name) if told is None else styled(rng, rng.choice(name))
+    if rng.random() < 0.3:
+        case.options["score_column"] = score
+    case.kind = told
+    if rng.random() < (0.5 if told is None else 0.1):
+        case.kind = case.options["kind"] = rng.choice(["losses", "scores"])
+    member = styled(rng, rng.choice(MEMBERS))
+    if rng.random() < 0.1:
+        member = case.options["member_column"] = rng.choice(OTHER_MEMBERS)
+    return score, member
+
+
+def number(rng: random.Random, marks: str) -> tuple[str, float]:
+    """A number as written, and its value."""
+    grouped = marks.startswith("thousands")
+    size = 10 ** rng.uniform(2, 6.5) if grouped else 10 ** rng.uniform(-3, 4)
+    places = rng.choice([0, 0, 1, 2] if grouped else [1, 2, 3, 3, 6])
+    text = rng.choice([f"{size:.{places}f}", f"{size:.{places}f}", "" if grouped else repr(size)]) or "0.5"
+    if not grouped and rng.random() < 0.1:
+        text = f"{size:.4e}"
+    value = float(text)
+    if grouped:
+        value = float(f"{value:.{places}f}")
+        whole, point, rest = f"{value:,.{places}f}".partition(".")
+        if marks == "thousands-eu":
+            whole, point = whole.replace(",", "."), point.replace(".", ",")
+        text = whole + point + rest
+    elif marks == "comma":
+        text = text.replace(".", ",")
+    sign = rng.choice(["", "", "", "-", "+"])
+    return sign + text, -value if sign == "-" else value
+
+
+def rows_of(rng: random.Random, case: Case, marks: str, member_name: str) -> tuple[list[str], list[str]]:
+    """Cells of both columns; notes the truth, and what is wrong with them."""
+    pair = rng.choice(WORDS)
+    count = rng.randint(2, 7)
+    flags = [True, False, *(rng.random() < 0.5 for _ in range(count - 2))]
+    rng.shuffle(flags)
+    if rng.random() < 0.02:
+        flags = [flags[0]] * count
+        case.must_refuse = True
+    written = [number(rng, marks) for _ in flags]
+    case.member = [value for (_, value), flag in zip(written, flags, strict=True) if flag]
+    case.nonmember = [value for (_, value), flag in zip(written, flags, strict=True) if not flag]
+    scores, words = [text for text, _ in written], [pair[0] if flag else pair[1] for flag in flags]
+    odd: list[str] = []
+    if member_name.lower() == "split" and pair[0].lower() in RELATIVE:
+        odd.append("numbered split")  # 1 may stand for the second part as well as for "yes"
+        if "member_column" not in case.options:
+            case.must_refuse = True
+    if rng.random() < 0.08:
+        scores[rng.randrange(count)] = rng.choice(BAD_CELLS)
+        case.must_refuse = True
+    if rng.random() < 0.05:
+        words[rng.randrange(count)] = rng.choice(BAD_WORDS)
+        case.must_refuse = True
+    if rng.random() < 0.02 and {"1", "-1", "0"} & set(pair):
+        words = ["1" if flag else rng.choice(["0", "-1"]) for flag in flags]
+        case.must_refuse = case.must_refuse or {"0", "-1"} <= set(words)
+    case.oddities += tuple(odd)
+    return scores, words
+
+
+def delimited(rng: random.Random) -> Case:
+    case = Case(name=rng.choice(["a.csv", "a.csv", "a.tsv", "a.txt", "b.c.csv"]), data=b"")
+    score_name, member_name = chosen_names(rng, case)
+    separator = rng.choice([",", ",", ";", "\t", "|" if rng.random() < 0.1 else ","])
+    marks = rng.choice(["point"] * 5 + ["comma"] * 2 + ["thousands-us", "thousands-eu"])
+    if separator == "," and marks == "thousands-eu":
+        marks = "point"  # points of a table with commas are decimal points
+    scores, words = rows_of(rng, case, marks, member_name)
+    columns = {score_name: scores, member_name: words}
+    unknown = case.kind is None or "kind" in case.options
+    extras = (
+        ["notes", "id", "feature 1", "", "größe"] if not unknown or "score_column" in case.options else ["id"]
+    )
+    unquoted = separator == "," and marks in ("comma", "thousands-us") and rng.random() < 0.5
+    for extra in rng.sample(extras, rng.randint(0, min(2, len(extras)))):
+        texts = ["a", "b c", "é"] if unquoted else ["a", "b c", 'say "x", y', "two\nlines", "", "é"]
+        columns[extra] = [rng.choice(texts) for _ in scores]
+    names = list(columns)
+    rng.shuffle(names)
+    file = io.StringIO()
+    table = [names, *map(list, zip(*(columns[name] for name in names), strict=True))]
+    end = rng.choice(["\n", "\n", "\r\n", "\r"])
+    quoting = csv.QUOTE_ALL if end == "\r" else rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+    if unquoted:
+        file.write(end.join(separator.join(row) for row in table) + end)
+    else:
+        csv.writer(file, delimiter=separator, quoting=quoting, lineterminator=end).writerows(table)
+    text = file.getvalue()
+    odd = list(case.oddities)
+    if separator == "|" or marks.startswith("thousands") or (separator == "," and marks == "comma"):
+        odd.append("numbers")
+    if marks == "point" and separator != ",":
+        odd.append("grouping")  # 1.234 and 2.345 alone
+    if marks == "comma":
+        odd.append("grouping")
+    if "kind" not in case.options and case.kind is None:
+        case.must_refuse = True
+    if not unquoted and rng.random() < 0.05:
+        text, changed = ragged(rng, table, separator, end)
+        case.must_refuse = case.must_refuse or changed
+    if rng.random() < 0.2:
+        text = text.rstrip("\r\n")
+    if len(names) > 1 and rng.random() < 0.05:
+        text += end * 2
+    encoding = rng.choice([*READABLE, "utf-8", "utf-8", "utf-8", *UNREADABLE])
+    if encoding == "cp1252":
+        text = text.replace("выход", "vyhod").replace("−", "x").replace("٣", "x")
+        odd.append("encoding")
+        if "score_column" in case.options:
+            case.options["score_column"] = case.options["score_column"].replace("выход", "vyhod")
+    case.must_refuse = case.must_refuse or encoding == "utf-16-le"
+    case.data = text.encode(encoding)
+    case.stdin = rng.random() < 0.1
+    if rng.random() < 0.1:
+        case.data, case.name = gzip.compress(case.data), f"{case.name}.gz"
+    case.oddities = tuple(odd)
+    return case
+
+
+def ragged(rng: random.Random, table: list[list[str]], separator: str, end: str) -> tuple[str, bool]:
+    """One row with a cell too many or too few; all cells quoted."""
+    at = rng.randrange(1, len(table))
+    row = [*table[at], "9"] if rng.random() < 0.5 else table[at][:-1]
+    rows = [*table[:at], row, *table[at + 1 :]]
+    file = io.StringIO()
+    csv.writer(file, delimiter=separator, quoting=csv.QUOTE_ALL, lineterminator=end).writerows(rows)
+    return file.getvalue(), True
+
+
+def json_lines(rng: random.Random) -> Case:
+    case = Case(name=rng.choice(["a.jsonl", "a.ndjson"]), data=b"")
+    score_name, member_name = chosen_names(rng, case)
+    scores, words = rows_of(rng, case, "point", member_name)
+    as_text = rng.random() < 0.2
+    lines = []
+    for score, word in zip(scores, words, strict=True):
+        row: dict[str, Any] = {
+            score_name: score if as_text else plain_json(score),
+            member_name: plain_json(word),
+        }
+        if "kind" not in case.options and rng.random() < 0.2:
+            row["more"] = {"deep": [1, {"x": None}]}
+        lines.append(json.dumps(row, ensure_ascii=rng.random() < 0.5))
+    if rng.random() < 0.1:
+        at = rng.randrange(len(lines))
+        lines[at] = rng.choice(
+            ["[1]", "3", "{", lines[at] + ",", lines[at][:-1], f"{lines[at]} {lines[at]}", "nil"]
+        )
+        case.must_refuse = True
+    if "kind" not in case.options and case.kind is None:
+        case.must_refuse = True
+    case.data = rng.choice(["\n", "\r\n"]).join(lines).encode(rng.choice(READABLE))
+    case.stdin = rng.random() < 0.3 and not lines[0].startswith(("[", "3", "nil"))
+    if rng.random() < 0.2:
+        case.data, case.name = gzip.compress(case.data), f"{case.name}.gz"
+    return case
+
+
+def plain_json(text: str) -> Any:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if text in ("", "null"):
+        return None
+    try:
+        return float(text) if "_" not in text and text.isascii() else text
+    except ValueError:
+        return text
+
+
+def arrays(rng: random.Random) -> Case:
+    case = Case(name="a.npz", data=b"")
+    score_name, member_name = chosen_names(rng, case)
+    score_name = score_name.replace("/", "_")
+    rows_of(rng, case, "point", "member")
+    case.must_refuse = not case.member or not case.nonmember
+    values = np.array([*case.member, *case.nonmember])
+    flags = np.array([1] * len(case.member) + [0] * len(case.nonmember))
+    if rng.random() < 0.5:
+        ends = rng.choice(
+            [("member", "nonmember"), ("members", "non_members"), ("train", "test"), ("in", "out")]
+        )
+        rest, case.kind = rng.choice([("", None), ("_losses", "losses"), ("_score", "scores"), ("_x", None)])
+        case.options = {key: case.options[key] for key in case.options if key == "kind"}
+        case.kind = case.options.get("kind", case.kind)
+        content = {ends[0] + rest: np.array(case.member), ends[1] + rest: np.array(case.nonmember)}
+    else:
+        kind = rng.choice([np.int64, np.bool_, np.float32, np.int8, np.str_, object])
+        content = {score_name: values, member_name: flags.astype(kind)}
+        if "split" in member_name.lower() and "member_column" not in case.options:
+            case.must_refuse = True
+        case.oddities = ("split",) if "split" in member_name.lower() else ()
+        case.must_refuse = case.must_refuse or kind is object
+    first = next(iter(content))
+    change = rng.random()
+    if change < 0.1:
+        content[first] = content[first].reshape(-1, 1)
+    elif change < 0.15:
+        content[first], case.must_refuse = np.stack([content[first]] * 2, axis=1), True
+    elif change < 0.2:
+        content[first] = np.where(np.arange(len(content[first])) == 0, np.nan, content[first])
+        case.must_refuse = True
+    case.must_refuse = case.must_refuse or case.kind is None
+    file = io.BytesIO()
+    np.savez(file, allow_pickle=True, **content)
+    case.data = file.getvalue()
+    if rng.random() < 0.1:
+        case.data, case.must_refuse = case.data[: rng.randrange(1, len(case.data) - 30)], True
+    return case
+
+
+def one_array(rng: random.Random) -> Case:
+    file = io.BytesIO()
+    np.save(file, np.array([number(rng, "point")[1] for _ in range(4)]))
+    options = {"kind": "losses"} if rng.random() < 0.5 else {}
+    return Case(name="a.npy", data=file.getvalue(), options=options, must_refuse=True)
+
+
+def noise(rng: random.Random) -> Case:
+    """Bytes that are no table at all, or a table with some bytes changed that are not digits."""
+    name = rng.choice(
+        ["a.csv", "a.jsonl", "a.npz", "a.npy", "a.parquet", "a.safetensors", "a.csv.gz", "a.xyz"]
+    )
+    start = rng.choice(
+        [b"", b"PK\x03\x04", b"\x93NUMPY\x01\x00", b"\x1f\x8b", b"PAR1", b'{"loss": ', b"loss,member\n"]
+    )
+    return Case(name=name, data=start + rng.randbytes(rng.randrange(60)), must_refuse=True)
+
+
+WRITERS = [delimited] * 33 + [json_lines] * 3 + [arrays] * 2 + [one_array, noise]
+
+
+def cases(count: int, seed: int = 1) -> list[Case]:
+    rng = random.Random(seed)
+    return [rng.choice(WRITERS)(rng) for _ in range(count)]
+
+
+# ---------------------------------------------------------------- checking
+
+
+def complaint(case: Case, folder: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+    """What happened ("read" or "refused"), and what is wrong with it ("" if nothing)."""
+    path: str | Path = folder / case.name
+    if case.stdin:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(case.data)))
+        path = "-"
+    else:
+        Path(path).write_bytes(case.data)
+    try:
+        found = reader(path, **case.options)
+    except ValueError as error:
+        text = str(error)
+        where = "standard input" if case.stdin else str(path)
+        if "\n" in text or not text.startswith(f"{where}: ") or len(text) > len(where) + 900:
+            return "refused", f"not one line that names the file: {text!r}"
+        if not case.must_refuse and not case.oddities:
+            return "refused", f"an ordinary file is refused: {text}"
+        return "refused", ""
+    except Exception as error:
+        return "refused", f"a traceback: {error!r}"
+    if case.must_refuse:
+        return "read", "a file is read that has to be refused"
+    if found.kind != case.kind or found.scores.higher_means_member != (case.kind == "scores"):
+        return "read", f"wrong direction: {found.kind}"
+    values = (found.scores.member.tolist(), found.scores.nonmember.tolist())
+    return "read", "" if values == (case.member, case.nonmember) else f"wrong values: {values}"
+
+
+def complaints(
+    files: list[Case], folder: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Counter[str], list[tuple[Case, str]]]:
+    counts: Counter[str] = Counter()
+    wrong: list[tuple[Case, str]] = []
+    for case in files:
+        outcome, bad = complaint(case, folder, reader, monkeypatch)
+        counts[outcome] += 1
+        if bad:
+            wrong.append((case, bad))
+    return counts, wrong
+
+
+def test_ten_thousand_files_are_read_exactly_or_refused_in_one_line(tmp_path, monkeypatch):
+    files = cases(FILES)
+    counts, wrong = complaints(files, tmp_path, read_scores, monkeypatch)
+    assert not wrong, f"{len(wrong)} files, first {wrong[0]}"
+    assert counts["read"] > 0.3 * FILES
+    assert counts["refused"] > 0.3 * FILES
+
+
+def test_a_reader_that_guesses_the_direction_is_caught(tmp_path, monkeypatch):
+    def guesses(path: Any, **options: Any) -> LoadedScores:
+        try:
+            return read_scores(path, **options)
+        except ValueError as error:
+            if "--kind" not in str(error):
+                raise
+            return read_scores(path, **options, kind="scores")
+
+    files = [case for case in cases(500, seed=2) if not case.stdin]
+    _, wrong = complaints(files, tmp_path, guesses, monkeypatch)
+    assert len(wrong) > 20
+    assert {bad for _, bad in wrong} == {"a file is read that has to be refused"}
+
+
+def test_a_reader_that_takes_every_name_with_loss_in_it_for_a_loss_is_caught(tmp_path, monkeypatch):
+    def careless(name: str) -> str | None:
+        return "losses" if "loss" in name.lower() else kind_of(name)
+
+    monkeypatch.setattr("paperlib.io.scores.reading.kind_of", careless)
+    _, wrong = complaints(cases(1000, seed=3), tmp_path, read_scores, monkeypatch)
+    assert len(wrong) > 20
+
+
+def test_a_reader_that_takes_1_234_as_decimals_is_caught(tmp_path, monkeypatch):
+    monkeypatch.setattr(cells, "_check_grouping", lambda label, texts, mark: None)
+    _, wrong = complaints(cases(3000, seed=4), tmp_path, read_scores, monkeypatch)
+    assert any(bad.startswith("wrong values") for _, bad in wrong)
+
+
+def test_a_reader_that_drops_rows_with_empty_cells_is_caught(tmp_path, monkeypatch):
+    def drops(path: Any, **options: Any) -> LoadedScores:
+        if path != "-" and str(path).endswith(".csv"):
+            kept = [
+                line
+                for line in Path(path).read_bytes().split(b"\n")
+                if b",," not in line and line[:1] != b","
+            ]
+            Path(path).write_bytes(b"\n".join(kept))
+        return read_scores(path, **options)
+
+    _, wrong = complaints(cases(3000, seed=5), tmp_path, drops, monkeypatch)
+    assert wrong
