@@ -1,12 +1,15 @@
 from . import audits as audits
 from . import bounds as bounds
 from . import core as core
+from .audits import audit as audit
 from .audits import audit_features as audit_features
 from .audits import audit_images as audit_images
 from .audits import audit_language_model as audit_language_model
+from .audits import audit_losses as audit_losses
 from .audits import audit_scores as audit_scores
 from .audits import audit_table as audit_table
 from .audits import audit_text as audit_text
+from .audits import losses as losses
 from .bounds import AuditPlan as AuditPlan
 from .bounds import audit_bayesian as audit_bayesian
 from .bounds import audit_clopper_pearson as audit_clopper_pearson

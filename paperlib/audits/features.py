@@ -11,7 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from paperlib.bounds.one_run.adaptive import Bets, Bettor, Proposal, ends_of, reveal
 from paperlib.bounds.one_run.audit import ADJACENCY, THE_PROCEDURE, ceiling_note, lower_bound_claim
-from paperlib.bounds.one_run.fair_coins import coin_warnings, draw_game, fair_game, score_assumptions
+from paperlib.bounds.one_run.fair_coins import (
+    CONDITIONS,
+    coin_warnings,
+    draw_game,
+    fair_game,
+    score_assumptions,
+)
 from paperlib.bounds.one_run.guesses import bets_path, no_guess
 from paperlib.bounds.one_run.search import Hypothesis, every_count
 from paperlib.core import Design, FloatArray, IntArray, MembershipScores, check_choice
@@ -226,7 +232,8 @@ def audit_features(
     best = every_count(path, Hypothesis(delta, 1 - confidence), 2)
     guesses, shown = int(path.guesses[best.at]), best.shown()
     return FeaturesResult(
-        claim=lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design]),
+        claim=lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design], ceiling=best.ceiling()),
+        condition=CONDITIONS[design],
         assumptions=(
             *score_assumptions(design),
             "which example is guessed next, and which is only looked at, depends on nothing but the features "

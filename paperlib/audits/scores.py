@@ -1,20 +1,33 @@
-"""Every audit that a file of membership scores allows, each with what it can and cannot say."""
+"""Every audit that membership scores or losses allow, each with what it can and cannot say."""
 
+import html
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from os import PathLike
+from typing import Any, Literal, Never, cast
 
 import pandas as pd
+from numpy.typing import ArrayLike
 
-from paperlib.bounds import (
-    audit_clopper_pearson,
-    audit_one_run,
-    audit_output_set,
-    epsilon_star,
-    game_spread,
+from paperlib.bounds import OneRunResult, audit_one_run, audit_output_set, epsilon_star, game_spread
+from paperlib.core import (
+    RESULT_SCHEMA_VERSION,
+    AuditResult,
+    Design,
+    Guess,
+    MembershipScores,
+    ScoreAudit,
+    ScoreMeasures,
+    check_choice,
+    check_scores,
+    json_ready,
+    reversed_warning,
+    score_measures,
+    table,
 )
-from paperlib.core import AuditResult, Design, Guess, MembershipScores, ScoreAudit, table
+
+Kind = Literal["scores", "losses"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,17 +40,50 @@ class Audits:
     Attributes:
         scores: The audited scores.
         audits: One or more audits; the first one has a result.
+        design: Origin of the coins, as in `audit_one_run`.
+        reading: Warnings of the reader of the file, if there was one.
     """
 
     scores: MembershipScores
     audits: tuple[ScoreAudit, ...]
+    design: Design = "randomized"
+    reading: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
-    def headline(self) -> AuditResult:
+    def headline(self) -> OneRunResult:
         """Result of the main audit."""
-        result = self.audits[0].result
-        assert result is not None, "audit_scores raises where the main audit is not possible"
-        return result
+        return cast(OneRunResult, self.audits[0].result)
+
+    @property
+    def condition(self) -> str:
+        """The assumption that must stand beside the main number."""
+        return self.headline.condition
+
+    @cached_property
+    def reversed(self) -> str | None:
+        """A warning that direction or membership is probably reversed, so that no number is an answer."""
+        return reversed_warning(self.scores)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings of the reader and of every audit, each once, a reversed direction first.
+
+        A warning of another audit than the main one begins with its title.
+        """
+        main = [*filter(None, [self.reversed]), *self.reading, *self.headline.warnings]
+        others = [
+            f"{one.title}: {text}"
+            for one in self.audits[1:]
+            if one.result
+            for text in one.result.warnings
+            if text not in main
+        ]
+        return tuple(dict.fromkeys([*main, *others]))
+
+    @cached_property
+    def measures(self) -> ScoreMeasures:
+        """Area under the ROC curve and true-positive rates with intervals, at the audits' confidence."""
+        return score_measures(self.scores, confidence=self.headline.confidence)
 
     def __iter__(self) -> Iterator[ScoreAudit]:
         return iter(self.audits)
@@ -45,19 +91,41 @@ class Audits:
     def __len__(self) -> int:
         return len(self.audits)
 
+    def __repr__(self) -> str:
+        return f"Audits({self.headline.headline}; {len(self)} audits)"
+
     def __str__(self) -> str:
-        return "\n\n".join(str(audit) for audit in self.audits)
+        main = self.headline
+        blocks = [
+            "\n".join(filter(None, [main.headline, main.condition])),
+            "\n".join([f"Claim: {main.claim}", *main.notes]),
+            "\n".join(f"Warning: {text}" for text in self.warnings),
+            str(self.measures),
+        ]
+        if self.reversed:
+            blocks.insert(0, blocks.pop(2))
+        others = [f"  {one.title} ({one.kind}): {_shortly(one)}" for one in self.audits[1:]]
+        if others:
+            blocks.append("\n".join(["Other audits, each at its own confidence:", *others]))
+        return "\n\n".join(filter(None, blocks))
 
     def _repr_html_(self) -> str:
-        return self.headline._repr_html_() + self.to_frame().to_html(index=False)
+        beside = [text for text in self.warnings if text not in self.headline.warnings]
+        return (
+            self.headline._repr_html_()
+            + "".join(f"<p><strong>Warning:</strong> {html.escape(text)}</p>" for text in beside)
+            + f"<p>{html.escape(str(self.measures))}</p>"
+            + self.to_frame().to_html(index=False)
+        )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per audit: audit, kind, epsilon (nats) and note (purpose, or why not possible)."""
+        """One row per audit: audit, kind, epsilon (nats), condition, note (purpose, or why not possible)."""
         return table(
             {
                 "audit": [one.title for one in self.audits],
                 "kind": [one.kind for one in self.audits],
                 "epsilon": [one.result.epsilon if one.result else None for one in self.audits],
+                "condition": [one.result.condition if one.result else "" for one in self.audits],
                 "note": [
                     one.purpose if one.result else f"not possible: {one.refused}" for one in self.audits
                 ],
@@ -65,13 +133,154 @@ class Audits:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready values: ``audits``, a list with one entry per audit."""
-        return {"audits": [audit.to_dict() for audit in self.audits]}
+        """JSON-ready values: those of the main audit on top, then ``measures`` and every one of ``audits``.
+
+        ``schema_version`` rises when a field changes its meaning. Epsilon, headline and claim on top are None
+        where the direction or the membership is probably reversed.
+        """
+        main = self.headline
+        answers = self.reversed is None
+        top = {
+            "schema_version": RESULT_SCHEMA_VERSION,
+            "epsilon": main.epsilon if answers else None,
+            "kind": self.audits[0].kind,
+            "headline": main.headline if answers else None,
+            "claim": main.claim if answers else None,
+            "condition": main.condition,
+            "assumptions": main.assumptions,
+            "warnings": self.warnings,
+            "delta": main.delta,
+            "confidence": main.confidence,
+            "ceiling": main.ceiling,
+            "design": self.design,
+            "measures": self.measures,
+        }
+        return {**json_ready(top), "audits": [audit.to_dict() for audit in self.audits]}
+
+
+def _shortly(audit: ScoreAudit) -> str:
+    return audit.result.headline if audit.result else f"not possible: {audit.refused}"
+
+
+def audit(
+    data: "MembershipScores | str | PathLike[str] | ArrayLike",
+    nonmembers: "str | PathLike[str] | ArrayLike | None" = None,
+    *,
+    kind: Kind | None = None,
+    score_column: str | None = None,
+    member_column: str | None = None,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    guess: Guess = "adaptive",
+    design: Design = "randomized",
+    seed: int = 0,
+) -> Audits:
+    """Run every audit that scores or losses allow, whatever they come as.
+
+    Args:
+        data: `MembershipScores`; the path of a file, as `paperlib.io.read_scores` reads it; or the values of
+            the members, shape (n_member,).
+        nonmembers: Values of the non-members, shape (n_nonmember,), or the path of their file.
+        kind: "losses" if lower values mean member, "scores" if higher ones do; needed for arrays, and for
+            files whose columns do not tell.
+        score_column: Column of the score in a file with several.
+        member_column: Column of the membership in a file with several.
+        delta: Delta of the (epsilon, delta)-DP that the lower bounds test, in [0, 1).
+        confidence: Confidence level of every number, in (0, 1).
+        guess: Guesses of the one-run audit, as in `audit_one_run`.
+        design: Origin of the coins, as in `audit_scores`.
+        seed: Seed of every random split, 0 or more.
+
+    Returns:
+        The audits, the main one first.
+
+    Raises:
+        ValueError: Values without a kind, options that do not go with the data, a file that cannot be read,
+            or scores that do not allow the main audit.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> audit(rng.gamma(2, 1, 500), rng.gamma(8, 1, 500), kind="losses", design="game")
+    Audits(ε ≥ 4.512 (δ = 0, confidence 0.95; 347 of 347 guesses right, 841 examples); 3 audits)
+    """
+    scores, reading = _scores_of(data, nonmembers, kind, score_column, member_column)
+    found = audit_scores(scores, delta=delta, confidence=confidence, guess=guess, design=design, seed=seed)
+    return replace(found, reading=reading)
+
+
+def _scores_of(
+    data: Any, nonmembers: Any, kind: str | None, score_column: str | None, member_column: str | None
+) -> tuple[MembershipScores, tuple[str, ...]]:
+    """The scores that `audit` was given, and the warnings of reading them."""
+    if isinstance(data, str | PathLike):
+        from paperlib.io import read_scores  # here, since it takes longer to load than arrays take to audit
+
+        columns = {"score_column": score_column, "member_column": member_column}
+        loaded = read_scores(data, nonmembers, kind=kind, **columns)
+        return loaded.scores, tuple(getattr(loaded, "warnings", ()))
+    if score_column is not None or member_column is not None:
+        raise ValueError("score_column, member_column: they name columns of a file, and data is no path")
+    if isinstance(data, MembershipScores):
+        if nonmembers is not None or kind is not None:
+            raise ValueError(
+                "data: MembershipScores hold the non-members and their direction; give neither nonmembers "
+                "nor kind beside them"
+            )
+        return data, ()
+    if nonmembers is None:
+        raise ValueError(
+            "nonmembers: needed where data holds values of members; give audit(members, nonmembers, "
+            "kind='losses'), MembershipScores, or the path of a file"
+        )
+    if kind is None:
+        raise ValueError(
+            "kind: say what the values are: kind='losses' if lower values mean member, kind='scores' if "
+            "higher ones do"
+        )
+    check_choice("kind", kind, Kind)
+    return MembershipScores(data, nonmembers, higher_means_member=kind == "scores"), ()
+
+
+def audit_losses(
+    members: ArrayLike,
+    nonmembers: ArrayLike,
+    *,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    guess: Guess = "adaptive",
+    design: Design = "randomized",
+    seed: int = 0,
+) -> Audits:
+    """Run every audit that a model's losses allow, on records it was trained on and on others.
+
+    Args:
+        members: Losses of training records, shape (n_member,); lower means member.
+        nonmembers: Losses of other records, shape (n_nonmember,).
+        delta: Delta of the (epsilon, delta)-DP that the lower bounds test, in [0, 1).
+        confidence: Confidence level of every number, in (0, 1).
+        guess: Guesses of the one-run audit, as in `audit_one_run`.
+        design: Origin of the coins, as in `audit_scores`; "game" for a split that nobody tossed coins for.
+        seed: Seed of every random split, 0 or more.
+
+    Returns:
+        The audits, the main one first.
+
+    Raises:
+        ValueError: Losses that are not finite numbers, or that do not allow the main audit.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> audits = audit_losses(rng.gamma(2, 1, 500), rng.gamma(8, 1, 500), design="game")
+    >>> audits.condition
+    'coins tossed by this audit chose who is shown: it speaks of replacing one record'
+    """
+    scores = MembershipScores(members, nonmembers, higher_means_member=False)
+    return audit_scores(scores, delta=delta, confidence=confidence, guess=guess, design=design, seed=seed)
 
 
 def audit_scores(
     scores: MembershipScores,
-    *,
+    *others: Never,
     delta: float = 0.0,
     confidence: float = 0.95,
     guess: Guess = "adaptive",
@@ -85,7 +294,9 @@ def audit_scores(
 
     Args:
         scores: Scores or losses of members and non-members of one trained model.
-        delta: Delta of the (epsilon, delta)-DP that the lower bounds test, in [0, 1).
+        others: Nothing: a second array is refused with a hint at `MembershipScores`.
+        delta: Delta of the (epsilon, delta)-DP that the lower bounds test, and of Epsilon* where it is above
+            0, in [0, 1).
         confidence: Confidence level of every number, in (0, 1).
         guess: Guesses of the one-run audit, as in `audit_one_run`.
         design: "randomized" if fair coins decided membership before training; "game" draws a
@@ -97,22 +308,25 @@ def audit_scores(
         The audits, the main one first. Epsilon* needs losses and is left out for scores.
 
     Raises:
-        ValueError: The main audit is not possible: its message says what to do.
+        ValueError: Arrays in place of `MembershipScores`, or scores that do not allow the main audit: the
+            message says what to do.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> scores = MembershipScores(rng.normal(3, 1, 500), rng.normal(0, 1, 500))
     >>> audits = audit_scores(scores)
     >>> [audit.kind for audit in audits]
-    ['lower bound', 'lower bound', 'baseline']
+    ['lower bound', 'lower bound']
     >>> print(audits.headline.headline)
     ε ≥ 4.161 (δ = 0, confidence 0.95; 430 of 431 guesses right, 1000 examples)
 
     """
-    audit = partial(audit_one_run, scores, delta=delta, confidence=confidence, guess=guess)
-    main = audit(design=design, seed=seed)
+    check_scores("scores", scores, *others)
+    tried = partial(_tried, is_reversed=reversed_warning(scores) is not None)
+    bound = partial(audit_one_run, scores, delta=delta, confidence=confidence, guess=guess)
+    main = bound(design=design, seed=seed)
     if design == "game":
-        main = replace(main, notes=(*main.notes, f"{game_spread(audit, seed=seed)}."))
+        main = replace(main, notes=(*main.notes, f"{game_spread(bound, seed=seed)}."))
     audits = [
         ScoreAudit(
             title="One training run, every threshold",
@@ -120,7 +334,7 @@ def audit_scores(
             purpose="The main number: a lower bound on epsilon of the training procedure, from one model.",
             result=main,
         ),
-        _tried(
+        tried(
             "One training run, optimal output set",
             "lower bound",
             "Where to guess is learned on one half of the scores and tested on the other; strong when "
@@ -132,28 +346,41 @@ def audit_scores(
     ]
     if not scores.higher_means_member:
         audits.append(
-            _tried(
+            tried(
                 "Epsilon*",
                 "measurement",
                 "How well one threshold on the loss tells this model's training records from others.",
-                lambda: epsilon_star(scores.member, scores.nonmember, confidence=confidence).trusted,
+                lambda: _epsilon_star(scores, delta, confidence),
             )
         )
-    audits.append(
-        _tried(
-            "Error rates with Clopper-Pearson intervals",
-            "baseline",
-            "The classical audit of many training runs; the scores of one model are not independent runs, "
-            "so it is shown for comparison only.",
-            lambda: audit_clopper_pearson(scores.oriented(), delta=delta, confidence=confidence, seed=seed),
+    return Audits(scores, tuple(audits), design)
+
+
+def _epsilon_star(losses: MembershipScores, delta: float, confidence: float) -> AuditResult:
+    """Epsilon* at the user's delta, or at its own default where that is 0; a note says which."""
+    given = delta if delta > 0 else None
+    star = epsilon_star(losses.member, losses.nonmember, delta=given, confidence=confidence).trusted
+    used = f"Epsilon* is taken at delta = {star.delta:.3g}, as given."
+    if given is None:
+        used = (
+            f"Epsilon* is taken at delta = {star.delta:.3g}, which is 1 / (n log n) for n = {star.n_train} "
+            "training losses, since its parametric version needs one above 0 and none was given."
         )
-    )
-    return Audits(scores, tuple(audits))
+    return replace(star, notes=(used, *star.notes))
 
 
-def _tried(title: str, kind: str, purpose: str, audit: Callable[[], AuditResult]) -> ScoreAudit:
-    """A side audit that these scores do not allow is reported with its reason, not hidden."""
+def _tried(
+    title: str, kind: str, purpose: str, audit: Callable[[], AuditResult], *, is_reversed: bool
+) -> ScoreAudit:
+    """A side audit that these scores do not allow is reported with its reason, not hidden.
+
+    Where the direction is probably reversed it is not made: it looks for members at both ends of the scores,
+    and would show what the other direction gives.
+    """
+    made = partial(ScoreAudit, title=title, kind=kind, purpose=purpose)
+    if is_reversed:
+        return made(result=None, refused="direction or membership is probably reversed; settle that first")
     try:
-        return ScoreAudit(title=title, kind=kind, purpose=purpose, result=audit())
+        return made(result=audit())
     except ValueError as error:
-        return ScoreAudit(title=title, kind=kind, purpose=purpose, result=None, refused=str(error))
+        return made(result=None, refused=str(error))

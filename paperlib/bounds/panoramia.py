@@ -21,7 +21,7 @@ from paperlib.bounds.panoramia_terms import Terms, assumptions, terms_of
 from paperlib.core import FloatArray, check_choice
 from paperlib.core.checks import check_confidence, check_counts, check_vector
 from paperlib.core.options import Design, RecallSearch
-from paperlib.core.results import AuditResult, round_down, table
+from paperlib.core.results import AuditResult, round_down, round_up, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -217,6 +217,7 @@ def panoramia_result(
     c_lb, both_lb = tests[0].bound, tests[1].bound
     result = PanoramiaResult(
         claim="",
+        condition=terms.condition,
         assumptions=assumptions("learned" if learned else tests[1].search, flags.size, terms),
         warnings=coin_warnings(members, nonmembers, "game" if terms.design == "game" else "played")
         + _warnings(tests, known_c),
@@ -260,7 +261,8 @@ def _claim(result: PanoramiaResult) -> str:
     c_lb, both_lb = round_down(result.c_lb), round_down(result.c_plus_epsilon_lb)
     neighbours = ADJACENCY["game"]
     if result.epsilon is not None:
-        claim = lower_bound_claim(result.epsilon, result.delta, result.confidence, neighbours)
+        most = max(0.0, result.ceiling - (result.known_c or 0.0))
+        claim = lower_bound_claim(result.epsilon, result.delta, result.confidence, neighbours, ceiling=most)
         return (
             f"Lower bound on the mechanism, given a generator with c = {result.known_c:g}. {claim} Here c + "
             f"epsilon is at least {both_lb:.3f}, and at the same confidence of its own c is at least "
@@ -272,8 +274,18 @@ def _claim(result: PanoramiaResult) -> str:
         f"cannot be the output of a mechanism that is (epsilon, {result.delta:g})-differentially private "
         f"under {neighbours} for any epsilon below {round_down(result.epsilon_tilde):.3f}. With confidence "
         f"{result.confidence:g}, c is at least {c_lb:.3f} and c + epsilon at least {both_lb:.3f}, both "
-        f"together ({terms})."
+        f"together ({terms}).{_most(result)}"
     )
+
+
+def _most(result: PanoramiaResult) -> str:
+    """What a measured 0 could have been at most, as a sentence after the claim."""
+    if result.epsilon_tilde > 0:
+        return ""
+    if result.ceiling <= 0:
+        return " So few examples can show nothing, however good the attack: nothing is learned."
+    most = f"{round_up(result.ceiling):.3f}"
+    return f" A perfect attack on so many examples would show c + epsilon of at most {most}."
 
 
 def _warnings(tests: tuple[RecallTest, RecallTest], known_c: float | None) -> tuple[str, ...]:

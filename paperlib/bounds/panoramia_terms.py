@@ -33,6 +33,19 @@ class Terms:
         """Relaxation of the baseline's test, and of the attack's."""
         return self.gamma, self.gamma + self.delta - self.gamma * self.delta
 
+    @property
+    def condition(self) -> str:
+        """What must stand beside the number."""
+        if self.known_c is None:
+            return (
+                "a measurement: it speaks of leakage only if no better baseline could tell real from "
+                "generated records"
+            )
+        return (
+            f"assumes that the generator's c is at most {self.known_c:g} by construction: it speaks of "
+            "replacing one record"
+        )
+
     def shown(self, flags: NDArray[np.bool_]) -> IntArray:
         """Positions of the examples that the game shows, rising; ``flags`` is True for members, shape (m,).
 

@@ -11,6 +11,13 @@ from paperlib.core.checks import check_finite as check_finite
 from paperlib.core.checks import check_in as check_in
 from paperlib.core.checks import check_nonnegative as check_nonnegative
 from paperlib.core.checks import check_vector as check_vector
+from paperlib.core.direction import check_scores as check_scores
+from paperlib.core.direction import reversed_warning as reversed_warning
+from paperlib.core.intervals import RateAtFpr as RateAtFpr
+from paperlib.core.intervals import ScoreMeasures as ScoreMeasures
+from paperlib.core.intervals import auc_interval as auc_interval
+from paperlib.core.intervals import score_measures as score_measures
+from paperlib.core.intervals import share_interval as share_interval
 from paperlib.core.options import DeltaTerm as DeltaTerm
 from paperlib.core.options import Design as Design
 from paperlib.core.options import Guess as Guess
@@ -18,10 +25,11 @@ from paperlib.core.options import RankBound as RankBound
 from paperlib.core.options import RecallSearch as RecallSearch
 from paperlib.core.options import Search as Search
 from paperlib.core.options import Sides as Sides
+from paperlib.core.results import RESULT_SCHEMA_VERSION as RESULT_SCHEMA_VERSION
 from paperlib.core.results import AuditResult as AuditResult
 from paperlib.core.results import ScoreAudit as ScoreAudit
 from paperlib.core.results import json_ready as json_ready
 from paperlib.core.results import round_down as round_down
 from paperlib.core.results import table as table
 from paperlib.core.scores import MembershipScores as MembershipScores
-from paperlib.core.scores import parse_flag as parse_flag
+from paperlib.core.suggest import did_you_mean as did_you_mean

@@ -13,6 +13,9 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
+RESULT_SCHEMA_VERSION = 1
+"""Version of the JSON that a whole audit is written as; it rises when a field changes its meaning."""
+
 
 def round_down(value: float, digits: int = 3) -> float:
     """Round toward minus infinity, as a lower bound must be shown.
@@ -24,6 +27,15 @@ def round_down(value: float, digits: int = 3) -> float:
         return value
     scale = 10**digits
     return math.floor(value * scale) / scale
+
+
+def round_up(value: float, digits: int = 3) -> float:
+    """Round toward infinity, as the most that an audit could have shown must be shown.
+
+    >>> round_up(5.5701)
+    5.571
+    """
+    return 0.0 - round_down(-value, digits)
 
 
 def table(columns: Mapping[str, Any]) -> "pd.DataFrame":
@@ -44,6 +56,8 @@ class AuditResult(ABC):
     Attributes:
         claim: The exact sentence the number supports, with confidence, adjacency and delta.
         assumptions: Conditions under which the claim holds.
+        condition: The one assumption that must stand beside the number everywhere; empty where there is none
+            that a reader is likely to miss.
         warnings: Problems of this very run that weaken its number; often empty.
         notes: What puts the number in proportion, such as the most that so many examples can show.
         epsilon: The number as an epsilon, nats; None for a result that is no epsilon.
@@ -51,9 +65,18 @@ class AuditResult(ABC):
 
     claim: str
     assumptions: tuple[str, ...]
+    condition: str = ""
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     epsilon: float | None
+
+    def __init_subclass__(cls) -> None:
+        # `dataclass` writes a repr of all fields into every subclass that does not hold one of its own.
+        if "__repr__" not in cls.__dict__:
+            cls.__repr__ = AuditResult.__repr__
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.headline})"
 
     @property
     def curve(self) -> "pd.DataFrame | None":
@@ -66,16 +89,18 @@ class AuditResult(ABC):
         """The number with its name, on one line, lower bounds rounded down."""
 
     def __str__(self) -> str:
-        lines = [self.headline, "", f"Claim: {self.claim}", *self.notes, "", "Assumptions:"]
+        lines = [self.headline, *([self.condition] if self.condition else []), ""]
+        lines += [f"Claim: {self.claim}", *self.notes, "", "Assumptions:"]
         lines += [f"  - {text}" for text in self.assumptions]
         lines += [f"Warning: {text}" for text in self.warnings]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
+        condition = f"<p><em>{html.escape(self.condition)}</em></p>" if self.condition else ""
         items = "".join(f"<li>{html.escape(text)}</li>" for text in self.assumptions)
         warnings = "".join(f"<p><strong>Warning:</strong> {html.escape(text)}</p>" for text in self.warnings)
         return (
-            f"<div class='audit-result'><p><strong>{html.escape(self.headline)}</strong></p>"
+            f"<div class='audit-result'><p><strong>{html.escape(self.headline)}</strong></p>{condition}"
             f"<p>{html.escape(' '.join((self.claim, *self.notes)))}</p>{warnings}"
             f"<details><summary>Assumptions</summary><ul>{items}</ul></details></div>"
         )
@@ -121,6 +146,7 @@ class ScoreAudit:
             [
                 f"{self.title} ({self.kind})",
                 self.result.headline,
+                *([self.result.condition] if self.result.condition else []),
                 self.result.claim,
                 *self.result.notes,
                 *warnings,

@@ -40,8 +40,8 @@ def test_audits_of_scores_as_table_text_and_dictionary():
     found = audit_scores(SCORES, delta=1e-5)
     assert found.headline is next(iter(found)).result
     frame = found.to_frame()
-    assert list(frame.columns) == ["audit", "kind", "epsilon", "note"]
-    assert len(frame) == len(found) == 3
+    assert list(frame.columns) == ["audit", "kind", "epsilon", "condition", "note"]
+    assert len(frame) == len(found) == 2
     assert frame["epsilon"][0] == found.headline.epsilon
     assert found.to_dict()["audits"][0]["result"]["delta"] == 1e-5
     assert str(found).count(found.headline.claim) == 1

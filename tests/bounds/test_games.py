@@ -159,13 +159,16 @@ def test_designs_name_their_adjacency_and_their_coins():
 
 def test_coins_in_doubt_are_a_warning_with_the_number_they_can_fake():
     found = coin_warnings(577, 423, "played")
-    assert found[0].endswith(f"{one_run_epsilon(577, 1000):.2f}")
-    assert coin_warnings(423, 577, "randomized")[0].endswith("0.20")
+    assert f"an epsilon of {one_run_epsilon(577, 1000):.2f};" in found[0]
+    assert "an epsilon of 0.20;" in coin_warnings(423, 577, "randomized")[0]
     assert not coin_warnings(530, 470, "played")
     assert not coin_warnings(577, 423, "game")
     equal = coin_warnings(500, 500, "randomized")
     assert "0.025" in equal[0]
     assert "tossed before training" in equal[0]
+    for doubt in (*found, *equal):
+        assert "`--design game`" in doubt
+        assert 'design="game"' in doubt
     assert not coin_warnings(500, 500, "played")
     assert not coin_warnings(10, 10, "randomized"), "fair coins often give ten and ten"
 

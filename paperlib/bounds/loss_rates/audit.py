@@ -11,6 +11,8 @@ from paperlib.bounds.loss_rates.estimates import IntervalRequest, Transform, emp
 from paperlib.bounds.loss_rates.normal_fit import NormalFit
 from paperlib.bounds.loss_rates.rates import ceiling, check_delta_below_half, normals_epsilon
 from paperlib.core import AuditResult, check_choice, check_confidence, check_delta, check_vector
+from paperlib.core.direction import reversed_warning
+from paperlib.core.scores import MembershipScores
 
 Method = Literal["parametric", "empirical"]
 IntervalMethod = Literal["region", "delta", "band", "bca"]
@@ -197,6 +199,7 @@ def epsilon_star(
     else:
         estimate = empirical(train, population, level, asked)
     low, high = estimate.rate_range
+    doubt = reversed_warning(MembershipScores(train, population, higher_means_member=False))
     result = EpsilonStarResult(
         epsilon=estimate.best.epsilon,
         interval=estimate.interval,
@@ -218,7 +221,7 @@ def epsilon_star(
         fit_rejected=statements.fit_rejected(estimate),
         claim=statements.claim(estimate, method, level, confidence, chosen),
         assumptions=statements.assumptions(method, chosen),
-        warnings=statements.warnings(estimate, train.size, population.size),
+        warnings=(*([doubt] if doubt else []), *statements.warnings(estimate, train.size, population.size)),
     )
     if not result.fit_rejected:
         return result

@@ -7,7 +7,13 @@ import numpy as np
 from scipy.special import betainc, betaincc, betaincinv
 
 from paperlib.bounds.many_runs.clopper_pearson import clopper_pearson_epsilon
-from paperlib.bounds.many_runs.error_rates import INDEPENDENT_RUNS, ErrorCounts, ManyRunsResult, fixed_test
+from paperlib.bounds.many_runs.error_rates import (
+    INDEPENDENT_RUNS,
+    ErrorCounts,
+    ManyRunsResult,
+    could_refute,
+    fixed_test,
+)
 from paperlib.core.checks import FloatArray, check_confidence, check_delta, check_nonnegative
 from paperlib.core.results import round_down
 from paperlib.core.scores import MembershipScores
@@ -134,13 +140,18 @@ def audit_bayesian(
     epsilon, low, median, high = (
         posterior_quantile(p, test.counts, delta=delta) for p in (2 * tail, tail, 0.5, 1 - tail)
     )
+    flawless = ErrorCounts(0, test.counts.nonmembers, 0, test.counts.members)
+    zero = ""
+    if epsilon <= 0:
+        zero = could_refute(test.counts, posterior_quantile(2 * tail, flawless, delta=delta))
     return BayesianResult(
         claim=(
             f"Lower bound on the mechanism, Bayesian: with posterior probability {confidence:g} training is "
             f"not (epsilon, {delta:g})-DP for any epsilon below {round_down(epsilon):.3f}, under the "
             "adjacency of the runs with and without the target record (add/remove unless it was replaced). "
-            "Not a confidence bound."
+            f"Not a confidence bound.{zero}"
         ),
+        warnings=test.warnings,
         assumptions=(INDEPENDENT_RUNS, test.chosen, "both error rates have Jeffreys' prior Beta(1/2, 1/2)"),
         epsilon=epsilon,
         interval=(low, high),

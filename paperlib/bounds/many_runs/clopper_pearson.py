@@ -11,6 +11,7 @@ from paperlib.bounds.many_runs.error_rates import (
     INDEPENDENT_RUNS,
     ErrorCounts,
     ManyRunsResult,
+    could_refute,
     fixed_test,
     upper_rates,
 )
@@ -119,12 +120,15 @@ def audit_clopper_pearson(
     test = fixed_test(observed, threshold, seed, bound)
     x, y = upper_rates(*test.counts.numbers, confidence)
     epsilon = float(bound(*test.counts.numbers))
+    ceiling = float(bound(0, test.counts.nonmembers, 0, test.counts.members))
     return ClopperPearsonResult(
         claim=(
             f"Lower bound on the mechanism: with confidence {confidence:g}, training is not "
             f"(epsilon, {delta:g})-DP for any epsilon below {round_down(epsilon):.3f}, under the adjacency "
             "of the runs with and without the target record (add/remove unless it was replaced)."
+            + ("" if epsilon > 0 else could_refute(test.counts, ceiling))
         ),
+        warnings=test.warnings,
         assumptions=(INDEPENDENT_RUNS, test.chosen),
         epsilon=epsilon,
         false_positive_upper=float(x),

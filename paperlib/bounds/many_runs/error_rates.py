@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainccinv
 
 from paperlib.core import AuditResult, MembershipScores, check_confidence, check_counts, check_finite
+from paperlib.core.direction import check_scores, reversed_warning
+from paperlib.core.intervals import upper_rate
+from paperlib.core.results import round_up
 
 INDEPENDENT_RUNS = (
     "each score comes from its own training run, with the target record for members and without it for "
@@ -84,20 +86,6 @@ class ErrorCounts:
         )
 
 
-def upper_rate(errors: ArrayLike, trials: ArrayLike, level: ArrayLike) -> Any:
-    """One-sided Clopper-Pearson upper bound on the error rate of a number of trials; everything broadcasts.
-
-    Guarantee:
-        The true rate exceeds the result, which is rounded up, with probability at most ``level``.
-
-    >>> round(float(upper_rate(0, 100, 0.05)), 6)
-    0.029513
-    """
-    k, n = np.asarray(errors, float), np.asarray(trials, float)
-    inside = np.asarray(betainccinv(k + 1.0, np.maximum(n - k, 1.0), np.asarray(level, float)), float)
-    return np.where(k >= n, 1.0, np.minimum(1.0, inside * (1 + 1e-12)))[()]
-
-
 def upper_rates(
     false_positives: ArrayLike,
     nonmembers: ArrayLike,
@@ -129,11 +117,12 @@ class ManyRunsResult(AuditResult):
 
 @dataclass(frozen=True)
 class FixedTest:
-    """Error counts, with the threshold that gave them and how it was chosen."""
+    """Error counts, with the threshold that gave them, how it was chosen, and doubts about the scores."""
 
     counts: ErrorCounts
     threshold: float | None
     chosen: str
+    warnings: tuple[str, ...] = ()
 
 
 def fixed_test(
@@ -148,22 +137,36 @@ def fixed_test(
     threshold with the largest one on the selection half is taken, and errors are counted on the other.
 
     Raises:
-        ValueError: A threshold given with counts, or too few scores to split.
+        ValueError: Neither counts nor `MembershipScores`, a threshold given with counts, or too few scores
+            to split.
     """
     if isinstance(observed, ErrorCounts):
         if threshold is not None:
             raise ValueError(f"threshold: allowed with scores only, got {threshold!r} with counts")
         return FixedTest(observed, None, "the test was fixed before its errors were counted")
+    doubt = reversed_warning(check_scores("observed", observed))
+    warnings = (doubt,) if doubt else ()
     if threshold is not None:
         counts = ErrorCounts.from_scores(observed, threshold)
-        return FixedTest(counts, float(threshold), "the threshold was fixed before looking at these scores")
+        chosen = "the threshold was fixed before looking at these scores"
+        return FixedTest(counts, float(threshold), chosen, warnings)
     selection, evaluation = observed.split(seed=seed)
-    chosen = _select(selection, power)
+    best = _select(selection, power)
     return FixedTest(
-        ErrorCounts.from_scores(evaluation, chosen),
-        chosen,
+        ErrorCounts.from_scores(evaluation, best),
+        best,
         f"the threshold was chosen on a random half of the scores (seed {seed}), errors counted on the other",
+        warnings,
     )
+
+
+def could_refute(counts: ErrorCounts, ceiling: float) -> str:
+    """The sentence after the claim of a bound of 0; ``ceiling`` is the bound without an error."""
+    runs = f"{counts.members} runs with the target record and {counts.nonmembers} without it"
+    if ceiling <= 0:
+        return f" {runs} cannot refute any epsilon, even without an error: nothing is learned."
+    most = f"{round_up(ceiling):.3f}"
+    return f" This refutes no epsilon; {runs} could have refuted at most {most}, without an error."
 
 
 def _select(scores: MembershipScores, power: Callable[[Any, Any, Any, Any], Any]) -> float:

@@ -12,6 +12,7 @@ from paperlib.bounds.many_runs.error_rates import (
     INDEPENDENT_RUNS,
     ErrorCounts,
     ManyRunsResult,
+    could_refute,
     fixed_test,
     upper_rates,
 )
@@ -140,6 +141,7 @@ def audit_gaussian_dp(
     test = fixed_test(observed, threshold, seed, bound)
     x, y = upper_rates(*test.counts.numbers, confidence)
     mu = float(bound(*test.counts.numbers))
+    ceiling = float(gaussian_dp_epsilon(bound(0, test.counts.nonmembers, 0, test.counts.members), delta))
     epsilon = float(gaussian_dp_epsilon(mu, delta))
     return GaussianDpResult(
         claim=(
@@ -147,7 +149,9 @@ def audit_gaussian_dp(
             f"mu below {round_down(mu):.3f}; if its trade-off curve is Gaussian, it is not "
             f"(epsilon, {delta:g})-DP for any epsilon below {round_down(epsilon):.3f}, under the adjacency "
             "of the runs with and without the target record (add/remove unless it was replaced)."
+            + ("" if epsilon > 0 else could_refute(test.counts, ceiling))
         ),
+        warnings=test.warnings,
         assumptions=(
             INDEPENDENT_RUNS,
             test.chosen,

@@ -1,18 +1,18 @@
 """Auditing with one training run: from guesses about fair-coin membership to a lower bound on epsilon."""
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Never
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paperlib.bounds.one_run.fair_coins import coin_warnings, fair_game, score_assumptions
+from paperlib.bounds.one_run.fair_coins import CONDITIONS, coin_warnings, fair_game, score_assumptions
 from paperlib.bounds.one_run.search import Hypothesis, ThresholdBound, guesses_made, search_thresholds
 from paperlib.bounds.one_run.tails import P_VALUES, refuted_log_odds
 from paperlib.core import DeltaTerm, Design, Guess, Search, check_choice
 from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_counts, check_delta
-from paperlib.core.results import AuditResult, round_down, table
+from paperlib.core.direction import check_scores, reversed_warning
+from paperlib.core.results import AuditResult, round_down, round_up, table
 from paperlib.core.scores import MembershipScores
 
 if TYPE_CHECKING:
@@ -150,6 +150,7 @@ class OneRunResult(AuditResult):
         correct: Right guesses where the bound is reached.
         guesses: Guesses made there.
         total: Audit examples, abstentions included.
+        ceiling: Largest epsilon that this audit could have shown, with every guess right, nats.
         high: "Member" was guessed at or above this score (oriented: higher means member), but not for
             examples that were only looked at.
         low: "Non-member" was guessed at or below this score, with the same exception.
@@ -166,6 +167,7 @@ class OneRunResult(AuditResult):
     correct: int
     guesses: int
     total: int
+    ceiling: float
     high: float
     low: float
     search: str
@@ -203,7 +205,7 @@ class OneRunResult(AuditResult):
 
 def audit_one_run(
     scores: MembershipScores,
-    *,
+    *others: Never,
     delta: float = 0.0,
     confidence: float = 0.95,
     guess: Guess = "adaptive",
@@ -221,6 +223,7 @@ def audit_one_run(
 
     Args:
         scores: Scores of members and non-members whose inclusion was decided by fair coins.
+        others: Nothing: a second array is refused with a hint at `MembershipScores`.
         delta: Delta of (epsilon, delta)-DP, in [0, 1). Above 0 the number of guesses beyond a given
             threshold, or one found on the other half, is random, and the bound pays for it. Ties make the
             counts of "dyadic", "bonferroni" and "grid" random too, and there it does not: a mechanism that
@@ -245,7 +248,8 @@ def audit_one_run(
         seed: Seed of the game and of the split, 0 or more.
 
     Raises:
-        ValueError: Counts that fair coins would not give, an unknown option, a value out of range.
+        ValueError: Arrays in place of `MembershipScores`, counts that fair coins would not give, an unknown
+            option, a value out of range.
 
     Source:
         Steinke, Nasr and Jagielski (2023), Algorithm 1 and Theorem 5.2; anytime search ours.
@@ -255,6 +259,7 @@ def audit_one_run(
     >>> print(audit_one_run(scores).headline)
     ε ≥ 3.161 (δ = 0, confidence 0.95; 160 of 161 guesses right, 1000 examples)
     """
+    doubt = reversed_warning(check_scores("scores", scores, *others))
     delta, confidence = check_delta(delta), check_confidence(confidence)
     check_choice("guess", guess, Guess)
     check_choice("delta_term", delta_term, DeltaTerm)
@@ -264,17 +269,21 @@ def audit_one_run(
     path, at, shown = best.path, best.at, best.shown()
     false_members = path.as_member[at] - path.true_members[at]
     members, nonmembers = scores.member.size, scores.nonmember.size
+    most = {"members": members, "nonmembers": nonmembers}.get(guess, len(scores))
+    ceiling = best.ceiling(most)
     return OneRunResult(
-        claim=lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design]),
+        claim=lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design], ceiling=ceiling),
+        condition=CONDITIONS[design],
         assumptions=_assumptions(best.words, guesses_made(guess, thresholds), design),
-        warnings=coin_warnings(members, nonmembers, design),
-        notes=(ceiling_note(best),),
+        warnings=(*([doubt] if doubt else []), *coin_warnings(members, nonmembers, design)),
+        notes=(ceiling_note(best, most),),
         epsilon=best.epsilon,
         delta=delta,
         confidence=confidence,
         correct=int(path.correct[at]),
         guesses=int(path.guesses[at]),
         total=path.total,
+        ceiling=ceiling,
         high=float(path.high[at]),
         low=float(path.low[at]),
         search=best.words,
@@ -289,25 +298,42 @@ def audit_one_run(
     )
 
 
-def ceiling_note(best: ThresholdBound) -> str:
-    """The most that an audit of so many examples can show, in one sentence."""
-    most = math.ceil(1000 * best.ceiling()) / 1000
-    return f"{best.path.total} examples can show at most {most:.3f}, with every guess right."
+def ceiling_note(best: ThresholdBound, most: int | None = None) -> str:
+    """The most that an audit of so many examples can show, in one sentence.
+
+    ``most`` is the number of guesses that can all be right, by default all examples.
+    """
+    ceiling = round_up(best.ceiling(most))
+    return f"{best.path.total} examples can show at most {ceiling:.3f}, with every guess right."
 
 
 def lower_bound_claim(
-    epsilon: float, delta: float, confidence: float, adjacency: str = ADJACENCY["randomized"]
+    epsilon: float,
+    delta: float,
+    confidence: float,
+    adjacency: str = ADJACENCY["randomized"],
+    *,
+    ceiling: float | None = None,
 ) -> str:
-    """The sentence a valid lower bound on a mechanism's epsilon supports."""
-    if epsilon <= 0:
+    """The sentence a valid lower bound on a mechanism's epsilon supports.
+
+    ``ceiling`` is the largest epsilon that the audit could have refuted, nats; None where a note beside the
+    claim says it.
+    """
+    if epsilon > 0:
         return (
-            f"At confidence {confidence:g} this audit refutes no epsilon: it is consistent with perfect "
-            f"privacy under {adjacency} (delta = {delta:g}). It does not show that training is private."
+            f"With confidence {confidence:g}, the training procedure is not (epsilon, {delta:g})-"
+            f"differentially private under {adjacency} for any epsilon below {round_down(epsilon):.3f}."
         )
-    shown = f"{round_down(epsilon):.3f}"
+    if ceiling is not None and ceiling <= 0:
+        return (
+            f"So few examples cannot refute any epsilon under {adjacency} (delta = {delta:g}, confidence "
+            f"{confidence:g}), however good the attack: nothing is learned from this audit."
+        )
+    most = "" if ceiling is None else f", and could have refuted at most {round_up(ceiling):.3f}"
     return (
-        f"With confidence {confidence:g}, the training procedure is not (epsilon, {delta:g})-differentially "
-        f"private under {adjacency} for any epsilon below {shown}."
+        f"At confidence {confidence:g} this audit refutes no epsilon{most}: it is consistent with perfect "
+        f"privacy under {adjacency} (delta = {delta:g}). It does not show that training is private."
     )
 
 

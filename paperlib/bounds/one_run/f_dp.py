@@ -11,10 +11,11 @@ from scipy.special import ndtr, ndtri
 
 from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon
 from paperlib.bounds.one_run.audit import ADJACENCY, lower_bound_claim
-from paperlib.bounds.one_run.fair_coins import coin_warnings, fair_game, score_assumptions
+from paperlib.bounds.one_run.fair_coins import CONDITIONS, coin_warnings, fair_game, score_assumptions
 from paperlib.bounds.one_run.guesses import dyadic_path, guess_path
 from paperlib.core import Design, Sides, check_choice
 from paperlib.core.checks import FloatArray, check_confidence, check_counts, check_delta
+from paperlib.core.direction import check_scores, reversed_warning
 from paperlib.core.results import AuditResult, round_down
 from paperlib.core.scores import MembershipScores
 
@@ -38,6 +39,7 @@ class FdpResult(AuditResult):
         guesses: Guesses made there.
         total: Audit examples, abstentions included.
         tests: Number of guess counts the error was divided by.
+        ceiling: Largest epsilon that this audit could have shown, with every guess right, nats.
     """
 
     epsilon: float
@@ -49,6 +51,7 @@ class FdpResult(AuditResult):
     guesses: int
     total: int
     tests: int
+    ceiling: float
 
     @property
     def headline(self) -> str:
@@ -218,15 +221,23 @@ def audit_f_dp(
         raise ValueError(
             "delta: a Gaussian trade-off curve has no finite epsilon at delta = 0; give delta > 0"
         )
+    doubt = reversed_warning(check_scores("scores", scores))
     scores = fair_game(scores, design, seed=seed)
     path, tests = dyadic_path(guess_path(_untied(scores, seed), guess))
     level = (1 - confidence) / tests
+    most = np.array([scores.member.size if guess == "members" else path.total])
     bounds = f_dp_parameter(
-        path.correct, path.guesses, total=path.total, confidence=1 - level, family=family, delta=delta
+        np.append(path.correct, most),  # the last one is that of a perfect attack
+        np.append(path.guesses, most),
+        total=path.total,
+        confidence=1 - level,
+        family=family,
+        delta=delta,
     )
-    at = int(np.argmax(bounds))
+    at = int(np.argmax(bounds[:-1]))
     parameter = float(bounds[at])
-    epsilon = float(gaussian_dp_epsilon(parameter, delta)) if family == "gaussian" else parameter
+    shown = gaussian_dp_epsilon(bounds[[at, -1]], delta) if family == "gaussian" else bounds[[at, -1]]
+    epsilon, ceiling = float(shown[0]), float(shown[1])
     shown_delta = 0.0 if family == "laplace" else delta
     curves = {
         "gaussian": "the trade-off curve of training is that of a Gaussian mechanism (mu-GDP)",
@@ -237,13 +248,18 @@ def audit_f_dp(
         "" if family == "approximate" else f" This assumes that {curves[family]} for some parameter."
     )
     return FdpResult(
-        claim=lower_bound_claim(epsilon, shown_delta, confidence, ADJACENCY[design]) + restriction,
+        claim=lower_bound_claim(epsilon, shown_delta, confidence, ADJACENCY[design], ceiling=ceiling)
+        + restriction,
+        condition=CONDITIONS[design],
         assumptions=(
             *score_assumptions(design),
             curves[family],
             f"error divided by {tests} guess counts fixed in advance",
         ),
-        warnings=coin_warnings(scores.member.size, scores.nonmember.size, design),
+        warnings=(
+            *([doubt] if doubt else []),
+            *coin_warnings(scores.member.size, scores.nonmember.size, design),
+        ),
         epsilon=epsilon,
         parameter=parameter,
         family=family,
@@ -253,6 +269,7 @@ def audit_f_dp(
         guesses=int(path.guesses[at]),
         total=path.total,
         tests=tests,
+        ceiling=ceiling,
     )
 
 

@@ -28,6 +28,14 @@ from paperlib.core import Design, IntArray, MembershipScores, check_choice
 
 IMPLAUSIBLE = 1e-6
 DOUBTFUL = 0.01
+TOSS_NOW = 'design="game" (`--design game` in the shell) tosses coins now'
+CONDITIONS = {
+    "randomized": "assumes that a fair coin tossed before training decided each record",
+    "game": "coins tossed by this audit chose who is shown: it speaks of replacing one record",
+    "played": "assumes that a fair coin tossed after training decided who is shown: it speaks of replacing "
+    "one record",
+}
+"""What must stand beside every number, by how the audit was designed."""
 _SELDOM = 0.1  # chance of equal counts, under fair coins, below which they are remarked upon
 
 
@@ -57,13 +65,14 @@ def coin_warnings(members: int, nonmembers: int, design: Design) -> tuple[str, .
         return (
             f"{members} members and {nonmembers} non-members: fair coins give counts this uneven with "
             f"probability {chance:.2g}. If something else fixed them, a leak can be reported where there is "
-            f"none: guessing the larger class every time already looks like an epsilon of {bound:.2f}",
+            f"none: guessing the larger class every time already looks like an epsilon of {bound:.2f}; "
+            f"{TOSS_NOW}",
         )
     if design == "randomized" and members == nonmembers and (seldom := _chance_of_equal(total)) < _SELDOM:
         return (
             f"exactly as many members as non-members: fair coins give that with probability {seldom:.2g}. If "
-            "the counts were fixed, this design does not hold, since it needs coins tossed before training; "
-            'design="game" tosses coins now',
+            f"the counts were fixed, this design does not hold, since it needs coins tossed before training; "
+            f"{TOSS_NOW}",
         )
     return ()
 
@@ -91,8 +100,8 @@ def fair_game(
         raise ValueError(
             f"scores: {members} members and {nonmembers} non-members cannot come from fair coins "
             f"(p < {IMPLAUSIBLE:g}), which {what} assumes. If members and non-members come from one "
-            'distribution, design="game" plays the privacy game on a fair-coin subsample of '
-            f"{game_size(min(members, nonmembers))} examples"
+            'distribution, design="game" (`--design game` in the shell) plays the privacy game on a '
+            f"fair-coin subsample of {game_size(min(members, nonmembers))} examples"
         )
     return scores
 

@@ -99,9 +99,12 @@ class ThresholdBound:
     words: str  # description of the search
     tests: int = 1  # number of tests the error was divided by
 
-    def ceiling(self) -> float:
-        """The bound that the same test gives if every guess on every example is right, nats."""
-        every = np.array([self.path.total])
+    def ceiling(self, most: int | None = None) -> float:
+        """The bound that the same test gives if every guess is right, nats.
+
+        ``most`` is the number of guesses that can all be right, by default all examples.
+        """
+        every = np.array([self.path.total if most is None else min(most, self.path.total)])
         return self.test.best(every, every)[0]
 
     def shown(self) -> IntArray:

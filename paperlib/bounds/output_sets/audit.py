@@ -6,14 +6,15 @@ from functools import partial
 import numpy as np
 
 from paperlib.bounds.one_run.audit import ADJACENCY, THE_PROCEDURE, lower_bound_claim
-from paperlib.bounds.one_run.fair_coins import coin_warnings, fair_game, score_assumptions
+from paperlib.bounds.one_run.fair_coins import CONDITIONS, coin_warnings, fair_game, score_assumptions
 from paperlib.bounds.one_run.tails import random_count_p_value, refuted_log_odds
 from paperlib.bounds.output_sets.choices import Method, fit_output_set
 from paperlib.bounds.output_sets.output_set import OutputSet, count_guesses
 from paperlib.bounds.output_sets.selection import DEFAULT_RULE, SelectionRule
 from paperlib.core import Design, check_choice
 from paperlib.core.checks import check_confidence, check_delta
-from paperlib.core.results import AuditResult, round_down
+from paperlib.core.direction import check_scores, reversed_warning
+from paperlib.core.results import AuditResult, round_down, round_up
 from paperlib.core.scores import MembershipScores
 
 _SHARED = 0.5
@@ -28,6 +29,7 @@ class OutputSetResult(AuditResult):
         correct: Right guesses on the evaluation scores.
         guesses: Guesses made; the rest are abstentions.
         total: Evaluation examples.
+        ceiling: Largest epsilon that this audit could have shown, with every guess right, nats.
         delta: Delta of (epsilon, delta)-DP.
         confidence: Probability with which the bound is below the true epsilon.
         method: Method that chose the output set.
@@ -41,6 +43,7 @@ class OutputSetResult(AuditResult):
     correct: int
     guesses: int
     total: int
+    ceiling: float
     delta: float
     confidence: float
     method: str
@@ -109,7 +112,10 @@ def audit_output_set(
     """
     check_choice("method", method, Method)
     delta, confidence = check_delta(delta), check_confidence(confidence)
+    check_scores("selection_scores", selection_scores)
+    check_scores("evaluation_scores", evaluation_scores)
     _refuse_overlap(selection_scores, evaluation_scores)
+    doubt = reversed_warning(_together(selection_scores, evaluation_scores))
     evaluation_scores = fair_game(evaluation_scores, design, seed=seed, what="an output-set audit")
     total = len(evaluation_scores)
     chosen = fit_output_set(
@@ -118,21 +124,33 @@ def audit_output_set(
     correct, guesses = count_guesses(chosen, evaluation_scores)
     level, m_delta = 1 - confidence, total * delta * (0.5 if rule.guess == "members" else 1.0)
     p_value = partial(random_count_p_value, level=level)
-    epsilon = float(refuted_log_odds(correct, guesses, level, m_delta, p_value))
+    most = evaluation_scores.member.size if rule.guess == "members" else total
+    epsilon, ceiling = (
+        float(refuted_log_odds(right, made, level, m_delta, p_value))
+        for right, made in ((correct, guesses), (most, most))
+    )
     return OutputSetResult(
         epsilon=epsilon,
         correct=correct,
         guesses=guesses,
         total=total,
+        ceiling=ceiling,
         delta=delta,
         confidence=confidence,
         method=method,
         guess=rule.guess,
         output_set=chosen,
         selection_epsilon=max(chosen.objective, 0.0),
-        claim=lower_bound_claim(epsilon, delta, confidence, ADJACENCY[design]),
+        claim=lower_bound_claim(epsilon, delta, confidence, ADJACENCY[design], ceiling=ceiling),
+        condition=CONDITIONS[design],
+        notes=(
+            f"{total} evaluation examples can show at most {round_up(ceiling):.3f}, with every guess right.",
+        ),
         assumptions=_assumptions(design, delta, rule.guess),
-        warnings=coin_warnings(evaluation_scores.member.size, evaluation_scores.nonmember.size, design),
+        warnings=(
+            *([doubt] if doubt else []),
+            *coin_warnings(evaluation_scores.member.size, evaluation_scores.nonmember.size, design),
+        ),
     )
 
 
@@ -145,6 +163,15 @@ def _assumptions(design: str, delta: float, guess: str) -> tuple[str, ...]:
         THE_PROCEDURE,
         *(sides if guess == "members" else ()),
         *(counted if delta > 0 else ()),
+    )
+
+
+def _together(selection: MembershipScores, evaluation: MembershipScores) -> MembershipScores:
+    """All scores, of one direction: a set can be learned from a reversed score, which still is a mistake."""
+    return MembershipScores(
+        np.concatenate([selection.member, evaluation.member]),
+        np.concatenate([selection.nonmember, evaluation.nonmember]),
+        higher_means_member=evaluation.higher_means_member,
     )
 
 

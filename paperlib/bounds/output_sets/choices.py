@@ -17,7 +17,7 @@ from paperlib.bounds.output_sets.selection import (
     ratio_of,
     selection_of,
 )
-from paperlib.core import FloatArray, IntArray, MembershipScores, check_choice, check_vector
+from paperlib.core import FloatArray, IntArray, MembershipScores, check_choice, check_scores, check_vector
 
 Method = Literal["optimal", "whole", "top_bottom", "dp_sniper"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -68,6 +68,7 @@ def fit_output_set(
     >>> fit_output_set(MembershipScores([1.0, 2.0], [0.0, 0.5]), method="whole").intervals
     ((-inf, inf),)
     """
+    check_scores("scores", scores)
     check_choice("method", method, Method)
     total = len(scores) if total is None else total
     return CHOICES[method](selection_of(scores, rule, total=total, delta=delta, confidence=confidence))

@@ -18,10 +18,14 @@ from paperlib.bounds.ranks.p_values import (
 )
 from paperlib.core.checks import FloatArray, IntArray, check_confidence, check_delta, check_vector
 from paperlib.core.options import DeltaTerm, RankBound
-from paperlib.core.results import AuditResult, round_down
+from paperlib.core.results import AuditResult, round_down, round_up
 
 _LARGEST = 200.0  # nats; above it every success probability is 1 in floating point
 _TOLERANCE = 1e-9
+CONDITION = (
+    "assumes that each true value was drawn uniformly from its candidate set: it speaks of replacing it"
+)
+"""What must stand beside every number from ranks."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -109,12 +113,16 @@ def audit_ranks(
     check_delta_term(sets, delta_term)
     delta, confidence = check_delta(delta), check_confidence(confidence)
     hits = (places <= sets.tops[sets.kind]).astype(np.int64)
-    if margins is None:
-        search, guesses, correct = "none", sets.count, int(hits.sum())
-        epsilon = _fixed(correct, sets, delta, confidence, delta_term)
-    else:
-        search, surest = "anytime", _checked_margins(margins, hits.size, delta_term)
-        epsilon, guesses, correct = _search(hits, surest, sets, delta, confidence)
+    surest = None if margins is None else _checked_margins(margins, hits.size, delta_term)
+
+    def bound_of(hits: IntArray) -> tuple[float, int, int]:
+        if surest is not None:
+            return _search(hits, surest, sets, delta, confidence)
+        correct = int(hits.sum())
+        return _fixed(correct, sets, delta, confidence, delta_term), sets.count, correct
+
+    epsilon, guesses, correct = bound_of(hits)
+    search = "none" if surest is None else "anytime"
     return RankAuditResult(
         epsilon=epsilon,
         delta=delta,
@@ -128,7 +136,12 @@ def audit_ranks(
         hit_rate=float(hits.mean()),
         top=(int(sets.tops.min()), int(sets.tops.max())),
         set_size=(int(sets.sizes.min()), int(sets.sizes.max())),
-        claim=_claim(epsilon, delta, confidence),
+        claim=(
+            _claim(epsilon, delta, confidence)
+            if epsilon > 0
+            else _nothing_refuted(bound_of(np.ones_like(hits))[0], delta, confidence)
+        ),
+        condition=CONDITION,
         assumptions=_assumptions(sets, delta, delta_term, search),
         warnings=_warnings(sets, delta, confidence, delta_term, search),
     )
@@ -228,9 +241,20 @@ def _claim(epsilon: float, delta: float, confidence: float) -> str:
         f"With confidence {confidence:g}, the training mechanism is not (ε, {delta:g})-"
         f"differentially private for any ε below {round_down(epsilon):.3f}, under replacement of one "
         "identifier by another of its candidate set: a lower bound on the mechanism's ε."
-        if epsilon > 0
-        else f"With confidence {confidence:g} these ranks refute no ε ≥ 0 at δ = {delta:g} "
-        "under replacement of one identifier: the lower bound on the mechanism's ε is 0."
+    )
+
+
+def _nothing_refuted(ceiling: float, delta: float, confidence: float) -> str:
+    """The claim of a bound of 0; ``ceiling`` is the bound if every set is a hit, nats."""
+    if ceiling <= 0:
+        return (
+            f"These sets cannot refute any ε at δ = {delta:g} and confidence {confidence:g} under "
+            "replacement of one identifier, however good the attack: nothing is learned from this audit."
+        )
+    return (
+        f"With confidence {confidence:g} these ranks refute no ε ≥ 0 at δ = {delta:g} under replacement of "
+        "one identifier: the lower bound on the mechanism's ε is 0. With every set a hit it could have been "
+        f"at most {round_up(ceiling):.3f}."
     )
 
 

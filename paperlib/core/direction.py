@@ -1,0 +1,97 @@
+"""Scores an audit takes: what they must be, and whether their direction is probably reversed."""
+
+import math
+
+import numpy as np
+from scipy.special import ndtr
+
+from paperlib.core.results import round_down
+from paperlib.core.scores import MembershipScores
+
+REVERSED_LEVEL = 0.01
+"""Chance of a warning where score and membership have nothing to do with each other, at most."""
+
+
+def check_scores(name: str, scores: object, *others: object) -> MembershipScores:
+    """Return ``scores`` if they are `MembershipScores`, and say how to build them if they are not.
+
+    Args:
+        name: Name in error messages.
+        scores: What the caller was given.
+        others: Further arguments given by position, which no audit of scores takes.
+
+    Raises:
+        ValueError: Lists or arrays in place of `MembershipScores`, or a further argument.
+
+    >>> check_scores("scores", [0.9, 0.8], [0.1])
+    Traceback (most recent call last):
+    ...
+    ValueError: scores: expected MembershipScores, got 2 arguments, the first of type list; build them with
+    MembershipScores(member, nonmember), or call audit_losses(members, nonmembers) for losses
+    """
+    if isinstance(scores, MembershipScores) and not others:
+        return scores
+    given = f"an argument of type {type(scores).__name__}"
+    if others:
+        given = f"{1 + len(others)} arguments, the first of type {type(scores).__name__}"
+    raise ValueError(
+        f"{name}: expected MembershipScores, got {given}; build them with MembershipScores(member, "
+        "nonmember), or call audit_losses(members, nonmembers) for losses"
+    )
+
+
+def reversed_warning(scores: MembershipScores) -> str | None:
+    """A warning where members score significantly less like members than non-members do.
+
+    The area under the ROC curve is tested against one half: a one-sided Mann-Whitney test with corrections
+    for ties and continuity, at level 0.01.
+
+    Args:
+        scores: Scores of members and non-members, with the direction they are said to have.
+
+    Returns:
+        One sentence, or None where the area is not significantly below one half.
+
+    Source:
+        Mann and Whitney (1947); variance with ties as in Lehmann (1975), Nonparametrics, section 1.4.
+
+    >>> reversed_warning(MembershipScores(range(20), range(20))) is None
+    True
+    >>> losses = MembershipScores(range(20), range(10, 30))
+    >>> print(reversed_warning(losses))
+    AUC 0.125 is significantly below one half (p = 2.6e-05), so the direction of the score or the membership
+    is probably reversed and the result answers nothing yet: check whether the values are losses or scores
+    (`--kind losses`, or higher_means_member in Python) and what the membership column means
+    """
+    auc = _area(scores)
+    p_value = _chance_below(scores, auc) if auc < 0.5 else 1.0
+    if p_value > REVERSED_LEVEL:
+        return None
+    return (
+        f"AUC {round_down(auc):.3f} is significantly below one half (p = {p_value:.2g}), so the direction of "
+        "the score or the membership is probably reversed and the result answers nothing yet: check whether "
+        "the values are losses or scores (`--kind losses`, or higher_means_member in Python) and what the "
+        "membership column means"
+    )
+
+
+def _area(scores: MembershipScores) -> float:
+    """`MembershipScores.auc` of sorted scores, which is several times as fast for a million."""
+    oriented = scores.oriented()
+    members, others = np.sort(oriented.member), np.sort(oriented.nonmember)
+    below = int(np.searchsorted(others, members, side="left").sum())
+    not_above = int(np.searchsorted(others, members, side="right").sum())
+    return (below + not_above) / (2.0 * members.size * others.size)
+
+
+def _chance_below(scores: MembershipScores, auc: float) -> float:
+    """Chance of an area this small where membership is independent of the score, in [0, 1]."""
+    members, nonmembers, total = scores.member.size, scores.nonmember.size, len(scores)
+    ties = np.unique(scores.pooled()[0], return_counts=True)[1].astype(float)
+    tied = float((ties**3 - ties).sum()) / (total * (total - 1))
+    pairs = float(members * nonmembers)
+    variance = pairs / 12 * (total + 1 - tied)
+    if variance <= 0:  # all scores are equal
+        return 1.0
+    deviation: float = ((auc - 0.5) * pairs + 0.5) / math.sqrt(variance)
+    return float(ndtr(deviation))

@@ -1,0 +1,207 @@
+"""All audits of one set of scores as one collection: what it says, in every form it is read in."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from paperlib.audits.scores import Audits, audit, audit_losses, audit_scores
+from paperlib.bounds import audit_one_run, epsilon_star
+from paperlib.core import RESULT_SCHEMA_VERSION, MembershipScores, reversed_warning, score_measures
+
+RNG = np.random.default_rng(0)
+MEMBERS, OTHERS = RNG.gamma(2, 1, 310), RNG.gamma(5, 1, 290)
+LOSSES = MembershipScores(MEMBERS, OTHERS, higher_means_member=False)
+FOUND = audit_losses(MEMBERS, OTHERS)
+
+
+def same(one: Audits, other: Audits) -> bool:
+    return one.to_dict() == other.to_dict()
+
+
+def forms(found: Audits) -> list[str]:
+    return [str(found), found._repr_html_(), json.dumps(found.to_dict(), ensure_ascii=False)]
+
+
+def test_a_reversed_score_is_named_everywhere():
+    wrong = audit_scores(MembershipScores(MEMBERS, OTHERS))
+    warning = reversed_warning(wrong.scores)
+    assert wrong.warnings[0] == warning
+    assert all("probably reversed" in form for form in forms(wrong))
+    assert sum("probably reversed" in text for text in wrong.warnings) == 1
+    right = audit_losses(MEMBERS, OTHERS)
+    assert not any("reversed" in form for form in forms(right))
+    shown = f"{right.headline.epsilon:.3f}"[:-1]
+    assert not any(shown in form for form in forms(wrong)), "what the other direction gives is no result"
+
+
+def test_flipped_membership_is_named_like_a_flipped_score():
+    wrong = audit_losses(OTHERS, MEMBERS)
+    assert sum("probably reversed" in text for text in wrong.warnings) == 1
+    assert len(wrong) == 3
+    for one in wrong:
+        if one is wrong.audits[0]:
+            assert one.result.warnings[0] == wrong.warnings[0]
+        else:
+            assert one.result is None
+            assert "probably reversed" in one.refused
+
+
+@pytest.mark.parametrize("design", ["randomized", "game", "played"])
+def test_the_coins_stand_beside_the_number_in_every_form(design):
+    found = audit_losses(MEMBERS, OTHERS, design=design)
+    condition = audit_one_run(LOSSES, design=design).condition
+    assert found.condition == condition != ""
+    assert all(condition in form for form in forms(found))
+    assert str(found).splitlines()[:2] == [found.headline.headline, condition]
+    assert found.to_frame()["condition"][0] == condition
+    assert found.to_dict()["design"] == design
+
+
+def test_equal_counts_name_the_game():
+    found = audit_losses(MEMBERS[:290], OTHERS)
+    assert any("exactly as many members" in text and "--design game" in text for text in found.warnings)
+    assert all("--design game" in form for form in forms(found))
+
+
+def test_the_dictionary_has_the_answer_on_top():
+    found = audit_losses(MEMBERS, OTHERS, delta=1e-5, confidence=0.9)
+    written = json.loads(json.dumps(found.to_dict()))
+    main = found.headline
+    assert written["schema_version"] == RESULT_SCHEMA_VERSION
+    assert written["epsilon"] == main.epsilon > 0
+    assert (written["delta"], written["confidence"]) == (1e-5, 0.9)
+    assert written["kind"] == "lower bound"
+    for name in ("headline", "claim", "condition", "ceiling"):
+        assert written[name] == getattr(main, name)
+    assert written["assumptions"] == list(main.assumptions)
+    assert written["warnings"] == list(found.warnings)
+    assert written["measures"] == score_measures(LOSSES, confidence=0.9).to_dict()
+    assert [one["title"] for one in written["audits"]] == [one.title for one in found]
+
+
+def test_nothing_stands_above_the_main_number_that_does_not_hold():
+    titles = [one.title for one in FOUND]
+    assert titles == ["One training run, every threshold", "One training run, optimal output set", "Epsilon*"]
+    assert all(one.kind != "baseline" for one in FOUND)
+
+
+def test_the_text_is_headline_condition_claim_and_the_other_audits_in_short():
+    lines = str(FOUND).splitlines()
+    assert lines[0] == FOUND.headline.headline
+    assert lines[3] == f"Claim: {FOUND.headline.claim}"
+    assert str(FOUND.measures) in lines
+    at = lines.index("Other audits, each at its own confidence:")
+    assert [line.partition(" (")[0].strip() for line in lines[at + 1 :]] == [one.title for one in FOUND][1:]
+    assert all(one.result.claim not in str(FOUND) for one in list(FOUND)[1:])
+
+
+def test_the_page_of_a_notebook_shows_every_audit_and_escapes_what_it_shows():
+    found = Audits(FOUND.scores, FOUND.audits, reading=("a < b",))
+    page = found._repr_html_()
+    for one in FOUND:
+        assert one.title in page
+    assert "a &lt; b" in page
+    assert "a < b" not in page
+    assert "a < b" in found.warnings
+
+
+def test_the_repr_is_one_short_line():
+    assert repr(FOUND) == f"Audits({FOUND.headline.headline}; 3 audits)"
+    assert repr(FOUND.headline) == f"OneRunResult({FOUND.headline.headline})"
+    assert len(repr(FOUND.headline)) < 200
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-4])
+def test_epsilon_star_takes_the_delta_that_is_given_and_says_which(delta):
+    star = next(one.result for one in audit_losses(MEMBERS, OTHERS, delta=delta) if one.title == "Epsilon*")
+    alone = epsilon_star(MEMBERS, OTHERS, delta=delta or None, confidence=0.95).trusted
+    assert (star.delta, star.epsilon) == (alone.delta, alone.epsilon)
+    assert f"delta = {star.delta:.3g}, " in star.notes[0]
+    assert (", as given" in star.notes[0]) == (delta > 0)
+    assert ("1 / (n log n) for n = 310" in star.notes[0]) == (delta == 0)
+    assert star.notes[0] in str(star)
+
+
+def test_scores_have_no_epsilon_star():
+    assert [one.title for one in audit_scores(LOSSES.oriented())] == [one.title for one in FOUND][:2]
+
+
+def test_tied_scores_and_few_scores_are_audited_and_say_that_nothing_is_learned():
+    tied = audit_losses([1.0] * 40, [1.0] * 40)
+    assert tied.headline.epsilon == 0
+    assert "could have refuted at most" in str(tied)
+    few = audit_losses([1.0, 2.0, 3.0], [4.0, 5.0])
+    assert few.headline.ceiling == 0
+    assert all("nothing is learned" in form for form in forms(few))
+
+
+def test_audit_takes_scores_arrays_and_files(tmp_path):
+    path = tmp_path / "losses.csv"
+    rows = [f"{loss!r},1" for loss in MEMBERS.tolist()] + [f"{loss!r},0" for loss in OTHERS.tolist()]
+    path.write_text("loss,member\n" + "\n".join(rows))
+    assert same(audit(LOSSES), FOUND)
+    assert same(audit(MEMBERS, OTHERS, kind="losses"), FOUND)
+    assert same(audit(-MEMBERS, -OTHERS, kind="scores"), audit_scores(LOSSES.oriented()))
+    assert same(audit(path), FOUND)
+    assert same(audit(str(path), score_column="loss", member_column="member"), FOUND)
+    options = {"delta": 1e-5, "confidence": 0.9, "guess": "both", "design": "game", "seed": 3}
+    assert same(audit(LOSSES, **options), audit_scores(LOSSES, **options))
+    assert same(audit_losses(MEMBERS, OTHERS, **options), audit_scores(LOSSES, **options))
+
+
+def test_audit_takes_one_file_per_side_and_asks_for_the_kind(tmp_path):
+    np.save(tmp_path / "in.npy", MEMBERS)
+    np.save(tmp_path / "out.npy", OTHERS)
+    paths = tmp_path / "in.npy", tmp_path / "out.npy"
+    assert same(audit(*paths, kind="losses"), FOUND)
+    with pytest.raises(ValueError, match="losses"):
+        audit(*paths)
+
+
+def test_warnings_of_the_reader_are_warnings_of_the_audit(tmp_path, monkeypatch):
+    from paperlib import io
+
+    loaded = type("Loaded", (), {"scores": LOSSES, "warnings": ("2 empty rows",)})()
+    monkeypatch.setattr(io, "read_scores", lambda *paths, **options: loaded)
+    found = audit(tmp_path / "any.csv")
+    assert found.warnings == ("2 empty rows", *FOUND.warnings)
+    assert all("2 empty rows" in form for form in forms(found))
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "message"),
+    [
+        ((MEMBERS, OTHERS), {}, "kind: say what the values are: kind='losses' if lower .* kind='scores' if"),
+        ((MEMBERS, OTHERS), {"kind": "loss"}, "kind: expected one of 'scores', 'losses', got 'loss'"),
+        ((MEMBERS,), {"kind": "losses"}, "nonmembers: needed where data holds values of members"),
+        ((LOSSES, OTHERS), {}, "data: MembershipScores hold the non-members and their direction"),
+        ((LOSSES,), {"kind": "losses"}, "data: MembershipScores hold the non-members and their direction"),
+        (
+            (MEMBERS, OTHERS),
+            {"kind": "losses", "score_column": "a"},
+            "score_column, member_column: they name",
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_refused_in_one_line(given, options, message):
+    with pytest.raises(ValueError, match=message) as error:
+        audit(*given, **options)
+    assert "\n" not in str(error.value)
+
+
+def test_lists_in_place_of_scores_get_a_hint():
+    for given in (([0.1, 0.2],), ([0.1, 0.2], [0.3])):
+        with pytest.raises(ValueError, match=r"MembershipScores\(member, nonmember\), or call audit_losses"):
+            audit_scores(*given)
+
+
+def test_audits_do_not_load_what_reads_files():
+    code = (
+        "import sys, numpy as np; from paperlib.audits.scores import audit_losses; "
+        "print(audit_losses(np.arange(40.0), np.arange(30.0) + 20)); "
+        "assert not {'paperlib.io', 'torch', 'sklearn'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,113 @@
+"""Intervals of shares, areas and error rates against other computations and against draws."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import binom, binomtest
+
+from paperlib.core import MembershipScores, auc_interval, score_measures, share_interval
+from paperlib.core.intervals import upper_rate
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+@pytest.mark.parametrize(("count", "total"), [(0, 1), (0, 50), (1, 50), (25, 50), (50, 50), (3, 10_000)])
+def test_a_share_has_the_interval_of_clopper_and_pearson(count, total, confidence):
+    exact = binomtest(count, total).proportion_ci(confidence_level=confidence, method="exact")
+    found = share_interval(count, total, confidence=confidence)
+    assert found == pytest.approx((exact.low, exact.high), abs=1e-10)
+
+
+def test_an_upper_rate_is_rounded_up():
+    rate = upper_rate(3, 50, 0.05)
+    assert binom.cdf(3, 50, rate) <= 0.05
+    assert binom.cdf(3, 50, rate * (1 - 1e-9)) > 0.05
+    assert upper_rate([0, 5], 5, 0.05).shape == (2,)
+
+
+def test_shares_out_of_range_are_refused():
+    with pytest.raises(ValueError, match="count: expected at most total = 3, got 4"):
+        share_interval(4, 3)
+    with pytest.raises(ValueError, match="total: expected at least 1"):
+        share_interval(0, 0)
+
+
+def slow_interval(member, nonmember, confidence):
+    """DeLong's interval from all pairs."""
+    from scipy.stats import norm
+
+    wins = (member[:, None] > nonmember[None, :]) + 0.5 * (member[:, None] == nonmember[None, :])
+    variance = wins.mean(1).var(ddof=1) / member.size + wins.mean(0).var(ddof=1) / nonmember.size
+    low, high = norm.interval(confidence, wins.mean(), np.sqrt(variance))
+    return max(0.0, low), min(1.0, high)
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.99])
+@pytest.mark.parametrize(
+    ("members", "others", "levels"), [(30, 50, None), (200, 7, 2), (9, 8, None), (40, 40, 1)]
+)
+def test_the_interval_of_the_area_is_delong_s(members, others, levels, confidence):
+    rng = np.random.default_rng(members)
+    member, nonmember = rng.normal(0.4, 1, members), rng.normal(0, 1, others)
+    if levels:
+        member, nonmember = np.round(levels * member), np.round(levels * nonmember)
+    expected = slow_interval(member, nonmember, confidence)
+    found = auc_interval(MembershipScores(member, nonmember), confidence=confidence)
+    assert found == pytest.approx(expected, abs=1e-12)
+    losses = MembershipScores(-member, -nonmember, higher_means_member=False)
+    assert auc_interval(losses, confidence=confidence) == found
+
+
+@pytest.mark.parametrize("gap", [0.0, 1.0])
+def test_the_interval_of_the_area_covers(gap):
+    """Nearly as often as it says with 60 of each; five standard deviations and 1 % are allowed."""
+    from scipy.special import ndtr
+
+    rng, trials, truth = np.random.default_rng(0), 1_000, float(ndtr(gap / np.sqrt(2)))
+    covered = 0
+    for _ in range(trials):
+        scores = MembershipScores(rng.normal(gap, 1, 60), rng.normal(0, 1, 60))
+        low, high = auc_interval(scores, confidence=0.9)
+        covered += low <= truth <= high
+    assert abs(covered / trials - 0.9) < 0.01 + 5 * np.sqrt(0.9 * 0.1 / trials)
+
+
+def test_without_a_width_pairs_give_an_exact_interval():
+    apart = MembershipScores([5.0, 6, 7], [1.0, 2, 3, 4])
+    low, high = auc_interval(apart)
+    assert high == 1.0
+    assert low**3 == pytest.approx(0.025), "three right pairs of three are then this likely"
+    assert auc_interval(MembershipScores(apart.nonmember, apart.member)) == pytest.approx((0.0, 1 - low))
+    tied = auc_interval(MembershipScores([1.0] * 3, [1.0] * 4))
+    assert tied == pytest.approx((low / 2, 1 - low / 2))
+    assert auc_interval(MembershipScores([2.0], [1.0, 3.0])) == (0.0, 1.0)
+
+
+def test_rates_at_few_false_positives_say_when_they_cannot_be_measured():
+    rng = np.random.default_rng(0)
+    scores = MembershipScores(rng.normal(2, 1, 400), rng.normal(0, 1, 300))
+    low, high = score_measures(scores).rates
+    assert (low.false_positive_rate, high.false_positive_rate) == (0.001, 0.01)
+    assert low.true_positive_rate is None
+    assert low.interval is None
+    assert low.note == "needs 1,000 non-members, there are 300"
+    assert high.true_positive_rate == scores.tpr_at_fpr(0.01)
+    assert high.interval == share_interval(round(400 * scores.tpr_at_fpr(0.01)), 400)
+    assert high.note == ""
+
+
+@pytest.mark.parametrize(("nonmembers", "measured"), [(99, 0), (100, 1), (999, 1), (1_000, 2)])
+def test_a_rate_needs_one_non_member_above_its_threshold(nonmembers, measured):
+    found = score_measures(MembershipScores(np.arange(10.0), np.arange(float(nonmembers))))
+    assert sum(rate.true_positive_rate is not None for rate in found.rates) == measured
+
+
+def test_measures_as_text_and_dictionary():
+    found = score_measures(MembershipScores(np.arange(1_000.0) + 500, np.arange(1_000.0)), confidence=0.9)
+    written = json.loads(json.dumps(found.to_dict()))
+    assert written["auc"] == found.auc
+    assert written["confidence"] == 0.9
+    assert written["auc_interval"] == list(found.auc_interval)
+    assert [rate["false_positive_rate"] for rate in written["rates"]] == [0.001, 0.01]
+    assert "AUC 0.8750 [" in str(found)
+    assert "TPR at 0.1 % FPR: 0.5010 [" in str(found)
