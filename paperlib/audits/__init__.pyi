@@ -7,6 +7,7 @@ from .features import FeaturesResult as FeaturesResult
 from .features import audit_features as audit_features
 from .language import LanguageModelAudit as LanguageModelAudit
 from .language import audit_language_model as audit_language_model
+from .model_losses import losses as losses
 from .panoramia.brought import AuditData as AuditData
 from .panoramia.brought import PanoramiaAudit as PanoramiaAudit
 from .panoramia.brought import audit_model as audit_model
@@ -21,4 +22,6 @@ from .panoramia.text import bring_text as bring_text
 from .panoramia_features import audit_panoramia_features as audit_panoramia_features
 from .scores import Audits as Audits
 from .scores import ScoreAudit as ScoreAudit
+from .scores import audit as audit
+from .scores import audit_losses as audit_losses
 from .scores import audit_scores as audit_scores

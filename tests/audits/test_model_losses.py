@@ -1,0 +1,633 @@
+"""One loss per record from every kind of model: the right values; nothing is guessed, lost or left behind."""
+
+import subprocess
+import sys
+import weakref
+from collections import UserDict
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import transformers
+from scipy.special import logsumexp, softmax
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from torch.nn import functional
+from torch.utils.data import DataLoader, IterableDataset, Subset, TensorDataset, WeightedRandomSampler
+
+from paperlib.audits import losses
+from paperlib.models import binary_margin_loss
+from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(50, 6)).astype(np.float32)
+Y = RNG.integers(0, 3, 50)
+VALUES = RNG.normal(size=(50, 2)).astype(np.float32)
+
+
+def network(outputs=3, dropout=0.5):
+    torch.manual_seed(0)
+    return torch.nn.Sequential(
+        torch.nn.Linear(6, 16),
+        torch.nn.BatchNorm1d(16),
+        torch.nn.Dropout(dropout),
+        torch.nn.Linear(16, outputs),
+    )
+
+
+def outputs_of(model, x=X):
+    """Outputs in evaluation mode, computed apart."""
+    modes = model.training
+    with torch.no_grad():
+        outputs = model.eval()(torch.from_numpy(x)).double().numpy()
+    model.train(modes)
+    return outputs
+
+
+def loader(x=X, y=Y, **options):
+    return DataLoader(TensorDataset(torch.as_tensor(x), torch.as_tensor(y)), **{"batch_size": 8, **options})
+
+
+def cross_entropy_of(logits, y=Y):
+    return logsumexp(logits, axis=1) - logits[np.arange(len(y)), y]
+
+
+# Torch modules
+
+
+def test_logits_and_class_numbers_give_the_cross_entropy():
+    model = network()
+    found = losses(model, loader())
+    assert found.shape == (50,)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, cross_entropy_of(outputs_of(model)), rtol=1e-6)
+
+
+def test_the_cross_entropy_of_extreme_logits_is_exact():
+    model = torch.nn.Identity()
+    found = losses(model, (torch.tensor([[1000.0, 0.0], [0.0, 60.0]]), torch.tensor([1, 1])))
+    assert found[0] == 1000
+    assert found[1] == pytest.approx(np.exp(-60.0), rel=1e-9, abs=1e-16)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        (X, Y),
+        (X.astype(np.float64), Y),
+        (pd.DataFrame(X), pd.Series(Y)),
+        (torch.from_numpy(X), torch.from_numpy(Y)),
+        TensorDataset(torch.from_numpy(X), torch.from_numpy(Y)),
+        loader(batch_size=50),
+        iter(loader(batch_size=7)),
+        DataLoader(Subset(TensorDataset(torch.from_numpy(X), torch.from_numpy(Y)), range(50)), batch_size=9),
+    ],
+    ids=["arrays", "doubles", "tables", "tensors", "dataset", "loader", "batches", "subset"],
+)
+def test_every_form_of_the_data_gives_the_same_losses(data):
+    model = network()
+    np.testing.assert_allclose(losses(model, data), losses(model, loader()), rtol=1e-5)
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 50, 400])
+def test_batches_do_not_change_losses_of_a_module(batch_size):
+    model = network()
+    np.testing.assert_allclose(losses(model, (X, Y), batch_size=batch_size), losses(model, (X, Y)), rtol=1e-5)
+
+
+def test_floating_targets_of_the_same_shape_give_the_squared_error():
+    model = network(outputs=2)
+    expected = ((outputs_of(model) - VALUES) ** 2).mean(axis=1)
+    np.testing.assert_allclose(losses(model, loader(y=VALUES)), expected, rtol=1e-5)
+
+
+def test_dictionaries_with_labels_are_batches_of_a_classifier_of_texts():
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=30, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16
+    )
+    model = transformers.BertForSequenceClassification(config)
+    tokens, labels = RNG.integers(1, 30, (9, 5)), RNG.integers(0, 2, 9)
+    rows = [{"input_ids": one, "labels": label} for one, label in zip(tokens, labels, strict=True)]
+    found = losses(model, DataLoader(rows, batch_size=4))
+    with torch.no_grad():
+        logits = model.eval()(input_ids=torch.from_numpy(tokens)).logits.double().numpy()
+    np.testing.assert_allclose(found, cross_entropy_of(logits, labels), rtol=1e-5)
+    whole = UserDict(input_ids=tokens, labels=labels)
+    np.testing.assert_allclose(losses(model, whole, batch_size=2), found, rtol=1e-5)
+
+
+def test_a_loss_of_the_user_gets_outputs_and_targets():
+    model = network(outputs=1)
+    y = Y % 2
+    found = losses(model, (X, y), loss=binary_margin_loss, batch_size=16)
+    np.testing.assert_allclose(found, (1 - 2 * y) * outputs_of(model)[:, 0], rtol=1e-5)
+
+
+def test_a_loss_that_is_a_mean_is_refused():
+    with pytest.raises(ValueError, match=r"loss: expected one loss per record, shape \(8,\), got shape \(\)"):
+        losses(network(), loader(), loss=functional.cross_entropy)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_module_is_left_as_it_was(fails):
+    model = network()
+    model[1].eval()
+    model[3].weight.grad = torch.ones_like(model[3].weight)
+    before = [part.training for part in model.modules()]
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    if fails:
+        with pytest.raises(ValueError, match="labels"):
+            losses(model, (X, Y + 1))
+    else:
+        losses(model, (X, Y), device="cpu")
+    assert [part.training for part in model.modules()] == before
+    assert all(torch.equal(value, state[name]) for name, value in model.state_dict().items())
+    assert torch.is_grad_enabled()
+    assert all(one.requires_grad and one.device.type == "cpu" for one in model.parameters())
+    assert bool((model[3].weight.grad == 1).all())
+
+
+class Keeping(torch.nn.Linear):
+    """Keeps a tensor of its first call, as rotary embeddings do."""
+
+    kept = None
+
+    def forward(self, x):
+        self.kept = torch.ones(3) if self.kept is None else self.kept
+        return super().forward(x) * self.kept
+
+
+def test_what_a_module_keeps_can_be_trained_with():
+    model = Keeping(6, 3)
+    losses(model, (X, Y))
+    model(torch.from_numpy(X)).sum().backward()
+    assert model.weight.grad is not None
+
+
+class Moving(torch.nn.Linear):
+    """Notes every device it is moved to; "meta" stands for a machine's accelerator."""
+
+    def to(self, device):
+        self.moves = [*getattr(self, "moves", []), str(device)]
+        return self
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_module_goes_to_the_device_and_back(monkeypatch, fails):
+    model = Moving(6, 3)
+    monkeypatch.setattr("paperlib.audits.model_losses.evaluation.default_device", torch.device)
+    monkeypatch.setattr("paperlib.audits.model_losses.networks.moved", lambda values, device: values)
+    if fails:
+        with pytest.raises(ValueError, match="labels"):
+            losses(model, (X, Y + 1), device="meta")
+    else:
+        losses(model, (X, Y), device="meta")
+    assert model.moves == ["meta", "cpu"]
+
+
+def test_a_device_that_is_not_there_is_refused():
+    with pytest.raises(ValueError, match=r"device: expected .* got 'cuda:99'"):
+        losses(network(), (X, Y), device="cuda:99")
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_losses_on_a_gpu_are_those_on_the_processor():
+    model = network()
+    found = losses(model, loader(), device="cuda")
+    np.testing.assert_allclose(found, losses(model, loader()), rtol=1e-3, atol=1e-4)
+    assert {one.device.type for one in model.parameters()} == {"cpu"}
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(zip(torch.from_numpy(X), torch.from_numpy(Y), strict=True))
+
+
+def test_a_stream_of_records_keeps_its_order():
+    model = network()
+    np.testing.assert_allclose(
+        losses(model, DataLoader(Stream(), batch_size=8)), losses(model, (X, Y)), rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"shuffle": True}, r"shuffles or chooses records \(RandomSampler\).*shuffle=False"),
+        ({"sampler": WeightedRandomSampler([1.0] * 50, 50)}, "WeightedRandomSampler"),
+        ({"sampler": [3, 1]}, r"chooses records \(list\)"),
+        ({"drop_last": True}, "drops the last batch.*drop_last=False"),
+    ],
+)
+def test_a_loader_that_shuffles_or_drops_records_is_refused(options, message):
+    with pytest.raises(ValueError, match=message) as refused:
+        losses(network(), loader(**options))
+    assert "\n" not in str(refused.value)
+
+
+def test_batches_in_an_order_of_their_own_are_refused():
+    data = TensorDataset(torch.from_numpy(X), torch.from_numpy(Y))
+    with pytest.raises(ValueError, match=r"chooses records \(list\)"):
+        losses(network(), DataLoader(data, batch_sampler=[[4, 5], [0, 1]]))
+
+
+@pytest.mark.parametrize("batch_size", [1, 10, 50])
+def test_probabilities_are_refused(batch_size):
+    model = torch.nn.Sequential(network(), torch.nn.Softmax(dim=1))
+    with pytest.raises(ValueError, match="sums to 1, so it is probabilities; return the logits"):
+        losses(model, (X, Y), batch_size=batch_size)
+    own = losses(model, (X, Y), loss=lambda p, y: -p[torch.arange(len(y)), y].log())
+    np.testing.assert_allclose(own, cross_entropy_of(outputs_of(model[0])), rtol=1e-4)
+
+
+def test_probabilities_of_few_records_are_refused():
+    model = torch.nn.Sequential(network(), torch.nn.Softmax(dim=1))
+    with pytest.raises(ValueError, match="sums to 1, so it is probabilities"):
+        losses(model, (X[:5], Y[:5]), batch_size=1)
+
+
+def test_log_probabilities_are_logits():
+    model = torch.nn.Sequential(network(), torch.nn.LogSoftmax(dim=1))
+    np.testing.assert_allclose(losses(model, (X, Y)), cross_entropy_of(outputs_of(model[0])), rtol=1e-5)
+
+
+def test_one_batch_of_logits_that_sum_to_one_is_no_probability():
+    logits = np.array([[1.0, 0.0], [3.0, -1.0]], dtype=np.float32)
+    found = losses(torch.nn.Identity(), (logits, np.array([0, 1])), batch_size=1)
+    np.testing.assert_allclose(found, cross_entropy_of(logits.astype(float), np.array([0, 1])))
+
+
+@pytest.mark.parametrize(
+    ("outputs", "targets", "message"),
+    [
+        (1, Y % 2, r"outputs float32 \(50, 1\) and targets int64 \(50,\).*loss=.*binary_margin_loss"),
+        (3, Y.astype(np.float32), r"outputs float32 \(50, 3\) and targets float32 \(50,\).*pass loss="),
+        (1, VALUES[:, 0], r"outputs float32 \(50, 1\) and targets float32 \(50,\)"),
+        (2, Y[:, None], r"targets int64 \(50, 1\)"),
+        (3, Y + 1, "labels: expected whole numbers from 0 to 2, got 3"),
+        (3, np.array(["a", "b"] * 25), "data: expected numbers, got values of type <U1"),
+        (1, (Y[:, None] % 2).astype(np.float32), "all floating targets are 0, 1 or probabilities"),
+        (3, softmax(RNG.normal(size=(50, 3)), axis=1), "all floating targets are 0, 1 or probabilities"),
+    ],
+)
+def test_a_loss_that_is_not_certain_is_refused(outputs, targets, message):
+    with pytest.raises(ValueError, match=message) as refused:
+        losses(network(outputs), (X, targets))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("place", [0, 20, 49])
+def test_targets_that_are_often_zero_are_values_if_one_is_not(place):
+    targets = np.zeros((50, 1), dtype=np.float32)
+    targets[place] = 2.5
+    model = network(outputs=1)
+    expected = ((outputs_of(model) - targets) ** 2)[:, 0]
+    np.testing.assert_allclose(losses(model, (X, targets), batch_size=5), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (X, r"data: expected a DataLoader.*got ndarray"),
+        ([(X, Y)], r"got list; a list could hold records or batches"),
+        ((X, Y[:-1]), "as many targets as records, got 49 and 50"),
+        (iter([(X, Y, Y)]), "expected batches .*got tuple of 3"),
+        (iter([{"input": X}]), "expected batches with 'labels', got one with input"),
+        ({"input": X}, "expected a dictionary with 'labels', got input"),
+        ({"input": X, "labels": Y[:4]}, "arrays of one length, got lengths {'input': 50, 'labels': 4}"),
+        (iter([]), "no records"),
+    ],
+)
+def test_data_in_another_form_are_refused(data, message):
+    with pytest.raises(ValueError, match=message):
+        losses(network(), data)
+
+
+def test_losses_that_are_not_finite_are_refused():
+    broken = X.copy()
+    broken[17, 0] = np.nan
+    with pytest.raises(ValueError, match=r"losses: 1 of 50 values are NaN \(first at index 17\)"):
+        losses(network(), (broken, Y), batch_size=4)
+
+
+class OneByOne:
+    """Batches one after the other; notes whether an earlier one is still alive when the next is asked for."""
+
+    def __init__(self, count):
+        self.left, self.given, self.alive = count, [], []
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.alive.append(sum(one() is not None for one in self.given))
+        if not self.left:
+            raise StopIteration
+        self.left -= 1
+        inputs = torch.randn(4, 6)
+        self.given.append(weakref.ref(inputs))
+        return inputs, torch.zeros(4, dtype=torch.int64)
+
+
+@pytest.mark.parametrize("progress", [False, True])
+def test_one_batch_is_in_memory_at_a_time(progress, capsys):
+    batches = OneByOne(20)
+    assert losses(network(), batches, progress=progress).shape == (80,)
+    assert batches.alive == [0] * 21
+
+
+def test_a_bar_is_shown_where_it_is_wanted(capsys, monkeypatch):
+    monkeypatch.delenv("PAPERLIB_PROGRESS", raising=False)
+    losses(network(), (X, Y), batch_size=5, progress=True)
+    assert "losses" in capsys.readouterr().err
+    losses(network(), (X, Y), batch_size=5)
+    assert capsys.readouterr().err == ""
+
+
+# Estimators in the manner of scikit-learn
+
+
+def test_a_classifier_gives_minus_log_the_probability_of_the_true_class():
+    words = np.array(["c", "a", "b"])[Y]
+    model = LogisticRegression().fit(X, words)
+    place = {word: at for at, word in enumerate(model.classes_)}
+    chosen = [row[place[word]] for row, word in zip(model.predict_proba(X), words, strict=True)]
+    np.testing.assert_allclose(losses(model, (X, words)), -np.log(chosen), rtol=1e-6)
+    np.testing.assert_allclose(losses(model, (X, words), batch_size=7), -np.log(chosen), rtol=1e-6)
+
+
+def test_pipelines_searches_and_tables_work():
+    table = pd.DataFrame(X, columns=list("abcdef"))
+    labels = pd.Series(Y, index=range(100, 150))
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), LogisticRegression()), {"logisticregression__C": [0.1, 1]}
+    )
+    search.fit(table, labels)
+    expected = -np.log(search.predict_proba(table)[np.arange(50), Y])
+    np.testing.assert_allclose(losses(search, (table, labels), batch_size=16), expected, rtol=1e-6)
+
+
+def test_a_probability_of_zero_is_finite_and_the_largest_loss():
+    model = RandomForestClassifier(3, random_state=0).fit(X, Y)
+    wrong = np.where(model.predict_proba(X)[:, 0] == 0, 0, Y)
+    found = losses(model, (X, wrong))
+    assert found.max() == pytest.approx(-np.log(np.finfo(float).tiny))
+    assert found.min() == 0
+    assert not np.signbit(found).any()
+
+
+def test_a_regressor_gives_the_squared_error():
+    model = LinearRegression().fit(X, VALUES[:, 0])
+    expected = (model.predict(X) - VALUES[:, 0]) ** 2
+    np.testing.assert_allclose(losses(model, (X, VALUES[:, 0])), expected, rtol=1e-5)
+    both = LinearRegression().fit(X, VALUES)
+    expected = ((both.predict(X) - VALUES) ** 2).mean(axis=1)
+    np.testing.assert_allclose(losses(both, (X, VALUES), batch_size=9), expected, rtol=1e-5)
+
+
+class Bare:
+    """An estimator without base class, of which scikit-learn knows nothing."""
+
+    def __init__(self, kind=None, **attributes):
+        if kind:
+            self._estimator_type = kind
+        self.__dict__.update(attributes)
+
+    def predict(self, x):
+        return np.zeros(len(x))
+
+
+class Impossible(Bare):
+    def predict_proba(self, x):
+        return np.full((len(x), 3), 1.5)
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "message"),
+    [
+        (LogisticRegression().fit(X, Y), (X, Y + 1), "label 3 at index .* fitted on .0, 1, 2."),
+        (LogisticRegression().fit(X, Y), (X, Y.astype(str)), "label '.' at index 0 is none of the classes"),
+        (LogisticRegression(), (X, Y), "LogisticRegression has no classes_; fit it"),
+        (RidgeClassifier().fit(X, Y), (X, Y), "no predict_proba.*CalibratedClassifierCV"),
+        (RidgeClassifier(), (X, Y), "no predict_proba"),
+        (LogisticRegression().fit(X, Y), X, r"expected records and targets, \(x, y\).*got ndarray"),
+        (LogisticRegression().fit(X, Y), (X, Y[:-1]), "as many targets as records, got 49 and 50"),
+        (LinearRegression().fit(X, VALUES), (X, VALUES[:, 0]), r"predictions, \(50, 2\), got \(50,\)"),
+        (RandomForestClassifier(2).fit(X, np.c_[Y, Y % 2]), (X, Y), "several outputs"),
+        (RandomForestClassifier(2).fit(X, Y), (X, np.c_[Y, Y]), r"labels of shape \(50, 2\)"),
+        (Bare(), (X, Y), "Bare says neither that it is a classifier nor a regressor"),
+        (Bare("classifier"), (X, Y), "no predict_proba"),
+        (Impossible(classes_=[0, 1, 2]), (X, Y), r"predict_proba gives 1.5 to 1.5; expected .*\[0, 1\]"),
+        (RandomForestClassifier, (X, Y), "got the class RandomForestClassifier"),
+    ],
+)
+def test_what_an_estimator_cannot_answer_is_refused(model, data, message):
+    with pytest.raises(ValueError, match=message) as refused:
+        losses(model, data)
+    assert "\n" not in str(refused.value)
+
+
+def test_an_estimator_without_base_class_is_told_by_its_type():
+    np.testing.assert_array_equal(
+        losses(Bare("regressor"), (X, VALUES[:, 0])), VALUES[:, 0].astype(float) ** 2
+    )
+
+
+def test_estimators_load_no_torch_and_others_no_scikit_learn():
+    code = """
+import sys
+import numpy as np
+from paperlib.audits import losses
+class Flat:
+    classes_ = [0, 1]
+    def predict_proba(self, x):
+        return np.full((len(x), 2), 0.5)
+assert (losses(Flat(), (np.zeros((4, 1)), [0, 1, 1, 0])) == -np.log(0.5)).all()
+assert losses(lambda data: data, [1.0, 2.0]).tolist() == [1.0, 2.0]
+assert not {"sklearn", "torch", "transformers"} & set(sys.modules)
+from sklearn.linear_model import LinearRegression, LogisticRegression
+x, y = np.arange(8.0)[:, None], np.arange(8) % 2
+for model in (LogisticRegression(), LinearRegression()):
+    assert len(losses(model.fit(x, y), (x, y))) == 8
+assert not {"torch", "transformers"} & set(sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+# Language models
+
+TEXTS = [f"The part {number} has the number {number * 7919 % 1000}." for number in range(40)]
+TOKENIZER = train_tokenizer(TEXTS, 300, context=64)
+LANGUAGE = new_language_model(LanguageModelConfig(width=16, layers=1, heads=2, context=64), len(TOKENIZER))
+
+
+def negative_log_likelihoods():
+    """Mean over the tokens after the first, one text at a time."""
+    found = []
+    for text in TEXTS:
+        tokens = torch.tensor(TOKENIZER(text)["input_ids"])
+        with torch.no_grad():
+            logits = LANGUAGE(tokens[None]).logits[0].double()
+        found.append(functional.cross_entropy(logits[:-1], tokens[1:]).item())
+    return found
+
+
+@pytest.mark.parametrize("batch_size", [None, 1, 2])
+def test_texts_give_the_mean_negative_log_likelihood_of_their_tokens(batch_size):
+    expected = negative_log_likelihoods()
+    np.testing.assert_allclose(
+        losses((LANGUAGE, TOKENIZER), TEXTS, batch_size=batch_size), expected, rtol=1e-5
+    )
+    np.testing.assert_allclose(losses(LANGUAGE, TEXTS, tokenizer=TOKENIZER), expected, rtol=1e-5)
+
+
+def test_a_pipeline_brings_model_and_tokenizer():
+    pipeline = transformers.pipeline("text-generation", model=LANGUAGE, tokenizer=TOKENIZER)
+    np.testing.assert_allclose(losses(pipeline, pd.Series(TEXTS)), negative_log_likelihoods(), rtol=1e-5)
+    with pytest.raises(ValueError, match="the pipeline has its own"):
+        losses(pipeline, TEXTS, tokenizer=TOKENIZER)
+    pipeline.task = "text-classification"
+    with pytest.raises(ValueError, match="pipeline for 'text-generation', got one for 'text-classification'"):
+        losses(pipeline, TEXTS)
+
+
+def test_a_language_model_keeps_its_mode():
+    LANGUAGE.train()
+    part = LANGUAGE.get_input_embeddings()
+    part.eval()
+    losses((LANGUAGE, TOKENIZER), TEXTS[:2], device="cpu")
+    assert LANGUAGE.training
+    assert not part.training
+    LANGUAGE.eval()
+
+
+@pytest.mark.parametrize("place", [0, 37])
+def test_a_text_of_one_token_is_named_by_its_index(place):
+    texts = [*TEXTS[:place], "a", *TEXTS[place:]]
+    with pytest.raises(
+        ValueError, match=rf"text 'a' at index {place} has 1 token\(s\), and a loss needs two"
+    ):
+        losses((LANGUAGE, TOKENIZER), texts, batch_size=1)
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "message"),
+    [
+        ((LANGUAGE, TOKENIZER), "one text", "data: expected a sequence of texts, got one string"),
+        ((LANGUAGE, TOKENIZER), ["a b", ""], "data: expected non-empty strings, got '' at index 1"),
+        (LANGUAGE, TEXTS, r"tokenizer: needed for texts; call losses\(\(model, tokenizer\), texts\)"),
+        ((network(), TOKENIZER), ["a b", 3], "data: expected non-empty strings, got 3 at index 1"),
+        (
+            (lambda texts: texts, TOKENIZER),
+            TEXTS,
+            "expected a causal language model with a tokenizer, got function",
+        ),
+        ((LANGUAGE, TOKENIZER, 3), TEXTS, "got a tuple of 3"),
+    ],
+)
+def test_what_is_no_language_model_with_texts_is_refused(model, data, message):
+    with pytest.raises(ValueError, match=message):
+        losses(model, data)
+
+
+def test_a_classifier_of_texts_is_no_language_model():
+    config = transformers.BertConfig(
+        vocab_size=30, hidden_size=16, num_hidden_layers=1, num_attention_heads=2
+    )
+    model = transformers.BertForSequenceClassification(config)
+    with pytest.raises(ValueError, match="got BertForSequenceClassification; give a classifier alone"):
+        losses((model, TOKENIZER), TEXTS)
+
+
+def test_a_batch_for_a_language_model_names_the_call_for_texts():
+    tokens = torch.tensor([TOKENIZER(TEXTS[0])["input_ids"]])
+    with pytest.raises(ValueError, match=r"losses\(\(model, tokenizer\), texts\) takes texts"):
+        losses(LANGUAGE, {"input_ids": tokens, "labels": tokens})
+
+
+# Functions
+
+
+def squared(data):
+    x, y = data
+    return (np.asarray(x)[:, 0] - np.asarray(y)) ** 2
+
+
+@pytest.mark.parametrize("batch_size", [None, 1, 7, 100])
+def test_a_function_is_asked_batch_by_batch(batch_size):
+    for data in [(X, VALUES[:, 0]), (pd.DataFrame(X), pd.Series(VALUES[:, 0]))]:
+        np.testing.assert_array_equal(
+            losses(squared, data, batch_size=batch_size), squared((X, VALUES[:, 0]))
+        )
+
+
+def test_a_function_gets_as_many_records_as_were_asked_for():
+    sizes = []
+    losses(lambda words: sizes.append(len(words)) or [1.0] * len(words), ["a"] * 10, batch_size=4)
+    assert sizes == [4, 4, 2]
+    losses(lambda words: sizes.append(type(words)) or torch.ones(3, dtype=torch.bfloat16), ("a", "b", "c"))
+    assert sizes[3:] == [tuple]
+
+
+def test_a_batch_with_too_few_losses_is_refused():
+    with pytest.raises(ValueError, match=r"shape \(4,\), got shape \(3,\)"):
+        losses(lambda words: [1.0] * 3, ["a"] * 10, batch_size=4)
+
+
+def test_data_without_a_length_are_given_at_once():
+    assert losses(lambda lines: [float(line) for line in lines], iter(["1", "2"])).tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match=r"batch_size: expected an array.*got list_iterator"):
+        losses(lambda lines: list(lines), iter([1]), batch_size=2)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda data: [1.0], r"model: expected one loss per record, shape \(2,\), got shape \(1,\)"),
+        (lambda data: [[1.0], [2.0]], r"got shape \(2, 1\)"),
+        (lambda data: 1.0, r"got shape \(\)"),
+        (lambda data: ["1", "2"], "expected real numbers as losses, got values of type <U1"),
+        (lambda data: [1.0, np.inf], r"losses: 1 of 2 values are infinite \(first at index 1\)"),
+    ],
+)
+def test_what_a_function_returns_is_checked(function, message):
+    with pytest.raises(ValueError, match=message):
+        losses(function, ["a", "b"])
+
+
+def test_columns_of_different_lengths_are_refused():
+    with pytest.raises(ValueError, match=r"arrays of one length, got lengths \[50, 3\]"):
+        losses(squared, (X, [1, 2, 3]), batch_size=2)
+
+
+# What is chosen
+
+
+def test_another_kind_of_model_is_refused_with_the_kinds_there_are():
+    with pytest.raises(
+        ValueError, match=r"a torch module, a fitted scikit-learn .*, or a function .*; got int"
+    ):
+        losses(3, (X, Y))
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "options", "message"),
+    [
+        (lambda x: x, [1.0], {"device": "cpu"}, "device: not used for a function"),
+        (lambda x: x, [1.0], {"loss": max}, "loss: not used for a function"),
+        (Bare("regressor"), (X, Y), {"device": "cpu"}, "device: not used for a scikit-learn estimator"),
+        ((LANGUAGE, TOKENIZER), TEXTS, {"loss": max}, "loss: not used for a language model"),
+        (lambda x: x, [1.0], {"batch_size": 0}, "batch_size: expected 1 or more, got 0"),
+        (network(), loader(), {"batch_size": 4}, "batch_size: the data come in batches already"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(model, data, options, message):
+    with pytest.raises(ValueError, match=message):
+        losses(model, data, **options)

@@ -1,0 +1,74 @@
+"""The worked examples of the book's page on models run as they are printed."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+PAGE = Path(__file__).parents[2] / "book" / "from_a_model.md"
+SECTIONS = dict(
+    re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+)
+EXAMPLES = ["A random forest", "A convolutional network", "A language model"]
+LAST = "A test that fails when training leaks more"
+
+
+def blocks(section):
+    return re.findall(r"```python\n(.*?)```", SECTIONS[section], re.DOTALL)
+
+
+@pytest.mark.parametrize("section", EXAMPLES)
+def test_a_worked_example_runs_and_prints_its_bounds(section, capsys):
+    names = {}
+    for block in blocks(section):
+        exec(compile(block, section, "exec"), names)
+        printed = capsys.readouterr().out
+        assert re.search(r"ε ≥ \d+\.\d{3} \(δ = 0, confidence 0\.95; ", printed)
+    found = names["losses_in"], names["losses_out"]
+    assert all(one.dtype == np.float64 and one.ndim == 1 for one in found)
+    assert found[0].mean() < found[1].mean()
+    assert names["audits"].audit_losses(*found).headline.epsilon > 0
+
+
+@pytest.mark.parametrize(
+    ("section", "training"), list(zip(EXAMPLES, [".fit(", "Adam(", "AdamW("], strict=True))
+)
+def test_coins_are_tossed_before_training(section, training):
+    first, *others = blocks(section)
+    assert 0 < first.index("< 0.5") < first.index(training) < first.index('design="randomized"')
+    assert all('design="game"' in other for other in others)
+
+
+def test_the_other_examples_run(capsys):
+    (block,) = blocks("Anything else")
+    exec(compile(block, "function", "exec"), {})
+    assert capsys.readouterr().out.split() == ["[0.", "1.", "4.]"]
+
+
+def test_every_example_of_the_page_is_run_here():
+    assert [name for name in SECTIONS if blocks(name)] == [*EXAMPLES, "Anything else", LAST]
+
+
+@pytest.mark.parametrize(("limit", "code"), [("3.0", 0), ("0.5", 1)])
+def test_the_page_s_test_fails_above_its_limit(limit, code, tmp_path):
+    (block,) = blocks(LAST)
+    assert "LIMIT = 3.0" in block
+    path = tmp_path / "test_leak.py"
+    path.write_text(block.replace("LIMIT = 3.0", f"LIMIT = {limit}"), encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(tmp_path),
+        str(path),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == code, done.stdout
+    assert ("ε ≥" in done.stdout) == bool(code)
