@@ -1,0 +1,145 @@
+"""`audit.yaml`: what a report says about the audited model, checked by its JSON schema."""
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import date
+from functools import cache
+from importlib import resources
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from paperlib.core.suggest import did_you_mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """The audited model in its owner's words; an empty field is shown as "not given".
+
+    Attributes:
+        model: Name of the model.
+        version: Its version.
+        owner: Person or team that answers for it.
+        trained: Date on which training ended, as YYYY-MM-DD.
+        data: Description of the training data and of the audit records.
+        contact: Address for questions.
+        notes: Anything else a reviewer should know.
+    """
+
+    model: str = ""
+    version: str = ""
+    owner: str = ""
+    trained: str = ""
+    data: str = ""
+    contact: str = ""
+    notes: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        """Every field as text."""
+        return asdict(self)
+
+
+def about_schema() -> dict[str, Any]:
+    """The JSON schema of ``audit.yaml``."""
+    return schema("about.schema.json")
+
+
+def result_schema() -> dict[str, Any]:
+    """The JSON schema of what ``paperlib audit --json`` prints, and of the block inside a report."""
+    return schema("result.schema.json")
+
+
+@cache
+def _schema_text(name: str) -> str:
+    return resources.files("paperlib.report.audit").joinpath(name).read_text(encoding="utf-8")
+
+
+def schema(name: str) -> dict[str, Any]:
+    """A JSON schema of this package, by its file name."""
+    return json.loads(_schema_text(name))
+
+
+def read_about(path: "str | PathLike[str]") -> About:
+    """Read and check a YAML file about the audited model.
+
+    Every value is read as text: a version 2.10 stays "2.10", a date stays as written.
+
+    Args:
+        path: A YAML file with some of the keys model, version, owner, trained, data, contact and notes.
+
+    Returns:
+        The fields; those that are left out are empty.
+
+    Raises:
+        ValueError: No such file, no YAML, an unknown key or a value that the schema does not allow. One line,
+            with the file, the key and what is allowed.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "audit.yaml"
+    ...     _ = file.write_text("model: forest\\ntrained: 2025-03-01\\nversion: 2.10\\n")
+    ...     read_about(file).version
+    '2.10'
+    """
+    values = _read_yaml(Path(path))
+    known: dict[str, Any] = about_schema()["properties"]
+    for key in values:
+        if key not in known:
+            raise ValueError(
+                f"{path}: unknown key {key!r}; allowed are {', '.join(known)}{did_you_mean(key, known)}"
+            )
+    _validate(path, values)
+    return About(**values)
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise ValueError(f"{path}: cannot be read: {reason}") from None
+    try:
+        root = yaml.compose(text, Loader=yaml.BaseLoader)
+        values = yaml.load(text, Loader=yaml.BaseLoader)  # texts alone, so that nothing is converted
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = "" if mark is None else f" in line {mark.line + 1}"
+        raise ValueError(
+            f"{path}: not YAML{where}; write one 'key: value' on each line, with quotes around a value that "
+            "holds ': ' or ' #'"
+        ) from None
+    if root is None or values == "":
+        return {}
+    if not isinstance(values, dict):
+        raise ValueError(f"{path}: expected lines of the form 'key: value', got {_shape(values)}")
+    keys = [str(key.value) for key, _ in root.value]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise ValueError(f"{path}: {key}: given {keys.count(key)} times; keep one")
+    return {str(key): value for key, value in values.items()}
+
+
+def _validate(path: "str | PathLike[str]", values: dict[str, Any]) -> None:
+    from jsonschema import Draft202012Validator, FormatChecker
+
+    dates = FormatChecker(formats=())
+    dates.checks("date", raises=ValueError)(_is_date)
+    checker = Draft202012Validator(about_schema(), format_checker=dates)
+    for error in sorted(checker.iter_errors(values), key=lambda one: list(map(str, one.path))):
+        key = str(error.path[0])
+        value, limit = values[key], error.validator_value
+        wanted = {
+            "type": f"text, got {_shape(value)}",
+            "maxLength": f"at most {limit} characters, got {len(value)}",
+        }.get(str(error.validator), f"a date as YYYY-MM-DD, such as 2025-03-01, got {value!r}")
+        raise ValueError(f"{path}: {key}: expected {wanted}")
+
+
+def _is_date(value: object) -> bool:
+    return not isinstance(value, str) or not value or bool(date.fromisoformat(value))
+
+
+def _shape(value: object) -> str:
+    return {list: "a list", dict: "keys of its own"}.get(type(value), f"{value!r}")

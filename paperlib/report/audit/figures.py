@@ -1,0 +1,167 @@
+"""The three figures of an audit: histograms of the scores, ROC curve, bound over guesses."""
+
+import base64
+import io
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+from scipy.special import betaincinv
+
+from paperlib.core import AuditResult, FloatArray, MembershipScores, round_down
+
+_POINTS = 300
+
+
+def _panel(width: float, height: float) -> tuple[Figure, Axes]:
+    """A figure of its own, unknown to pyplot, with one panel and room for its labels."""
+    fig = Figure(figsize=(width, height))
+    fig.subplots_adjust(left=0.8 / width, right=1 - 0.1 / width, bottom=0.55 / height, top=1 - 0.1 / height)
+    return fig, fig.add_subplot()
+
+
+def picture(fig: Figure) -> str:
+    """The figure as a ``data:`` address of an SVG in its own size; the same figure gives the same address."""
+    buffer = io.BytesIO()
+    with mpl.rc_context({"svg.hashsalt": "paperlib", "svg.fonttype": "path"}):
+        fig.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    return "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode()
+
+
+def _plain_log(axes: Axes, directions: str) -> None:
+    """Log axes with plain numbers at powers of ten."""
+    for name in directions:
+        axis = axes.xaxis if name == "x" else axes.yaxis
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())
+
+
+def score_histogram(scores: MembershipScores, *, bins: int = 60) -> tuple[Figure, pd.DataFrame]:
+    """Histograms of the scores of members and of non-members.
+
+    Returns:
+        The figure, and its data: low, high (edges of a bin, the scores' unit), member, nonmember
+        (share of each class in the bin).
+    """
+    edges = np.histogram_bin_edges(scores.pooled()[0], bins=bins)
+    shares = {
+        "member": np.histogram(scores.member, edges)[0] / scores.member.size,
+        "nonmember": np.histogram(scores.nonmember, edges)[0] / scores.nonmember.size,
+    }
+    fig, axes = _panel(5.6, 3.2)
+    axes.stairs(shares["member"], edges, label="members", fill=True, alpha=0.45)
+    axes.stairs(shares["nonmember"], edges, label="non-members", linewidth=1.6, linestyle="--", color="black")
+    axes.set(xlabel="score" if scores.higher_means_member else "loss", ylabel="share of each class")
+    axes.legend()
+    return fig, pd.DataFrame({"low": edges[:-1], "high": edges[1:], **shares})
+
+
+def roc_figure(
+    scores: MembershipScores, *, confidence: float = 0.95, auc: float | None = None
+) -> tuple[Figure, pd.DataFrame]:
+    """True- against false-positive rate on log axes, which show the leakage of few records.
+
+    Args:
+        scores: Scores of members and non-members.
+        confidence: Confidence level of the band at each single point, in (0, 1).
+        auc: Area under the curve where it is known already; computed by default.
+
+    Returns:
+        The figure, and its data (at most 600 points of the curve): false_positive_rate, true_positive_rate,
+        and low and high, the Clopper-Pearson interval of the true-positive rate at this threshold.
+    """
+    auc = scores.auc() if auc is None else auc
+    fpr, tpr, _ = scores.roc()
+    keep = _spread(fpr, tpr)
+    fpr, tpr = fpr[keep], tpr[keep]
+    low, high = _share_band(tpr, scores.member.size, confidence)
+    floor = 0.5 / max(scores.member.size, scores.nonmember.size)
+    fig, axes = _panel(4.6, 4.0)
+    x = np.maximum(fpr, floor)
+    band = np.maximum(low, floor), np.maximum(high, floor)
+    axes.fill_between(x, *band, alpha=0.25, linewidth=0, label=f"{100 * confidence:g} % band")
+    axes.plot(x, np.maximum(tpr, floor), label=f"scores (AUC {auc:.3f})")
+    axes.plot([floor, 1], [floor, 1], linestyle="--", color="black", linewidth=1, label="guessing (AUC 0.5)")
+    axes.set(xscale="log", yscale="log", xlim=(floor, 1.1), ylim=(floor, 1.1))
+    axes.set(xlabel="false-positive rate", ylabel="true-positive rate")
+    _plain_log(axes, "xy")
+    axes.legend(loc="lower right", fontsize="small")
+    columns = {"false_positive_rate": fpr, "true_positive_rate": tpr, "low": low, "high": high}
+    return fig, pd.DataFrame(columns)
+
+
+def _share_band(shares: FloatArray, total: int, confidence: float) -> tuple[FloatArray, FloatArray]:
+    """Clopper-Pearson intervals of many shares of one total."""
+    level, hits = (1 - confidence) / 2, np.rint(shares * total)
+    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), total - hits + 1, level), 0.0)
+    high = np.where(hits < total, betaincinv(hits + 1, np.maximum(total - hits, 1), 1 - level), 1.0)
+    return low, high
+
+
+def _spread(fpr: FloatArray, tpr: FloatArray) -> np.ndarray:
+    """Positions that look evenly spread on log axes in both directions; first and last included."""
+    if fpr.size <= 2 * _POINTS:
+        return np.arange(fpr.size)
+    rows = [np.array([0, fpr.size - 1])]
+    for rates in (fpr, tpr):
+        wanted = np.geomspace(max(rates[rates > 0].min(), 1e-12), 1.0, _POINTS - 1)
+        rows.append(np.searchsorted(rates, wanted, side="right") - 1)
+    return np.unique(np.concatenate(rows))
+
+
+def bound_figure(curve: pd.DataFrame, epsilon: float) -> Figure:
+    """The bound over the number of guesses, already corrected for trying all numbers.
+
+    Args:
+        curve: Columns guesses and bound.
+        epsilon: The reported bound.
+    """
+    fig, axes = _panel(5.6, 3.2)
+    axes.plot(curve["guesses"], curve["bound"], label="bound at this many guesses")
+    axes.axhline(
+        epsilon, linestyle="--", color="black", linewidth=1, label=f"reported: {round_down(epsilon):.3f}"
+    )
+    top = 1.08 * max(float(curve["bound"].max()), epsilon)
+    axes.set(xscale="log", ylim=(0, top if top > 0 else 1))
+    axes.set(xlabel="guesses made (the rest are abstentions)", ylabel="lower bound on epsilon (nats)")
+    _plain_log(axes, "x")
+    axes.legend(loc="lower right" if top > 0 else "best")
+    return fig
+
+
+def curve_of(result: AuditResult | None) -> pd.DataFrame | None:
+    """The bound over guesses of a result that has one."""
+    curve = None if result is None else result.curve
+    return curve if curve is not None and {"guesses", "bound"} <= set(curve.columns) else None
+
+
+def describe_roc(data: pd.DataFrame, auc: float) -> str:
+    """A ROC curve in words."""
+    rates = []
+    for target in (0.001, 0.01, 0.1):
+        below = data[data["false_positive_rate"] <= target]
+        rates.append(f"{below['true_positive_rate'].max():.3f} at false-positive rate {target:g}")
+    return f"ROC curve on log axes with AUC {auc:.3f}; the true-positive rate is {', '.join(rates)}."
+
+
+def describe_bound(curve: pd.DataFrame, epsilon: float) -> str:
+    """A bound curve in words."""
+    guesses, bounds = curve["guesses"].to_numpy(), curve["bound"].to_numpy()
+    return (
+        f"Line of the lower bound over {guesses.min()} to {guesses.max()} guesses; "
+        f"it is highest, {round_down(epsilon):.3f}, at {guesses[bounds.argmax()]} guesses and "
+        f"{round_down(float(bounds[-1])):.3f} when guessing on all of them."
+    )
+
+
+def describe_histogram(scores: MembershipScores) -> str:
+    """A pair of histograms in words."""
+    what = "scores" if scores.higher_means_member else "losses"
+    return (
+        f"Two overlaid histograms of {what}: the median is {np.median(scores.member):.4g} for "
+        f"{scores.member.size} members and {np.median(scores.nonmember):.4g} for "
+        f"{scores.nonmember.size} non-members."
+    )

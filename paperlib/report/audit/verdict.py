@@ -1,0 +1,360 @@
+"""An audit's number in plain words: what it means, whether it refutes a claimed epsilon, what to do next."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from paperlib.core import AuditResult, check_nonnegative, json_ready, round_down
+from paperlib.core.results import round_up
+
+_HIGH = 1.0  # nats; guesses right at most 73 % of the time are what this lets through
+_LOW_CEILING = 3.0  # nats; an audit that can show less leaves large leaks open
+
+Adjacency = Literal["replacement", "add/remove", ""]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What an audit's number means, for a reader who does not know differential privacy.
+
+    Attributes:
+        sentences: The verdict, most important sentence first.
+        next_steps: Advice, most urgent first.
+        refuted: Whether the claimed epsilon is refuted, as a claim for replacing a record and as one for
+            adding or removing it where the two differ; None without a claimed epsilon or without an answer.
+        condition: The one assumption that must stand beside the verdict; empty for none.
+    """
+
+    sentences: tuple[str, ...]
+    next_steps: tuple[str, ...]
+    refuted: bool | None
+    condition: str = ""
+
+    def __str__(self) -> str:
+        lines = [*self.sentences, *([f"Condition: {self.condition}."] if self.condition else [])]
+        lines += ["", "What to do next:"]
+        return "\n".join([*lines, *(f"  {at}. {text}" for at, text in enumerate(self.next_steps, 1))])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field as JSON-ready values."""
+        return json_ready(self)
+
+
+def plain_verdict(
+    result: AuditResult,
+    *,
+    claimed_epsilon: float | None = None,
+    warnings: Sequence[str] = (),
+    kind: str = "lower bound",
+) -> Verdict:
+    """Say in plain words what a result means.
+
+    A bound from a game speaks of replacing one record. A claim for adding or removing a record allows twice
+    its epsilon there, so that such a result judges both readings of a claim.
+
+    Args:
+        result: Result of the main audit.
+        claimed_epsilon: Epsilon that somebody claims for the training, nats, at least 0; None for no claim.
+        warnings: Warnings of the whole audit; one of a reversed score direction makes it no answer.
+        kind: "lower bound", "measurement" or "baseline"; only a lower bound refutes a claim.
+
+    Raises:
+        ValueError: A claimed epsilon that is negative or not finite.
+
+    >>> import numpy as np
+    >>> from paperlib.bounds import audit_one_run
+    >>> from paperlib.core import MembershipScores
+    >>> rng = np.random.default_rng(0)
+    >>> scores = MembershipScores(rng.normal(2, 1, 500), rng.normal(0, 1, 500))
+    >>> verdict = plain_verdict(audit_one_run(scores), claimed_epsilon=3)
+    >>> print(verdict.sentences[0])
+    Someone who sees the model can tell, for some record, whether it was trained on: right up to 95.9 % of the
+    time, against 50 % by tossing a coin.
+    >>> verdict.refuted
+    True
+    """
+    if claimed_epsilon is not None:
+        claimed_epsilon = check_nonnegative("claimed_epsilon", claimed_epsilon)
+    every = tuple(dict.fromkeys((*warnings, *result.warnings)))
+    if reversed_one := next(filter(is_reversed, every), None):
+        return _reversed(reversed_one, claimed_epsilon)
+    if result.epsilon is None or kind != "lower bound":
+        return _measured(result, claimed_epsilon)
+    judged = _judge(result, result.epsilon, claimed_epsilon) if claimed_epsilon is not None else _Judged()
+    first, *others = _leak(result, result.epsilon) if result.epsilon > 0 else _no_leak(result)
+    return Verdict(
+        sentences=(first, *judged.sentences, *others),
+        next_steps=tuple(_next_steps(result, result.epsilon, every, judged)),
+        refuted=judged.refuted,
+        condition=result.condition,
+    )
+
+
+def no_verdict(reason: str) -> Verdict:
+    """The verdict where the main audit was not possible, with the reason."""
+    return Verdict(
+        sentences=(f"Not an answer yet: the audit was not possible. {_sentence(reason)}",),
+        next_steps=("Mend what the message names, then audit again.",),
+        refuted=None,
+    )
+
+
+def is_reversed(warning: str) -> bool:
+    """Whether a warning says that the score direction or the membership is probably reversed.
+
+    >>> is_reversed("AUC 0.16: direction or membership is probably reversed"), is_reversed("few examples")
+    (True, False)
+    """
+    return "probably reversed" in warning
+
+
+def right_share(epsilon: float, delta: float = 0.0) -> float:
+    """Largest share of right guesses that (epsilon, delta)-differential privacy allows, in [1/2, 1].
+
+    Args:
+        epsilon: Nats, at least 0.
+        delta: Delta of the guarantee, in [0, 1).
+
+    >>> right_share(0), round(right_share(1.0), 4)
+    (0.5, 0.7311)
+    """
+    return (1 + delta * math.exp(-epsilon)) / (1 + math.exp(-epsilon))
+
+
+def share_text(share: float) -> str:
+    """A share of at least one half in per cent, rounded down, with the digits that tell it from the ends.
+
+    >>> share_text(0.9569), share_text(0.50004), share_text(0.99996)
+    ('95.6 %', '50.004 %', '99.996 %')
+    """
+    percent = 100 * share
+    for digits in (1, 2, 3):
+        shown = round_down(percent, digits)
+        if shown > 50 and (shown < 99.9 or digits == 3):
+            return f"{shown:.{digits}f} %"
+    return "a little more than 50 %" if percent > 50 else "50 %"
+
+
+def ceiling_of(result: AuditResult) -> float | None:
+    """The largest epsilon that so many examples could have shown, nats; None where that is not known."""
+    ceiling = getattr(result, "ceiling", None)
+    known_c = getattr(result, "known_c", 0.0)
+    if ceiling is None or known_c is None:
+        return None
+    return max(0.0, float(ceiling) - float(known_c))
+
+
+def adjacency_of(result: AuditResult) -> Adjacency:
+    """What two neighbouring training sets differ in, by the claim; "" where the claim leaves it open."""
+    words = result.claim.lower()
+    replaced = "replac" in words
+    added = "adding or removing" in words or "add/remove" in words
+    if replaced == added:
+        return ""
+    return "replacement" if replaced else "add/remove"
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _reversed(warning: str, claimed: float | None) -> Verdict:
+    sentences = [
+        f"Not an answer yet. {_sentence(warning)}",
+        "Until this is settled, the numbers of this audit say nothing about the model.",
+    ]
+    if claimed is not None:
+        sentences.append(f"The claimed epsilon of {claimed:g} is not judged.")
+    return Verdict(
+        sentences=tuple(sentences),
+        next_steps=(
+            "Check what the values are: low losses point to members, and so do high scores. Say which they "
+            "are with --kind losses or --kind scores (in Python: higher_means_member).",
+            "Check the column that says who was trained on: 1, true or train must mark the training records.",
+            "If both are right, find out why training records look less familiar to the model than others; "
+            "fix the direction for a reason, not because the other one gives a larger number.",
+            "Then audit again.",
+        ),
+        refuted=None,
+    )
+
+
+def _measured(result: AuditResult, claimed: float | None) -> Verdict:
+    sentences = [
+        "This audit measured how far an attack gets. Its number is not a lower bound on epsilon and gives no "
+        "guarantee, in either direction."
+    ]
+    if claimed is not None:
+        sentences.append(
+            f"The claimed epsilon of {claimed:g} is neither refuted nor confirmed: only a lower bound can "
+            "refute a claim."
+        )
+    steps = [
+        "Read the claim and the assumptions: they say what the number speaks of.",
+        "For a lower bound, audit records whose membership was decided by fair coins, before training or "
+        "after.",
+    ]
+    return Verdict(
+        sentences=tuple(sentences),
+        next_steps=(*_mind(result.warnings), *steps),
+        refuted=None,
+        condition=result.condition,
+    )
+
+
+def _leak(result: AuditResult, epsilon: float) -> Iterator[str]:
+    delta = float(getattr(result, "delta", 0.0))
+    what = "whether it was trained on"
+    if adjacency_of(result) == "replacement":
+        what = "whether it or another record in its place was trained on"
+    share = share_text(right_share(epsilon, delta))
+    yield (
+        f"Someone who sees the model can tell, for some record, {what}: right up to {share} of the time, "
+        "against 50 % by tossing a coin."
+    )
+    confidence = getattr(result, "confidence", None)
+    how_sure = "" if confidence is None else f" with {100 * confidence:g} % confidence"
+    yield (
+        f"This is a lower limit{how_sure}: the real leak may be larger, and a privacy guarantee that allows "
+        "fewer right guesses does not hold for this training."
+    )
+    if delta > 0:
+        yield f"The share includes delta = {delta:g}, the probability with which such a guarantee may fail."
+
+
+def _no_leak(result: AuditResult) -> Iterator[str]:
+    ceiling, total = ceiling_of(result), getattr(result, "total", None)
+    records = "so many records" if total is None else f"{total:,} records"
+    if ceiling is None:
+        yield "This audit found no leak that it could prove."
+    elif ceiling <= 0:
+        yield (
+            f"This audit found no leak that it could prove, and it could not have: with {records} no result "
+            "shows any leak, however large."
+        )
+    else:
+        share = share_text(right_share(ceiling, float(getattr(result, "delta", 0.0))))
+        yield (
+            f"This audit found no leak that it could prove; with {records} it could have shown an epsilon of "
+            f"at most {_up(ceiling)} (guesses right up to {share} of the time)."
+        )
+    yield "That does not show that the training is private: a better attack or more records may find a leak."
+
+
+def _up(value: float) -> str:
+    return f"{round_up(value):.3f}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Judged:
+    """A claimed epsilon against the bound."""
+
+    sentences: tuple[str, ...] = ()
+    refuted: bool | None = None
+    claimed: float = math.nan
+
+
+def _judge(result: AuditResult, epsilon: float, claimed: float) -> _Judged:
+    delta = float(getattr(result, "delta", 0.0))
+    shown = (
+        f"the audit shows at least {round_down(epsilon):.3f}" if epsilon > 0 else "the audit proved no leak"
+    )
+    kind = adjacency_of(result)
+    if kind == "replacement":
+        readings = _two_readings(epsilon, delta, claimed)
+    else:
+        of = ", for adding or removing one record," if kind else ""
+        readings = [(f"The claimed epsilon of {claimed:g}{of} at delta = {delta:g}", claimed, "")]
+    outcomes = [epsilon > allowed for _, allowed, _ in readings]
+    sentences = [
+        f"{words} is {'refuted' if outcome else 'not refuted'}: {shown}{more}."
+        for (words, _, more), outcome in zip(readings, outcomes, strict=True)
+    ]
+    if not all(outcomes):
+        sentences.append(_not_confirmed(result, max(allowed for _, allowed, _ in readings)))
+    return _Judged(sentences=tuple(sentences), refuted=all(outcomes), claimed=claimed)
+
+
+def _two_readings(epsilon: float, delta: float, claimed: float) -> list[tuple[str, float, str]]:
+    """The claim's words, the epsilon it allows when a record is replaced, and what to add."""
+    at = f"at delta = {delta:g}"
+    # Two steps of (epsilon, d)-DP are one of (2 epsilon, (1 + e^epsilon) d).
+    at_twice = f"at delta = {delta / (1 + math.exp(min(claimed, 700.0))):.3g}"
+    allows = f", and such a claim allows {2 * claimed:g} when a record is replaced"
+    return [
+        (f"As a claim for replacing one record, epsilon = {claimed:g} {at}", claimed, ""),
+        (
+            f"As a claim for adding or removing one record, epsilon = {claimed:g} {at_twice}",
+            2 * claimed,
+            allows,
+        ),
+    ]
+
+
+def _not_confirmed(result: AuditResult, allowed: float) -> str:
+    ceiling = ceiling_of(result)
+    text = "Not refuted is not confirmed"
+    if ceiling is None:
+        return f"{text}: a stronger attack may still refute the claim."
+    if ceiling <= allowed:
+        return (
+            f"{text}: this audit could not have refuted it, since the most it could have shown is "
+            f"{_up(ceiling)}."
+        )
+    return f"{text}: the most this audit could have shown is {_up(ceiling)}, by guessing every record right."
+
+
+def _mind(warnings: Sequence[str]) -> list[str]:
+    if not warnings:
+        return []
+    return ["Read the warnings beside the number first: they name what weakens it."]
+
+
+def _next_steps(
+    result: AuditResult, epsilon: float, warnings: Sequence[str], judged: _Judged
+) -> Iterator[str]:
+    yield from _mind(warnings)
+    if judged.refuted is not None and float(getattr(result, "delta", 0.0)) == 0:
+        yield (
+            "If the claim has a delta above 0, audit again with that delta (the option delta): a bound at "
+            "delta = 0 does not refute such a claim."
+        )
+    if judged.refuted:
+        yield (
+            "Do not repeat the claim. Look for what breaks it: the accountant's settings, data used outside "
+            "the private training, or records that occur several times."
+        )
+    yield from _by_size(result, epsilon, judged)
+    if adjacency_of(result) == "replacement" and "coin" in result.condition:
+        yield (
+            "Before the next training, toss a fair coin for each audit record, and train on it only if the "
+            "coin says so. The audit then speaks of adding or removing a record, needs fewer assumptions and "
+            "uses every audit record (the design randomized)."
+        )
+    yield "Keep this report with the model, and audit again after each new training."
+
+
+def _by_size(result: AuditResult, epsilon: float, judged: _Judged) -> Iterator[str]:
+    ceiling = ceiling_of(result)
+    if epsilon > _HIGH:
+        yield (
+            "Lower the leak: train with differential privacy (DP-SGD), for fewer epochs or with more "
+            "regularisation, and remove duplicates from the training data."
+        )
+        yield "Look at the most exposed records before you publish the model or hand it to others."
+        return
+    few = ceiling is not None and (ceiling < _LOW_CEILING or ceiling <= judged.claimed)
+    if few:
+        yield (
+            "Audit more records: with so few, even a large leak cannot be shown. The command paperlib plan "
+            "says how many are needed."
+        )
+    if epsilon == 0:
+        yield (
+            "Try a stronger attack, such as scores calibrated with reference models, before you rely on this."
+        )
+    elif not few:
+        yield "Try a stronger attack to see whether the bound rises: it is a lower limit of the leak."

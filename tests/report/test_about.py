@@ -1,0 +1,110 @@
+"""`audit.yaml`: read as text, checked by its schema, refused in one line that says what is allowed."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from paperlib.report import About, about_schema, read_about, result_schema
+
+FULL = """\
+model: credit-forest
+version: 2.10
+owner: Risk team
+trained: 2025-03-01
+data: "Loans, 2019 to 2024"
+contact: privacy@example.org
+notes: |
+  Two lines,
+  as written.
+"""
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(text: str | bytes) -> Path:
+        path = tmp_path / "audit.yaml"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def test_every_field_is_read_as_it_was_written(written):
+    assert read_about(written(FULL)) == About(
+        model="credit-forest",
+        version="2.10",
+        owner="Risk team",
+        trained="2025-03-01",
+        data="Loans, 2019 to 2024",
+        contact="privacy@example.org",
+        notes="Two lines,\nas written.\n",
+    )
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "---\n", "model:\n", 'trained: ""\n'])
+def test_nothing_has_to_be_given(written, text):
+    assert read_about(written(text)) == About()
+
+
+def test_a_byte_order_mark_is_no_part_of_a_key(written):
+    assert read_about(written(b"\xef\xbb\xbfmodel: a\r\nowner: b\r\n")) == About(model="a", owner="b")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("modle: a\n", "unknown key 'modle'; allowed are model, version, owner, .*did you mean 'model'?"),
+        ("Owner: a\n", "unknown key 'Owner'.*did you mean 'owner'?"),
+        ("trained: 31.2.2024\n", "trained: expected a date as YYYY-MM-DD, .*got '31.2.2024'"),
+        ("trained: 2024-02-31\n", "trained: expected a date as YYYY-MM-DD, .*got '2024-02-31'"),
+        ("trained: 20240201\n", "trained: expected a date as YYYY-MM-DD"),
+        ("trained: 2024-02-01 10:00:00\n", "trained: expected a date as YYYY-MM-DD"),
+        ("data: [a, b]\n", "data: expected text, got a list"),
+        ("owner:\n  name: a\n", "owner: expected text, got keys of its own"),
+        ("- model\n- owner\n", "expected lines of the form 'key: value', got a list"),
+        ("just words\n", "expected lines of the form 'key: value', got 'just words'"),
+        ("model: a\nmodel: b\n", "model: given 2 times; keep one"),
+        ("model: a\nnotes: b: c\n", "not YAML in line 2"),
+        ("model: [a\n", "not YAML in line"),
+        (f"model: {'a' * 301}\n", "model: expected at most 300 characters, got 301"),
+        ("? [a, b]\n: c\n", "expected lines of the form 'key: value'|not YAML"),
+    ],
+)
+def test_a_wrong_file_is_refused_in_one_line_with_its_name(written, text, message):
+    path = written(text)
+    with pytest.raises(ValueError, match=message) as error:
+        read_about(path)
+    assert str(error.value).startswith(f"{path}: ")
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path, written):
+    with pytest.raises(ValueError, match=r"none.yaml: cannot be read: No such file"):
+        read_about(tmp_path / "none.yaml")
+    with pytest.raises(ValueError, match="it is not UTF-8 text"):
+        read_about(written(b"model: \xff\xfe"))
+
+
+def test_code_in_a_file_is_not_run(written):
+    assert read_about(written("model: !!python/object/apply:os.system ['true']\n".replace("['true']", "x")))
+
+
+def test_the_schema_describes_every_field_of_the_record():
+    schema = about_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert set(schema["properties"]) == set(About().to_dict())
+    assert all(one["title"] and one["description"] for one in schema["properties"].values())
+    assert schema["additionalProperties"] is False
+    jsonschema.validate(About(model="a", trained="2025-03-01").to_dict(), schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"trained": "yesterday"}, schema)
+
+
+def test_the_schema_of_results_is_a_schema_and_refuses_an_empty_result():
+    schema = result_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert json.dumps(schema)
+    with pytest.raises(jsonschema.ValidationError, match="is a required property"):
+        jsonschema.validate({}, schema)

@@ -1,0 +1,227 @@
+"""The verdict says what a number means, judges claims under the right adjacency, and advises."""
+
+from dataclasses import dataclass
+from math import exp, log
+
+import numpy as np
+import pytest
+
+from paperlib.bounds import audit_one_run, audit_ranks, epsilon_star
+from paperlib.core import AuditResult, MembershipScores, reversed_warning
+from paperlib.report import Verdict, no_verdict, plain_verdict
+from paperlib.report.audit.verdict import adjacency_of, ceiling_of, right_share, share_text
+
+ADDED = "not private under adding or removing one example"
+REPLACED = "not private under replacing one example by another"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Bound(AuditResult):
+    epsilon: float | None = 2.0
+    delta: float = 0.0
+    confidence: float = 0.95
+    total: int = 1000
+    ceiling: float | None = 5.8
+
+    @property
+    def headline(self) -> str:
+        return f"epsilon >= {self.epsilon}"
+
+
+def bound(epsilon: float | None = 2.0, *, claim: str = ADDED, **parts) -> Bound:
+    return Bound(epsilon=epsilon, claim=claim, assumptions=("coins",), **parts)
+
+
+def said(verdict: Verdict) -> str:
+    return " ".join(verdict.sentences)
+
+
+def advice(verdict: Verdict) -> str:
+    return " ".join(verdict.next_steps)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5, 0.1])
+@pytest.mark.parametrize("epsilon", [0.0, 0.4, 3.0, 50.0])
+def test_the_share_is_what_the_best_guesser_reaches_against_the_leakiest_mechanism(epsilon, delta):
+    # Tells the secret with probability delta, else answers by randomised response.
+    reached = delta + (1 - delta) / (1 + exp(-epsilon))
+    assert right_share(epsilon, delta) == pytest.approx(reached, rel=1e-12)
+
+
+def test_the_share_is_rounded_down_and_told_from_a_coin():
+    assert share_text(right_share(log(9) + 1e-9)) == "90.0 %"
+    assert share_text(0.90099) == "90.0 %"
+    assert share_text(0.5001) == "50.01 %"
+    assert share_text(0.5) == "50 %"
+    assert share_text(0.500000001) == "a little more than 50 %"
+    assert share_text(right_share(30)) == "99.999 %"
+
+
+def test_a_bound_is_a_guess_right_so_many_per_cent_of_the_time():
+    verdict = plain_verdict(bound(2.0), warnings=())
+    first = verdict.sentences[0]
+    assert "for some record, whether it was trained on: right up to 88.0 % of the time" in first
+    assert "against 50 % by tossing a coin" in first
+    assert "lower limit with 95 % confidence" in said(verdict)
+    assert verdict.refuted is None
+    assert "DP-SGD" in advice(verdict)
+
+
+def test_delta_is_in_the_share_and_is_named():
+    verdict = plain_verdict(bound(1.0, delta=0.01))
+    assert f"right up to {share_text((exp(1) + 0.01) / (1 + exp(1)))} " in verdict.sentences[0]
+    assert "includes delta = 0.01" in said(verdict)
+    assert "delta" not in said(plain_verdict(bound(1.0)))
+
+
+def test_a_bound_of_zero_says_what_could_have_been_shown():
+    verdict = plain_verdict(bound(0.0, ceiling=0.7831, total=10))
+    assert "found no leak that it could prove" in verdict.sentences[0]
+    assert "10 records it could have shown an epsilon of at most 0.784" in verdict.sentences[0]
+    assert "does not show that the training is private" in said(verdict)
+    assert "more records" in advice(verdict)
+    assert "tossing a coin" not in said(verdict)
+
+
+def test_too_few_records_to_show_anything_are_named():
+    assert "it could not have" in plain_verdict(bound(0.0, ceiling=0.0)).sentences[0]
+    assert "no leak" in plain_verdict(bound(0.0, ceiling=None)).sentences[0]
+
+
+def test_many_records_without_a_leak_need_a_stronger_attack_and_not_more_records():
+    steps = advice(plain_verdict(bound(0.0, ceiling=6.0)))
+    assert "stronger attack" in steps
+    assert "more records" not in steps
+
+
+@pytest.mark.parametrize(("claimed", "refuted"), [(1.9, True), (2.0, False), (2.1, False)])
+def test_a_claim_for_adding_or_removing_is_refuted_below_the_bound_alone(claimed, refuted):
+    verdict = plain_verdict(bound(2.0), claimed_epsilon=claimed)
+    assert verdict.refuted is refuted
+    words = [text for text in verdict.sentences if f"claimed epsilon of {claimed:g}" in text]
+    assert len(words) == 1
+    assert ("is refuted" in words[0]) is refuted
+    assert "for adding or removing one record" in words[0]
+    assert ("Not refuted is not confirmed" in said(verdict)) is not refuted
+
+
+@pytest.mark.parametrize(
+    ("claimed", "replacing", "removing"), [(0.9, True, True), (1.0, True, False), (2.0, False, False)]
+)
+def test_a_game_judges_a_claim_under_both_adjacencies(claimed, replacing, removing):
+    verdict = plain_verdict(bound(2.0, claim=REPLACED), claimed_epsilon=claimed)
+    (first,) = [text for text in verdict.sentences if text.startswith("As a claim for replacing one")]
+    (second,) = [text for text in verdict.sentences if text.startswith("As a claim for adding or removing")]
+    assert ("is refuted" in first, "is refuted" in second) == (replacing, removing)
+    assert f"allows {2 * claimed:g} when a record is replaced" in second
+    assert verdict.refuted is (replacing and removing)
+    assert "it or another record in its place" in verdict.sentences[0]
+
+
+def test_coins_before_the_next_training_are_advised_where_coins_came_after_this_one():
+    rng = np.random.default_rng(0)
+    scores = MembershipScores(rng.normal(2, 1, 300), rng.normal(0, 1, 300))
+    words = "toss a fair coin for each audit record"
+    assert words in advice(plain_verdict(audit_one_run(scores, design="game")))
+    assert words in advice(plain_verdict(audit_one_run(scores, design="played")))
+    assert words not in advice(plain_verdict(audit_one_run(scores)))
+    assert words not in advice(plain_verdict(audit_ranks(np.ones(50, int), np.full(50, 100))))
+
+
+def test_group_privacy_lowers_the_delta_of_a_claim_for_adding_or_removing():
+    verdict = plain_verdict(bound(4.0, claim=REPLACED, delta=1e-5), claimed_epsilon=1)
+    assert f"at delta = {1e-5 / (1 + exp(1)):.3g} is refuted" in said(verdict)
+    assert "replacing one record, epsilon = 1 at delta = 1e-05 is refuted" in said(verdict)
+
+
+def test_a_claim_above_the_ceiling_could_not_have_been_refuted():
+    verdict = plain_verdict(bound(1.0, ceiling=5.0), claimed_epsilon=8)
+    assert "could not have refuted it, since the most it could have shown is 5.000" in said(verdict)
+    assert "more records" in advice(plain_verdict(bound(0.5, ceiling=5.0), claimed_epsilon=8))
+    within = plain_verdict(bound(1.0, ceiling=5.0), claimed_epsilon=3)
+    assert "could not have" not in said(within)
+    assert "the most this audit could have shown is 5.000" in said(within)
+
+
+def test_a_bound_at_delta_zero_does_not_settle_a_claim_with_a_delta():
+    assert "audit again with that delta" in plain_verdict(bound(), claimed_epsilon=1).next_steps[0]
+    assert "audit again with that delta" not in advice(plain_verdict(bound(delta=1e-6), claimed_epsilon=1))
+
+
+def test_a_reversed_direction_is_no_answer_and_comes_first():
+    scores = MembershipScores(np.arange(50), np.arange(40, 90))
+    warning = reversed_warning(scores)
+    assert warning is not None
+    verdict = plain_verdict(bound(2.0), claimed_epsilon=1, warnings=("something else", warning))
+    assert verdict.sentences[0].startswith("Not an answer yet")
+    assert warning in verdict.sentences[0]
+    assert "right up to" not in said(verdict)
+    assert verdict.refuted is None
+    assert "claimed epsilon of 1 is not judged" in said(verdict)
+    assert "--kind losses" in verdict.next_steps[0]
+    assert "membership" in said(verdict)
+
+
+def test_the_warning_of_the_result_itself_is_enough():
+    scores = MembershipScores(np.arange(50), np.arange(40, 90))
+    assert plain_verdict(audit_one_run(scores)).sentences[0].startswith("Not an answer yet")
+
+
+def test_other_warnings_come_first_in_the_advice():
+    assert "warnings" in plain_verdict(bound(), warnings=("few non-members",)).next_steps[0]
+    assert "warnings" not in advice(plain_verdict(bound()))
+
+
+@pytest.mark.parametrize("kind", ["measurement", "baseline"])
+def test_what_is_no_lower_bound_refutes_nothing(kind):
+    verdict = plain_verdict(bound(9.0), claimed_epsilon=1, kind=kind)
+    assert verdict.refuted is None
+    assert "not a lower bound" in verdict.sentences[0]
+    assert "neither refuted nor confirmed" in said(verdict)
+    assert plain_verdict(bound(None), claimed_epsilon=1).refuted is None
+
+
+@pytest.mark.parametrize("claimed", [-1.0, float("nan"), float("inf")])
+def test_a_claim_that_is_no_epsilon_is_refused(claimed):
+    with pytest.raises(ValueError, match=r"^claimed_epsilon: expected a number in \[0, inf\)"):
+        plain_verdict(bound(), claimed_epsilon=claimed)
+
+
+def test_the_adjacency_is_that_of_the_real_claims():
+    rng = np.random.default_rng(0)
+    scores = MembershipScores(rng.normal(2, 1, 300), rng.normal(0, 1, 300))
+    weak = MembershipScores(rng.normal(0, 1, 300), rng.normal(0, 1, 300))
+    for one in (scores, weak):
+        assert adjacency_of(audit_one_run(one)) == "add/remove"
+        assert adjacency_of(audit_one_run(one, design="game")) == "replacement"
+        assert adjacency_of(audit_one_run(one, design="played")) == "replacement"
+    for ranks in (np.ones(50, int), np.arange(1, 51)):
+        assert adjacency_of(audit_ranks(ranks, np.full(50, 100))) == "replacement"
+    assert adjacency_of(epsilon_star(scores.nonmember, scores.member)) == ""
+
+
+def test_the_ceiling_of_a_real_audit_is_known():
+    rng = np.random.default_rng(0)
+    scores = MembershipScores(rng.normal(0, 1, 50), rng.normal(0, 1, 50))
+    result = audit_one_run(scores)
+    ceiling = ceiling_of(result)
+    perfect = audit_one_run(MembershipScores(np.arange(50, 100), np.arange(50)))
+    assert ceiling is not None
+    assert perfect.epsilon <= ceiling < perfect.epsilon + 0.1
+
+
+def test_the_condition_goes_with_the_verdict():
+    verdict = plain_verdict(bound(condition="assumes coins"))
+    assert verdict.to_dict() == {
+        "sentences": list(verdict.sentences),
+        "next_steps": list(verdict.next_steps),
+        "refuted": None,
+        "condition": "assumes coins",
+    }
+    assert "Condition: assumes coins." in str(verdict)
+
+
+def test_an_audit_that_was_not_possible_is_no_answer():
+    verdict = no_verdict("scores: too few")
+    assert verdict.sentences[0].startswith("Not an answer yet")
+    assert "too few" in said(verdict)
