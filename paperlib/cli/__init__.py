@@ -1,3 +1,3 @@
 """The ``paperlib`` command."""
 
-from paperlib.cli.app import main as main
+from paperlib.cli.guard import main as main

@@ -1,24 +1,45 @@
-"""The command line: options, help texts, completion and exit codes.
+"""The command line: what each command takes, and its help.
 
 Each command imports what it needs when it runs, so that help and completion answer at once.
 """
 
-import signal
-import sys
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated
 
 import typer
 
 import paperlib
-
-USAGE_ERROR, INTERRUPTED = 2, 130
+from paperlib.cli import audit_data, audit_lm
+from paperlib.cli.guard import DEBUG_VARIABLE
+from paperlib.cli.options import (
+    AboutFile,
+    AsJson,
+    Assignments,
+    ClaimedEpsilon,
+    Confidence,
+    Delta,
+    DesignOption,
+    FailAbove,
+    GuessOption,
+    Junit,
+    Kind,
+    Losses,
+    MemberColumn,
+    Notebook,
+    Output,
+    Parameters,
+    Profile,
+    ScoreColumn,
+    Seed,
+)
 
 app = typer.Typer(
     help="Audit the privacy of machine-learning models without retraining them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    epilog="Examples:  paperlib audit my_scores.csv   |   paperlib audit my_scores.csv --fail-above 3   |   "
+    "paperlib --debug audit my_scores.csv",
 )
 
 
@@ -30,38 +51,132 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def common(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help=f"Show the traceback of an error; also with {DEBUG_VARIABLE}=1.")
+    ] = False,
 ) -> None:
     """Options of the command itself."""
+    context.ensure_object(dict)["debug"] |= debug
 
 
-def _names(pattern: str) -> list[str]:
-    """Names that the shell can complete; none outside a checkout."""
-    from paperlib.running.project import find_project
+@app.command(
+    epilog="Examples:  paperlib audit my_scores.csv   |   paperlib audit losses.parquet --score-column value "
+    "--member-column in_train --losses --delta 1e-5   |   paperlib audit members.npy others.npy --kind "
+    "losses   |   paperlib audit my_scores.csv --claimed-epsilon 3 --fail-above 3 --junit audit.xml --about "
+    "audit.yaml   |   zcat losses.csv.gz | paperlib audit - --json"
+)
+def audit(
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="CSV, Parquet, JSON lines, NPZ, NPY or tensors with a score or loss column and a membership "
+            "column (1/0, true/false, in/out); with a second file, the members' scores; - for standard input."
+        ),
+    ],
+    nonmembers: Annotated[str | None, typer.Argument(metavar="[FILE2]", help="Non-members' scores.")] = None,
+    score_column: ScoreColumn = None,
+    member_column: MemberColumn = None,
+    kind: Kind = None,
+    losses: Losses = False,
+    id_column: Annotated[
+        str | None, typer.Option(help="Column that names each example, for the report's most exposed ones.")
+    ] = None,
+    group_column: Annotated[
+        str | None, typer.Option(help="Column of groups, for the report's table per group.")
+    ] = None,
+    delta: Delta = 0.0,
+    confidence: Confidence = 0.95,
+    guess: GuessOption = "adaptive",
+    design: DesignOption = "randomized",
+    seed: Seed = 0,
+    claimed_epsilon: ClaimedEpsilon = None,
+    fail_above: FailAbove = None,
+    junit: Junit = None,
+    about: AboutFile = None,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
+    """Audit the scores of a trained model: the answer in words, the numbers behind it, and an HTML report."""
+    from paperlib.cli.audit import Wishes, audit_file
 
-    try:
-        folder = find_project().notebooks
-    except ValueError:
-        return []
-    return sorted(path.stem for path in folder.glob(pattern))
+    columns = {
+        "score_column": score_column, "member_column": member_column, "kind": _kind(kind, losses),
+        "id_column": id_column, "group_column": group_column,
+    }  # fmt: skip
+    options = {"delta": delta, "confidence": confidence, "guess": guess, "design": design, "seed": seed}
+    wishes = Wishes(
+        claimed_epsilon=claimed_epsilon, fail_above=fail_above, junit=junit, about=about, output=output,
+        as_json=as_json,
+    )  # fmt: skip
+    raise typer.Exit(audit_file(file, nonmembers, columns, options, wishes))
 
 
-def notebook_names() -> list[str]:
-    return _names("*.ipynb")
+def _kind(kind: str | None, losses: bool) -> str | None:
+    """One answer of the options --kind and --losses.
+
+    Raises:
+        ValueError: They contradict each other.
+    """
+    if losses and kind == "scores":
+        raise ValueError("--losses: contradicts --kind scores")
+    return "losses" if losses else kind
 
 
-def profile_names() -> list[str]:
-    return _names("profiles/*.yaml")
+app.command("audit-data", epilog=audit_data.EPILOG)(audit_data.audit_data)
+app.command("audit-lm", epilog=audit_lm.EPILOG)(audit_lm.audit_lm)
 
 
-Profile = Annotated[
-    str,
-    typer.Option(
-        help="Profile of parameters: smoke, default, rehearsal, paper, ...", autocompletion=profile_names
-    ),
-]
+@app.command(
+    epilog="Examples:  paperlib plan --m 1000 --delta 1e-5   |   paperlib plan --epsilon 2 --auc 0.7   |   "
+    "paperlib plan --m 10000 --pilot scores.csv   |   paperlib plan --epsilon 1 --pilot nll.csv --losses"
+)
+def plan(
+    m: Annotated[
+        int | None, typer.Option("--m", help="Audit examples at hand, each included by a fair coin.")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Epsilon to be shown: prints the fewest examples that do on average.")
+    ] = None,
+    auc: Annotated[
+        float | None, typer.Option(help="AUC expected of the attack, in [0.5, 1). Default: a perfect attack.")
+    ] = None,
+    pilot: Annotated[
+        Path | None,
+        typer.Option(help="Scores of a pilot attack, in a file as `paperlib audit` reads; else --auc."),
+    ] = None,
+    nonmembers: Annotated[
+        Path | None, typer.Option(help="Non-members' scores of the pilot, if they have a file of their own.")
+    ] = None,
+    score_column: ScoreColumn = None,
+    member_column: MemberColumn = None,
+    kind: Kind = None,
+    losses: Losses = False,
+    delta: Annotated[float, typer.Option(help="Delta of the DP guarantee to be tested, in [0, 1).")] = 0.0,
+    confidence: Annotated[float, typer.Option(help="Confidence level of the bound, in (0, 1).")] = 0.95,
+    guess: GuessOption = "adaptive",
+    simulations: Annotated[
+        int | None, typer.Option(help="Simulated audits; default: 100, fewer above 10,000 examples.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the simulation, 0 or more.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Plan an audit: the epsilon that m examples can show, or the examples that an epsilon needs.
+
+    Without --auc or --pilot the plan is for a perfect attack: the ceiling of any audit of this size. With
+    one of them, audits by that attack are simulated: their mean bound, and the range of 80 % of them.
+    """
+    from paperlib.cli.plan import print_plan
+
+    columns = {"score_column": score_column, "member_column": member_column, "kind": _kind(kind, losses)}
+    options = {
+        "m": m, "epsilon": epsilon, "delta": delta, "confidence": confidence, "guess": guess,
+        "simulations": simulations, "seed": seed,
+    }  # fmt: skip
+    print_plan(auc, pilot, nonmembers, columns, options, as_json=as_json)
 
 
 @app.command(
@@ -69,15 +184,9 @@ Profile = Annotated[
     "paperlib run --all --profile default --jobs 2   |   paperlib run --all --seed 1"
 )
 def run(
-    notebook: Annotated[
-        str, typer.Argument(help="Name of a notebook; see `paperlib list`.", autocompletion=notebook_names)
-    ] = "",
-    assignments: Annotated[
-        list[str] | None, typer.Argument(help="Parameters as name=value, the same as with -p.")
-    ] = None,
-    parameter: Annotated[
-        list[str] | None, typer.Option("-p", "--parameter", help="One parameter, name=value; repeatable.")
-    ] = None,
+    notebook: Notebook = "",
+    assignments: Assignments = None,
+    parameter: Parameters = None,
     profile: Profile = "default",
     every: Annotated[
         bool, typer.Option("--all", help="Run every notebook that changed, for the book.")
@@ -112,9 +221,7 @@ def run(
     "paperlib sweep panoramia_dp -p seed=0..99 --profile paper --scheduler slurm:queue.yaml --workers 50"
 )
 def sweep(
-    notebook: Annotated[
-        str, typer.Argument(help="Name of a notebook; see `paperlib list`.", autocompletion=notebook_names)
-    ],
+    notebook: Notebook,
     parameter: Annotated[
         list[str] | None,
         typer.Option("-p", "--parameter", help="Values of one parameter, name=values; repeatable."),
@@ -163,15 +270,9 @@ def sweep(
     "paperlib estimate --all --profile paper --csv costs.csv"
 )
 def estimate(
-    notebook: Annotated[
-        str, typer.Argument(help="Name of a notebook; see `paperlib list`.", autocompletion=notebook_names)
-    ] = "",
-    assignments: Annotated[
-        list[str] | None, typer.Argument(help="Parameters as name=value, the same as with -p.")
-    ] = None,
-    parameter: Annotated[
-        list[str] | None, typer.Option("-p", "--parameter", help="One parameter, name=value; repeatable.")
-    ] = None,
+    notebook: Notebook = "",
+    assignments: Assignments = None,
+    parameter: Parameters = None,
     profile: Profile = "paper",
     every: Annotated[bool, typer.Option("--all", help="Estimate every notebook.")] = False,
     own_data: Annotated[
@@ -214,184 +315,3 @@ def doctor() -> None:
     from paperlib.cli.doctor import doctor
 
     doctor()
-
-
-ScoreColumn = Annotated[str | None, typer.Option(help="Score column; default: score or loss.")]
-MemberColumn = Annotated[str | None, typer.Option(help="Membership column; default: member.")]
-Kind = Annotated[
-    Literal["scores", "losses"] | None,
-    typer.Option(
-        help="scores: higher values point to members; losses: lower values do. Default: by column name."
-    ),
-]
-Losses = Annotated[bool, typer.Option("--losses", help="The same as --kind losses.")]
-GuessOption = Annotated[
-    Literal["adaptive", "both", "members", "nonmembers", "grid"],
-    typer.Option(
-        help="Guess on the end of the scores that is right more often so far, on both ends, on likely "
-        "members or likely non-members only, or over a grid of pairs."
-    ),
-]
-
-
-@app.command(
-    epilog="Examples:  paperlib audit my_scores.csv   |   paperlib audit losses.parquet --score-column nll "
-    "--member-column in_train --losses --delta 1e-5   |   paperlib audit members.npy others.npy --kind losses"
-)
-def audit(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            help="CSV, Parquet, NPZ or NPY with a score or loss column and a membership column (1/0, "
-            "true/false, in/out); with a second file, the members' scores."
-        ),
-    ],
-    nonmembers: Annotated[Path | None, typer.Argument(metavar="[FILE2]", help="Non-members' scores.")] = None,
-    score_column: ScoreColumn = None,
-    member_column: MemberColumn = None,
-    kind: Kind = None,
-    losses: Losses = False,
-    delta: Annotated[float, typer.Option(help="Delta of the DP guarantee that is tested, in [0, 1).")] = 0.0,
-    confidence: Annotated[
-        float, typer.Option(help="Confidence level of each number by itself, in (0, 1).")
-    ] = 0.95,
-    guess: GuessOption = "adaptive",
-    design: Annotated[
-        Literal["randomized", "game", "played"],
-        typer.Option(
-            help="randomized: fair coins chose the members; game: draw a fair-coin subsample; played: fair "
-            "coins chose after training who is shown."
-        ),
-    ] = "randomized",
-    seed: Annotated[int, typer.Option(help="Seed of all random splits, 0 or more.")] = 0,
-    output: Annotated[
-        Path | None, typer.Option(help="Path of the HTML report; default: FILE-audit.html in this folder.")
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON, and write a report only with --output.")
-    ] = False,
-) -> None:
-    """Audit the scores of a trained model: numbers, what each of them supports, and an HTML report."""
-    from paperlib.cli.audit import audit_file
-    from paperlib.core import check_confidence, check_delta
-
-    check_confidence(confidence)
-    check_delta(delta)
-    if losses and kind == "scores":
-        raise ValueError("--losses: contradicts --kind scores")
-    audit_file(
-        file,
-        nonmembers,
-        {
-            "score_column": score_column,
-            "member_column": member_column,
-            "kind": "losses" if losses else kind,
-        },
-        {"delta": delta, "confidence": confidence, "guess": guess, "design": design, "seed": seed},
-        output=output,
-        as_json=as_json,
-    )
-
-
-@app.command(
-    epilog="Examples:  paperlib plan --m 1000 --delta 1e-5   |   paperlib plan --epsilon 2 --auc 0.7   |   "
-    "paperlib plan --m 10000 --pilot scores.csv   |   paperlib plan --epsilon 1 --pilot nll.csv --losses"
-)
-def plan(
-    m: Annotated[
-        int | None, typer.Option("--m", help="Audit examples at hand, each included by a fair coin.")
-    ] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(help="Epsilon to be shown: prints the fewest examples that do on average.")
-    ] = None,
-    auc: Annotated[
-        float | None, typer.Option(help="AUC expected of the attack, in [0.5, 1). Default: a perfect attack.")
-    ] = None,
-    pilot: Annotated[
-        Path | None,
-        typer.Option(help="Scores of a pilot attack, in a file as `paperlib audit` reads; else --auc."),
-    ] = None,
-    nonmembers: Annotated[
-        Path | None, typer.Option(help="Non-members' scores of the pilot, if they have a file of their own.")
-    ] = None,
-    score_column: ScoreColumn = None,
-    member_column: MemberColumn = None,
-    kind: Kind = None,
-    losses: Losses = False,
-    delta: Annotated[float, typer.Option(help="Delta of the DP guarantee to be tested, in [0, 1).")] = 0.0,
-    confidence: Annotated[float, typer.Option(help="Confidence level of the bound, in (0, 1).")] = 0.95,
-    guess: GuessOption = "adaptive",
-    simulations: Annotated[
-        int | None, typer.Option(help="Simulated audits; default: 100, fewer above 10,000 examples.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the simulation, 0 or more.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Plan an audit: the epsilon that m examples can show, or the examples that an epsilon needs.
-
-    Without --auc or --pilot the plan is for a perfect attack: the ceiling of any audit of this size. With
-    one of them, audits by that attack are simulated: their mean bound, and the range of 80 % of them.
-    """
-    from paperlib.cli.plan import print_plan
-
-    if losses and kind == "scores":
-        raise ValueError("--losses: contradicts --kind scores")
-    columns = {
-        "score_column": score_column, "member_column": member_column, "kind": "losses" if losses else kind,
-    }  # fmt: skip
-    options = {
-        "m": m, "epsilon": epsilon, "delta": delta, "confidence": confidence, "guess": guess,
-        "simulations": simulations, "seed": seed,
-    }  # fmt: skip
-    print_plan(auc, pilot, nonmembers, columns, options, as_json=as_json)
-
-
-def _interrupt(*_: object) -> NoReturn:
-    raise KeyboardInterrupt
-
-
-def main() -> None:
-    """Run the command; a mistake of the user ends with one message on stderr and exit code 2."""
-    signal.signal(signal.SIGTERM, _interrupt)
-    sys.exit(_guarded())
-
-
-def _guarded() -> int:
-    try:
-        code = app(standalone_mode=False)
-        # Typer turns a Ctrl-C into this exit code without a word.
-        return _interrupted() if code == INTERRUPTED else code if isinstance(code, int) else 0
-    except (KeyboardInterrupt, typer.Abort):
-        return _interrupted()
-    except typer.Exit as stop:
-        return stop.exit_code
-    except Exception as error:
-        return _explained(error)
-
-
-def _explained(error: Exception) -> int:
-    """The exit code after one message on stderr; what is no mistake of the user is raised again."""
-    # Typer's usage errors come from the copy of click it carries, which has no public name.
-    usage = getattr(error, "format_message", None)
-    if usage is not None:
-        return _complain(usage(), USAGE_ERROR)
-    if isinstance(error, ValueError | FileNotFoundError | PermissionError | IsADirectoryError):
-        return _complain(str(error), USAGE_ERROR)
-
-    from paperlib.io import OutputError
-    from paperlib.running import NotebookError
-
-    if isinstance(error, OutputError):
-        return _complain(str(error), USAGE_ERROR)
-    if isinstance(error, NotebookError):
-        return _complain(str(error), 1)
-    raise error
-
-
-def _interrupted() -> int:
-    return _complain("interrupted; no half-finished result was kept", INTERRUPTED)
-
-
-def _complain(message: str, code: int) -> int:
-    print(f"paperlib: {message}", file=sys.stderr)
-    return code

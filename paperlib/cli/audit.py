@@ -4,61 +4,171 @@ import json
 import shlex
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from paperlib.audits import Audits, audit_scores
-from paperlib.core import json_ready
-from paperlib.io import LoadedScores, file_sha256, read_scores, write_text
-from paperlib.report import audit_report
+from paperlib.cli.gate import finish, report_name, report_path
+from paperlib.core import ScoreAudit, ScoreMeasures, check_confidence, check_delta, json_ready
+from paperlib.io import LoadedScores, read_scores, write_text
+from paperlib.report import About, Verdict, audit_report, plain_verdict, read_about
 from paperlib.report.provenance import report_conditions
 
 
+@dataclass(frozen=True, kw_only=True)
+class Wishes:
+    """What to do with the results of an audit; the options of ``paperlib audit --help``."""
+
+    claimed_epsilon: float | None
+    fail_above: float | None
+    junit: Path | None
+    about: Path | None
+    output: Path | None
+    as_json: bool
+
+
 def audit_file(
-    file: Path,
-    nonmembers: Path | None,
+    file: str,
+    nonmembers: str | None,
     columns: Mapping[str, str | None],
     options: Mapping[str, Any],
-    *,
-    output: Path | None,
-    as_json: bool,
-) -> None:
-    """Audit the scores of one file, or of a file of members and one of non-members.
+    wishes: Wishes,
+) -> int:
+    """Audit the scores of one file, or of a file of members and one of non-members; the exit code.
 
-    The options are those of `read_scores`, of `audit_scores`, and of the command (``paperlib audit --help``).
+    Args:
+        file: File of scores, or "-" for standard input.
+        nonmembers: File of the non-members' scores, or None.
+        columns: Options of `read_scores`.
+        options: Options of `audit_scores`.
+        wishes: What to print and write.
 
     Raises:
+        OutputError: The report or the JUnit file cannot be written.
         ValueError: A file that cannot be read as scores, or scores that do not allow the main audit.
     """
+    check_confidence(options["confidence"])
+    check_delta(options["delta"])
+    _check_outputs(wishes, file, nonmembers)
+    about = About() if wishes.about is None else read_about(wishes.about)
     loaded = read_scores(file, nonmembers, **columns)
-    audits = audit_scores(loaded.scores, **options)
-    facts = _facts(loaded, [path for path in (file, nonmembers) if path is not None])
-    report = output or (None if as_json else Path(f"{file.name.partition('.')[0]}-audit.html"))
+    audits = replace(audit_scores(loaded.scores, **options), reading=loaded.warnings)
+    first = audits.reversed
+    warnings = tuple(dict.fromkeys(filter(None, [first, *loaded.warnings, *audits.headline.warnings])))
+    verdict = plain_verdict(
+        audits.headline, claimed_epsilon=wishes.claimed_epsilon, warnings=warnings, kind=audits.audits[0].kind
+    )
+    facts = _facts(loaded)
+    content = json_ready(
+        {
+            **audits.to_dict(), "verdict": verdict.to_dict(), "about": about.to_dict(),
+            "provenance": facts, "inputs": loaded.checksums, "claimed_epsilon": wishes.claimed_epsilon,
+        }
+    )  # fmt: skip
+    name = report_name(file)
+    report = report_path(wishes.output, name, as_json=wishes.as_json, inputs=loaded.checksums)
     if report is not None:
-        page = audit_report(loaded.scores, tuple(audits), title=f"Privacy audit of {file.name}", facts=facts)
+        page = audit_report(
+            loaded.scores, tuple(audits), title=f"Privacy audit of {_title(file)}", facts=facts,
+            verdict=verdict, measures=audits.measures, about=about, ids=loaded.ids, groups=loaded.groups,
+            data=content, warnings=warnings,
+        )  # fmt: skip
         write_text(report, page)
-    if as_json:
-        content = {**audits.to_dict(), "provenance": facts}
-        print(json.dumps(json_ready(content), indent=1, sort_keys=True, ensure_ascii=False))
+    if wishes.as_json:
+        print(json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False))
     else:
-        _print_audits(loaded, audits)
-        print(f"Report: {report}")
+        shown = [_read(loaded), *_answer(verdict, warnings)]
+        shown += [_measures(audits.measures)] if first else _numbers(audits)
+        print("\n\n".join(filter(None, [*shown, _next(verdict)])) + "\n")
+        print(f"Report: {report}{_moved(report, name, wishes.output)}")
+    main = audits.headline
+    return finish(
+        name=name, epsilon=None if first else main.epsilon, headline="" if first else main.headline,
+        claim="" if first else main.claim, warnings=warnings, fail_above=wishes.fail_above,
+        junit=wishes.junit, ceiling=main.ceiling,
+    )  # fmt: skip
 
 
-def _facts(loaded: LoadedScores, files: list[Path]) -> dict[str, str]:
+def _check_outputs(wishes: Wishes, *inputs: str | None) -> None:
+    """Refuse to write over what is read.
+
+    Raises:
+        ValueError: An output is one of the inputs.
+    """
+    for option, path in (("--output", wishes.output), ("--junit", wishes.junit)):
+        if path is not None and any(path.resolve() == Path(one).resolve() for one in inputs if one):
+            raise ValueError(f"{option}: {path} is the input; name another file")
+
+
+def _title(file: str) -> str:
+    return "standard input" if file == "-" else Path(file).name
+
+
+def _moved(report: Path | None, name: str, asked: Path | None) -> str:
+    """Why the report has a number in its name, if it has one."""
+    usual = f"{name}-audit.html"
+    if asked is not None or report is None or report.name == usual:
+        return ""
+    return f" ({usual} is the report of other data)"
+
+
+def _facts(loaded: LoadedScores) -> dict[str, str]:
     return {
         "Input": f"{loaded.source}, read as {loaded.kind}",
-        **{f"SHA-256 of {path.name}": file_sha256(path) for path in files},
+        **{f"SHA-256 of {name}": digest for name, digest in loaded.checksums.items()},
         "Command": shlex.join(["paperlib", *sys.argv[1:]]),
         **report_conditions("paperlib", "numpy", "scipy"),
     }
 
 
-def _print_audits(loaded: LoadedScores, audits: Audits) -> None:
+def _read(loaded: LoadedScores) -> str:
     scores = loaded.scores
-    print(
-        f"{loaded.source}: {scores.member.size} members, {scores.nonmember.size} non-members ({loaded.kind})"
+    points = "higher" if scores.higher_means_member else "lower"
+    return (
+        f"{loaded.source}, read as {loaded.kind} ({points} values point to members): "
+        f"{scores.member.size} members, {scores.nonmember.size} non-members"
     )
-    print(f"AUC {scores.auc():.4f}\n")
-    print(f"{audits}\n")
-    print("Each number holds at its own confidence; assumptions are in the report (and in --json).")
+
+
+def _answer(verdict: Verdict, warnings: tuple[str, ...]) -> list[str]:
+    """The warnings that the verdict does not repeat, and the verdict."""
+    said = " ".join(verdict.sentences)
+    beside = [f"Warning: {text}" for text in warnings if text not in said]
+    return ["\n".join(beside), "\n".join(verdict.sentences)]
+
+
+def _numbers(audits: Audits) -> list[str]:
+    """The main number with its condition and claim, how well the scores tell, and the side audits."""
+    main = audits.headline
+    return [
+        "\n".join(filter(None, [main.headline, main.condition, main.claim, *main.notes])),
+        _measures(audits.measures),
+        "\n".join(["Other audits, each at its own confidence:", *map(_other, audits.audits[1:])]),
+    ]
+
+
+def _measures(measures: ScoreMeasures) -> str:
+    low, high = measures.auc_interval
+    lines = [f"AUC {measures.auc:.4f} [{low:.4f}, {high:.4f}] at confidence {measures.confidence:g}"]
+    for rate in measures.rates:
+        name = f"TPR at {100 * rate.false_positive_rate:g} % FPR"
+        if rate.true_positive_rate is None or rate.interval is None:
+            lines.append(f"{name}: {rate.note}")
+        else:
+            lines.append(
+                f"{name} {rate.true_positive_rate:.4f} [{rate.interval[0]:.4f}, {rate.interval[1]:.4f}]"
+            )
+    return "\n".join(lines)
+
+
+def _other(audit: ScoreAudit) -> str:
+    line = f"  {audit.title} ({audit.kind}): "
+    if audit.result is None:
+        return f"{line}not possible: {audit.refused}"
+    return "\n    Warning: ".join([line + audit.result.headline, *audit.result.warnings])
+
+
+def _next(verdict: Verdict) -> str:
+    steps = [f"  - {step}" for step in verdict.next_steps]
+    return "\n".join(["Next:", *steps]) if steps else ""

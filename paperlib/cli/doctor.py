@@ -5,6 +5,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from paperlib.cli.install import install_command
 from paperlib.io import data_folder
 from paperlib.report.provenance import gpu_name, hardware, package_version
 from paperlib.running import find_project
@@ -18,8 +19,7 @@ def doctor() -> None:
     )
     print(f"GPU: {gpu_name() or 'none found'}")
     for name, extra in _WANTED.items():
-        missing = f"not installed (pip install 'paperlib[{extra}]')" if extra else "not installed"
-        print(f"  {name:16} {package_version(name) or missing}")
+        print(f"  {name:16} {package_version(name) or _missing(extra)}")
     browser = next(
         (p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None
     )
@@ -38,10 +38,14 @@ def doctor() -> None:
         print(f"{folder.relative_to(project.root)}/: {_writable(folder)}")
 
 
+def _missing(extra: str) -> str:
+    return f"not installed ({install_command(extra)})"
+
+
 _WANTED = {
-    "paperlib": "", "numpy": "", "scipy": "", "pandas": "", "matplotlib": "run", "pyarrow": "run",
+    "paperlib": "", "numpy": "", "scipy": "", "pandas": "", "matplotlib": "", "pyarrow": "run",
     "papermill": "run", "ipykernel": "run", "torch": "train", "torchvision": "train", "scikit-learn": "train",
-    "jupyter-book": "book", "pytest": "dev",
+    "transformers": "language", "jupyter-book": "book", "pytest": "dev",
 }  # fmt: skip
 
 

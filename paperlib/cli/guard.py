@@ -1,0 +1,159 @@
+"""The end of every command: one line for an error, and an exit code.
+
+Nothing is imported here that a plain installation could lack, so that a missing package is one line as well.
+"""
+
+import errno
+import os
+import signal
+import sys
+import traceback
+from typing import Any, NoReturn
+
+INTERNAL_ERROR, USAGE_ERROR, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
+DEBUG_VARIABLE = "PAPERLIB_DEBUG"
+_OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+
+
+def main() -> None:
+    """Run the command; an error ends with one line on stderr and an exit code, and with --debug a traceback.
+
+    The exit code is 2 for a mistake of the user, 1 for an error of this package or of a notebook, 3 for a
+    gate that is not passed, 130 after an interrupt, and 141 where nobody reads the output any more.
+    """
+    signal.signal(signal.SIGTERM, _interrupt)
+    settings: dict[str, Any] = {"debug": os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")}
+    sys.exit(_flushed(_guarded(settings), settings))
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _guarded(settings: dict[str, Any]) -> int:
+    try:
+        from paperlib.cli.app import app
+
+        code = app(standalone_mode=False, obj=settings)
+    except BaseException as error:
+        return _ended(error, settings)
+    # Typer turns a Ctrl-C into this exit code without a word.
+    return _interrupted() if code == INTERRUPTED else code if isinstance(code, int) else 0
+
+
+def _ended(error: BaseException, settings: dict[str, Any]) -> int:
+    """The exit code of a command that an exception ended, after the message."""
+    # Typer's own exceptions come from the copy of click it carries, which has no public name.
+    name = type(error).__name__
+    if isinstance(error, KeyboardInterrupt) or name == "Abort":
+        return _interrupted()
+    if name == "Exit":
+        return int(getattr(error, "exit_code", 0))
+    if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
+        return _nobody_reads()
+    if isinstance(error, SystemExit):  # completion ends so
+        return error.code if isinstance(error.code, int) else INTERNAL_ERROR
+    if settings["debug"]:
+        traceback.print_exception(error)
+    message, code = _explained(error)
+    return _complain(message, code)
+
+
+def _explained(error: BaseException) -> tuple[str, int]:
+    """What to say of an error, and the exit code."""
+    usage = getattr(error, "format_message", None)
+    if usage is not None:
+        return _usage(error, str(usage())), USAGE_ERROR
+    if isinstance(error, ImportError) and not (error.name or "").startswith("paperlib"):
+        return _missing(error), USAGE_ERROR
+    if isinstance(error, OSError):
+        return _failed_system_call(error), USAGE_ERROR
+    if isinstance(error, ValueError):
+        return _with_its_list(str(error)), USAGE_ERROR
+    if isinstance(error, MemoryError):
+        return "out of memory; give it fewer examples, or a machine with more", INTERNAL_ERROR
+    if type(error).__name__ == "NotebookError":
+        return str(error), INTERNAL_ERROR
+    said = " ".join(str(error).split())
+    return (
+        f"internal error: {type(error).__name__}{': ' if said else ''}{said}; run again with "
+        "`paperlib --debug ...` and report it"
+    ), INTERNAL_ERROR
+
+
+def _usage(error: BaseException, message: str) -> str:
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return message
+    message = " ".join(message.split()).rstrip(".")
+    if message.startswith("No such command") and "Did you mean" not in message:
+        return f"{message}; `paperlib --help` lists them"
+    return message
+
+
+def _with_its_list(message: str) -> str:
+    """A message on one line; only a list of what is known, indented below it, keeps its lines."""
+    below = message.splitlines()[1:]
+    return message if all(line.startswith("  ") for line in below) else " ".join(message.split())
+
+
+def _missing(error: ImportError) -> str:
+    if error.name is None or not isinstance(error, ModuleNotFoundError):
+        return f"a package cannot be imported: {' '.join(str(error).split())}"
+
+    from paperlib.cli.install import missing_package
+
+    return missing_package(error.name)
+
+
+def _failed_system_call(error: OSError) -> str:
+    """A message that names the file; errors of this package name it already."""
+    if error.strerror is None:
+        return " ".join(str(error).split())
+    where = error.filename
+    if where is None and error.errno in _OF_OUTPUT:
+        where = "the output"
+        _discard(sys.stdout)
+    said = f"{error.strerror[:1].lower()}{error.strerror[1:]}"
+    return said if where is None else f"{where}: {said}"
+
+
+def _interrupted() -> int:
+    return _complain("interrupted; no half-finished result was kept", INTERRUPTED)
+
+
+def _complain(message: str, code: int) -> int:
+    help_text = message.startswith("Usage:")
+    try:
+        print(message if help_text else f"paperlib: {message}", file=sys.stderr, flush=True)
+    except OSError:
+        _discard(sys.stderr)
+    return code
+
+
+def _flushed(code: int, settings: dict[str, Any]) -> int:
+    """The exit code after the last of the output is written; an error while writing it is an error."""
+    if sys.stdout is None:  # closed by the caller
+        return code
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _nobody_reads()
+    except OSError as error:
+        failed = _ended(error, settings)
+        return code or failed
+    return code
+
+
+def _nobody_reads() -> int:
+    """The exit code of a closed pipe, without a word, as other commands end."""
+    _discard(sys.stdout)
+    return BROKEN_PIPE
+
+
+def _discard(stream: Any) -> None:
+    """Send what a stream still holds to nowhere, since Python writes it once more at exit."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+    except (OSError, ValueError):
+        return

@@ -1,0 +1,120 @@
+"""What to install for a part of this package that is missing, in words that fetch nothing else.
+
+``pip install 'paperlib[train]'`` asks a package index for a project of this name, and the index may have
+another one. So the commands name the checkout that this package came from, or the packages themselves.
+"""
+
+import json
+import re
+import shlex
+import tomllib
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import paperlib
+
+_IMPORTED_AS = {
+    "crypto": "pycryptodome", "pil": "pillow", "re2": "google-re2", "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}  # fmt: skip
+"""Import names, in small letters, of packages that have another name on an index."""
+
+_EXTRA = re.compile(r"extra\s*==\s*[\"']([\w-]+)[\"']")
+_EVERYTHING = "all"
+
+
+def install_command(extra: str = "") -> str:
+    """The command that installs an extra of this package, or what every part of it needs.
+
+    Args:
+        extra: Name of an extra in ``pyproject.toml``; "" for the package without extras.
+
+    Returns:
+        For a package that came from a checkout, ``pip install`` of that folder; else of the packages that the
+        extra asks for.
+
+    Raises:
+        ValueError: There is no such extra.
+    """
+    wanted = requirements().get(extra)
+    if wanted is None:
+        raise ValueError(
+            f"extra: expected one of {', '.join(sorted(filter(None, requirements())))}; got {extra!r}"
+        )
+    folder = checkout()
+    if folder is None:
+        return f"pip install {' '.join(map(shlex.quote, wanted))}"
+    here = "." if folder == Path.cwd() else str(folder)
+    editable = "-e " if _is_editable() else ""
+    return f"pip install {editable}{shlex.quote(here + (f'[{extra}]' if extra else ''))}"
+
+
+def missing_package(module: str) -> str:
+    """One line for an import that failed: what is missing, and the command that installs it.
+
+    Args:
+        module: The name that could not be imported, such as ``sklearn.linear_model``.
+    """
+    first = module.partition(".")[0].lower()
+    package = _IMPORTED_AS.get(first, first.replace("_", "-"))
+    found = [extra for extra, wanted in requirements().items() if package in map(_name, wanted)]
+    if not found:
+        return f"{module} is not installed"
+    return f"{package} is not installed; to get it: {install_command(found[0])}"
+
+
+def requirements() -> dict[str, list[str]]:
+    """Each extra with its requirements, "" for the package itself; the extra of everything is left out."""
+    folder = checkout()
+    found = _installed_requirements() if folder is None else _written_requirements(folder)
+    return {extra: wanted for extra, wanted in found.items() if extra != _EVERYTHING}
+
+
+def _written_requirements(folder: Path) -> dict[str, list[str]]:
+    project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return {"": project["dependencies"], **project["optional-dependencies"]}
+
+
+def _installed_requirements() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {"": []}
+    for line in metadata.requires("paperlib") or []:
+        requirement, _, marker = line.partition(";")
+        extra = _EXTRA.search(marker)
+        found.setdefault(extra[1] if extra else "", []).append(requirement.strip())
+    return found
+
+
+def _name(requirement: str) -> str:
+    """The package of a requirement, in the form in which an index compares names."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", requirement)[0]).lower()
+
+
+def checkout() -> Path | None:
+    """The folder that this package was installed from, or is imported from; None where there is none."""
+    folders = [Path(paperlib.__file__).parents[1]]
+    url = urlsplit(_direct_url().get("url", ""))
+    if url.scheme == "file":
+        folders.append(Path(unquote(url.path)))
+    return next((one for one in folders if _is_checkout(one)), None)
+
+
+def _is_checkout(folder: Path) -> bool:
+    try:
+        text = (folder / "pyproject.toml").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return re.search(r"^name\s*=\s*[\"']paperlib[\"']", text, re.MULTILINE) is not None
+
+
+def _is_editable() -> bool:
+    return bool(_direct_url().get("dir_info", {}).get("editable"))
+
+
+def _direct_url() -> dict[str, Any]:
+    """Where pip took this package from (PEP 610); empty where it came from an index, or is not installed."""
+    try:
+        return json.loads(metadata.distribution("paperlib").read_text("direct_url.json") or "{}")
+    except metadata.PackageNotFoundError:
+        return {}

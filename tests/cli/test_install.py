@@ -1,0 +1,77 @@
+"""Advice on what to install: it names a folder or packages, and never this project's name on an index."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import paperlib
+from paperlib.cli import install
+
+ROOT = Path(paperlib.__file__).parents[1]
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the package were installed without a checkout."""
+    monkeypatch.setattr(install, "checkout", lambda: None)
+
+
+def test_from_a_checkout_its_folder_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert install.checkout() == ROOT
+    monkeypatch.chdir(ROOT)
+    assert re.fullmatch(r"pip install (-e )?'\.\[train\]'", install.install_command("train"))
+    assert re.fullmatch(r"pip install (-e )?\.", install.install_command())
+    monkeypatch.chdir(tmp_path)
+    assert f"'{ROOT}[train]'" in install.install_command("train")
+
+
+def test_a_folder_that_pip_installed_from_is_the_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "a checkout"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    monkeypatch.setattr(paperlib, "__file__", str(tmp_path / "site-packages" / "paperlib" / "__init__.py"))
+    monkeypatch.setattr(install, "_direct_url", lambda: {"url": folder.as_uri(), "dir_info": {}})
+    assert install.checkout() == folder
+    assert install.install_command("run") == f"pip install '{folder}[run]'"
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_without_a_checkout_the_packages_are_named() -> None:
+    command = install.install_command("train")
+    assert "torch>=" in command
+    assert "paperlib" not in command
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_no_command_asks_an_index_for_this_project() -> None:
+    for extra in install.requirements():
+        assert "paperlib" not in install.install_command(extra)
+
+
+@pytest.mark.parametrize(
+    ("module", "package", "extra"),
+    [
+        ("sklearn.linear_model", "scikit-learn", "train"),
+        ("torch", "torch", "train"),
+        ("dp_accounting", "dp-accounting", "train"),
+        ("PIL", "pillow", "images"),
+        ("transformers", "transformers", "language"),
+    ],
+)
+def test_a_missing_module_names_its_package_and_how_to_get_it(module: str, package: str, extra: str) -> None:
+    said = install.missing_package(module)
+    assert said.startswith(f"{package} is not installed; to get it: pip install")
+    assert f"[{extra}]" in said
+    assert "\n" not in said
+
+
+def test_a_module_of_no_extra_is_only_named() -> None:
+    assert install.missing_package("no_such_module") == "no_such_module is not installed"
+
+
+def test_an_unknown_extra_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"extra: expected one of .*train.*; got 'trains'"):
+        install.install_command("trains")
