@@ -26,6 +26,7 @@ LOADS = {  # tag -> attributes whose address the browser fetches by itself
 }
 EXTERNAL = re.compile(r"^\s*(https?:)?//", re.IGNORECASE)
 CSS_LOAD = re.compile(r"(?:url\(|@import)\s*['\"]?\s*((?:https?:)?//[^'\")\s]+)", re.IGNORECASE)
+LONG_TYPE = re.compile(r"_SupportsArray|_NestedSequence|_Buffer")
 MACHINE_PATH = re.compile(r"(?:file:///|/home/|/Users/|/root/|/tmp/|[A-Z]:\\Users\\)[^\s<>\"'&]*")
 Problem = tuple[Path, str]
 
@@ -46,7 +47,7 @@ def check(root: Path) -> list[Problem]:
 
 
 def check_page(page: Path, root: Path) -> Iterator[str]:
-    """The problems of one page: external loads, broken links, images without words."""
+    """The problems of one page: external loads, broken links, images without words, types no reader knows."""
     soup = parse(page)
     yield from external_loads(soup)
     for link in soup.find_all("a", href=True):
@@ -54,6 +55,8 @@ def check_page(page: Path, root: Path) -> Iterator[str]:
     for image in soup.find_all("img"):
         if not str(image.get("alt", "")).strip():
             yield f"image without alt text: {str(image.get('src'))[:60]}"
+    if found := LONG_TYPE.search(soup.get_text()):
+        yield f"spells out a type of numpy's ({found[0]}); book/_ext/short_types.py has its short name"
 
 
 def external_loads(soup: BeautifulSoup) -> Iterator[str]:

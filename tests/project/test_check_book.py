@@ -37,6 +37,7 @@ def test_a_good_book_has_no_problem(book):
         ("<a href='#nowhere'>x</a>", "missing anchor: #nowhere"),
         ("<a href='b%20c.html#nowhere'>x</a>", "missing anchor: b%20c.html#nowhere"),
         ("<img src='x.png'>", "image without alt text"),
+        ("<p>values (_Buffer | complex)</p>", "spells out a type"),
         ("<img src='x.png' alt=' '>", "image without alt text"),
         ("<p>/home/someone/data.csv</p>", "path of the building machine"),
     ],
