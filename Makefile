@@ -69,10 +69,14 @@ format: $(READY)  ## Format the code and strip the notebooks
 	$(BIN)/ruff check --fix .
 	$(BIN)/nbstripout --keep-id notebooks/*.ipynb
 
-run: $(READY)  ## Run one notebook: NB=output_set_gain P="trials=20 seed=1" PROFILE=smoke
+# P reaches the command as it was typed, whatever is in it; with make -C the folder of the call is $(PWD).
+unexport P
+run: export PAPERLIB_P = $(value P)
+run: export PAPERLIB_FROM := $(if $(findstring w,$(firstword -$(MAKEFLAGS))),$(PWD),$(CURDIR))
+run: $(READY)  ## Run one notebook: NB=output_set_gain P="trials=20 file='two words.csv' sizes=[1, 2]" PROFILE=smoke
 	@test -n "$(NB)" || { echo 'name a notebook, such as: make run NB=output_set_gain P="trials=20"'; \
 	  $(BIN)/paperlib list; exit 2; }
-	$(BIN)/paperlib run $(NB) --profile $(PROFILE) $(foreach p,$(P),-p '$(p)')
+	@$(BIN)/paperlib run $(NB) --profile $(PROFILE)
 
 serve: $(HTML)/index.html  ## Serve the built book on http://localhost:8000 (PORT=)
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory $(HTML) $(PORT)

@@ -1,4 +1,4 @@
-"""Types in the reference by the names their users know: ``ArrayLike``, ``array of float64``, ``DataFrame``."""
+"""Types in the reference by the names their users know, such as ``ArrayLike`` and ``array of float64``."""
 
 import re
 from typing import Any

@@ -1,6 +1,6 @@
 """Any causal language model and any corpus: which identifiers of the corpus does the model know?"""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,12 @@ import pandas as pd
 from paperlib.attacks.dataset_inference import DatasetInference, infer_dataset, ranks_and_positions
 from paperlib.attacks.language import causal_neighbours, score_candidates
 from paperlib.audits.candidates import CandidateScores, attack_quality
-from paperlib.audits.corpus import FoundIdentifier
+from paperlib.audits.corpus import FoundIdentifier, corpus_identifiers, open_corpus
 from paperlib.bounds import audit_ranks, exposure
 from paperlib.bounds.ranks.audit import RankAuditResult
-from paperlib.core import check_choice
+from paperlib.core import MembershipScores, check_choice
+from paperlib.data.text.corpora import Document
+from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import Identifier, generate_identifiers
 from paperlib.generators.identifiers.filter import filter_identifiers
 
@@ -46,6 +48,34 @@ class LanguageModelAudit:
         known = pd.DataFrame(list(self.found))[["kind", "value", "occurrences", "document"]]
         frame = known.assign(rank=self.ranks, exposure=exposure(self.ranks, self.scores.values.shape[1]))
         return frame.sort_values(["rank", "document"]).reset_index(drop=True)
+
+    @property
+    def ceiling(self) -> float:
+        """The lower bound if every identifier stood first, nats: the most that so many could have shown."""
+        result = self.rank_audit
+        size = self.scores.values.shape[1]
+        options: dict[str, Any] = {"delta": result.delta, "confidence": result.confidence}
+        return audit_ranks(np.ones_like(self.ranks), size, **options).epsilon
+
+    @property
+    def pooled(self) -> MembershipScores:
+        """Identifiers against all alternatives, by ``rank_attack``."""
+        scores = self.scores.of(self.rank_attack)
+        return MembershipScores(scores[:, 0], scores[:, 1:].ravel())
+
+    @property
+    def pooled_names(self) -> list[str]:
+        """A name for each score of ``pooled``, the identifiers first."""
+        values = [one.value for one in self.found]
+        others = self.scores.values.shape[1] - 1
+        return [*values, *(f"alternative of {value}" for value in values for _ in range(others))]
+
+    @property
+    def pooled_kinds(self) -> list[str]:
+        """The kind of identifier of each score of ``pooled``."""
+        kinds = [one.kind for one in self.found]
+        others = self.scores.values.shape[1] - 1
+        return [*kinds, *(kind for kind in kinds for _ in range(others))]
 
 
 def audit_language_model(
@@ -162,3 +192,38 @@ def without_look_alikes(
     judged = [Identifier(one.kind, one.value, 0, len(one.value)) for one in found]
     kept = {one.value for one in filter_identifiers(judged, count=generated, seed=seed).kept}
     return [one for one in found if one.value in kept]
+
+
+def audited_identifiers(
+    corpus: str | Iterable[str | Document],
+    *,
+    kinds: Sequence[str] | None = None,
+    blind_filter: bool = False,
+    before: int = 200,
+    limit: int | None = None,
+    seed: int = 0,
+    log: ReadLog | None = None,
+) -> list[FoundIdentifier]:
+    """Identifiers of a corpus to audit.
+
+    Args:
+        corpus: File, folder or known name, as for `open_corpus`; or documents.
+        kinds: Kinds to look for; None or empty for all.
+        blind_filter: Leave out what `without_look_alikes` leaves out.
+        before, limit, seed: As for `corpus_identifiers`.
+        log: Counts what was not read and why.
+
+    Raises:
+        ValueError: Nothing of that name, an unknown kind, or no identifier.
+
+    >>> audited_identifiers(["md5: 9e107d9d372bb6826bd81d3542a419d6 ok"], before=3)[0].before
+    '5: '
+    """
+    if isinstance(corpus, str):
+        if not corpus.strip():
+            raise ValueError("corpus: expected a file, a folder or the name of a known corpus, got nothing")
+        documents: Iterable[str | Document] = open_corpus(corpus, log=log)
+    else:
+        documents = corpus
+    found = corpus_identifiers(documents, kinds=kinds or None, before=before, limit=limit, seed=seed)
+    return without_look_alikes(found, seed=seed) if blind_filter else found

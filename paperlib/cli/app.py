@@ -3,6 +3,7 @@
 Each command imports what it needs when it runs, so that help and completion answer at once.
 """
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -61,6 +62,8 @@ def common(
 ) -> None:
     """Options of the command itself."""
     context.ensure_object(dict)["debug"] |= debug
+    if debug:
+        os.environ[DEBUG_VARIABLE] = "1"  # for the notebooks that the command runs
 
 
 @app.command(
@@ -101,7 +104,8 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Audit the scores of a trained model: the answer in words, the numbers behind it, and an HTML report."""
-    from paperlib.cli.audit import Wishes, audit_file
+    from paperlib.cli.audit import audit_file
+    from paperlib.cli.gate import Wishes
 
     columns = {
         "score_column": score_column, "member_column": member_column, "kind": _kind(kind, losses),

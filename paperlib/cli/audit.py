@@ -4,28 +4,16 @@ import json
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from paperlib.audits import Audits, audit_scores
-from paperlib.cli.gate import finish, report_name, report_path
+from paperlib.cli.gate import Wishes, finish, report_name, report_path
 from paperlib.core import ScoreAudit, ScoreMeasures, check_confidence, check_delta, json_ready
 from paperlib.io import LoadedScores, read_scores, write_text
 from paperlib.report import About, Verdict, audit_report, plain_verdict, read_about
 from paperlib.report.provenance import report_conditions
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wishes:
-    """What to do with the results of an audit; the options of ``paperlib audit --help``."""
-
-    claimed_epsilon: float | None
-    fail_above: float | None
-    junit: Path | None
-    about: Path | None
-    output: Path | None
-    as_json: bool
 
 
 def audit_file(

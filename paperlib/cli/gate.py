@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,6 +14,18 @@ FAILED_GATE = 3
 _BLOCK = re.compile(r"<script[^>]*\bid=[\"']audit-result[\"'][^>]*>(.*?)</script>", re.DOTALL)
 _SUFFIX = re.compile(r"(?<=.)\.[^.]+(\.(gz|bz2|xz|zst))?$", re.IGNORECASE)
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wishes:
+    """What to do with the results of an audit; the options that all commands of audits share."""
+
+    claimed_epsilon: float | None
+    fail_above: float | None
+    junit: Path | None
+    about: Path | None
+    output: Path | None
+    as_json: bool
 
 
 def finish(

@@ -1,12 +1,15 @@
 """``paperlib run`` and ``paperlib list``: the notebooks of a checkout."""
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 from paperlib.io import read_result, write_bytes
 from paperlib.report import targets
 from paperlib.running import (
     NotebookError,
     Project,
+    answers_in,
     book_results,
     find_project,
     keep_run,
@@ -17,9 +20,13 @@ from paperlib.running import (
     run_all,
     run_aside,
     run_into_book,
+    split_assignments,
 )
 from paperlib.running.execute import PAGE, RESULT
 from paperlib.running.parameters import read_notebook
+
+_P, _FROM = "PAPERLIB_P", "PAPERLIB_FROM"
+"""What ``make run`` leaves in the environment: its P as it was typed, and the folder it was called from."""
 
 
 def run(
@@ -40,7 +47,8 @@ def run(
         ValueError: An unknown notebook, profile or parameter.
     """
     project = find_project()
-    values = parse_assignments(given)
+    values = parse_assignments([*given, *split_assignments(os.environ.pop(_P, ""))])
+    where = Path(os.environ.pop(_FROM, "") or Path.cwd())
     if measured and (every or book or seed is not None or project.made_up(profile)):
         raise ValueError("--measured: expected one run on true data, without --all, --book and --seed")
     if every:
@@ -50,7 +58,10 @@ def run(
         return
     if not notebook:
         raise ValueError(f"notebook: expected one of {', '.join(project.stems()) or 'none yet'}, or --all")
-    job = plan(project, notebook, profile=profile, given=values, seed=seed)
+    kept = book or seed is not None  # with the paths of its profile, which are seen from the checkout
+    job = plan(
+        project, notebook, profile=profile, given=values, seed=seed, where=project.root if kept else where
+    )
     if seed is not None:
         if values or book:
             raise ValueError("--seed: expected neither parameters nor --book beside it; see -p seed=1")
@@ -60,13 +71,16 @@ def run(
         run_into_book(job)
         return
     folder = run_aside(job)
-    for target, outcome in outcomes(read_result(folder / RESULT)).items():
+    result = read_result(folder / RESULT)
+    for target, outcome in outcomes(result).items():
         print(f"{target}: {outcome}")
+    for answer in answers_in(result):
+        print(f"{answer.words(where)}\n")
     print(f"Executed notebook: {folder / PAGE}\nResult file:       {folder / RESULT}")
     if measured:
-        kept = project.measured / profile / f"{job.stem}.json"
-        write_bytes(kept, (folder / RESULT).read_bytes())
-        print(f"To be committed:   {kept}")
+        committed = project.measured / profile / f"{job.stem}.json"
+        write_bytes(committed, (folder / RESULT).read_bytes())
+        print(f"To be committed:   {committed}")
 
 
 def _run_every(project: Project, profile: str, jobs: int, seed: int | None) -> None:

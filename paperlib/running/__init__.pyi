@@ -1,3 +1,7 @@
+from .answers import Answer as Answer
+from .answers import answer_of as answer_of
+from .answers import answers_in as answers_in
+from .answers import record_answer as record_answer
 from .book import book_results as book_results
 from .book import current_result as current_result
 from .book import keep_run as keep_run
@@ -14,6 +18,7 @@ from .execute import plan as plan
 from .parameters import Parameter as Parameter
 from .parameters import notebook_parameters as notebook_parameters
 from .parameters import parse_assignments as parse_assignments
+from .parameters import split_assignments as split_assignments
 from .project import Project as Project
 from .project import find_project as find_project
 from .sweep import KeptUnits as KeptUnits

@@ -16,6 +16,7 @@ from paperlib.papers.verdict.evidence import from_dict
 from paperlib.papers.verdict.outcome import decide_alone
 from paperlib.papers.verdict.rules import rules
 from paperlib.papers.verdict.status import CSV_NAME, judge, results_markdown, status_markdown, status_table
+from paperlib.running.answers import evidence_records
 from paperlib.running.execute import PAGE, RESULT, Job, finished_run, plan, variables_set
 from paperlib.running.parameters import notebook_parameters
 from paperlib.running.project import Project
@@ -178,9 +179,12 @@ def repeated_results(project: Project, profile: str) -> list[RunResult]:
         if stem not in judged:
             continue
         if stem not in planned:  # once for its thousands of seeds
-            planned[stem] = plan(project, stem, profile=profile), notebook_code(project, stem, profile)
+            planned[stem] = (
+                plan(project, stem, profile=profile, where=project.root),
+                notebook_code(project, stem, profile),
+            )
         job, code = planned[stem]
-        mark = fingerprint(project, stem, profile, {**job.parameters, "seed": seed}, code)
+        mark = fingerprint(project, stem, profile, {**job.parameters, "seed": seed}, code, where=job.where)
         found.append(finished_result(path.parent, mark))
     return [result for result in found if result is not None]
 
@@ -211,8 +215,8 @@ def write_status(project: Project, profile: str) -> None:
     if project.made_up(profile):
         return
     shown = [result for result in book_results(project) if result.profile == profile]
-    runs = [asdict(result) for result in [*shown, *repeated_results(project, profile)]]
-    judged = judge(runs, [asdict(result) for result in measured_results(project)])
+    runs = [_evidence(result) for result in [*shown, *repeated_results(project, profile)]]
+    judged = judge(runs, [_evidence(result) for result in measured_results(project)])
     toc = project.root / "book" / "_toc.yml"
     listed = toc.read_text(encoding="utf-8") if toc.is_file() else ""
     pages = [path.stem for path in project.pages.glob("*.ipynb") if f"notebooks/{path.stem}" in listed]
@@ -223,7 +227,7 @@ def write_status(project: Project, profile: str) -> None:
 
 def pooled_outcomes(results: Sequence[RunResult]) -> dict[str, str]:
     """Target to its outcome by runs that differ in the seed alone, put together as in the book, in words."""
-    judged = [one for one in judge([asdict(result) for result in results]) if one.runs]
+    judged = [one for one in judge([_evidence(result) for result in results]) if one.runs]
     words: dict[str, str] = {}
     for one in judged:
         facts = ", ".join(dict.fromkeys(run.scale.facts for run in one.runs))
@@ -233,11 +237,16 @@ def pooled_outcomes(results: Sequence[RunResult]) -> dict[str, str]:
 
 def outcomes(result: RunResult) -> dict[str, str]:
     """Target to its outcome by one run alone, in words, with the scale of the run."""
-    kept = [from_dict(record) for record in result.records]
+    kept = [from_dict(record) for record in evidence_records(result.records)]
     return {
         evidence.target: f"{decide_alone(evidence, scale.level)} ({scale.level}: {scale.facts})"
         for evidence, scale in kept
     }
+
+
+def _evidence(result: RunResult) -> dict[str, Any]:
+    """A result file for `judge`, without the answers about one's own data."""
+    return {**asdict(result), "records": evidence_records(result.records)}
 
 
 def _write_if_new(path: Path, text: str) -> None:

@@ -11,7 +11,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from paperlib.report.display import NOTEBOOK_VARIABLE, RECORDS_FILE, RESULTS_VAR
 from paperlib.report.provenance import describe, provenance
 from paperlib.report.used_data import USED_DATA_FILE
 from paperlib.running.parameters import (
+    assignment,
     check_parameters,
     notebook_parameters,
     parameters_cell,
@@ -36,6 +37,13 @@ PAGE = "notebook.ipynb"
 RESULT = "result.json"
 KERNEL_LOG = "kernel.log"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+DEBUG_VARIABLE = "PAPERLIB_DEBUG"
+"""Set to 1 (by ``paperlib --debug``), errors of notebooks come with their traceback."""
+MISTAKES = (
+    "ValueError", "FileNotFoundError", "PermissionError", "IsADirectoryError", "NotADirectoryError",
+    "OutputError", "DataUnavailableError", "DownloadError", "CheckpointError", "NoSpreadError", "SweepError",
+)  # fmt: skip
+"""Errors whose message says what is wrong with what was given; any other one is a fault in code."""
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 # A warning ends the run, as it would end a test. Deprecations are for the authors of the
@@ -50,14 +58,15 @@ _STRICT = [
 
 
 class NotebookError(RuntimeError):
-    """A notebook stopped with an error; the message holds the cell and its traceback."""
+    """A notebook stopped with an error; the message says what is wrong, and where the log is."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """One run to do: a notebook with all its parameters, and those the profile alone would give it.
 
-    A run with a ``seed`` of its own repeats the run that the book shows, for the outcomes alone.
+    A run with a ``seed`` of its own repeats the run that the book shows, for the outcomes alone. Relative
+    paths, in parameters too, are seen from the folder ``where``.
     """
 
     project: Project
@@ -66,11 +75,12 @@ class Job:
     parameters: Mapping[str, Any]
     preset: Mapping[str, Any]
     seed: int | None = None
+    where: Path = field(default_factory=Path.cwd)
 
     @property
     def fingerprint(self) -> str:
         """The hash of everything the run depends on."""
-        return fingerprint(self.project, self.stem, self.profile, self.parameters)
+        return fingerprint(self.project, self.stem, self.profile, self.parameters, where=self.where)
 
 
 def plan(
@@ -80,6 +90,7 @@ def plan(
     profile: str = "default",
     given: Mapping[str, Any] | None = None,
     seed: int | None = None,
+    where: Path | None = None,
 ) -> Job:
     """Plan a run: check the notebook, the profile and every parameter before it starts.
 
@@ -89,6 +100,7 @@ def plan(
         profile: Name of the profile, whose values ``given`` replaces.
         given: Values of parameters for this run, by name, as Python values or as text.
         seed: Seed of a repetition that is kept beside the run of the book; None for that run itself.
+        where: Folder from which relative paths are seen; None for the current one.
 
     Raises:
         ValueError: Unknown notebook, profile or parameter, or a value of the wrong type.
@@ -100,8 +112,9 @@ def plan(
     repeated = {} if seed is None else {"seed": seed}
     parameters = check_parameters(known, {**preset, **(given or {}), **repeated}, path.stem)
     return Job(
-        project=project, stem=path.stem, profile=profile, parameters=parameters, preset=unchanged, seed=seed
-    )
+        project=project, stem=path.stem, profile=profile, parameters=parameters, preset=unchanged, seed=seed,
+        where=(where or Path.cwd()).resolve(),
+    )  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -135,8 +148,16 @@ def with_parameters(job: Job) -> Any:
     """The notebook with the parameters of the run in its cell."""
     notebook = read_notebook(job.project.notebook(job.stem))
     cell = parameters_cell(notebook, job.stem)
-    cell.source = with_values(cell.source, job.parameters)
+    cell.source = with_values(cell.source, {name: _reachable(job, name) for name in job.parameters})
     return notebook
+
+
+def _reachable(job: Job, name: str) -> Any:
+    """A parameter's value; a file of the checkout that the profile names is found from elsewhere, too."""
+    value, root = job.parameters[name], job.project.root
+    if job.where.is_relative_to(root) or not isinstance(value, str) or value != job.preset.get(name):
+        return value
+    return str(root / value) if parameter_files({name: value}, root) else value
 
 
 def run_variables(job: Job, folder: Path) -> dict[str, str]:
@@ -159,13 +180,22 @@ def _papermill(notebook: Any, job: Job, config: Config, kernel_log: Path) -> Any
 
         try:
             return papermill.execute_notebook(
-                notebook, None, kernel_name="python3", progress_bar=False, config=config, start_timeout=120
-            )
+                notebook, None, kernel_name="python3", progress_bar=False, config=config, start_timeout=120,
+                cwd=job.where,
+            )  # fmt: skip
         except PapermillExecutionError as error:
-            message = f"{job.stem} failed in cell [{error.exec_count}]: {error.ename}: {error.evalue}"
-            raise _failure(job, message, _ANSI.sub("", "\n".join(error.traceback)), kernel_log) from None
+            traceback = _ANSI.sub("", "\n".join(error.traceback))
+            raise _failure(job, _said(job, error), traceback, kernel_log) from None
         except RuntimeError as error:
             raise _failure(job, f"{job.stem} failed: {error}", "", kernel_log) from None
+
+
+def _said(job: Job, error: Any) -> str:
+    """One line about an error in a cell: its message where it names a mistake in what was given."""
+    said = " ".join(str(error.evalue).split())
+    if error.ename in MISTAKES and said:
+        return f"{job.stem}: {said}"
+    return f"{job.stem} failed in cell [{error.exec_count}]: {error.ename}: {said}"
 
 
 def _failure(job: Job, message: str, traceback: str, kernel_log: Path) -> NotebookError:
@@ -175,8 +205,11 @@ def _failure(job: Job, message: str, traceback: str, kernel_log: Path) -> Notebo
     said = kernel_log.read_text(encoding="utf-8", errors="replace")
     head = f"{job.stem}, profile {job.profile}, parameters {dict(job.parameters)}"
     write_text(log, f"{head}\n\n{traceback or message}\n\nThe kernel's own output:\n{said}")
-    kept = f"No result was kept, only this log: {log.relative_to(job.project.root)}"
-    return NotebookError("\n\n".join(part for part in (message, traceback, kept) if part))
+    place = log.relative_to(job.where) if log.is_relative_to(job.where) else log
+    shown = os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")
+    hint = "" if shown else " (paperlib --debug prints the traceback)"
+    kept = f"No result was kept, only this log{hint}: {place}"
+    return NotebookError("\n".join(part for part in (message, traceback if shown else "", kept) if part))
 
 
 @contextlib.contextmanager
@@ -231,7 +264,7 @@ def kernel_config(lines: list[str]) -> Iterator[Config]:
 
 
 def _finish(job: Job, folder: Path, notebook: Any, seconds: float, mark: str) -> None:
-    data = {**parameter_files(job.parameters), **_used_data(folder)}
+    data = {**parameter_files(job.parameters, job.where), **_used_data(folder)}
     origin = provenance(
         root=job.project.root, profile=job.profile, parameters=job.parameters, seconds=seconds, data=data
     )
@@ -280,13 +313,9 @@ def provenance_box(job: Job, origin: Mapping[str, Any]) -> str:
 
 def rerun_command(job: Job) -> str:
     """The command that repeats a run; it names only the parameters that differ from the profile."""
-    changed = [f"{at}={_word(value)}" for at, value in job.parameters.items() if value != job.preset[at]]
-    if set(" \t\n\"'`$\\").intersection("".join(changed)):  # make would split or change them
-        options = " ".join(f"-p {shlex.quote(word)}" for word in changed)
-        return f"paperlib run {job.stem} --profile {job.profile} {options}"
-    words = f' P="{" ".join(changed)}"' if changed else ""
-    return f"make run NB={job.stem}{words} PROFILE={job.profile}"
-
-
-def _word(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":")) if isinstance(value, list | dict) else str(value)
+    changed = {name: value for name, value in job.parameters.items() if value != job.preset[name]}
+    words = " ".join(assignment(name, value) for name, value in changed.items())
+    if not words:
+        return f"make run NB={job.stem} PROFILE={job.profile}"
+    quoted = shlex.quote(words) if set('"`$\\!').intersection(words) else f'"{words}"'
+    return f"make run NB={job.stem} P={quoted} PROFILE={job.profile}"

@@ -3,6 +3,8 @@
 import ast
 import io
 import json
+import re
+import shlex
 import tokenize
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +14,11 @@ from typing import Any
 
 import nbformat
 
+from paperlib.core.suggest import did_you_mean
+
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_ZERO = re.compile(r"(?<![\w.,-])0(?![\w.,])")
+_NAME = re.compile(r"([^\W\d]\w*)=")
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,19 @@ class Parameter:
 
     def __str__(self) -> str:
         return f"{self.name} = {self.default!r}" + (f"  # {self.comment}" if self.comment else "")
+
+    @property
+    def least(self) -> int | None:
+        """The smallest whole number it may be; None for a parameter that is no count.
+
+        A count whose default is 1 or more may be 0 where its comment says what 0 means.
+
+        >>> Parameter("trials", 20, "audits").least, Parameter("side", 7, "pixels; 0 keeps them").least
+        (1, 0)
+        """
+        if type(self.default) is not int or self.default < 0:
+            return None
+        return 0 if self.default == 0 or _ZERO.search(self.comment) else 1
 
 
 def read_notebook(path: Path) -> Any:
@@ -108,8 +127,8 @@ def check_parameters(known: list[Parameter], given: Mapping[str, Any], where: st
     messages.
 
     Raises:
-        ValueError: An unknown name or a value of another type; the message lists the known
-            parameters with defaults and comments.
+        ValueError: An unknown name (the message lists the known parameters with defaults and comments), a
+            value of another type, or a count below `Parameter.least`.
 
     >>> check_parameters([Parameter("delta", 0.0, "")], {"delta": "1e-5"}, "demo")
     {'delta': 1e-05}
@@ -117,8 +136,9 @@ def check_parameters(known: list[Parameter], given: Mapping[str, Any], where: st
     by_name = {parameter.name: parameter for parameter in known}
     if unknown := sorted(set(given) - set(by_name)):
         listed = "".join(f"\n  {parameter}" for parameter in known) or " none"
+        meant = did_you_mean(unknown[0], by_name)
         raise ValueError(
-            f"{where}: unknown parameter {', '.join(map(repr, unknown))}; the known ones are:{listed}"
+            f"{where}: unknown parameter {', '.join(map(repr, unknown))}{meant}; the known ones are:{listed}"
         )
     values = {parameter.name: parameter.default for parameter in known}
     for name, value in given.items():
@@ -127,13 +147,19 @@ def check_parameters(known: list[Parameter], given: Mapping[str, Any], where: st
 
 
 def _convert(parameter: Parameter, value: Any, where: str) -> Any:
+    about = f" ({parameter.comment})" if parameter.comment else ""
     try:
-        return convert_like(value, parameter.default)
+        found = convert_like(value, parameter.default)
     except (ValueError, SyntaxError):
         raise ValueError(
             f"{where}: parameter {parameter.name!r} should be {_kind(parameter.default)} like "
-            f"{parameter.default!r}, got {value!r}" + (f" ({parameter.comment})" if parameter.comment else "")
+            f"{parameter.default!r}, got {value!r}{about}"
         ) from None
+    if parameter.least is not None and found < parameter.least:
+        raise ValueError(
+            f"{where}: parameter {parameter.name!r} should be {parameter.least} or more, got {found}{about}"
+        )
+    return found
 
 
 def _kind(default: Any) -> str:
@@ -207,6 +233,95 @@ def parse_assignments(words: list[str]) -> dict[str, str]:
             raise ValueError(f"parameter: {name.strip()!r} is given twice")
         values[name.strip()] = value.strip()
     return values
+
+
+def split_assignments(text: str) -> list[str]:
+    """``name=value`` words of one line, such as the P of ``make run``.
+
+    Values with spaces stand in single or double quotes; values that begin with a bracket may hold spaces as
+    they are. A backslash and a dollar sign stand for themselves.
+
+    Raises:
+        ValueError: A quote or a bracket that is not closed, or words that belong to no name.
+
+    >>> split_assignments("a='two words' sizes=[1, 2] b=3")
+    ['a=two words', 'sizes=[1, 2]', 'b=3']
+    """
+    words, rest = list[str](), text.strip()
+    while rest:
+        name = _NAME.match(rest)
+        if name is None:
+            raise ValueError(
+                f"P: expected name=value, got {rest.split()[0]!r}; put a value with spaces in quotes, such "
+                "as P=\"members='my rows.csv' seed=1\""
+            )
+        rest = rest[name.end() :]
+        end = _bracketed(rest) if rest[:1] in ("[", "{", "(") else _word_end(rest)
+        words.append(f"{name[1]}={rest[:end] if rest[:1] in ('[', '{', '(') else _unquoted(rest[:end])}")
+        rest = rest[end:].lstrip()
+    return words
+
+
+def assignment(name: str, value: Any) -> str:
+    """A parameter as `split_assignments` and, after it, `check_parameters` read it.
+
+    >>> assignment("sizes", [1, 2]), assignment("file", "my rows.csv")
+    ('sizes=[1,2]', "file='my rows.csv'")
+    """
+    if isinstance(value, list | tuple | dict):
+        return f"{name}={json.dumps(value, separators=(',', ':'))}"
+    text = str(value)
+    plain = not text or (text[0] not in "[{(" and not set(" \t\n\r'\"").intersection(text))
+    return f"{name}={text}" if plain else f"{name}={_quoted(text)}"
+
+
+def _quoted(text: str) -> str:
+    """Text in quotes, of the other kind where one kind is in it; no backslashes, which mean themselves."""
+    parts = text.split("'")
+    if '"' not in text and len(parts) > 1:
+        return f'"{text}"'
+    return '"\'"'.join(f"'{part}'" if part else "" for part in parts)
+
+
+def _word_end(text: str) -> int:
+    """Where the first word ends: at a space outside of quotes."""
+    quote = ""
+    for at, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter.isspace():
+            return at
+    if quote:
+        raise ValueError(f"P: the quote {quote} is not closed in {text}")
+    return len(text)
+
+
+def _bracketed(text: str) -> int:
+    """Where the list, tuple or mapping ends that the text begins with; further ones may follow semicolons."""
+    depth, quote, escaped = 0, "", False
+    for at, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote and not escaped else quote
+            escaped = letter == "\\" and not escaped
+        elif letter in "'\"":
+            quote = letter
+        elif letter in "[{(":
+            depth += 1
+        elif letter in "]})":
+            depth -= 1
+        elif depth <= 0 and letter.isspace():
+            return at
+    if quote or depth > 0:
+        raise ValueError(f"P: {'the quote ' + quote if quote else 'a bracket'} is not closed in {text}")
+    return len(text)
+
+
+def _unquoted(word: str) -> str:
+    reader = shlex.shlex(word, posix=True)
+    reader.escape, reader.commenters, reader.whitespace, reader.whitespace_split = "", "", "", True
+    return "".join(reader)
 
 
 def with_values(source: str, values: Mapping[str, Any]) -> str:

@@ -68,8 +68,11 @@ class Project:
         stem = Path(name).name.removesuffix(".ipynb")
         path = self.notebooks / f"{stem}.ipynb"
         if not path.is_file():
+            from paperlib.core.suggest import did_you_mean  # the shell completes names without numpy
+
             known = ", ".join(self.stems()) or "none yet"
-            raise ValueError(f"notebook: no {name!r} in {self.notebooks}; the notebooks are: {known}")
+            meant = did_you_mean(stem, self.stems())
+            raise ValueError(f"notebook: no {name!r} in {self.notebooks}{meant}; the notebooks are: {known}")
         return path
 
     def profiles(self) -> list[str]:
@@ -99,7 +102,10 @@ class Project:
     def _profile_file(self, name: str) -> dict[str, Any]:
         path = self.notebooks / "profiles" / f"{name}.yaml"
         if not path.is_file():
-            raise ValueError(f"profile: expected one of {', '.join(self.profiles())}; got {name!r}")
+            from paperlib.core.suggest import did_you_mean
+
+            meant = did_you_mean(name, self.profiles())
+            raise ValueError(f"profile: expected one of {', '.join(self.profiles())}; got {name!r}{meant}")
         try:
             content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
         except yaml.YAMLError as error:

@@ -1,6 +1,8 @@
 """Which code a notebook depends on, and the fingerprint that tells whether a run is still current."""
 
+import re
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,9 @@ from paperlib.running.parameters import read_notebook
 from paperlib.running.project import Project
 
 PACKAGE = Path(__file__).parents[1]
+OUTPUTS = ("report",)
+"""Parameters that name a file which the notebook writes: no data of a run, and no reason to repeat one."""
+_FUNCTION = re.compile(r"\.py:\w+$")
 _MADE_UP = "paperlib.data.made_up.folder"
 
 
@@ -19,14 +24,19 @@ def fingerprint(
     profile: str,
     parameters: Mapping[str, Any],
     code: Mapping[str, Any] | None = None,
+    *,
+    where: Path | None = None,
 ) -> str:
     """A hash of everything a run's values depend on.
 
     Covers the notebook, its parameters, every module of this package it can reach, the papers'
-    numbers, the locked versions, the Python version, and files that parameters name. ``code`` is what
-    `notebook_code` says, for the fingerprints of many runs.
+    numbers, the locked versions, the Python version, and files and folders that parameters name. ``code`` is
+    what `notebook_code` says, for the fingerprints of many runs; ``where`` is the folder of relative paths,
+    None the current one.
     """
-    about = {"parameters": parameters, "data": parameter_files(parameters)}
+    about: dict[str, Any] = {"parameters": parameters, "data": parameter_files(parameters, where)}
+    if folders := _parameter_folders(parameters, where):
+        about["folders"] = folders
     return config_hash({**(code or notebook_code(project, stem, profile)), **about})
 
 
@@ -44,10 +54,36 @@ def notebook_code(project: Project, stem: str, profile: str) -> dict[str, Any]:
     }
 
 
-def parameter_files(parameters: Mapping[str, Any]) -> dict[str, str]:
-    """File name to SHA-256, for parameters whose text names an existing file."""
-    texts = [value for value in parameters.values() if isinstance(value, str) and 0 < len(value) < 4096]
-    return {Path(text).name: file_sha256(text) for text in texts if Path(text).is_file()}
+def parameter_files(parameters: Mapping[str, Any], where: Path | None = None) -> dict[str, str]:
+    """File name to SHA-256, for parameters whose text names an existing file, or a function as FILE.py:NAME.
+
+    Files that the notebook writes are left out. Where two files share a name it is the text that names them.
+    """
+    found = {text: path for text, path in _named(parameters, where).items() if _is(path, "file")}
+    names = Counter(path.name for path in found.values())
+    return {(path.name if names[path.name] == 1 else text): file_sha256(path) for text, path in found.items()}
+
+
+def _parameter_folders(parameters: Mapping[str, Any], where: Path | None) -> list[str]:
+    """Folders that parameters name; what is in them is not read."""
+    return sorted(str(path.resolve()) for path in _named(parameters, where).values() if _is(path, "folder"))
+
+
+def _named(parameters: Mapping[str, Any], where: Path | None) -> dict[str, Path]:
+    """Texts that may name a file or folder to read, each with its path."""
+    texts = [
+        value.strip()
+        for name, value in parameters.items()
+        if name not in OUTPUTS and isinstance(value, str) and value.strip()
+    ]
+    return {text: (where or Path.cwd()) / _FUNCTION.sub(".py", text) for text in texts}
+
+
+def _is(path: Path, kind: str) -> bool:
+    try:
+        return path.is_file() if kind == "file" else path.is_dir()
+    except (OSError, ValueError):  # a text that no file can be called
+        return False
 
 
 def notebook_sources(path: Path) -> list[Path]:

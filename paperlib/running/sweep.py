@@ -40,6 +40,7 @@ class Unit:
         values: All its parameters as a Python literal.
         swept: Names of the parameters that the sweep was given.
         mark: Fingerprint of the run.
+        where: Folder from which relative paths are seen, the same on all machines.
     """
 
     root: str
@@ -48,6 +49,7 @@ class Unit:
     values: str
     swept: tuple[str, ...]
     mark: str
+    where: str
 
     def __repr__(self) -> str:
         return self.words(self.swept)
@@ -68,7 +70,10 @@ class Unit:
 
     def job(self) -> Job:
         """The run, with its parameters checked against the notebook as it is now."""
-        return plan(Project(Path(self.root)), self.stem, profile=self.profile, given=self.parameters)
+        where = Path(self.where)
+        return plan(
+            Project(Path(self.root)), self.stem, profile=self.profile, given=self.parameters, where=where
+        )
 
     def result(self) -> RunResult | None:
         """The result of the finished run; None as long as there is none, or if a file of it is damaged."""
@@ -101,8 +106,9 @@ def plan_units(
     units: list[Unit] = []
     for chosen in itertools.product(*values.values()):
         parameters = {**base.parameters, **dict(zip(values, chosen, strict=True))}
-        mark = fingerprint(project, base.stem, profile, parameters, code)
-        units.append(Unit(str(project.root), base.stem, profile, repr(parameters), tuple(values), mark))
+        mark = fingerprint(project, base.stem, profile, parameters, code, where=base.where)
+        about = (str(project.root), base.stem, profile, repr(parameters), tuple(values))
+        units.append(Unit(*about, mark, str(base.where)))
     return units
 
 

@@ -58,7 +58,7 @@ def run_all(
     """
     check_at_least(1, jobs=jobs)
     stems = project.stems() if seed is None else judged_notebooks(project)
-    every = [plan(project, stem, profile=profile, seed=seed) for stem in stems]
+    every = [plan(project, stem, profile=profile, seed=seed, where=project.root) for stem in stems]
     to_do = [job for job in every if current_result(job) is None]
     seconds = {job.stem: last_seconds(job) for job in to_do}
     prune(project)

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from paperlib.attacks.learned import BoostedTrees
-from paperlib.audits.panoramia.brought import AuditData, audit_model
+from paperlib.audits.panoramia.brought import YOURS, AuditData, audit_model
 from paperlib.audits.panoramia.images import bring_images
 from paperlib.audits.panoramia.pools import SYNTHETIC
+from paperlib.audits.panoramia.results import TargetScores
 from paperlib.audits.panoramia.table import bring_table
 from paperlib.audits.panoramia.table_models import Learning
 from paperlib.audits.panoramia.text import TextDefaults, bring_text, of_text
+from paperlib.bounds.one_run.fair_coins import coin_warnings
 from tests.audits.samples import SMALL_PICTURES, blobs, pages, table
 
 QUICK = (BoostedTrees(rounds=20, smallest_leaf=10),)
@@ -77,9 +79,30 @@ def test_your_own_generated_rows_are_halved_between_helper_and_audit():
     assert found.real.epsilon > 0.3
     assert "replacing one example" in found.real.claim
     assert not any("before training" in text for text in found.real.assumptions)
+    assert "coins tossed by this audit" in found.real.condition
+    assert "come from one distribution" in found.real.assumptions[0]
     relaxed = audit_model(knows(table()), quick(brought), delta=0.01, repetitions=1, restarts=1)
     assert (relaxed.real.delta, relaxed.real.total) == (0.01, found.real.total)
     assert relaxed.real.epsilon < found.real.epsilon
+
+
+def test_the_table_of_games_has_the_numbers_of_the_claim():
+    """With the delta, gamma and c of the audit, for generated and for real non-members."""
+    brought = quick(bring_table(table(), generated=table(seed=5), nonmembers=table(seed=6)))
+    for options in ({"delta": 0.02, "gamma": 0.001}, {"delta": 0.02, "known_c": 0.0}):
+        found = audit_model(knows(table()), brought, **options, repetitions=1, restarts=1)
+        rows = found.games.set_index("audit")
+        assert rows.loc["panoramia", "c_plus_eps_lb"] == found.result.c_plus_epsilon_lb
+        assert rows.loc["panoramia", "ceiling"] == found.result.ceiling
+        assert rows.loc["rm_rn", "eps"] == found.real.epsilon
+        assert (found.real.delta, found.result.delta) == (0.02, 0.02)
+
+
+def test_coins_that_fell_unevenly_are_no_doubt_about_the_audits_own_game():
+    flags = np.arange(200) < 130  # fair coins give this less often than once in 10,000
+    shown = TargetScores(YOURS, "rm_rn", 0, np.empty(0), flags.astype(float), flags)
+    assert coin_warnings(130, 70, "played")
+    assert shown.one_run("anytime", 0.95).warnings == ()
 
 
 def test_a_known_c_gives_a_lower_bound_and_needs_no_null():
@@ -127,8 +150,15 @@ def test_tables_that_cannot_be_audited_are_refused(options, words):
 
 
 def test_missing_values_are_named():
-    with pytest.raises(ValueError, match="'size' misses 1 values"):
-        bring_table(table().assign(size=[np.nan, *range(599)]), label="label")
+    """Each column with its number, on one line, in every table."""
+    holes = table().assign(size=[np.nan, *range(599)], word=[None, None, *["a"] * 598])
+    for tables in ({"members": holes}, {"members": table(), "nonmembers": holes, "generated": table()}):
+        with pytest.raises(ValueError, match=r"columns 'size' \(1\), 'word' \(2\); give them") as caught:
+            bring_table(**tables, label="label")
+        assert str(caught.value).startswith(
+            f"{next(name for name in tables if tables[name] is holes)}: missing"
+        )
+        assert "\n" not in str(caught.value)
 
 
 def test_a_target_that_returns_nan_or_the_wrong_number_is_named():

@@ -1,6 +1,7 @@
 """Members and targets from files, and the page about them."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,16 +10,27 @@ from safetensors.torch import save_file
 
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.panoramia.brought import AuditData, audit_model
+from paperlib.audits.panoramia.yours.answer import (
+    audits_of,
+    content_of,
+    gate_numbers,
+    verdict_of,
+    write_report,
+)
 from paperlib.audits.panoramia.yours.files import (
+    audit_files,
     bring_files,
+    checksums,
     load_target,
     load_training,
     read_images,
     read_table,
     report_facts,
-    write_report,
 )
+from paperlib.audits.panoramia.yours.null import NullCheck
+from paperlib.io import file_sha256
 from paperlib.models.images import ImageArchitecture, build_image_model
+from tests.audits.samples import table
 
 
 @pytest.fixture
@@ -138,6 +150,84 @@ def test_the_page_holds_the_number_its_sentence_and_both_curves(tmp_path):
     assert "RM;RN" in page
     assert "; null not checked" in page
     assert "ceiling of a perfect attack" in page
+
+
+def audited(tmp_path, **options):
+    """A forest that knows its rows, audited from files in a folder with spaces in its name."""
+    folder = tmp_path / "my data"
+    folder.mkdir()
+    for name, seed in (("my rows", 0), ("real", 6), ("made", 5)):
+        table(seed=seed).to_csv(folder / f"{name}.csv", index=False)
+    (folder / "mine.py").write_text(
+        "import pandas as pd\nfrom pathlib import Path\n"
+        "KNOWN = set(map(tuple, pd.read_csv(Path(__file__).with_name('my rows.csv')).to_numpy()))\n"
+        "def losses(rows):\n    return [-(tuple(row) in KNOWN) - 0.1 * row[0] for row in rows.to_numpy()]\n"
+    )
+    quick = {"repetitions": 1, "restarts": 1, **options}
+    return audit_files("table", str(folder / "my rows.csv"), f"{folder}/mine.py:losses", **quick)
+
+
+def test_an_audit_from_files_is_an_answer_with_its_condition(tmp_path):
+    audit = audited(tmp_path, generated=str(tmp_path / "my data" / "made.csv"), delta=0.01)
+    content = content_of(audit)
+    assert (content["epsilon"], content["kind"]) == (None, "measurement")
+    assert content["epsilon_tilde"] == audit.result.epsilon_tilde > 0
+    assert content["delta"] == 0.01
+    assert content["condition"].startswith("a measurement")
+    assert content["null"] is None
+    assert "not a lower bound" in verdict_of(audit, claimed_epsilon=1.0).sentences[0]
+    assert gate_numbers(audit) == [(audit.result.epsilon_tilde, audit.result.ceiling - audit.result.c_lb)]
+    json.dumps(content, allow_nan=False)
+
+
+def test_a_lower_bound_with_real_nonmembers_is_the_main_number(tmp_path):
+    folder = tmp_path / "my data"
+    audit = audited(tmp_path, generated=str(folder / "made.csv"), nonmembers=str(folder / "real.csv"))
+    content = content_of(audit)
+    assert [one.kind for one in audits_of(audit)] == ["lower bound", "measurement"]
+    assert content["epsilon"] == audit.real.epsilon > 0.3
+    assert content["claim"] == audit.real.claim
+    assert verdict_of(audit, claimed_epsilon=0.1).refuted
+    assert gate_numbers(audit)[0] == (audit.real.epsilon, audit.real.ceiling)
+    write_report(folder / "page.html", audit, {})
+    page = (folder / "page.html").read_text()
+    assert page.index(audit.real.headline) < page.index(audit.result.headline)
+    assert "coins tossed by this audit" in page
+
+
+def test_a_known_c_makes_a_lower_bound_that_a_limit_judges(tmp_path):
+    audit = audited(tmp_path, generated=str(tmp_path / "my data" / "made.csv"), known_c=0.5)
+    assert [one.kind for one in audits_of(audit)] == ["lower bound"]
+    assert gate_numbers(audit) == [(audit.result.epsilon, audit.result.ceiling - 0.5)]
+
+
+def test_an_attack_weaker_than_the_baseline_gives_a_limit_nothing_to_judge(tmp_path):
+    audit = audited(tmp_path, generated=str(tmp_path / "my data" / "made.csv"))
+    weak = replace(audit, null=NullCheck(mean=-0.5, low=-0.6, high=-0.4, games=5))
+    assert gate_numbers(weak)[0][0] is None
+    strong = replace(audit, null=NullCheck(mean=0.5, low=0.4, high=0.6, games=5))
+    assert gate_numbers(strong)[0][0] == audit.result.epsilon_tilde
+
+
+def test_checksums_are_of_files_functions_and_folders(tmp_path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "a.txt").write_text("one")
+    (tmp_path / "mine.py").write_text("def f(): pass")
+    paths = [str(tmp_path / "deep"), f"{tmp_path}/mine.py:f", "", "gpt2"]
+    before = checksums(paths)
+    assert set(before) == {"deep", "mine.py:f"}
+    assert before["mine.py:f"] == file_sha256(tmp_path / "mine.py")
+    (tmp_path / "deep" / "a.txt").write_text("two")
+    assert checksums(paths)["deep"] != before["deep"]
+
+
+def test_a_typo_in_a_function_or_a_column_says_what_was_meant(tmp_path, rows):
+    (tmp_path / "mine.py").write_text("def losses(rows):\n    return rows['x']\n")
+    with pytest.raises(ValueError, match="has no function 'loses'; did you mean 'losses'"):
+        load_target("table", f"{tmp_path}/mine.py:loses")
+    rows.assign(income=1).to_csv(tmp_path / "m.csv", index=False)
+    with pytest.raises(ValueError, match="got 'incom'; did you mean 'income'"):
+        bring_files("table", str(tmp_path / "m.csv"), label="incom")
 
 
 def test_your_training_comes_from_a_file(tmp_path, rows):

@@ -1,5 +1,6 @@
 """The Makefile says what it offers, refuses an old Python plainly, and cleans only what is generated."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -45,6 +46,31 @@ def test_an_old_python_is_refused_in_words(tmp_path):
 def test_run_without_a_notebook_says_what_to_type():
     refused = make("--dry-run", "run", "NB=")
     assert "name a notebook" in refused.stdout
+
+
+@pytest.mark.parametrize("words", ["a='two words' b=[1, 2]", 'a="$HOME $(shell false)" b=`x` #c', ""])
+@pytest.mark.parametrize("asked", ["command line", "environment"])
+def test_run_hands_its_parameters_on_as_they_were_typed(tmp_path, words, asked):
+    """Through a makefile with the rules of ours, and a command that says what it was given."""
+    lines = (ROOT / "Makefile").read_text().splitlines()
+    rules = [line for line in lines if re.match("unexport|run: export", line)]
+    told = '@printf \'%s\\n%s\' "$$PAPERLIB_P" "$$PAPERLIB_FROM"'
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "Makefile").write_text("\n".join([*rules, "run:", f"\t{told}", ""]))
+    given = [f"P={words}"] if asked == "command line" else []
+    variables = {**os.environ, "PWD": str(tmp_path), **({} if given else {"P": words})}
+    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+        variables.pop(name, None)
+
+    def said(*arguments: str, folder: Path) -> list[str]:
+        call = ["make", "-s", *arguments, "run", *given]
+        done = subprocess.run(call, cwd=folder, env=variables, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return [line for line in done.stdout.splitlines() if not line.startswith("make:")]
+
+    assert said("-C", "there", "-w", folder=tmp_path)[:1] == [words]
+    assert said("-C", "there", "-w", folder=tmp_path)[1].startswith(str(tmp_path))
+    assert said(folder=tmp_path / "there") == [words, str(tmp_path / "there")]
 
 
 def paths_of_test(*arguments: str) -> list[str]:

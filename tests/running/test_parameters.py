@@ -5,8 +5,15 @@ from typing import Any
 
 import pytest
 
-from paperlib.running import find_project, parse_assignments
-from paperlib.running.parameters import check_parameters, convert_like, parse_parameters, with_values
+from paperlib.running import find_project, notebook_parameters, parse_assignments, split_assignments
+from paperlib.running.parameters import (
+    assignment,
+    check_parameters,
+    convert_like,
+    parse_parameters,
+    with_values,
+)
+from paperlib.running.sources import OUTPUTS
 
 SOURCE = """trials = 5  # repetitions
 delta = 0.0  # slack
@@ -90,9 +97,88 @@ def test_another_type_is_refused_with_name_default_and_value(given: dict[str, An
 
 
 def test_a_typo_lists_the_known_parameters_with_defaults_and_comments() -> None:
-    with pytest.raises(ValueError, match="unknown parameter 'trails'") as caught:
+    with pytest.raises(ValueError, match=r"unknown parameter 'trails'; did you mean 'trials'\?") as caught:
         check_parameters(KNOWN, {"trails": 3}, "demo")
     assert "trials = 5  # repetitions" in str(caught.value)
+
+
+COUNTS = parse_parameters(
+    "trials = 5  # repetitions\nside = 7  # pixels; 0 keeps the images' own\nworkers = 0\nseed = 0\n"
+    "rate = 0.5\nk = 3  # of 10 or 0.5\nshift = -1  # to the left",
+    "demo",
+)
+
+
+@pytest.mark.parametrize("given", [{"trials": 0}, {"trials": "-3"}, {"side": -1}, {"seed": -1}, {"k": 0}])
+def test_a_count_that_makes_no_sense_is_refused_on_one_line(given: dict[str, Any]) -> None:
+    ((name, value),) = given.items()
+    with pytest.raises(ValueError, match=rf"demo: parameter '{name}' should be [01] or more, got {value}"):
+        check_parameters(COUNTS, given, "demo")
+
+
+@pytest.mark.parametrize("given", [{"side": 0}, {"workers": 0}, {"trials": 1}, {"rate": 0}, {"shift": -5}])
+def test_a_zero_is_taken_where_the_comment_or_the_default_allows_it(given: dict[str, Any]) -> None:
+    ((name, value),) = given.items()
+    assert check_parameters(COUNTS, given, "demo")[name] == value
+
+
+def test_every_notebook_and_profile_keeps_to_the_least_counts() -> None:
+    here = find_project(Path(__file__).parent)
+    checked = 0
+    for stem in here.stems():
+        known = notebook_parameters(here.notebook(stem))
+        for profile in here.profiles():
+            checked += len(check_parameters(known, here.profile(profile).get(stem, {}), f"{profile}, {stem}"))
+        names = {one.name for one in known if "to write" in one.comment}
+        assert names <= set(OUTPUTS), "a file that a notebook writes is no data of its run"
+    assert checked > 500
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", []),
+        ("  a=1   b=2 ", ["a=1", "b=2"]),
+        ("a='two words' sizes=[1, 2] b=3", ["a=two words", "sizes=[1, 2]", "b=3"]),
+        ("a=\"it's\" b=x'y z'w", ["a=it's", "b=xy zw"]),
+        ("file='/my data/$HOME/`x`.csv'", ["file=/my data/$HOME/`x`.csv"]),
+        ("file=C:\\data\\x.csv", ["file=C:\\data\\x.csv"]),
+        ("sizes='[1, 2]' names=[\"a b\", 'c]']", ["sizes=[1, 2]", "names=[\"a b\", 'c]']"]),
+        ("pair=(1, 2) map={'x': 1}", ["pair=(1, 2)", "map={'x': 1}"]),
+        ("a= b=''", ["a=", "b="]),
+        ("a=b=c", ["a=b=c"]),
+    ],
+)
+def test_one_line_holds_values_with_spaces_quotes_and_lists(text: str, words: list[str]) -> None:
+    assert split_assignments(text) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("file=my rows.csv", "expected name=value, got 'rows.csv'; put a value with spaces in quotes"),
+        ("20", "expected name=value, got '20'"),
+        ("a='open b=1", "the quote ' is not closed"),
+        ("a=[1, 2 b=1", "a bracket is not closed"),
+        ('a=["x', 'the quote " is not closed'),
+    ],
+)
+def test_a_line_that_cannot_be_split_says_what_to_write(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=r"^P: ") as caught:
+        split_assignments(text)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "plain", "two words", "it's", "'", '"', "a\"b'c d", "[x", "a\\b", "`c`", "$X #y", "x'", "tab\there"],
+)
+def test_a_written_parameter_is_read_back_as_it_was(value: str) -> None:
+    words = [assignment("a", value), assignment("sizes", [1, 2]), assignment("names", [value, "b"])]
+    read = parse_assignments(split_assignments(" ".join(words)))
+    known = parse_parameters("a = 'x'\nsizes = [5]\nnames = ['y']", "demo")
+    assert check_parameters(known, read, "demo") == {"a": value, "sizes": [1, 2], "names": [value, "b"]}
 
 
 def test_new_values_are_written_where_the_old_ones_stood() -> None:
@@ -130,7 +216,7 @@ def test_unknown_profiles_and_broken_ones_are_refused(tmp_path: Path) -> None:
     project = find_project(tmp_path)
     (project.notebooks / "profiles" / "smoke.yaml").write_text("demo:\n  trials: 1\nother:\n")
     assert project.profile("smoke") == {"demo": {"trials": 1}, "other": {}}
-    with pytest.raises(ValueError, match="profile: expected one of smoke; got 'smok'"):
+    with pytest.raises(ValueError, match=r"expected one of smoke; got 'smok'; did you mean 'smoke'\?"):
         project.profile("smok")
     for text, words in {
         "[1]": "expected notebook names",

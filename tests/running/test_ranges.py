@@ -9,7 +9,7 @@ from paperlib.running.ranges import values_of_all
 
 KNOWN = parse_parameters(
     'seed = 0\nrate = 0.1\nexact = True\ndata = "adult"\nepochs = [1]\nnested = [[1, 2]]\n'
-    'pair = (1.0, 2.0)\nnetwork = {"width": 4}\npath = None\nfiles = ["a.csv"]',
+    'pair = (1.0, 2.0)\nnetwork = {"width": 4}\npath = None\nshift = -2\nfiles = ["a.csv"]',
     "demo",
 )
 
@@ -18,11 +18,11 @@ KNOWN = parse_parameters(
     ("name", "word", "values"),
     [
         ("seed", "0..4", [0, 1, 2, 3, 4]),
-        ("seed", "-1..1", [-1, 0, 1]),
         ("seed", "7", [7]),
         ("seed", "20, 50,100", [20, 50, 100]),
         ("seed", "0..2,9,20..21", [0, 1, 2, 9, 20, 21]),
         ("seed", "[3,1]", [3, 1]),
+        ("shift", "-1..1", [-1, 0, 1]),
         ("rate", "0.1,1e-3,2", [0.1, 1e-3, 2.0]),
         ("exact", "true,false", [True, False]),
         ("data", "adult,mnist", ["adult", "mnist"]),
@@ -53,6 +53,7 @@ def test_a_word_gives_its_values_with_the_type_of_the_default(
     [
         ("seed", "0..x", "parameter 'seed' should be a whole number"),
         ("seed", "1,,2", "parameter 'seed' should be a whole number"),
+        ("seed", "-1..1", "'seed' should be 0 or more, got -1"),
         ("seed", "4..0", "'seed': no number from 4 to 0"),
         ("seed", "0..3,2", "'seed': 2 is given twice in '0..3,2'"),
         ("rate", "0..4", "parameter 'rate' should be a number"),
@@ -63,7 +64,11 @@ def test_a_word_gives_its_values_with_the_type_of_the_default(
         ("epochs", "[20];[x]", "parameter 'epochs' should be a list"),
         ("epochs", "[20];[20]", r"'epochs': \[20\] is given twice"),
         ("network", "[4]", r"'network' is a dict: .* such as \{\"a\":1\};\{\"a\":2\}"),
-        ("sed", "0..4", "unknown parameter 'sed'; the known ones are:\n  seed = 0\n  rate = 0.1"),
+        (
+            "sed",
+            "0..4",
+            "parameter 'sed'; did you mean 'seed'.; the known ones are:\n  seed = 0\n  rate = 0.1",
+        ),
     ],
 )
 def test_a_word_that_names_no_values_is_refused(name: str, word: str, said: str) -> None:

@@ -26,10 +26,11 @@ from paperlib.running import (
     run_aside,
     run_into_book,
     show_run,
+    split_assignments,
 )
 from paperlib.running.execute import rerun_command
 from paperlib.running.parameters import check_parameters, parse_assignments, parse_parameters
-from paperlib.running.sources import PACKAGE, notebook_sources
+from paperlib.running.sources import PACKAGE, notebook_sources, parameter_files
 from tests.running.toys import GOOD, make_project, write_notebook
 
 
@@ -237,14 +238,15 @@ def test_a_run_aside_leaves_the_book_alone(tmp_path: Path) -> None:
 
 
 def test_a_printed_command_gives_back_values_that_hold_spaces_and_quotes(tmp_path):
-    """It is one with make where make can carry all values, else one that a shell reads as they were."""
+    """The shell, make and the command hand every value on as it is."""
     known = parse_parameters("some = ['a']  # texts\none = 'x'  # text\nany = None  # value", "toy")
     job = plan(make_project(tmp_path, good=GOOD), "good")
     job = replace(job, preset={parameter.name: parameter.default for parameter in known})
     changed = {"some": ["null cnn@32:50", "it's", "a\\b", "`c`"], "one": "two words", "any": [1, 2]}
-    words = shlex.split(rerun_command(replace(job, parameters=changed)))
-    assert words[:5] == ["paperlib", "run", "good", "--profile", "default"]
-    assert check_parameters(known, parse_assignments(words[6::2]), "toy") == changed
+    make, run, stem, words, profile = shlex.split(rerun_command(replace(job, parameters=changed)))
+    assert (make, run, stem, profile) == ("make", "run", "NB=good", "PROFILE=default")
+    read = parse_assignments(split_assignments(words.removeprefix("P=")))
+    assert check_parameters(known, read, "toy") == changed
     numbers = {**job.preset, "any": [1, 2]}
     expected = 'make run NB=good P="any=[1,2]" PROFILE=default'
     assert rerun_command(replace(job, parameters=numbers)) == expected
@@ -258,6 +260,106 @@ def test_a_notebook_edited_while_it_runs_loses_no_run(tmp_path):
     )
     project.notebook("good").write_text(edited)
     assert rerun_command(job) == 'make run NB=good P="m=4" PROFILE=default'
+
+
+def failed(project: Project, **given: object) -> str:
+    with pytest.raises(NotebookError) as caught:
+        run_aside(plan(project, "toy", given=given))
+    return str(caught.value)
+
+
+def test_a_mistake_of_the_user_is_one_line_and_a_fault_in_code_shows_its_last_one(tmp_path, monkeypatch):
+    """The traceback is in the log alone, unless it is asked for."""
+    body = """
+class OutputError(OSError):
+    pass
+if m == 1: raise ValueError("members: expected\\n   30 rows, got 3")
+if m == 2: open(file)
+if m == 3: raise OutputError("cannot write a.csv: the disk is full")
+if m == 4: {}["trials"]
+"""
+    monkeypatch.chdir(tmp_path)
+    project = make_project(tmp_path, toy=body)
+    where = "No result was kept, only this log (paperlib --debug prints the traceback): runs/failed/"
+    for m, line in {
+        1: "toy: members: expected 30 rows, got 3",
+        2: "toy: [Errno 2] No such file or directory: 'none.csv'",
+        3: "toy: cannot write a.csv: the disk is full",
+        4: "toy failed in cell [2]: KeyError: 'trials'",
+    }.items():
+        first, last = failed(project, m=m, file="none.csv").splitlines()
+        assert first == line
+        assert last.startswith(where)
+        log = (tmp_path / last.rpartition(" ")[2]).read_text()
+        assert "Traceback" in log
+    monkeypatch.setenv("PAPERLIB_DEBUG", "1")
+    said = failed(project, m=4)
+    assert said.startswith("toy failed in cell [2]: KeyError: 'trials'\n")
+    assert "Traceback" in said
+
+
+READS = """from pathlib import Path
+from own_code import answer
+Path(report or "none.html").write_text(Path(file).read_text() + answer)
+"""
+
+
+def test_relative_paths_are_seen_from_where_the_user_stands(tmp_path, monkeypatch):
+    """Files to read, code to import and reports to write; a report is no data of the run."""
+    project = make_project(tmp_path / "checkout", toy=READS)
+    notebook = project.notebook("toy")
+    with_report = 'report = \\"\\"  # to write\\nseed = 0'
+    notebook.write_text(notebook.read_text().replace("seed = 0", with_report))
+    user = tmp_path / "my data"
+    user.mkdir()
+    (user / "rows.csv").write_text("rows")
+    (user / "own_code.py").write_text("answer = ' and code'")
+    given = {"file": "rows.csv", "report": "page.html"}
+    monkeypatch.chdir(user)
+    results = [read_result(run_aside(plan(project, "toy", given=given)) / "result.json") for _ in range(2)]
+    assert (user / "page.html").read_text() == "rows and code"
+    for result in results:  # the second time the page was there before
+        assert set(result.provenance["data"]) == {"rows.csv"}
+    assert results[0].provenance["fingerprint"] == results[1].provenance["fingerprint"]
+    monkeypatch.chdir(tmp_path)
+    assert "own_code" in failed(project, **given)
+    folder = run_aside(plan(project, "toy", given=given, where=user))
+    assert set(read_result(folder / "result.json").provenance["data"]) == {"rows.csv"}
+
+
+def test_a_file_of_the_checkout_that_a_profile_names_is_found_from_elsewhere(tmp_path, monkeypatch):
+    project = make_project(tmp_path / "checkout", toy="assert open(file).read() == 'kept'")
+    (project.root / "book").mkdir()
+    (project.root / "book" / "kept.csv").write_text("kept")
+    (project.notebooks / "profiles" / "default.yaml").write_text("toy:\n  file: book/kept.csv\n")
+    monkeypatch.chdir(tmp_path)
+    run_aside(plan(project, "toy"))
+    assert "book/kept.csv" not in rerun_command(plan(project, "toy"))
+
+
+def test_the_fingerprint_covers_functions_and_tells_folders_apart(tmp_path, monkeypatch):
+    project = make_project(tmp_path, good=GOOD)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("1")
+    marks = {plan(project, "good", given={"file": "mine.py:losses"}).fingerprint}
+    (tmp_path / "mine.py").write_text("2")
+    marks.add(plan(project, "good", given={"file": "mine.py:losses"}).fingerprint)
+    assert len(marks) == 2
+    for name in ("a", "b"):
+        (tmp_path / name / "texts").mkdir(parents=True)
+        marks.add(plan(project, "good", given={"file": "texts"}, where=tmp_path / name).fingerprint)
+    assert len(marks) == 4
+    long = plan(project, "good", given={"file": "x" * 400})  # no file can be called so
+    assert long.fingerprint not in marks
+
+
+def test_two_files_of_one_name_both_keep_their_checksums(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rows.csv").write_text(name)
+    found = parameter_files({"one": "a/rows.csv", "two": "b/rows.csv"}, tmp_path)
+    assert set(found) == {"a/rows.csv", "b/rows.csv"}
+    assert len(set(found.values())) == 2
 
 
 def test_a_failed_run_keeps_the_page_that_was_there(tmp_path: Path) -> None:

@@ -81,6 +81,28 @@ def test_units_are_all_combinations_with_the_fingerprints_of_single_runs(tmp_pat
     assert repr(units[1]) == "m=1, seed=1"
 
 
+def test_relative_paths_are_seen_from_where_the_sweep_was_planned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also on a worker that stands elsewhere; another folder's file of that name is another unit."""
+    project = make_project(tmp_path, toy="assert open(file).read() == 'rows'")
+    marks, planned = set[str](), list[Unit]()
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rows.csv").write_text("rows" if name == "here" else "other")
+        monkeypatch.chdir(tmp_path / name)
+        units = units_of(project, file="rows.csv", seed="0,1")
+        marks |= {unit.mark for unit in units}
+        if name == "here":
+            planned = units
+    assert len(marks) == 4
+    assert len(run_batch(planned)) == 2
+    for unit in planned:
+        result = unit.result()
+        assert result is not None
+        assert set(result.provenance["data"]) == {"rows.csv"}
+
+
 @pytest.mark.slow
 def test_a_worker_killed_in_mid_unit_costs_that_unit_one_more_run(tmp_path: Path) -> None:
     project, trace = traced(tmp_path, 0.6)
@@ -117,7 +139,7 @@ def test_a_failing_unit_is_named_with_cell_and_message_and_stops_no_other(tmp_pa
     assert {unit.parameters["seed"] for unit, _ in caught.value.failures} == {13}
     for _, error in caught.value.failures:
         first, *_, last = str(error).splitlines()
-        assert first == "toy failed in cell [2]: ValueError: 13 is a bad number"
+        assert first == "toy: 13 is a bad number"
         assert (tmp_path / last.rpartition(" ")[2]).is_file()
     assert len(list((project.runs / "failed").iterdir())) == 2, "each failure has a log of its own"
     table = tmp_path / "a.csv"
@@ -236,7 +258,7 @@ def test_the_command_names_failures_with_exit_code_1_and_goes_on_after_an_interr
     code, out, errors = said(project, *words)
     assert code == 1
     assert "1 of 5 runs failed" in errors
-    assert "seed=13: toy failed in cell [2]: ValueError: 13 is a bad number (No result was kept" in errors
+    assert "seed=13: toy: 13 is a bad number (No result was kept" in errors
     assert f"5 runs, {len(kept)} of them finished" in out
     after = executions(trace, "finished")
     assert set(after) == {11, 12, 14, 15}
@@ -282,7 +304,7 @@ def test_a_dry_run_prints_plan_costs_and_job_script_and_starts_nothing(tmp_path:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("-p", "sed=1"), "unknown parameter 'sed'; the known ones are:"),
+        (("-p", "sed=1"), "unknown parameter 'sed'; did you mean 'seed'?; the known ones are:"),
         (("-p", "seed=a..b"), "parameter 'seed' should be a whole number"),
         (("-p", "seed=1", "--profile", "paper"), "profile: expected one of default, smoke"),
         (("-p", "seed=1", "--scheduler", "slrum"), "--scheduler: expected an address such as"),

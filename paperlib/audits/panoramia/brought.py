@@ -128,10 +128,12 @@ class PanoramiaAudit:
 
     Attributes:
         result: PANORAMIA's result of the first game, with claim, assumptions and warnings.
-        real: The lower bound of the same attack on real non-members; None where there are none.
+        real: The lower bound of the same attack on real non-members, with the delta of the audit; None where
+            there are none. It speaks of replacing one record, since coins tossed after training chose who is
+            shown, and holds if members and non-members come from one distribution.
         null: What a null target gives in the same games; None where none was trained.
-        games: Numbers of every game, as `TargetAudits.table`, those of the null target too; the claim is the
-            target's in the first game.
+        games: Numbers of every game, as `TargetAudits.table`, with the delta, gamma and c of the audit, those
+            of the null target too; the claim is the target's in the first game.
         scores: Scores of the attack in the first game.
         config: Settings of the audit.
     """
@@ -218,9 +220,10 @@ def audit_model(
         seed=seed,
     )
     pools = data.pools(target, null=train_again is not None and known_c is None, seed=seed)
-    audits = _judged(pools, config)
+    options: dict[str, Any] = {"known_c": known_c, "delta": delta, "gamma": gamma}
+    audits = replace(_judged(pools, config), options=options)
     first = audits.select("panoramia", target=YOURS.name, seed=seed)[0]
-    result = first.panoramia(search, confidence, known_c=known_c, delta=delta, gamma=gamma)
+    result = first.panoramia(search, confidence, **options)
     real = audits.select("rm_rn", target=YOURS.name, seed=seed)
     null = null_of_games(audits.table)
     return PanoramiaAudit(

@@ -1,7 +1,7 @@
 """Scores of the judged games, and the three audits computed from them: PANORAMIA, RM;RN and O(1)."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -14,6 +14,7 @@ from paperlib.audits.panoramia.game import Flags
 from paperlib.audits.panoramia.pools import Target
 from paperlib.bounds import audit_one_run, audit_panoramia
 from paperlib.bounds.one_run.audit import OneRunResult
+from paperlib.bounds.one_run.fair_coins import CONDITIONS, coin_warnings, score_assumptions
 from paperlib.bounds.one_run.search import RECALL_SEARCHES
 from paperlib.bounds.panoramia import PanoramiaResult
 from paperlib.core import FloatArray, MembershipScores, RecallSearch, check_in
@@ -51,15 +52,18 @@ class TargetScores:
         parts = {name: getattr(self, name)[:size] for name in ("baseline", "attack", "membership")}
         return replace(self, **parts)
 
-    def row(self, search: RecallSearch, confidence: float) -> dict[str, Any]:
-        """One row of the table of results, without the columns of `Target.row` but its name."""
+    def row(self, search: RecallSearch, confidence: float, **options: Any) -> dict[str, Any]:
+        """One row of the table of results, without the columns of `Target.row` but its name.
+
+        ``options`` are delta, gamma and known_c of `audit_panoramia`; real non-members know delta alone.
+        """
         numbers = self._panoramia if self.audit == "panoramia" else self._one_run
         return {
             "target": self.target.name,
             "seed": self.seed,
             "audit": self.audit,
             "search": search,
-            **numbers(search, confidence),
+            **numbers(search, confidence, **options),
             "mia_auc": MembershipScores.from_labels(self.attack, self.membership).auc(),
             "m": self.membership.size,
         }
@@ -70,15 +74,22 @@ class TargetScores:
         return audit_panoramia(*scores, search=search, confidence=confidence, **options)
 
     def one_run(self, search: RecallSearch, confidence: float, *, delta: float = 0.0) -> OneRunResult:
-        """Result of the audit with real non-members, whose coins were tossed after training."""
+        """Result of the audit with real non-members: the game's claim, as it tossed the coins itself."""
         scores = MembershipScores.from_labels(self.attack, self.membership)
         how: dict[str, Any] = {"guess": "grid", "thresholds": "bonferroni"}
         if self.audit == "rm_rn":
             how = {"guess": "members", "thresholds": RECALL_SEARCHES[search]}
-        return audit_one_run(scores, **how, confidence=confidence, delta=delta, design="played")
+        result = audit_one_run(scores, **how, confidence=confidence, delta=delta, design="played")
+        doubts = coin_warnings(scores.member.size, scores.nonmember.size, "played")  # about others' coins
+        return replace(
+            result,
+            condition=CONDITIONS["game"],
+            assumptions=(score_assumptions("game")[0], *result.assumptions[1:]),
+            warnings=tuple(text for text in result.warnings if text not in doubts),
+        )
 
-    def _panoramia(self, search: RecallSearch, confidence: float) -> dict[str, float]:
-        result = self.panoramia(search, confidence)
+    def _panoramia(self, search: RecallSearch, confidence: float, **options: Any) -> dict[str, float]:
+        result = self.panoramia(search, confidence, **options)
         return {
             "c_lb": result.c_lb,
             "c_plus_eps_lb": result.c_plus_epsilon_lb,
@@ -88,13 +99,15 @@ class TargetScores:
             "baseline_auc": MembershipScores.from_labels(self.baseline, self.membership).auc(),
         }
 
-    def _one_run(self, search: RecallSearch, confidence: float) -> dict[str, float]:
+    def _one_run(
+        self, search: RecallSearch, confidence: float, *, delta: float = 0.0, **_: Any
+    ) -> dict[str, float]:
         missing = dict.fromkeys(("c_lb", "c_plus_eps_lb", "eps_tilde", "baseline_auc"), np.nan)
         perfect = replace(self, attack=self.membership.astype(np.float64))
         return {
             **missing,
-            "eps": self.one_run(search, confidence).epsilon,
-            "ceiling": perfect.one_run(search, confidence).epsilon,
+            "eps": self.one_run(search, confidence, delta=delta).epsilon,
+            "ceiling": perfect.one_run(search, confidence, delta=delta).epsilon,
         }
 
 
@@ -105,10 +118,12 @@ class TargetAudits:
     Attributes:
         judged: The scores of every target, audit and game.
         config: Settings of the audits.
+        options: delta, gamma and known_c of `audit_panoramia`, for all numbers of the table and the curves.
     """
 
     judged: tuple[TargetScores, ...]
     config: AuditConfig
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def search(self) -> RecallSearch:
@@ -123,7 +138,7 @@ class TargetAudits:
         (for "rm_rn" and "o1"), ceiling, baseline_auc, mia_auc, m, form. Bounds in nats.
         """
         rows = [
-            {**one.target.row(), **one.row(search, self.config.confidence)}
+            {**one.target.row(), **one.row(search, self.config.confidence, **self.options)}
             for one in self.judged
             for search in self.config.searches
         ]
@@ -153,7 +168,7 @@ class TargetAudits:
         """Curves of PANORAMIA's two tests, as `PanoramiaResult.curve`, with target, seed and ceiling."""
         parts = []
         for one in self.select("panoramia", target=target, seed=seed):
-            result = one.panoramia(search or self.search, self.config.confidence)
+            result = one.panoramia(search or self.search, self.config.confidence, **self.options)
             parts.append(result.curve.assign(target=one.target.name, seed=one.seed, ceiling=result.ceiling))
         if not parts:
             raise ValueError(f"curves: no game of PANORAMIA with target {target!r} and seed {seed}")
@@ -162,7 +177,7 @@ class TargetAudits:
     def over_test_size(self, sizes: Sequence[int]) -> pd.DataFrame:
         """Rows of `TargetScores.row` by the first search, on the first 2 or more examples of each test."""
         rows = [
-            one.first(size).row(self.search, self.config.confidence)
+            one.first(size).row(self.search, self.config.confidence, **self.options)
             for size in sizes
             for one in self.judged
             if one.membership[:size].any() and not one.membership[:size].all()

@@ -15,6 +15,7 @@ from paperlib.audits.panoramia.pools import SYNTHETIC
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
 from paperlib.audits.panoramia.yours.batches import Model, Trainer
 from paperlib.core import check_in
+from paperlib.core.suggest import did_you_mean
 from paperlib.generators.table_filter import FilteredGenerator, RowCoder
 from paperlib.generators.tabular import TableGenerator, check_table
 
@@ -119,16 +120,20 @@ def bring_table(
         `AuditData`; the target takes a table with the same columns.
 
     Raises:
-        ValueError: Missing values, a label that is not there or has too many values, tables whose columns
-            differ, or too few rows.
+        ValueError: Missing cells (each column is named with their number), a label that is not there or has
+            too many values, tables whose columns differ, or too few rows.
     """
     check_in("(0, 1)", "share", share)
+    _check_complete("members", members)
     check_table("members", members)
     for name, table in (("generated", generated), ("nonmembers", nonmembers)):
-        if table is not None and list(table.columns) != list(members.columns):
+        if table is None:
+            continue
+        if list(table.columns) != list(members.columns):
             raise ValueError(
                 f"{name}: expected the columns {list(members.columns)}, got {list(table.columns)}"
             )
+        _check_complete(name, table)
     shuffled = _shuffled(members, seed)
     if generated is None:
         known = shuffled[: round(share * len(shuffled))]
@@ -155,6 +160,18 @@ def bring_table(
     )
 
 
+def _check_complete(name: str, table: pd.DataFrame) -> None:
+    """Every cell has a value, else a ValueError that names each column with its missing cells."""
+    missing = table.isna().sum()
+    holes = [f"{column!r} ({count:,})" for column, count in missing[missing > 0].items()]
+    if holes:
+        raise ValueError(
+            f"{name}: missing cells (empty, NA, null or nan) among {len(table):,} rows in the columns "
+            f"{', '.join(holes)}; give them a value, such as the word 'unknown' or a number, in all tables "
+            "alike, or leave these columns or rows out"
+        )
+
+
 def _shuffled(rows: pd.DataFrame, seed: int) -> pd.DataFrame:
     return rows.iloc[np.random.default_rng(seed).permutation(len(rows))].reset_index(drop=True)
 
@@ -163,7 +180,8 @@ def _helper_trainer(
     members: pd.DataFrame, label: str, scales: pd.DataFrame, epochs: int, learning: Learning | None
 ) -> Trainer:
     if label not in members:
-        raise ValueError(f"label: expected one of the columns {list(members.columns)}, got {label!r}")
+        meant = did_you_mean(label, map(str, members.columns))
+        raise ValueError(f"label: expected one of the columns {list(members.columns)}, got {label!r}{meant}")
     classes = tuple(sorted(set(members[label].astype(str))))
     if not 2 <= len(classes) <= _MOST_CLASSES:
         raise ValueError(

@@ -23,7 +23,7 @@ def _panel(width: float, height: float) -> tuple[Figure, Axes]:
     return fig, fig.add_subplot()
 
 
-def picture(fig: Figure) -> str:
+def svg_image(fig: Figure) -> str:
     """The figure as a ``data:`` address of an SVG in its own size; the same figure gives the same address."""
     buffer = io.BytesIO()
     with mpl.rc_context({"svg.hashsalt": "paperlib", "svg.fonttype": "path"}):

@@ -27,9 +27,9 @@ from paperlib.report.audit.figures import (
     describe_bound,
     describe_histogram,
     describe_roc,
-    picture,
     roc_figure,
     score_histogram,
+    svg_image,
 )
 from paperlib.report.audit.parts import escape, section
 from paperlib.report.audit.verdict import Verdict, is_reversed, no_verdict, plain_verdict
@@ -223,6 +223,6 @@ def _bound(audit: ScoreAudit, curve: pd.DataFrame) -> str:
 
 def _figure(fig: Figure, caption: str, alt: str, uri: str = "") -> str:
     return (
-        f"<figure><img src='{uri or picture(fig)}' alt='{escape(alt)}'>"
+        f"<figure><img src='{uri or svg_image(fig)}' alt='{escape(alt)}'>"
         f"<figcaption>{escape(caption)}</figcaption></figure>"
     )

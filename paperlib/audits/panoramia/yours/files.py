@@ -1,28 +1,28 @@
-"""Targets, members and other examples from files, and the page about them."""
+"""Targets, members and other examples from files."""
 
 import importlib.util
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from paperlib.attacks.language import score_texts
-from paperlib.audits.panoramia.brought import AuditData, PanoramiaAudit
+from paperlib.audits.panoramia.brought import AuditData, AuditOptions, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.image_models import read_weights
 from paperlib.audits.panoramia.images import ImageDefaults, bring_images
 from paperlib.audits.panoramia.table import bring_table
 from paperlib.audits.panoramia.text import TextDefaults, bring_text, of_text, of_training
 from paperlib.audits.panoramia.yours.batches import Model, Trainer
-from paperlib.core import ScoreAudit, check_choice
+from paperlib.core import check_choice
+from paperlib.core.suggest import did_you_mean
 from paperlib.data import read_documents
-from paperlib.io import file_sha256, write_text
+from paperlib.io import config_hash, file_sha256
 from paperlib.models.images import classifier_for, image_logits, image_losses
 from paperlib.models.language import load_language_model
-from paperlib.report import audit_report
 from paperlib.report.provenance import report_conditions
 
 KINDS = ("table", "images", "text")
@@ -70,6 +70,48 @@ def bring_files(
     texts = [document.text for document in read_documents(members)]
     other = [document.text for document in read_documents(generated)] if generated else None
     return bring_text(texts, TextDefaults(base=base, tokens=tokens, seed=seed), generated=other)
+
+
+def audit_files(
+    kind: str,
+    members: str,
+    target: str,
+    *,
+    train_again: str = "",
+    label: str = "",
+    architecture: str = "",
+    classes: int = 10,
+    generated: str = "",
+    nonmembers: str = "",
+    base: str = "",
+    tokens: int = 32,
+    seed: int = 0,
+    **options: Unpack[AuditOptions],
+) -> PanoramiaAudit:
+    """Audit a target on members from files.
+
+    Args:
+        kind, members, label, generated, nonmembers, base, tokens, seed: As for `bring_files`.
+        target, architecture, classes: As for `load_target`.
+        train_again: As for `load_training`.
+        options: Options of `audit_model`.
+
+    Raises:
+        ValueError: What `bring_files`, `load_target`, `load_training` and `audit_model` refuse.
+    """
+    model = load_target(kind, target, architecture=architecture, classes=classes)  # first, as it is quick
+    training = load_training(kind, train_again)
+    brought = bring_files(
+        kind,
+        members,
+        label=label,
+        generated=generated,
+        nonmembers=nonmembers,
+        base=base,
+        tokens=tokens,
+        seed=seed,
+    )
+    return audit_model(model, brought, train_again=training, seed=seed, **options)
 
 
 def load_target(kind: str, target: str, *, architecture: str = "", classes: int = 10) -> Model:
@@ -147,34 +189,6 @@ def read_images(path: str) -> tuple[NDArray[Any], NDArray[Any]]:
     raise ValueError(f"{path}: expected the arrays images and labels, got {held}")
 
 
-def write_report(path: str, audit: PanoramiaAudit, facts: dict[str, str]) -> None:
-    """One HTML page with the number, its sentence, its assumptions and images.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
-    known = audit.result.known_c is not None
-    audits = [
-        ScoreAudit(
-            title="PANORAMIA",
-            kind="lower bound" if known else "measurement",
-            purpose="Known members against generated points.",
-            result=audit.result,
-        )
-    ]
-    if audit.real is not None:
-        audits.append(
-            ScoreAudit(
-                title="Real non-members (RM;RN)",
-                kind="lower bound",
-                purpose="The same attack on real examples the model was not trained on.",
-                result=audit.real,
-            )
-        )
-    page = audit_report(audit.scores, audits, title="Privacy audit with generated non-members", facts=facts)
-    write_text(Path(path), page)
-
-
 def report_facts(files: Mapping[str, str], **facts: object) -> dict[str, str]:
     """Where a report's numbers come from: the files with their checksums, date, versions and hardware.
 
@@ -183,20 +197,40 @@ def report_facts(files: Mapping[str, str], **facts: object) -> dict[str, str]:
         facts: Anything else.
     """
     found = {name: path for name, path in files.items() if path}
-    sums = {
-        f"SHA-256 of {Path(path).name}": file_sha256(path) for path in found.values() if Path(path).is_file()
-    }
     return {
         **found,
-        **sums,
+        **{f"SHA-256 of {name}": digest for name, digest in checksums(found.values()).items()},
         **{name.replace("_", " ").capitalize(): str(value) for name, value in facts.items()},
         **report_conditions("paperlib", "numpy", "scipy", "scikit-learn", "torch"),
     }
 
 
+def checksums(paths: Iterable[str]) -> dict[str, str]:
+    """Name to SHA-256 of each file or folder; FILE.py:FUNCTION stands for its file, other names are left out.
+
+    Args:
+        paths: Paths; empty ones are left out.
+    """
+    found = {Path(path).name: Path(_file_of(path)) for path in paths if path}
+    sums = {name: path for name, path in found.items() if path.exists()}
+    return {
+        name: file_sha256(path) if path.is_file() else _folder_sha256(path) for name, path in sums.items()
+    }
+
+
+def _folder_sha256(folder: Path) -> str:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return config_hash({str(path.relative_to(folder)): file_sha256(path) for path in files})
+
+
+def _file_of(path: str) -> str:
+    file, colon, _ = path.rpartition(":")
+    return file if colon and file.endswith(".py") else path
+
+
 def _existing(path: str) -> Path:
     if not Path(path).is_file():
-        raise ValueError(f"{path!r}: there is no such file")
+        raise ValueError(f"{path!r}: there is no such file in {Path.cwd()}")
     return Path(path)
 
 
@@ -209,7 +243,8 @@ def _function(path: Path, name: str, what: str = "target") -> Callable[..., Any]
     spec.loader.exec_module(module)
     function = getattr(module, name, None)
     if not callable(function):
-        raise ValueError(f"{what}: {path} has no function {name!r}")
+        functions = [known for known, value in vars(module).items() if callable(value)]
+        raise ValueError(f"{what}: {path} has no function {name!r}{did_you_mean(name, functions)}")
     return function
 
 

@@ -1,0 +1,131 @@
+"""``paperlib audit-data``: PANORAMIA on the data that a model was trained on, from files."""
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from paperlib.cli.options import (
+    AboutFile,
+    AsJson,
+    ClaimedEpsilon,
+    Confidence,
+    Delta,
+    FailAbove,
+    Junit,
+    Output,
+    Seed,
+)
+
+EPILOG = (
+    "Examples:  paperlib audit-data rows.csv --target my_model.py:losses --label income --train-again "
+    "my_model.py:train_again   |   paperlib audit-data images.npz --kind images --target w.safetensors "
+    "--architecture resnet18   |   paperlib audit-data my_documents --kind text --target folder/of/a/model "
+    "--base gpt2   |   paperlib audit-data rows.csv --target my_model.py:losses --generated made.csv "
+    "--known-c 0 --fail-above 3"
+)
+_NOTEBOOK = "the notebook panoramia_your_data shows a demonstration without files of yours"
+
+
+def audit_data(
+    members: Annotated[
+        str,
+        typer.Argument(
+            help="What the model was trained on: CSV or Parquet, NPZ, or a file or folder of text."
+        ),
+    ] = "",
+    kind: Annotated[
+        Literal["table", "images", "text"], typer.Option(help="Kind of data and of the model.")
+    ] = "table",
+    target: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE.py:FUNCTION",
+            help="Function of yours from rows, (images, labels) or texts to one loss each; or a language "
+            "model by name or folder, or a classifier in .safetensors. Its file is run.",
+        ),
+    ] = "",
+    train_again: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE.py:FUNCTION",
+            help="Function of yours from examples and a seed to a function like the target: trains your "
+            "model anew, to check the number.",
+        ),
+    ] = "",
+    label: Annotated[str, typer.Option(help="Column of the table that the model predicts.")] = "",
+    architecture: Annotated[
+        str, typer.Option(help="Architecture of a .safetensors file, such as resnet18.")
+    ] = "",
+    classes: Annotated[int, typer.Option(min=2, help="Outputs of a .safetensors file.")] = 10,
+    generated: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE", help="Examples of your own generator, which saw no member. Default: fits one."
+        ),
+    ] = "",
+    nonmembers: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="Real examples that the model was not trained on, for a lower bound beside the measurement.",
+        ),
+    ] = "",
+    base: Annotated[
+        str, typer.Option(help="Language model that a generator of text starts from. Default: a small one.")
+    ] = "",
+    tokens: Annotated[int, typer.Option(min=1, help="Length of a chunk of text.")] = 32,
+    known_c: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="c of your generator where it is known, nats (0: it draws from the true distribution).",
+        ),
+    ] = None,
+    search: Annotated[
+        Literal["anytime", "union"], typer.Option(help="Correction for testing many recall levels.")
+    ] = "anytime",
+    delta: Delta = 0.0,
+    gamma: Annotated[
+        float, typer.Option(help="The generator may be further off on a set of this probability, in [0, 1).")
+    ] = 0.0,
+    confidence: Confidence = 0.95,
+    repetitions: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Games with other splits; the first makes the claim. Default: 10 with --train-again, or 3.",
+        ),
+    ] = None,
+    restarts: Annotated[
+        int, typer.Option(min=1, help="Trainings of the best attack, of which validation chooses one.")
+    ] = 5,
+    seed: Seed = 0,
+    claimed_epsilon: ClaimedEpsilon = None,
+    fail_above: FailAbove = None,
+    junit: Junit = None,
+    about: AboutFile = None,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
+    """Audit a model with its training data and no non-members: they are generated (PANORAMIA).
+
+    The number is a measurement. With --train-again it is checked by a null model, with --known-c or
+    --nonmembers there is a lower bound.
+    """
+    if not members or not target:
+        missing = "MEMBERS" if not members else "--target"
+        raise ValueError(f"{missing}: name what the model was trained on and the model; {_NOTEBOOK}")
+    options: dict[str, Any] = {
+        "train_again": train_again, "label": label, "architecture": architecture, "classes": classes,
+        "generated": generated, "nonmembers": nonmembers, "base": base, "tokens": tokens, "known_c": known_c,
+        "search": search, "delta": delta, "gamma": gamma, "confidence": confidence,
+        "repetitions": repetitions, "restarts": restarts, "seed": seed,
+    }  # fmt: skip
+    from paperlib.cli.gate import Wishes
+    from paperlib.cli.own_data import audit_own_data
+
+    wishes = Wishes(
+        claimed_epsilon=claimed_epsilon, fail_above=fail_above, junit=junit, about=about, output=output,
+        as_json=as_json,
+    )  # fmt: skip
+    raise typer.Exit(audit_own_data(kind, members, target, options, wishes))

@@ -1,0 +1,105 @@
+"""``paperlib audit-lm``: which identifiers of a corpus a language model knows, from its name and files."""
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from paperlib.cli.options import (
+    AboutFile,
+    AsJson,
+    ClaimedEpsilon,
+    Confidence,
+    Delta,
+    FailAbove,
+    Junit,
+    Output,
+    Seed,
+)
+
+EPILOG = (
+    "Examples:  paperlib audit-lm folder/of/a/model my_documents   |   paperlib audit-lm "
+    "EleutherAI/pythia-160m corpus.jsonl --limit 500 --fail-above 3   |   paperlib audit-lm gpt2 "
+    "my_documents --identifiers uuid --identifiers sha1 --rank-attack loss --json"
+)
+_NOTEBOOK = "the notebook audit_your_language_model shows a demonstration without files of yours"
+
+
+def audit_lm(
+    model: Annotated[
+        str, typer.Argument(help="Causal language model: a folder, or a name on the Hugging Face hub.")
+    ] = "",
+    corpus: Annotated[
+        str,
+        typer.Argument(help="File or folder of text, JSON lines or Parquet, or a known corpus by name."),
+    ] = "",
+    identifiers: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KIND", help="Kind of identifiers to look for; repeatable. Default: all."),
+    ] = None,
+    blind_filter: Annotated[
+        bool,
+        typer.Option(
+            "--blind-filter",
+            help="Leave out identifiers that classifiers on letters alone tell from generated ones.",
+        ),
+    ] = False,
+    limit: Annotated[
+        int, typer.Option(min=10, help="Most identifiers audited, a random sample of those found.")
+    ] = 200,
+    before: Annotated[
+        int, typer.Option(min=0, help="Characters before each identifier that the model sees.")
+    ] = 200,
+    generated: Annotated[int, typer.Option(min=1, help="Alternatives per identifier.")] = 31,
+    rank_attack: Annotated[
+        Literal["loss", "min_k", "min_k_pp", "zlib", "hinge"],
+        typer.Option(help="Score whose ranks give the lower bound; choose it before you look."),
+    ] = "min_k",
+    neighbours: Annotated[
+        int, typer.Option(min=0, help="Neighbours per text for the neighbourhood attack; 0: without it.")
+    ] = 0,
+    dtype: Annotated[
+        Literal["auto", "float32", "bfloat16", "float16", "int8"], typer.Option(help="Number format.")
+    ] = "auto",
+    device: Annotated[
+        str, typer.Option(help="cpu, cuda:0, ..., or auto for all GPUs. Default: a GPU if there is one.")
+    ] = "",
+    batch_size: Annotated[int, typer.Option(min=1, help="Texts per batch.")] = 64,
+    shown: Annotated[
+        int, typer.Option(min=1, help="Identifiers in the table of the best known, in the report.")
+    ] = 20,
+    delta: Delta = 0.0,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
+    claimed_epsilon: ClaimedEpsilon = None,
+    fail_above: FailAbove = None,
+    junit: Junit = None,
+    about: AboutFile = None,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
+    """Audit a language model: which identifiers of a corpus (hashes, keys, addresses, ...) does it know?
+
+    Alternatives are generated for each identifier. Nothing is trained, and no held-out data is needed.
+    """
+    if not model or not corpus:
+        missing = "MODEL" if not model else "CORPUS"
+        raise ValueError(f"{missing}: name a language model and a corpus; {_NOTEBOOK}")
+    found: dict[str, Any] = {
+        "kinds": identifiers, "blind_filter": blind_filter, "limit": limit, "before": before, "seed": seed,
+    }  # fmt: skip
+    options: dict[str, Any] = {
+        "generated": generated, "rank_attack": rank_attack, "neighbours": neighbours,
+        "batch_size": batch_size, "delta": delta, "confidence": confidence, "seed": seed,
+    }  # fmt: skip
+    from paperlib.cli.gate import Wishes
+    from paperlib.cli.own_data import audit_own_language_model
+
+    wishes = Wishes(
+        claimed_epsilon=claimed_epsilon, fail_above=fail_above, junit=junit, about=about, output=output,
+        as_json=as_json,
+    )  # fmt: skip
+    raise typer.Exit(
+        audit_own_language_model(
+            model, corpus, found, options, wishes, dtype=dtype, device=device, shown=shown
+        )
+    )

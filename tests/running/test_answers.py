@@ -1,0 +1,109 @@
+"""The answer of an audit of one's own data is in the result file, and printed when the run ends."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from paperlib.bounds import audit_one_run
+from paperlib.cli import notebooks
+from paperlib.core import MembershipScores
+from paperlib.io import read_result
+from paperlib.report.display import RECORDS_FILE, RESULTS_VARIABLE
+from paperlib.running import (
+    answers_in,
+    current_result,
+    keep_run,
+    outcomes,
+    plan,
+    record_answer,
+    run_aside,
+    show_run,
+    write_status,
+)
+from tests.running.toys import GOOD, make_project
+
+BODY = """import numpy as np
+from paperlib.bounds import audit_one_run
+from paperlib.core import MembershipScores
+from paperlib.running import record_answer
+rng = np.random.default_rng(seed)
+scores = MembershipScores(rng.normal(2, 1, 200), rng.normal(0, 1, 200))
+result = audit_one_run(scores, design="game")
+record_answer(result, about="a toy", warnings=["mind this"], report="page.html")"""
+
+
+def result():
+    rng = np.random.default_rng(0)
+    scores = MembershipScores(rng.normal(2, 1, 200), rng.normal(0, 1, 200))
+    return audit_one_run(scores, design="game")
+
+
+def test_outside_a_run_an_answer_is_only_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(RESULTS_VARIABLE, raising=False)
+    answer = record_answer(result(), about="a toy", warnings=["mind this"])
+    assert answer.epsilon == result().epsilon > 0
+    assert answer.report == ""
+    assert "Report" not in str(answer)
+
+
+def test_in_a_run_a_line_holds_number_condition_claim_and_warnings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(RESULTS_VARIABLE, str(tmp_path))
+    answer = record_answer(result(), about="a toy", warnings=["mind this", "mind this"], report="page.html")
+    kept = json.loads((tmp_path / RECORDS_FILE).read_text())["answer"]
+    assert kept["epsilon"] == answer.epsilon
+    assert kept["warnings"][0] == "mind this"
+    assert kept["warnings"].count("mind this") == 1
+    words = answer.words(Path("/where"))
+    told = (answer.headline, answer.condition, answer.claim, "Warning: mind this", "Report: /where/page.html")
+    assert all(text and text in words for text in told)
+
+
+def test_a_run_prints_the_answer_beside_the_outcomes_and_keeps_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = make_project(tmp_path, toy=f"{BODY}\n{GOOD}")
+    monkeypatch.chdir(tmp_path)
+    notebooks.run("toy", ["m=4"], profile="smoke", every=False, jobs=1, book=False)
+    said = capsys.readouterr().out
+    (folder,) = (project.runs / "toy").iterdir()
+    kept = read_result(folder / "result.json")
+    (answer,) = answers_in(kept)
+    assert f"a toy\n  {answer.headline}\n  ({answer.condition})\n  {answer.claim}" in said
+    assert "Warning: mind this" in said
+    assert f"Report: {tmp_path / 'page.html'}" in said
+    assert list(outcomes(kept)) == ["output-sets-figure-05"]
+    assert "output-sets-figure-05: agrees" in said
+
+
+def test_an_answer_is_no_evidence_and_does_not_disturb_the_status(tmp_path: Path) -> None:
+    project = make_project(tmp_path, toy=BODY)
+    job = plan(project, "toy", profile="smoke")
+    keep_run(job)
+    show_run(job)
+    write_status(project, "smoke")
+    kept = current_result(job)
+    assert kept is not None
+    assert outcomes(kept) == {}
+    assert len(answers_in(kept)) == 1
+
+
+def test_parameters_of_make_arrive_whole_and_paths_are_seen_from_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = make_project(tmp_path / "checkout", toy="assert open(file).read() == 'rows'")
+    user = tmp_path / "my data"
+    user.mkdir()
+    (user / "my $1 rows.csv").write_text("rows")
+    monkeypatch.chdir(project.root)
+    monkeypatch.setenv("PAPERLIB_P", "file='my $1 rows.csv' m=7")
+    monkeypatch.setenv("PAPERLIB_FROM", str(user))
+    notebooks.run("toy", [], profile="smoke", every=False, jobs=1, book=False)
+    (folder,) = (project.runs / "toy").iterdir()
+    kept = read_result(folder / "result.json")
+    assert kept.parameters == {"m": 7, "file": "my $1 rows.csv", "seed": 0}
+    assert set(kept.provenance["data"]) == {"my $1 rows.csv"}
+    run_aside(plan(project, "toy", given={"file": str(user / "my $1 rows.csv")}))  # nothing is left behind
