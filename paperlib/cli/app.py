@@ -62,8 +62,9 @@ def common(
 ) -> None:
     """Options of the command itself."""
     context.ensure_object(dict)["debug"] |= debug
-    if debug:
+    if debug and DEBUG_VARIABLE not in os.environ:
         os.environ[DEBUG_VARIABLE] = "1"  # for the notebooks that the command runs
+        context.call_on_close(lambda: os.environ.pop(DEBUG_VARIABLE, None))
 
 
 @app.command(

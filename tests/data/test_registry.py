@@ -69,7 +69,7 @@ def test_randhie_refuses_options_out_of_range(options):
 
 def test_randhie_without_statsmodels_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "statsmodels.datasets.randhie", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'paperlib\[data\]'"):
+    with pytest.raises(ModuleNotFoundError, match="install the extra 'data'"):
         load("randhie")
 
 
