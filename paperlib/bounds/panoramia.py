@@ -18,7 +18,7 @@ from paperlib.bounds.one_run.fair_coins import coin_warnings
 from paperlib.bounds.one_run.search import RecallTest, run_recall_test
 from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.bounds.panoramia_terms import Terms, assumptions, terms_of
-from paperlib.core import FloatArray, check_choice
+from paperlib.core import FloatArray, MembershipScores, check_choice, reversed_warning
 from paperlib.core.checks import check_confidence, check_counts, check_vector
 from paperlib.core.options import Design, RecallSearch
 from paperlib.core.results import AuditResult, round_down, round_up, table
@@ -202,7 +202,9 @@ def audit_panoramia(
         run_recall_test("baseline", baseline[shown], flags, terms.level, gamma, search),
         run_recall_test("mia", mia[shown], flags, terms.level, with_delta, search),
     )
-    return panoramia_result(tests, flags, terms)
+    result = panoramia_result(tests, flags, terms)
+    doubt = reversed_warning(MembershipScores.from_labels(mia[shown], flags))
+    return result if doubt is None else replace(result, warnings=(doubt, *result.warnings))
 
 
 def panoramia_result(

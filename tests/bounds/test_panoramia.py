@@ -258,6 +258,15 @@ def test_the_claim_names_delta_and_replacement(known_c):
     assert "epsilon-DP" not in claim
 
 
+def test_an_attack_whose_scores_are_reversed_is_named():
+    rng = np.random.default_rng(0)
+    flags = rng.permutation(np.repeat([0, 1], 200))
+    mia = rng.normal(size=400) + flags
+    wrong, right = (audit_panoramia(rng.normal(size=400), sign * mia, flags) for sign in (-1, 1))
+    assert "probably reversed" in wrong.warnings[0]
+    assert not any("reversed" in text for text in right.warnings)
+
+
 def test_known_c_refuted_by_the_baseline_is_a_warning():
     result = audit_panoramia(*example(m=1_000, c=2.0), known_c=0.0)
     assert any("refuted by the baseline" in text for text in result.warnings)
