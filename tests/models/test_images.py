@@ -135,7 +135,7 @@ def test_a_pretrained_vit_sees_images_as_those_it_knows(monkeypatch):
 
 def test_vit_needs_timm(monkeypatch):
     monkeypatch.setitem(sys.modules, "timm", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'paperlib\[images\]'"):
+    with pytest.raises(ModuleNotFoundError, match="install the extra 'images'"):
         build_image_model(architecture("vit-small"))
 
 
