@@ -48,8 +48,8 @@ class LoadedScores:
     scores: MembershipScores
     kind: str
     source: str
-    ids: NDArray[np.object_] | None = None
-    groups: NDArray[np.object_] | None = None
+    ids: NDArray[Any] | None = None
+    groups: NDArray[Any] | None = None
     checksums: dict[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -176,7 +176,7 @@ def _loaded(parts: list[Part], **facts: Any) -> LoadedScores:
     )
 
 
-def _ordered(texts: list[NDArray[np.object_] | None], order: NDArray[np.intp]) -> NDArray[np.object_] | None:
+def _ordered(texts: list[NDArray[Any] | None], order: NDArray[np.intp]) -> NDArray[Any] | None:
     there = [some for some in texts if some is not None]
     return np.concatenate(there)[order] if len(there) == len(texts) else None
 
