@@ -36,6 +36,11 @@ def shorten(app: Sphinx, what: str, name: str, *_: Any) -> None:
         recorded[argument] = short(annotation)
 
 
+def shorten_lines(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Shorten the types of attributes, which napoleon writes into the docstring."""
+    lines[:] = map(short, lines)
+
+
 def skip_long_alias(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
     """Leave out names of types that hold an ArrayLike: autodoc would spell it out after "alias of"."""
     return True if get_origin(obj) is not None and "_SupportsArray" in str(obj) else None
@@ -44,5 +49,6 @@ def skip_long_alias(app: Sphinx, what: str, name: str, obj: Any, skip: bool, opt
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("autodoc-process-signature", shorten, priority=900)  # after autodoc's own handler
+    app.connect("autodoc-process-docstring", shorten_lines, priority=900)  # after napoleon
     app.connect("autodoc-skip-member", skip_long_alias)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
