@@ -19,9 +19,17 @@ from .curve_figures import bounds_figure as bounds_figure
 from .curve_figures import guesses_figure as guesses_figure
 from .curve_figures import precision_figure as precision_figure
 from .figures import show_figure as show_figure
+from .notes import show_text as show_text
 from .printed import paper_table as paper_table
 from .printed import paper_tables as paper_tables
 from .printed import targets as targets
+from .style import COLORS as COLORS
+from .style import LINES as LINES
+from .style import MARKERS as MARKERS
+from .style import dot_rows as dot_rows
+from .style import legend_below as legend_below
+from .style import panels as panels
 from .tables import format_cell as format_cell
+from .tables import plus_minus as plus_minus
 from .tables import show_table as show_table
 from .used_data import used_data as used_data

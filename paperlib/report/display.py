@@ -14,6 +14,9 @@ RESULTS_VARIABLE = "PAPERLIB_RESULTS"
 NOTEBOOK_VARIABLE = "PAPERLIB_NOTEBOOK"
 """Stem of the notebook being run; unset in plain Jupyter."""
 
+COMMAND_VARIABLE = "PAPERLIB_COMMAND"
+"""The command that repeats the run; unset in plain Jupyter."""
+
 RECORDS_FILE = "records.jsonl"
 """File in the run's folder that gets one line per table or figure of a paper."""
 
@@ -76,6 +79,11 @@ def one_line(name: str, text: str) -> str:
     return folded
 
 
+def notebook_name() -> str:
+    """Stem of the notebook being run; "notebook" in plain Jupyter."""
+    return os.environ.get(NOTEBOOK_VARIABLE, "notebook")
+
+
 def results_folder() -> Path | None:
     """The folder a run collects its CSVs and records in, or None outside a run."""
     folder = os.environ.get(RESULTS_VARIABLE)
@@ -107,5 +115,4 @@ def keep_csv(name: str, text: str) -> tuple[str, str]:
     if path.exists():
         raise ValueError(f"name: {name!r} is taken by another table or figure of this notebook")
     path.write_text(text, encoding="utf-8")
-    stem = os.environ.get(NOTEBOOK_VARIABLE, "notebook")
-    return link, f"{{download}}`{name}.csv </{DATA_FOLDER}/{stem}/{name}.csv>`"
+    return link, f"{{download}}`{name}.csv </{DATA_FOLDER}/{notebook_name()}/{name}.csv>`"

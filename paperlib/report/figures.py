@@ -11,6 +11,10 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from paperlib.report.display import Bundle, check_name, keep_csv, one_line, show
+from paperlib.report.style import points_on_a_phone
+
+SMALLEST = "smallest text on a phone, pt:"
+"""What the description inside an SVG begins with; its number follows."""
 
 
 def show_figure(
@@ -18,7 +22,8 @@ def show_figure(
 ) -> None:
     """Show a figure, with its description in words, and close it.
 
-    In the book it is numbered and can be referred to as ``{numref}`fig-<name>` ``.
+    In the book it is numbered and can be referred to as ``{numref}`fig-<name>` ``. Figures of
+    `paperlib.report.panels` have the book's style and are readable on a phone.
 
     Args:
         fig: A Matplotlib figure.
@@ -50,7 +55,8 @@ def svg_text(fig: Figure) -> str:
     buffer = io.StringIO()
     # Letters become outlines: inside an <img> no font of the page can be used.
     with mpl.rc_context({"svg.hashsalt": "paperlib", "svg.fonttype": "path"}):
-        fig.savefig(buffer, format="svg", transparent=True, bbox_inches="tight", metadata={"Date": None})
+        told = {"Date": None, "Description": f"{SMALLEST} {points_on_a_phone(fig):.2f}"}
+        fig.savefig(buffer, format="svg", transparent=True, bbox_inches="tight", metadata=told)
     text = buffer.getvalue()
     return text[text.index("<svg") :]
 

@@ -4,7 +4,7 @@ import html
 import math
 import numbers
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -14,19 +14,26 @@ from paperlib.report.display import Bundle, check_name, keep_csv, one_line, show
 
 
 def show_table(
-    frame: pd.DataFrame, *, name: str, caption: str, lower_bounds: Iterable[str] = (), digits: int = 4
+    frame: pd.DataFrame,
+    *,
+    name: str,
+    caption: str,
+    columns: Mapping[str, str] | None = None,
+    lower_bounds: Iterable[str] = (),
+    digits: int = 2,
 ) -> None:
     """Show a table and keep its CSV.
 
     In the book it is numbered and can be referred to as ``{numref}`tbl-<name>` ``. The CSV keeps
-    every digit; the page shows ``digits`` significant ones.
+    every column and digit. Seven columns are what a page has room for.
 
     Args:
         frame: Rows to show, without the index.
         name: Slug, unique within the notebook: lower-case words joined by hyphens.
         caption: Caption in MyST Markdown.
+        columns: Columns that the page shows, in this order, and their headings; None for all, by their names.
         lower_bounds: Names of columns that hold lower bounds; they are shown rounded down, never up.
-        digits: Number of significant digits shown, 1 or more.
+        digits: Number of decimals shown, 1 or more; numbers below 0.1 have as many significant digits.
 
     Raises:
         ValueError: A bad or taken name, an empty caption, an empty frame, an unknown column.
@@ -36,14 +43,17 @@ def show_table(
     Epsilon over m
     | m   | epsilon |
     | --- | ------- |
-    | 100 | 0.5     |
+    | 100 | 0.50    |
     | 400 | 1.63    |
     """
     check_name(name)
     caption = one_line("caption", caption)
     if frame.empty:
         raise ValueError(f"frame: the table {name!r} has no cells")
-    shown = _as_text(frame, _known_columns(frame, lower_bounds), digits)
+    bounds = _known_columns(frame, "lower_bounds", lower_bounds)
+    titles = {str(one): str(one) for one in frame.columns} if columns is None else dict(columns)
+    _known_columns(frame, "columns", titles)
+    shown = _as_text(frame[list(titles)], bounds, digits).rename(columns=titles)
     link, download = keep_csv(name, frame.to_csv(index=False))
     pipes = pipe_table(shown)
     show(
@@ -55,11 +65,11 @@ def show_table(
     )
 
 
-def _known_columns(frame: pd.DataFrame, wanted: Iterable[str]) -> set[str]:
+def _known_columns(frame: pd.DataFrame, argument: str, wanted: Iterable[str]) -> set[str]:
     chosen = set(wanted)
-    if unknown := chosen - set(frame.columns):
+    if unknown := chosen - set(map(str, frame.columns)):
         raise ValueError(
-            f"lower_bounds: no column {', '.join(map(repr, sorted(unknown)))}; "
+            f"{argument}: no column {', '.join(map(repr, sorted(unknown)))}; "
             f"the columns are {', '.join(map(repr, frame.columns))}"
         )
     return chosen
@@ -69,18 +79,22 @@ def _as_text(frame: pd.DataFrame, lower_bounds: set[str], digits: int) -> pd.Dat
     """Every cell as text, headings included; numbers keep their column's look."""
     columns: dict[str, list[str]] = {}
     for name in frame.columns:
-        down = name in lower_bounds
-        columns[str(name)] = [format_cell(value, digits=digits, down=down) for value in frame[name].tolist()]
+        values, down = frame[name].tolist(), str(name) in lower_bounds
+        whole = not any(isinstance(one, float) and math.isfinite(one) and one % 1 for one in values)
+        columns[str(name)] = [format_cell(one, digits=digits, down=down, whole=whole) for one in values]
     return pd.DataFrame(columns)
 
 
-def format_cell(value: Any, *, digits: int = 4, down: bool = False) -> str:
-    """One cell as text: whole numbers in full, others with ``digits`` significant digits, "–" for missing.
+def format_cell(value: Any, *, digits: int = 2, down: bool = False, whole: bool = True) -> str:
+    """One cell as text: whole numbers in full, others with ``digits`` decimals, "–" for missing.
 
-    >>> format_cell(0.000123456), format_cell(51200), format_cell(float("nan")), format_cell(True)
-    ('0.0001235', '51200', '–', 'yes')
-    >>> format_cell(1.63089, down=True)
-    '1.63'
+    Numbers below 0.1 have ``digits`` significant digits in place of decimals. ``whole=False`` gives whole
+    floats decimals too, as in a column with others.
+
+    >>> format_cell(1.23456), format_cell(0.000126), format_cell(51200), format_cell(float("nan"))
+    ('1.23', '0.00013', '51200', '–')
+    >>> format_cell(1.63989, down=True), format_cell(True)
+    ('1.63', 'yes')
     """
     if value is None or value is pd.NA or value is pd.NaT:
         return "–"
@@ -93,12 +107,36 @@ def format_cell(value: Any, *, digits: int = 4, down: bool = False) -> str:
         return "–"
     if math.isinf(number):
         return "∞" if number > 0 else "−∞"
-    if number.is_integer() and abs(number) < 1e9:
+    if number.is_integer() and abs(number) < 1e9 and (whole or isinstance(value, numbers.Integral)):
         return str(int(number))
+    return _decimal(number, digits, down)
+
+
+def _decimal(number: float, digits: int, down: bool) -> str:
+    """A number with decimals, or with significant digits where it is small."""
+    small = 0 < abs(number) < 0.1
+    places = digits - 1 - math.floor(math.log10(abs(number))) if small else digits
     if down:
-        places = digits - 1 - math.floor(math.log10(abs(number)))
         number = round_down(number, places)
-    return f"{number:.{digits}g}" if abs(number) < 1e6 else f"{number:.{digits}e}"
+    if abs(number) >= 1e6 or 0 < abs(number) < 1e-4:
+        return f"{number:.{digits}e}"
+    return f"{number:.{places}f}"
+
+
+def plus_minus(value: float, error: float, *, digits: int = 2) -> str:
+    """A value and half the width of its interval, or its deviation, as a cell.
+
+    Args:
+        value: The value; NaN gives "–".
+        error: Half-width or deviation, 0 or more; NaN for none.
+        digits: Number of decimals, 1 or more.
+
+    >>> plus_minus(1.234, 0.056), plus_minus(1.234, float("nan"))
+    ('1.23 ± 0.06', '1.23')
+    """
+    if math.isnan(value):
+        return "–"
+    return f"{value:.{digits}f}" + ("" if math.isnan(error) else f" ± {error:.{digits}f}")
 
 
 def pipe_table(shown: pd.DataFrame) -> str:

@@ -19,7 +19,7 @@ import nbformat
 from traitlets.config import Config
 
 from paperlib.io import RunResult, write_result, write_text
-from paperlib.report.display import NOTEBOOK_VARIABLE, RECORDS_FILE, RESULTS_VARIABLE
+from paperlib.report.display import COMMAND_VARIABLE, NOTEBOOK_VARIABLE, RECORDS_FILE, RESULTS_VARIABLE
 from paperlib.report.provenance import describe, provenance
 from paperlib.report.used_data import USED_DATA_FILE
 from paperlib.running.parameters import (
@@ -166,6 +166,7 @@ def run_variables(job: Job, folder: Path) -> dict[str, str]:
         **{name: os.environ.get(name, "1") for name in THREADS},
         RESULTS_VARIABLE: str(folder),
         NOTEBOOK_VARIABLE: job.stem,
+        COMMAND_VARIABLE: rerun_command(job),
         "PAPERLIB_PROGRESS": "0",
         "MPLBACKEND": "agg",
     }
@@ -278,7 +279,7 @@ def _finish(job: Job, folder: Path, notebook: Any, seconds: float, mark: str) ->
     )
     for name in (RECORDS_FILE, USED_DATA_FILE, KERNEL_LOG):
         (folder / name).unlink(missing_ok=True)
-    write_text(folder / PAGE, nbformat.writes(_clean(notebook, provenance_box(job, origin))))
+    write_text(folder / PAGE, nbformat.writes(_clean(job, notebook, origin)))
     write_result(folder / RESULT, result)
 
 
@@ -290,24 +291,35 @@ def _used_data(folder: Path) -> dict[str, str]:
     return {item["name"]: item["sha256"] for item in _lines(folder / USED_DATA_FILE)}
 
 
-def _clean(notebook: Any, box: str) -> Any:
-    """The notebook with its provenance box and without the metadata of its execution."""
+def _clean(job: Job, notebook: Any, origin: Mapping[str, Any]) -> Any:
+    """The notebook as a page: parameters and provenance after the story, no metadata of its execution."""
     notebook.metadata.pop("papermill", None)
     for cell in notebook.cells:
         for key in ("papermill", "execution"):
             cell.metadata.pop(key, None)
-    at = 1 if notebook.cells and notebook.cells[0].cell_type == "markdown" else 0
-    cell = nbformat.v4.new_markdown_cell(box, id="provenance")
-    notebook.cells.insert(at, cell)
+    given = parameters_cell(notebook, job.stem)
+    given.metadata["tags"] = [*given.metadata["tags"], "remove-input"]
+    box = provenance_box(job, origin, given.source)
+    notebook.cells.append(nbformat.v4.new_markdown_cell(box, id="provenance"))
     return notebook
 
 
-def provenance_box(job: Job, origin: Mapping[str, Any]) -> str:
-    """The box of a page: profile, date, commit, hardware, versions, and the command that reruns it."""
+def provenance_box(job: Job, origin: Mapping[str, Any], parameters: str) -> str:
+    """The end of a page, folded: date, commit, hardware, versions, the command that reruns it, parameters.
+
+    Args:
+        job: The run.
+        origin: Its provenance.
+        parameters: Source of its cell of parameters.
+    """
     rows = "\n".join(f"- {line}" for line in describe(origin))
     return (
-        "```````{admonition} How these numbers were computed\n:class: note provenance\n\n"
-        f"{rows}\n- Run it again: `{rerun_command(job)}`\n```````\n"
+        "## How these numbers were computed\n\n"
+        f"Run this page again: `{rerun_command(job)}`\n\n"
+        "``````{dropdown} Date, hardware, versions and data\n:class-container: provenance\n\n"
+        f"{rows}\n``````\n\n"
+        "``````{dropdown} Parameters\n:class-container: provenance\n\n"
+        f"```python\n{parameters}\n```\n``````\n"
     )
 
 

@@ -108,8 +108,11 @@ def test_the_page_has_its_box_and_no_path_of_this_machine(ran: tuple[Project, li
     text = (project.pages / "good.ipynb").read_text()
     assert str(project.root) not in text
     cells = json.loads(text)["cells"]
-    assert "How these numbers were computed" in "".join(cells[1]["source"])
-    assert "make run NB=good PROFILE=smoke" in "".join(cells[1]["source"])
+    assert "How these numbers were computed" in "".join(cells[-1]["source"])
+    assert "make run NB=good PROFILE=smoke" in "".join(cells[-1]["source"])
+    (given,) = (cell for cell in cells if "parameters" in cell["metadata"].get("tags", []))
+    assert "remove-input" in given["metadata"]["tags"]
+    assert "".join(given["source"]) in "".join(cells[-1]["source"])
     assert [cell["execution_count"] for cell in cells if cell["cell_type"] == "code"] == [1, 2]
     assert not any("papermill" in str(cell["metadata"]) for cell in cells)
 
@@ -233,7 +236,7 @@ def test_a_run_aside_leaves_the_book_alone(tmp_path: Path) -> None:
         "output-sets-figure-05": "agrees (substitute: toy)"
     }
     assert "m = 4  # how many" in "".join(
-        json.loads((folder / "notebook.ipynb").read_text())["cells"][2]["source"]
+        json.loads((folder / "notebook.ipynb").read_text())["cells"][1]["source"]
     )
 
 

@@ -46,7 +46,7 @@ def compare(printed: str, value: float, reach: float = 0.0, shown: str = "", *, 
     False
     """
     allowed = half_unit(printed, about=about) + reach
-    return Found(printed, shown or format_cell(value), abs(float(printed) - value), allowed)
+    return Found(printed, shown or format_cell(value, digits=4), abs(float(printed) - value), allowed)
 
 
 def between(printed: str, low: float, high: float) -> Found:

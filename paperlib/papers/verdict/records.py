@@ -1,17 +1,18 @@
 """`record`: a run's evidence on a table or figure, kept in the result file and shown with its outcome."""
 
 import html
+import os
 from dataclasses import asdict, replace
 
 from paperlib.data.files import made_up
 from paperlib.papers.verdict.evidence import Evidence, Scale
-from paperlib.papers.verdict.outcome import Outcome, decide_alone
-from paperlib.report.display import RECORDS_FILE, Bundle, keep_line, show
-from paperlib.report.printed import PAPERS
+from paperlib.papers.verdict.outcome import Outcome, Word, decide_alone
+from paperlib.report.display import COMMAND_VARIABLE, RECORDS_FILE, Bundle, keep_line, notebook_name, show
 
 _MOST_SHOWN = 8
 """Comparisons that a page lists."""
-_CLASSES = {"agrees": "tip", "disagrees": "warning"}
+SIGNS: dict[Word, str] = {"agrees": "●", "disagrees": "✕", "undecided": "◐", "shown": "▢", "not yet": "–"}
+"""A sign for each outcome, so that it is told by more than its colour."""
 
 
 def record(evidence: Evidence, *, scale: Scale) -> None:
@@ -26,10 +27,12 @@ def record(evidence: Evidence, *, scale: Scale) -> None:
     >>> from paperlib.papers.verdict.evidence import Estimate
     >>> values = {"p falls": Estimate(1.4), "null uniform": Estimate(0.3)}
     >>> record(Evidence("nid-figure-03", "set", values), scale=Scale("substitute", "made-up numbers"))
-    Natural Identifiers, Figure 3, by this run alone: agrees (substitute: made-up numbers).
+    Figure 3, by this run alone: ● agrees
+    The paper's claim: p-values fall with the number of identifiers on training data and stay
+    uniform on test data. Printed: p-values below 0.01 on training subsets (Section 5).
     p falls 1.4, claimed at least 1
     null uniform 0.3, claimed at least 0.01
-    The paper: p-values below 0.01 on training subsets (Section 5).
+    Scale: substitute (made-up numbers).
     """
     scale = replace(scale, level="made-up data") if made_up() else scale
     keep_line(RECORDS_FILE, {**evidence.to_dict(), **asdict(scale)})
@@ -38,16 +41,69 @@ def record(evidence: Evidence, *, scale: Scale) -> None:
 
 def _bundle(evidence: Evidence, scale: Scale) -> Bundle:
     rule, outcome = evidence.rule, decide_alone(evidence, scale.level)
-    title = f"{PAPERS[rule.paper]}, {rule.item}, by this run alone: {outcome} ({scale.level}: {scale.facts})."
-    lines = [*_shown(outcome), f"The paper: {rule.printed}.", *filter(None, [evidence.note])]
-    listed = "\n".join(f"- {line}" for line in lines)
-    kind = _CLASSES.get(outcome.word, "note")
+    title = f"{rule.item}, by this run alone:"
+    reason = [f"Why undecided: {outcome.reason}."] if outcome.word == "undecided" else []
+    printed = f" Printed: {rule.printed}." if rule.printed else ""
+    lines = [
+        f"The paper's claim: {rule.claim}.{printed}",
+        *_shown(outcome),
+        *reason,
+        *filter(None, [evidence.note]),
+        f"Scale: {scale.level} ({scale.facts}).",
+    ]
+    listed = "\n".join(f"- {escaped(line)}" for line in lines)
     return Bundle(
-        html=f"<p><strong>{html.escape(title)}</strong></p>"
+        html=f"<p><strong>{html.escape(title)} {html.escape(sign(outcome.word))}</strong></p>"
         f"<ul>{''.join(f'<li>{html.escape(line)}</li>' for line in lines)}</ul>",
-        markdown=f"````{{admonition}} {title}\n:class: {kind}\n\n{listed}\n````\n",
-        text="\n".join([title, *lines]),
+        markdown=f"````{{admonition}} {title} {chip(outcome.word)}\n"
+        f":class: verdict {class_of(outcome.word)}\n"
+        f":name: {anchor(evidence.target, notebook_name())}\n\n"
+        f"{listed}\n{_links(evidence.target)}\n````\n",
+        text="\n".join([f"{title} {sign(outcome.word)}", *lines]),
     )
+
+
+def _links(target: str) -> str:
+    """The page of results, and the command that repeats this run."""
+    command = os.environ.get(COMMAND_VARIABLE, "")
+    again = f" Run it again: `{command}`" if command else ""
+    return f"- All evidence on it: {{ref}}`results, one by one <{anchor(target)}>`.{again}"
+
+
+def sign(word: Word) -> str:
+    """An outcome with its sign.
+
+    >>> sign("agrees")
+    '● agrees'
+    """
+    return f"{SIGNS[word]} {word}"
+
+
+def class_of(word: Word) -> str:
+    """The style class of an outcome.
+
+    >>> class_of("not yet")
+    'not-yet'
+    """
+    return word.replace(" ", "-")
+
+
+def chip(word: Word) -> str:
+    """An outcome as a coloured chip of a page, in MyST.
+
+    >>> chip("not yet")
+    '[– not yet]{.chip .not-yet}'
+    """
+    return f"[{sign(word)}]{{.chip .{class_of(word)}}}"
+
+
+def anchor(target: str, notebook: str = "") -> str:
+    """The label of a target on the page of results, or of its verdict on the page of a notebook.
+
+    >>> anchor("nid-figure-03"), anchor("nid-figure-03", "nid_dataset_inference")
+    ('result-nid-figure-03', 'verdict-nid-figure-03-nid-dataset-inference')
+    """
+    return f"verdict-{target}-{notebook.replace('_', '-')}" if notebook else f"result-{target}"
 
 
 def compared(outcome: Outcome) -> list[str]:
@@ -62,3 +118,12 @@ def _shown(outcome: Outcome) -> list[str]:
         return compared(outcome)
     others = len(lines) - _MOST_SHOWN
     return [*lines[:_MOST_SHOWN], f"and {others} more comparisons with a wider margin, all in status.csv"]
+
+
+def escaped(text: str) -> str:
+    r"""Text in which Markdown reads no star, tilde, brace or dollar as markup.
+
+    >>> print(escaped("Epsilon* of $m$"))
+    Epsilon\* of \$m\$
+    """
+    return "".join("\\" + letter if letter in "*_~{}$[]<>`" else letter for letter in text)

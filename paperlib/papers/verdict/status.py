@@ -8,7 +8,7 @@ import pandas as pd
 
 from paperlib.papers.verdict.evidence import Estimate, Evidence, Level, Scale, from_dict
 from paperlib.papers.verdict.outcome import Outcome, Word, decide, pool
-from paperlib.papers.verdict.records import compared
+from paperlib.papers.verdict.records import compared, escaped
 from paperlib.papers.verdict.rules import Rule, rules
 from paperlib.report.printed import PAPERS
 from paperlib.report.tables import pipe_table
@@ -211,17 +211,17 @@ def _section(paper: str, judged: Sequence[Judged], pages: Collection[str]) -> st
             }
         )
     name = f"results-{paper.replace('_', '-')}"
-    return f"## {_plain(PAPERS[paper])}\n\n{_myst_table(_plain(PAPERS[paper]), name, pd.DataFrame(rows))}"
+    return f"## {escaped(PAPERS[paper])}\n\n{_myst_table(escaped(PAPERS[paper]), name, pd.DataFrame(rows))}"
 
 
 def _claim(rule: Rule) -> str:
-    return _lines(_plain(rule.claim), _plain(rule.printed and f"Printed: {rule.printed}"))
+    return _lines(escaped(rule.claim), escaped(rule.printed and f"Printed: {rule.printed}"))
 
 
 def _outcome(outcome: Outcome) -> str:
     one = outcome.closest
-    word = f"**{outcome.word}**" + (f": {_plain(outcome.reason)}" if outcome.reason else "")
-    return _lines(word, _plain(f"Closest: {one}, claimed {one.term.limits}" if one else ""))
+    word = f"**{outcome.word}**" + (f": {escaped(outcome.reason)}" if outcome.reason else "")
+    return _lines(word, escaped(f"Closest: {one}, claimed {one.term.limits}" if one else ""))
 
 
 def _sources(one: Judged) -> str:
@@ -231,8 +231,8 @@ def _sources(one: Judged) -> str:
     short = [
         f"`{text}`" if len(text) <= _LONGEST_COMMAND else "command in the CSV" for text in commands.values()
     ]
-    scale = _plain(f"{one.level}: {facts}") if one.level else ""
-    return _lines(scale, _seeds_by_origin(one.runs), _plain(notes), "; ".join(short))
+    scale = escaped(f"{one.level}: {facts}") if one.level else ""
+    return _lines(scale, _seeds_by_origin(one.runs), escaped(notes), "; ".join(short))
 
 
 def _seeds_by_origin(runs: Sequence[Run]) -> str:
@@ -262,8 +262,3 @@ def _link(one: Judged, pages: Collection[str]) -> str:
     page = next((name for name in one.rule.notebooks if name in pages), None)
     whole = one.rule.item.replace(" ", "\N{NO-BREAK SPACE}")
     return f"{{doc}}`{whole} </notebooks/{page}>`" if page else whole
-
-
-def _plain(text: str) -> str:
-    """Keep Markdown from reading stars, tildes, braces and dollars as markup."""
-    return "".join("\\" + letter if letter in "*_~{}$[]<>`" else letter for letter in text)
