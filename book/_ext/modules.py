@@ -1,55 +1,151 @@
-"""The directive ``modules``: document every module of a package, so that a new one cannot be forgotten."""
+"""The directives ``names`` and ``modules``: a table of what a page documents, then everything in full."""
 
 import importlib
+import inspect
 import pkgutil
+from types import ModuleType
+from typing import Any
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
+from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
-
-def source(package: str) -> str:
-    """The automodule directives for all modules below ``package``, those of its packages included.
-
-    >>> print(source("paperlib.core").splitlines()[0])
-    .. automodule:: paperlib.core.checks
-    """
-    blocks = []
-    for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
-        blocks.append(f".. automodule:: {module.name}\n   :members:\n\n")
-    return "".join(blocks)
+LONGEST_VALUE = 60
+"""Characters of the longest value of a constant that is shown."""
 
 
-class Modules(SphinxDirective):
-    """``.. modules:: package``."""
+class Reference(SphinxDirective):
+    """What both directives share: a table of two columns, and parsing what was written for autodoc."""
 
-    required_arguments = 1
+    def row(self, link: str, thing: Any) -> str:
+        """A row of the table: a link, and the first sentence of a docstring, treated as autodoc treats it."""
+        lines = first_sentence(thing).splitlines()
+        self.env.app.emit("autodoc-process-docstring", "function", link, thing, None, lines)
+        return f"   * - {link}\n     - {' '.join(lines)}\n"
 
-    def run(self) -> list[nodes.Node]:
-        """Parse the generated directives in place."""
-        (package,) = self.arguments
-        text = source(package)
-        shown(self.env)[self.env.docname] = (package, text)
+    def parsed(self, rows: list[str], text: str) -> list[nodes.Node]:
+        """The nodes of a table and of the directives after it."""
+        lines = f".. list-table::\n   :widths: auto\n\n{''.join(rows)}\n{text}".splitlines()
         container = nodes.Element()
-        lines = StringList(text.splitlines(), source=package)
-        self.state.nested_parse(lines, self.content_offset, container)
+        self.state.nested_parse(StringList(lines, source="reference"), self.content_offset, container)
         return container.children
 
 
-def shown(env: BuildEnvironment) -> dict[str, tuple[str, str]]:
-    """Page to the package it shows and the directives made for it; kept between builds."""
+class Names(Reference):
+    """``.. names:: package``, then one name a line."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Make the table and the directives."""
+        (package,) = self.arguments
+        names = [name for name in self.content if name]
+        offered = importlib.import_module(package)
+        rows = [self.row(f":py:obj:`{name} <{package}.{name}>`", getattr(offered, name)) for name in names]
+        return self.parsed(rows, "".join(in_full(package, name) for name in names))
+
+
+class Modules(Reference):
+    """``.. modules:: package``, so that a new module cannot be forgotten.
+
+    ``:but:`` leaves modules out by the beginnings of their names, ``:internal:`` the names that the package offers.
+    """
+
+    required_arguments = 1
+    option_spec = {"but": directives.unchanged, "internal": directives.flag}  # noqa: RUF012
+
+    def run(self) -> list[nodes.Node]:
+        """Make the table and the directives."""
+        package, but = self.arguments[0], tuple(self.options.get("but", "").split())
+        modules = below(package, but)
+        shown(self.env)[self.env.docname] = (package, but, [one.__name__ for one in modules])
+        rows = [
+            self.row(f":py:mod:`{one.__name__.removeprefix(package)[1:]} <{one.__name__}>`", one)
+            for one in modules
+        ]
+        offered = dir(importlib.import_module(package)) if "internal" in self.options else []
+        return self.parsed(rows, "".join(module_in_full(one.__name__, offered) for one in modules))
+
+
+def in_full(package: str, name: str) -> str:
+    """The autodoc directive of a name.
+
+    >>> print(in_full("paperlib.bounds", "exposure").rstrip())
+    .. autofunction:: paperlib.bounds.exposure
+    """
+    if inspect.isclass(getattr(importlib.import_module(package), name)):
+        return f".. autoclass:: {package}.{name}\n   :members:\n\n"
+    return f".. autofunction:: {package}.{name}\n\n"
+
+
+def module_in_full(name: str, but: list[str]) -> str:
+    """The heading and the autodoc directive of a module, some of its members left out."""
+    excluded = f"   :exclude-members: {', '.join(but)}\n" if but else ""
+    return f".. rubric:: {name}\n\n.. automodule:: {name}\n   :members:\n{excluded}\n"
+
+
+def below(package: str, but: tuple[str, ...] = ()) -> list[ModuleType]:
+    """The modules of a package and of its packages.
+
+    >>> [one.__name__ for one in below("paperlib.core", ("c", "d", "i", "l", "o", "p", "r", "su", "w"))]
+    ['paperlib.core.scores']
+    """
+    left_out = tuple(f"{package}.{name}" for name in but)
+    walked = pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}.")
+    return [
+        importlib.import_module(one.name)
+        for one in walked
+        if not one.ispkg and not one.name.startswith(left_out)
+    ]
+
+
+def first_sentence(thing: Any) -> str:
+    """The first paragraph of a docstring.
+
+    >>> first_sentence(first_sentence)
+    'The first paragraph of a docstring.'
+    """
+    return (inspect.getdoc(thing) or "").partition("\n\n")[0]
+
+
+def shown(env: BuildEnvironment) -> dict[str, tuple[str, tuple[str, ...], list[str]]]:
+    """Page to the package it shows, what it leaves out, and the modules that it had; kept between builds."""
     return vars(env).setdefault("modules_shown", {})
 
 
 def outdated(app: Sphinx, env: BuildEnvironment, *_: object) -> list[str]:
     """Pages of packages that have gained or lost a module."""
-    return [page for page, (package, text) in shown(env).items() if source(package) != text]
+    return [
+        page
+        for page, (package, but, names) in shown(env).items()
+        if [one.__name__ for one in below(package, but)] != names
+    ]
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def hide_long_value(app: Sphinx, domain: str, kind: str, content: addnodes.desc_content) -> None:
+    """Leave out the value of a constant that would fill lines."""
+    for note in list(content.parent.findall(addnodes.desc_annotation)):
+        if note.astext().startswith(" = ") and len(note.astext()) > LONGEST_VALUE:
+            note.parent.remove(note)
+
+
+def shorten_signatures(app: Sphinx, config: Config) -> None:
+    """Names without their module, and one argument a line where a signature is long."""
+    config.add_module_names = False
+    config.maximum_signature_line_length = 45
+
+
+def setup(app: Sphinx) -> dict[str, bool | int]:
     """Register with Sphinx."""
+    app.add_directive("names", Names)
     app.add_directive("modules", Modules)
+    app.connect("config-inited", shorten_signatures)
+    app.connect("object-description-transform", hide_long_value)
     app.connect("env-get-outdated", outdated)
-    return {"parallel_read_safe": False, "parallel_write_safe": True}
+    return {"env_version": 2, "parallel_read_safe": False, "parallel_write_safe": True}

@@ -11,6 +11,8 @@ _ARRAY_LIKE = re.compile(
     rf"{_NAME}_Buffer \| {_SUPPORTS} \| {_NAME}_NestedSequence\[{_SUPPORTS}\] \| complex \| bytes(?: \| str)?"
     rf" \| {_NAME}_NestedSequence\[complex \| bytes \| str\]"
 )  # beside a str of its own, a union of numpy's ArrayLike has lost the other one
+_TYPE_FIELD = re.compile(r"\s*:(?:var)?type ")
+_QUALIFIED = re.compile(r"(?<![~\w.])(?=(?:\w+\.)+[A-Z])")  # Sphinx shows the last part of a name after ~
 _ARRAY = re.compile(rf"{_NAME}ndarray\[tuple\[{_NAME}Any, \.\.\.\], {_NAME}dtype\[{_NAME}(\w+)\]\]")
 
 
@@ -38,7 +40,7 @@ def shorten(app: Sphinx, what: str, name: str, *_: Any) -> None:
 
 def shorten_lines(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Shorten the types of attributes, which napoleon writes into the docstring."""
-    lines[:] = map(short, lines)
+    lines[:] = [_QUALIFIED.sub("~", short(one)) if _TYPE_FIELD.match(one) else short(one) for one in lines]
 
 
 def skip_long_alias(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
