@@ -1,16 +1,14 @@
 """PANORAMIA's tests over recall: precision, bounds and guesses."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
-from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-_LINES = {"baseline": ("--", "baseline"), "mia": ("-", "attack")}
+from paperlib.report.style import COLORS, legend_below, panels
+
+_LINES = {"baseline": ("--", COLORS[1], "baseline"), "mia": ("-", COLORS[0], "attack")}
 _POINTS = 300
-_WIDE = 4  # panels in a row
 
 
 def precision_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
@@ -23,10 +21,11 @@ def precision_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
     Returns:
         The figure, and its description in words.
     """
-    fig = _panels(curves, "precision", ylabel="precision of the guesses")
+    fig = _panels(curves, "precision", ylabel="precision")
     for axes in fig.axes:
-        axes.axhline(0.5, color="black", linewidth=0.8, linestyle=":")
+        axes.axhline(0.5, color="black", linewidth=0.8, linestyle=":", label="guessing")
         axes.set_ylim(0.4, 1.02)
+    legend_below(fig, columns=3)
     return fig, _describe(curves, "precision", "precision")
 
 
@@ -42,7 +41,8 @@ def bounds_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
     fig = _panels(curves, "bound", ylabel="lower bound (nats)")
     for axes, (_, rows) in zip(fig.axes, curves.groupby("target", sort=False), strict=True):
         axes.axhline(rows["ceiling"].mean(), color="black", linewidth=1, linestyle="-.", label="ceiling")
-    add_legend(fig)
+        axes.set_ylim(bottom=0)
+    legend_below(fig, columns=3)
     words = _describe(curves, "bound", "largest bound")
     return fig, f"{words} The ceiling of a perfect attack lies at {curves['ceiling'].mean():.2f}."
 
@@ -57,40 +57,27 @@ def guesses_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
     for axes in fig.axes:
         top = axes.get_xlim()[1]
         axes.plot([0, top], [0, top / 2], color="black", linewidth=0.8, linestyle=":", label="guessing")
-        axes.set_xlabel("positive guesses")
-    add_legend(fig)
+    fig.axes[-1].set_xlabel("positive guesses")
+    legend_below(fig, columns=3)
     return fig, _describe(curves, "precision", "precision")
 
 
 def _panels(curves: pd.DataFrame, y: str, *, x: str = "recall", ylabel: str) -> Figure:
     targets = list(curves["target"].unique())
-    wide = min(len(targets), _WIDE)
-    high = -(-len(targets) // wide)
-    fig, grid = plt.subplots(
-        high,
-        wide,
-        figsize=(1 + 2.9 * wide, 0.5 + 2.6 * high),
-        layout="constrained",
-        squeeze=False,
-        sharey=True,
-    )
-    for spare in grid.flat[len(targets) :]:
-        fig.delaxes(spare)
-    for axes, target in zip(grid.flat, targets, strict=False):
+    fig, all_axes = panels(len(targets), height=2.5 if len(targets) < 3 else 1.9, share_x=True)
+    for axes, target in zip(all_axes, targets, strict=True):
         shown = curves[curves["target"] == target]
         for (test, _), rows in shown.groupby(["test", "seed"], sort=False):
             _line(axes, rows, x, y, str(test))
-        axes.set(title=str(target), xlabel="recall")
-    for row in grid:
-        row[0].set_ylabel(ylabel)
-    add_legend(fig)
+        axes.set_title(str(target), loc="left")
+        axes.set_ylabel(ylabel)
+    all_axes[-1].set_xlabel("recall")
     return fig
 
 
 def _line(axes: Axes, rows: pd.DataFrame, x: str, y: str, test: str) -> None:
-    style, label = _LINES[test]
+    style, color, label = _LINES[test]
     kept = rows.iloc[_spread(len(rows))]
-    color = "C1" if test == "baseline" else "C0"
     axes.plot(kept[x], kept[y], linestyle=style, color=color, linewidth=1.1, label=label)
 
 
@@ -102,14 +89,8 @@ def _spread(count: int) -> list[int]:
 
 
 def add_legend(fig: Figure) -> None:
-    """Give a figure one legend for all its panels."""
-    entries: dict[str, Any] = {}
-    for axes in fig.axes:
-        handles, labels = axes.get_legend_handles_labels()
-        entries |= dict(zip(labels, handles, strict=True))
-    for legend in list(fig.legends):
-        legend.remove()
-    fig.legend(list(entries.values()), list(entries), loc="outside right upper", fontsize="small")
+    """Give a figure one legend for all its panels, below them."""
+    legend_below(fig)
 
 
 def _describe(curves: pd.DataFrame, column: str, name: str) -> str:
@@ -117,7 +98,7 @@ def _describe(curves: pd.DataFrame, column: str, name: str) -> str:
     words = []
     for target, rows in curves.groupby("target", sort=False):
         parts = []
-        for test, (_, label) in _LINES.items():
+        for test, (*_, label) in _LINES.items():
             one = rows[rows["test"] == test]
             if column == "bound":
                 value = one.groupby("seed")["bound"].max().mean()
