@@ -54,7 +54,7 @@ class Names(Reference):
 class Modules(Reference):
     """``.. modules:: package``, so that a new module cannot be forgotten.
 
-    ``:but:`` leaves out modules by the beginnings of their names, ``:internal:`` names that the package offers.
+    ``:but:`` leaves out modules by the beginnings of their names, ``:internal:`` what the package offers.
     """
 
     required_arguments = 1
