@@ -34,13 +34,21 @@ def copy_styles(app: Sphinx, error: Exception | None) -> None:
         copy_asset(str(Path(app.srcdir) / "_static"), str(Path(app.outdir) / "_static"))
 
 
-def drop_thebe(app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Leave out the live-code scripts: they name a network address, and are declared twice."""
+ONLY_ON = {"one_run.js": "calculator", "calculator.js": "calculator"}
+"""Scripts of ours that one page needs; Jupyter Book would load them on every page."""
+
+
+def choose_scripts(app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Leave out other pages' scripts, and those for live code: they name a network address."""
     context["script_files"] = [
-        script
-        for script in context.get("script_files", [])
-        if "thebe" not in str(script) and "THEBE_JS_URL" not in str(getattr(script, "attributes", ""))
+        script for script in context.get("script_files", []) if _wanted(script, pagename)
     ]
+
+
+def _wanted(script: Any, pagename: str) -> bool:
+    name, attributes = str(script), str(getattr(script, "attributes", ""))
+    others = [ours for ours, page in ONLY_ON.items() if page != pagename]
+    return "thebe" not in name and "THEBE_JS_URL" not in attributes and not any(one in name for one in others)
 
 
 def set_theme(app: Sphinx, config: Config) -> None:
@@ -58,5 +66,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("config-inited", set_theme)
     app.connect("build-finished", copy_mathjax)
     app.connect("build-finished", copy_styles)
-    app.connect("html-page-context", drop_thebe, priority=900)
+    app.connect("html-page-context", choose_scripts, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,18 +1,7 @@
 """The built book as a reader sees it, in Chromium, from files, without a network."""
 
-import os
-import shutil
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(os.environ.get("PAPERLIB_BOOK", Path(__file__).parents[2] / "book" / "_build" / "html")).resolve()
-PAGES = [page for page in sorted(ROOT.rglob("*.html")) if page.parent.name != "_static"]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 # Browsers let no script read files, so on file:// the search page lists results without excerpts.
 NO_CONSOLE = {"search.html"}
 # Text against the first background behind it that is not transparent: the contrast ratio of WCAG.
@@ -35,50 +24,9 @@ CONTRAST = """selector => {
   });
 }"""
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH"),
-    pytest.mark.skipif(not PAGES, reason="no built book: run make book first"),
-]
-every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def visit(browser):
-    """Open a page with the given screen and colour scheme; close it at the end."""
-    contexts = []
-
-    def opened(page: Path, *, width: int = 1280, height: int = 900, scheme: str = "light"):
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
-        contexts.append(context)
-        tab = context.new_page()
-        tab.outside, tab.errors = [], []
-        tab.on(
-            "request", lambda r: r.url.startswith(("file:", "data:", "blob:")) or tab.outside.append(r.url)
-        )
-        tab.on("console", lambda message: message.type == "error" and tab.errors.append(message.text))
-        tab.on("pageerror", lambda error: tab.errors.append(str(error)))
-        tab.goto(page.as_uri(), wait_until="load")
-        tab.wait_for_function("!window.MathJax?.startup || window.MathJax.startup.promise")
-        tab.evaluate("() => window.MathJax?.startup?.promise")
-        return tab
-
-    yield opened
-    for context in contexts:
-        context.close()
-
-
-@every_page
 def test_page_loads_offline_without_errors_and_shows_its_formulas(visit, page):
     tab = visit(page)
     assert tab.outside == []
@@ -91,14 +39,13 @@ def test_page_loads_offline_without_errors_and_shows_its_formulas(visit, page):
     assert broken == []
 
 
-@every_page
 def test_page_fits_a_phone(visit, page):
-    tab = visit(page, width=390, height=844)
+    tab = visit(page, screen="phone")
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_a_long_table_scrolls_under_its_header(visit):
-    tab = visit(ROOT / "index.html")
+def test_a_long_table_scrolls_under_its_header(visit, book):
+    tab = visit(book / "index.html")
     frame = tab.locator(".pst-scrollable-table-container").first
     frame.evaluate(
         """frame => { const body = frame.querySelector("tbody"), row = body.querySelector("tr");
@@ -111,7 +58,6 @@ def test_a_long_table_scrolls_under_its_header(visit):
     tab.wait_for_function("f => f.tabIndex === 0", arg=frame.element_handle())  # for the arrow keys
 
 
-@every_page
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_page_is_legible(visit, page, scheme):
     tab = visit(page, scheme=scheme)

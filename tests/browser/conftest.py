@@ -1,0 +1,69 @@
+"""Chromium, the built book, and pages opened as a reader would: from files, without a network."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+BOOK = Path(os.environ.get("PAPERLIB_BOOK", Path(__file__).parents[2] / "book" / "_build" / "html")).resolve()
+PAGES = [page for page in sorted(BOOK.rglob("*.html")) if page.parent.name != "_static"]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+WIDTHS = {"wide": (1280, 900), "phone": (390, 844)}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test with an argument ``page`` sees every page of the book."""
+    if "page" in metafunc.fixturenames:
+        metafunc.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(BOOK)))
+
+
+@pytest.fixture(scope="session")
+def book() -> Path:
+    """The folder of the built book."""
+    if not PAGES:
+        pytest.skip("no built book: run make book first")
+    return BOOK
+
+
+@pytest.fixture(scope="session")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on the PATH")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def visit(browser) -> Iterator[Callable]:
+    """Open a page on a screen and in a colour scheme; what it asks of the network and its errors are kept."""
+    contexts = []
+
+    def opened(page: Path, *, screen: str = "wide", scheme: str = "light", query: str = ""):
+        width, height = WIDTHS[screen]
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        contexts.append(context)
+        tab = context.new_page()
+        tab.outside, tab.errors = [], []
+        tab.on(
+            "request", lambda r: r.url.startswith(("file:", "data:", "blob:")) or tab.outside.append(r.url)
+        )
+        tab.on("console", lambda message: message.type == "error" and tab.errors.append(message.text))
+        tab.on("pageerror", lambda error: tab.errors.append(str(error)))
+        tab.goto(page.as_uri() + query, wait_until="load")
+        tab.wait_for_function("!window.MathJax?.startup || window.MathJax.startup.promise")
+        tab.evaluate("() => window.MathJax?.startup?.promise")
+        return tab
+
+    yield opened
+    for context in contexts:
+        context.close()
