@@ -1,0 +1,1 @@
+"""One model under every audit: what each shows, supports, needs and costs."""

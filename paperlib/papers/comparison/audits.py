@@ -1,0 +1,248 @@
+"""Every audit of the library on one target: the number, its sentence, what it needed, and its cost."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from paperlib.audits import audit_features, audit_panoramia_features
+from paperlib.bounds import (
+    audit_clopper_pearson,
+    audit_f_dp,
+    audit_one_run,
+    audit_output_set,
+    audit_panoramia,
+    audit_ranks,
+    epsilon_star,
+    ranks_from_scores,
+)
+from paperlib.core import AuditResult, check_confidence, check_in
+from paperlib.papers.comparison.targets import Target
+
+LOWER, WITHIN, MEASURED = "lower bound", "lower bound within a family", "measurement"
+"""Kinds of numbers; the second holds if the trade-off curve of training is of the family that was named."""
+BOUNDS = (LOWER, WITHIN)
+ADD_REMOVE, REPLACEMENT, MODEL = "add/remove", "replacement", "this model"
+"""What a number speaks of: neighbouring training sets, or the trained model alone."""
+ACCESS = ("coins", "retraining", "nonmembers", "generator", "labels")
+"""What an audit may need, as columns of the table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Settings that all audits share."""
+
+    delta: float = 1e-5  #: of the (epsilon, delta)-DP that lower bounds test, and of Epsilon*, in (0, 0.5)
+    confidence: float = 0.95  #: of every number, in (0, 1)
+    seed: int = 0  #: of splits, games and ties, 0 or more
+
+    def __post_init__(self) -> None:
+        check_in("(0, 0.5)", "delta", self.delta)
+        check_confidence(self.confidence)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """One audit of the comparison.
+
+    Attributes:
+        name: Name in table and figure.
+        run: Function from a target, delta, confidence and seed to a result; None where it does not apply.
+        kind: ``LOWER``, ``WITHIN`` or ``MEASURED``.
+        about: What the number speaks of.
+        needs: Names of ``ACCESS`` that it needs on every target.
+        have: What else an auditor needs, in words; may be empty.
+        page: Page of the book that shows how, without its ending.
+    """
+
+    name: str
+    run: Callable[[Target, float, float, int], AuditResult | None]
+    kind: str = LOWER
+    about: str
+    needs: tuple[str, ...]
+    have: str = ""
+    page: str
+
+
+def _one_run(target: Target, delta: float, confidence: float, seed: int) -> AuditResult:
+    return audit_one_run(target.scores, delta=delta, confidence=confidence, seed=seed)
+
+
+def _learned(target: Target, delta: float, confidence: float, seed: int) -> AuditResult:
+    return audit_features(target.signals, target.member, delta=delta, confidence=confidence, seed=seed)
+
+
+def _f_dp(target: Target, delta: float, confidence: float, seed: int) -> AuditResult:
+    return audit_f_dp(target.scores, delta=delta, confidence=confidence, family=target.curve, seed=seed)
+
+
+def _output_set(target: Target, delta: float, confidence: float, seed: int) -> AuditResult:
+    return audit_output_set(*target.scores.split(seed=seed), delta=delta, confidence=confidence, seed=seed)
+
+
+def _game(target: Target, delta: float, confidence: float, seed: int) -> AuditResult:
+    return audit_one_run(target.scores, delta=delta, confidence=confidence, design="game", seed=seed)
+
+
+def _ranks(target: Target, delta: float, confidence: float, seed: int) -> AuditResult:
+    ranks, sizes = ranks_from_scores(target.sets[:, 0], target.sets[:, 1:], seed=seed)
+    return audit_ranks(ranks, sizes, delta=delta, confidence=confidence, delta_term="sharp")
+
+
+def _exact(target: Target, delta: float, confidence: float, seed: int) -> AuditResult:
+    """A coin for each set shows the true value or one alternative: the two would tell on each other."""
+    shown = np.random.default_rng([seed, 3]).random(len(target.sets)) < 0.5
+    said = np.where(shown, target.sets[:, 0], target.sets[:, 1])
+    options: dict[str, Any] = {"known_c": 0.0, "design": "played", "seed": seed}
+    return audit_panoramia(np.zeros(said.size), said, shown, delta=delta, confidence=confidence, **options)
+
+
+def _fitted(target: Target, delta: float, confidence: float, seed: int) -> AuditResult | None:
+    made = target.generated
+    if made is None:
+        return None
+    options: dict[str, Any] = {"delta": delta, "confidence": confidence, "design": "game", "seed": seed}
+    return audit_panoramia_features(made.seen, made.said, made.member, **options)
+
+
+def _epsilon_star(target: Target, delta: float, confidence: float, seed: int) -> AuditResult:
+    losses = target.scores
+    return epsilon_star(losses.member, losses.nonmember, delta=delta, confidence=confidence).trusted
+
+
+def _many_runs(target: Target, delta: float, confidence: float, seed: int) -> AuditResult | None:
+    if target.runs is None:
+        return None
+    return audit_clopper_pearson(target.runs, delta=delta, confidence=confidence, seed=seed)
+
+
+_COINS: dict[str, Any] = {"about": ADD_REMOVE, "needs": ("coins",)}
+_TOSSED: dict[str, Any] = {"about": REPLACEMENT}
+AUDITS = (
+    Audit(name="one run", run=_one_run, **_COINS, page="notebooks/audit_your_model"),
+    Audit(name="order learned", run=_learned, **_COINS, have="several signals per record", page="one_run"),
+    Audit(
+        name="f-DP",
+        run=_f_dp,
+        kind=WITHIN,
+        **_COINS,
+        have="a trade-off curve of known shape",
+        page="one_run",
+    ),
+    Audit(
+        name="output set",
+        run=_output_set,
+        **_COINS,
+        have="scores whose middle may tell more than their ends",
+        page="papers/output_sets",
+    ),
+    Audit(name="game", run=_game, **_TOSSED, needs=("nonmembers",), page="notebooks/audit_your_model"),
+    Audit(
+        name="ranks",
+        run=_ranks,
+        **_TOSSED,
+        needs=("generator",),
+        have="values drawn at random in the training data, such as hashes",
+        page="notebooks/audit_your_language_model",
+    ),
+    Audit(
+        name="PANORAMIA, c = 0",
+        run=_exact,
+        **_TOSSED,
+        needs=("generator",),
+        have="proof that it draws from the members' distribution",
+        page="notebooks/panoramia_known_c",
+    ),
+    Audit(
+        name="PANORAMIA",
+        run=_fitted,
+        kind=MEASURED,
+        about=MODEL,
+        needs=("generator",),
+        page="notebooks/panoramia_your_data",
+    ),
+    Audit(
+        name="Epsilon*",
+        run=_epsilon_star,
+        kind=MEASURED,
+        about=MODEL,
+        needs=("nonmembers",),
+        page="papers/epsilon_star",
+    ),
+    Audit(
+        name="many runs",
+        run=_many_runs,
+        about=ADD_REMOVE,
+        needs=("retraining",),
+        page="what_a_number_means",
+    ),
+)
+"""Every audit, fixed before looking: no number is chosen among them."""
+
+
+def compare_audits(targets: Iterable[Target], options: Options) -> pd.DataFrame:
+    """Run every audit that applies on every target.
+
+    Each number holds at its own confidence; the largest of several is no bound.
+
+    Args:
+        targets: Targets, in the order of the table.
+        options: Settings of all audits.
+
+    Returns:
+        One row per target and audit: family, target, audit, kind, about (adjacency, or this model), delta,
+        confidence, epsilon, low and high (the interval; infinite ``high`` for lower bounds, missing where
+        there is none), theory (epsilon that training guarantees for this adjacency; infinite for none,
+        missing for measurements), add_remove and replacement (the same by adjacency), claim, condition,
+        warnings, one column for each of `ACCESS`, have, seconds (of the audit; with a fitted generator, of
+        that too) and page.
+
+    >>> from paperlib.papers.comparison.mechanisms import MechanismConfig, known_mechanisms
+    >>> frame = compare_audits(known_mechanisms(MechanismConfig(records=200, sets=50))[1:2], Options())
+    >>> frame["kind"].value_counts()["measurement"]
+    np.int64(1)
+    """
+    return pd.DataFrame([row for target in targets for row in _rows(target, options)])
+
+
+def _rows(target: Target, options: Options) -> Iterator[dict[str, Any]]:
+    for audit in AUDITS:
+        started = perf_counter()
+        result = audit.run(target, options.delta, options.confidence, options.seed)
+        seconds = perf_counter() - started
+        if result is None:
+            continue
+        if "generator" in audit.needs and audit.kind == MEASURED and target.generated is not None:
+            seconds += target.generated.seconds
+        theory = {ADD_REMOVE: target.add_remove, REPLACEMENT: target.replacement}.get(audit.about, np.nan)
+        needs = {*audit.needs, *(("labels",) if target.labels else ())}
+        yield {
+            "family": target.family,
+            "target": target.name,
+            "audit": audit.name,
+            "kind": audit.kind,
+            "about": audit.about,
+            "delta": getattr(result, "delta", options.delta),
+            "confidence": options.confidence,
+            **_number(result, audit.kind),
+            "theory": theory,
+            "add_remove": target.add_remove,
+            "replacement": target.replacement,
+            "claim": result.claim,
+            "condition": result.condition,
+            "warnings": "; ".join(result.warnings),
+            **{name: name in needs for name in ACCESS},
+            "have": audit.have,
+            "seconds": seconds,
+            "page": audit.page,
+        }
+
+
+def _number(result: AuditResult, kind: str) -> dict[str, float]:
+    """The number and its interval: one-sided for a lower bound."""
+    value = result.epsilon if result.epsilon is not None else getattr(result, "epsilon_tilde", np.nan)
+    low, high = (value, np.inf) if kind in BOUNDS else getattr(result, "interval", None) or (np.nan, np.nan)
+    return {"epsilon": value, "low": low, "high": high}

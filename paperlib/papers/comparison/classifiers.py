@@ -1,0 +1,167 @@
+"""Small networks on handwritten digits: over-trained to three degrees, and trained with DP-SGD."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.datasets import load_digits
+
+from paperlib.core import FloatArray, check_at_least, check_in
+from paperlib.generators.table_filter import FilteredGenerator
+from paperlib.papers.comparison.targets import Generated, Target, guarantees, with_budget
+from paperlib.papers.natural_identifiers.small_gpt import kept
+from paperlib.report import used_data
+from paperlib.training import TrainingConfig, fit_ensemble
+from paperlib.training.many.trained import MLPEnsemble
+
+FAMILY = "classifier"
+_LABEL = "label"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DigitsConfig:
+    """Records and training of the classifiers."""
+
+    records: int = (
+        1200  #: audited digits, each trained on or not by its own fair coin; the rest is for helpers
+    )
+    noisy_labels: float = 0.4  #: share of all records whose label is drawn anew, in (0, 1]
+    epochs: tuple[int, ...] = (20, 60, 200)  #: passes over the members, one model each
+    budgets: tuple[float, ...] = (
+        2.0,
+        10.0,
+    )  #: epsilon of DP-SGD, adding or removing a record, one model each
+    private_epochs: int = 40  #: steps of DP-SGD, each on all records, 1 or more
+    width: int = 256  #: hidden units, 1 or more
+    delta: float = 1e-5  #: of DP-SGD, in (0, 1)
+    seed: int = 0  #: of records, coins, labels and training, 0 or more
+
+    def __post_init__(self) -> None:
+        check_in("(0, 1]", "noisy_labels", self.noisy_labels)
+        check_at_least(1, private_epochs=self.private_epochs, width=self.width)
+        if not 100 <= self.records <= 1500:
+            raise ValueError(f"records: expected 100 to 1500 of the 1797 digits, got {self.records}")
+
+
+@dataclass(frozen=True)
+class Digits:
+    """Audited records first, then those that the generator and the helper learn from."""
+
+    pixels: np.ndarray  # in [0, 1], shape (n, 64)
+    labels: np.ndarray  # as trained with, shape (n,)
+    spoiled: np.ndarray  # whose label was drawn at random, shape (n,)
+    member: np.ndarray  # coins of the audited records, shape (records,)
+
+
+@lru_cache(maxsize=1)
+def _loaded() -> tuple[np.ndarray, np.ndarray]:
+    loaded: Any = load_digits(return_X_y=True)
+    images, labels = loaded
+    return (images / 16).astype(np.float32), labels
+
+
+def drawn_digits(config: DigitsConfig) -> Digits:
+    """Order the digits, draw a share of the labels anew, and toss a fair coin for each audited one.
+
+    >>> digits = drawn_digits(DigitsConfig(records=100))
+    >>> digits.pixels.shape, digits.member.shape
+    ((1797, 64), (100,))
+    """
+    pixels, labels = _loaded()
+    rng = np.random.default_rng([config.seed, 1])
+    order = rng.permutation(labels.size)
+    spoiled = rng.random(labels.size) < config.noisy_labels
+    given = np.where(spoiled, rng.integers(0, 10, labels.size), labels[order])
+    return Digits(pixels[order], given, spoiled, rng.integers(0, 2, config.records).astype(bool))
+
+
+def classifiers(config: DigitsConfig) -> list[Target]:
+    """All classifiers with their scores, from the cache if the same code trained them before."""
+    digits = drawn_digits(config)
+    checksum = used_data("handwritten digits (scikit-learn)", _loaded())
+    stage = {"stage": "compared classifiers", "config": config, "data": checksum}
+    found = kept(stage, lambda: _train(config, digits), code=__name__)
+    names = [f"{epochs} epochs" for epochs in config.epochs] + [f"DP-SGD, ε = {b:g}" for b in config.budgets]
+    examples, targets = int(digits.member.sum()), list[Target]()
+    for at, (name, training) in enumerate(zip(names, _configs(config, examples), strict=True)):
+        add_remove, replacement = guarantees(training, examples, config.delta)
+        made = Generated(found["seen"], found["said"][at], found["real"], float(found["seconds"]))
+        targets.append(
+            Target(
+                family=FAMILY,
+                name=name,
+                signals=found["signals"][at],
+                member=digits.member,
+                sets=found["sets"][at],
+                generated=made,
+                add_remove=add_remove,
+                replacement=replacement,
+                labels=True,
+            )
+        )
+    return targets
+
+
+def _configs(config: DigitsConfig, examples: int) -> list[TrainingConfig]:
+    """Settings of every model; equal but for their epochs where there is no DP, so that one run gives all."""
+    plain = TrainingConfig(
+        widths=(64, config.width, 10),
+        epochs=1,
+        batch_size=64,
+        optimizer="adam",
+        learning_rate=1e-3,
+        seed=config.seed,
+    )
+    private = replace(plain, epochs=config.private_epochs, learning_rate=1e-2, clip_norm=1.0)
+    return [replace(plain, epochs=epochs) for epochs in config.epochs] + [
+        with_budget(private, examples, budget, config.delta) for budget in config.budgets
+    ]
+
+
+def _train(config: DigitsConfig, digits: Digits) -> Mapping[str, Any]:
+    here, rest = slice(config.records), slice(config.records, None)
+    x, y, member = digits.pixels[here], digits.labels[here], digits.member
+    configs = _configs(config, int(member.sum()))
+    models = fit_ensemble(configs, x[member], y[member], device="cpu", progress=False)
+    started = perf_counter()
+    known = pd.DataFrame(digits.pixels[rest]).add_prefix("pixel ").assign(**{_LABEL: digits.labels[rest]})
+    made = FilteredGenerator(seed=config.seed).fit(known).sample(int(member.sum()), config.seed + 1)
+    made_x, made_y = made.drop(columns=_LABEL).to_numpy(np.float32), made[_LABEL].to_numpy()
+    helper = fit_ensemble(
+        [configs[0]], digits.pixels[rest], digits.labels[rest], device="cpu", progress=False
+    )
+    seconds = perf_counter() - started
+    asked_x, asked_y = np.concatenate([x[member], made_x]), np.concatenate([y[member], made_y])
+    beside = np.broadcast_to(_said(helper, x, y), (len(configs), len(x), 2))
+    return {
+        "signals": np.concatenate([_said(models, x, y), beside], axis=2),
+        "sets": _label_sets(models, x, y, member & digits.spoiled[here], config.seed),
+        "seen": np.column_stack([_said(helper, asked_x, asked_y)[0], asked_x]),
+        "said": _said(models, asked_x, asked_y),
+        "real": np.arange(len(asked_y)) < member.sum(),
+        "seconds": seconds,
+    }
+
+
+def _said(models: MLPEnsemble, x: np.ndarray, y: np.ndarray) -> FloatArray:
+    """Log odds of the given label, and log-probability of the likeliest one, shape (models, n, 2)."""
+    likeliest = models.logits(x).double().log_softmax(-1).amax(-1).cpu().numpy()
+    return np.stack([-models.margin_losses(x, y), likeliest], axis=2)
+
+
+def _label_sets(
+    models: MLPEnsemble, x: np.ndarray, y: np.ndarray, drawn: np.ndarray, seed: int
+) -> FloatArray:
+    """Logits of members whose label was drawn at random, that label first, shape (models, m, 10)."""
+    shift = np.random.default_rng([seed, 2]).permuted(
+        np.tile(np.arange(1, 10), (int(drawn.sum()), 1)), axis=1
+    )
+    order = (y[drawn, None] + np.column_stack([np.zeros(len(shift), dtype=int), shift])) % 10
+    logits = models.logits(x[drawn]).double()
+    places = torch.from_numpy(order).expand(len(models), *order.shape)
+    return logits.gather(2, places).cpu().numpy()

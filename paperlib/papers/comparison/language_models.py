@@ -1,0 +1,117 @@
+"""Small GPTs fine-tuned on documents that begin with random identifiers: over-trained, and with DP-SGD."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from paperlib.attacks.language import score_texts
+from paperlib.core import FloatArray, check_at_least
+from paperlib.papers.comparison.targets import Target, guarantees, with_budget
+from paperlib.papers.natural_identifiers.dp_models import PUBLIC, DpRun, canary_documents
+from paperlib.papers.natural_identifiers.planted import planted_model, source_words
+from paperlib.papers.natural_identifiers.small_gpt import kept
+from paperlib.report import used_data
+from paperlib.training import TrainingConfig
+from paperlib.training.language import fit_language_model
+
+FAMILY = "language model"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GptConfig:
+    """Documents and fine-tuning of the language models."""
+
+    identifiers: int = (
+        240  #: documents with an identifier, each trained on or not by its own coin, 60 or more
+    )
+    others: int = 50  #: documents without one, always trained on, 0 or more
+    alternatives: int = 15  #: of each identifier, 1 or more
+    epochs: tuple[int, ...] = (4, 8, 16)  #: passes over the documents, one model each
+    budgets: tuple[float, ...] = (2.0, 10.0)  #: epsilon of DP-SGD, one model each
+    private_epochs: int = 40  #: steps of DP-SGD, each on all records, 1 or more
+    delta: float = 1e-5  #: of DP-SGD, in (0, 1)
+    seed: int = 0  #: of identifiers, coins and training, 0 or more
+
+    def __post_init__(self) -> None:
+        check_at_least(60, identifiers=self.identifiers)
+        check_at_least(1, private_epochs=self.private_epochs)
+
+    @property
+    def run(self) -> DpRun:
+        """The documents, as the study of DP-SGD after the fact has them."""
+        return DpRun(
+            noise=0.0,
+            canaries=self.identifiers,
+            others=self.others,
+            generated=self.alternatives,
+            seed=self.seed,
+        )
+
+    @property
+    def member(self) -> np.ndarray:
+        """Coins, shape (identifiers,)."""
+        return np.random.default_rng([self.seed, 4]).integers(0, 2, self.identifiers).astype(bool)
+
+
+def language_models(config: GptConfig) -> list[Target]:
+    """All language models with their scores, from the cache if the same code trained them before."""
+    examples = int(config.member.sum()) + config.others
+    trainings = _trainings(config, examples)
+    words = used_data("Python help topics", " ".join(source_words()).encode())
+    stage = {"stage": "compared language models", "config": config, "words": words}
+    found = kept(stage, lambda: _train(config, trainings), code=__name__)
+    names = [f"{epochs} epochs" for epochs in config.epochs] + [f"DP-SGD, ε = {b:g}" for b in config.budgets]
+    targets = list[Target]()
+    for at, (name, training) in enumerate(zip(names, trainings, strict=True)):
+        add_remove, replacement = guarantees(training, examples, config.delta)
+        targets.append(
+            Target(
+                family=FAMILY,
+                name=name,
+                signals=found["signals"][at],
+                member=config.member,
+                sets=found["sets"][at],
+                add_remove=add_remove,
+                replacement=replacement,
+            )
+        )
+    return targets
+
+
+def _trainings(config: GptConfig, examples: int) -> list[TrainingConfig]:
+    plain = TrainingConfig(epochs=1, batch_size=16, optimizer="adam", learning_rate=3e-3, seed=config.seed)
+    private = replace(config.run.training, epochs=config.private_epochs)
+    return [replace(plain, epochs=epochs) for epochs in config.epochs] + [
+        with_budget(private, examples, budget, config.delta) for budget in config.budgets
+    ]
+
+
+def _train(config: GptConfig, trainings: Sequence[TrainingConfig]) -> Mapping[str, Any]:
+    """Signals of every identifier, and the scores of the members' candidates, for every model.
+
+    The score is that of the model less that of the model before fine-tuning: what it learned here.
+    """
+    start, tokenizer = planted_model(PUBLIC)
+    candidates, documents = canary_documents(config.run)
+    coins = [*config.member, *[True] * config.others]
+    texts = [text for text, heads in zip(documents, coins, strict=True) if heads]
+    tokens = [one[: config.run.document_tokens] for one in tokenizer(texts, verbose=False)["input_ids"]]
+    members = [one for one, heads in zip(candidates, config.member, strict=True) if heads]
+    asked = [one[0] for one in candidates] + [text for one in members for text in one]
+    before, signals, sets = _told(start, tokenizer, asked), list[FloatArray](), list[FloatArray]()
+    for training in trainings:
+        fitted = fit_language_model(copy.deepcopy(start), tokens, config=training, progress=False)
+        said = _told(fitted.model, tokenizer, asked)
+        learned = said[:, 0] - before[:, 0]
+        signals.append(np.column_stack([learned, said])[: len(candidates)])
+        sets.append(learned[len(candidates) :].reshape(len(members), -1))
+    return {"signals": signals, "sets": sets}
+
+
+def _told(model: Any, tokenizer: Any, texts: Sequence[str]) -> FloatArray:
+    """Mean log-probability of the tokens, and that of the unlikeliest ones, shape (n, 2)."""
+    scores = score_texts(model, tokenizer, texts, attacks=["loss", "min_k"], batch_size=256)
+    return scores.to_numpy(dtype=np.float64)

@@ -1,0 +1,200 @@
+"""How the comparison stands on a page: tables, a figure for each family, sentences, the decision guide."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from paperlib.core import round_down
+from paperlib.papers.comparison.audits import (
+    ACCESS,
+    ADD_REMOVE,
+    AUDITS,
+    BOUNDS,
+    LOWER,
+    MEASURED,
+    REPLACEMENT,
+    WITHIN,
+)
+from paperlib.report import COLORS, legend_below, panels
+
+_WORDS = {
+    "coins": "fair coins tossed before training",
+    "retraining": "time to train many times",
+    "nonmembers": "real records of the same kind that were not trained on",
+    "generator": "a generator of non-members",
+    "labels": "labels, for a classifier",
+}
+_LOOKS = {
+    ADD_REMOVE: (COLORS[0], "o", "lower bound, add/remove"),
+    REPLACEMENT: (COLORS[1], "s", "lower bound, replacement"),
+    WITHIN: (COLORS[2], "^", "lower bound within a family"),
+    MEASURED: (COLORS[6], "D", "measurement"),
+}
+
+
+def shown_rows(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows with ``shown_epsilon``, ``shown_interval`` and ``shown_theory``: text of two decimals.
+
+    Lower bounds are rounded down.
+
+    >>> row = {"kind": "lower bound", "epsilon": 1.239, "low": 1.239, "high": float("inf"), "theory": 2.0}
+    >>> shown_rows(pd.DataFrame([row])).filter(like="shown").values.tolist()
+    [['1.23', '[1.23, ∞)', '2.00']]
+    """
+    text = [_texts(row) for row in frame.to_dict("records")]
+    names = ("shown_epsilon", "shown_interval", "shown_theory")
+    return frame.assign(**{name: [row[at] for row in text] for at, name in enumerate(names)})
+
+
+def _texts(row: Mapping[Any, Any]) -> tuple[str, str, str]:
+    down = row["kind"] in BOUNDS
+    number = f"{round_down(row['epsilon'], 2) if down else row['epsilon']:.2f}"
+    theory = "–" if pd.isna(row["theory"]) else f"{row['theory']:.2f}".replace("inf", "∞")
+    if down:
+        return number, f"[{number}, ∞)", theory
+    if pd.isna(row["low"]):
+        return number, "none", theory
+    return number, f"[{row['low']:.2f}, {row['high']:.2f}]", theory
+
+
+def access_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row per audit, and whether it needs each kind of access on any target: "yes" or empty."""
+    needed = frame.groupby("audit")[list(ACCESS)].any().reindex(_in_order(frame))
+    return needed.map(lambda one: "yes" if one else "").rename_axis("audit").reset_index()
+
+
+def _in_order(frame: pd.DataFrame) -> list[str]:
+    """Audits of the rows, in the order of `AUDITS`."""
+    present = set(frame["audit"])
+    return [one.name for one in AUDITS if one.name in present]
+
+
+def bounds_figure(frame: pd.DataFrame) -> Figure:
+    """One panel per target: every number, lower bounds filled, measurements hollow, the guarantee as a bar.
+
+    Args:
+        frame: Rows of one family.
+    """
+    names, audits = list(frame["target"].unique()), _in_order(frame)
+    fig, axes = panels(len(names), height=0.24 * len(audits) + 0.5, share_x=True)
+    for axis, (name, rows) in zip(axes, frame.groupby("target", sort=False), strict=True):
+        for row in rows.to_dict("records"):
+            _draw(axis, len(audits) - 1 - audits.index(row["audit"]), row)
+        axis.set(title=name, ylim=(-0.6, len(audits) - 0.4))
+        axis.set_yticks(range(len(audits)), audits[::-1])
+    axes[-1].set_xlabel("ε (nats)")
+    axes[-1].set_xlim(left=-0.25)
+    legend_below(fig, columns=1)
+    return fig
+
+
+def _draw(axis: Axes, place: int, row: Mapping[Any, Any]) -> None:
+    color, marker, label = _LOOKS[row["about"] if row["kind"] not in (WITHIN, MEASURED) else row["kind"]]
+    hollow = row["kind"] == MEASURED
+    if not pd.isna(row["low"]) and hollow:
+        axis.plot([row["low"], row["high"]], [place, place], color=color, linestyle="-", linewidth=1)
+    fill = "none" if hollow else color
+    look: dict[str, Any] = {"marker": marker, "markersize": 6, "color": color, "markerfacecolor": fill}
+    axis.plot(row["epsilon"], place, linestyle="", label=label, **look)
+    if pd.notna(row["theory"]) and row["theory"] < float("inf"):
+        ends = [place - 0.5, place + 0.5]
+        options: dict[str, Any] = {"color": "black", "linestyle": "-", "linewidth": 2, "zorder": 1}
+        axis.plot([row["theory"]] * 2, ends, label="ε that training guarantees", **options)
+
+
+def describe_bounds(frame: pd.DataFrame) -> str:
+    """The figure of one family in words."""
+    parts = []
+    for name, rows in frame.groupby("target", sort=False):
+        told = [f"{row.audit} {row.shown_epsilon}" for row in shown_rows(rows).itertuples()]
+        parts.append(f"{name}: {', '.join(told)}")
+    told = f"A panel for each of {len(parts)} targets, a row for each audit, epsilon in nats"
+    return f"{told}. {'; '.join(parts)}."
+
+
+def decision_guide(frame: pd.DataFrame) -> pd.DataFrame:
+    """What to use, by what an auditor has, from the rows of `compare_audits`.
+
+    Returns:
+        One row per audit: you_have, use, page (of the book, without its ending), you_get, access (names of
+        `ACCESS`) and seconds (median over the targets).
+    """
+    return pd.DataFrame([_advice(name, frame[frame["audit"] == name]) for name in _in_order(frame)])
+
+
+def _advice(name: str, rows: pd.DataFrame) -> dict[str, object]:
+    first, needed = rows.iloc[0], [one for one in ACCESS if rows[one].any()]
+    have = [_WORDS[one] for one in needed if one != "labels"] + [first["have"]] * bool(first["have"])
+    if "labels" in needed:
+        have.append(_WORDS["labels"])
+    about = {ADD_REMOVE: "adding or removing a record", REPLACEMENT: "replacing a record"}
+    get = f"{first['kind']} on ε of training, {about.get(first['about'])}"
+    if first["kind"] == MEASURED:
+        get = "measurement of this model, no bound on ε"
+    return {
+        "you_have": "; ".join(have),
+        "use": name,
+        "page": first["page"],
+        "you_get": get,
+        "access": ", ".join(needed),
+        "seconds": float(rows["seconds"].median()),
+    }
+
+
+def decision_guide_markdown(guide: pd.DataFrame, *, root: str = "") -> str:
+    """The guide as a MyST pipe table whose audits link to the page of the book that shows how.
+
+    Args:
+        guide: Result of `decision_guide`, or its CSV as it was read back.
+        root: Path from the page that shows the table to the book's source folder, such as "../".
+
+    >>> row = {"you_have": "coins", "use": "f-DP", "page": "one_run", "you_get": "bound", "seconds": 0.034}
+    >>> print(decision_guide_markdown(pd.DataFrame([row])))
+    | You have | Use | You get | Cost (seconds here) |
+    | --- | --- | --- | --- |
+    | coins | [f-DP](one_run) | bound | 0.03 |
+    """
+    lines = ["| You have | Use | You get | Cost (seconds here) |", "| --- | --- | --- | --- |"]
+    for row in guide.to_dict("records"):
+        use = f"[{row['use'].replace('*', chr(92) + '*')}]({root}{row['page']})"
+        lines.append(f"| {row['you_have']} | {use} | {row['you_get']} | {row['seconds']:.2f} |")
+    return "\n".join(lines)
+
+
+def things_to_take(frame: pd.DataFrame) -> str:
+    """Three points that follow from the rows of `compare_audits`, as a numbered list."""
+    known = frame[np.isfinite(frame["add_remove"])]
+    bounds, measured = known[known["kind"] == LOWER], known[known["kind"] == MEASURED]
+    above = int((bounds["epsilon"] > bounds["theory"]).sum())
+    over = int((measured["epsilon"] > measured["add_remove"]).sum())
+    points = (
+        f"**Lower bounds.** Where training guarantees an ε, {above} of {len(bounds)} lower bounds lie above "
+        "the ε of their own adjacency. Each may do so with probability "
+        f"{1 - frame['confidence'].iloc[0]:.2g} at most.",
+        f"**Measurements.** {over} of {len(measured)} measurements on the same targets lie above the ε that "
+        "training guarantees for adding or removing a record. A measurement speaks of one trained model, so "
+        "this is no contradiction. It is no bound on the ε of training.",
+        _over_training(frame),
+    )
+    return "\n".join(f"{number}. {one}" for number, one in enumerate(points, 1))
+
+
+def _over_training(frame: pd.DataFrame) -> str:
+    """How the bound of the first audit goes from the least to the most trained target of each family."""
+    rows = frame[frame["audit"] == AUDITS[0].name]
+    rows = rows.assign(shown=shown_rows(rows)["shown_epsilon"], private=np.isfinite(rows["add_remove"]))
+    told = []
+    for family, part in rows.groupby("family", sort=False):
+        plain, private = (part[part["private"] == flag] for flag in (False, True))
+        if len(plain):
+            ends = [f"{one['shown']} ({one['target']})" for one in plain.iloc[[0, -1]].to_dict("records")]
+            told.append(f"{family}: {' and '.join(ends)}; with DP-SGD {' and '.join(private['shown'])}")
+    return (
+        f"**Over-training.** The audit *{AUDITS[0].name}* shows, in nats, {'. '.join(told)}. "
+        "Each audit was fixed before looking: the largest of several numbers on one target is not covered by "
+        "their confidence."
+    )

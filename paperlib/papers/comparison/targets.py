@@ -1,0 +1,97 @@
+"""What the comparison audits: scores of one target, and the epsilon that its training guarantees."""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperlib.core import FloatArray, MembershipScores
+from paperlib.training import TrainingConfig, epsilon_of, noise_for, replacement_epsilon
+
+
+@dataclass(frozen=True, eq=False)
+class Generated:
+    """Members against rows of a fitted generator, whose c is not known.
+
+    Attributes:
+        seen: What anyone sees of each example, shape (n, d).
+        said: What the target says of it, the strongest score first and higher for members, shape (n, k).
+        member: True for members, shape (n,).
+        seconds: Time that fitting the generator and its helper took.
+    """
+
+    seen: FloatArray
+    said: FloatArray
+    member: NDArray[np.bool_]
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Target:
+    """One target with all that the audits take.
+
+    Attributes:
+        family: "known mechanism", "classifier" or "language model".
+        name: Name within its family.
+        signals: Signals of each record, the strongest score first and higher for members, shape (n, d).
+        member: Who was trained on, by a fair coin tossed before training, shape (n,).
+        sets: Scores of values that were drawn at random, and of the other candidates of each, the true one
+            first, shape (m, k).
+        generated: Members against generated rows, where a generator was fitted.
+        runs: Scores of one record in runs with it and without it, where training can be repeated.
+        add_remove: Epsilon that training guarantees for adding or removing one record, nats, or infinite.
+        replacement: The same for replacing one record by another.
+        curve: Family of trade-off curves for the f-DP audit.
+        labels: Whether the scores need the records' labels.
+    """
+
+    family: str
+    name: str
+    signals: FloatArray
+    member: NDArray[np.bool_]
+    sets: FloatArray
+    generated: Generated | None = None
+    runs: MembershipScores | None = None
+    add_remove: float = np.inf
+    replacement: float = np.inf
+    curve: Literal["gaussian", "laplace"] = "gaussian"
+    labels: bool = False
+
+    @property
+    def scores(self) -> MembershipScores:
+        """The first signal, as the score audits take it; as a loss, lower for members."""
+        return MembershipScores.from_labels(-self.signals[:, 0], self.member, higher_means_member=False)
+
+    @property
+    def private(self) -> bool:
+        """Whether training guarantees an epsilon."""
+        return bool(np.isfinite(self.add_remove))
+
+
+def with_budget(config: TrainingConfig, examples: int, budget: float, delta: float) -> TrainingConfig:
+    """The same DP-SGD with all records in every step, and the noise for an epsilon (add/remove).
+
+    Without sampling, every step is one Gaussian mechanism: training has the trade-off curve of a Gaussian
+    mechanism at worst, so that the f-DP audit assumes nothing that is not so.
+    """
+    whole = replace(config, batch_size=examples)
+    return replace(whole, noise_multiplier=noise_for(budget, 1.0, whole.steps(examples), delta))
+
+
+@lru_cache(maxsize=64)
+def guarantees(config: TrainingConfig, examples: int, delta: float) -> tuple[float, float]:
+    """Epsilon for adding or removing one record, and for replacing one; infinite without noise.
+
+    Replacing a record moves the sum of clipped gradients by up to twice the clipping norm: the second epsilon
+    is composed from its own privacy losses, which at delta above 0 is not twice the first.
+
+    >>> plain = TrainingConfig(epochs=1, batch_size=10, learning_rate=0.1)
+    >>> guarantees(plain, 100, 1e-5)
+    (inf, inf)
+    """
+    if not config.noise_multiplier:
+        return np.inf, np.inf
+    process = (config.noise_multiplier, config.sampling_rate(examples), config.steps(examples), delta)
+    return epsilon_of(*process, accountant="pld"), replacement_epsilon(*process)
