@@ -1,0 +1,1 @@
+"""What the notebooks of natural identifiers show: figures, tables and verdicts, each by one call."""
