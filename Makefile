@@ -8,8 +8,6 @@ PORT    ?= 8000
 BIN     := .venv/bin
 READY   := .venv/.ready
 HTML    := book/_build/html
-CHROMIUM := chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
-            --disable-background-networking --disable-component-update --disable-sync
 # One room's tests: tests/ROOM and the examples of paperlib/ROOM. Several: ROOM="bounds validity".
 TESTED  = $(foreach room,$(ROOM),$(wildcard tests/$(room) paperlib/$(room)))
 export OMP_NUM_THREADS := 1
@@ -85,10 +83,9 @@ check: $(HTML)/index.html  ## Check the built book: offline, links, alt text, Ch
 	$(BIN)/python .ci/check_book.py $(HTML)
 	$(BIN)/pytest -n $(JOBS) tests/browser
 
-pdf: $(HTML)/index.html  ## Print the book to book/_build/paperlib.pdf with Chromium
+pdf: $(HTML)/index.html  ## Print the book, without the reference, with Chromium; its first page then links the PDF
 	$(BIN)/jupyter-book build book --builder singlehtml -q >/dev/null
-	$(CHROMIUM) --virtual-time-budget=60000 --no-pdf-header-footer \
-	  --print-to-pdf=book/_build/paperlib.pdf "file://$(CURDIR)/book/_build/singlehtml/index.html"
+	$(BIN)/python .ci/print_book.py book/_build/singlehtml/index.html $(HTML)
 
 $(HTML)/index.html:
 	@echo "there is no book yet: run make book first"; exit 1

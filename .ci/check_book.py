@@ -50,7 +50,7 @@ def check_page(page: Path, root: Path) -> Iterator[str]:
     """The problems of one page: external loads, broken links, images without words, types no reader knows."""
     soup = parse(page)
     yield from external_loads(soup)
-    for link in soup.find_all("a", href=True):
+    for link in soup.find_all("a", href=True, hidden=False):  # the PDF's link is hidden until it is printed
         yield from broken_link(str(link["href"]), page, root)
     for image in soup.find_all("img"):
         if not str(image.get("alt", "")).strip():

@@ -5,6 +5,7 @@ from check_book import check, main
 
 GOOD = """<html><head><link rel="stylesheet" href="style.css"><link rel="canonical" href="https://x.org/a">
 </head><body><h1 id="top-of-page">Title</h1><a href="https://example.org">out</a>
+<a data-pdf hidden href="not-printed.pdf">PDF</a>
 <a href="#top-of-page">up</a><a href="b%20c.html#there">other</a>
 <img src="x.png" alt="a line">
 </body></html>"""
@@ -34,6 +35,7 @@ def test_a_good_book_has_no_problem(book):
         ("<style>@import 'https://example.org/x.css'</style>", "a style loads"),
         ("<p style='background: url(https://example.org/x.png)'>x</p>", "a style loads"),
         ("<a href='missing.html'>x</a>", "missing file: missing.html"),
+        ("<a data-pdf href='not-printed.pdf'>PDF</a>", "missing file: not-printed.pdf"),
         ("<a href='#nowhere'>x</a>", "missing anchor: #nowhere"),
         ("<a href='b%20c.html#nowhere'>x</a>", "missing anchor: b%20c.html#nowhere"),
         ("<img src='x.png'>", "image without alt text"),

@@ -1,0 +1,131 @@
+"""Print the book to a PDF with bookmarks, and show its link on the first page.
+
+Usage: python .ci/print_book.py book/_build/singlehtml/index.html book/_build/html
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+NAME = "paperlib.pdf"
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+# The reference is for the screen: its pages go, with the links to them. Everything folded is opened.
+PREPARE = """printed => {
+  for (const mark of document.querySelectorAll("[id^='document-api/']")) {
+    if (mark.nextElementSibling?.matches("section")) mark.nextElementSibling.remove();
+    mark.remove();
+  }
+  for (const mark of document.querySelectorAll("[id^='document-']")) {
+    mark.nextElementSibling?.classList.add("chapter");
+  }
+  for (const link of document.querySelectorAll("a[href^='#']")) {
+    const target = decodeURIComponent(link.getAttribute("href").slice(1));
+    if (!target || document.getElementById(target)) continue;
+    const item = link.closest("li.toctree-l1, li.toctree-l2");
+    item && target.startsWith("document-api/") ? item.remove() : link.replaceWith(...link.childNodes);
+  }
+  document.querySelectorAll("[data-pdf]").forEach(link => link.remove());
+  document.querySelectorAll("details").forEach(one => { one.open = true; });
+  document.querySelectorAll(".toggle-hidden").forEach(one => one.classList.remove("toggle-hidden"));
+  const note = document.createElement("p");
+  note.textContent = printed;
+  document.querySelector("h1")?.after(note);
+}"""
+
+
+# What is too wide for the page gets a page on its side, and what is too wide for that breaks its words.
+FIT = """() => {
+  for (const table of document.querySelectorAll(".pst-scrollable-table-container > table")) {
+    const box = table.parentElement, room = box.clientWidth;
+    if (table.offsetWidth <= room + 1) continue;
+    box.classList.add("wide");
+    if (table.offsetWidth > 1.5 * room) box.classList.add("tight");
+  }
+}"""
+PAPER = {"width": 672, "height": 980}  # A4 within the margins of print.css, in CSS pixels
+
+
+def print_pdf(page: Path, pdf: Path) -> None:
+    """Print one HTML page, its formulas ready and its dropdowns open."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        tab = browser.new_page(color_scheme="light", viewport=PAPER)
+        tab.set_default_timeout(300_000)
+        tab.goto(page.resolve().as_uri(), wait_until="load")
+        tab.evaluate("() => window.MathJax?.startup?.promise")
+        tab.evaluate(PREPARE, f"Printed on {datetime.now(UTC):%d %B %Y}{commit()}, without the reference.")
+        tab.emulate_media(media="print")
+        tab.evaluate(FIT)
+        tab.pdf(path=pdf, format="A4", outline=True, tagged=True, prefer_css_page_size=True)
+        browser.close()
+    pdf.write_bytes(undoubled(pdf.read_bytes()))
+
+
+def undoubled(pdf: bytes) -> bytes:
+    """The PDF without doubled bookmarks: Chromium writes a heading twice that it moves to the next page.
+
+    Lengths stay, since a PDF knows its parts by their places.
+
+    >>> undoubled(b"/Title (The ideaThe idea) /Title (Here)")
+    b'/Title (The idea)         /Title (Here)'
+    """
+    doubled = re.compile(rb"/Title (\((?P<a>[^()]+)(?P=a)\)|<FEFF(?P<b>[0-9A-F]+)(?P=b)>)")
+
+    def once(match: re.Match[bytes]) -> bytes:
+        title = b"(" + match["a"] + b")" if match["a"] else b"<FEFF" + match["b"] + b">"
+        return (b"/Title " + title).ljust(len(match[0]))
+
+    return doubled.sub(once, pdf)
+
+
+def chromium() -> str:
+    """The installed browser.
+
+    Raises:
+        SystemExit: There is none.
+    """
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return found
+    raise SystemExit("the PDF is printed by Chromium, and there is none on the PATH")
+
+
+def commit() -> str:
+    """The commit of this checkout in words; nothing outside of one."""
+    asked = ["git", "describe", "--always", "--dirty"]
+    told = subprocess.run(asked, cwd=Path(__file__).parent, capture_output=True, text=True)
+    return f" from commit {told.stdout.strip()}" if told.returncode == 0 else ""
+
+
+def show_link(html: str) -> str:
+    """The page with its link to the PDF no longer hidden.
+
+    >>> show_link('<a class="door" data-pdf hidden href="paperlib.pdf">PDF</a>')
+    '<a class="door" data-pdf href="paperlib.pdf">PDF</a>'
+    """
+    return re.sub(r'(<a\b[^>]*\bdata-pdf\b[^>]*?)\shidden(?:="[^"]*")?(?=[\s>])', r"\1", html)
+
+
+def main(argv: list[str]) -> int:
+    """Print the PDF into the folder of the HTML book and return the exit status."""
+    if len(argv) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    page, book = map(Path, argv)
+    print_pdf(page, book / NAME)
+    first = book / "index.html"
+    first.write_text(show_link(first.read_text(encoding="utf-8")), encoding="utf-8")
+    print(f"The PDF is ready: {book / NAME}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
