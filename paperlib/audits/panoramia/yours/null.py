@@ -39,7 +39,8 @@ class NullCheck:
     def __str__(self) -> str:
         if self.games < 2:
             return "null not checked enough: one game"
-        shown = f"null: {self.mean:.2f} [{round_down(self.low, 2):.2f}, {ceil(100 * self.high) / 100:.2f}]"
+        mean = round(self.mean, 2) + 0.0  # no minus before a zero
+        shown = f"null: {mean:.2f} [{round_down(self.low, 2):.2f}, {ceil(100 * self.high) / 100:.2f}]"
         if self.passes:
             return f"{shown}, passes"
         if abs(self.mean) <= LIMIT:
