@@ -1,4 +1,4 @@
-"""Means over models of the DP audits, paired differences, and the page's figures of them."""
+"""Means over models of the DP audits, and paired differences."""
 
 import math
 
@@ -8,7 +8,6 @@ import pytest
 from scipy.stats import ttest_rel
 
 from paperlib.papers.natural_identifiers import dp_audit as dp
-from paperlib.papers.natural_identifiers import dp_figures as figures
 from paperlib.papers.natural_identifiers.dp_models import PUBLIC_OF, SCORES
 
 PAPERS, OURS, DIFFERENCE = dp.CURVES
@@ -62,21 +61,6 @@ def test_one_model_has_no_interval():
     means = dp.mean_bounds(audits(1), ["target", "cardinality"])
     assert means["low"].isna().all()
     assert means["mean"].notna().all()
-
-
-def test_figures_draw_each_target_with_bars_over_models():
-    means = dp.mean_bounds(audits(), ["target", "cardinality"])
-    fig = figures.bound_curves(means, "cardinality", "target")
-    assert [axis.get_title() for axis in fig.axes] == list(dp.CURVES)
-    assert [len(axis.containers) for axis in fig.axes] == [2, 2, 2]
-
-
-def test_a_page_shows_both_figures_and_the_gain_of_large_sets(capsys):
-    table = pd.concat([audits().assign(figure=name) for name in figures.FIGURES])
-    figures.show_audits(table, facts="made-up bounds")
-    shown = capsys.readouterr().out
-    assert "Bound at c = 64 less that at c = 2" in shown
-    assert "Lower bound against the number of canaries" in shown
 
 
 def test_tokens_of_the_public_models_leave_room_for_dialogue():
