@@ -10,12 +10,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from paperlib.data.made_up import made_up_folder, made_up_variables
 from paperlib.io import RunResult, read_result, write_bytes, write_text
+from paperlib.papers import landing
 from paperlib.papers.verdict.evidence import from_dict
 from paperlib.papers.verdict.outcome import decide_alone
+from paperlib.papers.verdict.pages import results_markdown
 from paperlib.papers.verdict.rules import rules
-from paperlib.papers.verdict.status import CSV_NAME, judge, results_markdown, status_markdown, status_table
+from paperlib.papers.verdict.status import CSV_NAME, Judged, judge, status_table
 from paperlib.running.answers import evidence_records
 from paperlib.running.execute import PAGE, RESULT, Job, finished_run, plan, variables_set
 from paperlib.running.parameters import notebook_parameters
@@ -221,8 +225,29 @@ def write_status(project: Project, profile: str) -> None:
     listed = toc.read_text(encoding="utf-8") if toc.is_file() else ""
     pages = [path.stem for path in project.pages.glob("*.ipynb") if f"notebooks/{path.stem}" in listed]
     _write_if_new(project.generated / "data" / CSV_NAME, status_table(judged).to_csv(index=False))
-    _write_if_new(project.generated / "status.md", status_markdown(judged, profile=profile))
     _write_if_new(project.generated / "results.md", results_markdown(judged, pages=pages))
+    _write_landing(project, judged, profile)
+
+
+def _write_landing(project: Project, judged: Sequence[Judged], profile: str) -> None:
+    """The generated parts of the landing page; those whose notebook was not run say so."""
+    findings = _table(project, landing.FINDINGS_PAGE, landing.FINDINGS)
+    if findings is not None:
+        figures = landing.finding_figures(project.pages / f"{landing.FINDINGS_PAGE}.ipynb")
+        for slug, svg in figures.items():
+            _write_if_new(project.generated / "figures" / f"{slug}.svg", svg)
+    text = landing.landing_markdown(judged, profile=profile, findings=findings)
+    _write_if_new(project.generated / "status.md", text)
+    guide = _table(project, landing.GUIDE_PAGE, landing.GUIDE)
+    missing = f"`make run NB={landing.GUIDE_PAGE}` makes this guide; it was not run for this book.\n"
+    text = missing if guide is None else landing.guide_markdown(guide)
+    _write_if_new(project.generated / "guide.md", text)
+
+
+def _table(project: Project, stem: str, name: str) -> pd.DataFrame | None:
+    """A table that a page of the book keeps; None where the page was not run."""
+    path = project.generated / "data" / stem / f"{name}.csv"
+    return pd.read_csv(path) if path.is_file() and (project.pages / f"{stem}.ipynb").is_file() else None
 
 
 def pooled_outcomes(results: Sequence[RunResult]) -> dict[str, str]:

@@ -1,13 +1,17 @@
 """Every notebook runs in the smoke profile, states all its targets, and describes its figures."""
 
+import base64
+import contextlib
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from paperlib.io import read_result
 from paperlib.report import targets
+from paperlib.report.figures import SMALLEST
 from paperlib.running import find_project, keep_run, outcomes, plan
 from paperlib.running.execute import PAGE, RESULT
 
@@ -35,15 +39,44 @@ def test_notebook_runs_in_the_smoke_profile(stem: str) -> None:
     assert set(outcomes(result)) == recorded
     assert set(result.data) == csvs
     assert str(HERE.root) not in text
-    markdown = [
-        "".join(output["data"]["text/markdown"])
-        for cell in json.loads(text)["cells"]
-        if cell["cell_type"] == "code"
-        for output in cell["outputs"]
-        if "text/markdown" in output.get("data", {})
-    ]
-    for figure in (part for part in markdown if part.startswith("````{figure}")):
-        assert re.search(r'^:alt: "(.{30,})"$', figure, re.MULTILINE), figure[-600:]
+    for shown in outputs(json.loads(text), "text/markdown"):
+        check_table(shown)
+        check_figure(shown)
+
+
+def outputs(notebook: dict[str, Any], kind: str) -> list[str]:
+    """Every output of one kind, as text."""
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    data = [output.get("data", {}) for cell in cells for output in cell["outputs"]]
+    return ["".join(one[kind]) for one in data if kind in one]
+
+
+def check_table(shown: str) -> None:
+    """At most seven columns, more than a page has no room for."""
+    for row in re.findall(r"^\|.*\|$", shown, re.MULTILINE):
+        assert len(re.findall(r"(?<!\\)\|", row)) - 1 <= 7, row
+
+
+def check_figure(shown: str) -> None:
+    """Words for those who cannot see it, and letters that can be read on a phone."""
+    if not shown.startswith("````{figure}"):
+        return
+    assert re.search(r'^:alt: "(.{30,})"$', shown, re.MULTILINE), shown[-600:]
+    svg = base64.b64decode(shown.partition("base64,")[2].partition("\n")[0]).decode()
+    size = re.search(f"{SMALLEST} ([0-9.a-z]+)", svg)
+    assert size is not None, "figures are made by paperlib.report"
+    assert float(size[1]) >= 8, f"{size[0]}: {shown[-300:]}"
+
+
+def test_a_wide_table_and_small_letters_are_seen() -> None:
+    check_table("| a | b \\| c |\n| 1 | 2 |\n")
+    with pytest.raises(AssertionError):
+        check_table("|" + " a |" * 8)
+    for size, fits in (("8.30", True), ("7.99", False)):
+        svg = base64.b64encode(f"<svg>{SMALLEST} {size}</svg>".encode()).decode()
+        shown = f'````{{figure}} data:image/svg+xml;base64,{svg}\n:alt: "{"words " * 9}"\n'
+        with contextlib.nullcontext() if fits else pytest.raises(AssertionError):
+            check_figure(shown)
 
 
 @pytest.mark.parametrize("profile", ["smoke", "default", "paper"])
@@ -56,6 +89,10 @@ def test_every_notebook_that_a_target_names_is_here_or_not_yet() -> None:
     extra = set(HERE.stems()) - named
     ours = {"audit_your_model", "audit_your_language_model", "panoramia_your_data", "panoramia_known_c"}
     ours |= {"compare_audits"}
-    assert extra <= ours | {"panoramia_null", "validity", "your_own_parts", "paper_checks"}, (
-        "a notebook that reproduces nothing"
-    )
+    assert extra <= ours | {
+        "panoramia_null",
+        "validity",
+        "your_own_parts",
+        "paper_checks",
+        "what_the_papers_do_not_say",
+    }, "a notebook that reproduces nothing"

@@ -12,8 +12,9 @@ from scipy.stats import binomtest, t
 from paperlib.papers.verdict import Estimate, Evidence, Scale, record
 from paperlib.papers.verdict.evidence import from_dict
 from paperlib.papers.verdict.outcome import decide, decide_alone, pool
+from paperlib.papers.verdict.pages import chips_html, counts_in_words, legend_html, results_markdown
 from paperlib.papers.verdict.rules import Rule, Term, rules
-from paperlib.papers.verdict.status import judge, results_markdown, status_markdown, status_table
+from paperlib.papers.verdict.status import judge, status_table
 from paperlib.report import display, paper_table
 from paperlib.report.printed import PAPERS
 
@@ -251,14 +252,39 @@ def test_the_status_counts_every_target_once_and_hides_nothing():
     assert len(best) == 50
     assert best.loc[TWO.target, ["outcome", "scale", "seeds"]].tolist() == ["agrees", "substitute", "0, 1"]
     assert best.loc[TWO.target, "facts"] == "made up"
-    text = status_markdown(judged, profile="default")
-    assert re.search(r"\| all +\| 1 +\| 0 +\| 0 +\| 0 +\| 49 +\| 50 +\|", text)
-    page = results_markdown(judged, pages=["panoramia_images"])
-    assert "{doc}`Table\N{NO-BREAK SPACE}2 </notebooks/panoramia_images>`" in page
-    assert "</notebooks/panoramia_text>" not in page
-    assert "substitute: made up<br>seeds 0, 1 run here<br>`make run NB=panoramia_images`" in page
-    for rule in RULES.values():
-        assert rule.item.replace(" ", "\N{NO-BREAK SPACE}") in page
+    assert counts_in_words(judged) == "Of 50 tables and figures: 1 agree, 49 not yet run."
+    counts = {
+        word: int(n)
+        for word, n in re.findall(r'data-outcome="([a-z-]+)" data-count="(\d+)"', legend_html(judged))
+    }
+    assert counts == {"agrees": 1, "disagrees": 0, "undecided": 0, "shown": 0, "not-yet": 49}
+    chips = re.findall(
+        r'<a class="chip ([a-z-]+)" href="results.html#result-([a-z0-9-]+)"', chips_html(judged)
+    )
+    assert [target for _, target in chips] == list(RULES)
+    assert dict((target, word) for word, target in chips)[TWO.target] == "agrees"
+
+
+def test_the_page_of_results_has_a_section_for_every_target_with_all_its_evidence():
+    nearer = [
+        run("panoramia_images", table_two(generated=-1.0, seed=s), level="paper's data", seed=s)
+        for s in (0, 1)
+    ]
+    page = results_markdown(
+        judge([run("panoramia_images", table_two(seed=s), seed=s) for s in range(2)], nearer),
+        pages=["panoramia_images"],
+    )
+    labels = re.findall(r"^\(result-([a-z0-9-]+)\)=$", page, re.MULTILINE)
+    assert labels == list(RULES)
+    section = page.split(f"(result-{TWO.target})=")[1].split("(result-")[0]
+    assert "### Table 2\n" in section
+    assert section.index("[✕ disagrees]{.chip .disagrees}") < section.index(
+        "Further evidence: [● agrees]{.chip .agrees}"
+    )
+    assert f"{{ref}}`panoramia_images <verdict-{TWO.target}-panoramia-images>`" in section
+    assert "Scale: substitute (made up). Seeds 0, 1 run here." in section
+    assert "Run it again: `make run NB=panoramia_images`" in section
+    assert "panoramia_text>" not in page
     assert all(f"## {name.replace('*', chr(92) + '*')}" in page for name in PAPERS.values())
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -65,6 +64,7 @@ def test_a_failing_notebook_stops_no_other_and_leaves_only_its_log(
         "book/_generated/data/good/sizes.csv",
         "book/_generated/data/status.csv",
         "book/_generated/status.md",
+        "book/_generated/guide.md",
         "book/_generated/results.md",
         "runs/failed/bad.log",
     }
@@ -96,11 +96,11 @@ def test_the_result_file_holds_records_data_parameters_and_provenance(
         "fingerprint",
     ):
         assert key in result.provenance
-    page = re.sub(" +", " ", (project.generated / "results.md").read_text())
-    assert (
-        "| **agrees**<br>Closest: asymmetric 1, claimed at least 1 | substitute: toy<br>seed 0 run here<br>"
-        in page
-    )
+    page = (project.generated / "results.md").read_text()
+    section = page.split("(result-output-sets-figure-05)=")[1].split("(result-")[0]
+    assert "[● agrees]{.chip .agrees}" in section
+    assert "Closest: asymmetric 1, claimed at least 1." in section
+    assert "Scale: substitute (toy). Seed 0 run here." in section
 
 
 def test_the_page_has_its_box_and_no_path_of_this_machine(ran: tuple[Project, list[str], list[str]]) -> None:
@@ -437,6 +437,7 @@ def test_pages_of_removed_notebooks_go(tmp_path: Path) -> None:
     assert run_all(project, profile="smoke", say=lambda _: None) == []
     assert files(project) == {
         "book/_generated/status.md",
+        "book/_generated/guide.md",
         "book/_generated/results.md",
         "book/_generated/data/status.csv",
     }

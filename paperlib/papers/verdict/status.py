@@ -1,23 +1,18 @@
-"""All tables and figures of the papers with their outcomes: counts for the landing page, a row for each."""
+"""All tables and figures of the papers with their outcomes, a row for each."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
 import pandas as pd
 
 from paperlib.papers.verdict.evidence import Estimate, Evidence, Level, Scale, from_dict
-from paperlib.papers.verdict.outcome import Outcome, Word, decide, pool
-from paperlib.papers.verdict.records import compared, escaped
+from paperlib.papers.verdict.outcome import Outcome, decide, pool
+from paperlib.papers.verdict.records import compared
 from paperlib.papers.verdict.rules import Rule, rules
-from paperlib.report.printed import PAPERS
-from paperlib.report.tables import pipe_table
 
 CSV_NAME = "status.csv"
-_LONGEST_COMMAND = 80
-"""Characters of a command that the page shows."""
 _LEVELS: tuple[Level, ...] = get_args(Level)[:-1]  # no made-up data on the page
-_WORDS: tuple[Word, ...] = get_args(Word)
 
 
 @dataclass(frozen=True)
@@ -148,117 +143,23 @@ def _row(one: Judged) -> dict[str, Any]:
         "outcome": one.outcome.word,
         "reason": one.outcome.reason,
         "scale": one.level or "",
-        "facts": _joined(run.scale.facts for run in one.runs),
+        "facts": joined(run.scale.facts for run in one.runs),
         "claim": one.rule.claim,
         "compared": "; ".join(compared(one.outcome)),
         "paper_number": one.rule.printed,
-        "notebook": _joined(run.notebook for run in one.runs) or "; ".join(one.rule.notebooks),
-        "seeds": ", ".join(_seeds(one.runs)),
-        "command": _joined(run.command for run in one.runs),
-        "origin": _joined(run.origin for run in one.runs),
-        "note": _joined(run.evidence.note for run in one.runs),
+        "notebook": joined(run.notebook for run in one.runs) or "; ".join(one.rule.notebooks),
+        "seeds": ", ".join(seeds_of(one.runs)),
+        "command": joined(run.command for run in one.runs),
+        "origin": joined(run.origin for run in one.runs),
+        "note": joined(run.evidence.note for run in one.runs),
     }
 
 
-def _joined(texts: Iterable[str]) -> str:
+def joined(texts: Iterable[str]) -> str:
+    """Different texts, one after the other."""
     return "; ".join(dict.fromkeys(filter(None, texts)))
 
 
-def status_markdown(judged: Sequence[Judged], *, profile: str) -> str:
-    """The landing page's part as MyST: how many targets have which outcome, by paper and by scale.
-
-    Args:
-        judged: Result of `judge`.
-        profile: Profile of the runs.
-    """
-    table = status_table(judged)
-    best = table[table["best"]]
-    papers = pd.crosstab(best["paper"], best["outcome"], margins=True, margins_name="all")
-    papers = papers.reindex(index=[*PAPERS, "all"], columns=[*_WORDS, "all"], fill_value=0)
-    papers = papers.rename(index=PAPERS).rename_axis("paper").reset_index()
-    scales = pd.crosstab(best["scale"].replace("", "none"), best["outcome"])
-    scales = scales.reindex(index=[*_LEVELS, "none"], columns=list(_WORDS), fill_value=0)
-    return (
-        f"All {len(best)} tables and figures of the four papers, each judged by "
-        f"[a rule fixed before the run](results). Runs of this book: profile `{profile}`.\n\n"
-        f"{_myst_table('Outcomes by paper', 'status-papers', papers)}\n\n"
-        f"{_myst_table('Outcomes by scale', 'status-scales', scales.rename_axis('scale').reset_index())}\n"
-    )
-
-
-def results_markdown(judged: Sequence[Judged], *, pages: Collection[str]) -> str:
-    """The page of results as MyST: a section per paper, a row per target, and all evidence below.
-
-    Args:
-        judged: Result of `judge`.
-        pages: Notebooks that have a page in the book; only these are linked.
-    """
-    parts = [_section(paper, [one for one in judged if one.rule.paper == paper], pages) for paper in PAPERS]
-    return "\n\n".join([*parts, f"All rows: {{download}}`{CSV_NAME} </_generated/data/{CSV_NAME}>`."]) + "\n"
-
-
-def _section(paper: str, judged: Sequence[Judged], pages: Collection[str]) -> str:
-    rows, seen = [], set[str]()
-    for one in judged:
-        first = one.rule.target not in seen
-        seen.add(one.rule.target)
-        rows.append(
-            {
-                "Item": _link(one, pages) if first else "",
-                "The paper's claim": _claim(one.rule) if first else "further evidence",
-                "Outcome": _outcome(one.outcome),
-                "Evidence": _sources(one) or "–",
-            }
-        )
-    name = f"results-{paper.replace('_', '-')}"
-    return f"## {escaped(PAPERS[paper])}\n\n{_myst_table(escaped(PAPERS[paper]), name, pd.DataFrame(rows))}"
-
-
-def _claim(rule: Rule) -> str:
-    return _lines(escaped(rule.claim), escaped(rule.printed and f"Printed: {rule.printed}"))
-
-
-def _outcome(outcome: Outcome) -> str:
-    one = outcome.closest
-    word = f"**{outcome.word}**" + (f": {escaped(outcome.reason)}" if outcome.reason else "")
-    return _lines(word, escaped(f"Closest: {one}, claimed {one.term.limits}" if one else ""))
-
-
-def _sources(one: Judged) -> str:
-    facts = _joined(run.scale.facts for run in one.runs)
-    notes = _joined(run.evidence.note for run in one.runs)
-    commands = {run.notebook: run.command for run in reversed(one.runs) if run.command}
-    short = [
-        f"`{text}`" if len(text) <= _LONGEST_COMMAND else "command in the CSV" for text in commands.values()
-    ]
-    scale = escaped(f"{one.level}: {facts}") if one.level else ""
-    return _lines(scale, _seeds_by_origin(one.runs), escaped(notes), "; ".join(short))
-
-
-def _seeds_by_origin(runs: Sequence[Run]) -> str:
-    """Which seeds were run here, and which on another occasion."""
-    parts = []
-    for origin in dict.fromkeys(run.origin for run in runs):
-        seeds = _seeds([run for run in runs if run.origin == origin])
-        named = f"seed{'s' if len(seeds) > 1 else ''} {', '.join(seeds)}" if seeds else ""
-        parts.append(" ".join(filter(None, [named, origin or (named and "run here")])))
-    return "; ".join(filter(None, parts))
-
-
-def _seeds(runs: Sequence[Run]) -> list[str]:
+def seeds_of(runs: Sequence[Run]) -> list[str]:
+    """The seeds of runs, as text."""
     return sorted({run.seed for run in runs} - {"None"})
-
-
-def _lines(*parts: str) -> str:
-    """The parts of a cell, one below the other."""
-    return "<br>".join(filter(None, parts))
-
-
-def _myst_table(caption: str, name: str, table: pd.DataFrame) -> str:
-    return f"````{{table}} {caption}\n:name: tbl-{name}\n\n{pipe_table(table)}\n````"
-
-
-def _link(one: Judged, pages: Collection[str]) -> str:
-    page = next((name for name in one.rule.notebooks if name in pages), None)
-    whole = one.rule.item.replace(" ", "\N{NO-BREAK SPACE}")
-    return f"{{doc}}`{whole} </notebooks/{page}>`" if page else whole

@@ -1,0 +1,1 @@
+"""What the papers do not say: findings of the reproduction, each with sentence, figure and numbers."""

@@ -1,0 +1,97 @@
+"""The landing page: what was found, paper by paper, and which audit fits."""
+
+import base64
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from paperlib.papers.verdict.pages import best_of, chips_html, counts_in_words, legend_html
+from paperlib.papers.verdict.status import Judged
+from paperlib.report.printed import PAPERS
+from paperlib.report.tables import pipe_table
+
+FINDINGS_PAGE, FINDINGS = "what_the_papers_do_not_say", "findings"
+"""The notebook of findings, and its table of them."""
+HEADLINES = {
+    "panoramia": "nulls",
+    "epsilon_star": "tails",
+    "natural_identifiers": "ranks",
+    "output_sets": "orders",
+}
+"""The finding that stands for each paper."""
+GUIDE_PAGE, GUIDE = "compare_audits", "compare-decision-guide"
+"""The notebook that puts one model under every audit, and its table of advice."""
+_FIGURE = re.compile(r"data:image/svg\+xml;base64,(\S+)")
+
+
+def landing_markdown(judged: Sequence[Judged], *, profile: str, findings: pd.DataFrame | None) -> str:
+    """Counts, and for each paper a finding, its figure and a chip for every table and figure, as MyST.
+
+    Args:
+        judged: Result of `judge`.
+        profile: Profile of the runs.
+        findings: Table of `findings_table`; None where the page of findings was not run.
+    """
+    best = best_of(judged)
+    parts = [
+        f"{counts_in_words(best)} Each was judged by [a rule that was fixed before the run](results). "
+        "The runs of "
+        f"this book have the profile `{profile}`.",
+        legend_html(best),
+    ]
+    for paper, name in PAPERS.items():
+        own = [one for one in best if one.rule.paper == paper]
+        parts += [f"### {{doc}}`{name} <papers/{paper}>`", *_headline(paper, findings)]
+        parts += [chips_html(own), counts_in_words(own)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _headline(paper: str, findings: pd.DataFrame | None) -> list[str]:
+    """The finding of a paper in a sentence, and its figure."""
+    if findings is None:
+        return []
+    one = findings.set_index("slug").loc[HEADLINES[paper]]
+    figure = f"_generated/figures/{HEADLINES[paper]}.svg"
+    alt = json.dumps(one["alt"], ensure_ascii=False)
+    return [
+        f"**{one['title']}.** {one['sentence']}",
+        f"```{{figure}} {figure}\n:alt: {alt}\n:class: dark-light\n:figclass: themed "
+        f"headline\n\n{one['caption']}\n```",
+    ]
+
+
+def finding_figures(page: Path) -> dict[str, str]:
+    """The figures of the page of findings, as SVG, by the name of their finding.
+
+    Args:
+        page: The executed notebook.
+    """
+    found: dict[str, str] = {}
+    for cell in json.loads(page.read_text(encoding="utf-8"))["cells"]:
+        for output in cell.get("outputs", []):
+            text = "".join(output.get("data", {}).get("text/markdown", ""))
+            name, image = re.search(r":name: fig-finding-(\S+)", text), _FIGURE.search(text)
+            if name and image:
+                found[name[1]] = base64.b64decode(image[1]).decode()
+    return found
+
+
+def guide_markdown(guide: pd.DataFrame) -> str:
+    """The guide to an audit as a MyST table, from the table of the comparison.
+
+    Args:
+        guide: Columns you_have, use, page, you_get and seconds.
+    """
+    rows = [
+        {
+            "I have": row["you_have"],
+            "so I use": f"{{doc}}`{row['use']} </{row['page']}>`",
+            "and get": row["you_get"],
+            "Seconds": row["seconds"],
+        }
+        for row in guide.astype(str).to_dict("records")
+    ]
+    return f"{pipe_table(pd.DataFrame(rows))}\n"
