@@ -76,34 +76,36 @@ def _in_order(frame: pd.DataFrame) -> list[str]:
 def bounds_figure(frame: pd.DataFrame) -> Figure:
     """One panel per target: every number, lower bounds filled, measurements hollow, the guarantee as a bar.
 
+    A guarantee far above all numbers stands at the right edge, in digits.
+
     Args:
         frame: Rows of one family.
     """
+    limit = 1.1 * max(1.0, frame["epsilon"].max(), frame["high"][np.isfinite(frame["high"])].max())
     names, audits = list(frame["target"].unique()), _in_order(frame)
     fig, axes = panels(len(names), height=0.24 * len(audits) + 0.5, share_x=True)
     for axis, (name, rows) in zip(axes, frame.groupby("target", sort=False), strict=True):
         for row in rows.to_dict("records"):
-            _draw(axis, len(audits) - 1 - audits.index(row["audit"]), row)
+            _draw(axis, len(audits) - 1 - audits.index(row["audit"]), row, limit)
         axis.set(title=name, ylim=(-0.6, len(audits) - 0.4))
         axis.set_yticks(range(len(audits)), audits[::-1])
-    axes[-1].set_xlabel("ε (nats)")
-    axes[-1].set_xlim(left=-0.25)
+    axes[-1].set(xlabel="ε (nats)", xlim=(-0.03 * limit, limit))
     legend_below(fig, columns=1)
     return fig
 
 
-def _draw(axis: Axes, place: int, row: Mapping[Any, Any]) -> None:
-    color, marker, label = _LOOKS[row["about"] if row["kind"] not in (WITHIN, MEASURED) else row["kind"]]
-    hollow = row["kind"] == MEASURED
-    if not pd.isna(row["low"]) and hollow:
+def _draw(axis: Axes, place: int, row: Mapping[Any, Any], limit: float) -> None:
+    bound = row["kind"] != MEASURED
+    color, marker, label = _LOOKS[row["about"] if row["kind"] == LOWER else row["kind"]]
+    if not bound and pd.notna(row["low"]):
         axis.plot([row["low"], row["high"]], [place, place], color=color, linestyle="-", linewidth=1)
-    fill = "none" if hollow else color
-    look: dict[str, Any] = {"marker": marker, "markersize": 6, "color": color, "markerfacecolor": fill}
-    axis.plot(row["epsilon"], place, linestyle="", label=label, **look)
-    if pd.notna(row["theory"]) and row["theory"] < float("inf"):
-        ends = [place - 0.5, place + 0.5]
-        options: dict[str, Any] = {"color": "black", "linestyle": "-", "linewidth": 2, "zorder": 1}
-        axis.plot([row["theory"]] * 2, ends, label="ε that training guarantees", **options)
+    look: dict[str, Any] = {"marker": marker, "markersize": 6, "color": color, "label": label}
+    axis.plot(row["epsilon"], place, linestyle="", markerfacecolor=color if bound else "none", **look)
+    if limit < row["theory"] < np.inf:
+        axis.text(limit, place, f"{row['theory']:.1f} →", ha="right", va="center")
+    elif row["theory"] <= limit:
+        look = {"color": "black", "linestyle": "-", "linewidth": 2, "zorder": 1}
+        axis.plot([row["theory"]] * 2, [place - 0.5, place + 0.5], label="ε that training guarantees", **look)
 
 
 def describe_bounds(frame: pd.DataFrame) -> str:

@@ -77,7 +77,7 @@ def with_budget(config: TrainingConfig, examples: int, budget: float, delta: flo
     mechanism at worst, so that the f-DP audit assumes nothing that is not so.
     """
     whole = replace(config, batch_size=examples)
-    return replace(whole, noise_multiplier=noise_for(budget, 1.0, whole.steps(examples), delta))
+    return replace(whole, noise_multiplier=noise_for(budget, 1.0, whole.steps(examples), delta, "pld"))
 
 
 @lru_cache(maxsize=64)

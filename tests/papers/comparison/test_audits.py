@@ -1,0 +1,102 @@
+"""Every lower bound of the comparison keeps its level; every row says what it supports, needs and costs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from paperlib.bounds import gaussian_dp_epsilon
+from paperlib.papers.comparison.audits import (
+    ACCESS,
+    ADD_REMOVE,
+    AUDITS,
+    BOUNDS,
+    LOWER,
+    MEASURED,
+    REPLACEMENT,
+    Options,
+    compare_audits,
+)
+from paperlib.papers.comparison.mechanisms import MechanismConfig, known_mechanisms
+from tests.validity.coverage import assert_rate_at_most
+
+SIZES = {"records": 150, "sets": 1500}
+
+
+@pytest.fixture(scope="module")
+def repeated():
+    """Every audit of fresh draws of every known mechanism, over and over."""
+    draws = []
+    for seed in range(30):
+        targets = known_mechanisms(MechanismConfig(seed=seed, **SIZES))
+        draws.append(compare_audits(targets, Options(seed=seed)))
+    return pd.concat(draws, ignore_index=True)
+
+
+def wrong(rows, truth):
+    return int((rows["epsilon"] > truth + 1e-9).sum()), len(rows)
+
+
+def test_no_lower_bound_exceeds_the_known_epsilon_more_often_than_its_level(repeated):
+    """For every audit, and with no leak alone, where any positive bound is wrong."""
+    bounds = repeated[repeated["kind"].isin(BOUNDS)]
+    assert bounds["audit"].nunique() == len(AUDITS) - 2
+    for _, rows in [*bounds.groupby("audit"), *bounds.groupby(["audit", "target"])]:
+        assert_rate_at_most(0.05, *wrong(rows, rows["theory"]))
+
+
+def test_a_bound_for_replacement_is_no_bound_for_adding_or_removing(repeated):
+    """The twin that the test above must catch: the guarantee of the other adjacency."""
+    ranks = repeated[(repeated["audit"] == "ranks") & repeated["target"].str.startswith("Laplace")]
+    with pytest.raises(AssertionError, match="allows"):
+        assert_rate_at_most(0.05, *wrong(ranks, ranks["add_remove"]))
+
+
+def test_a_measurement_is_no_bound(repeated):
+    measured = repeated[repeated["kind"] == MEASURED]
+    with pytest.raises(AssertionError, match="allows"):
+        assert_rate_at_most(0.05, *wrong(measured, measured["add_remove"]))
+
+
+def test_most_audits_see_the_leak(repeated):
+    """The bounds are not valid by showing nothing."""
+    leak = repeated[repeated["kind"].isin(BOUNDS) & (repeated["add_remove"] > 0)]
+    assert (leak.groupby("audit")["epsilon"].mean() > 0.1).all()
+
+
+def test_every_row_has_its_sentence_access_and_seconds(repeated):
+    assert (repeated["claim"].str.len() > 40).all()
+    assert (repeated["seconds"] > 0).all()
+    assert repeated[list(ACCESS)].isin([True, False]).all(axis=None)
+    assert repeated[list(ACCESS)].any(axis=1).all()
+
+
+def test_intervals_are_one_sided_for_lower_bounds_alone(repeated):
+    lower = repeated["kind"].isin(BOUNDS)
+    assert (repeated["high"][lower] == np.inf).all()
+    assert (repeated["low"][lower] == repeated["epsilon"][lower]).all()
+    assert np.isfinite(repeated[["low", "high"]][~lower]).all(axis=None)
+    assert (repeated["low"][~lower] <= repeated["epsilon"][~lower]).all()
+
+
+@pytest.mark.parametrize(("about", "words"), [(ADD_REMOVE, "adding or removing"), (REPLACEMENT, "replac")])
+def test_the_claim_names_the_adjacency_of_the_row(repeated, about, words):
+    rows = repeated[(repeated["about"] == about) & (repeated["audit"] != "many runs")]
+    assert rows["claim"].str.contains(words).all()
+
+
+def test_the_guarantee_is_that_of_the_rows_adjacency(repeated):
+    for row in repeated[repeated["kind"] == LOWER].to_dict("records"):
+        assert row["theory"] == row[{ADD_REMOVE: "add_remove", REPLACEMENT: "replacement"}[row["about"]]]
+    assert repeated["theory"][repeated["kind"] == MEASURED].isna().all()
+
+
+def test_gaussian_noise_guarantees_for_replacement_what_two_changed_bits_need():
+    target = known_mechanisms(MechanismConfig(mu=0.7, delta=1e-4))[2]
+    assert target.add_remove == gaussian_dp_epsilon(0.7, 1e-4)
+    assert target.replacement == pytest.approx(gaussian_dp_epsilon(np.hypot(0.7, 0.7), 1e-4))
+
+
+@pytest.mark.parametrize(("name", "value"), [("delta", 0.0), ("delta", 0.5), ("confidence", 1.0)])
+def test_options_out_of_range_are_refused(name, value):
+    with pytest.raises(ValueError, match=name):
+        Options(**{name: value})
