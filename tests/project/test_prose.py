@@ -29,12 +29,13 @@ SETTINGS = {"0.01", "0.05", "0.95", "0.001", "0.999", "0.5"}
 
 
 def prose(page: str) -> str:
-    """The text of a page on one line, without code and the names of sections and equations."""
+    """The text of a page on one line, without code, addresses and the names of sections and equations."""
     text = PAGES[page].read_text(encoding="utf-8")
     if page.endswith(".ipynb"):
         cells = json.loads(text)["cells"]
         text = "\n\n".join("".join(one["source"]) for one in cells if one["cell_type"] == "markdown")
     text = re.sub(r"^(`{3,}).*?^\1", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"\]\(\S+?\)", "]", text)
     text = " ".join(re.sub(r"`[^`]*`", "", text).replace("{,}", ",").split())
     return re.sub(r"(?:Section|section|Appendix|Proposition|Python|version)s? [A-Z]?\d*\.?\d+", "", text)
 
