@@ -1,49 +1,15 @@
 """What Section 4.2 of Epsilon* says of the landscape, beside the numbers of our models."""
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import pandas as pd
 
-from paperlib.papers.epsilon_star.landscape_tables import describe, epochs_in_words, pareto, strategies
+from paperlib.papers.epsilon_star.landscape_tables import epochs_in_words, pareto, strategies
 
 LEAST_OVERFITTED = 5
 """Baselines of at least this many epochs are said to lie above every DP strategy (Section 4.2, Adult)."""
-
-
-def claimed_numbers(frame: pd.DataFrame, *, limit: float = 0.3) -> pd.DataFrame:
-    """Numbers of the models of `landscape` to which Section 4.2 sets a limit or an order: columns what, ours.
-
-    Means are over the models of a strategy; the paper finds every model of Adult below ``limit`` nats.
-    """
-    table, sound = strategies(frame), frame.dropna(subset=["epsilon_star"])
-    base, private = (table[table["kind"] == kind] for kind in ("baseline", "dp"))
-    base, dp = base.sort_values("epochs"), sound[sound["kind"] == "dp"]
-    stars = ", ".join(f"{mean:.2f}" for mean in base["epsilon_star_mean"])
-    trained = ", ".join(f"{epochs:g}" for epochs in base["epochs"])
-    share = (dp["epsilon_star"] / dp["target_epsilon"]).max()
-    largest = f"largest {private['epsilon_star_mean'].max():.2f}"
-    overfitted, frontier = _overfitted(base, private)[0], _frontier(table, base)[0]
-    low = f"{_below(sound, limit)}; largest {sound['epsilon_star'].max():.2f}"
-    below_target = f"{_below(dp, dp['target_epsilon'])}; largest share of it {share:.0%}"
-    ours = {
-        f"models below {limit:g} (said of Adult)": low,
-        "Epsilon* without DP": f"{stars} at {trained} epochs",
-        f"DP strategies below every baseline of {LEAST_OVERFITTED} or more epochs": overfitted,
-        "DP models below the DP epsilon of training": below_target,
-        "DP strategies below 1": f"{(private['epsilon_star_mean'] < 1).sum()} of {len(private)}; {largest}",
-        "Pareto frontier": frontier,
-    }
-    return pd.DataFrame(ours.items(), columns=["what", "ours"])
-
-
-def _below(models: pd.DataFrame, limit: "pd.Series | float") -> str:
-    """How many models lie below a limit, and how many above it have an interval that reaches below."""
-    above = models["epsilon_star"] >= limit
-    doubtful = (above & (models["interval_low"] < limit)).sum()
-    doubt = f" ({doubtful} of the others with an interval that starts below)" if above.any() else ""
-    return f"{(~above).sum()} of {len(models)}{doubt}"
 
 
 def _overfitted(base: pd.DataFrame, private: pd.DataFrame) -> tuple[str, bool]:
@@ -54,32 +20,28 @@ def _overfitted(base: pd.DataFrame, private: pd.DataFrame) -> tuple[str, bool]:
     return words, bool(below == len(private))
 
 
-def _frontier(table: pd.DataFrame, base: pd.DataFrame) -> tuple[str, bool]:
-    """The Pareto frontier in words, and whether the shortest training without DP lies on it."""
-    frontier = pareto(table)
-    least = (frontier["kind"] == "baseline") & (frontier["epochs"] == base["epochs"].min())
-    return "; ".join(describe(row) for _, row in frontier.iterrows()), bool(least.any())
+def below_target(frame: pd.DataFrame) -> str:
+    """How many DP models of `landscape` lie below the DP epsilon of their training, in words."""
+    dp = frame[frame["kind"] == "dp"].dropna(subset=["epsilon_star"])
+    above = dp["epsilon_star"] >= dp["target_epsilon"]
+    doubtful = above & (dp["interval_low"] < dp["target_epsilon"])
+    rest = f"; of the others, {doubtful.sum()} have an interval that starts below it" if above.any() else ""
+    return (
+        "Section 1 of the paper says that every DP model has an Epsilon* below the DP epsilon of its "
+        f"training. On {frame['dataset'].iloc[0]} it is so for {(~above).sum()} of {len(dp)}{rest}."
+    )
 
 
-def section_42(printed: pd.DataFrame, frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Every number of Section 4.2, of ``paper_table("epsilon_star_text")``, beside ours.
-
-    Each is compared with the result of `landscape` for the data set of its own name, or else for the
-    stand-in, which is named.
+def section_42(printed: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
+    """Numbers of Section 4.2, rows of ``paper_table("epsilon_star_text")``, beside those of `landscape`.
 
     Returns:
-        Columns data (of the paper), what, paper, ours, ours_on (our data set).
+        Columns what, paper, ours; rows of other sections are left out.
     """
-    stand_ins = {"purchase100": "purchase100_like", "adult": "randhie"}
-    by_name = {str(frame["dataset"].iloc[0]): frame for frame in frames}
     rows = []
     for row in printed[printed["section"].astype(str) == "4.2"].to_dict("records"):
-        name = str(row["dataset"])
-        frame = by_name.get(name, by_name.get(stand_ins[name]))
-        if frame is not None:
-            what, ours = _measured(row, frame)
-            about = {"data": name, "what": what, "paper": _printed(row), "ours": ours}
-            rows.append({**about, "ours_on": str(frame["dataset"].iloc[0])})
+        what, ours = _measured(row, frame)
+        rows.append({"what": what, "paper": _printed(row), "ours": ours})
     return pd.DataFrame(rows)
 
 
@@ -112,11 +74,11 @@ def _by_epochs(quantity: str, epochs: float, table: pd.DataFrame, part: pd.DataF
         at = part[part["epochs"] == epochs]
         return f"{_NAMES[quantity]}, no DP, {epochs_in_words(epochs)}", _mean_of(quantity, at)
     if quantity == "pareto_elbow":
-        what, (words, true) = "baseline of 1 epoch at the elbow of the frontier", _frontier(table, part)
-    else:
-        what = f"baselines of {epochs:g} or more epochs above DP models"
-        words, true = _overfitted(part, table[table["kind"] == "dp"])
-    return what, f"{'yes' if true else 'no'} ({words})"
+        on_it = pareto(table)
+        elbow = (on_it["kind"] == "baseline") & (on_it["epochs"] == part["epochs"].min())
+        return "baseline of 1 epoch at the elbow of the frontier", "yes" if elbow.any() else "no"
+    words, true = _overfitted(part, table[table["kind"] == "dp"])
+    return f"baselines of {epochs:g} or more epochs above DP models", f"{'yes' if true else 'no'} ({words})"
 
 
 def _on_frontier(quantity: str, epsilon: float, frontier: pd.DataFrame) -> tuple[str, str]:
