@@ -1,11 +1,13 @@
-"""Figures of the output-set paper: bounds of the four methods, and the shapes of optimal sets."""
+"""Names and looks of the methods, and bounds drawn over anything: what the paper's pages share."""
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
 import pandas as pd
-from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from paperlib.papers.output_sets.shapes import ShapeConfig, panels, shape_curve
+from paperlib.report import COLORS, LINES, MARKERS
 
 NAMES = {
     "printed": "Algorithm 1 as printed",
@@ -29,78 +31,83 @@ PAIRS = {
 }
 """Names of the pairs of distributions in tables and figures."""
 
-_LOOKS = {
-    "printed": ("tab:red", "o", "-"),
-    "optimal": ("tab:purple", "D", (0, (5, 1))),
-    "top_bottom": ("tab:green", "s", "--"),
-    "dp_sniper": ("tab:blue", "^", "-."),
-    "whole": ("tab:gray", "v", ":"),
-    "adaptive": ("tab:orange", "x", (0, (3, 2))),
-    "learned": ("tab:brown", "+", (0, (3, 2))),
-}
-
-_BARS = (
-    ("optimal set", "in_optimal", 1.08, 1.14, "tab:purple"),
-    ("best top/bottom", "in_top_bottom", 1.02, 1.06, "tab:green"),
-)
+_DRAWN = ("printed", "top_bottom", "dp_sniper", "whole", "optimal", "adaptive", "learned")
+"""Methods of figures, in the order of colours and markers."""
+_APART = 0.09
+"""Distance of two methods at one place, so that no bar hides another."""
 
 
-def panels_by_mechanism(table: pd.DataFrame, x: str, *, title: str = "") -> tuple[Figure, dict[str, Axes]]:
-    """Mean and deviation of the bounds of `summary` over a column, logarithmic; a panel per mechanism."""
-    fig, axes = plt.subplots(1, 2, figsize=(9, 3.6))
-    panels = dict(zip(table["mechanism"].unique(), axes, strict=True))
-    for mechanism, panel in panels.items():
-        for method in [name for name in _LOOKS if name in set(table["method"])]:
-            color, marker, style = _LOOKS[method]
-            part = table[(table["mechanism"] == mechanism) & (table["method"] == method)]
-            panel.errorbar(
-                part[x], part["mean"], part["std"].fillna(0), color=color, marker=marker, linestyle=style,
-                markersize=4, capsize=2, linewidth=1.2, label=NAMES[method],
-            )  # fmt: skip
-        panel.set(xscale="log", xlabel=x, title=f"{mechanism.capitalize()}{title}")
-    axes[0].set_ylabel("audited epsilon (nats)")
-    return fig, panels
+def look(method: str) -> dict[str, Any]:
+    """Colour, marker, dash and label of a method's line.
+
+    >>> look("adaptive")["label"], look("printed")["marker"]
+    ('adaptive order', 'o')
+    """
+    at = _DRAWN.index(method)
+    label = NAMES[method].partition(",")[0]
+    return {"color": COLORS[at], "marker": MARKERS[at], "linestyle": LINES[at], "label": label}
 
 
-def dpsgd_figure(table: pd.DataFrame) -> Figure:
-    """Mean and deviation of the bounds of `mean_bounds` over epsilon, a panel for each kind of records."""
-    names, epsilons = list(table["panel"].unique()), sorted(table["epsilon"].unique())
-    fig, axes = plt.subplots(1, len(names), figsize=(11, 3.6), sharey=True, squeeze=False)
-    places = {epsilon: at for at, epsilon in enumerate(epsilons)}
-    for panel, name in zip(axes[0], names, strict=True):
-        for method in [one for one in _LOOKS if one in set(table["method"])]:
-            color, marker, style = _LOOKS[method]
-            part = table[(table["panel"] == name) & (table["method"] == method)]
-            panel.errorbar(
-                part["epsilon"].map(places), part["mean"], part["std"].fillna(0), color=color, marker=marker,
-                linestyle=style, markersize=4, capsize=2, linewidth=1.2, label=NAMES[method],
-            )  # fmt: skip
-        panel.set_xticks(range(len(epsilons)), [f"{one:g}".replace("inf", "∞") for one in epsilons])
-        panel.set(xlabel="epsilon of DP-SGD (nats)", title=name)
-    axes[0, 0].set_ylabel("audited epsilon (nats)")
-    return fig
+def draw_lines(
+    axes: Axes,
+    table: pd.DataFrame,
+    x: str,
+    *,
+    middle: str = "mean",
+    spread: str = "std",
+    methods: str = "method",
+    label: Callable[[float], str] = "{:g}".format,
+) -> list[float]:
+    """Draw a line with bars for each method over evenly spaced places, the methods a little apart.
+
+    Args:
+        axes: Panel to draw in.
+        table: Rows of one panel: the columns named below.
+        x: Column of the places; their values become the ticks, in rising order.
+        middle: Column of the values.
+        spread: Column of the half-lengths of the bars; NaN for none.
+        methods: Column of the methods.
+        label: Text of a tick.
+
+    Returns:
+        The values of the ticks, which stand at 0, 1, 2, ...
+    """
+    places = sorted(table[x].unique())
+    shown = [method for method in _DRAWN if method in set(table[methods])]
+    for at, method in enumerate(shown):
+        part = table[table[methods] == method].sort_values(x)
+        moved = part[x].map(places.index) + _APART * (at - (len(shown) - 1) / 2)
+        axes.errorbar(moved, part[middle], part[spread].fillna(0), elinewidth=1, **look(method))
+    axes.set_xticks(range(len(places)), [label(place).replace("inf", "∞") for place in places])
+    return places
 
 
-def finished(fig: Figure) -> Figure:
-    """The figure with a legend in its first panel."""
-    fig.axes[0].legend(fontsize=7)
-    fig.tight_layout()
-    return fig
+def in_words(table: pd.DataFrame, x: str) -> str:
+    """Mean of each method at the first and the last place, in words.
+
+    >>> rows = {"method": ["whole"] * 2, "m": [100, 200], "mean": [0.5, 0.75]}
+    >>> in_words(pd.DataFrame(rows), "m")
+    'whole line from 0.50 to 0.75'
+    """
+    shown = [method for method in _DRAWN if method in set(table["method"])]
+    parts = [table[table["method"] == method].sort_values(x)["mean"].to_numpy() for method in shown]
+    return "; ".join(
+        f"{NAMES[method]} from {part[0]:.2f} to {part[-1]:.2f}"
+        for method, part in zip(shown, parts, strict=True)
+    )
 
 
-def shapes_figure(figure: str, config: ShapeConfig) -> tuple[Figure, pd.DataFrame]:
-    """Both panels of Figure 1, 4 or 5 ("figure01", ...), and the numbers, those of `shape_curve`."""
-    curves = {panel.name: shape_curve(panel, config) for panel in panels() if panel.figure == figure}
-    fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True)
-    for ax, (name, curve) in zip(axes, curves.items(), strict=True):
-        ax.plot(curve["score"], curve["accuracy"], color="tab:red", label="max(p, q) / (p + q)")
-        peak = max(curve["p"].max(), curve["q"].max())
-        ax.plot(curve["score"], curve["p"] / peak, ":", color="tab:gray", label="p, scaled")
-        ax.plot(curve["score"], curve["q"] / peak, "--", color="tab:gray", label="q, scaled alike")
-        for label, column, low, high, color in _BARS:
-            ax.fill_between(curve["score"], low, high, where=curve[column], color=color, label=label)
-        ax.set(title=PAIRS[name], xlabel="score", ylim=(0, 1.18))
-    axes[0].set_ylabel("accuracy of a guess, density")
-    axes[0].legend(fontsize=7, loc="lower left")
-    fig.tight_layout()
-    return fig, pd.concat(curves.values())
+def joined(words: Iterable[str]) -> str:
+    """Words as a list in a sentence.
+
+    >>> joined(["a"]), joined(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def half_width(row: pd.Series) -> float:
+    """Half the length of the interval in a row of `interval`; NaN where there is none."""
+    half = float(row["high"] - row["low"]) / 2
+    return half if np.isfinite(half) else float("nan")
