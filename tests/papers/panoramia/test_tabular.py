@@ -153,8 +153,9 @@ def test_table_six_stands_beside_the_papers(results):
 
 def test_evidence_is_about_the_first_label_and_a_number_per_pools_where_there_are_several(results):
     run, other = results.first, replace(SMALL, label="other")
-    found = evidence.evidence(tables.TabularResults({SMALL: run, other: run}))
-    assert [one.target[10:] for one in found] == ["table-06", "figure-10", "figure-12"]
+    by_target = evidence.evidence(tables.TabularResults({SMALL: run, other: run}))
+    assert [name[10:] for name in by_target] == ["table-06", "figure-10", "figure-12"]
+    found = list(by_target.values())
     games = results.table.query("form == 'paper' and search == 'union'").set_index(["target", "seed"])
     own = games["c_plus_eps_lb"] - games["c_lb"]
     names = ["MLP, 1 epochs", "MLP, 80 epochs"]

@@ -18,15 +18,15 @@ Runs = Mapping[TabularConfig, PanoramiaResults]
 """Configuration to audits in the form "paper", and O(1) in any."""
 
 
-def evidence(results: TabularResults) -> list[Evidence]:
-    """Evidence from the pools of the first label; those of other labels are beside the paper.
+def evidence(results: TabularResults) -> dict[str, Evidence]:
+    """Evidence from the pools of the first label, by target; those of other labels are beside the paper.
 
     Args:
         results: Audits in both forms.
     """
     label = next(iter(results.runs)).label
     runs = {config: run for config, run in results.runs.items() if config.label == label}
-    return [_table_six(runs), _figure_ten(runs), _figure_twelve(runs)]
+    return {one.target: one for one in (_table_six(runs), _figure_ten(runs), _figure_twelve(runs))}
 
 
 def _table_six(runs: Runs) -> Evidence:
