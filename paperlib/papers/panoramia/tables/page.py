@@ -390,6 +390,6 @@ def in_words(table: pd.DataFrame, alarms: pd.DataFrame) -> str:
         "2. Real non-members make the stronger test where they are at hand: O(1) shows at least "
         f"{round_down(float(ours.loc[late, 'o1']), 2):.2f} nats for {short(late)}.\n"
         f"3. The baseline decides what counts as leakage. In the last figure at most {shares[0]} of the null "
-        f"targets with a fair helper get more than {NOTABLE:g} nats in any row; with a weak helper or generator "
-        f"up to {shares[1]}."
+        f"targets with a fair helper get more than {NOTABLE:g} nats in any row; with a weak helper or "
+        f"generator up to {shares[1]}."
     )
