@@ -23,7 +23,7 @@ from paperlib.report import COLORS, legend_below, panels
 
 _WORDS = {
     "coins": "fair coins tossed before training",
-    "retraining": "time to train many times",
+    "retraining": "time to train many times, which the seconds leave out",
     "nonmembers": "real records of the same kind that were not trained on",
     "generator": "a generator of non-members",
     "labels": "labels, for a classifier",
@@ -134,7 +134,9 @@ def _advice(name: str, rows: pd.DataFrame) -> dict[str, object]:
     if "labels" in needed:
         have.append(_WORDS["labels"])
     about = {ADD_REMOVE: "adding or removing a record", REPLACEMENT: "replacing a record"}
-    get = f"{first['kind']} on ε of training, {about.get(first['about'])}"
+    get = f"{LOWER} on ε of training, {about.get(first['about'])}"
+    if first["kind"] == WITHIN:
+        get += ", if its trade-off curve is of the named family"
     if first["kind"] == MEASURED:
         get = "measurement of this model, no bound on ε"
     return {
