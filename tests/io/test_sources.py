@@ -27,6 +27,8 @@ TRAINS = [
     f"{N}.dp_models",
     f"{N}.natural_models",
     f"{N}.census.corpus",
+    "paperlib.papers.comparison.classifiers",
+    "paperlib.papers.comparison.language_models",
 ]
 """Modules whose results are kept and depend on no bound."""
 

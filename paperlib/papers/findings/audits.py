@@ -6,7 +6,6 @@ import pandas as pd
 from paperlib.papers.findings.finding import Finding
 from paperlib.papers.output_sets.dpsgd import ahead_and_behind, mean_bounds
 from paperlib.report import MARKERS, dot_rows, legend_below, panels
-from paperlib.validity.studies import ValidityConfig, false_positives
 
 SEARCHES = {
     "control: number of guesses fixed in advance": "fixed number of guesses",
@@ -26,17 +25,19 @@ DRAWN = {
 """Methods in the figure of learned orders, and their names there."""
 
 
-def corrections(config: ValidityConfig) -> Finding:
+def corrections(every: pd.DataFrame, *, examples: int, confidence: float, interval: float) -> Finding:
     """How often a bound at the best threshold is wrong where nothing leaks.
 
     Args:
-        config: Settings of the simulated audits.
+        every: Rows of `paperlib.validity.studies.false_positives`.
+        examples: Examples of each audit.
+        confidence: Confidence that the bounds claim, in (0, 1).
+        interval: Confidence level of the intervals of the rates, in (0, 1).
     """
-    every = false_positives(config)
     table = every[every["bound"].isin(list(SEARCHES)) & (every["mechanism"] == "no leakage")]
     searched = table[table["bound"].str.endswith("uncorrected")]
     figure, (axis,) = panels(height=0.6 + 0.5 * len(table))
-    axis.axvline(1 - config.confidence, color="black", linestyle="--", label="allowed")
+    axis.axvline(1 - confidence, color="black", linestyle="--", label="allowed")
     dot_rows(axis, [SEARCHES[name] for name in table["bound"]], table["rate"], low=table["low"],
              high=table["high"], label="wrong audits")  # fmt: skip
     axis.set_xlabel("share of audits with a bound above 0")
@@ -49,7 +50,7 @@ def corrections(config: ValidityConfig) -> Finding:
         paper="",
         title="The best of many thresholds is no bound",
         sentence="A lower bound at confidence "
-        f"{config.confidence:.0%} may be wrong in {1 - config.confidence:.0%} of audits. Taken at the "
+        f"{confidence:.0%} may be wrong in {1 - confidence:.0%} of audits. Taken at the "
         "threshold "
         "that gives the largest value, without a correction, it is wrong in "
         f"{searched['rate'].min():.0%} to "
@@ -58,8 +59,8 @@ def corrections(config: ValidityConfig) -> Finding:
         "of this package correct for every search.",
         figure=figure,
         caption=f"Audits of scores that do not depend on membership, whose bound is above 0: share of "
-        f"{int(table['trials'].max()):,} simulated audits of {4 * config.examples} examples, with "
-        f"{config.interval:.1%} intervals.",
+        f"{int(table['trials'].max()):,} simulated audits of {examples} examples, with "
+        f"{interval:.1%} intervals.",
         alt=f"A row with a dot and an interval for each way of searching, and a line at the allowed "
         f"share. {listed}.",
         data=table,

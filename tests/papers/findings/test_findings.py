@@ -13,7 +13,7 @@ from paperlib.papers.findings.panoramia import PLAIN, nulls, replacement
 from paperlib.papers.findings.tails import tails
 from paperlib.papers.measured import measured_table
 from paperlib.report.style import points_on_a_phone
-from paperlib.validity.studies import ValidityConfig
+from paperlib.validity.studies import ValidityConfig, false_positives
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +68,9 @@ def test_epsilon_for_replacing_is_that_of_twice_the_influence():
 
 
 def test_an_uncorrected_search_is_wrong_too_often_and_the_control_is_not():
-    table = readable(corrections(ValidityConfig(trials=300, seed=1))).data.set_index("bound")
+    every = false_positives(ValidityConfig(trials=300, seed=1))
+    found = readable(corrections(every, examples=480, confidence=0.95, interval=0.999))
+    table = found.data.set_index("bound")
     control = table.loc["control: number of guesses fixed in advance"]
     assert control["low"] <= 0.05
     assert table.loc["best threshold, uncorrected", "low"] > 0.05
