@@ -34,7 +34,7 @@ def copy_styles(app: Sphinx, error: Exception | None) -> None:
         copy_asset(str(Path(app.srcdir) / "_static"), str(Path(app.outdir) / "_static"))
 
 
-ONLY_ON = {"one_run.js": "calculator", "calculator.js": "calculator"}
+ONLY_ON = {"one_run.js": "calculator", "calculator.js": "calculator", "search_excerpts.js": "search"}
 """Scripts of ours that one page needs; Jupyter Book would load them on every page."""
 
 

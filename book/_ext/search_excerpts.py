@@ -1,0 +1,72 @@
+"""The text of every page in one script, from which the search page shows excerpts without a network.
+
+Browsers let no script read files, so Sphinx's own excerpts fail where a book is opened from a folder.
+"""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+MOST = 100_000  # characters of one page
+SILENT = {"script", "style", "button", "svg"}
+DISPLAYED = re.compile(r"\\\[.*?\\\]")  # formulas on lines of their own, as LaTeX
+BLOCKS = {"p", "h1", "h2", "h3", "li", "td", "th", "dt", "dd", "pre", "figcaption", "caption", "summary"}
+SYMBOLS = {r"\(": "", r"\)": "", r"\varepsilon": "ε", r"\delta": "δ", r"\le ": "≤ ", r"\ge ": "≥ "}
+
+
+class ArticleText(HTMLParser):
+    """Collects the words of a page's article, without what no reader reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self._inside, self._silent = False, 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._inside |= tag == "article" and "bd-article" in (dict(attrs).get("class") or "")
+        self._silent += tag in SILENT
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside &= tag != "article"
+        self._silent -= tag in SILENT
+        if tag in BLOCKS:
+            self.words.append(" ")
+
+    def handle_data(self, data: str) -> None:
+        if self._inside and not self._silent and data != "#":
+            self.words.append(data)
+
+
+def article_text(html: str) -> str:
+    r"""The words of a page on one line, at most ``MOST`` characters.
+
+    >>> article_text(r'<nav>x</nav><article class="bd-article"><h1>On<a>#</a></h1>\(\delta\)</article>')
+    'On δ'
+    """
+    parser = ArticleText()
+    parser.feed(html)
+    text = " ".join("".join(parser.words).split())
+    text = DISPLAYED.sub("…", text)
+    for written, symbol in SYMBOLS.items():
+        text = text.replace(written, symbol)
+    return text[:MOST]
+
+
+def write_texts(app: Sphinx, error: Exception | None) -> None:
+    """Write the texts of all pages beside the scripts."""
+    if error or app.builder.name != "html":
+        return
+    out = Path(app.outdir)
+    pages = {page: out / f"{page}.html" for page in sorted(app.env.found_docs)}
+    texts = {page: article_text(path.read_text("utf-8")) for page, path in pages.items() if path.is_file()}
+    script = f"const PAGE_TEXTS = {json.dumps(texts, ensure_ascii=False, separators=(',', ':'))};\n"
+    (out / "_static" / "page_texts.js").write_text(script, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.connect("build-finished", write_texts)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
