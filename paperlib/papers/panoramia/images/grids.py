@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 import numpy as np
-from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+
+from paperlib.report.style import WIDTH, panels
 
 
 def image_grid(rows: Mapping[str, NDArray[np.uint8]], *, columns: int = 12) -> Figure:
@@ -20,10 +21,8 @@ def image_grid(rows: Mapping[str, NDArray[np.uint8]], *, columns: int = 12) -> F
     """
     if not rows:
         raise ValueError("rows: expected at least one, got none")
-    fig, all_axes = plt.subplots(
-        len(rows), 1, figsize=(0.66 * columns, 0.86 * len(rows)), layout="constrained", squeeze=False
-    )
-    for axes, (name, images) in zip(all_axes[:, 0], rows.items(), strict=True):
+    fig, all_axes = panels(len(rows), height=WIDTH / columns + 0.25)
+    for axes, (name, images) in zip(all_axes, rows.items(), strict=True):
         if images.ndim != 4 or images.shape[1] not in (1, 3) or not len(images):
             raise ValueError(f"{name}: expected images (n, 1 or 3, side, side), got {images.shape}")
         axes.imshow(
@@ -34,7 +33,8 @@ def image_grid(rows: Mapping[str, NDArray[np.uint8]], *, columns: int = 12) -> F
             interpolation="nearest",
         )
         axes.set(xticks=[], yticks=[])
-        axes.set_title(name, loc="left", fontsize="small", pad=3)
+        axes.grid(visible=False)
+        axes.set_title(name, loc="left", pad=3)
         axes.spines[:].set_visible(False)
     return fig
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
@@ -15,6 +14,7 @@ from PIL import Image
 from paperlib.io import read_result
 from paperlib.papers.measured import kept_file, measured_table
 from paperlib.papers.panoramia.images.grids import strip
+from paperlib.report import panels
 
 GRID_ROWS = ("D_G", "members", "generated", "generated, more")
 """Rows of a sample grid, from above."""
@@ -123,10 +123,12 @@ def save_grid(path: Path, rows: Mapping[str, NDArray[np.uint8]], *, columns: int
 def grid_figure(run: MeasuredRun) -> tuple[Figure, str]:
     """The sample grid of a run, enlarged without smoothing, and its words."""
     height, width = run.grid.shape[:2]
-    fig, axes = plt.subplots(figsize=(8, 8 * height / width + 0.2), layout="constrained")
+    fig, (axes,) = panels(height=3.3 * height / width)
     axes.imshow(run.grid, interpolation="nearest")
     places = (np.arange(len(GRID_ROWS)) + 0.5) * (height + 1) / len(GRID_ROWS) - 0.5
-    axes.set_yticks(places, GRID_ROWS, fontsize="small")
-    axes.tick_params(length=0, labelbottom=False)
+    axes.set_yticks(places, GRID_ROWS)
+    axes.set_xticks([])
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
     axes.spines[:].set_visible(False)
     return fig, f"Rows of small images of {run.parameters['dataset']}: {', '.join(GRID_ROWS)}."
