@@ -11,7 +11,7 @@ import pandas as pd
 from paperlib.papers.verdict.pages import best_of, chips_html, counts_in_words, legend_html
 from paperlib.papers.verdict.status import Judged
 from paperlib.report.printed import PAPERS
-from paperlib.report.tables import pipe_table
+from paperlib.report.tables import format_cell, pipe_table
 
 FINDINGS_PAGE, FINDINGS = "what_the_papers_do_not_say", "findings"
 """The notebook of findings, and its table of them."""
@@ -90,8 +90,8 @@ def guide_markdown(guide: pd.DataFrame) -> str:
             "I have": row["you_have"],
             "so I use": f"{{doc}}`{row['use']} </{row['page']}>`",
             "and get": row["you_get"],
-            "Seconds": row["seconds"],
+            "Seconds": format_cell(row["seconds"]),
         }
-        for row in guide.astype(str).to_dict("records")
+        for row in guide.to_dict("records")
     ]
     return f"{pipe_table(pd.DataFrame(rows))}\n"

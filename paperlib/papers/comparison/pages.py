@@ -26,7 +26,6 @@ _WORDS = {
     "retraining": "time to train many times, which the seconds leave out",
     "nonmembers": "real records of the same kind that were not trained on",
     "generator": "a generator of non-members",
-    "labels": "labels, for a classifier",
 }
 _LOOKS = {
     ADD_REMOVE: (COLORS[0], "o", "lower bound, add/remove"),
@@ -131,8 +130,6 @@ def decision_guide(frame: pd.DataFrame) -> pd.DataFrame:
 def _advice(name: str, rows: pd.DataFrame) -> dict[str, object]:
     first, needed = rows.iloc[0], [one for one in ACCESS if rows[one].any()]
     have = [_WORDS[one] for one in needed if one != "labels"] + [first["have"]] * bool(first["have"])
-    if "labels" in needed:
-        have.append(_WORDS["labels"])
     about = {ADD_REMOVE: "adding or removing a record", REPLACEMENT: "replacing a record"}
     get = f"{LOWER} on ε of training, {about.get(first['about'])}"
     if first["kind"] == WITHIN:
@@ -147,26 +144,6 @@ def _advice(name: str, rows: pd.DataFrame) -> dict[str, object]:
         "access": ", ".join(needed),
         "seconds": float(rows["seconds"].median()),
     }
-
-
-def decision_guide_markdown(guide: pd.DataFrame, *, root: str = "") -> str:
-    """The guide as a MyST pipe table whose audits link to the page of the book that shows how.
-
-    Args:
-        guide: Result of `decision_guide`, or its CSV as it was read back.
-        root: Path from the page that shows the table to the book's source folder, such as "../".
-
-    >>> row = {"you_have": "coins", "use": "f-DP", "page": "one_run", "you_get": "bound", "seconds": 0.034}
-    >>> print(decision_guide_markdown(pd.DataFrame([row])))
-    | You have | Use | You get | Cost (seconds here) |
-    | --- | --- | --- | --- |
-    | coins | [f-DP](one_run) | bound | 0.03 |
-    """
-    lines = ["| You have | Use | You get | Cost (seconds here) |", "| --- | --- | --- | --- |"]
-    for row in guide.to_dict("records"):
-        use = f"[{row['use'].replace('*', chr(92) + '*')}]({root}{row['page']})"
-        lines.append(f"| {row['you_have']} | {use} | {row['you_get']} | {row['seconds']:.2f} |")
-    return "\n".join(lines)
 
 
 def things_to_take(frame: pd.DataFrame) -> str:

@@ -14,11 +14,11 @@ from paperlib.papers.comparison.pages import (
     access_table,
     bounds_figure,
     decision_guide,
-    decision_guide_markdown,
     describe_bounds,
     shown_rows,
     things_to_take,
 )
+from paperlib.papers.landing import guide_markdown
 
 TOC = (Path(__file__).parents[3] / "book" / "_toc.yml").read_text(encoding="utf-8")
 
@@ -70,10 +70,10 @@ def test_the_guide_says_which_numbers_are_no_bounds(frame):
 def test_the_guide_survives_its_csv_and_links_its_pages(frame):
     guide = decision_guide(frame)
     read = pd.read_csv(io.StringIO(guide.to_csv(index=False)))
-    assert decision_guide_markdown(read) == decision_guide_markdown(guide)
-    lines = decision_guide_markdown(guide, root="../").splitlines()
+    assert guide_markdown(read) == guide_markdown(guide)
+    lines = guide_markdown(guide).splitlines()
     assert len(lines) == 2 + len(AUDITS)
-    assert any("[Epsilon\\*](../papers/epsilon_star)" in line for line in lines)
+    assert any("{doc}`Epsilon* </papers/epsilon_star>`" in line for line in lines)
     assert {line.count("|") for line in lines} == {5}
 
 
