@@ -26,6 +26,9 @@ PREPARE = """printed => {
   for (const mark of document.querySelectorAll("[id^='document-']")) {
     mark.nextElementSibling?.classList.add("chapter");
   }
+  for (const link of document.querySelectorAll("a[href*='.html#']")) {
+    link.setAttribute("href", link.getAttribute("href").replace(/^[^#]*/, ""));  // raw HTML names the page
+  }
   for (const link of document.querySelectorAll("a[href^='#']")) {
     const target = decodeURIComponent(link.getAttribute("href").slice(1));
     if (!target || document.getElementById(target)) continue;
