@@ -252,7 +252,7 @@ def test_evidence_is_paired_in_a_game_and_empty_where_parameters_leave_something
     quick = replace(AUDIT, attacks=AUDIT.attacks[:1], repetitions=2)
     helpers, curves = tables.games_by_helper(pools, quick), loss_curves(TINY)
     sizes = tables.baseline_sizes(tables.run_text(pools, quick), [10, 20])
-    found = {one.target: one for one in evidence.evidence(results, curves, helpers, sizes)}
+    found = evidence.evidence(results, curves, helpers, sizes)
     assert list(found) == [
         *(f"panoramia-table-{number}" for number in ("03", "05", "09")),
         *(f"panoramia-figure-{number}" for number in ("08", "09", "10", "14")),

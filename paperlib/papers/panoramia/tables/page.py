@@ -11,7 +11,7 @@ from paperlib.core import round_down
 from paperlib.papers.panoramia.null.control import CONTRAST, NOTABLE
 from paperlib.papers.panoramia.tables.pools import TabularRows
 from paperlib.papers.panoramia.tables.tables import TabularResults
-from paperlib.papers.panoramia.tables.wide import widened
+from paperlib.papers.panoramia.tables.wide import counted, widened
 from paperlib.report import (
     bounds_figure,
     dot_rows,
@@ -62,15 +62,6 @@ def short(target: str) -> str:
     ('50 epochs', 'null')
     """
     return target.removeprefix("MLP, ")
-
-
-def counted(games: int) -> str:
-    """A number of games in words.
-
-    >>> counted(1), counted(5)
-    ('1 game', '5 games')
-    """
-    return f"{games} game{'' if games == 1 else 's'}"
 
 
 def beside_the_paper(table: pd.DataFrame) -> pd.DataFrame:

@@ -44,6 +44,15 @@ def widened(long: pd.DataFrame, *, rows: Sequence[str], by: str, values: Sequenc
     return wide.rename_axis(list(rows)).reset_index()
 
 
+def counted(games: int) -> str:
+    """A number of games in words.
+
+    >>> counted(1), counted(5)
+    ('1 game', '5 games')
+    """
+    return f"{games} game{'' if games == 1 else 's'}"
+
+
 def show_strongest(strongest: pd.DataFrame, *, name: str, kind: str) -> None:
     """Show the audits of members against real non-members, a row for each target.
 

@@ -21,8 +21,8 @@ from paperlib.papers.verdict import Estimate, Evidence
 
 def evidence(
     results: PanoramiaResults, curves: pd.DataFrame, helpers: pd.DataFrame, sizes: pd.DataFrame
-) -> list[Evidence]:
-    """Evidence on Tables 3, 5 and 9 and Figures 8, 9, 10 and 14.
+) -> dict[str, Evidence]:
+    """Evidence on Tables 3, 5 and 9 and Figures 8, 9, 10 and 14, by target.
 
     Args:
         results: Results of `run_text`.
@@ -31,7 +31,7 @@ def evidence(
         sizes: Rows of `baseline_sizes`.
     """
     paper, last = results.forms["paper"], results.trained[-1]
-    return [
+    found = (
         _table_three(results, paper),
         helper_table("panoramia-table-05", helpers, generated="synthetic", real="real non-members"),
         _table_nine(results, paper),
@@ -39,7 +39,8 @@ def evidence(
         _figure_nine(paper, sizes, last),
         figure_ten(paper, last),
         _figure_fourteen(results),
-    ]
+    )
+    return {one.target: one for one in found}
 
 
 def _table_three(results: PanoramiaResults, paper: TargetAudits) -> Evidence:
