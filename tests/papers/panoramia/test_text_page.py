@@ -108,14 +108,19 @@ def test_every_target_is_drawn_by_every_audit_with_the_papers_crosses():
 
 @pytest.mark.parametrize(
     ("null", "words"),
-    [(0.5, "may be no leakage"), (0.05, "near 0, as it should be"), (-0.5, "a small leak may go unseen")],
+    [
+        (0.5, "may be no leakage"),
+        (0.05, "near 0; whether its interval is too"),
+        (-0.5, "a small leak may go unseen"),
+    ],
 )
 def test_what_to_take_agrees_with_the_null(null, words):
     strongest = pd.DataFrame({"target": NAMES[:3], "audit": LOSSES, "mean": [1.0, 2.0, 3.339]})
     found = page.in_words(results(null), strongest).splitlines()
     assert words in found[1]
     assert f"Its difference of the bounds is {null:.2f} nats" in found[1]
-    assert "0.75 for 8 epochs. With DP-SGD $\\tilde\\varepsilon$ is 0.75 nats at most." in found[0]
+    assert "0.75 for 8 epochs. With DP-SGD it is 0.75 at most." in found[0]
+    assert ("lies at -0.50 before clipping" in found[0]) == (null < 0)
     assert "at least 3.33 nats for 8 epochs" in found[2]
     assert "no target with DP-SGD" in page.in_words(results(null, private=False), strongest)
 
