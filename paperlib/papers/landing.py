@@ -15,6 +15,13 @@ from paperlib.report.tables import format_cell, pipe_table
 
 FINDINGS_PAGE, FINDINGS = "what_the_papers_do_not_say", "findings"
 """The notebook of findings, and its table of them."""
+CITED = {
+    "panoramia": "kazmi2024panoramia",
+    "epsilon_star": "negoescu2023epsilonstar",
+    "natural_identifiers": "naturalidentifiers2025",
+    "output_sets": "outputsets2025",
+}
+"""The entry of each paper in the bibliography."""
 HEADLINES = {
     "panoramia": "nulls",
     "epsilon_star": "tails",
@@ -45,7 +52,7 @@ def landing_markdown(judged: Sequence[Judged], *, profile: str, findings: pd.Dat
     for paper, name in PAPERS.items():
         own = [one for one in best if one.rule.paper == paper]
         parts += [f"### {{doc}}`{name} <papers/{paper}>`", *_headline(paper, findings)]
-        parts += [chips_html(own), counts_in_words(own)]
+        parts += [chips_html(own), f"{{cite:t}}`{CITED[paper]}`. {counts_in_words(own)}"]
     return "\n\n".join(parts) + "\n"
 
 

@@ -1,13 +1,16 @@
 """The landing page is made from results, findings and the guide of the comparison."""
 
 import base64
+from pathlib import Path
 
 import nbformat
 import pandas as pd
 
-from paperlib.papers.landing import HEADLINES, finding_figures, guide_markdown, landing_markdown
+from paperlib.papers.landing import CITED, HEADLINES, finding_figures, guide_markdown, landing_markdown
 from paperlib.papers.verdict.status import judge
 from paperlib.report.printed import PAPERS
+
+BIBLIOGRAPHY = (Path(__file__).parents[2] / "book" / "references.bib").read_text(encoding="utf-8")
 
 
 def found() -> pd.DataFrame:
@@ -32,6 +35,8 @@ def test_every_paper_has_its_finding_figure_and_chips():
     assert text.count('<a class="chip not-yet"') == 50
     for paper, name in PAPERS.items():
         assert f"### {{doc}}`{name} <papers/{paper}>`" in text
+        assert f"{{cite:t}}`{CITED[paper]}`" in text
+        assert f"{{{CITED[paper]}," in BIBLIOGRAPHY
         assert f"**title of {HEADLINES[paper]}.** s" in text
         assert f"```{{figure}} _generated/figures/{HEADLINES[paper]}.svg" in text
     assert ':alt: "a \\"b\\""' in text
