@@ -6,17 +6,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from paperlib.papers.errata import other_papers, panoramia, rows
+from paperlib.papers.errata import other_papers, page, panoramia, rows
+from paperlib.papers.errata.page import CODED
 from paperlib.papers.errata.rows import check_table, claim, compare, half_unit, in_words, values, worst
 from paperlib.report import paper_table
 from paperlib.report.printed import PAPERS
 
-CODED = {
-    "panoramia": panoramia.CHECKS,
-    "epsilon_star": other_papers.EPSILON_STAR,
-    "natural_identifiers": other_papers.NATURAL_IDENTIFIERS,
-    "output_sets": other_papers.OUTPUT_SETS,
-}
 LISTED = paper_table("errata_checks", as_printed=True)
 WORDING = paper_table("errata_wording", as_printed=True)
 
@@ -199,3 +194,51 @@ def test_a_paper_s_table_has_all_its_checks_and_says_in_words_which_fit():
     assert table["no"].tolist() == LISTED.loc[LISTED["paper"] == "epsilon_star", "no"].tolist()
     lines = in_words(table).splitlines()
     assert [("Does not fit" in line) for line in lines] == [not fits for fits in table["fits"]]
+
+
+TABLES = {paper: check_table(paper, checks) for paper, checks in CODED.items()}
+
+
+@pytest.mark.parametrize("paper", CODED)
+def test_every_entry_has_one_row_with_the_check_that_fits_least(paper):
+    table = TABLES[paper]
+    shown = page.entries(table).set_index("no")
+    numbers = table["no"].str.rstrip("abcdefgh")
+    assert shown.index.tolist() == list(dict.fromkeys(numbers))
+    assert shown["checks"].sum() == len(table)
+    assert shown["fitting"].sum() == table["fits"].sum()
+    for number, part in table.groupby(numbers):
+        assert shown["fits"][number].startswith("yes") == bool(part["fits"].all())
+
+
+def test_a_distance_stands_beside_what_rounding_allows():
+    shown = page.entries(TABLES["panoramia"]).set_index("no")
+    assert shown.loc["2", ["printed", "follows", "fits"]].tolist() == ["1.22", "1.34", "no: 0.12 > 0.01"]
+    assert shown["fits"]["6"] == "yes: 0 ≤ 0.001"
+    assert shown["compared"]["63"].startswith("c_lb at gamma 1e-5")
+    assert shown["compared"]["63"].endswith("The same with delta 1e-5.")
+
+
+def test_the_page_shows_six_columns_and_folds_what_checks_mean(monkeypatch):
+    shown, folded = list[Any](), list[Any]()
+    monkeypatch.setattr(page, "show_table", lambda frame, **given: shown.append((frame, given)))
+    monkeypatch.setattr(page, "show", folded.append)
+    for paper, table in TABLES.items():
+        page.show_checks(paper, table)
+        page.show_wording(paper)
+    page.show_folding(100)
+    page.show_readings()
+    assert max(len(given["columns"]) for _, given in shown) == 6
+    assert all(set(given["columns"]) <= set(frame.columns) for frame, given in shown)
+    assert [one.markdown.count("\n- ") for one in folded] == [len(table) for table in TABLES.values()]
+    assert folded[0].markdown.startswith("````{dropdown} What each check means")
+    names = [given["name"] for _, given in shown]
+    assert {"errata-panoramia", "errata-output-sets", "errata-output-sets-wording"} <= set(names)
+
+
+def test_the_summary_counts_all_checks(monkeypatch):
+    folded = list[Any]()
+    monkeypatch.setattr(page, "show", folded.append)
+    page.show_summary(TABLES)
+    every = pd.concat(TABLES.values())["fits"]
+    assert f"{len(every)} checks were computed: {every.sum()} fit, {(~every).sum()} do not" in folded[0].text

@@ -46,7 +46,17 @@ def compare(printed: str, value: float, reach: float = 0.0, shown: str = "", *, 
     False
     """
     allowed = half_unit(printed, about=about) + reach
-    return Found(printed, shown or format_cell(value, digits=4), abs(float(printed) - value), allowed)
+    return Found(printed, shown or four_decimals(value), abs(float(printed) - value), allowed)
+
+
+def four_decimals(value: float) -> str:
+    """A value with up to four decimals, or as many digits where it is small, and no zeros at the end.
+
+    >>> four_decimals(1.34), four_decimals(48841.0), four_decimals(0.05)
+    ('1.34', '48841', '0.05')
+    """
+    text = format_cell(value, digits=4)
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
 def between(printed: str, low: float, high: float) -> Found:
