@@ -11,7 +11,6 @@ from paperlib.data.text.corpora import Document
 from paperlib.generators.identifiers import KINDS, PAPER_KINDS, Identifier, find_identifiers
 from paperlib.generators.identifiers.filter import filter_identifiers
 from paperlib.papers.natural_identifiers.census.tables import PILE_SUBSETS, paper_census
-from paperlib.report import show_table
 
 _ADDRESS = re.compile(r"(?:https?:)?//([^/\s\"'<>()\[\]]+)[^\s\"'<>()\[\]]*$")
 _BEFORE = 300  # characters in which the start of a web address is looked for
@@ -202,49 +201,3 @@ def rates(places: pd.DataFrame, read: pd.DataFrame, *, confidence: float = 0.95)
         row |= {"paper_per_million": per_million, "ratio": scale * count / per_million if theirs else np.nan}
         rows.append(row)
     return pd.DataFrame(rows)
-
-
-def show_pile_census(places: pd.DataFrame, read: pd.DataFrame, *, facts: str) -> pd.DataFrame:
-    """Show counts by kind, totals after the filters, rates, and the sites of Hacker News on a page.
-
-    Args:
-        places: Result of `pile_identifiers`.
-        read: Columns subset and documents of all subsets that were read.
-        facts: Where the counts come from, in words.
-
-    Returns:
-        `filtered_census` of the places.
-    """
-    by_kind, filtered = counts_by_kind(places), filtered_census(places)
-    show_table(
-        by_kind,
-        name="nid-table-02-kinds",
-        caption="Identifiers of the paper's kinds by subset and kind: all matches, different values, those "
-        "that the paper admits (ERC-55), of these those never within a web address, documents that hold one, "
-        f"what the filters keep, and the paper's count for the whole test part ({facts}).",
-    )
-    above = filtered[filtered["total"] > filtered["paper"]]
-    more = [f"{one.subset} ({one.total} against {one.paper})" for one in above.itertuples()]
-    show_table(
-        filtered,
-        name="nid-table-02-filtered",
-        caption="Different identifiers before the filters, the paper's number for the whole test part, and "
-        f"after the filters: total and kinds ({facts}). More than the paper: {', '.join(more) or 'nowhere'}.",
-    )
-    show_table(
-        rates(places, read),
-        name="nid-table-02-rates",
-        caption="Identifiers that the paper admits per million documents, before the filters: ours with an "
-        "exact 95 % Poisson interval, which takes identifiers of one document as independent; the paper's, "
-        "with the number of documents computed from the Pile's stated sizes; and the ratio of the two rates.",
-    )
-    for subset in sorted({"hackernews", "HackerNews"} & set(places["subset"])):
-        sums, found = by_kind[by_kind["subset"] == subset].sum(numeric_only=True), sites(places, subset)
-        show_table(
-            found.assign(site=found["site"].replace("", "(in no web address)")),
-            name="nid-hackernews",
-            caption=f"{subset}: {sums['matches']} matches of {sums['different']} values by site and kind; "
-            f"{sums['outside_addresses']} values are in no web address; the filters keep {sums['filtered']}; "
-            f"the paper counts {sums['paper']}.",
-        )
-    return filtered
