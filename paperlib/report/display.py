@@ -98,6 +98,15 @@ def keep_line(file_name: str, line: dict[str, Any]) -> None:
             file.write(json.dumps(line, sort_keys=True, ensure_ascii=False) + "\n")
 
 
+def kept_lines(file_name: str) -> list[dict[str, Any]]:
+    """The lines that `keep_line` has added to a file of the run's folder; none outside a run."""
+    folder = results_folder()
+    path = folder / file_name if folder is not None else None
+    if path is None or not path.is_file():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
 def keep_csv(name: str, text: str) -> tuple[str, str]:
     """Write ``<name>.csv`` beside the result and return its link as HTML and as MyST.
 

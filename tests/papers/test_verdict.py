@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, t
 
-from paperlib.papers.verdict import Estimate, Evidence, Scale, record
+from paperlib.papers.verdict import Estimate, Evidence, Scale, record, records
 from paperlib.papers.verdict.evidence import from_dict
 from paperlib.papers.verdict.outcome import decide, decide_alone, pool
 from paperlib.papers.verdict.pages import chips_html, counts_in_words, legend_html, results_markdown
@@ -404,3 +404,14 @@ def test_made_up_data_decide_nothing_and_are_on_no_page(tmp_path, monkeypatch):
     monkeypatch.setenv(display.RESULTS_VARIABLE, str(tmp_path))
     record(table_one(), scale=SCALE)
     assert json.loads((tmp_path / display.RECORDS_FILE).read_text())["level"] == "made-up data"
+
+
+def test_the_first_verdict_of_a_target_on_a_page_has_the_label(tmp_path, monkeypatch):
+    monkeypatch.setenv(display.RESULTS_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(display.NOTEBOOK_VARIABLE, "panoramia_images")
+    shown = []
+    monkeypatch.setattr(records, "show", shown.append)
+    for _ in range(2):
+        record(table_one(), scale=SCALE)
+    label = ":name: verdict-panoramia-table-01-panoramia-images\n"
+    assert [label in one.markdown for one in shown] == [True, False]

@@ -7,7 +7,15 @@ from dataclasses import asdict, replace
 from paperlib.data.files import made_up
 from paperlib.papers.verdict.evidence import Evidence, Scale
 from paperlib.papers.verdict.outcome import Outcome, Word, decide_alone
-from paperlib.report.display import COMMAND_VARIABLE, RECORDS_FILE, Bundle, keep_line, notebook_name, show
+from paperlib.report.display import (
+    COMMAND_VARIABLE,
+    RECORDS_FILE,
+    Bundle,
+    keep_line,
+    kept_lines,
+    notebook_name,
+    show,
+)
 
 _MOST_SHOWN = 8
 """Comparisons that a page lists."""
@@ -35,11 +43,13 @@ def record(evidence: Evidence, *, scale: Scale) -> None:
     Scale: substitute (made-up numbers).
     """
     scale = replace(scale, level="made-up data") if made_up() else scale
+    first = not any(line["target"] == evidence.target for line in kept_lines(RECORDS_FILE))
     keep_line(RECORDS_FILE, {**evidence.to_dict(), **asdict(scale)})
-    show(_bundle(evidence, scale))
+    show(_bundle(evidence, scale, named=first))
 
 
-def _bundle(evidence: Evidence, scale: Scale) -> Bundle:
+def _bundle(evidence: Evidence, scale: Scale, *, named: bool) -> Bundle:
+    """The box of a verdict; links lead to the one that is named, the first of its target on a page."""
     rule, outcome = evidence.rule, decide_alone(evidence, scale.level)
     title = f"{rule.item}, by this run alone:"
     reason = [f"Why undecided: {outcome.reason}."] if outcome.word == "undecided" else []
@@ -52,12 +62,13 @@ def _bundle(evidence: Evidence, scale: Scale) -> Bundle:
         f"Scale: {scale.level} ({scale.facts}).",
     ]
     listed = "\n".join(f"- {escaped(line)}" for line in lines)
+    name = f":name: {anchor(evidence.target, notebook_name())}\n" if named else ""
     return Bundle(
         html=f"<p><strong>{html.escape(title)} {html.escape(sign(outcome.word))}</strong></p>"
         f"<ul>{''.join(f'<li>{html.escape(line)}</li>' for line in lines)}</ul>",
         markdown=f"````{{admonition}} {title} {chip(outcome.word)}\n"
         f":class: verdict {class_of(outcome.word)}\n"
-        f":name: {anchor(evidence.target, notebook_name())}\n\n"
+        f"{name}\n"
         f"{listed}\n{_links(evidence.target)}\n````\n",
         text="\n".join([f"{title} {sign(outcome.word)}", *lines]),
     )
