@@ -31,8 +31,9 @@ def book() -> Path:
     return BOOK
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """Chromium; closed after each module, since a process can run Playwright only once at a time."""
     if CHROMIUM is None:
         pytest.skip("no Chromium on the PATH")
     from playwright.sync_api import sync_playwright

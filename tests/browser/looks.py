@@ -26,7 +26,7 @@ _CONTRAST = """selector => {
   }).filter(([ratio]) => ratio < 4.5).map(([ratio, text]) => `${ratio.toFixed(1)}: ${text}`);
 }"""
 _LAYOUT = """codeMayScroll => {
-  const article = document.querySelector(".bd-article") ?? document.body;
+  const article = document.querySelector(".bd-article, .bd-search-container") ?? document.body;
   const edge = article.getBoundingClientRect().right + 1, found = [];
   const scrolls = (node, axis) => /auto|scroll/.test(getComputedStyle(node)[`overflow${axis}`]);
   const named = node => `${node.tagName.toLowerCase()}: ${node.innerText.trim().slice(0, 40)}`;
@@ -46,7 +46,7 @@ _LAYOUT = """codeMayScroll => {
   return found;
 }"""
 _MARKUP = """() => {
-  const article = document.querySelector(".bd-article") ?? document.body;
+  const article = document.querySelector(".bd-article, .bd-search-container") ?? document.body;
   const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
   const role = /\\{(table|figure|numref|py:|doc|ref|cite|eq|math|term|download)/;
   const raw = /```|:::|\\*\\*|:(name|alt|class|label):|\\]\\(/;

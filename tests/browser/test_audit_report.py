@@ -12,9 +12,7 @@ from paperlib.audits import audit_scores
 from paperlib.core import MembershipScores
 from paperlib.report import About, audit_report, plain_verdict
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PDF_TEXT, PDF_IMAGES = shutil.which("pdftotext"), shutil.which("pdftoppm")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 PAPER = {"A4": (794, 1123), "Letter": (816, 1056)}  # CSS pixels
 # Contrast of each text with the first background behind it, as WCAG counts it; those below 4.5 are returned.
 FAINT = """() => {
@@ -46,10 +44,7 @@ LARGEST = """() => Object.fromEntries([".lead", ".main .number", ".audit .figure
   name => [name, Math.max(...[...document.querySelectorAll(name + ", " + name + " *")].map(
     node => parseFloat(getComputedStyle(node).fontSize)))]))"""
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH"),
-]
+pytestmark = pytest.mark.browser
 
 
 def report(*, turned: bool = False) -> str:
@@ -74,16 +69,6 @@ def pages(tmp_path_factory):
     for name, text in {"plain": report(), "reversed": report(turned=True)}.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture
