@@ -12,7 +12,6 @@ from paperlib.papers.panoramia.null.matched import (
     TODAY,
     World,
     false_alarms,
-    matched_figure,
     matched_pools,
     over_worlds,
     plain_pools,
@@ -143,9 +142,6 @@ def test_each_kind_of_data_makes_worlds_with_a_target_and_a_null(data):
     games = run_matched(data, lambda at: world_of(data, small, games=2, seed=at), [1.5], worlds=[0], folds=2)
     assert games.groupby("helpers").size().to_dict() == {TODAY: 4, "out of fold": 4}
     assert set(games["null"]) == {True, False}
-    figure, words = matched_figure(over_worlds(games))
-    assert len(figure.axes) == 1
-    assert f"{data}, null targets" in words
 
 
 def test_large_worlds_have_real_data_for_the_largest_ratio():

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib import pyplot as plt
-from matplotlib.figure import Figure
 from scipy.special import stdtrit
 from scipy.stats import binomtest
 
@@ -32,9 +30,7 @@ from paperlib.audits.panoramia.run import audit_pools
 from paperlib.core import FloatArray, IntArray, check_in
 from paperlib.io import code_tag
 from paperlib.report import progress
-from paperlib.report.curve_figures import add_legend
 
-KINDS = {True: "null targets", False: "targets"}
 MARGIN = 0.1
 """A null target passes where its interval lies within so many nats of 0."""
 TODAY = "D_G and generated"
@@ -198,36 +194,3 @@ def false_alarms(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFra
         low=[one.low for one in tests],
         high=[one.high for one in tests],
     )
-
-
-def matched_figure(table: pd.DataFrame) -> tuple[Figure, str]:
-    """Eps-tilde over the members that helpers learned, a panel for each data set, with the null's margins.
-
-    Args:
-        table: Rows of `over_worlds`.
-
-    Returns:
-        The figure, and its description in words.
-    """
-    names = list(dict.fromkeys(table["data"]))
-    fig, axes = plt.subplots(
-        1, len(names), figsize=(3.1 * len(names) + 0.6, 3.2), layout="constrained", squeeze=False
-    )
-    words = []
-    for axis, name in zip(axes[0], names, strict=True):
-        rows = table[table["data"] == name]
-        axis.axhspan(-MARGIN, MARGIN, color="0.85", zorder=0)
-        for color, marker, (null, kind) in zip(("C0", "C1"), "os", KINDS.items(), strict=True):
-            shown = rows[rows["null"] == null].sort_values("ratio", na_position="first")
-            places = np.arange(len(shown))
-            error = np.nan_to_num((shown["high"] - shown["eps_tilde"]).to_numpy(), posinf=0.0)
-            style = {"color": color, "marker": marker, "markersize": 4, "capsize": 2, "linestyle": "none"}
-            axis.errorbar(places + 0.08 * (not null), shown["eps_tilde"], yerr=error, label=kind, **style)
-            ends = shown["eps_tilde"].iloc[[0, -1]]
-            words.append(f"{name}, {kind}: {ends.iloc[0]:.2f} without folds, {ends.iloc[1]:.2f} at the end")
-        ratios = rows.loc[rows["null"], "ratio"].sort_values(na_position="first")
-        axis.set_xticks(np.arange(len(ratios)), ["none" if np.isnan(one) else f"{one:g}" for one in ratios])
-        axis.set(title=name, xlabel="members learned per member judged")
-    axes[0][0].set_ylabel("difference of the bounds (nats)")
-    add_legend(fig)
-    return fig, f"{'; '.join(words)}. A band shows the margins of {MARGIN:g}."
