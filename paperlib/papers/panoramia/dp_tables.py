@@ -1,4 +1,4 @@
-"""The tables of PANORAMIA on DP targets: Tables 7, 8, 10 and 11, Figures 5 and 6c."""
+"""The tables of PANORAMIA on DP targets: Tables 7, 8, 10 and 11."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -10,6 +10,10 @@ import pandas as pd
 from paperlib.audits.panoramia.results import AUDITS
 from paperlib.papers.panoramia.dp import STANDS_FOR, DpResults
 from paperlib.report import paper_table
+
+PAPER_ONLY = "(paper only)"
+"""Stands for a target in rows that only the paper has."""
+_TEN = ["gap", "eps_tilde", "o1"]  # columns of Table 10 beside ours
 
 
 def table_by_epsilon(results: DpResults, at: int) -> pd.DataFrame:
@@ -23,7 +27,7 @@ def table_by_epsilon(results: DpResults, at: int) -> pd.DataFrame:
     null, printed = results.plan.null(at), _printed(at)
     rows = [_row(results, name) for name in results.plan.family(at)]
     ours = pd.DataFrame(rows).join(printed, on="epsilon")
-    left = printed[~printed.index.isin(ours["epsilon"])].reset_index().assign(target="(paper only)")
+    left = printed[~printed.index.isin(ours["epsilon"])].reset_index().assign(target=PAPER_ONLY)
     return pd.concat([pd.DataFrame([_row(results, null)]), ours, left], ignore_index=True)
 
 
@@ -54,34 +58,39 @@ def _printed(at: int) -> pd.DataFrame:
 
 
 def table_ten(results: DpResults) -> pd.DataFrame:
-    """Pairs of the same epsilon that were trained differently, ours and then the paper's.
+    """Pairs of the same epsilon that were trained differently, ours with the paper's in the same rows.
+
+    Of each pair the target with the wider gap comes first, and stands beside the paper's with the wider gap.
 
     Returns:
-        Columns source, target, epsilon, train, test, gap, c_lb, c_plus_eps_lb, eps_tilde, o1, and for ours
-        mia_auc and baseline_auc.
+        One row per target and one per target that only the paper has: target, epsilon, train, test, gap,
+        c_lb, c_plus_eps_lb, eps_tilde, sd, rm_rn, o1, mia_auc, baseline_auc, and "paper target", "paper gap",
+        "paper eps_tilde" and "paper o1".
     """
-    names = [name for pair in results.plan.pairs() for name in pair]
+    names = [name for pair in results.plan.pairs() for name in sorted(pair, key=results.gap, reverse=True)]
     ours = pd.DataFrame([_row(results, name) for name in names])
-    ours = ours.drop(columns=["epsilon_replacement", "sd", "rm_rn"], errors="ignore")
-    ours.insert(0, "source", "ours")
     for auc in ("mia_auc", "baseline_auc"):
         ours[auc] = [results.one(name)[auc] for name in names]
-    return pd.concat([ours, _printed_ten()], ignore_index=True)
+    ours["place"] = [0, 1] * (len(names) // 2)
+    both = ours.merge(_printed_ten(), on=["epsilon", "place"], how="outer", sort=False)
+    order = {name: at for at, name in enumerate(names)}
+    both = both.sort_values("target", key=lambda one: one.map(order), kind="stable")
+    return both.fillna({"target": PAPER_ONLY}).drop(columns="place").reset_index(drop=True)
 
 
 def _printed_ten() -> pd.DataFrame:
+    """The paper's Table 10: epsilon, place in its pair by gap, and columns "paper ..."."""
     printed = paper_table("panoramia_table10")
     own = printed[printed["audit"] == "panoramia"].reset_index(drop=True)
-    grid = printed.loc[printed["audit"] == "o1_rm_rn", "eps"]
-    accuracies = {"train_acc_pct": "train", "test_acc_pct": "test", "train_minus_test_acc_pct": "gap"}
-    own = own.rename(columns=accuracies).assign(
-        source="paper",
-        target=own["target_model"] + ", variant " + own["variant"].astype(str),
+    own = own.assign(
         epsilon=own["target_dp_eps"].astype(float),
-        o1=grid.to_numpy(),
+        target=own["target_model"] + ", variant " + own["variant"].astype(str),
+        gap=own["train_minus_test_acc_pct"],
+        o1=printed.loc[printed["audit"] == "o1_rm_rn", "eps"].to_numpy(),
     )
-    columns = ["source", "target", "epsilon", "train", "test", "gap", "c_lb", "c_plus_eps_lb", "eps_tilde"]
-    return own[[*columns, "o1"]]
+    place = own.groupby("epsilon")["gap"].rank(ascending=False).astype(int) - 1
+    shown = own[["target", *_TEN]].add_prefix("paper ")
+    return shown.assign(epsilon=own["epsilon"], place=place)
 
 
 def table_eleven(
@@ -129,9 +138,3 @@ def printed_eleven() -> pd.DataFrame:
     printed = paper_table("panoramia_table11")
     names = {"target_dp_eps": "epsilon", "target_dp_delta": "delta", "generator_gamma": "gamma"}
     return printed.rename(columns=names).drop(columns="target_model").astype(float)
-
-
-def sizes_table(results: DpResults, sizes: Sequence[int], names: Sequence[str]) -> pd.DataFrame:
-    """PANORAMIA's bounds on the first examples of the test part (Figure 6c), by the first search."""
-    found = results.audits.over_test_size(sizes)
-    return found[(found["audit"] == "panoramia") & found["target"].isin(list(names))]

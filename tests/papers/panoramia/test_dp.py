@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import pyplot as plt
 
 from paperlib.attacks.learned.images import ImageStack
 from paperlib.audits.panoramia.config import AuditConfig
@@ -21,8 +22,10 @@ from paperlib.papers.panoramia import dp_tables as tables
 from paperlib.papers.panoramia.dp import DpPlan, DpResults, dp_guarantees, run_dp
 from paperlib.papers.panoramia.dp_evidence import evidence, table_eleven, table_eleven_ranges
 from paperlib.papers.panoramia.evidence import by_game
+from paperlib.papers.panoramia.images import dp_page
 from paperlib.papers.panoramia.images.data import ImageSplit
 from paperlib.papers.panoramia.images.pools import ImageConfig
+from paperlib.report.style import points_on_a_phone
 from paperlib.training import TrainingConfig, epsilon_of
 
 PLAN = DpPlan(widths=(8, 4), epsilons=(10.0, 2.0))
@@ -217,9 +220,40 @@ def test_tables_stand_beside_the_papers_numbers(results):
     assert seven.loc["mlp no DP", "gap"] == pytest.approx(20)
     eight = tables.table_by_epsilon(results, 1)
     assert eight.loc[eight["target"] == "(paper only)", "epsilon"].tolist() == [1.0, 15.0, 20.0]
-    ten = tables.table_ten(results)
-    assert list(ten["source"]) == ["ours"] * 4 + ["paper"] * 4
-    assert ten.loc[ten["target"] == "ResNet18, variant 1", "gap"].tolist() == [4.7, 3.31]
+
+
+def test_pairs_of_one_epsilon_stand_beside_the_papers_the_wider_gap_first():
+    plan = replace(PLAN, epsilons=(20.0,))
+    ten = tables.table_ten(made({"mlp eps 20 again": 0.5}, plan=plan)).set_index("target")
+    assert list(ten.index) == [
+        "mlp eps 20",
+        "mlp eps 20 again",
+        "mlp no DP",
+        "mlp no DP again",
+        *["(paper only)"] * 2,
+    ]
+    private = ten.loc[["mlp eps 20", "mlp eps 20 again"]]
+    assert private["paper target"].tolist() == ["ResNet18, variant 1", "ResNet18, variant 2"]
+    assert private["paper gap"].tolist() == [4.7, 3.7]
+    assert private["paper eps_tilde"].tolist() == [1.06, 0.0]
+    assert ten.loc["mlp no DP", "paper target"] is np.nan
+    assert ten.loc["(paper only)", "epsilon"].tolist() == [15.0, 15.0]
+
+
+def test_leakage_is_drawn_by_epsilon_with_the_papers_values_as_crosses(results):
+    fig, words = dp_page.leakage_figure({"ours, for theirs": tables.table_by_epsilon(results, 0).iloc[:-1]})
+    crosses = [line for line in fig.axes[0].lines if line.get_marker() == "x"]
+    assert np.nanmax(crosses[0].get_xdata()) == 1.43
+    assert "null 0.00" in words
+    assert "(the paper 1.43)" in words
+    assert points_on_a_phone(fig) >= 8
+    plt.close(fig)
+
+
+def test_every_printed_row_of_table_eleven_is_drawn(capsys):
+    dp_page.show_ranges(table_eleven_ranges())
+    told = capsys.readouterr().out
+    assert "of 18 printed values above their bar" in told
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
