@@ -83,7 +83,8 @@ def show_pile(places: pd.DataFrame, read: pd.DataFrame, *, facts: str) -> None:
         name="nid-table-02-kinds",
         caption="Identifiers by kind, summed over the subsets, under several readings: all matches, "
         "different values, those that the paper admits (Ethereum addresses with ERC-55 alone), of these "
-        "those never within a web address, what the filters keep, and the paper's count for the whole test part.",
+        "those never within a web address, what the filters keep, and the paper's count for the whole test "
+        "part.",
         columns={"kind": "Kind"} | _READINGS,
     )
     scale = Scale("paper's data", f"{read['documents'].sum():,} documents of the Pile's test part, {facts}")
