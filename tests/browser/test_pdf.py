@@ -41,7 +41,8 @@ def titles(book: Path) -> list[str]:
     """First headings of the pages that are printed."""
     pages = [page for page in book.rglob("*.html") if not {"api", "_static"} & set(page.parts)]
     found = (
-        re.search(r"<h1>(.*?)<a class=.headerlink", page.read_text("utf-8"), re.DOTALL) for page in pages
+        re.search(r"<h1>((?:(?!<h1>).)*?)<a class=.headerlink", page.read_text("utf-8"), re.DOTALL)
+        for page in pages
     )
     return [html.unescape(re.sub(r"<[^>]+>", "", match[1])) for match in found if match]
 
@@ -53,7 +54,7 @@ def unmarked(pdf: bytes, names: list[str]) -> list[str]:
         re.sub(rb"\\(.)", rb"\1", mark[1:-1]).decode("latin-1") for mark in marks if mark.startswith(b"(")
     }
     wide = {bytes.fromhex(mark[1:-1].decode()).decode("utf-16") for mark in marks if mark.startswith(b"<")}
-    return sorted(set(names) - plain - wide)
+    return sorted(set(names) - {mark.replace("\xa0", " ") for mark in plain | wide})
 
 
 def test_the_printed_book_is_small_has_bookmarks_and_is_linked(book):
