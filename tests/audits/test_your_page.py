@@ -44,7 +44,7 @@ def test_real_non_members_have_dots_of_their_own():
     [
         (None, None, "Here no null was trained"),
         (NullCheck(-0.001, -0.01, 0.01, 5), None, "Here it shows 0.00 nats on average and passes."),
-        (NullCheck(0.5, 0.4, 0.6, 5), None, "Here it shows 0.50 nats on average and does not pass."),
+        (NullCheck(0.5, 0.4, 0.6, 5), None, "Here it shows 0.50 nats on average and is not shown to pass."),
         (None, 0.0, "Here $c$ is known"),
     ],
 )

@@ -102,7 +102,7 @@ def in_words(audit: PanoramiaAudit) -> str:
         "Here no null was trained: give `train_again`, and the audit trains one."
         if null is None
         else f"Here it shows {round(null.mean, 2) + 0.0:.2f} nats on average"
-        f" and {'passes' if null.passes else 'does not pass'}."
+        f" and {'passes' if null.passes else 'is not shown to pass'}."
     )
     if result.known_c is not None:
         checked = "Here $c$ is known: the number is a lower bound, and needs no null."
