@@ -88,11 +88,6 @@ def _spread(count: int) -> list[int]:
     return [int(at) - 1 for at in np.unique(np.geomspace(1, count, _POINTS).astype(int))]
 
 
-def add_legend(fig: Figure) -> None:
-    """Give a figure one legend for all its panels, below them."""
-    legend_below(fig)
-
-
 def _describe(curves: pd.DataFrame, column: str, name: str) -> str:
     """Baseline and attack in words: the best bound, or the precision at a tenth of the members."""
     words = []
