@@ -137,7 +137,8 @@ def show_figure_5(audits: pd.DataFrame, scale: Scale, *, suffix: str = "") -> No
         bound_curves(counts, "canaries", "cardinality"),
         name=f"nid-figure-05{suffix}",
         caption=f"Lower bound against the number of canaries at target epsilon {fifth['target'].iloc[0]:g}, "
-        f"for each number of candidates: mean over models, bars as before ({scale.facts}).",
+        f"for each number of candidates: mean over models, bars as before; those of two models may reach "
+        f"beyond the panels ({scale.facts}).",
         alt=f"Three panels with a curve for each cardinality. {_largest(counts)}",
         data=fifth,
     )
@@ -209,7 +210,10 @@ def show_theory_kept(*tables: pd.DataFrame) -> None:
 
 
 def bound_curves(means: pd.DataFrame, across: str, line: str) -> Figure:
-    """One panel per curve of `mean_bounds`, the bound against a column, a line for each value of another."""
+    """One panel per curve of `mean_bounds`, the bound against a column, a line for each value of another.
+
+    No bound is below 0; bars of two models may reach beyond the panels.
+    """
     places = sorted(means[across].unique())
     values = sorted(means[line].unique())
     fig, axes = panels(len(CURVES), height=2.4, share_x=True)
@@ -222,10 +226,11 @@ def bound_curves(means: pd.DataFrame, across: str, line: str) -> Figure:
         panel.set(xscale="log", ylabel="bound (nats)", title=curve)
         panel.set_xticks(places, [f"{place:g}" for place in places])
         panel.minorticks_off()
-    low = min(0.0, *(panel.get_ylim()[0] for panel in axes))
-    high = max(panel.get_ylim()[1] for panel in axes)
+    # Intervals of two models are so wide that the panels would show nothing else.
+    ends = [means["mean"].max(), means.loc[means["models"] > 2, "high"].max()]
+    top = 1.1 * max(0.1, *(end for end in ends if end == end))
     for panel in axes:
-        panel.set_ylim(low, high)
+        panel.set_ylim(-0.05 * top, top)
     axes[-1].set_xlabel({"cardinality": "candidates c", "canaries": "canaries"}[across])
     title = {"target": "target ε", "cardinality": "candidates c"}[line]
     legend_below(fig, columns=len(values), title=title)
