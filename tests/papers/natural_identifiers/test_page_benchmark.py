@@ -3,12 +3,13 @@
 import itertools
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
 from paperlib.papers.natural_identifiers.benchmark import BenchmarkConfig
-from paperlib.papers.natural_identifiers.hub import HubConfig
+from paperlib.papers.natural_identifiers.hub import HubConfig, HubModel, HubScores
 from paperlib.papers.natural_identifiers.pages import benchmark as page
 from paperlib.papers.natural_identifiers.pages import benchmark_figures as figures
 from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, TOKENS
@@ -156,3 +157,18 @@ def test_what_was_measured_earlier_names_its_documents():
     (one,) = page.earlier_natural("book/measured/nid_natural_truth.csv")
     assert one.words.startswith("800 documents of nid_corpus+pile_test_subsets, 8 passes, measured ")
     assert page.earlier_natural("") == []
+
+
+def test_models_of_the_hub_are_dots_by_corpus_and_subset(capsys):
+    values = np.random.default_rng(0).normal(size=(12, 4, 2))
+    values[:6, 0] += 9.0
+    subsets = np.array(["known: a"] * 6 + ["other: b"] * 6)
+    skipped = pd.DataFrame({"reason": ["empty file"], "number": [3], "example": ["x.txt"]})
+    model = HubModel("some/gpt", "known", "other")
+    one = HubScores(model, values, ("loss", TOKENS), subsets, np.repeat([1, 0], 6), skipped)
+    page.show_hub([one], draws=5)
+    shown = capsys.readouterr().out
+    assert (
+        "A dot with its interval for each set of identifiers: gpt, known: all 100.0; gpt, other: all" in shown
+    )
+    assert "| empty file | 3      | x.txt" in shown
