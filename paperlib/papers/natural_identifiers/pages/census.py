@@ -255,7 +255,7 @@ def density_figure(dense: pd.DataFrame) -> Figure:
     rows, left = np.arange(len(dense))[::-1], np.zeros(len(dense))
     for kind, color, hatch in zip(dense.columns[1:], COLORS, _HATCHES, strict=True):
         style = {"color": color, "hatch": hatch, "edgecolor": "white", "linewidth": 0.5}
-        panel.barh(rows, dense[kind], left=left, label=kind, **style)
+        panel.barh(rows, dense[kind], left=left, label=kind.replace("other_", "other "), **style)
         left = left + dense[kind].to_numpy()
     panel.set_yticks(rows, dense["subset"].tolist())
     panel.set_xlabel("different identifiers per million characters")
