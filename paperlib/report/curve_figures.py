@@ -38,7 +38,7 @@ def bounds_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
     Returns:
         The figure, and its description in words.
     """
-    fig = _panels(curves, "bound", ylabel="lower bound (nats)")
+    fig = _panels(curves, "bound", ylabel="bound (nats)")
     for axes, (_, rows) in zip(fig.axes, curves.groupby("target", sort=False), strict=True):
         axes.axhline(rows["ceiling"].mean(), color="black", linewidth=1, linestyle="-.", label="ceiling")
         axes.set_ylim(bottom=0)
@@ -53,9 +53,9 @@ def guesses_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
     Returns:
         The figure, and its description in words.
     """
-    fig = _panels(curves, "true_positives", x="guesses", ylabel="members among them")
+    fig = _panels(curves, "true_positives", x="guesses", ylabel="members")
+    top = fig.axes[0].get_xlim()[1]
     for axes in fig.axes:
-        top = axes.get_xlim()[1]
         axes.plot([0, top], [0, top / 2], color="black", linewidth=0.8, linestyle=":", label="guessing")
     fig.axes[-1].set_xlabel("positive guesses")
     legend_below(fig, columns=3)
