@@ -388,11 +388,10 @@ def replace_target(evidence, target):
 
 
 def notebook_settings(name, seed):
-    """What the first two code cells of a notebook define."""
+    """What the cells of parameters and of settings of a notebook define."""
     text = (Path(__file__).parents[3] / f"notebooks/{name}.ipynb").read_text()
-    given, settings = (
-        "".join(c["source"]) for c in json.loads(text)["cells"][:3] if c["cell_type"] == "code"
-    )
+    cells = {cell["id"]: "".join(cell["source"]) for cell in json.loads(text)["cells"]}
+    given, settings = cells["cell-01"], cells["cell-02"]
     found = {}
     exec(given, found)
     found["seed"] = seed
