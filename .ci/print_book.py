@@ -7,9 +7,11 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pikepdf
 from playwright.sync_api import sync_playwright
 
 NAME = "paperlib.pdf"
@@ -26,7 +28,7 @@ PREPARE = """printed => {
   for (const mark of document.querySelectorAll("[id^='document-']")) {
     mark.nextElementSibling?.classList.add("chapter");
   }
-  for (const link of document.querySelectorAll("a[href*='.html#']")) {
+  for (const link of document.querySelectorAll("a.chip[href*='.html#']")) {
     link.setAttribute("href", link.getAttribute("href").replace(/^[^#]*/, ""));  // raw HTML names the page
   }
   for (const link of document.querySelectorAll("a[href^='#']")) {
@@ -38,6 +40,16 @@ PREPARE = """printed => {
   document.querySelectorAll("[data-pdf]").forEach(link => link.remove());
   document.querySelectorAll("details").forEach(one => { one.open = true; });
   document.querySelectorAll(".toggle-hidden").forEach(one => one.classList.remove("toggle-hidden"));
+  // Where a heading wraps, its bookmark would lose the space.
+  for (const heading of document.querySelectorAll("h1, h2, h3, h4")) {
+    const walker = document.createTreeWalker(heading, NodeFilter.SHOW_TEXT), texts = [];
+    while (walker.nextNode()) texts.push(walker.currentNode);
+    for (const text of texts) {
+      const words = text.data.split(/\\s+/);
+      const kept = (word, at) => at ? ["\\u00a0", document.createElement("wbr"), word] : [word];
+      text.replaceWith(...words.flatMap(kept));
+    }
+  }
   const note = document.createElement("p");
   note.textContent = printed;
   document.querySelector("h1")?.after(note);
@@ -69,24 +81,36 @@ def print_pdf(page: Path, pdf: Path) -> None:
         tab.evaluate(FIT)
         tab.pdf(path=pdf, format="A4", outline=True, tagged=True, prefer_css_page_size=True)
         browser.close()
-    pdf.write_bytes(undoubled(pdf.read_bytes()))
+    packed(pdf)
 
 
-def undoubled(pdf: bytes) -> bytes:
-    """The PDF without doubled bookmarks: Chromium writes a heading twice that it moves to the next page.
+def packed(path: Path) -> None:
+    """Compress the tags, which Chromium writes as plain text, and name each bookmark once.
 
-    Lengths stay, since a PDF knows its parts by their places.
-
-    >>> undoubled(b"/Title (The ideaThe idea) /Title (Here)")
-    b'/Title (The idea)         /Title (Here)'
+    Chromium writes a heading twice in its bookmark where it moves the heading to the next page.
     """
-    doubled = re.compile(rb"/Title (\((?P<a>[^()]+)(?P=a)\)|<FEFF(?P<b>[0-9A-F]+)(?P=b)>)")
+    with pikepdf.open(path, allow_overwriting_input=True) as pdf:
+        with pdf.open_outline() as outline:
+            for item in every_item(outline.root):
+                item.title = undoubled(item.title)
+        pdf.save(path, object_stream_mode=pikepdf.ObjectStreamMode.generate)
 
-    def once(match: re.Match[bytes]) -> bytes:
-        title = b"(" + match["a"] + b")" if match["a"] else b"<FEFF" + match["b"] + b">"
-        return (b"/Title " + title).ljust(len(match[0]))
 
-    return doubled.sub(once, pdf)
+def every_item(items: Sequence[pikepdf.OutlineItem]) -> Iterator[pikepdf.OutlineItem]:
+    """Bookmarks and those below them."""
+    for item in items:
+        yield item
+        yield from every_item(item.children)
+
+
+def undoubled(title: str) -> str:
+    """A title that is written twice, once.
+
+    >>> undoubled("The ideaThe idea"), undoubled("Here")
+    ('The idea', 'Here')
+    """
+    half = title[: len(title) // 2]
+    return half if half and title == 2 * half else title
 
 
 def chromium() -> str:

@@ -33,7 +33,7 @@ class TrainingConfig:
         microbatches: Groups of DP-SGD. None, or ``batch_size`` and more, clips each example's
             gradient. With fewer, the batch is dealt into this many groups and each group's *average*
             gradient is clipped; 1 clips the average of the batch. One record then moves a clipped
-            average by up to twice ``clip_norm``, so the accountant's epsilon is **not** a guarantee
+            average by up to twice ``clip_norm``, so the accountant's epsilon is not a guarantee
             for a record (see ``record_level``).
 
     Raises:

@@ -41,7 +41,7 @@ def fit_output_set(
     """Choose an output set from scores: by default the best level set of two kernel density estimates.
 
     The level is the one with the best one-run bound on these same scores, each judged by
-    estimates that leave it out. The bound of the set is kept in ``objective`` and is **not**
+    estimates that leave it out. The bound of the set is kept in ``objective`` and is not
     valid, since it was searched for. Audit other scores with the set (`audit_output_set` does).
 
     Args:
