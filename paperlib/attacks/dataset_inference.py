@@ -45,7 +45,7 @@ class DatasetInference(AuditResult):
     @property
     def headline(self) -> str:
         return (
-            f"p = {_shown(self.p_value)} one-sided, {_shown(self.p_value_two_sided)} two-sided "
+            f"p {_shown(self.p_value)} one-sided, p {_shown(self.p_value_two_sided)} two-sided "
             f"({self.ranks.size} identifiers, {self.set_size} candidates each, {self.schedule})"
         )
 
@@ -238,7 +238,7 @@ def _checked(features: ArrayLike, folds: int) -> FloatArray:
 
 
 def _shown(p_value: float) -> str:
-    return "< 0.0001" if p_value < 1e-4 else f"{p_value:.4f}"
+    return "< 0.0001" if p_value < 1e-4 else f"= {p_value:.4f}"
 
 
 def _claim(schedule: str) -> str:

@@ -48,3 +48,16 @@ def test_profile_sets_known_parameters_to_values_of_their_type(path, profile):
         assert name in known
         default = known[name]
         assert type(value) is type(default) or (isinstance(default, float) and isinstance(value, int))
+
+
+@every_notebook
+def test_the_first_code_shown_is_whole_and_leaves_parameters_alone(path):
+    """A reader can copy it: it has its own imports, and it changes no parameter of the page."""
+    shown = next(cell for cell in code_cells(path) if not cell["metadata"].get("tags"))
+    tree = ast.parse("".join(shown["source"]))
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    stored = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    assert not stored & set(parameters(path))
+    own = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    assert not ({node.id for node in names if isinstance(node.ctx, ast.Load)} - own) & set(parameters(path))
+    assert any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(tree))

@@ -77,7 +77,7 @@ def _bundle(evidence: Evidence, scale: Scale, *, named: bool) -> Bundle:
 def _links(target: str) -> str:
     """The page of results, and the command that repeats this run."""
     command = os.environ.get(COMMAND_VARIABLE, "")
-    again = f" Run it again: `{command}`" if command else ""
+    again = f" Run this page again: `{command}`" if command else ""
     return f"- All evidence on it: {{ref}}`results, one by one <{anchor(target)}>`.{again}"
 
 
