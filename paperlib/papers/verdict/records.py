@@ -43,7 +43,7 @@ def record(evidence: Evidence, *, scale: Scale) -> None:
     Scale: substitute (made-up numbers).
     """
     scale = replace(scale, level="made-up data") if made_up() else scale
-    first = not any(line["target"] == evidence.target for line in kept_lines(RECORDS_FILE))
+    first = not any(line.get("target") == evidence.target for line in kept_lines(RECORDS_FILE))
     keep_line(RECORDS_FILE, {**evidence.to_dict(), **asdict(scale)})
     show(_bundle(evidence, scale, named=first))
 
