@@ -31,7 +31,7 @@ def found() -> pd.DataFrame:
 
 def test_every_paper_has_its_finding_figure_and_chips():
     text = landing_markdown(judge([]), profile="smoke", findings=found())
-    assert "Of 50 tables and figures: 50 not yet run." in text
+    assert "Of 50 tables and figures: 50 are not yet run." in text
     assert text.count('<a class="chip not-yet"') == 50
     for paper, name in PAPERS.items():
         assert f"### {{doc}}`{name} <papers/{paper}>`" in text

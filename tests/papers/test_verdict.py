@@ -252,7 +252,7 @@ def test_the_status_counts_every_target_once_and_hides_nothing():
     assert len(best) == 50
     assert best.loc[TWO.target, ["outcome", "scale", "seeds"]].tolist() == ["agrees", "substitute", "0, 1"]
     assert best.loc[TWO.target, "facts"] == "made up"
-    assert counts_in_words(judged) == "Of 50 tables and figures: 1 agree, 49 not yet run."
+    assert counts_in_words(judged) == "Of 50 tables and figures: 1 agrees, 49 are not yet run."
     counts = {
         word: int(n)
         for word, n in re.findall(r'data-outcome="([a-z-]+)" data-count="(\d+)"', legend_html(judged))

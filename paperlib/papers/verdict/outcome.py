@@ -54,7 +54,8 @@ class Contrast:
     def __str__(self) -> str:
         where = f" ({self.label})" if self.label else ""
         interval = f" [{self.low:.3g}, {self.high:.3g}]" if 0 < self.high - self.low < math.inf else ""
-        return f"{self.term.name}{where} {self.mean:.3g}{interval}"
+        value = "not measured" if math.isnan(self.mean) else f"{self.mean:.3g}{interval}"
+        return f"{self.term.name}{where} {value}"
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ class Outcome:
     @property
     def closest(self) -> Contrast | None:
         """The claimed comparison furthest beyond its range, or else nearest to its end."""
-        deciding = [one for one in self.contrasts if one.outside] or self.contrasts
+        measured = [one for one in self.contrasts if not math.isnan(one.mean)]
+        deciding = [one for one in measured if one.outside] or measured
         return min(deciding, key=lambda one: one.margin, default=None)
 
     def __str__(self) -> str:

@@ -10,9 +10,10 @@ from paperlib.papers.verdict.status import CSV_NAME, Judged, Run, joined, seeds_
 from paperlib.report.printed import PAPERS
 
 WORDS: tuple[Word, ...] = get_args(Word)
-_VERBS: dict[Word, str] = {
-    "agrees": "agree", "disagrees": "disagree", "undecided": "are undecided", "shown": "shown only",
-    "not yet": "not yet run",
+_VERBS: dict[Word, tuple[str, str]] = {
+    "agrees": ("agrees", "agree"), "disagrees": ("disagrees", "disagree"),
+    "undecided": ("is undecided", "are undecided"), "shown": ("is only shown", "are only shown"),
+    "not yet": ("is not yet run", "are not yet run"),
 }  # fmt: skip
 _LONGEST_COMMAND = 80
 """Characters of a command that the page shows."""
@@ -69,19 +70,19 @@ def _evidence(one: Judged, pages: Collection[str]) -> Iterator[str]:
     if one.level:
         facts = escaped(joined(run.scale.facts for run in one.runs))
         yield f"Scale: {one.level} ({facts}). {_seeds_by_origin(one.runs)}.".replace(" .", "")
-    if notes := joined(run.evidence.note for run in one.runs):
-        yield escaped(notes)
+    if notes := joined(run.evidence.note.rstrip(".") for run in one.runs):
+        yield f"{escaped(notes)}."
     shown = [name for name in dict.fromkeys(run.notebook for run in one.runs) if name in pages]
     here = {run.notebook for run in one.runs if not run.origin}
     if links := ", ".join(_link(name, one.rule.target, name in here) for name in shown):
         yield f"Shown on: {links}."
     commands = {run.notebook: run.command for run in reversed(one.runs) if run.command}
-    short = [
-        f"`{text}`" if len(text) <= _LONGEST_COMMAND else "the command in the CSV"
+    again = [
+        f"`{text}`" if len(text) <= _LONGEST_COMMAND else f"long commands, in {CSV_NAME} (end of this page)"
         for text in commands.values()
     ]
-    if short:
-        yield f"Run it again: {'; '.join(short)}"
+    if again:
+        yield f"Run it again: {'; '.join(dict.fromkeys(again))}"
 
 
 def _link(notebook: str, target: str, here: bool) -> str:
@@ -112,10 +113,11 @@ def counts_in_words(judged: Sequence[Judged]) -> str:
 
     >>> from paperlib.papers.verdict.status import judge
     >>> counts_in_words(judge([]))
-    'Of 50 tables and figures: 50 not yet run.'
+    'Of 50 tables and figures: 50 are not yet run.'
     """
     words = [one.outcome.word for one in best_of(judged)]
-    counted = [f"{words.count(word)} {verb}" for word, verb in _VERBS.items() if word in words]
+    counts = {word: words.count(word) for word in WORDS if word in words}
+    counted = [f"{count} {_VERBS[word][count > 1]}" for word, count in counts.items()]
     return f"Of {len(words)} tables and figures: {', '.join(counted)}."
 
 
