@@ -54,9 +54,8 @@ def corrections(every: pd.DataFrame, *, examples: int, confidence: float, interv
         "threshold "
         "that gives the largest value, without a correction, it is wrong in "
         f"{searched['rate'].min():.0%} to "
-        f"{searched['rate'].max():.0%} of audits of a model that leaks nothing, by the way of searching. "
-        "The bounds "
-        "of this package correct for every search.",
+        f"{searched['rate'].max():.0%} of audits of a model that leaks nothing, depending on how it "
+        "searches. The bounds of this package correct for every search.",
         figure=figure,
         caption=f"Audits of scores that do not depend on membership, whose bound is above 0: share of "
         f"{int(table['trials'].max()):,} simulated audits of {examples} examples, with "
@@ -91,8 +90,8 @@ def learned_orders(bounds: pd.DataFrame, origin: str) -> Finding:
         + ", ".join(f"{DRAWN[row['method']]} {row['mean']:.2f}" for row in rows.to_dict("records"))
         for name, rows in table.groupby("panel", sort=False)
     )
-    said = " and ".join(
-        f"the {DRAWN[str(method)]} is ahead in {row['ahead']} of {row['settings']} and behind in "
+    said = ", ".join(
+        f"the {DRAWN[str(method)]} is ahead in {row['ahead']} of {row['settings']} settings and behind in "
         f"{row['behind']}"
         for method, row in counts.iterrows()
     )
@@ -104,7 +103,7 @@ def learned_orders(bounds: pd.DataFrame, origin: str) -> Finding:
         "that learns, "
         "from the coins revealed so far, at which end to guess next needs no such half. Against "
         "Algorithm 1 as "
-        f"printed, on the same models trained by DP-SGD, {said} settings (corrected for all comparisons).",
+        f"printed, on the same models trained by DP-SGD, {said} (corrected for all comparisons).",
         figure=figure,
         caption=f"Bounds on models trained without noise: mean and standard deviation of "
         f"{int(table['seeds'].max())} models (CIFAR-10, {origin}).",

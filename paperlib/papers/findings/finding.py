@@ -1,6 +1,6 @@
 """A finding: a title, a sentence with numbers of the run, a figure and the numbers that it draws."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -39,6 +39,24 @@ class Finding:
         show_figure(
             self.figure, name=f"finding-{self.slug}", caption=self.caption, alt=self.alt, data=self.data
         )
+
+
+def one_origin(origins: Iterable[str]) -> str:
+    """Origins of several runs in one phrase; what differs in the minutes alone is said once.
+
+    Args:
+        origins: Origins as of `measured_table`.
+
+    >>> one_origin(["measured today on A, in 1 minutes", "measured today on A, in 2 minutes"])
+    'measured today on A, in 1 and 2 minutes'
+    """
+    minutes: dict[str, list[str]] = {}
+    for origin in dict.fromkeys(origins):
+        place, _, took = origin.rpartition(", in ")
+        minutes.setdefault(place, []).append(took.removesuffix(" minutes"))
+    listed = {place: " and ".join([*filter(None, [", ".join(some[:-1])]), some[-1]])
+              for place, some in minutes.items()}  # fmt: skip
+    return "; ".join(f"{place}, in {some} minutes" for place, some in listed.items())
 
 
 def findings_table(findings: Sequence[Finding]) -> pd.DataFrame:

@@ -106,9 +106,9 @@ def tight_ranks(epsilon: float, cardinality: int, top: int, *, confidence: float
         "can show no "
         f"more than {last['paper']:.2f} nats of a mechanism whose epsilon is {epsilon:g}, with any "
         "number of sets. "
-        f"The bound that follows from the likelihood ratios of two candidates shows {last['tight']:.2f}, "
-        "and no "
-        "smaller success rate than it allows is valid.",
+        f"The bound that follows from the likelihood ratios of two candidates shows {last['tight']:.2f}. "
+        "A mechanism of this epsilon reaches the success rate that it allows, so that no smaller rate is "
+        "valid.",
         figure=figure,
         caption=f"Mean bound of both theorems on subset selection (epsilon {epsilon:g}, {cardinality} "
         "candidates, "
