@@ -100,7 +100,7 @@ def in_words(table: pd.DataFrame) -> str:
     target = means.idxmax()
     rows = table[table["target"] == target]
     found = (
-        f"{round_down(mean):.2f} ({name})" for name, mean in zip(rows["audit"], rows["mean"], strict=True)
+        f"{round_down(mean, 2):.2f} ({name})" for name, mean in zip(rows["audit"], rows["mean"], strict=True)
     )
     return f"{target}, mean bound in nats: {'; '.join(found)}."
 

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from paperlib.papers.panoramia.dp import STANDS_FOR, DpResults
 from paperlib.papers.panoramia.dp_tables import PAPER_ONLY
 from paperlib.papers.panoramia.figures import size_figure
+from paperlib.papers.panoramia.tables.wide import counted
 from paperlib.report import (
     COLORS,
     MARKERS,
@@ -115,24 +116,30 @@ def show_leakage(results: DpResults, tables: Sequence[pd.DataFrame]) -> None:
         fig,
         name="dp-leakage",
         caption="$\\tilde\\varepsilon$ by the $\\varepsilon$ of DP-SGD for adding or removing an image: "
-        f"means over {results.audits.config.repetitions} games, bars for their deviation, clipped at 0 after "
-        "the mean; crosses: the paper's on CIFAR-10.",
+        f"means over {counted(results.audits.config.repetitions)}, bars for their deviation, clipped at 0 "
+        "after the mean; crosses: the paper's on CIFAR-10.",
         alt=words,
     )
+
+
+def _named(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows with a column "model"; a row of the paper alone is named by its epsilon."""
+    paper = "the paper, eps " + table["epsilon"].map("{:g}".format)
+    return table.assign(model=table["target"].where(table["target"] != PAPER_ONLY, paper))
 
 
 def show_by_epsilon(results: DpResults, table: pd.DataFrame, at: int) -> None:
     """Show Table 7 (``at`` 0) or 8 (1), the paper's numbers in the same rows."""
     number = 7 + at
     show_table(
-        table,
+        _named(table),
         name=f"dp-table-{number}",
         caption=f"Table {number}: {results.plan.architectures[at]} in the place of {STANDS_FOR[at]}, the "
         "null target first. $\\varepsilon$: for replacing an image; gap: accuracy on the training part less "
-        f"that on real non-members, in points; nats, means over {results.audits.config.repetitions} games. "
-        "Beside ours, the paper's on CIFAR-10.",
+        f"that on real non-members, in points; nats, means over "
+        f"{counted(results.audits.config.repetitions)}. Beside ours, the paper's on CIFAR-10.",
         columns={
-            "target": "Model",
+            "model": "Model",
             "epsilon_replacement": "ε",
             "gap": "Gap",
             "eps_tilde": "ε~",
@@ -147,13 +154,13 @@ def show_by_epsilon(results: DpResults, table: pd.DataFrame, at: int) -> None:
 def show_table_ten(table: pd.DataFrame) -> None:
     """Show Table 10, the paper's pairs beside ours of the same epsilon."""
     show_table(
-        table,
+        _named(table),
         name="dp-table-10",
         caption="Table 10: pairs of one $\\varepsilon$ (adding or removing), the wider gap of training and "
         "test accuracy first; nats. Beside ours, the paper's, without a union bound over recall, so that "
         "they are no confidence bounds.",
         columns={
-            "target": "Model",
+            "model": "Model",
             "epsilon": "ε",
             "gap": "Gap",
             "eps_tilde": "ε~",
@@ -268,7 +275,7 @@ def show_sizes(over_size: pd.DataFrame, names: Sequence[str]) -> None:
     baseline = rows[rows["target"] == names[0]]
     baseline = baseline.assign(target="baseline, c", c_plus_eps_lb=baseline["c_lb"])
     fig, words = size_figure(
-        pd.concat([rows, baseline]), x="m", columns={"c_plus_eps_lb": "c + ε, at least"},
+        pd.concat([rows, baseline]), x="m", columns={"c_plus_eps_lb": "lower bound"},
         xlabel="examples judged (m)",
     )  # fmt: skip
     show_figure(

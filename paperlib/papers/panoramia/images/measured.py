@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
+from paperlib.core import round_down
 from paperlib.io import read_result
 from paperlib.papers.measured import kept_file, measured_table
 from paperlib.papers.panoramia.images.grids import strip
@@ -74,8 +75,8 @@ class MeasuredRun:
             f"kernel distance to the members {one['kid generated']:.2f} of generated images, "
             f"{one['kid nonmembers']:.2f} of real non-members; near duplicates of images of D_G "
             f"{one['near generated']:.1%} and {one['near nonmembers']:.1%}; the baseline's AUC is "
-            f"{one[f'{_OWN} baseline auc']:.3f}, its c_lb {one[f'{_OWN} c_lb']:.2f} of at most "
-            f"{one[f'{_OWN} ceiling']:.2f} (means over {self.table['seed'].nunique()} generators)"
+            f"{one[f'{_OWN} baseline auc']:.3f}, its c_lb {round_down(one[f'{_OWN} c_lb'], 2):.2f} of "
+            f"at most {one[f'{_OWN} ceiling']:.2f} (means over {self.table['seed'].nunique()} generators)"
         )
 
 

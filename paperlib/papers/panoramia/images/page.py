@@ -13,6 +13,7 @@ from paperlib.papers.panoramia.images import tables
 from paperlib.papers.panoramia.images.grids import image_grid
 from paperlib.papers.panoramia.images.measured import MeasuredRun, grid_figure
 from paperlib.papers.panoramia.results import PanoramiaResults, helper_means, loss_groups, table_three
+from paperlib.papers.panoramia.tables.wide import counted
 from paperlib.report import (
     COLORS,
     MARKERS,
@@ -180,7 +181,7 @@ def show_bounds_of_all(results: PanoramiaResults, dataset: str) -> None:
     config, first = results.decisive.config, tables.series(results)
     table = table_three(results, models="base_model != 'GPT-2' and base_model != 'ResNet18'")
     table = beside(table, levels(first, dataset))
-    games = f"{config.repetitions} games with test parts of {config.test}"
+    games = f"{counted(config.repetitions)} with test parts of {config.test}"
     fig, words = three_figure(table[table["target"].isin([*first, *tables.nulls_like(results, first[-1])])])
     show_figure(
         fig,
@@ -380,12 +381,13 @@ def show_losses(results: PanoramiaResults, names: Sequence[str]) -> None:
 
 def show_model_sizes(results: PanoramiaResults) -> None:
     """Show what the audits find by the number of parameters (Figure 15)."""
+    sizes = tables.model_sizes(results)
     show_table(
-        tables.model_sizes(results),
+        sizes.assign(gap=100 * sizes["gap"]),
         name="images-model-size",
         caption="Targets of equal epochs by number of parameters (Figure 15 of the paper, there Wide "
         "ResNet-28-2, ResNet50 and ResNet101), paper's form: $\\tilde\\varepsilon$ and lower bounds in nats, "
-        "and the gap of training and test accuracy.",
+        "and the gap of training and test accuracy in points.",
         columns={
             "target": "Model",
             "parameters": "Parameters",
