@@ -279,7 +279,7 @@ def test_the_page_of_results_has_a_section_for_every_target_with_all_its_evidenc
     section = page.split(f"(result-{TWO.target})=")[1].split("(result-")[0]
     assert "### Table 2\n" in section
     assert section.index("[✕ disagrees]{.chip .disagrees}") < section.index(
-        "Further evidence: [● agrees]{.chip .agrees}"
+        "````{dropdown} Further evidence: agrees\n\nFurther evidence: [● agrees]{.chip .agrees}"
     )
     assert f"{{ref}}`panoramia_images <verdict-{TWO.target}-panoramia-images>`" in section
     assert "Scale: substitute (made up). Seeds 0, 1 run here." in section
@@ -347,6 +347,16 @@ def test_a_page_lists_the_comparisons_nearest_to_deciding_against_the_claim(caps
     assert all(f"(n = {n})" in text for n in range(7))
     assert "(n = 8)" not in text
     assert "and 13 more comparisons" in text
+
+
+def test_a_comparison_without_a_value_is_not_measured_and_never_the_closest():
+    values = {"optimal highest": {"n = 1": Estimate(1.0)}, "gain largest at small m": []}
+    outcome = decide_alone(Evidence("output-sets-figure-02", "draw", values), "substitute")
+    assert [str(one) for one in outcome.contrasts if math.isnan(one.mean)] == [
+        "gain largest at small m not measured"
+    ]
+    assert outcome.closest is not None
+    assert not math.isnan(outcome.closest.mean)
 
 
 def test_numbers_without_an_error_that_differ_between_runs_have_an_interval():

@@ -37,7 +37,7 @@ def results_markdown(judged: Sequence[Judged], *, pages: Collection[str]) -> str
 
 
 def _target(evidence: list[Judged], pages: Collection[str]) -> str:
-    """A table or figure: claim, outcome by the best evidence, and further evidence below."""
+    """A table or figure: claim, outcome by the best evidence, and further evidence below, folded."""
     best, *others = evidence
     rule = best.rule
     printed = f" Printed: {escaped(rule.printed)}." if rule.printed else ""
@@ -50,10 +50,12 @@ def _target(evidence: list[Judged], pages: Collection[str]) -> str:
         f"- The paper's claim: {escaped(rule.claim)}.{printed}",
         *(f"- {line}" for line in _evidence(best, pages)),
     ]
+    if others:
+        lines += ["", f"````{{dropdown}} Further evidence: {', '.join(one.outcome.word for one in others)}"]
     for one in others:
         lines += ["", f"Further evidence: {chip(one.outcome.word)} {_about(one.outcome)}", ""]
         lines += [f"- {line}" for line in _evidence(one, pages)]
-    return "\n".join(lines)
+    return "\n".join([*lines, *(["````"] if others else [])])
 
 
 def _about(outcome: Outcome) -> str:
