@@ -240,6 +240,13 @@ def test_pairs_of_one_epsilon_stand_beside_the_papers_the_wider_gap_first():
     assert ten.loc["(paper only)", "epsilon"].tolist() == [15.0, 15.0]
 
 
+def test_rows_of_the_paper_alone_are_named_by_their_epsilon(results, capsys):
+    dp_page.show_by_epsilon(results, tables.table_by_epsilon(results, 1), 1)
+    text = capsys.readouterr().out
+    assert all(f"the paper, eps {epsilon}" in text for epsilon in (1, 15, 20))
+    assert "(paper only)" not in text
+
+
 def test_leakage_is_drawn_by_epsilon_with_the_papers_values_as_crosses(results):
     fig, words = dp_page.leakage_figure({"ours, for theirs": tables.table_by_epsilon(results, 0).iloc[:-1]})
     crosses = [line for line in fig.axes[0].lines if line.get_marker() == "x"]

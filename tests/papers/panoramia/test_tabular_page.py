@@ -108,6 +108,15 @@ def test_gains_of_learned_orders_are_against_each_trained_attack():
     )
 
 
+def test_columns_without_a_rare_value_are_left_out_and_the_last_row_stays(capsys):
+    shares = {"top": [0.0, 0.1, 0.0], "members": 0.0, "generated": 0.0, "ratio": np.nan, "top_rows": 5}
+    page.show_extremes(pd.DataFrame({"column": ["empty", "held", "any of them"], **shares}))
+    text = capsys.readouterr().out
+    assert "held" in text
+    assert "any of them" in text
+    assert "empty" not in text
+
+
 def test_the_default_audit_has_a_row_for_each_target(capsys):
     audits = [TRAINED, THRESHOLDS, LOSSES, BOTH_ENDS, LEARNED]
     rows = [

@@ -212,9 +212,9 @@ def show_extremes(extremes: pd.DataFrame) -> None:
     show_table(
         extremes[held | (extremes["column"] == extremes["column"].iloc[-1])],
         name="tabular-extremes",
-        caption="Share of rows with a rare value, for each column that has some: among the 5 % that a baseline "
-        f"without helper is surest of ({extremes['top_rows'].iloc[0]} rows), among all members, among generated "
-        "rows; and the first over the second.",
+        caption="Share of rows with a rare value, for each column that has some: among the 5 % that a "
+        f"baseline without helper is surest of ({extremes['top_rows'].iloc[0]} rows), among all members, "
+        "among generated rows; and the first over the second.",
         columns={
             "column": "column",
             "top": "surest rows",
