@@ -80,7 +80,9 @@ def _evidence(one: Judged, pages: Collection[str]) -> Iterator[str]:
         yield f"Shown on: {links}."
     commands = {run.notebook: run.command for run in reversed(one.runs) if run.command}
     again = [
-        f"`{text}`" if len(text) <= _LONGEST_COMMAND else f"long commands, in {CSV_NAME} (end of this page)"
+        f"`{text}`"
+        if len(text) <= _LONGEST_COMMAND
+        else f"the command in {CSV_NAME}, at the end of this page"
         for text in commands.values()
     ]
     if again:
