@@ -115,6 +115,14 @@ def test_tables_set_ours_beside_the_papers_in_at_most_seven_columns(shown):
     assert all(len(some[1].get("columns") or some[0].columns) <= 7 for some in shown.values())
 
 
+def test_clipping_is_told_of_the_largest_dp_model_and_the_longest_training():
+    frame = models()
+    frame["epsilon_star_clipped"] = 2 * frame["epsilon_star"]
+    told = pages.clipped_in_words(frame)
+    assert "a DP model is 0.41 nats, with clipped ones 0.82; without DP, after 50 epochs" in told
+    assert "the means are 5.00 and 10.01." in told
+
+
 def test_the_diagonal_stands_for_what_sampling_gives(shown):
     pages.show_shuffled(models())
     figure, options = shown["epsilon-star-shuffled"]

@@ -240,6 +240,23 @@ def show_noise_models(frame: pd.DataFrame, *, name: str) -> None:
     )
 
 
+def clipped_in_words(frame: pd.DataFrame) -> str:
+    """What clipping the losses does to the largest DP model and to the longest training without DP.
+
+    Args:
+        frame: Result of `landscape` for one data set, with clipped losses.
+    """
+    base = frame[frame["kind"] == "baseline"]
+    longest = base[base["epochs"] == base["epochs"].max()]
+    largest = frame.loc[frame["kind"] == "dp", ["epsilon_star", "epsilon_star_clipped"]].max()
+    means = longest[["epsilon_star", "epsilon_star_clipped"]].mean()
+    return (
+        f"With exact losses the largest Epsilon* of a DP model is {largest.iloc[0]:.2f} nats, with clipped "
+        f"ones {largest.iloc[1]:.2f}; without DP, after {longest['epochs'].iloc[0]:g} epochs, the means are "
+        f"{means.iloc[0]:.2f} and {means.iloc[1]:.2f}. The verdict takes the exact ones."
+    )
+
+
 def show_readings(frames: Mapping[str, pd.DataFrame], *, origin: str) -> None:
     """Show both claims of Figure 2 under each reading of losses and layers (`readings`)."""
     table = readings(frames)
