@@ -55,7 +55,7 @@ def test_p_values_are_drawn_for_both_kinds_and_counted_in_words(shown):
     medians = {str(line.get_label()): line for line in figure.axes[1].get_lines()}
     assert list(medians["n = 1,000"].get_ydata()) == [0.01, 0.5, 0.5]
     assert options["alt"].endswith(
-        "without DP 100% (100% at 1 component(s), 100% at 3); with DP 67% (0% at 1 component(s), 100% at 3)."
+        "without DP 100% (100% at 1 component, 100% at 3); with DP 67% (0% at 1 component, 100% at 3)."
     )
     pages.show_shares(p_values(), name="shares", about="made up")
     table = shown["shares"][0]
@@ -92,7 +92,7 @@ def test_whether_the_test_accepts_is_computed(shown):
     pages.show_epsilon(mixtures())
     figure, options = shown["fit-epsilon"]
     assert list(figure.axes[1].get_lines()[0].get_ydata()) == [2, 4, 21]
-    assert "with DP the mean at 20 component(s) is 21.00 nats" in options["alt"]
+    assert "with DP the mean at 20 components is 21.00 nats" in options["alt"]
 
 
 def test_models_are_told_by_their_moments(shown):

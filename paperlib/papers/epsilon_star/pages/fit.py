@@ -146,6 +146,10 @@ def _places(table: pd.DataFrame) -> dict[int, int]:
     return {int(count): at for at, count in enumerate(sorted(table["components"].unique()))}
 
 
+def _components(count: int) -> str:
+    return f"{count} component" + ("s" if count != 1 else "")
+
+
 def _shares(table: pd.DataFrame) -> list[str]:
     """Shares of p-values above the limit, without and with DP, in words."""
     above = table.assign(above=table["p_value"] > _LEVEL)
@@ -154,7 +158,7 @@ def _shares(table: pd.DataFrame) -> list[str]:
     )
     first, last = table["components"].min(), table["components"].max()
     return [
-        f"{KINDS[kind]} {share[kind]:.0%} ({by_count[kind, first]:.0%} at {first} component(s), "
+        f"{KINDS[kind]} {share[kind]:.0%} ({by_count[kind, first]:.0%} at {_components(first)}, "
         f"{by_count[kind, last]:.0%} at {last})"
         for kind in KINDS
     ]
@@ -229,7 +233,7 @@ def show_sample_size(tested: pd.DataFrame) -> None:
     show_figure(
         fig,
         name="fit-sample-size",
-        caption=f"The same fit with {first} component(s), tested on more and more losses; values below 1e-12 "
+        caption=f"The same fit with {_components(first)}, tested on more and more losses; values below 1e-12 "
         f"are drawn there, the dotted line is {_LEVEL}.",
         alt="Four lines over the number of losses tested on, two without and two with DP. Median p-values of "
         "the "
@@ -268,7 +272,7 @@ def show_epsilon(values: pd.DataFrame) -> None:
         "of the losses. Dotted: the empirical Epsilon* (rates in (0.001, 0.999)).",
         alt="Two panels of lines over the number of components. "
         + "; ".join(
-            f"{row['training']} the mean at {row['components']} component(s) is {row['epsilon']:.2f} nats"
+            f"{row['training']} the mean at {_components(row['components'])} is {row['epsilon']:.2f} nats"
             for row in verdicts(values).to_dict("records")
         )
         + ".",
