@@ -18,8 +18,8 @@ from paperlib.training import epsilon_of, replacement_epsilon
 
 CURVES = {
     "Theorem 2, the better of loss and min_k": (("loss", "min_k"), "paper"),
-    "ours, the better of loss and min_k": (("loss", "min_k"), "tight"),
-    "ours, difference": (("difference",), "tight"),
+    "sharp term, the better of loss and min_k": (("loss", "min_k"), "tight"),
+    "sharp term, difference": (("difference",), "tight"),
 }
 """What is shown: scores of which the better one counts, and the bound. The first is the paper's."""
 

@@ -144,7 +144,7 @@ def test_planted_identifiers_are_told_by_occurrences(planted, capsys):
 def test_what_lies_beyond_folding_is_counted(capsys):
     page.show_folding()
     said = capsys.readouterr().out
-    assert "Of the 9 printed AUCs of trained subsets, 4 lie beyond that quantile; of the 3 of test" in said
+    assert "Of the 9 printed AUCs on training data, 4 lie beyond that quantile; of the 3 on test" in said
 
 
 def test_without_models_of_the_hub_nothing_is_shown(capsys):

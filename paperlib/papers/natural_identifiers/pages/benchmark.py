@@ -274,7 +274,7 @@ def show_folding() -> None:
     """Show how far the paper's AUCs of the loss lie from what folding alone would give."""
     null = folded_cells(paper_table("nid_table01"), paper_table("nid_table02"))
     show_table(
-        null,
+        null.assign(subset=null["subset"].replace("pile", "all subsets")),
         name="nid-folded-null",
         caption="Pythia-12b, Loss: the printed AUC of each subset (percent), and what folding gives where "
         "nothing was trained on: mean and 95 % quantile.",
@@ -290,8 +290,8 @@ def show_folding() -> None:
     )
     counts = null.groupby("split")["beyond it"].agg(["sum", "size"])
     show_text(
-        f"Of the {counts.loc['train', 'size']} printed AUCs of trained subsets, {counts.loc['train', 'sum']} "
-        f"lie beyond that quantile; of the {counts.loc['test', 'size']} of test subsets, "
+        f"Of the {counts.loc['train', 'size']} printed AUCs on training data, {counts.loc['train', 'sum']} "
+        f"lie beyond that quantile; of the {counts.loc['test', 'size']} on test data, "
         f"{counts.loc['test', 'sum'] or 'none'}."
     )
 

@@ -97,7 +97,7 @@ def show_figure_2(audits: pd.DataFrame, scale: Scale, *, suffix: str = "") -> No
         bound_curves(means, "cardinality", "target"),
         name=f"nid-figure-02{suffix}",
         caption="Lower bound (replacement, r = 1) against the number of candidates, for each target epsilon "
-        "(inf: no noise): mean over models, bars with 95 % t-intervals where there are several "
+        "(∞: no noise): mean over models, bars with 95 % t-intervals where there are several "
         f"({scale.facts}).",
         alt=f"Three panels with a curve for each target epsilon. {_largest(means)}",
         data=second,
@@ -222,7 +222,9 @@ def bound_curves(means: pd.DataFrame, across: str, line: str) -> Figure:
             at = values.index(value) % len(COLORS)
             bars = (rows["high"] - rows["mean"]).fillna(0.0)
             style = {"color": COLORS[at], "marker": MARKERS[at], "linestyle": LINES[at]}
-            panel.errorbar(rows[across], rows["mean"], yerr=bars, label=f"{value:g}", **style)
+            panel.errorbar(
+                rows[across], rows["mean"], yerr=bars, label=f"{value:g}".replace("inf", "∞"), **style
+            )
         panel.set(xscale="log", ylabel="bound (nats)", title=curve)
         panel.set_xticks(places, [f"{place:g}" for place in places])
         panel.minorticks_off()
