@@ -130,10 +130,10 @@ def show_counts(bounds: pd.DataFrame, name: str, about: str) -> None:
     show_table(
         wide.assign(rival=wide["rival"].map(NAMES)),
         name=f"output-sets-dpsgd-counts{name}",
-        columns={"rival": "Beside"} | {method: NAMES[method] for method in _COUNTED},
-        caption=f"In how many of the {settings} pairs of records and ε a method is ahead of another and "
-        f"behind it: the t-interval of the paired difference lies above 0, or below, at an error of 0.05 "
-        f"shared out among all comparisons of a method. {about}",
+        columns={"rival": "Rival"} | {method: NAMES[method] for method in _COUNTED},
+        caption=f"In how many of the {settings} pairs of records and ε the method of a column is ahead of "
+        "the rival of a row, and behind it: the t-interval of the paired difference lies above 0, or below, "
+        f"at an error of 0.05 shared out among all comparisons of a method. {about}",
     )
 
 

@@ -69,7 +69,7 @@ def _draw(ax: Axes, curve: pd.DataFrame) -> None:
     for label, column, low, high, color, hatch in _BARS:
         bar = {"where": curve[column], "facecolor": color, "hatch": hatch, "linewidth": 0, "label": label}
         ax.fill_between(curve["score"], low, high, **bar)
-    ax.set_ylim(0, 1.2)
+    ax.set(ylim=(0, 1.2), ylabel="accuracy, density")
 
 
 def in_intervals(number: str, name: str, table: pd.DataFrame) -> str:
