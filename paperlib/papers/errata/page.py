@@ -5,7 +5,7 @@ import html
 import pandas as pd
 
 from paperlib.papers.errata import other_papers, panoramia
-from paperlib.papers.errata.rows import check_table, four_decimals, in_words
+from paperlib.papers.errata.rows import check_table, in_words
 from paperlib.report import paper_table, show_table, show_text
 from paperlib.report.display import Bundle, keep_csv, show
 from paperlib.report.printed import PAPERS
@@ -61,7 +61,9 @@ def _fits(row: dict) -> str:
     >>> _fits({"fits": False, "off": 0.12, "allowed": 0.01}), _fits({"fits": True, "off": 0, "allowed": 0})
     ('no: 0.12 > 0.01', 'yes')
     """
-    off, allowed = (four_decimals(row[name]) for name in ("off", "allowed"))
+    off, allowed = (
+        f"{row[name]:.3g}" if row[name] < 1000 else f"{row[name]:,.0f}" for name in ("off", "allowed")
+    )
     if row["fits"]:
         return f"yes: {off} ≤ {allowed}" if row["off"] or row["allowed"] else "yes"
     return f"no: {off} > {allowed}"

@@ -120,7 +120,7 @@ def counts_in_words(judged: Sequence[Judged]) -> str:
     'Of 50 tables and figures: 50 are not yet run.'
     """
     words = [one.outcome.word for one in best_of(judged)]
-    counts = {word: words.count(word) for word in WORDS if word in words}
+    counts: dict[Word, int] = {word: words.count(word) for word in WORDS if word in words}
     counted = [f"{count} {_VERBS[word][count > 1]}" for word, count in counts.items()]
     return f"Of {len(words)} tables and figures: {', '.join(counted)}."
 
