@@ -102,7 +102,8 @@ def test_models_are_told_by_their_moments(shown):
         for private in (False, True)
         for seed in (0, 1)
     ]
-    pages.show_losses(scores, "Made up.")
+    pages.show_losses(scores, "Made up.", np.array([0, 1, 1, 1]))
+    assert "The commonest label is that of 0.75 of the other records." in shown["fit-models"][1]["caption"]
     table = shown["fit-models"][0]
     assert table["accuracy"].tolist() == ["0.65 ± 0.07"] * 2
     assert table["models"].tolist() == [2, 2]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -35,12 +36,13 @@ def fit_scale(level: Level, name: str, table: pd.DataFrame) -> Scale:
     )
 
 
-def show_losses(scores: Sequence[Scores], description: str) -> None:
+def show_losses(scores: Sequence[Scores], description: str, labels: np.ndarray) -> None:
     """Show the transformed losses of one model of each kind, and the moments of all models.
 
     Args:
         scores: Result of `trained_scores`.
         description: The data set in words.
+        labels: Labels of the other records.
     """
     fig, axes = panels(2, height=2.4, share_x=True)
     for axis, private in zip(axes, KINDS, strict=True):
@@ -63,6 +65,7 @@ def show_losses(scores: Sequence[Scores], description: str) -> None:
         f"{skews}; it is 0 for a normal.",
         data=table,
     )
+    commonest = np.unique(labels, return_counts=True)[1].max() / len(labels)
     numbers = table.columns.drop(["training", "seed"])
     by_kind = table.groupby("training", sort=False)
     spread = {
@@ -72,7 +75,8 @@ def show_losses(scores: Sequence[Scores], description: str) -> None:
         pd.DataFrame({"training": list(by_kind.groups), "models": by_kind.size().to_numpy(), **spread}),
         name="fit-models",
         caption="The models: accuracy on the other records, and moments of the transformed training losses; "
-        "means ± standard deviations. A normal has skewness and excess kurtosis 0.",
+        f"means ± standard deviations. The commonest label is that of {commonest:.2f} of the other records. "
+        "A normal has skewness and excess kurtosis 0.",
     )
 
 
