@@ -36,13 +36,14 @@ _LOOKS = {
 
 
 def shown_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows with ``shown_epsilon``, ``shown_interval`` and ``shown_theory``: text of two decimals.
+    r"""The rows with ``shown_epsilon``, ``shown_interval`` and ``shown_theory``: text of two decimals.
 
     Lower bounds are rounded down.
 
     >>> row = {"kind": "lower bound", "epsilon": 1.239, "low": 1.239, "high": float("inf"), "theory": 2.0}
-    >>> shown_rows(pd.DataFrame([row])).filter(like="shown").values.tolist()
-    [['1.23', '[1.23, ∞)', '2.00']]
+    >>> shown = shown_rows(pd.DataFrame([row])).filter(like="shown")
+    >>> [text.replace("\N{NO-BREAK SPACE}", " ") for text in shown.iloc[0]]
+    ['1.23', '[1.23, ∞)', '2.00']
     """
     text = [_texts(row) for row in frame.to_dict("records")]
     names = ("shown_epsilon", "shown_interval", "shown_theory")
@@ -54,10 +55,10 @@ def _texts(row: Mapping[Any, Any]) -> tuple[str, str, str]:
     number = f"{round_down(row['epsilon'], 2) if down else row['epsilon']:.2f}"
     theory = "–" if pd.isna(row["theory"]) else f"{row['theory']:.2f}".replace("inf", "∞")
     if down:
-        return number, f"[{number}, ∞)", theory
+        return number, f"[{number},\N{NO-BREAK SPACE}∞)", theory
     if pd.isna(row["low"]):
         return number, "none", theory
-    return number, f"[{row['low']:.2f}, {row['high']:.2f}]", theory
+    return number, f"[{row['low']:.2f},\N{NO-BREAK SPACE}{row['high']:.2f}]", theory
 
 
 def access_table(frame: pd.DataFrame) -> pd.DataFrame:

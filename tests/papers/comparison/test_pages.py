@@ -38,7 +38,7 @@ def test_lower_bounds_are_never_shown_rounded_up(frame):
     shown = shown_rows(frame)
     lower = shown[shown["kind"] == LOWER]
     assert (lower["shown_epsilon"].astype(float) <= lower["epsilon"]).all()
-    assert lower["shown_interval"].str.endswith(", ∞)").all()
+    assert lower["shown_interval"].str.endswith(",\N{NO-BREAK SPACE}∞)").all()
     assert shown_rows(shown).equals(shown)
 
 
