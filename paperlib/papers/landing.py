@@ -102,3 +102,32 @@ def guide_markdown(guide: pd.DataFrame) -> str:
         for row in guide.to_dict("records")
     ]
     return f"{pipe_table(pd.DataFrame(rows))}\n"
+
+
+COSTS = {
+    "paper_profiles": (
+        "The paper profile by notebook, estimated", "paper-cost",
+        ("notebook", "PFLOP", "GPU memory, GB", "download, GB", "hours, H100", "hours, RTX 4090",
+         "hours, this machine"),
+    ),
+    "against_runs": (
+        "Estimates beside whole runs", "cost-checked",
+        ("notebook", "profile", "estimate, s", "whole run, s", "ratio", "date of the run", "measured on"),
+    ),
+}  # fmt: skip
+"""Tables of costs by their file: caption, label, and the columns that a page has room for."""
+
+
+def costs_markdown(name: str, table: pd.DataFrame) -> str:
+    """A table of costs as MyST, with a link to all its columns.
+
+    Args:
+        name: A key of `COSTS`.
+        table: The file of that name in ``book/measured/estimates``.
+    """
+    caption, label, columns = COSTS[name]
+    shown = pd.DataFrame({one: [format_cell(value) for value in table[one]] for one in columns})
+    file = f"{{download}}`{name}.csv </measured/estimates/{name}.csv>`"
+    return (
+        f"````{{table}} {caption}\n:name: tbl-{label}\n\n{pipe_table(shown)}\n````\n\nAll columns: {file}.\n"
+    )

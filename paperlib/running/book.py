@@ -227,6 +227,7 @@ def write_status(project: Project, profile: str) -> None:
     _write_if_new(project.generated / "data" / CSV_NAME, status_table(judged).to_csv(index=False))
     _write_if_new(project.generated / "results.md", results_markdown(judged, pages=pages))
     _write_landing(project, judged, profile)
+    _write_costs(project)
 
 
 def _write_landing(project: Project, judged: Sequence[Judged], profile: str) -> None:
@@ -242,6 +243,15 @@ def _write_landing(project: Project, judged: Sequence[Judged], profile: str) -> 
     missing = f"`make run NB={landing.GUIDE_PAGE}` makes this guide; it was not run for this book.\n"
     text = missing if guide is None else landing.guide_markdown(guide)
     _write_if_new(project.generated / "guide.md", text)
+
+
+def _write_costs(project: Project) -> None:
+    """The tables of the page on costs, without the columns that it has no room for."""
+    for name in landing.COSTS:
+        path = project.measured / "estimates" / f"{name}.csv"
+        if path.is_file():
+            text = landing.costs_markdown(name, pd.read_csv(path))
+            _write_if_new(project.generated / f"{name}.md", text)
 
 
 def _table(project: Project, stem: str, name: str) -> pd.DataFrame | None:

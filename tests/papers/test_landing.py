@@ -6,10 +6,19 @@ from pathlib import Path
 import nbformat
 import pandas as pd
 
-from paperlib.papers.landing import CITED, HEADLINES, finding_figures, guide_markdown, landing_markdown
+from paperlib.papers.landing import (
+    CITED,
+    COSTS,
+    HEADLINES,
+    costs_markdown,
+    finding_figures,
+    guide_markdown,
+    landing_markdown,
+)
 from paperlib.papers.verdict.status import judge
 from paperlib.report.printed import PAPERS
 
+ESTIMATES = Path(__file__).parents[2] / "book" / "measured" / "estimates"
 BIBLIOGRAPHY = (Path(__file__).parents[2] / "book" / "references.bib").read_text(encoding="utf-8")
 
 
@@ -64,3 +73,12 @@ def test_the_guide_links_the_page_of_each_audit():
     text = guide_markdown(pd.DataFrame([row]))
     assert "| I have | so I use" in text
     assert "{doc}`one run </one_run>`" in text
+
+
+def test_the_tables_of_costs_have_seven_columns_and_link_the_others():
+    for name in COSTS:
+        text = costs_markdown(name, pd.read_csv(ESTIMATES / f"{name}.csv"))
+        rows = [line for line in text.splitlines() if line.startswith("|")]
+        assert {row.count("|") for row in rows} == {8}
+        assert len(rows) == 2 + len(pd.read_csv(ESTIMATES / f"{name}.csv"))
+        assert f"</measured/estimates/{name}.csv>" in text
