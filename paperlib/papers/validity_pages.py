@@ -92,8 +92,9 @@ def _names_of(twins: pd.DataFrame) -> list[str]:
 def wrapped(text: str, width: int = 27) -> str:
     """Text in lines of at most so many letters.
 
-    >>> wrapped("fixed count, blind to δ, bursts of 50", 20)
-    'fixed count, blind\\nto δ, bursts of 50'
+    >>> print(wrapped("fixed count, blind to bursts of 50", 20))
+    fixed count, blind
+    to bursts of 50
     """
     whole = text.replace(" = ", "\u00a0=\u00a0").replace(" δ", "\u00a0δ")
     return "\n".join(textwrap.wrap(whole, width))
