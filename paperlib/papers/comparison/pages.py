@@ -19,13 +19,22 @@ from paperlib.papers.comparison.audits import (
     REPLACEMENT,
     WITHIN,
 )
-from paperlib.report import COLORS, legend_below, panels
+from paperlib.report import COLORS, legend_below, panels, show_figure, show_table
 
 _WORDS = {
     "coins": "fair coins tossed before training",
     "retraining": "time to train many times, which the seconds leave out",
     "nonmembers": "real records of the same kind that were not trained on",
     "generator": "a generator of non-members",
+}
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+_HEADINGS = {
+    "target": "Target",
+    "audit": "Audit",
+    "shown_number": "ε (nats)",
+    "kind": "Kind",
+    "about": "Speaks of",
+    "shown_theory": "Guarantee",
 }
 _LOOKS = {
     ADD_REMOVE: (COLORS[0], "o", "lower bound, add/remove"),
@@ -36,29 +45,86 @@ _LOOKS = {
 
 
 def shown_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    r"""The rows with ``shown_epsilon``, ``shown_interval`` and ``shown_theory``: text of two decimals.
+    """The rows with ``shown_epsilon``, ``shown_number`` and ``shown_theory``: text of two decimals.
 
-    Lower bounds are rounded down.
+    Lower bounds are rounded down; a measurement has its interval beside it, if it has one.
 
     >>> row = {"kind": "lower bound", "epsilon": 1.239, "low": 1.239, "high": float("inf"), "theory": 2.0}
-    >>> shown = shown_rows(pd.DataFrame([row])).filter(like="shown")
-    >>> [text.replace("\N{NO-BREAK SPACE}", " ") for text in shown.iloc[0]]
-    ['1.23', '[1.23, ∞)', '2.00']
+    >>> shown_rows(pd.DataFrame([row])).filter(like="shown").values.tolist()
+    [['1.23', '≥\N{NO-BREAK SPACE}1.23', '2.00']]
     """
     text = [_texts(row) for row in frame.to_dict("records")]
-    names = ("shown_epsilon", "shown_interval", "shown_theory")
+    names = ("shown_epsilon", "shown_number", "shown_theory")
     return frame.assign(**{name: [row[at] for row in text] for at, name in enumerate(names)})
 
 
 def _texts(row: Mapping[Any, Any]) -> tuple[str, str, str]:
-    down = row["kind"] in BOUNDS
-    number = f"{round_down(row['epsilon'], 2) if down else row['epsilon']:.2f}"
-    theory = "–" if pd.isna(row["theory"]) else f"{row['theory']:.2f}".replace("inf", "∞")
-    if down:
-        return number, f"[{number},\N{NO-BREAK SPACE}∞)", theory
-    if pd.isna(row["low"]):
-        return number, "none", theory
-    return number, f"[{row['low']:.2f},\N{NO-BREAK SPACE}{row['high']:.2f}]", theory
+    theory = "–" if pd.isna(row["theory"]) else f"{row['theory']:.2f}".replace("inf", "none")
+    if row["kind"] in BOUNDS:
+        number = f"{round_down(row['epsilon'], 2):.2f}"
+        return number, f"≥ {number}".replace(" ", _NO_BREAK), theory
+    number = f"{row['epsilon']:.2f}"
+    interval = "" if pd.isna(row["low"]) else f" [{row['low']:.2f}, {row['high']:.2f}]"
+    return number, f"{number}{interval}".replace(" ", _NO_BREAK), theory
+
+
+def show_family(table: pd.DataFrame, family: str) -> None:
+    """Show the figure and the table of one family.
+
+    Args:
+        table: The rows of all families, as `shown_rows` gives them.
+        family: Family of targets.
+    """
+    rows, name = table[table["family"] == family], "compare-" + family.replace(" ", "-")
+    delta, confidence = rows["delta"].iloc[0], rows["confidence"].iloc[0]
+    show_figure(
+        bounds_figure(rows),
+        name=name,
+        caption=f"Every audit of each {family}, δ = {delta:g}, confidence {confidence:g}.",
+        alt=describe_bounds(rows),
+        data=rows[["target", "audit", "kind", "about", "epsilon", "low", "high", "theory"]],
+    )
+    show_table(
+        rows,
+        name=f"{name}-rows",
+        columns=_HEADINGS,
+        caption=f"Every audit of each {family}. Lower bounds (≥) are rounded down; a measurement has its "
+        "interval in brackets. Guarantee: the ε of training for the neighbours that the row speaks of. The "
+        "file has the sentence that each number supports, the access it needed, and its seconds.",
+    )
+
+
+def show_access(table: pd.DataFrame) -> None:
+    """Show what each audit needs."""
+    show_table(
+        access_table(table),
+        name="compare-access",
+        columns={
+            "audit": "Audit",
+            "coins": "Coins before training",
+            "retraining": "Training again",
+            "nonmembers": "Real non-members",
+            "generator": "Generator",
+            "labels": "Labels",
+        },
+        caption="What each audit needs. Labels are needed for the losses of the classifier only.",
+    )
+
+
+def show_guide(table: pd.DataFrame) -> None:
+    """Show what to use, by what an auditor has."""
+    targets = len(table[["family", "target"]].drop_duplicates())
+    show_table(
+        decision_guide(table),
+        name="compare-decision-guide",
+        columns={
+            "you_have": "You have",
+            "use": "Use",
+            "you_get": "You get",
+            "seconds": "Cost (seconds here)",
+        },
+        caption=f"What to use, by what you have. Seconds: median over the {targets} targets of this page.",
+    )
 
 
 def access_table(frame: pd.DataFrame) -> pd.DataFrame:
@@ -174,9 +240,9 @@ def _over_training(frame: pd.DataFrame) -> str:
         plain, private = (part[part["private"] == flag] for flag in (False, True))
         if len(plain):
             ends = [f"{one['shown']} ({one['target']})" for one in plain.iloc[[0, -1]].to_dict("records")]
-            told.append(f"{family}: {' and '.join(ends)}; with DP-SGD {' and '.join(private['shown'])}")
+            told.append(f"{family} {' and '.join(ends)}, with DP-SGD {' and '.join(private['shown'])}")
     return (
-        f"**Over-training.** The audit *{AUDITS[0].name}* shows, in nats, {'. '.join(told)}. "
-        "Each audit was fixed before looking: the largest of several numbers on one target is not covered by "
-        "their confidence."
+        f"**Over-training.** The audit *{AUDITS[0].name}* shows for the least and the most trained model, in "
+        f"nats: {'; '.join(told)}. Each audit was fixed before looking: the largest of several numbers on "
+        "one target is not covered by their confidence."
     )

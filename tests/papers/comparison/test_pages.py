@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
+from paperlib.papers.comparison import pages
 from paperlib.papers.comparison.audits import ACCESS, AUDITS, LOWER, MEASURED, Options, compare_audits
 from paperlib.papers.comparison.mechanisms import MechanismConfig, known_mechanisms
 from paperlib.papers.comparison.pages import (
@@ -38,8 +39,45 @@ def test_lower_bounds_are_never_shown_rounded_up(frame):
     shown = shown_rows(frame)
     lower = shown[shown["kind"] == LOWER]
     assert (lower["shown_epsilon"].astype(float) <= lower["epsilon"]).all()
-    assert lower["shown_interval"].str.endswith(",\N{NO-BREAK SPACE}∞)").all()
+    assert (lower["shown_number"] == "≥\N{NO-BREAK SPACE}" + lower["shown_epsilon"]).all()
     assert shown_rows(shown).equals(shown)
+
+
+def test_a_measurement_has_its_interval_beside_it_and_no_guarantee_is_said_in_words(frame):
+    shown = shown_rows(frame)
+    measured = shown[shown["kind"] == MEASURED]
+    fitted = measured["audit"] == "PANORAMIA"
+    assert (measured["shown_number"][fitted] == measured["shown_epsilon"][fitted]).all()
+    assert measured["shown_number"][~fitted].str.fullmatch(r"[\d.]+\xa0\[[\d.]+,\xa0[\d.]+\]").all()
+    assert set(measured["shown_theory"]) == {"–"}
+    assert set(shown["shown_theory"][np.isinf(shown["theory"])]) == {"none"}
+
+
+def test_a_family_has_its_figure_and_a_table_of_six_columns(frame, monkeypatch):
+    kept = {}
+    monkeypatch.setattr(pages, "show_figure", lambda fig, **given: kept.update({given["name"]: given}))
+    monkeypatch.setattr(
+        pages, "show_table", lambda rows, **given: kept.update({given["name"]: (rows, given)})
+    )
+    pages.show_family(shown_rows(frame), "known mechanism")
+    rows, given = kept["compare-known-mechanism-rows"]
+    assert set(rows["family"]) == {"known mechanism"}
+    assert list(given["columns"].values()) == [
+        "Target",
+        "Audit",
+        "ε (nats)",
+        "Kind",
+        "Speaks of",
+        "Guarantee",
+    ]
+    assert "δ = 1e-05, confidence 0.95" in kept["compare-known-mechanism"]["caption"]
+    pages.show_guide(frame)
+    pages.show_access(frame)
+    assert (
+        f"the {len(frame.groupby(['family', 'target']))} targets"
+        in kept["compare-decision-guide"][1]["caption"]
+    )
+    plt.close("all")
 
 
 def test_access_has_every_audit_once_in_their_order(frame):
