@@ -2,8 +2,7 @@
 
 import importlib
 import inspect
-import pkgutil
-from types import ModuleType
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -63,8 +62,9 @@ class Modules(Reference):
     def run(self) -> list[nodes.Node]:
         """Make the table and the directives."""
         package, but = self.arguments[0], tuple(self.options.get("but", "").split())
-        modules = below(package, but)
-        shown(self.env)[self.env.docname] = (package, but, [one.__name__ for one in modules])
+        names = below(package, but)
+        shown(self.env)[self.env.docname] = (package, but, names)
+        modules = [importlib.import_module(name) for name in names]
         rows = [
             self.row(f":py:mod:`{one.__name__.removeprefix(package)[1:]} <{one.__name__}>`", one)
             for one in modules
@@ -90,19 +90,17 @@ def module_in_full(name: str, but: list[str]) -> str:
     return f".. rubric:: {name}\n\n.. automodule:: {name}\n   :members:\n{excluded}\n"
 
 
-def below(package: str, but: tuple[str, ...] = ()) -> list[ModuleType]:
-    """The modules of a package and of its packages.
+def below(package: str, but: tuple[str, ...] = ()) -> list[str]:
+    """Names of the modules of a package and of its packages, read from its files: none is imported.
 
-    >>> [one.__name__ for one in below("paperlib.core", ("c", "d", "i", "l", "o", "p", "r", "su", "w"))]
+    >>> below("paperlib.core", ("c", "d", "i", "l", "o", "p", "r", "su", "w"))
     ['paperlib.core.scores']
     """
     left_out = tuple(f"{package}.{name}" for name in but)
-    walked = pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}.")
-    return [
-        importlib.import_module(one.name)
-        for one in walked
-        if not one.ispkg and not one.name.startswith(left_out)
-    ]
+    folder = Path(importlib.import_module(package).__path__[0])
+    parts = (path.relative_to(folder).with_suffix("").parts for path in folder.rglob("*.py"))
+    names = sorted(".".join([package, *one]) for one in parts if one[-1] != "__init__")
+    return [name for name in names if not name.startswith(left_out)]
 
 
 def first_sentence(thing: Any) -> str:
@@ -121,11 +119,7 @@ def shown(env: BuildEnvironment) -> dict[str, tuple[str, tuple[str, ...], list[s
 
 def outdated(app: Sphinx, env: BuildEnvironment, *_: object) -> list[str]:
     """Pages of packages that have gained or lost a module."""
-    return [
-        page
-        for page, (package, but, names) in shown(env).items()
-        if [one.__name__ for one in below(package, but)] != names
-    ]
+    return [page for page, (package, but, names) in shown(env).items() if below(package, but) != names]
 
 
 def hide_long_value(app: Sphinx, domain: str, kind: str, content: addnodes.desc_content) -> None:
@@ -148,4 +142,4 @@ def setup(app: Sphinx) -> dict[str, bool | int]:
     app.connect("config-inited", shorten_signatures)
     app.connect("object-description-transform", hide_long_value)
     app.connect("env-get-outdated", outdated)
-    return {"env_version": 2, "parallel_read_safe": False, "parallel_write_safe": True}
+    return {"env_version": 3, "parallel_read_safe": False, "parallel_write_safe": True}
