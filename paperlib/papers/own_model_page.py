@@ -1,10 +1,13 @@
 """Figures and tables of the notebook that audits a file of losses, or the network of `own_model`."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pandas as pd
 
 from paperlib.audits import Audits
 from paperlib.bounds import OneRunResult
-from paperlib.core import MembershipScores
+from paperlib.core import MembershipScores, round_down
 from paperlib.report import (
     COLORS,
     MARKERS,
@@ -17,7 +20,17 @@ from paperlib.report import (
     score_histogram,
     show_figure,
     show_table,
+    show_text,
 )
+
+
+def show_size(scores: MembershipScores) -> None:
+    """Say how many values are audited, and what a high one means."""
+    high = "higher" if scores.higher_means_member else "lower"
+    show_text(
+        f"Audited: {scores.member.size:,} members and {scores.nonmember.size:,} non-members; a {high} value "
+        "means member."
+    )
 
 
 def show_scores(scores: MembershipScores) -> None:
@@ -78,19 +91,27 @@ def show_audits(audits: Audits, both: OneRunResult) -> None:
         "condition": both.condition,
         "note": "For comparison: as many guesses of members as of non-members, whichever end is surer.",
     }
+    table = pd.concat([listed[:1], pd.DataFrame([second]), listed[1:]], ignore_index=True)
     show_table(
-        pd.concat([listed[:1], pd.DataFrame([second]), listed[1:]], ignore_index=True),
+        table.assign(shown=[_shown(row) for row in table.to_dict("records")]),
         name="own-audits",
-        caption="Every score-based audit of these values.",
+        caption="Every audit that needs these values alone. Lower bounds are rounded down.",
         columns={
-            "audit": "audit",
-            "kind": "kind",
-            "epsilon": "epsilon (nats)",
-            "condition": "condition",
-            "note": "good for",
+            "audit": "Audit",
+            "kind": "Kind",
+            "shown": "ε (nats)",
+            "condition": "Condition",
+            "note": "Good for",
         },
-        lower_bounds=["epsilon"],
     )
+
+
+def _shown(row: Mapping[Any, Any]) -> str:
+    """The number in two decimals: a lower bound is rounded down, a measurement to the nearest."""
+    value = row["epsilon"]
+    if pd.isna(value):
+        return "–"
+    return f"{round_down(value, 2) if row['kind'].startswith('lower bound') else value:.2f}"
 
 
 def show_bound(main: OneRunResult) -> None:

@@ -28,18 +28,22 @@ def show_games(found: Mapping[str, Sequence[Mapping[str, Any]]], *, part: str, g
     show_table(
         pd.DataFrame([{part: name, **row} for name, rows in found.items() for row in rows]),
         name=f"own-{part}",
-        caption=f"The same audit with several {part}s, means over {games} games (bounds in nats).",
+        caption=f"The same audit with several {part}s, {_mean_of(games)} (bounds and ε~ in nats).",
         columns={
-            part: part,
-            "target": "target",
-            "c_lb": "bound on c",
-            "c_plus_eps_lb": "bound on c + ε",
+            part: part.capitalize(),
+            "target": "Target",
+            "c_lb": "Bound on c",
+            "c_plus_eps_lb": "Bound on c + ε",
             "eps_tilde": "ε~",
-            "baseline_auc": "baseline AUC",
-            "mia_auc": "MIA AUC",
+            "baseline_auc": "Baseline AUC",
+            "mia_auc": "Attack AUC",
         },
         lower_bounds=["c_lb", "c_plus_eps_lb"],
     )
+
+
+def _mean_of(games: int) -> str:
+    return "one game" if games == 1 else f"means over {games} games"
 
 
 def show_rates(rates: pd.DataFrame, *, nominal: float, interval: float) -> None:

@@ -17,6 +17,7 @@ from paperlib.report import (
     show_table,
 )
 
+_RULES = {"both": "Both ends", "members": "Members", "nonmembers": "Non-members"}
 _TWIN = "(twin)"
 _LINE = 0.22
 """Height of a line of a row's name, inches."""
@@ -134,7 +135,7 @@ def show_rows(frame: pd.DataFrame, name: str, caption: str, *more: str) -> None:
         more: Further columns: "seen_from", "slack" or "verdict".
     """
     ends = zip(frame["rate"], frame["low"], frame["high"], strict=True)
-    slack = frame["slack"].map("{:.2f}".format).where(frame["boundary"], "no boundary case")
+    slack = (frame["slack"].round(2) + 0.0).map("{:.2f}".format).where(frame["boundary"], "no boundary case")
     texts = [f"{rate:.3f} ({low:.3f} to {high:.3f})" for rate, low, high in ends]
     heads = {"seen_from": "Seen from", "slack": "Slack", "verdict": "Verdict"}
     show_table(
@@ -148,11 +149,13 @@ def show_rows(frame: pd.DataFrame, name: str, caption: str, *more: str) -> None:
 
 
 def looking_ahead(ours: pd.DataFrame) -> pd.DataFrame:
-    """Sound orders and sets of one run beside the twins that look ahead."""
+    """Sound orders and sets of one run beside the twins that look ahead, each default with its family."""
     ahead = ours["bound"].eq("default") | ours["bound"].str.contains("looked at|chosen on", regex=True)
     same = ours["family"].isin(["one run", "output sets"])
     named = ours["mechanism"].isin(["no leakage", "randomized response, ε = 1"])
-    return ours[ahead & same & named]
+    found = ours[ahead & same & named]
+    default = found["bound"].eq("default")
+    return found.assign(bound=found["bound"].mask(default, "default, " + found["family"]))
 
 
 def show_rules(common: pd.DataFrame) -> None:
@@ -232,8 +235,8 @@ def _lines(ax: Axes, rows: pd.DataFrame, oracle: str) -> None:
 def show_shapes(shapes: pd.DataFrame, draws: int, seed: int) -> None:
     """The default beside the rules that fix the side, a table for each delta, at the largest size."""
     for delta, rows in shapes.groupby("delta"):
-        won = {rule: (rows["adaptive"] - rows[rule]).max() for rule in ("both", "members", "nonmembers")}
-        told = ", ".join(f"{value:.1f} over {rule}" for rule, value in won.items())
+        won = {name: (rows["adaptive"] - rows[rule]).max() for rule, name in _RULES.items()}
+        told = ", ".join(f"{value:.1f} nats over *{name}*" for name, value in won.items())
         largest = rows["examples"].max()
         show_table(
             _by_shape(rows),
@@ -241,14 +244,12 @@ def show_shapes(shapes: pd.DataFrame, draws: int, seed: int) -> None:
             columns={
                 "shape": "Scores",
                 "adaptive": "Default",
-                "both": "Both ends",
-                "members": "Members",
-                "nonmembers": "Nonmembers",
+                **_RULES,
                 "text": "Lost",
             },
             caption=f"Mean bound over {draws} audits of {largest:,} examples at δ = {delta:g}, nats, and "
-            f"what the default loses, ± its standard error; seed {seed}. The file has every size. Won on "
-            f"some shape and size: {told}.",
+            f"what the default loses, ± its standard error; seed {seed}. The file has every size. The "
+            f"most that the default gains on one shape and size: {told}.",
         )
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from paperlib import MembershipScores, audit_one_run, audit_scores
+from paperlib.core import round_down
 from paperlib.papers import own_model_page, own_parts_page
 
 
@@ -22,7 +23,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     for module in (own_model_page, own_parts_page):
         for kind in ("show_figure", "show_table"):
             monkeypatch.setattr(module, kind, keep)
-    monkeypatch.setattr(own_parts_page, "show_text", kept["text"].append)
+        monkeypatch.setattr(module, "show_text", kept["text"].append)
     return kept
 
 
@@ -47,12 +48,20 @@ def test_the_audit_chosen_beforehand_comes_first(shown: dict[str, Any], scores: 
     table, options = shown["own-audits"]
     assert table["epsilon"].iloc[:2].tolist() == [audits.headline.epsilon, both.epsilon]
     assert len(table) == len(audits.to_frame()) + 1
-    assert list(options["columns"]) == table.columns.tolist()
+    assert list(options["columns"]) == ["audit", "kind", "shown", "condition", "note"]
+    assert table["shown"].iloc[0] == f"{round_down(audits.headline.epsilon, 2):.2f}"
+    measured = table[table["kind"] == "measurement"].iloc[0]
+    assert measured["shown"] == f"{measured['epsilon']:.2f}"
     own_model_page.show_bound(audits.headline)
     figure, _ = shown["own-bound"]
     drawn = {str(line.get_label()): line for line in figure.axes[0].get_lines()}
     assert list(drawn["bound at this many guesses"].get_ydata()) == audits.headline.curve["bound"].tolist()
     assert list(drawn["reported"].get_ydata()) == [audits.headline.epsilon] * 2
+
+
+def test_the_size_is_said_with_the_direction(shown: dict[str, Any], scores: MembershipScores) -> None:
+    own_model_page.show_size(scores)
+    assert shown["text"] == ["Audited: 200 members and 190 non-members; a lower value means member."]
 
 
 def test_bound_and_auc_have_a_panel_each(shown: dict[str, Any]) -> None:
@@ -73,7 +82,8 @@ def test_epsilon_is_that_of_the_mean_bounds_and_never_below_0(shown: dict[str, A
     own_parts_page.show_games({"trees": found}, part="attack", games=2)
     table, options = shown["own-attack"]
     assert table["attack"].tolist() == ["trees", "trees"]
-    assert next(iter(options["columns"].values())) == "attack"
+    assert next(iter(options["columns"].values())) == "Attack"
+    assert "means over 2 games" in options["caption"]
     assert len(options["columns"]) == 7
 
 

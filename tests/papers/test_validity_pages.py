@@ -92,7 +92,9 @@ def test_rows_have_their_rate_beside_the_bound(shown: Shown) -> None:
 
 
 def test_orders_that_look_ahead_stand_beside_the_default() -> None:
-    assert page.looking_ahead(OURS)["rate"].tolist() == [0.03, 0.6]
+    found = page.looking_ahead(OURS)
+    assert found["rate"].tolist() == [0.03, 0.6]
+    assert found["bound"].iloc[0] == "default, one run"
 
 
 def test_each_rule_is_shown_on_its_worst_mechanism(shown: Shown) -> None:

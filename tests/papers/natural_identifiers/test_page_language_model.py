@@ -48,7 +48,11 @@ def test_each_score_has_its_interval_in_percent(audits, capsys):
         f"{100 * quality['auc']:.1f} ({100 * quality['auc_low']:.1f} to {100 * quality['auc_high']:.1f})"
     )
     page.show_attacks(audits, confidence=0.95)
-    assert "AUC and TPR at 1 % FPR, percent, with 95 % intervals." in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert (
+        "AUC, and true-positive rate (TPR) at a false-positive rate (FPR) of 1 %, with 95 % intervals." in out
+    )
+    assert "| AUC (%)" in out
 
 
 def test_ranks_are_drawn_as_shares_and_the_best_known_are_shown(audits, capsys):

@@ -52,8 +52,14 @@ def show_attacks(audits: Audits, *, confidence: float) -> None:
     show_table(
         attacks_table(audits),
         name="own-attacks",
-        caption=f"AUC and TPR at 1 % FPR, percent, with {100 * confidence:g} % intervals.",
-        columns={"corpus": "Corpus", "attack": "Score", "auc_shown": "AUC", "tpr_shown": "TPR at 1 % FPR"},
+        caption=f"AUC, and true-positive rate (TPR) at a false-positive rate (FPR) of 1 %, with "
+        f"{100 * confidence:g} % intervals.",
+        columns={
+            "corpus": "Corpus",
+            "attack": "Score",
+            "auc_shown": "AUC (%)",
+            "tpr_shown": "TPR at 1 % FPR (%)",
+        },
     )
 
 
