@@ -32,8 +32,7 @@ _HEADINGS = {
     "target": "Target",
     "audit": "Audit",
     "shown_number": "ε (nats)",
-    "kind": "Kind",
-    "about": "Speaks of",
+    "shown_about": "Speaks of",
     "shown_theory": "Guarantee",
 }
 _LOOKS = {
@@ -85,12 +84,15 @@ def show_family(table: pd.DataFrame, family: str) -> None:
         data=rows[["target", "audit", "kind", "about", "epsilon", "low", "high", "theory"]],
     )
     show_table(
-        rows,
+        rows.assign(
+            shown_about=rows["about"].mask(rows["kind"] == WITHIN, rows["about"] + ", family of curves")
+        ),
         name=f"{name}-rows",
         columns=_HEADINGS,
-        caption=f"Every audit of each {family}. Lower bounds (≥) are rounded down; a measurement has its "
-        "interval in brackets. Guarantee: the ε of training for the neighbours that the row speaks of. The "
-        "file has the sentence that each number supports, the access it needed, and its seconds.",
+        caption=f"Every audit of each {family}. Lower bounds (≥) are rounded down; the others are "
+        "measurements, with their interval in brackets. Guarantee: the ε of training for the neighbours that "
+        "the row speaks of. The file has the sentence that each number supports, the access it needed, and "
+        "its seconds.",
     )
 
 

@@ -53,7 +53,7 @@ def test_a_measurement_has_its_interval_beside_it_and_no_guarantee_is_said_in_wo
     assert set(shown["shown_theory"][np.isinf(shown["theory"])]) == {"none"}
 
 
-def test_a_family_has_its_figure_and_a_table_of_six_columns(frame, monkeypatch):
+def test_a_family_has_its_figure_and_a_table_of_five_columns(frame, monkeypatch):
     kept = {}
     monkeypatch.setattr(pages, "show_figure", lambda fig, **given: kept.update({given["name"]: given}))
     monkeypatch.setattr(
@@ -62,14 +62,8 @@ def test_a_family_has_its_figure_and_a_table_of_six_columns(frame, monkeypatch):
     pages.show_family(shown_rows(frame), "known mechanism")
     rows, given = kept["compare-known-mechanism-rows"]
     assert set(rows["family"]) == {"known mechanism"}
-    assert list(given["columns"].values()) == [
-        "Target",
-        "Audit",
-        "ε (nats)",
-        "Kind",
-        "Speaks of",
-        "Guarantee",
-    ]
+    assert list(given["columns"].values()) == ["Target", "Audit", "ε (nats)", "Speaks of", "Guarantee"]
+    assert set(rows.loc[rows["audit"] == "f-DP", "shown_about"]) == {"add/remove, family of curves"}
     assert "δ = 1e-05, confidence 0.95" in kept["compare-known-mechanism"]["caption"]
     pages.show_guide(frame)
     pages.show_access(frame)
