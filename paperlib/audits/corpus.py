@@ -1,5 +1,10 @@
 """The identifiers of a corpus, each with what stands before it."""
 
+import base64
+import binascii
+import re
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -8,17 +13,22 @@ import pandas as pd
 
 from paperlib.data.text.corpora import Document, read_documents
 from paperlib.data.text.pieces import ReadLog
-from paperlib.generators.identifiers import find_identifiers
+from paperlib.generators.identifiers import find_identifiers, generate_identifiers
+
+UNFAIR = "identifier behind a text that holds it, or a part of it"
+_PART = 6  # letters and digits in a row that an identifier and the text before it may not share
+_BYTE_MARKS = re.compile(r"(?:\\x|%|0x)(?=[0-9a-f]{2})")
+_BASE64 = re.compile(r"sha\d+[-=]([\w+/=-]+)")
 
 
 @dataclass(frozen=True)
 class FoundIdentifier:
-    """An identifier of a corpus, with what stands before its first occurrence.
+    """An identifier of a corpus, with what stands before it at its first fair place.
 
     Attributes:
         kind: Kind of identifier, as in `find_identifiers`.
         value: Text of the identifier.
-        before: Up to the asked number of characters before it in its document.
+        before: Up to the asked number of characters before it in its document, a fair context (`is_fair`).
         document: Number of the document.
         occurrences: Number of occurrences in the whole corpus.
         subset: Part of the corpus it was found in; may be empty.
@@ -39,8 +49,12 @@ def corpus_identifiers(
     before: int = 200,
     limit: int | None = None,
     seed: int = 0,
+    log: ReadLog | None = None,
 ) -> list[FoundIdentifier]:
-    """Different identifiers of a corpus, each where it occurs first.
+    """Different identifiers of a corpus, each at the first place behind a text that tells nothing of it.
+
+    Notations of one value (letter case, hyphens, base64 or hexadecimal digits, an abbreviated hash) are one
+    identifier. In a document only the first place of a value counts; it is fair if `is_fair` says so.
 
     Args:
         documents: Texts, or documents with a subset.
@@ -48,36 +62,107 @@ def corpus_identifiers(
         before: Characters kept before an identifier, 0 or more.
         limit: If there are more, a random sample of this size.
         seed: Seed of the sample, 0 or more.
+        log: Counts the identifiers without a fair place.
 
     Raises:
-        ValueError: No identifier in any document.
+        ValueError: No identifier in any document, or none with a fair place.
 
     >>> corpus_identifiers(["md5: 9e107d9d372bb6826bd81d3542a419d6 ok"])[0].before
     'md5: '
     """
-    first: dict[str, FoundIdentifier] = {}
-    times: dict[str, int] = {}
+    fair: dict[str, FoundIdentifier | None] = {}
+    times: Counter[str] = Counter()
     count = 0
     for number, document in enumerate(documents):
         text, subset = (document, "") if isinstance(document, str) else (document.text, document.subset)
         count += 1
+        seen: set[str] = set()
         for one in find_identifiers(text, kinds=kinds):
-            times[one.value] = times.get(one.value, 0) + 1
-            if one.value not in first:
-                start = max(0, one.start - before)
-                first[one.value] = FoundIdentifier(
-                    one.kind, one.value, text[start : one.start], number, 1, subset
-                )
-    if not first:
+            key = _value_key(one.value)
+            times[key] += 1
+            if key not in seen and fair.get(key) is None:
+                place = text[max(0, one.start - before) : one.start]
+                candidate = FoundIdentifier(one.kind, one.value, place, number, 1, subset)
+                fair[key] = candidate if is_fair(one.value, place) else None
+            seen.add(key)
+    found = [replace(one, occurrences=times[key]) for key, one in _longest(fair).items() if one]
+    unfair = [key for key, one in fair.items() if one is None]
+    if log is not None:
+        for key in unfair:
+            log.add(UNFAIR, key)
+    if not found:
+        reason = f"; {len(unfair)} stand behind a text that holds a part of them" if unfair else ""
         raise ValueError(
             f"documents: found no identifier of {'any kind' if kinds is None else ', '.join(kinds)} in "
-            f"{count} documents; without one there is nothing to audit"
+            f"{count} documents{reason}; without one there is nothing to audit"
         )
-    found = [replace(one, occurrences=times[one.value]) for one in first.values()]
     if limit is not None and len(found) > limit:
         chosen = np.sort(np.random.default_rng(seed).choice(len(found), limit, replace=False))
         found = [found[index] for index in chosen]
     return found
+
+
+def is_fair(value: str, before: str) -> bool:
+    """Whether a text tells nothing of an identifier that follows it.
+
+    It does if both share six letters or digits in a row, in any notation, that other values of the same kind
+    do not have: a model that copies from its context would then prefer the true value without training.
+
+    >>> is_fair("commit 83a5ef2", "([83a5ef2](https://"), is_fair("commit 83a5ef2", "see commit ")
+    (False, True)
+    """
+    shown = _parts(_plain(before))
+    shared = set[str]().union(*map(_parts, _notations(value))) & shown
+    if not shared:
+        return True
+    others = [
+        set[str]().union(*map(_parts, _notations(other))) for other in generate_identifiers(value, 3, 0)
+    ]
+    return shared <= set.intersection(*others)
+
+
+def _plain(text: str) -> str:
+    """Small letters and digits alone, without the marks of bytes such as backslash x."""
+    return re.sub("[^0-9a-z]", "", _BYTE_MARKS.sub("", text.lower()))
+
+
+def _parts(text: str) -> set[str]:
+    return {text[at : at + _PART] for at in range(len(text) - _PART + 1)}
+
+
+def _notations(value: str) -> list[str]:
+    """The value in small letters and digits; a digest also in base64, or in hexadecimal digits."""
+    plain, packed = _plain(value), _BASE64.fullmatch(value)
+    if packed:
+        return [plain, _hexadecimal(packed[1])]
+    if len(plain) >= 32 and len(plain) % 2 == 0 and re.fullmatch("[0-9a-f]+", plain):
+        return [plain, _plain(base64.b64encode(bytes.fromhex(plain)).decode())]
+    return [plain]
+
+
+def _hexadecimal(packed: str) -> str:
+    text = packed.rstrip("=").translate(str.maketrans("-_", "+/"))
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4)).hex()
+    except binascii.Error:
+        return ""
+
+
+def _value_key(value: str) -> str:
+    """A text that all notations of a value share."""
+    packed = _BASE64.fullmatch(value)
+    return _hexadecimal(packed[1]) if packed else _plain(value.rpartition(" ")[2] or value)
+
+
+def _longest(values: dict[str, FoundIdentifier | None]) -> dict[str, FoundIdentifier | None]:
+    """Without the short hashes that a longer value begins with."""
+    ordered = sorted(values)
+
+    def begins(key: str) -> bool:
+        at = bisect_right(ordered, key)
+        return at < len(ordered) and ordered[at].startswith(key)
+
+    return {key: one for key, one in values.items() if not (len(key) <= 12 and begins(key))}
 
 
 def open_corpus(corpus: str, *, log: ReadLog | None = None) -> Iterator[Document]:

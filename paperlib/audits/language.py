@@ -10,7 +10,7 @@ import pandas as pd
 from paperlib.attacks.dataset_inference import DatasetInference, infer_dataset, ranks_and_positions
 from paperlib.attacks.language import causal_neighbours, score_candidates
 from paperlib.audits.candidates import CandidateScores, attack_quality
-from paperlib.audits.corpus import FoundIdentifier, corpus_identifiers, open_corpus
+from paperlib.audits.corpus import FoundIdentifier, corpus_identifiers, is_fair, open_corpus
 from paperlib.bounds import audit_ranks, exposure
 from paperlib.bounds.ranks.audit import RankAuditResult
 from paperlib.core import MembershipScores, check_choice
@@ -117,8 +117,8 @@ def audit_language_model(
         options: Options of `score_texts`.
 
     Raises:
-        ValueError: Fewer than 10 identifiers, a rank_attack that is not scored, or what `score_texts`
-            refuses.
+        ValueError: Fewer than 10 identifiers, one behind a text that holds a part of it, a rank_attack that
+            is not scored, or what `score_texts` refuses.
 
     Source:
         Natural identifiers, Sections 4 and 5.
@@ -136,6 +136,12 @@ def audit_language_model(
     if len(identifiers) < 10:
         raise ValueError(f"identifiers: expected 10 identifiers or more, got {len(identifiers)}")
     check_choice("rank_attack", rank_attack, tuple(attacks))
+    unfair = [one.value for one in identifiers if not is_fair(one.value, one.before)]
+    if unfair:
+        raise ValueError(
+            f"identifiers: {len(unfair)} of {len(identifiers)} stand behind a text that holds them "
+            f"or a part of them, such as {unfair[0]!r}; leave them out, as corpus_identifiers does"
+        )
     candidates = [[one.value, *generate_identifiers(one.value, generated, seed)] for one in identifiers]
     if neighbours:
         options["neighbours"] = causal_neighbours(
@@ -211,7 +217,7 @@ def audited_identifiers(
         kinds: Kinds to look for; None or empty for all.
         blind_filter: Leave out what `without_look_alikes` leaves out.
         before, limit, seed: As for `corpus_identifiers`.
-        log: Counts what was not read and why.
+        log: Counts what was not read, or left out, and why.
 
     Raises:
         ValueError: Nothing of that name, an unknown kind, or no identifier.
@@ -225,5 +231,5 @@ def audited_identifiers(
         documents: Iterable[str | Document] = open_corpus(corpus, log=log)
     else:
         documents = corpus
-    found = corpus_identifiers(documents, kinds=kinds or None, before=before, limit=limit, seed=seed)
+    found = corpus_identifiers(documents, kinds=kinds or None, before=before, limit=limit, seed=seed, log=log)
     return without_look_alikes(found, seed=seed) if blind_filter else found

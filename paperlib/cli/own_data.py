@@ -134,9 +134,13 @@ def _language_model(
 
     skipped = ReadLog()
     identifiers = audited_identifiers(corpus, **found, log=skipped)  # first: a mistake shows at once
+    log = tuple(f"{reason}: {number} (such as {example})" for reason, number, example in skipped.rows)
+    if len(identifiers) < 10:
+        left = "; ".join([f"{corpus}: {len(identifiers)} identifiers are left, 10 are needed", *log])
+        raise ValueError(left)
     loaded, tokenizer = load_language_model(model, dtype=dtype, device=device or None)
     audit = audit_language_model(loaded, tokenizer, identifiers, **options)
-    return audit, tuple(f"{reason}: {number} (such as {example})" for reason, number, example in skipped.rows)
+    return audit, log
 
 
 def _command() -> str:

@@ -4,6 +4,7 @@ import json
 import lzma
 import os
 import tracemalloc
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -75,7 +76,8 @@ def test_parquet(tmp_path):
     parquet.write_table(pa.Table.from_pylist(rows), path)
     assert sorted(documents(path, text_field="body", subset_field="meta.set")) == DOCUMENTS
     log = ReadLog()
-    assert documents(path, log) == []
+    with pytest.raises(ValueError, match=r"bytes of this corpus were not read .*without a column 'text'"):
+        documents(path, log)
     assert log.counts == {"file without a column 'text'": 1}
 
 
@@ -112,7 +114,8 @@ def test_damaged_warc_files(tmp_path, content, reason):
     path = tmp_path / "web.warc"
     path.write_bytes(content)
     log = ReadLog()
-    documents(path, log)
+    with suppress(ValueError):  # of these files nothing is left
+        documents(path, log)
     (found,) = log.counts
     assert reason in f"{found} {log.examples[found]}"
 
@@ -312,10 +315,59 @@ def test_a_known_corpus_may_be_a_folder_and_knows_its_subset_field(tmp_path, mon
         list(corpora.read_documents("pile_test"))
 
 
-def test_packed_json_is_read_by_lines_and_plain_json_as_text(tmp_path):
+def test_json_is_read_by_its_records(tmp_path):
     folder = tmp_path / "dolma-v1_7" / "pes2o"
     folder.mkdir(parents=True)
     (folder / "pes2o-0000.json.gz").write_bytes(gzip.compress(b'{"text": "one"}\n{"text": "two"}\n'))
     (folder / "notes.json").write_text('{"text": "three"}')
     found = [(one.subset, one.text) for one in corpora.read_documents(tmp_path / "dolma-v1_7")]
-    assert found == [("pes2o", '{"text": "three"}'), ("pes2o", "one"), ("pes2o", "two")]
+    assert found == [("pes2o", "three"), ("pes2o", "one"), ("pes2o", "two")]
+
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"ab12" * 16 + b"\nsize 12\n"
+NOTEBOOK = {"nbformat": 4, "cells": [{"source": ["a = 'x\u00e9'\n", "b"], "outputs": []}, {"source": "c"}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "texts"),
+    [
+        ("a.json", json.dumps([{"text": "x\u00e9"}, {"text": "y"}], indent=1).encode(), ["x\u00e9", "y"]),
+        ("a.json", json.dumps({"data": [{"text": "x"}], "n": 1}).encode(), ["x"]),
+        ("a.txt", b'{"text": "x"}\n{"text": "y"}\n', ["x", "y"]),
+        ("a.json", b'["x", "y"]', ["x", "y"]),
+        ("a.json", b'{"name": 3}', ['{"name": 3}']),
+        ("a.txt", b"[see] this", ["[see] this"]),
+        ("a.ipynb", json.dumps(NOTEBOOK).encode(), ["a = 'x\u00e9'\nb\nc"]),
+        ("a.txt", "gr\u00fcn".encode("utf-16"), ["gr\u00fcn"]),
+        ("a.bin", gzip.compress(b"packed"), ["packed"]),
+    ],
+)
+def test_files_are_read_by_what_they_hold(tmp_path, name, content, texts):
+    (tmp_path / name).write_bytes(content)
+    assert [text for _, text in documents(tmp_path / name)] == texts
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (POINTER, "Git LFS pointer"),
+        (b"../.git/annex/objects/x", "git-annex pointer"),
+        (b"PK\3\4 some archive", "archive or document"),
+        (b"%PDF-1.7 x", "archive or document"),
+        (b"ab\0\1", "binary file"),
+    ],
+)
+def test_a_corpus_of_which_most_was_not_read_is_refused(tmp_path, content, reason):
+    (tmp_path / "part_00.txt").write_bytes(content)
+    (tmp_path / "small.md").write_text("x")
+    with pytest.raises(ValueError, match=rf"bytes of this corpus were not read \({reason}.*part_00.txt"):
+        list(corpora.read_documents(tmp_path))
+    (tmp_path / "large.md").write_text("x" * 500)
+    log = ReadLog()
+    assert len(list(corpora.read_documents(tmp_path, log=log))) == 2
+    assert [number for _, number, _ in log.rows] == [1]
+
+
+def test_a_file_in_a_parquet_format_needs_no_suffix(tmp_path):
+    parquet.write_table(pa.Table.from_pylist([{"text": "x"}]), tmp_path / "part-0")
+    assert documents(tmp_path / "part-0") == [("part-0", "x")]

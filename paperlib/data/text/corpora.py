@@ -203,6 +203,9 @@ def read_documents(
         reading: Names of the fields of text and subset; None takes those of the corpus, if it is known.
         log: Counts of what was skipped, with reasons.
 
+    Raises:
+        ValueError: Files with more than half of the bytes hold no text that could be read.
+
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "web.jsonl"
     >>> _ = path.write_text('{"text": "Hello"}')
@@ -212,11 +215,17 @@ def read_documents(
     skipped = log or ReadLog()
     known = CORPORA.get(str(root))
     names = reading or Reading(subset_field=known.subset_field if known else Reading.subset_field)
+    total = unread = 0
     for file in corpus_files(root):
-        held = bytearray()
+        held, size, documents = bytearray(), file.path.stat().st_size, 0
         for piece in read_pieces(file.path, file.subset, names, skipped):
             held += piece.data
+            documents += piece.documents
             if not piece.more:
                 for text in bytes(held).split(piece.separator) if piece.separator else [bytes(held)]:
                     yield Document(text.decode("utf-8", "replace"), piece.subset)
                 held.clear()
+        total, unread = total + size, unread + (0 if documents else size)
+    if 2 * unread > total:
+        reasons = "; ".join(f"{reason}: {number}, such as {where}" for reason, number, where in skipped.rows)
+        raise ValueError(f"{root}: {unread:,} of {total:,} bytes of this corpus were not read ({reasons})")

@@ -1,6 +1,7 @@
 """Reading one file of a corpus in pieces: plain text, JSON lines, Parquet and WARC."""
 
 import codecs
+import io
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -9,7 +10,16 @@ from typing import Any, BinaryIO
 
 from paperlib.data.text import streams
 from paperlib.data.text.pieces import SEPARATOR, Decoder, Piece, Reading, ReadLog
-from paperlib.data.text.streams import blocks, corpus_package, damages, format_of, open_packed, printable
+from paperlib.data.text.streams import (
+    blocks,
+    corpus_package,
+    damages,
+    first_bytes,
+    format_of,
+    not_text,
+    open_packed,
+    printable,
+)  # fmt: skip
 from paperlib.data.text.zstandard_frames import ends_within_frame
 
 _REPLACED = "invalid UTF-8, its bytes replaced"
@@ -22,16 +32,22 @@ def read_pieces(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iter
         A damaged, binary or unreadable file raises nothing: it goes to the log, with what was read before
         the damage already yielded.
 
-    The name of the file says format and compression; ``subset`` is that of documents that name none.
+    The first bytes, else the name of the file say format and compression; ``subset`` is that of documents
+    that name none.
     """
-    kind, packed = format_of(path)
     where, unfinished = printable(path.name), False
     try:
+        kind, packed = format_of(path)
+        head = first_bytes(path, packed)
         if path.stat().st_size == 0:
             log.add("empty file", where)
         elif kind == "parquet":
             yield from _parquet(path, subset, reading, log)
+        elif reason := not_text(head):
+            log.add(reason, where)
         else:
+            if kind == "text" and (head.lstrip()[:1] in (b"{", b"[") or path.suffix == ".ipynb"):
+                kind = "json"
             with open_packed(path, packed) as stream:
                 for piece in _READERS[kind](stream, subset, reading, log, where):
                     yield piece
@@ -53,6 +69,10 @@ def _part(subset: str, decoder: Decoder, data: bytes) -> Piece:
 def _text(stream: BinaryIO, subset: str, _: Reading, log: ReadLog, where: str) -> Iterator[Piece]:
     """A file is one document."""
     decoder, last, blank = Decoder(), b"", True
+    if (start := stream.read(2)) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        stream = io.BytesIO((start + stream.read()).decode("utf-16", "replace").encode())
+    else:
+        stream.seek(0)
     try:
         for number, block in enumerate(blocks(stream)):
             if number == 0 and b"\0" in block[: 2**16]:
@@ -73,6 +93,47 @@ def _text(stream: BinaryIO, subset: str, _: Reading, log: ReadLog, where: str) -
     yield Piece(subset, data, 1, characters)
     if not decoder.valid:
         log.add(_REPLACED, where)
+
+
+def _json(stream: BinaryIO, subset: str, reading: Reading, log: ReadLog, where: str) -> Iterator[Piece]:
+    """A JSON file: its records with a text, the cells of a notebook, lines of JSON, or else one text."""
+    data = stream.read(reading.longest_line + 1)
+    texts: dict[str, list[str]] = {}
+    with suppress(ValueError, RecursionError):
+        for record in _records(json.loads(data), reading.text_field):
+            _collect(record, texts, subset, reading, log, where)
+    if not texts:
+        with suppress(ValueError, RecursionError):
+            first = json.loads(data.lstrip().partition(b"\n")[0])
+            if isinstance(first, dict) and isinstance(first.get(reading.text_field), str):
+                stream.seek(0)
+                yield from _jsonl(stream, subset, reading, log, where)
+                return
+        stream.seek(0)
+        yield from _text(stream, subset, reading, log, where)
+    yield from _joined(texts)
+
+
+def _records(parsed: Any, field: str) -> list[Any]:
+    """The records of a JSON value that have a text, wherever it holds them: itself, a list, or one below."""
+    if isinstance(parsed, dict):
+        cells = parsed.get("cells")
+        if isinstance(cells, list) and "nbformat" in parsed:
+            sources = (cell.get("source", "") for cell in cells if isinstance(cell, dict))
+            return [{field: "\n".join("".join(source) for source in sources)}]
+        if isinstance(parsed.get(field), str):
+            return [parsed]
+        return [
+            record
+            for value in parsed.values()
+            if isinstance(value, list)
+            for record in _records(value, field)
+        ]
+    if not isinstance(parsed, list):
+        return []
+    if parsed and all(isinstance(value, str) for value in parsed):
+        return [{field: value} for value in parsed]
+    return [value for value in parsed if isinstance(value, dict) and isinstance(value.get(field), str)]
 
 
 def _lines(stream: BinaryIO, longest: int) -> Iterator[list[bytes] | None]:
@@ -241,6 +302,7 @@ def _warc_body(
 
 _READERS: dict[str, Callable[[BinaryIO, str, Reading, ReadLog, str], Iterator[Piece]]] = {
     "text": _text,
+    "json": _json,
     "jsonl": _jsonl,
     "warc": _warc,
 }

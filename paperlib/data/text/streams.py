@@ -6,6 +6,7 @@ import lzma
 import os
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +19,25 @@ _FORMATS = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".warc": "warc", ".wet": "warc",
 }  # fmt: skip
 _COMPRESSIONS = (".gz", ".zst", ".bz2", ".xz")
+_PACKED = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\0"}
+_ARCHIVE = "archive or document file, not text (unpack or convert it)"
+_POINTER = "git-annex pointer in place of a file (run git annex get)"
+_MARKS = {
+    b"version https://git-lfs.github.com/spec/": "Git LFS pointer in place of a file (run git lfs pull)",
+    **dict.fromkeys((b"/annex/objects/", b"../.git/annex/", b".git/annex/"), _POINTER),
+    **dict.fromkeys(
+        (
+            b"PK\3\4",
+            b"7z\xbc\xaf\x27\x1c",
+            b"Rar!",
+            b"%PDF-",
+            b"SQLite format 3",
+            b"\xd0\xcf\x11\xe0",
+            b"{\\rtf",
+        ),
+        _ARCHIVE,
+    ),
+}
 
 
 def printable(name: str) -> str:
@@ -30,19 +50,41 @@ def printable(name: str) -> str:
 
 
 def format_of(path: Path) -> tuple[str, str]:
-    """Format and compression by the name: unknown formats are read as text.
+    """Format and compression, by the first bytes where they tell, else by the name; others are text.
 
-    A packed ".json" is JSON lines, as in Dolma and C4; one that is not packed is a text of its own.
+    A packed ".json" is JSON lines, as in Dolma and C4.
 
     >>> format_of(Path("a.jsonl.zst")), format_of(Path("RECORD"))
     (('jsonl', '.zst'), ('text', ''))
     """
     name = path.name.lower()
-    packed = next((suffix for suffix in _COMPRESSIONS if name.endswith(suffix)), "")
-    inner = Path(name.removesuffix(packed)).suffix
+    named = next((suffix for suffix in _COMPRESSIONS if name.endswith(suffix)), "")
+    magic = first_bytes(path, "")
+    packed = next((suffix for suffix, mark in _PACKED.items() if magic.startswith(mark)), named)
+    inner = Path(name.removesuffix(named)).suffix
+    if magic.startswith(b"PAR1"):
+        return "parquet", ""
     if packed and inner == ".json":
         return "jsonl", packed
     return _FORMATS.get(inner, "text"), packed
+
+
+def first_bytes(path: Path, packed: str) -> bytes:
+    """The first bytes of a file, unpacked; none where it is not there or damaged."""
+    with suppress(*damages()), open_packed(path, packed) as stream:
+        return stream.read(512)
+    return b""
+
+
+def not_text(head: bytes) -> str:
+    """Why a file that begins with these bytes is no text: a pointer or an archive; empty for a text.
+
+    >>> not_text(b"version https://git-lfs.github.com/spec/v1"), not_text(b"Hello")
+    ('Git LFS pointer in place of a file (run git lfs pull)', '')
+    """
+    if head[257:262] == b"ustar":
+        return _ARCHIVE
+    return next((reason for mark, reason in _MARKS.items() if head.startswith(mark)), "")
 
 
 def open_packed(path: Path, packed: str) -> BinaryIO:

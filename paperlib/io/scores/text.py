@@ -49,6 +49,8 @@ def decoded(data: bytes) -> str:
         raise ValueError("holds zero bytes, as UTF-16 without a byte-order mark does; save it as UTF-8 text")
     if not text.strip():
         raise ValueError("the file is empty")
+    if text.startswith("version https://git-lfs.github.com/spec/"):
+        raise ValueError("this is a Git LFS pointer in place of the file; run git lfs pull")
     return text
 
 
