@@ -1,5 +1,6 @@
 """Scores of texts agree with a slow reference written from the formulas, on every path there is."""
 
+import copy
 import os
 import zlib
 from pathlib import Path
@@ -8,6 +9,7 @@ import accelerate
 import numpy as np
 import pytest
 import torch
+from tokenizers.processors import TemplateProcessing
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 from paperlib.attacks.language import ATTACKS, score_candidates, score_texts
@@ -363,3 +365,17 @@ def test_a_pretrained_model_from_a_folder_equals_the_slow_reference():
         assert frame["min_k_pp"][index] == pytest.approx(lowest(standard, 0.2), rel=1e-4)
         assert frame["hinge"][index] == pytest.approx(table[:, 3].mean(), abs=1e-4)
     assert frame["loss"][0] > -1.5  # it knows how stories begin
+
+
+@pytest.mark.parametrize("contexts", [None, [""] * len(TEXTS)])
+def test_an_end_token_is_no_token_of_the_text(model, tokenizer, contexts):
+    ends = copy.deepcopy(tokenizer)
+    last = ends.convert_ids_to_tokens(len(ends) - 1)
+    ends.backend_tokenizer.post_processor = TemplateProcessing(
+        single=f"$A {last}", special_tokens=[(last, len(ends) - 1)]
+    )
+    assert ends(TEXTS[0])["input_ids"][-1] == len(ends) - 1
+    scores = [
+        score_texts(model, one, TEXTS, attacks=["loss"], contexts=contexts) for one in (tokenizer, ends)
+    ]
+    np.testing.assert_array_equal(*scores)

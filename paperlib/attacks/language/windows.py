@@ -60,15 +60,15 @@ def flattened(
 def encode(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None) -> list[Window]:
     """Tokens of each text, after its context if there is one, each text in one window of any length.
 
-    Text and context are tokenized as one string, as they were in training, and tokens that the tokenizer adds
-    before them are kept. A token that holds the last letters of the context and the first of the text is
-    scored. Contexts may be empty; None scores the texts alone.
+    Text and context are tokenized as one string, as they were in training; tokens that the tokenizer adds
+    before them are kept, those behind them are not. A token that holds the last letters of the context and
+    the first of the text is scored. Contexts may be empty; None scores the texts alone.
 
     Raises:
         ValueError: Another number of contexts, or a text whose only token nothing precedes.
     """
     if contexts is None:
-        encoded = [Window(at, tuple(tokens), 1, 0) for at, tokens in enumerate(_tokens(tokenizer, texts))]
+        encoded = [Window(at, tuple(tokens), 1, 0) for at, tokens in enumerate(text_tokens(tokenizer, texts))]
     else:
         encoded = _encode_after(tokenizer, texts, contexts)
     for index, one in enumerate(encoded):
@@ -110,8 +110,19 @@ def _apart(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str]) -> Ite
         yield before + tokenizer(text, add_special_tokens=False)["input_ids"], len(before)
 
 
-def _tokens(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
-    return tokenizer(list(texts), return_attention_mask=False, verbose=False)["input_ids"]
+def text_tokens(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
+    """Tokens of each text, with those that the tokenizer puts before it and without those behind it."""
+    rows = tokenizer(list(texts), return_attention_mask=False, verbose=False)["input_ids"]
+    behind = _tokens_behind(tokenizer)
+    return [row[: len(row) - behind] for row in rows] if behind else rows
+
+
+def _tokens_behind(tokenizer: Any) -> int:
+    """Number of tokens, such as an end of text, that the tokenizer appends to every text."""
+    whole = tokenizer("a")["input_ids"]
+    alone = tokenizer("a", add_special_tokens=False)["input_ids"]
+    at = next((at for at in range(len(whole)) if whole[at : at + len(alone)] == alone), 0)
+    return len(whole) - len(alone) - at
 
 
 def context_length(model: Any, tokenizer: Any, max_length: int | None) -> int:
@@ -167,7 +178,7 @@ def windows(
 
 
 def _prefix_tokens(tokenizer: Any, prefix: str, limit: int) -> tuple[int, ...]:
-    (tokens,) = _tokens(tokenizer, check_texts("prefix", [prefix]))
+    (tokens,) = text_tokens(tokenizer, check_texts("prefix", [prefix]))
     if 2 * len(tokens) > limit:
         raise ValueError(
             f"prefix: expected at most half of the {limit} tokens that fit the model, got {len(tokens)}"

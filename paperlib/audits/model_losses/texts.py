@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from paperlib.attacks.language import score_texts
-from paperlib.attacks.language.windows import check_texts
+from paperlib.attacks.language.windows import check_texts, text_tokens
 from paperlib.audits.model_losses.evaluation import evaluated
 from paperlib.audits.model_losses.values import as_losses, gathered
 from paperlib.core import FloatArray
@@ -68,8 +68,7 @@ def _check_causal(model: Any) -> None:
 
 
 def _check_lengths(tokenizer: Any, texts: Sequence[str], start: int) -> None:
-    tokens = tokenizer(list(texts), return_attention_mask=False, verbose=False)["input_ids"]
-    for at, some in enumerate(tokens):
+    for at, some in enumerate(text_tokens(tokenizer, texts)):
         if len(some) < 2:
             raise ValueError(
                 f"data: text {texts[at][:40]!r} at index {start + at} has {len(some)} token(s), and a loss "
