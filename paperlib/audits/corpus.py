@@ -67,7 +67,7 @@ def corpus_identifiers(
     Raises:
         ValueError: No identifier in any document, or none with a fair place.
 
-    >>> corpus_identifiers(["md5: 9e107d9d372bb6826bd81d3542a419d6 ok"])[0].before
+    >>> corpus_identifiers(["md5: 83a5ef2c9d0b3e71f6a8c3d25b190e47 ok"])[0].before
     'md5: '
     """
     fair: dict[str, FoundIdentifier | None] = {}

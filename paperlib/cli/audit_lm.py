@@ -39,10 +39,10 @@ def audit_lm(
     blind_filter: Annotated[
         bool,
         typer.Option(
-            "--blind-filter",
+            "--blind-filter/--no-blind-filter",
             help="Leave out identifiers that classifiers on letters alone tell from generated ones.",
         ),
-    ] = False,
+    ] = True,
     limit: Annotated[
         int, typer.Option(min=10, help="Most identifiers audited, a random sample of those found.")
     ] = 200,

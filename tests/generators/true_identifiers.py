@@ -12,10 +12,10 @@ from Crypto.PublicKey import ECC
 from Crypto.Util.number import getPrime
 
 KNOWN = {
-    "md5": ["d41d8cd98f00b204e9800998ecf8427e", "9E107D9D372BB6826BD81D3542A419D6"],
-    "sha1": ["da39a3ee5e6b4b0d3255bfef95601890afd80709"],
-    "sha256": ["e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"],
-    "sha512": [hashlib.sha512(b"").hexdigest()],
+    "md5": ["2f6b8d1c90e4a7353b1e64d7f08a5c92", "83A5EF2C9D0B3E71F6A8C3D25B190E47"],
+    "sha1": ["08e6a90dc43c2bd0c80f21d90ea44f1e75ab1506"],
+    "sha256": ["82cab51240f007318177bd6059258a10491b9a50b67870d99208604cbc0b6c9e"],
+    "sha512": [hashlib.sha512(b"a book").hexdigest()],
     # ERC-55's own examples, then one in each single case.
     "ethereum": [
         "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
@@ -35,11 +35,11 @@ KNOWN = {
         "5DF41881-3AED-3515-88A7-2F4A814CF09E",
         "017f22e2-79b0-7cc3-98c4-dc0c0c07398f",
     ],
-    "wheel_digest": ["sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"],
+    "wheel_digest": ["sha256=bzlbE_6h9nQNCzfoWYzlmDjVEPdFKuc__odw8fKWkFI"],
     "npm_digest": [
-        "sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk=",
-        "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
-        "sha512-" + base64.b64encode(hashlib.sha512(b"").digest()).decode(),
+        "sha1-IMlKtdmqaD6kuZnd9hbX6mcmj3M=",
+        "sha256-bzlbE/6h9nQNCzfoWYzlmDjVEPdFKuc//odw8fKWkFI=",
+        "sha512-" + base64.b64encode(hashlib.sha512(b"a book").digest()).decode(),
     ],
     # The public key of test 1 in RFC 8032.
     "ssh_ed25519": ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINdamAGCsQq31Uv+08lkBzoO4XLz2qYjJa8CGmj3B1Ea"],
@@ -53,14 +53,35 @@ KNOWN = {
         "bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqzk5jj0",
     ],
     "short_url": ["https://bit.ly/3xK9aQz", "http://goo.gl/aB3dEf", "https://youtu.be/dQw4w9WgXcQ"],
-    "git_short_hash": ["commit 83a5ef2", "Merge 1a2b3c4d5e"],
+    "git_short_hash": ["commit 83a5ef2", "Merge 1a2b7c4f5e"],
 }
 
 LOOK_ALIKES = {
-    "md5": ["0" * 31 + "1", "12345678901234567890123456789012", "D41d8cd98f00b204e9800998ecf8427e"],
-    "sha1": ["0123450123450123450123450123450123450123", "1234567890" * 4],
-    "sha256": ["ab" * 32],
-    "sha512": ["0123" * 32],
+    "md5": [
+        "0" * 31 + "1",
+        "12345678901234567890123456789012",
+        "2F6b8d1c90e4a7353b1e64d7f08a5c92",
+        "000102030405060708090a0b0c0d0e0f",
+        "00112233445566778899aabbccddeeff",
+        "0123456789abcdeffedcba9876543210",
+        "fedcba98765432100123456789abcdef",
+        "f0e1d2c3b4a5968778695a4b3c2d1e0f",
+        "a1b2c3d4e5f6a1b2c3d4e5f6a1b2c3d4",
+        "abcdef0123456789abcdef0123456789",
+        "d41d8cd98f00b204e9800998ecf8427e",
+        "9E107D9D372BB6826BD81D3542A419D6",
+        "7dec11d0f81d11e8a76500a0c91e6bf6",
+        "68656c6c6f2074686572652c20796f75",
+        "83a5ef2c9d0b3e71f6a8c3d25b100000",
+    ],
+    "sha1": [
+        "0123450123450123450123450123450123450123",
+        "1234567890" * 4,
+        "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+        "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    ],
+    "sha256": ["ab" * 32, hashlib.sha256(b"test").hexdigest()],
+    "sha512": ["0123" * 32, hashlib.sha512(b"").hexdigest()],
     "ethereum": [
         "0x0000000000000000000000000000000000000000",
         "0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
@@ -74,10 +95,12 @@ LOOK_ALIKES = {
     "uuid": [
         "00000000-0000-4000-8000-000000000001",
         "f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
+        "12345678-1234-4234-8234-123456789abc",
+        "550e8400-e29b-41d4-a716-446655440000",
         "f81d4fae-7dec-41d0-c765-00a0c91e6bf6",
         "f81d4fae-7dec-41d0-A765-00a0c91e6bf6",
     ],
-    "wheel_digest": ["sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFV", "sha256=" + "A" * 43],
+    "wheel_digest": ["sha256=bzlbE_6h9nQNCzfoWYzlmDjVEPdFKuc__odw8fKWkFB", "sha256=" + "A" * 43],
     "npm_digest": ["sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwl=", "sha1-" + "A" * 27 + "="],
     "ssh_ed25519": [
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + "A" * 43,

@@ -7,23 +7,66 @@ import numpy as np
 
 from paperlib.generators.identifiers.encodings import from_base64, from_urlsafe, to_base64, to_urlsafe
 from paperlib.generators.identifiers.kind import Form, Kind, cased_like, casing
+from paperlib.generators.identifiers.patterns import no_draw, repeats
 
 FEWEST_DIGITS = 7
 """Fewer different digits than this, and 32 hexadecimal digits are padding or a placeholder."""
+
+_UUID_VERSIONS = "3457"
+_TICKS = (0x1B3CCF0 << 32, 0x20A0000 << 32)  # 100 ns from 1582 to the years 1993 and about 2050
+_MILLISECONDS = (725_846_400_000, 2_524_608_000_000)  # 1993 to 2050
 
 
 def check_hex(digits: str) -> Form:
     """The form of a run of 32 or more hexadecimal digits.
 
-    >>> check_hex("0123456789abcdef0123456789abcdef"), check_hex("0" * 31 + "1").name
+    A UUID may be written as 32 digits: its version is part of the form, which the alternatives keep. That is
+    right for digests too, since all other digits of a digest are uniform, whatever these two are.
+
+    >>> check_hex("83a5ef2c9d0b3e71f6a8c3d25b190e47"), check_hex("0" * 31 + "1").name
     (Form(name='lower', valid=True), 'few different digits')
+    >>> check_hex("7d4448409dc041d1b2455ffdce74fad2").name
+    'lower, digits of a UUID of version 4'
     """
-    if len(set(digits.lower())) < FEWEST_DIGITS:
+    low = digits.lower()
+    if len(set(low)) < FEWEST_DIGITS:
         return Form("few different digits", False)
+    if reason := no_draw(low):
+        return Form(reason, False)
     case = casing(digits)
     if case == "mixed":
         return Form("mixed case", False)
-    return Form("decimal digits alone", False) if digits.isdigit() else Form(case, True)
+    if digits.isdigit():
+        return Form("decimal digits alone", False)
+    if version := uuid_version(low):
+        if _has_time(low):
+            return Form("time-ordered UUID", False)
+        return Form(f"{case}, digits of a UUID of version {version}", True)
+    return Form(case, True)
+
+
+def uuid_version(digits: str) -> str:
+    """The version digit of 32 digits that are laid out as a UUID of version 1 to 8; empty for others."""
+    return digits[12] if len(digits) == 32 and digits[12] in "12345678" and digits[16] in "89ab" else ""
+
+
+def _has_time(digits: str) -> bool:
+    """Whether a UUID of version 1, 6 or 7 without hyphens holds a time from 1993 to 2050.
+
+    A digest has such digits once in 4,000 times.
+    """
+    low, middle, high = digits[:8], digits[8:12], digits[13:16]
+    ticks = {"1": high + middle + low, "6": low + middle + high}.get(digits[12])
+    if ticks:
+        return _TICKS[0] <= int(ticks, 16) < _TICKS[1]
+    return digits[12] == "7" and _MILLISECONDS[0] <= int(low + middle, 16) < _MILLISECONDS[1]
+
+
+def _draw_hex(value: str, rng: np.random.Generator) -> str:
+    drawn = hex_digits(len(value), rng)
+    if uuid_version(value.lower()):
+        drawn = f"{drawn[:12]}{value[12]}{drawn[13:16]}{'89ab'[rng.integers(4)]}{drawn[17:]}"
+    return cased_like(drawn, value)
 
 
 def hex_digits(count: int, rng: np.random.Generator) -> str:
@@ -37,14 +80,11 @@ def hex_digest(name: str, digits: int, example: str) -> Kind:
         name=name,
         pattern=f"[0-9a-fA-F]{{{digits}}}" + r"\b",
         check=check_hex,
-        draw=lambda value, rng: cased_like(hex_digits(digits, rng), value),
-        bits=lambda _: 4.0 * digits,
+        draw=_draw_hex,
+        bits=lambda value: 4.0 * digits - 6.0 * bool(uuid_version(value.lower())),
         example=example,
         fold_case=True,
     )
-
-
-_UUID_VERSIONS = "3457"
 
 
 def check_uuid(value: str) -> Form:
@@ -58,6 +98,8 @@ def check_uuid(value: str) -> Form:
     version, variant = value[14].lower(), value[19].lower()
     if len(set(value.lower())) <= FEWEST_DIGITS:  # the hyphen is one more
         return Form("few different digits", False)
+    if reason := no_draw(value.lower().replace("-", "")):
+        return Form(reason, False)
     if variant not in "89ab":
         return Form("other variant", False)
     if version not in _UUID_VERSIONS:
@@ -95,6 +137,8 @@ def check_short_hash(value: str) -> Form:
     digits = value.split(" ")[-1]
     if digits.isdigit() or digits.isalpha():
         return Form("word or number", False)
+    if reason := no_draw(digits):
+        return Form(reason, False)
     return Form(f"{len(digits)} digits", True)
 
 
@@ -132,6 +176,8 @@ def base64_digest(
         data = decode(text)
         if data is None:
             return Form("not canonical base64", False)
+        if reason := no_draw(data.hex()):
+            return Form(reason, False)
         # Of 20 random bytes, 10 or fewer are different once in 10^9.
         return Form(algorithm, True) if 2 * len(set(data)) > len(data) else Form("few different bytes", False)
 
@@ -154,7 +200,7 @@ WHEEL_DIGEST = base64_digest(
     "wheel_digest",
     "=",
     r"sha(?:256=[A-Za-z0-9_-]{43}|384=[A-Za-z0-9_-]{64}|512=[A-Za-z0-9_-]{86})",
-    "sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU",
+    "sha256=bzlbE_6h9nQNCzfoWYzlmDjVEPdFKuc__odw8fKWkFI",
     encode=to_urlsafe,
     decode=from_urlsafe,
 )
@@ -162,7 +208,7 @@ NPM_DIGEST = base64_digest(
     "npm_digest",
     "-",
     r"sha(?:1-[A-Za-z0-9+/]{27}=|256-[A-Za-z0-9+/]{43}=|384-[A-Za-z0-9+/]{64}|512-[A-Za-z0-9+/]{86}==)",
-    "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+    "sha256-bzlbE/6h9nQNCzfoWYzlmDjVEPdFKuc//odw8fKWkFI=",
     encode=to_base64,
     decode=from_base64,
 )
@@ -178,6 +224,8 @@ def check_serial(value: str) -> Form:
     negative = head.endswith("-")
     if digits.startswith("0") or int(digits) >= 2**63 + negative:
         return Form("no 64-bit number", False)
+    if repeats([int(digit) for digit in digits], 10):
+        return Form("counting or repeating", False)
     # Of 15 random digits, 4 or fewer are different once in 6,000.
     if len(set(digits)) <= 4:
         return Form("few different digits", False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 from paperlib.core import check_at_least, check_confidence, check_in
 from paperlib.core.work import alike
@@ -16,7 +16,9 @@ from paperlib.generators.identifiers.generate import generate_identifiers
 from paperlib.generators.identifiers.kind import Identifier
 from paperlib.generators.identifiers.kinds import KINDS
 
+FIXED = "same character at one place too often"
 _FEWEST = 20
+_FIXED_LEVEL = 5e-4  # chance that a kind of fresh values loses any, in each of two tests of fixed places
 _LEARNED = 15  # generated values of each identifier that classifiers learn from; all are scored
 _BATCH_CHARACTERS = 6_000_000
 
@@ -79,7 +81,8 @@ class FilteredIdentifiers:
     Attributes:
         kept: The identifiers that stay, in their order.
         dropped: Reason to number: "duplicate", or the baseline that told it from generated ones.
-        unjudged: Kinds kept without a test, since fewer than 20 different identifiers teach no classifier.
+        unjudged: Kinds that no classifier judged, only the test of fixed places: fewer than 20 different
+            identifiers, or too few generated values for a share as small as ``extreme``.
         before: Blind AUCs of all different identifiers (`BlindScores.report`).
         after: Blind AUCs of the kept ones, by classifiers fitted anew.
     """
@@ -149,14 +152,16 @@ def filter_identifiers(
     count: int = 127,
     folds: int = 5,
     seed: int = 0,
+    evidence: float | None = None,
 ) -> FilteredIdentifiers:
-    """Drop duplicates, then what a blind baseline ranks first or last among its generated values.
+    """Drop duplicates, values with a fixed place, and what a blind baseline ranks first or last.
 
-    Each kind has baselines of its own.
+    A place is fixed where more values of a kind have the same character than their generated values would,
+    by an exact binomial test at any number of values. Each kind has baselines of its own.
 
     Guarantee:
         A genuine identifier is dropped by one baseline with probability at most
-        ``2 * extreme``.
+        ``2 * extreme``; fresh values of a kind lose any to fixed places with probability 0.001 at most.
 
     A model that was not trained on the kept ones still ranks them at random in the middle: dropping
     extremes of a blind score can only make extreme ranks rarer where the model agrees with that score.
@@ -167,12 +172,14 @@ def filter_identifiers(
         count: Generated values for each.
         folds: Parts of the cross-validation.
         seed: Seed of all random draws.
+        evidence: Confidence, in (0, 1), at which a baseline must find more extreme values than among fresh
+            ones before it drops any; None drops them in any case, as the paper does.
 
     Returns:
         The kept ones, the reasons, and the blind AUCs before and after; see ``after`` first.
 
     Raises:
-        ValueError: A number out of range, or no kind with enough identifiers.
+        ValueError: A number out of range.
 
     Source:
         Natural identifiers, Appendix A, which leaves folds and cut-offs open.
@@ -185,29 +192,62 @@ def filter_identifiers(
     before, after = list[pd.DataFrame](), list[pd.DataFrame]()
     for kind in KINDS:
         group = [one for one in different if one.kind == kind]
+        fixed = _fixed_places(group, seed)
+        told |= dict.fromkeys(fixed, FIXED)
+        dropped.update({FIXED: len(fixed)})
+        group = [one for one in group if one not in fixed]
+        unjudged += [kind] * bool(group and (len(group) < _FEWEST or extreme * (1 + count) < 1))
         if len(group) < _FEWEST:
-            unjudged += [kind] * bool(group)
             continue
         blind = _blind_in_batches(group, count, folds, seed)
-        told |= _told(blind, extreme)
+        told |= _told(blind, extreme, evidence)
         dropped.update(told[one] for one in group if one in told)
         before.append(blind.report().assign(kind=kind))
         stay = [one for one in group if one not in told]
         if len(stay) >= _FEWEST:
             again = _blind_in_batches(stay, count, folds, seed + 1)
             after.append(again.report().assign(kind=kind))
-    if not before:
-        raise ValueError(
-            f"identifiers: expected at least {_FEWEST} different ones of some kind, "
-            f"got {len(different)} in all"
-        )
     return FilteredIdentifiers(
         kept=tuple(one for one in different if one not in told),
         dropped={reason: number for reason, number in dropped.items() if number},
         unjudged=tuple(unjudged),
-        before=pd.concat(before, ignore_index=True),
-        after=pd.concat(after or [before[0][:0]], ignore_index=True),
+        before=pd.concat(before or [_NO_REPORT], ignore_index=True),
+        after=pd.concat(after or [_NO_REPORT], ignore_index=True),
     )
+
+
+_NO_REPORT = pd.DataFrame(columns=["baseline", "identifiers", "auc", "low", "high", "near_chance", "kind"])
+
+
+def _fixed_places(group: list[Identifier], seed: int) -> set[Identifier]:
+    """The values with a character that too many have at one place, or a beginning that another has too.
+
+    Chances are those in generated values, which keep what their kind keeps: there a character tells nothing.
+    """
+    if len(group) < 2:
+        return set()
+    others = [generate_identifiers(one, max(20, 600 // len(group)), seed) for one in group]
+    width = max(len(one.value) for one in group)
+    values = _letters([one.value for one in group], width)
+    drawn = _letters([other for some in others for other in some], width)
+    law = np.stack([(drawn == letter).mean(axis=0) for letter in range(128)])
+    seen = np.stack([(values == letter).sum(axis=0) for letter in range(128)])
+    # An upper limit of each chance, since it is itself a share of few values.
+    law = np.minimum(1, law + 3 * np.sqrt(law / len(drawn)) + 3 / len(drawn) * (law > 0))
+    often = binom.sf(seen - 1, len(group), law) < _FIXED_LEVEL / max(1, np.count_nonzero(seen))
+    fixed: NDArray[np.bool_] = np.any(np.asarray(often)[values, np.arange(width)], axis=1)
+    order = sorted(range(len(group)), key=lambda at: group[at].value)
+    alike = np.logical_and.accumulate(values[order[1:]] == values[order[:-1]], axis=1).sum(axis=1)
+    # The chance that two fresh values share so many characters at the start, times the pairs.
+    chance = np.concatenate([[1.0], np.cumprod(np.minimum(1, (law**2).sum(axis=0)))]) * len(group) ** 2 / 2
+    same = chance[alike] < _FIXED_LEVEL
+    fixed[np.array(order[1:])[same]] = fixed[np.array(order[:-1])[same]] = True
+    return {one for one, bad in zip(group, fixed, strict=True) if bad}
+
+
+def _letters(texts: Sequence[str], width: int) -> NDArray[np.uint8]:
+    """ASCII codes of each text, shape (N, width), 0 behind its end."""
+    return np.array([list(text.ljust(width, "\0").encode("ascii")) for text in texts], dtype=np.uint8)
 
 
 def _blind_in_batches(group: list[Identifier], count: int, folds: int, seed: int) -> BlindScores:
@@ -228,12 +268,19 @@ def _blind_in_batches(group: list[Identifier], count: int, folds: int, seed: int
     )
 
 
-def _told(blind: BlindScores, extreme: float) -> dict[Identifier, str]:
-    """The identifiers that a baseline finds extreme, and the first that does."""
+def _told(blind: BlindScores, extreme: float, evidence: float | None) -> dict[Identifier, str]:
+    """The identifiers that a baseline finds extreme, and the first that does.
+
+    With ``evidence`` only for baselines that find more extreme ones than among fresh values.
+    """
     told = dict[Identifier, str]()
     for baseline in blind.scores:
         shares, others = blind.shares(baseline), len(blind.generated[0])
         chances = (1 + others * np.minimum(shares, 1 - shares)) / (1 + others)
-        for at in np.flatnonzero(chances <= extreme):
+        found = np.flatnonzero(chances <= extreme)
+        chance = float(binom.sf(found.size - 1, chances.size, min(1.0, 2 * extreme)))
+        if evidence is not None and chance > (1 - evidence) / len(blind.scores):
+            continue
+        for at in found:
             told.setdefault(blind.identifiers[at], baseline)
     return told

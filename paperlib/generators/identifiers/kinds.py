@@ -17,19 +17,19 @@ from paperlib.generators.identifiers.keys import BITCOIN_BASE58, BITCOIN_BECH32,
 from paperlib.generators.identifiers.kind import Kind
 from paperlib.generators.identifiers.links import SHORT_LINK
 
-_EMPTY_SHA512 = (
-    "cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce"
-    "47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e"
+_EXAMPLE_SHA512 = (
+    "7d433af307953816461a30fac947bf0dfd430e5718d749775fb03c6752c545fc"
+    "06fa507cdeba6404458e8be45c153b99ba0dfbfc050298043b65853126b24472"
 )
 
 KINDS: Mapping[str, Kind] = MappingProxyType(
     {
         kind.name: kind
         for kind in (
-            hex_digest("md5", 32, "d41d8cd98f00b204e9800998ecf8427e"),
-            hex_digest("sha1", 40, "da39a3ee5e6b4b0d3255bfef95601890afd80709"),
-            hex_digest("sha256", 64, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
-            hex_digest("sha512", 128, _EMPTY_SHA512),
+            hex_digest("md5", 32, "2f6b8d1c90e4a7353b1e64d7f08a5c92"),
+            hex_digest("sha1", 40, "08e6a90dc43c2bd0c80f21d90ea44f1e75ab1506"),
+            hex_digest("sha256", 64, "82cab51240f007318177bd6059258a10491b9a50b67870d99208604cbc0b6c9e"),
+            hex_digest("sha512", 128, _EXAMPLE_SHA512),
             ETHEREUM,
             SERIAL_VERSION_UID,
             UUID,

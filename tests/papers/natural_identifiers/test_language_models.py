@@ -303,7 +303,7 @@ def test_a_model_and_a_corpus_in_a_report_out(tmp_path):
 
 def test_what_a_corpus_skips_is_counted(tmp_path):
     (tmp_path / "a.bin").write_bytes(b"\0\1")
-    (tmp_path / "b.jsonl").write_text('{"text": "md5: 9e107d9d372bb6826bd81d3542a419d6"}\n{"body": "x"}\n')
+    (tmp_path / "b.jsonl").write_text('{"text": "md5: 83a5ef2c9d0b3e71f6a8c3d25b190e47"}\n{"body": "x"}\n')
     log = ReadLog()
     assert len(corpus_identifiers(open_corpus(str(tmp_path), log=log))) == 1
     table = skipped_table(log).set_index("reason")["number"].to_dict()
@@ -325,7 +325,7 @@ def test_contexts_longer_than_the_model_takes_are_scored_from_their_end():
 def test_corpora_without_enough_identifiers_are_refused():
     with pytest.raises(ValueError, match="no identifier of any kind in 2 documents"):
         corpus_identifiers(["nothing", "here"])
-    one = corpus_identifiers(["md5: 9e107d9d372bb6826bd81d3542a419d6"])
+    one = corpus_identifiers(["md5: 83a5ef2c9d0b3e71f6a8c3d25b190e47"])
     with pytest.raises(ValueError, match="10 identifiers or more, got 1"):
         own.audit_language_model(None, None, one)
     with pytest.raises(ValueError, match="rank_attack"):
@@ -373,7 +373,7 @@ def test_corpora_of_real_documents_are_scored_by_subset(tmp_path, monkeypatch):
 
 
 def test_a_long_scoring_goes_on_part_by_part(tmp_path, monkeypatch):
-    values = own.generate_identifiers("9e107d9d372bb6826bd81d3542a419d6", 12, 3)
+    values = own.generate_identifiers("83a5ef2c9d0b3e71f6a8c3d25b190e47", 12, 3)
     (tmp_path / "seen.txt").write_text(" ".join(f"md5: {value}\n" for value in values))
     model, tokenizer = planted_model(TINY)
     model.save_pretrained(tmp_path / "model")
@@ -401,7 +401,7 @@ def test_a_long_scoring_goes_on_part_by_part(tmp_path, monkeypatch):
 
 
 def test_an_identifier_in_both_corpora_is_no_non_member(tmp_path):
-    values = own.generate_identifiers("9e107d9d372bb6826bd81d3542a419d6", 20, 0)
+    values = own.generate_identifiers("83a5ef2c9d0b3e71f6a8c3d25b190e47", 20, 0)
     for name, part in {"seen": values[:12], "fresh": values[10:]}.items():
         (tmp_path / f"{name}.txt").write_text(" ".join(f"md5: {value}\n" for value in part))
     model, tokenizer = planted_model(TINY)
@@ -455,5 +455,16 @@ def test_look_alikes_are_left_out():
     kept = {one.value for one in own.without_look_alikes(found)}
     assert len(kept & set(hashes)) > 30
     assert len(kept & set(numbers)) < 10
-    with pytest.raises(ValueError, match="20 different ones"):
-        own.without_look_alikes(found[:5])
+    log = ReadLog()
+    assert own.without_look_alikes(found[:5], log=log) == found[:5]
+    assert [number for _, number, _ in log.rows] == [1]  # no classifier judges five
+
+
+def test_fresh_identifiers_stay():
+    """At most one in a hundred goes: of 3 sets of 60 digests."""
+    dropped = 0
+    for seed in range(3):
+        rng = np.random.default_rng([seed, 8])
+        found = [own.FoundIdentifier("sha1", rng.bytes(20).hex(), "", 0, 1) for _ in range(60)]
+        dropped += len(found) - len(own.without_look_alikes(found, seed=seed))
+    assert dropped <= 2

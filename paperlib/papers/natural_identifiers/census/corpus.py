@@ -133,7 +133,7 @@ def take_census(
 
     >>> import tempfile
     >>> root = Path(tempfile.mkdtemp())
-    >>> _ = (root / "sums.txt").write_text("d41d8cd98f00b204e9800998ecf8427e  empty")
+    >>> _ = (root / "sums.txt").write_text("2f6b8d1c90e4a7353b1e64d7f08a5c92  empty")
     >>> int(take_census([root / "sums.txt"], folder=root / "units", progress=False).totals["matches"].sum())
     1
     """
