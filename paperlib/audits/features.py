@@ -20,7 +20,17 @@ from paperlib.bounds.one_run.fair_coins import (
 )
 from paperlib.bounds.one_run.guesses import bets_path, no_guess
 from paperlib.bounds.one_run.search import Hypothesis, every_count
-from paperlib.core import Design, FloatArray, IntArray, MembershipScores, check_choice
+from paperlib.core import (
+    Design,
+    FloatArray,
+    IntArray,
+    MembershipScores,
+    check_choice,
+    check_ids,
+    check_ties,
+    unit_means,
+    unit_sentence,
+)
 from paperlib.core.checks import check_confidence, check_delta
 from paperlib.core.results import AuditResult, round_down, table
 
@@ -185,6 +195,7 @@ def audit_features(
     design: Design = "randomized",
     seed: int = 0,
     model: Classifier | None = None,
+    unit: Sequence[Any] | None = None,
 ) -> FeaturesResult:
     """Lower-bound epsilon from several signals per example, learning where to guess.
 
@@ -207,10 +218,12 @@ def audit_features(
         seed: Seed of the first looks, of ties and of the game, 0 or more.
         model: Classifier with scikit-learn's ``fit`` and ``predict_proba``; by default a smooth additive
             logistic regression. It is fitted about twenty times.
+        unit: Name of each row's unit, such as a user, shape (m,): the rows of a unit are averaged, and a unit
+            is one record. None where each row is a record of its own.
 
     Raises:
         ValueError: Features that are not finite or not one row per example, counts that fair coins would not
-            give, a value out of range.
+            give, copies of rows, a unit on both sides, a value out of range.
 
     Source:
         This project: a predictable order in the supermartingale of `audit_one_run`.
@@ -223,6 +236,7 @@ def audit_features(
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
     check_choice("design", design, Design)
+    features, membership, copies = _of_records(features, membership, unit)
     rows, members = _shown(features, membership, design, seed)
     rng = np.random.default_rng([seed, 1])
     learned = LearnedOrder(rows, members, default_model() if model is None else model, rng)
@@ -231,8 +245,9 @@ def audit_features(
     path = bets_path(bets, rows[:, 0]) if bets.stop.any() else no_guess(members.size)
     best = every_count(path, Hypothesis(delta, 1 - confidence), 2)
     guesses, shown = int(path.guesses[best.at]), best.shown()
+    claim = lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design], ceiling=best.ceiling())
     return FeaturesResult(
-        claim=lower_bound_claim(best.epsilon, delta, confidence, ADJACENCY[design], ceiling=best.ceiling()),
+        claim=" ".join(filter(None, [claim, unit_sentence("the names given") if unit is not None else ""])),
         condition=CONDITIONS[design],
         assumptions=(
             *score_assumptions(design),
@@ -240,7 +255,7 @@ def audit_features(
             f"and the coins revealed before it; threshold search: {best.words}",
             THE_PROCEDURE,
         ),
-        warnings=coin_warnings(int(members.sum()), int((~members).sum()), design),
+        warnings=(*copies, *coin_warnings(int(members.sum()), int((~members).sum()), design)),
         notes=(ceiling_note(best),),
         epsilon=best.epsilon,
         delta=delta,
@@ -255,10 +270,28 @@ def audit_features(
     )
 
 
+def _of_records(
+    features: ArrayLike, membership: ArrayLike, unit: Sequence[Any] | None
+) -> tuple[FloatArray, Flags, tuple[str, ...]]:
+    """One row per record and its membership, and warnings about copies."""
+    rows = checked_features("features", features)
+    members = checked_membership(rows, membership)
+    if unit is None:
+        copies = check_ties("features", rows[members], rows[~members])
+        return rows, members, () if copies is None else (copies,)
+    names = np.asarray(unit, dtype=object)
+    check_ids(names[members].tolist(), names[~members].tolist(), unit=True)
+    means, _ = unit_means(np.column_stack([rows, members.astype(float)]), names.tolist())
+    return means[:, :-1], means[:, -1] == 1, ()
+
+
 def _shown(features: ArrayLike, membership: ArrayLike, design: Design, seed: int) -> tuple[FloatArray, Flags]:
     """The examples that the audit guesses on: all of them, or those that a game shows."""
     rows = checked_features("features", features)
     members = checked_membership(rows, membership)
+    # Shuffled, since a model may look at neighbouring rows, and members often stand together.
+    order = np.random.default_rng([seed, 4]).permutation(members.size)
+    rows, members = rows[order], members[order]
     if design != "game":
         fair_game(MembershipScores.from_labels(np.arange(members.size), members), design, seed=seed)
         return rows, members

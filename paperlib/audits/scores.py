@@ -1,12 +1,13 @@
 """Every audit that membership scores or losses allow, each with what it can and cannot say."""
 
 import html
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from os import PathLike
 from typing import Any, Literal, Never, cast
 
+import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
@@ -20,11 +21,15 @@ from paperlib.core import (
     ScoreAudit,
     ScoreMeasures,
     check_choice,
+    check_ids,
     check_scores,
+    check_ties,
     json_ready,
     reversed_warning,
     score_measures,
     table,
+    unit_means,
+    unit_sentence,
 )
 
 Kind = Literal["scores", "losses"]
@@ -174,6 +179,7 @@ def audit(
     guess: Guess = "adaptive",
     design: Design = "randomized",
     seed: int = 0,
+    unit: str | None = None,
 ) -> Audits:
     """Run every audit that scores or losses allow, whatever they come as.
 
@@ -190,6 +196,7 @@ def audit(
         guess: Guesses of the one-run audit, as in `audit_one_run`.
         design: Origin of the coins, as in `audit_scores`.
         seed: Seed of every random split, 0 or more.
+        unit: Column of a file that says what one record is, such as a customer, whose values are averaged.
 
     Returns:
         The audits, the main one first.
@@ -201,25 +208,33 @@ def audit(
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> audit(rng.gamma(2, 1, 500), rng.gamma(8, 1, 500), kind="losses", design="game")
-    Audits(ε ≥ 4.512 (δ = 0, confidence 0.95; 347 of 347 guesses right, 841 examples); 3 audits)
+    Audits(ε ≥ 4.506 (δ = 0, confidence 0.95; 345 of 345 guesses right, 841 examples); 3 audits)
     """
-    scores, reading = _scores_of(data, nonmembers, kind, score_column, member_column)
-    found = audit_scores(scores, delta=delta, confidence=confidence, guess=guess, design=design, seed=seed)
-    return replace(found, reading=reading)
+    scores, reading = _scores_of(data, nonmembers, kind, score_column, member_column, unit)
+    options: dict[str, Any] = {"delta": delta, "confidence": confidence, "guess": guess, "design": design}
+    found = audit_scores(scores, **options, seed=seed, unit=unit)
+    return replace(found, reading=(*reading, *found.reading))
 
 
 def _scores_of(
-    data: Any, nonmembers: Any, kind: str | None, score_column: str | None, member_column: str | None
+    data: Any,
+    nonmembers: Any,
+    kind: str | None,
+    score_column: str | None,
+    member_column: str | None,
+    unit: str | None,
 ) -> tuple[MembershipScores, tuple[str, ...]]:
     """The scores that `audit` was given, and the warnings of reading them."""
     if isinstance(data, str | PathLike):
         from paperlib.io import read_scores  # here, since it takes longer to load than arrays take to audit
 
         columns = {"score_column": score_column, "member_column": member_column}
-        loaded = read_scores(data, nonmembers, kind=kind, **columns)
+        loaded = read_scores(data, nonmembers, kind=kind, unit_column=unit, **columns)
         return loaded.scores, tuple(getattr(loaded, "warnings", ()))
-    if score_column is not None or member_column is not None:
-        raise ValueError("score_column, member_column: they name columns of a file, and data is no path")
+    if any(name is not None for name in (score_column, member_column, unit)):
+        raise ValueError(
+            "score_column, member_column, unit: they name columns of a file, and data is no path"
+        )
     if isinstance(data, MembershipScores):
         if nonmembers is not None or kind is not None:
             raise ValueError(
@@ -250,6 +265,7 @@ def audit_losses(
     guess: Guess = "adaptive",
     design: Design = "randomized",
     seed: int = 0,
+    unit: tuple[Sequence[Any], Sequence[Any]] | None = None,
 ) -> Audits:
     """Run every audit that a model's losses allow, on records it was trained on and on others.
 
@@ -261,6 +277,8 @@ def audit_losses(
         guess: Guesses of the one-run audit, as in `audit_one_run`.
         design: Origin of the coins, as in `audit_scores`; "game" for a split that nobody tossed coins for.
         seed: Seed of every random split, 0 or more.
+        unit: Names of the unit of each member and of each non-member, such as users: the losses of a unit are
+            averaged, and a unit is one record. None where each loss is that of a record of its own.
 
     Returns:
         The audits, the main one first.
@@ -275,7 +293,14 @@ def audit_losses(
     'coins tossed by this audit chose who is shown: it speaks of replacing one record'
     """
     scores = MembershipScores(members, nonmembers, higher_means_member=False)
-    return audit_scores(scores, delta=delta, confidence=confidence, guess=guess, design=design, seed=seed)
+    options: dict[str, Any] = {"delta": delta, "confidence": confidence, "guess": guess, "design": design}
+    if unit is None:
+        return audit_scores(scores, **options, seed=seed)
+    check_ids(*unit, unit=True)
+    means = [unit_means(*side)[0] for side in zip((scores.member, scores.nonmember), unit, strict=True)]
+    return audit_scores(
+        MembershipScores(*means, higher_means_member=False), **options, seed=seed, unit="the names given"
+    )
 
 
 def audit_scores(
@@ -286,6 +311,7 @@ def audit_scores(
     guess: Guess = "adaptive",
     design: Design = "randomized",
     seed: int = 0,
+    unit: str | None = None,
 ) -> Audits:
     """Run every score-based audit of one set of scores.
 
@@ -303,6 +329,8 @@ def audit_scores(
             fair-coin subsample, and the notes say what ten other draws give; "played" if fair coins
             decided after training who is shown.
         seed: Seed of every random split, 0 or more.
+        unit: What one record is where it has several rows and each score is the mean of theirs; it stands in
+            every claim. None where each score is that of a record of its own, which equal values may refute.
 
     Returns:
         The audits, the main one first. Epsilon* needs losses and is left out for scores.
@@ -321,7 +349,11 @@ def audit_scores(
     ε ≥ 4.161 (δ = 0, confidence 0.95; 430 of 431 guesses right, 1000 examples)
 
     """
-    check_scores("scores", scores, *others)
+    given = check_scores("scores", scores, *others)
+    copies = check_ties("scores", given.member, given.nonmember) if unit is None else None
+    # Sorted, so that the order of the rows tells nothing and changes nothing: neither a game nor a split.
+    sides = np.sort(given.member), np.sort(given.nonmember)
+    scores = MembershipScores(*sides, higher_means_member=given.higher_means_member)
     tried = partial(_tried, is_reversed=reversed_warning(scores) is not None)
     bound = partial(audit_one_run, scores, delta=delta, confidence=confidence, guess=guess)
     main = bound(design=design, seed=seed)
@@ -353,7 +385,16 @@ def audit_scores(
                 lambda: _epsilon_star(scores, delta, confidence),
             )
         )
-    return Audits(scores, tuple(audits), design)
+    if unit is not None:
+        audits = [_of_units(one, unit) for one in audits]
+    return Audits(given, tuple(audits), design, reading=() if copies is None else (copies,))
+
+
+def _of_units(audit: ScoreAudit, unit: str) -> ScoreAudit:
+    """The audit with a claim that says what one example is."""
+    if audit.result is None:
+        return audit
+    return replace(audit, result=replace(audit.result, claim=f"{audit.result.claim} {unit_sentence(unit)}"))
 
 
 def _epsilon_star(losses: MembershipScores, delta: float, confidence: float) -> AuditResult:

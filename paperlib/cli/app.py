@@ -89,6 +89,13 @@ def audit(
     id_column: Annotated[
         str | None, typer.Option(help="Column that names each example, for the report's most exposed ones.")
     ] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            help="Column that says what one record is, such as a customer or an id with several rows: the "
+            "values of its rows are averaged, and the claim is about one unit."
+        ),
+    ] = None,
     group_column: Annotated[
         str | None, typer.Option(help="Column of groups, for the report's table per group.")
     ] = None,
@@ -110,7 +117,7 @@ def audit(
 
     columns = {
         "score_column": score_column, "member_column": member_column, "kind": _kind(kind, losses),
-        "id_column": id_column, "group_column": group_column,
+        "id_column": id_column, "group_column": group_column, "unit_column": unit,
     }  # fmt: skip
     options = {"delta": delta, "confidence": confidence, "guess": guess, "design": design, "seed": seed}
     wishes = Wishes(

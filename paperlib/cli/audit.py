@@ -41,9 +41,10 @@ def audit_file(
     _check_outputs(wishes, file, nonmembers)
     about = About() if wishes.about is None else read_about(wishes.about)
     loaded = read_scores(file, nonmembers, **columns)
-    audits = replace(audit_scores(loaded.scores, **options), reading=loaded.warnings)
+    audits = audit_scores(loaded.scores, unit=columns.get("unit_column"), **options)
+    audits = replace(audits, reading=(*loaded.warnings, *audits.reading))
     first = audits.reversed
-    warnings = tuple(dict.fromkeys(filter(None, [first, *loaded.warnings, *audits.headline.warnings])))
+    warnings = tuple(dict.fromkeys(filter(None, [first, *audits.reading, *audits.headline.warnings])))
     verdict = plain_verdict(
         audits.headline, claimed_epsilon=wishes.claimed_epsilon, warnings=warnings, kind=audits.audits[0].kind
     )

@@ -213,7 +213,7 @@ def test_standard_input_is_read(audit: Audit, monkeypatch: pytest.MonkeyPatch) -
 def test_a_name_that_does_not_tell_the_direction_asks_for_it(audit: Audit, words: list[str]) -> None:
     leaky(0).rename(columns={"loss": "value"}).to_csv("values.csv", index=False)
     np.save("in.npy", np.arange(50.0))
-    np.save("out.npy", np.arange(50.0))
+    np.save("out.npy", np.arange(50.0) + 0.5)
     extra = ["--score-column", "value"] if words == ["values.csv"] else []
     code, out, err = audit(*words, *extra)
     assert (code, out, err.count("\n")) == (2, "", 1)

@@ -172,7 +172,7 @@ def delimited(rng: random.Random) -> Case:
     unquoted = separator == "," and marks in ("comma", "thousands-us") and rng.random() < 0.5
     for extra in rng.sample(extras, rng.randint(0, min(2, len(extras)))):
         texts = ["a", "b c", "é"] if unquoted else ["a", "b c", 'say "x", y', "two\nlines", "", "é"]
-        columns[extra] = [rng.choice(texts) for _ in scores]
+        columns[extra] = [f"{at} é" if extra == "id" else rng.choice(texts) for at in range(len(scores))]
     names = list(columns)
     rng.shuffle(names)
     file = io.StringIO()

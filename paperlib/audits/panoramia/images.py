@@ -14,7 +14,7 @@ from paperlib.audits.panoramia.image_models import ImageHelper, train_helper
 from paperlib.audits.panoramia.memorization import copies
 from paperlib.audits.panoramia.pools import SYNTHETIC
 from paperlib.audits.panoramia.yours.batches import Model
-from paperlib.core import FloatArray, check_in
+from paperlib.core import FloatArray, check_in, check_ties
 from paperlib.generators.images import FlowConfig
 from paperlib.models.images import image_logits, image_losses
 
@@ -133,6 +133,7 @@ def bring_images(
     x, y = _checked("images", (images, labels))
     own = {name: _checked(name, given, x) for name, given in
            (("generated", generated), ("nonmembers", nonmembers)) if given is not None}  # fmt: skip
+    check_ties("images", x, *(own[name][0] for name in ("nonmembers",) if name in own))
     order = np.random.default_rng(way.seed).permutation(len(x))
     cut = 0 if "generated" in own else round(way.share * len(x))
     known, audited = ((x[part], y[part]) for part in (order[:cut], order[cut:]))

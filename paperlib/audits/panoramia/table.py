@@ -14,7 +14,7 @@ from paperlib.audits.panoramia.memorization import copies
 from paperlib.audits.panoramia.pools import SYNTHETIC
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
 from paperlib.audits.panoramia.yours.batches import Model, Trainer
-from paperlib.core import check_in
+from paperlib.core import check_ids, check_in, check_ties
 from paperlib.core.suggest import did_you_mean
 from paperlib.generators.table_filter import FilteredGenerator, RowCoder
 from paperlib.generators.tabular import TableGenerator, check_table
@@ -33,6 +33,7 @@ def audit_table(
     train_again: Callable[[pd.DataFrame, int], Model] | None = None,
     epochs: int = 50,
     seed: int = 0,
+    unit: str | None = None,
     **options: Unpack[AuditOptions],
 ) -> PanoramiaAudit:
     """Measure with PANORAMIA how much a model leaks about the rows of its training table.
@@ -57,11 +58,14 @@ def audit_table(
             these rows, in your way. It is called 12 times, for helpers and for a null target.
         epochs: Training epochs of the helpers, 1 or more.
         seed: Seed of the splits, the generator, the helpers and the attacks, 0 or more.
+        unit: Column that says what one record is, such as a customer with several rows: one row of each is
+            drawn by the seed and audited. None where each row is a record of its own.
         options: Options of `audit_model`: ``known_c``, ``search``, ``delta``, ``gamma``, ``confidence``,
             ``repetitions`` and ``restarts``.
 
     Raises:
-        ValueError: A table, a label or losses that cannot be audited, or a number out of range.
+        ValueError: A table, a label or losses that cannot be audited, copies of rows, a unit on both
+            sides, or a number out of range.
 
     Source:
         PANORAMIA, Algorithm 1 (arXiv:2402.09477).
@@ -80,6 +84,8 @@ def audit_table(
     >>> print(audit.headline)
     ε~ = 0... (a measurement; c ≥ 0.000, c + ε ≥ 0...; δ = 0, confidence 0.95); null: 0.00 [...
     """
+    if unit is not None:
+        members, nonmembers = _one_row_each(members, nonmembers, unit, seed)
     brought = bring_table(
         members,
         label=label,
@@ -90,6 +96,21 @@ def audit_table(
         seed=seed,
     )
     return audit_model(target, brought, train_again=train_again, seed=seed, **options)
+
+
+def _one_row_each(
+    members: pd.DataFrame, nonmembers: pd.DataFrame | None, unit: str, seed: int
+) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """One row of each unit, drawn by the seed; a ValueError where a unit stands on both sides."""
+    for table in (members, members if nonmembers is None else nonmembers):
+        if unit not in table:
+            raise ValueError(f"unit: expected one of the columns {list(table.columns)}, got {unit!r}")
+    check_ids(members[unit].tolist(), [] if nonmembers is None else nonmembers[unit].tolist(), unit=True)
+    drawn = [
+        None if table is None else _shuffled(table, seed).drop_duplicates(unit, ignore_index=True)
+        for table in (members, nonmembers)
+    ]
+    return members if drawn[0] is None else drawn[0], drawn[1]
 
 
 def bring_table(
@@ -134,6 +155,7 @@ def bring_table(
                 f"{name}: expected the columns {list(members.columns)}, got {list(table.columns)}"
             )
         _check_complete(name, table)
+    _check_rows(members, nonmembers)
     shuffled = _shuffled(members, seed)
     if generated is None:
         known = shuffled[: round(share * len(shuffled))]
@@ -158,6 +180,12 @@ def bring_table(
         examples=coder.numbers,
         warnings=_warnings(coder, made[:half], known, audited),
     )
+
+
+def _check_rows(members: pd.DataFrame, nonmembers: pd.DataFrame | None) -> None:
+    """No row is a copy of another, neither of its own side nor of the other one."""
+    tables = [members] if nonmembers is None else [members, nonmembers]
+    check_ties("rows", *(pd.util.hash_pandas_object(rows.astype(str), index=False) for rows in tables))
 
 
 def _check_complete(name: str, table: pd.DataFrame) -> None:

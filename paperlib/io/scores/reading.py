@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperlib.core import MembershipScores, check_choice
+from paperlib.core import MembershipScores, check_choice, check_ids, unit_means
 from paperlib.io.scores import arrays, cells, text
 from paperlib.io.scores.names import array_pair, kind_of, kind_of_class, plain, role_of
 from paperlib.io.scores.parts import Part, Wanted, ask_kind, read_part
@@ -63,6 +63,7 @@ def read_scores(
     kind: str | None = None,
     id_column: str | None = None,
     group_column: str | None = None,
+    unit_column: str | None = None,
 ) -> LoadedScores:
     """Read scores or losses with their membership from one file, or from one file per class.
 
@@ -80,25 +81,55 @@ def read_scores(
             does not tell, and for arrays without a name.
         id_column: Name of the column that names the examples; by default id, record_id or example_id.
         group_column: Name of the column that groups the examples; by default none.
+        unit_column: Name of the column that says what one record is, such as a customer: the values of its
+            rows are averaged, and its rows are of one side. By default each row is a record, which its
+            identifiers must not contradict.
 
     Returns:
         The scores, their direction, and where they came from.
 
     Raises:
         ValueError: An unreadable or empty file, a missing or doubtful column, an unknown direction, an empty
-            cell, text where a number belongs, an unknown membership value, infinite scores, one class only.
-            The message is one line that names the file and what to do.
+            cell, text where a number belongs, an unknown membership value, infinite scores, one class only,
+            an identifier that stands twice, a unit on both sides. The message is one line that names the file
+            and what to do.
         FileNotFoundError: There is no such file.
     """
     if kind is not None:
         check_choice("kind", kind, KINDS)
     wanted = Wanted(
-        score_column, member_column, kind, id_column, group_column,
+        score_column, member_column, kind, unit_column or id_column, group_column,
         told=kind_of if nonmember_path is None else kind_of_class,
     )  # fmt: skip
     if nonmember_path is None:
-        return _read_one(open_source(str(path)), wanted)
-    return _read_two(open_source(str(path)), open_source(str(nonmember_path)), wanted)
+        source = open_source(str(path))
+        loaded = _read_one(source, wanted)
+    else:
+        source = open_source(str(path))
+        loaded = _read_two(source, open_source(str(nonmember_path)), wanted)
+    with _named(source):
+        return _of_records(loaded, unit_column is not None)
+
+
+def _of_records(loaded: LoadedScores, unit: bool) -> LoadedScores:
+    """Scores with one value per record: identifiers that stand once, or the means of units."""
+    scores, ids = loaded.scores, loaded.ids
+    if ids is None:
+        return loaded
+    named = [ids[: scores.member.size], ids[scores.member.size :]]
+    check_ids(*(side[side != ""].tolist() for side in named), unit=unit)
+    if not unit:
+        return loaded
+    if (ids == "").any():
+        raise ValueError(f"{int((ids == '').sum())} rows name no unit; fill or drop these rows")
+    sides = [unit_means(scores.member, named[0]), unit_means(scores.nonmember, named[1])]
+    values = [means for means, _ in sides]
+    return replace(
+        loaded,
+        scores=MembershipScores(*values, higher_means_member=scores.higher_means_member),
+        ids=np.concatenate([units for _, units in sides]),
+        groups=None,
+    )
 
 
 def _read_one(source: Source, wanted: Wanted) -> LoadedScores:

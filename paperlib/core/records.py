@@ -1,0 +1,145 @@
+"""Records of their own: none may stand twice or on both sides, unless the user says what a record is."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincc, gammainccinv, gammaincinv
+
+from paperlib.core.checks import FloatArray
+
+_LEVEL = 1e-3  # chance of refusing independent records for their ties
+_FEWEST = 20  # different values of which every one stands several times
+_WAYS = "keep one row of each, or say what a record is with --unit COLUMN (in Python unit=)"
+
+
+def check_ids(members: Sequence[Any], nonmembers: Sequence[Any], *, unit: bool = False) -> None:
+    """Refuse records that stand on both sides, or several times on one.
+
+    Args:
+        members: Names of the members' rows.
+        nonmembers: Names of the non-members' rows.
+        unit: Whether the names are those of units, which may have several rows of one side.
+
+    Raises:
+        ValueError: Some record does, with their number.
+
+    >>> check_ids(["a", "b"], ["b", "c"])
+    Traceback (most recent call last):
+    ...
+    ValueError: 1 record stands among the members and the non-members, such as 'b': a record must be one or
+    the other; leave them out of one side
+    """
+    both = set(members) & set(nonmembers)
+    if both:
+        raise ValueError(
+            f"{_records(len(both))} among the members and the non-members, such as "
+            f"{sorted(map(str, both))[0]!r}: a record must be one or the other; leave them out of one side"
+        )
+    rows, records = len(members) + len(nonmembers), len(set(members)) + len(set(nonmembers))
+    if records < rows and not unit:
+        raise ValueError(
+            f"{rows:,} rows hold {records:,} records: the rows of one record are not independent; {_WAYS}, "
+            "whose losses are then averaged"
+        )
+
+
+def check_ties(name: str, members: Any, nonmembers: Any = None) -> str | None:
+    """Refuse values or rows that stand several times too often for independent records.
+
+    Independent draws from one law, or from two, may have ties where the law has atoms: rounded scores, scores
+    of a forest, rows of categories. The numbers N1, N2, N3 of values that stand once, twice and three times
+    are then those of a mixture of Poisson counts, so that 6 N1 N3 >= 4 N2^2 in expectation (Cauchy and
+    Schwarz). Records that were copied break this: many pairs, hardly a triple. So do copies of all records,
+    after which no value stands alone.
+
+    Guarantee:
+        Independent records are refused with probability 0.001 at most, in the Poisson approximation.
+
+    Args:
+        name: What the values are, for the message.
+        members: One value, or one row (n, d), per member.
+        nonmembers: The same of the non-members; None where there are none.
+
+    Returns:
+        A warning where a few values are equal in more than seven digits, else None.
+
+    Raises:
+        ValueError: Too many values are equal.
+
+    Source:
+        This project.
+
+    >>> check_ties("losses", np.arange(50.0), np.arange(50.0, 90.0))
+    >>> check_ties("losses", np.repeat(np.arange(30.0), 3))
+    Traceback (most recent call last):
+    ...
+    ValueError: losses: each of 30 different values stands 3 times or a multiple of it: copies of a record are
+    not independent; keep one row of each, or say what a record is with --unit COLUMN (in Python unit=)
+    """
+    keys = [_keys(side) for side in (members, nonmembers) if side is not None]
+    values, times = np.unique(np.concatenate(keys), return_counts=True)
+    divisor = int(np.gcd.reduce(times))
+    if divisor > 1 and times.size >= _FEWEST:
+        raise ValueError(
+            f"{name}: each of {times.size:,} different values stands {divisor} times or a multiple of it: "
+            f"copies of a record are not independent; {_WAYS}"
+        )
+    alone, pairs, triples = (int((times == count).sum()) for count in (1, 2, 3))
+    if _too_many_pairs(alone, pairs, triples):
+        raise ValueError(
+            f"{name}: {pairs:,} values stand twice and {triples:,} three times, which independent records do "
+            f"not show: some are copies, perhaps of the other side; {_WAYS}"
+        )
+    tied = values[times == 2].tolist() if not triples and values.dtype.kind == "f" else list[float]()
+    if any(float(f"{value:.7g}") != value for value in tied):  # a rounded score may have such ties
+        return (
+            f"{name}: {2 * pairs:,} of {int(times.sum()):,} values are equal to another one; check for copies"
+        )
+    return None
+
+
+def _too_many_pairs(alone: int, pairs: int, triples: int) -> bool:
+    if pairs < 3:
+        return False
+    third = _LEVEL / 3
+    fewest_pairs = float(gammaincinv(pairs, third))  # limits of Poisson means by their counts
+    most_alone = float(gammainccinv(alone + 1, third))
+    expected = fewest_pairs**2 * 2 / 3 / most_alone
+    return bool(gammaincc(triples + 1, expected) < third)
+
+
+def _keys(values: Any) -> NDArray[Any]:
+    """One hashable value per record."""
+    array = np.asarray(values)
+    return array if array.ndim == 1 else np.array([hash(row.tobytes()) for row in array])
+
+
+def unit_means(values: FloatArray, units: Iterable[Any]) -> tuple[FloatArray, NDArray[Any]]:
+    """The mean of each unit's values, in the order of the units' first rows, and the units.
+
+    >>> unit_means(np.array([1.0, 5.0, 3.0]), ["a", "b", "a"])
+    (array([2., 5.]), array(['a', 'b'], dtype=object))
+    """
+    places: dict[Any, int] = {}
+    at = np.array([places.setdefault(unit, len(places)) for unit in units])
+    if at.size != len(values):
+        raise ValueError(f"unit: expected {len(values)} names like values, got {at.size}")
+    sums = np.zeros((len(places), *values.shape[1:]))
+    np.add.at(sums, at, values)
+    counts = np.bincount(at).reshape(-1, *[1] * (values.ndim - 1))
+    return sums / counts, np.array(list(places), dtype=object)
+
+
+def unit_sentence(unit: str) -> str:
+    """What a record is, for a claim.
+
+    >>> unit_sentence("customer")
+    'One example is one unit of customer: all its rows, their values averaged.'
+    """
+    return f"One example is one unit of {unit}: all its rows, their values averaged."
+
+
+def _records(count: int) -> str:
+    return "1 record stands" if count == 1 else f"{count:,} records stand"

@@ -1,0 +1,130 @@
+"""Copies of records are refused, ties of independent records are not."""
+
+import numpy as np
+import pytest
+
+from paperlib import MembershipScores
+from paperlib.audits import audit, audit_features, audit_losses, audit_scores
+from paperlib.core import check_ids, check_ties
+
+rng = np.random.default_rng(0)
+LAWS = {
+    "continuous": lambda n: rng.normal(size=n),
+    "two digits": lambda n: rng.gamma(2, 1, n).round(2),
+    "three digits": lambda n: rng.gamma(2, 1, n).round(3),
+    "forest": lambda n: -np.log(np.clip(rng.binomial(100, rng.beta(5, 1, n)) / 100, 1e-3, 1)),
+    "labels": lambda n: (rng.random(n) < 0.7) * 1.0,
+    "single precision": lambda n: np.float32(-np.log1p(-np.exp(-rng.gamma(3, 4, n)))).astype(float),
+    "an atom": lambda n: np.where(rng.random(n) < 0.3, 0.0, rng.normal(size=n)),
+    "heavy tail": lambda n: rng.zipf(1.5, n).astype(float),
+}
+
+
+def refused(*values):
+    try:
+        check_ties("scores", *values)
+    except ValueError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_independent_records_are_hardly_ever_refused(law):
+    hits = sum(refused(LAWS[law](n), LAWS[law](n)) for n in (30, 200, 1_000) for _ in range(60))
+    assert hits <= 3  # of 180, each with chance 0.001 at most
+
+
+@pytest.mark.parametrize(("rows", "copied"), [(60, 1.0), (300, 0.6), (2_000, 0.3), (20_000, 0.05)])
+def test_copies_are_refused(rows, copied):
+    values = rng.normal(size=rows)
+    assert refused(np.concatenate([values, values[: int(copied * rows)]]))
+    assert refused(values, np.concatenate([rng.normal(size=rows), values[: int(copied * rows)]]))
+    assert refused(np.column_stack([values, values])[np.r_[:rows, : int(copied * rows)]])
+
+
+def test_a_few_equal_values_of_many_digits_are_a_warning():
+    values = rng.normal(size=500)
+    assert "4 of 502 values are equal" in str(check_ties("scores", np.append(values, values[:2])))
+    assert check_ties("scores", values.round(3)) is None
+
+
+def test_identifiers_stand_once():
+    with pytest.raises(ValueError, match=r"5 rows hold 4 records.*--unit COLUMN"):
+        check_ids([1, 1, 2], [3, 4])
+    check_ids([1, 1, 2], [3, 4], unit=True)
+    with pytest.raises(ValueError, match="2 records stand among the members and the non-members"):
+        check_ids([1, 2, 3], [2, 3], unit=True)
+
+
+def epochs(seed, rows=10, leak=0.0):
+    """Losses of 200 records that differ in difficulty, each at several epochs."""
+    draws = np.random.default_rng(seed)
+    member = np.repeat(draws.random(200) < 0.5, rows)
+    loss = np.repeat(draws.normal(3, 1, 200), rows) + draws.normal(0, 0.2, 200 * rows) - leak * member
+    return member, loss, np.repeat(np.arange(200), rows)
+
+
+def test_a_unit_is_one_record_and_stands_in_the_claim():
+    """Without a leak rows taken for records claim one far too often, units at most in one file of twenty."""
+    claims = {"rows": 0, "units": 0}
+    for seed in range(40):
+        member, loss, ids = epochs(seed)
+        sides = loss[member], loss[~member]
+        unit = audit_losses(*sides, unit=(ids[member], ids[~member]))
+        plain = audit_scores(MembershipScores(*sides, higher_means_member=False), design="game")
+        claims["rows"] += plain.headline.epsilon > 0
+        claims["units"] += unit.headline.epsilon > 0
+        assert unit.headline.total == 200
+        assert all("One example is one unit of" in one.result.claim for one in unit if one.result)
+    assert claims["rows"] > 10
+    assert claims["units"] <= 7  # binomial(40, 0.05) exceeds 7 with probability 0.0007
+
+
+def test_features_of_one_unit_are_averaged():
+    member, loss, ids = epochs(1, leak=3)
+    result = audit_features(np.column_stack([-loss, loss**2]), member, unit=ids)
+    assert result.total == 200
+    assert "One example is one unit of" in result.claim
+    with pytest.raises(ValueError, match=r"features: .*copies"):
+        audit_features(np.tile(np.column_stack([-loss, loss**2]), (2, 1)), np.tile(member, 2))
+
+
+def test_rows_that_look_at_their_neighbours_cannot_read_the_order_of_the_file():
+    """A model whose answer is the mean of a window tells nothing, though members stand first in the file."""
+
+    class Window:
+        def fit(self, X, y):
+            self.mean = float(np.mean(y))
+            self.known = [(X[:, 0], np.asarray(y, float))]
+            return self
+
+        def predict_proba(self, X):
+            (known, flags), size = self.known[0], 25
+            near = flags[np.abs(known[:, None] - X[None, :, 0]).argmin(axis=0)]
+            smooth = np.convolve(near, np.ones(size) / size, mode="same")
+            return np.column_stack([1 - smooth, smooth])
+
+    wrong = 0
+    for seed in range(4):
+        draws = np.random.default_rng(seed)
+        member = np.sort(draws.random(600) < 0.5)[::-1]
+        told = np.where(draws.random(600) < 1 / (1 + np.exp(-0.2)), member, ~member)
+        rows = told[:, None] + draws.normal(0, 0.01, (600, 1))
+        wrong += audit_features(rows, member, model=Window(), seed=seed).epsilon > 0.2
+    assert wrong <= 1
+
+
+def test_a_file_with_rows_of_one_record_asks_for_the_unit(tmp_path):
+    member, loss, ids = epochs(3, leak=4)
+    lines = [
+        f"{i},{x!r},{int(m)}" for i, x, m in zip(ids.tolist(), loss.tolist(), member.tolist(), strict=True)
+    ]
+    path = tmp_path / "epochs.csv"
+    path.write_text("\n".join(["id,loss,member", *lines]))
+    with pytest.raises(ValueError, match=r"epochs.csv: 2,000 rows hold 200 records"):
+        audit(path)
+    result = audit(path, unit="id")
+    assert result.headline.total == 200
+    assert result.to_dict()["claim"].endswith(
+        "One example is one unit of id: all its rows, their values averaged."
+    )
