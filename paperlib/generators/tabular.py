@@ -1,7 +1,7 @@
 """Generated rows of a table: a Chow-Liu tree over its columns, and rejection by a discriminator."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,18 +29,57 @@ class TableGenerator(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
+class Original:
+    """The values of a column as they were given, so that drawn ones have their type to the last detail.
+
+    Attributes:
+        name: Name of the column.
+        keys: Its different values as numbers or text, sorted.
+        values: The value of each key, of the column's type.
+    """
+
+    name: Any
+    keys: NDArray[Any]
+    values: "pd.Series[Any]"
+
+    @classmethod
+    def of(cls, name: Any, column: "pd.Series[Any]") -> "Original":
+        """Keep one value of each key."""
+        keys, first = np.unique(_plain(column), return_index=True)
+        return cls(name, keys, column.iloc[first].reset_index(drop=True))
+
+    def restore(self, keys: NDArray[Any]) -> "pd.Series[Any]":
+        """The values of keys, shape (n,)."""
+        return self.values.take(np.searchsorted(self.keys, keys)).reset_index(drop=True)
+
+
+def is_name_like(values: NDArray[Any]) -> bool:
+    """Whether a column of text names rows rather than describes them: most values stand a few times alone.
+
+    >>> is_name_like(np.arange(200).astype(str)), is_name_like(np.repeat(["a", "b"], 100))
+    (True, False)
+    """
+    distinct = 0 if values.dtype.kind != "U" else np.unique(values).size
+    return distinct > 50 and (4 * distinct > values.size or distinct > 2_000)
+
+
+@dataclass(frozen=True, eq=False)
 class ColumnCodes:
     """One column as whole numbers: a word or a frequent number each its own, other numbers by quantile.
+
+    A column of text that names rows has one code: pairs with it would tell nothing, at a quadratic cost.
 
     Attributes:
         values: The fitted values, sorted by code; sampling within a code draws from these.
         starts: Start of the values of each code in ``values``, and their number at the end, (K + 1,).
         floors: Least value of each code, (K,): a value belongs to the last floor not above it.
+        original: The column's own values; None where they are the fitted ones.
     """
 
     values: NDArray[Any]
     starts: IntArray
     floors: NDArray[Any]
+    original: Original | None = None
 
     @classmethod
     def fit(cls, column: NDArray[Any], bins: int) -> "ColumnCodes":
@@ -53,6 +92,8 @@ class ColumnCodes:
         distinct, counts = np.unique(ordered, return_counts=True)
         if column.dtype.kind in "biuf" and distinct.size > bins:
             floors = _number_floors(ordered, distinct, counts, bins)
+        elif is_name_like(ordered):
+            floors = distinct[:1]
         else:
             floors = distinct
         starts = np.append(np.searchsorted(ordered, floors), ordered.size)
@@ -65,10 +106,11 @@ class ColumnCodes:
         """Code of each value, shape (n,); a value below all floors gets the first code."""
         return np.maximum(np.searchsorted(self.floors, column, side="right") - 1, 0)
 
-    def decode(self, codes: IntArray, rng: np.random.Generator) -> NDArray[Any]:
-        """A fitted value of each code, drawn uniformly among those that share it."""
+    def decode(self, codes: IntArray, rng: np.random.Generator) -> Any:
+        """A fitted value of each code, drawn uniformly among those that share it, of the column's type."""
         low, high = self.starts[codes], self.starts[codes + 1]
-        return self.values[rng.integers(low, high)]
+        drawn = self.values[rng.integers(low, high)]
+        return drawn if self.original is None else self.original.restore(drawn)
 
 
 def _number_floors(
@@ -181,8 +223,9 @@ class FittedTree:
         for child, below in zip(self.order.tolist(), self.conditionals, strict=True):
             rows = below[codes[int(self.parents[child])]]
             codes[child] = (rng.random(n)[:, None] >= rows).sum(axis=1)
-        columns = enumerate(self.codecs.items())
-        return pd.DataFrame({name: codec.decode(codes[at], rng) for at, (name, codec) in columns})
+        drawn = [codec.decode(codes[at], rng) for at, codec in enumerate(self.codecs.values())]
+        names = [codec.original.name if codec.original else name for name, codec in self.codecs.items()]
+        return pd.DataFrame(dict(zip(names, drawn, strict=True)))
 
     @property
     def edges(self) -> pd.DataFrame:
@@ -206,23 +249,28 @@ class IndependentColumns:
         Raises:
             ValueError: The cases of `ChowLiuTree.fit`.
         """
-        return FittedColumns(check_table("table", table))
+        check_table("table", table)
+        return FittedColumns(table.reset_index(drop=True))
 
 
 @dataclass(frozen=True, eq=False)
 class FittedColumns:
     """The fitted columns."""
 
-    columns: Mapping[str, NDArray[Any]]
+    columns: pd.DataFrame
 
     def sample(self, n: int, seed: int) -> pd.DataFrame:
         """``n`` rows whose columns know nothing of each other."""
         rng = np.random.default_rng(seed)
-        return pd.DataFrame({name: rng.choice(values, n) for name, values in self.columns.items()})
+        drawn = {
+            name: values.take(rng.choice(len(values), n)).reset_index(drop=True)
+            for name, values in self.columns.items()
+        }
+        return pd.DataFrame(drawn)
 
 
 def check_table(name: str, table: pd.DataFrame) -> dict[str, NDArray[Any]]:
-    """Columns of a table as arrays of numbers or of text.
+    """Columns of a table as arrays of numbers or of text, by which their values can be told apart.
 
     Raises:
         ValueError: Fewer than two rows, no columns, names that repeat, or missing values.
@@ -232,7 +280,7 @@ def check_table(name: str, table: pd.DataFrame) -> dict[str, NDArray[Any]]:
     """
     if len(table) < 2 or not len(table.columns):
         raise ValueError(f"{name}: expected two rows and one column at least, got shape {table.shape}")
-    if not table.columns.is_unique:
+    if not table.columns.is_unique or len(set(map(str, table.columns))) < len(table.columns):
         raise ValueError(f"{name}: expected different column names, got {list(table.columns)}")
     missing = table.isna().sum()
     if missing.any():
@@ -244,14 +292,25 @@ def check_table(name: str, table: pd.DataFrame) -> dict[str, NDArray[Any]]:
 
 
 def _plain(column: "pd.Series[Any]") -> NDArray[Any]:
+    if isinstance(column.dtype, pd.DatetimeTZDtype):
+        column = column.dt.tz_convert(None)
     values = column.to_numpy()
-    return values if values.dtype.kind in "biuf" else column.astype(str).to_numpy(dtype=np.str_)
+    if values.dtype.kind in "mM":
+        return values.astype(np.int64)
+    if values.dtype.kind in "biuf":
+        return values
+    # What is no text has its type in its key: 1 is not "1", and True is not "True".
+    keys = [value if isinstance(value, str) else f"{value!r} {type(value).__name__}" for value in column]
+    return np.array(keys, dtype=np.str_)
 
 
 def coded(table: pd.DataFrame, bins: int) -> tuple[dict[str, ColumnCodes], FloatArray]:
     """The codes of each column of a table that passes `check_table`, and joint counts (`pair_counts`)."""
     columns = check_table("table", table)
-    codecs = {name: ColumnCodes.fit(values, bins) for name, values in columns.items()}
+    own = {str(name): Original.of(name, values) for name, values in table.items()}
+    codecs = {
+        name: replace(ColumnCodes.fit(values, bins), original=own[name]) for name, values in columns.items()
+    }
     codes = [codecs[name].encode(values) for name, values in columns.items()]
     return codecs, pair_counts(codes, [len(codec) for codec in codecs.values()])
 

@@ -116,7 +116,7 @@ def test_a_report_of_another_model_is_not_replaced(here: Path, monkeypatch: pyte
     [
         ([], "MEMBERS: name what .* the notebook panoramia_your_data shows a demonstration"),
         (["my rows.csv"], "--target: name what"),
-        (["none.csv", "--target", "model.py:losses"], "'none.csv': there is no such file in /"),
+        (["none.csv", "--target", "model.py:losses"], "none.csv: there is no such file"),
         (["my rows.csv", "--target", "model.py:loses"], "no function 'loses'; did you mean 'losses'"),
         (["my rows.csv", "--target", "model.py:losses", "--label", "lable"], "did you mean 'label'"),
         (["my rows.csv", "--target", "model.py:losses", "--repetitions", "0"], "'--repetitions'"),

@@ -340,6 +340,9 @@ NOTEBOOK = {"nbformat": 4, "cells": [{"source": ["a = 'x\u00e9'\n", "b"], "outpu
         ("a.ipynb", json.dumps(NOTEBOOK).encode(), ["a = 'x\u00e9'\nb\nc"]),
         ("a.txt", "gr\u00fcn".encode("utf-16"), ["gr\u00fcn"]),
         ("a.bin", gzip.compress(b"packed"), ["packed"]),
+        ("a.txt.zst", zstandard.compress(b"packed text"), ["packed text"]),
+        ("a.txt.zst", zstandard.compress(b'{"text": "x"}\n{"text": "y"}\n'), ["x", "y"]),
+        ("a.txt.zst", zstandard.compress(b"{no JSON"), ["{no JSON"]),
     ],
 )
 def test_files_are_read_by_what_they_hold(tmp_path, name, content, texts):
@@ -351,7 +354,7 @@ def test_files_are_read_by_what_they_hold(tmp_path, name, content, texts):
     ("content", "reason"),
     [
         (POINTER, "Git LFS pointer"),
-        (b"../.git/annex/objects/x", "git-annex pointer"),
+        (b"../../.git/annex/objects/ab/x", "git-annex pointer"),
         (b"PK\3\4 some archive", "archive or document"),
         (b"%PDF-1.7 x", "archive or document"),
         (b"ab\0\1", "binary file"),

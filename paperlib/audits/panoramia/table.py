@@ -17,7 +17,7 @@ from paperlib.audits.panoramia.yours.batches import Model, Trainer
 from paperlib.core import check_ids, check_in, check_ties
 from paperlib.core.suggest import did_you_mean
 from paperlib.generators.table_filter import FilteredGenerator, RowCoder
-from paperlib.generators.tabular import TableGenerator, check_table
+from paperlib.generators.tabular import TableGenerator, check_table, is_name_like
 
 _MOST_CLASSES = 100
 
@@ -178,7 +178,7 @@ def bring_table(
         helpers={} if learn is None else {SYNTHETIC: learn(made[half:], seed + 10)},
         train=learn,
         examples=coder.numbers,
-        warnings=_warnings(coder, made[:half], known, audited),
+        warnings=(*_names_of_rows(members), *_warnings(coder, made[:half], known, audited)),
     )
 
 
@@ -223,6 +223,16 @@ def _helper_trainer(
         return partial(losses, encoder, train(encoder, rows, [config]))
 
     return learn
+
+
+def _names_of_rows(members: pd.DataFrame) -> tuple[str, ...]:
+    """A warning for each column that names rows rather than describes them."""
+    return tuple(
+        f"column {name!r} has {np.unique(values).size:,} different values in {len(values):,} rows: it names "
+        "rows, so the generator draws it without regard to the others, and helpers leave it out"
+        for name, values in check_table("members", members).items()
+        if is_name_like(values)
+    )
 
 
 def _warnings(

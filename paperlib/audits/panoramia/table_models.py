@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from paperlib.core import FloatArray, IntArray
 from paperlib.data.tables.encoding import TableEncoder
+from paperlib.generators.tabular import check_table, is_name_like
 from paperlib.models import cross_entropy
 from paperlib.training import MLPEnsemble, TrainingConfig, fit_ensemble, noise_for
 
@@ -20,7 +21,7 @@ class RowEncoder:
     Fitted on D_G alone: a target that never saw the members knows nothing of them through the scaling either.
 
     Attributes:
-        features: Numbers scaled, words one-hot.
+        features: Numbers scaled, words one-hot, columns that name rows left out.
         label: Name of the label's column.
         classes: Values of the label.
     """
@@ -32,9 +33,9 @@ class RowEncoder:
     @classmethod
     def fit(cls, rows: pd.DataFrame, label: str, classes: tuple[str, ...]) -> "RowEncoder":
         """Learn means, deviations and words from ``rows``."""
-        columns = {str(name): values.to_numpy() for name, values in rows.items()}
-        numeric = [name for name, values in columns.items() if name != label and values.dtype.kind in "biuf"]
-        words = [name for name in columns if name != label and name not in numeric]
+        columns = {name: values for name, values in check_table("rows", rows).items() if name != str(label)}
+        numeric = [name for name, values in columns.items() if values.dtype.kind in "biuf"]
+        words = [name for name, values in columns.items() if name not in numeric and not is_name_like(values)]
         return cls(TableEncoder.fit(columns, numeric=numeric, words=words), label, classes)
 
     @property
@@ -48,7 +49,7 @@ class RowEncoder:
         labels = rows[self.label].astype(str)
         if unknown := sorted(set(labels) - set(place)):
             raise ValueError(f"rows: expected labels of {', '.join(self.classes)}, got {', '.join(unknown)}")
-        x = self.features.transform({str(name): rows[name].to_numpy() for name in rows})
+        x = self.features.transform(check_table("rows", rows))
         return x, np.array([place[value] for value in labels], dtype=np.int64)
 
 

@@ -66,13 +66,25 @@ def _part(subset: str, decoder: Decoder, data: bytes) -> Piece:
     return Piece(subset, valid, 0, characters, more=True)
 
 
-def _text(stream: BinaryIO, subset: str, _: Reading, log: ReadLog, where: str) -> Iterator[Piece]:
+class _Resumed:
+    """A stream of which the first bytes were read, from its start; packed streams cannot go back."""
+
+    def __init__(self, start: bytes, stream: Any) -> None:
+        self._start, self._more = start, getattr(stream, "read1", stream.read)
+
+    def read(self, size: int) -> bytes:
+        part, self._start = self._start[:size], self._start[size:]
+        return part or self._more(size)
+
+
+def _text(stream: Any, subset: str, _: Reading, log: ReadLog, where: str) -> Iterator[Piece]:
     """A file is one document."""
     decoder, last, blank = Decoder(), b"", True
-    if (start := stream.read(2)) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+    start = stream.read(2)
+    if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         stream = io.BytesIO((start + stream.read()).decode("utf-16", "replace").encode())
     else:
-        stream.seek(0)
+        stream = _Resumed(start, stream)
     try:
         for number, block in enumerate(blocks(stream)):
             if number == 0 and b"\0" in block[: 2**16]:
@@ -95,23 +107,21 @@ def _text(stream: BinaryIO, subset: str, _: Reading, log: ReadLog, where: str) -
         log.add(_REPLACED, where)
 
 
-def _json(stream: BinaryIO, subset: str, reading: Reading, log: ReadLog, where: str) -> Iterator[Piece]:
+def _json(stream: Any, subset: str, reading: Reading, log: ReadLog, where: str) -> Iterator[Piece]:
     """A JSON file: its records with a text, the cells of a notebook, lines of JSON, or else one text."""
     data = stream.read(reading.longest_line + 1)
     texts: dict[str, list[str]] = {}
     with suppress(ValueError, RecursionError):
         for record in _records(json.loads(data), reading.text_field):
             _collect(record, texts, subset, reading, log, where)
-    if not texts:
-        with suppress(ValueError, RecursionError):
-            first = json.loads(data.lstrip().partition(b"\n")[0])
-            if isinstance(first, dict) and isinstance(first.get(reading.text_field), str):
-                stream.seek(0)
-                yield from _jsonl(stream, subset, reading, log, where)
-                return
-        stream.seek(0)
-        yield from _text(stream, subset, reading, log, where)
-    yield from _joined(texts)
+    if texts:
+        yield from _joined(texts)
+        return
+    lines = False
+    with suppress(ValueError, RecursionError):
+        first = json.loads(data.lstrip().partition(b"\n")[0])
+        lines = isinstance(first, dict) and isinstance(first.get(reading.text_field), str)
+    yield from (_jsonl if lines else _text)(_Resumed(data, stream), subset, reading, log, where)
 
 
 def _records(parsed: Any, field: str) -> list[Any]:
@@ -136,7 +146,7 @@ def _records(parsed: Any, field: str) -> list[Any]:
     return [value for value in parsed if isinstance(value, dict) and isinstance(value.get(field), str)]
 
 
-def _lines(stream: BinaryIO, longest: int) -> Iterator[list[bytes] | None]:
+def _lines(stream: Any, longest: int) -> Iterator[list[bytes] | None]:
     """Lines in groups; None for a line that is longer than ``longest``, which is not kept."""
     held, skipping = b"", False
     for block in blocks(stream):
@@ -160,7 +170,7 @@ def _lines(stream: BinaryIO, longest: int) -> Iterator[list[bytes] | None]:
         yield [held]
 
 
-def _jsonl(stream: BinaryIO, subset: str, reading: Reading, log: ReadLog, where: str) -> Iterator[Piece]:
+def _jsonl(stream: Any, subset: str, reading: Reading, log: ReadLog, where: str) -> Iterator[Piece]:
     """A line is a document; documents of one subset in a block share a piece."""
     parse, number = _json_parser(), 0
     for lines in _lines(stream, reading.longest_line):

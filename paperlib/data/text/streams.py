@@ -24,7 +24,7 @@ _ARCHIVE = "archive or document file, not text (unpack or convert it)"
 _POINTER = "git-annex pointer in place of a file (run git annex get)"
 _MARKS = {
     b"version https://git-lfs.github.com/spec/": "Git LFS pointer in place of a file (run git lfs pull)",
-    **dict.fromkeys((b"/annex/objects/", b"../.git/annex/", b".git/annex/"), _POINTER),
+    b"/annex/objects/": _POINTER,
     **dict.fromkeys(
         (
             b"PK\3\4",
@@ -84,6 +84,8 @@ def not_text(head: bytes) -> str:
     """
     if head[257:262] == b"ustar":
         return _ARCHIVE
+    if len(head) < 400 and b"\n" not in head.strip() and b".git/annex/objects/" in head:
+        return _POINTER
     return next((reason for mark, reason in _MARKS.items() if head.startswith(mark)), "")
 
 

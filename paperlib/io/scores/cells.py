@@ -10,7 +10,7 @@ from paperlib.core import FloatArray
 from paperlib.io.scores.names import numbers_parts, one_means_nonmember
 from paperlib.io.scores.tables import Cells, Table
 
-_MISSING = frozenset(
+MISSING = frozenset(
     (None, "", "na", "NA", "n/a", "N/A", "#N/A", "<NA>", "nan", "NaN", "NAN", "Nan", "null", "NULL", "Null",
      "none", "None", "NONE", "nil", "NaT")
 )  # fmt: skip
@@ -47,12 +47,12 @@ def gaps(table: Table, columns: dict[str, Cells]) -> None:
 def _gap(label: str, cells: Cells) -> str | None:
     if isinstance(cells, np.ndarray):
         empty = np.flatnonzero(np.isnan(cells)).tolist() if cells.dtype.kind == "f" else []
-    elif _MISSING.isdisjoint(cells) and not (
+    elif MISSING.isdisjoint(cells) and not (
         float in map(type, cells) and any(cell != cell for cell in cells)
     ):
         return None
     else:
-        empty = [at for at, cell in enumerate(cells) if cell in _MISSING or cell != cell]
+        empty = [at for at, cell in enumerate(cells) if cell in MISSING or cell != cell]
     if not empty:
         return None
     blank = all(cells[at] is None or cells[at] == "" for at in empty)

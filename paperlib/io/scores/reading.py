@@ -107,7 +107,7 @@ def read_scores(
     else:
         source = open_source(str(path))
         loaded = _read_two(source, open_source(str(nonmember_path)), wanted)
-    with _named(source):
+    with named(source):
         return _of_records(loaded, unit_column is not None)
 
 
@@ -133,8 +133,8 @@ def _of_records(loaded: LoadedScores, unit: bool) -> LoadedScores:
 
 
 def _read_one(source: Source, wanted: Wanted) -> LoadedScores:
-    with _named(source):
-        table = _table(source)
+    with named(source):
+        table = table_of(source)
         pair = None if wanted.score or wanted.member else array_pair(table.names)
         if pair:
             return _read_arrays(source, table, wanted, pair)
@@ -176,15 +176,15 @@ def _read_two(members: Source, others: Source, wanted: Wanted) -> LoadedScores:
         raise ValueError(f"{members.path}: it can hold the members or the non-members, not both")
     parts: list[Part] = []
     for source, side in ((members, True), (others, False)):
-        with _named(source):
-            parts.append(read_part(_table(source), wanted, side))
+        with named(source):
+            parts.append(read_part(table_of(source), wanted, side))
     if parts[0].kind != parts[1].kind:
         raise ValueError(
             f"{members.path} holds {parts[0].kind} but {others.path} holds {parts[1].kind}; say which with "
             '--kind scores or --kind losses (in Python kind="scores" or kind="losses")'
         )
     keys = (members.name, others.name) if members.name != others.name else (members.path, others.path)
-    with _named(members):
+    with named(members):
         return _loaded(
             parts,
             source=f"members {members.name}, non-members {others.name}",
@@ -234,8 +234,16 @@ def _other_measure(members: Source, others: Source, parts: list[Part]) -> tuple[
 # ---------------------------------------------------------------- one table
 
 
-def _table(source: Source) -> Table:
-    """The columns of a file, by the end of its name; standard input is JSON if it begins with a brace."""
+def table_of(source: Source) -> Table:
+    """The columns of a file, by the end of its name; standard input is JSON if it begins with a brace.
+
+    Parquet is known by its first bytes.
+
+    Raises:
+        ValueError: Another kind of file, or one that cannot be read.
+    """
+    if source.data[:4] == b"PAR1":
+        return arrays.parquet(source.data)
     if source.path == STANDARD_INPUT:
         content = text.decoded(source.data)
         return text.json_lines(content) if text.json_begins(content) else text.delimited(content)
@@ -251,7 +259,7 @@ def _table(source: Source) -> Table:
 
 
 @contextmanager
-def _named(source: Source) -> Iterator[None]:
+def named(source: Source) -> Iterator[None]:
     """Put the file's name in front of an error, which is kept to one line."""
     try:
         yield

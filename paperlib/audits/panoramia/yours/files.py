@@ -21,6 +21,7 @@ from paperlib.core import check_choice
 from paperlib.core.suggest import did_you_mean
 from paperlib.data import read_documents
 from paperlib.io import config_hash, file_sha256
+from paperlib.io.scores.frames import read_frames
 from paperlib.models.images import classifier_for, image_logits, image_losses
 from paperlib.models.language import load_language_model
 from paperlib.report.provenance import report_conditions
@@ -58,10 +59,11 @@ def bring_files(
     """
     check_choice("kind", kind, KINDS)
     if kind == "table":
-        made, others = (read_table(path) if path else None for path in (generated, nonmembers))
-        return bring_table(
-            read_table(members), label=label or None, generated=made, nonmembers=others, seed=seed
-        )
+        paths = [members, *filter(None, (generated, nonmembers))]
+        rows, *more = read_frames(paths)  # together, so that all have one set of types
+        made = more.pop(0) if generated else None
+        others = more.pop(0) if nonmembers else None
+        return bring_table(rows, label=label or None, generated=made, nonmembers=others, seed=seed)
     if kind == "images":
         drawn, real = (read_images(path) if path else None for path in (generated, nonmembers))
         return bring_images(*read_images(members), ImageDefaults(seed=seed), generated=drawn, nonmembers=real)
@@ -166,15 +168,8 @@ def load_training(kind: str, train_again: str) -> Trainer | None:
 
 
 def read_table(path: str) -> pd.DataFrame:
-    """A CSV or Parquet file; a ValueError where it is not there, empty, or neither."""
-    file = _existing(path)
-    try:
-        found = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
-    except (ValueError, OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: expected a CSV or Parquet file: {error}") from error
-    if found.empty:
-        raise ValueError(f"{path}: no rows")
-    return found
+    """One table, as `read_frames` reads it."""
+    return read_frames([path])[0]
 
 
 def read_images(path: str) -> tuple[NDArray[Any], NDArray[Any]]:
