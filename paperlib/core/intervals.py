@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainccinv, ndtri
+from scipy.optimize import brentq
+from scipy.special import bdtr, bdtrc, betainccinv, ndtri
 
 from paperlib.core.checks import FloatArray, check_confidence, check_counts
 from paperlib.core.results import json_ready
@@ -14,6 +15,8 @@ from paperlib.core.scores import MembershipScores
 
 FALSE_POSITIVE_RATES = (0.001, 0.01)
 """False-positive rates at which `score_measures` gives the true-positive rate."""
+
+_LARGE_SAMPLE = 200  # of the smaller side, from which DeLong's interval stands alone
 
 
 def upper_rate(errors: ArrayLike, trials: ArrayLike, level: ArrayLike) -> Any:
@@ -58,12 +61,51 @@ def share_interval(count: int, total: int, *, confidence: float = 0.95) -> tuple
     )
 
 
+def tpr_interval(scores: MembershipScores, rate: float, *, confidence: float = 0.95) -> tuple[float, float]:
+    """Interval of the true-positive rate at a false-positive rate, with the error of the threshold.
+
+    Guarantee:
+        The share of all members above the least threshold that at most ``rate`` of all non-members exceed
+        lies outside with probability at most 1 - confidence, if all scores are independent draws.
+
+    Args:
+        scores: Scores of members and non-members.
+        rate: Share of non-members above the threshold, in (0, 1).
+        confidence: Confidence level of the interval, in (0, 1).
+
+    Returns:
+        Lower and upper end, in [0, 1]; 0 or 1 where so few non-members do not limit the threshold.
+
+    Raises:
+        ValueError: A confidence outside (0, 1).
+
+    >>> tpr_interval(MembershipScores(range(500, 1500), range(1000)), 0.01)[0] > 0.4
+    True
+    """
+    # A quarter of the error each: either end can fail through its threshold or through its share.
+    level, oriented = (1 - check_confidence(confidence)) / 4, scores.oriented()
+    others, size = np.sort(oriented.nonmember)[::-1], oriented.nonmember.size
+    ranks = np.arange(1, size + 1)
+    # The threshold is above the k-th highest non-member with P(Bin(size, rate) < k), below with P(... >= k).
+    highest = int(np.sum(bdtr(ranks - 1, size, rate) <= level))
+    lowest = int(np.sum(bdtrc(ranks - 1, size, rate) > level)) + 1
+    strict = others[highest - 1] if highest else math.inf
+    loose = others[lowest - 1] if lowest <= size else -math.inf
+    members = oriented.member.size
+    missed = int(np.sum(oriented.member <= strict))
+    caught = int(np.sum(oriented.member > loose))
+    low, high = upper_rate([missed, caught], members, level)
+    return 1 - float(low), float(high)
+
+
 def auc_interval(scores: MembershipScores, *, confidence: float = 0.95) -> tuple[float, float]:
     """DeLong's interval of the area under the ROC curve, clipped to [0, 1].
 
-    It is a large-sample interval; members and non-members are taken as independent draws. Where it has no
-    width, an exact one stands in: k disjoint pairs of a member and a non-member, k the smaller number of
-    both, are independent, and all of them were right (area 1), wrong (area 0) or tied (all scores equal).
+    It is a large-sample interval; members and non-members are taken as independent draws. Below 200 of one
+    side it is widened to hold Hanley and McNeil's areas that are no further from the measured one than
+    chance allows, since DeLong's alone is too short near 0 and 1. Where it has no width,
+    an exact one stands in: k disjoint pairs of a member and a non-member, k the smaller number of both, are
+    independent, and all of them were right (area 1), wrong (area 0) or tied (all scores equal).
     With one member or one non-member only, that pair is all there is.
 
     Args:
@@ -77,7 +119,8 @@ def auc_interval(scores: MembershipScores, *, confidence: float = 0.95) -> tuple
         ValueError: A confidence outside (0, 1).
 
     Source:
-        DeLong, DeLong and Clarke-Pearson (1988); in O(n log n) as Sun and Xu (2014).
+        DeLong, DeLong and Clarke-Pearson (1988); in O(n log n) as Sun and Xu (2014);
+        Hanley and McNeil (1982), inverted as in Newcombe (2006).
 
     >>> rng = np.random.default_rng(0)
     >>> low, high = auc_interval(MembershipScores(rng.normal(1, 1, 200), rng.normal(0, 1, 200)))
@@ -93,7 +136,25 @@ def auc_interval(scores: MembershipScores, *, confidence: float = 0.95) -> tuple
         return _interval_of_pairs(auc, min(member.size, nonmember.size), level, all_tied=bool(all_tied))
     variance = beaten.var(ddof=1) / member.size + _share_below(nonmember, member).var(ddof=1) / nonmember.size
     reach = -float(ndtri(level)) * math.sqrt(float(variance))
-    return max(0.0, auc - reach), min(1.0, auc + reach)
+    low, high = max(0.0, auc - reach), min(1.0, auc + reach)
+    if min(member.size, nonmember.size) >= _LARGE_SAMPLE:
+        return low, high
+    return (
+        min(low, 1 - _highest_area(1 - auc, member.size, nonmember.size, level)),
+        max(high, _highest_area(auc, member.size, nonmember.size, level)),
+    )
+
+
+def _highest_area(auc: float, members: int, others: int, level: float) -> float:
+    """Highest area from which ``auc`` is not significantly low, by Hanley and McNeil's larger variance."""
+
+    def excess(area: float) -> float:
+        first, second = area / (2 - area) - area**2, 2 * area**2 / (1 + area) - area**2
+        few, many = sorted((members, others))
+        spread = area * (1 - area) + (many - 1) * max(first, second) + (few - 1) * min(first, second)
+        return area - auc + float(ndtri(level)) * math.sqrt(max(0.0, spread) / (members * others))
+
+    return float(brentq(excess, auc, 1.0))
 
 
 def _share_below(values: FloatArray, others: FloatArray) -> FloatArray:
@@ -117,7 +178,7 @@ class RateAtFpr:
     Attributes:
         false_positive_rate: Largest share of non-members called members, in [0, 1].
         true_positive_rate: Share of members called members, in [0, 1]; None where it cannot be measured.
-        interval: Its Clopper-Pearson interval with the threshold held fixed, or None.
+        interval: Its interval with the error of the threshold, of `tpr_interval`, or None.
         note: Reason why there is no rate; empty otherwise.
     """
 
@@ -176,7 +237,7 @@ def score_measures(scores: MembershipScores, *, confidence: float = 0.95) -> Sco
     >>> rng = np.random.default_rng(0)
     >>> print(score_measures(MembershipScores(rng.normal(2, 1, 500), rng.normal(0, 1, 500))))
     AUC 0.9317 [0.9162, 0.9471]; TPR at 0.1 % FPR: needs 1,000 non-members, there are 500;
-    TPR at 1 % FPR: 0.3960 [0.3529, 0.4404]
+    TPR at 1 % FPR: 0.3960 [0.2642, 0.5826]
     """
     return ScoreMeasures(
         auc=scores.auc(),
@@ -191,6 +252,5 @@ def _rate_at(scores: MembershipScores, rate: float, confidence: float) -> RateAt
     if present < needed:
         note = f"needs {needed:,} non-members, there are {present:,}"
         return RateAtFpr(false_positive_rate=rate, true_positive_rate=None, interval=None, note=note)
-    share, members = scores.tpr_at_fpr(rate), scores.member.size
-    interval = share_interval(round(share * members), members, confidence=confidence)
-    return RateAtFpr(false_positive_rate=rate, true_positive_rate=share, interval=interval)
+    interval = tpr_interval(scores, rate, confidence=confidence)
+    return RateAtFpr(false_positive_rate=rate, true_positive_rate=scores.tpr_at_fpr(rate), interval=interval)

@@ -26,7 +26,7 @@ def measures_section(measures: ScoreMeasures, result: AuditResult | None) -> str
         (
             "AUC",
             with_interval(measures.auc, *measures.auc_interval),
-            f"DeLong, {sure}; 0.5 is guessing, 1 is perfect",
+            f"{sure} interval; 0.5 is guessing, 1 is perfect",
         )
     ]
     for rate in measures.rates:
@@ -35,7 +35,7 @@ def measures_section(measures: ScoreMeasures, result: AuditResult | None) -> str
             rows.append((name, "–", rate.note))
             continue
         value = with_interval(rate.true_positive_rate, *rate.interval)
-        note = f"Clopper-Pearson, {sure}, at a fixed threshold; guessing gives {rate.false_positive_rate:g}"
+        note = f"{sure} interval, with the threshold's error; guessing gives {rate.false_positive_rate:g}"
         rows.append((name, value, "; ".join(filter(None, [note, rate.note]))))
     ceiling = None if result is None else ceiling_of(result)
     if ceiling is not None:
