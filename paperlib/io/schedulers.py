@@ -3,6 +3,7 @@
 import logging
 import math
 import os
+import re
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
@@ -260,8 +261,14 @@ def _read_batch_file(path: Path, said_by: str, needed: str) -> tuple[str, Mappin
     """System, options and jobs of dask-jobqueue's usual YAML, ``jobqueue: {slurm: …}``, and ``jobs: N``."""
     import yaml
 
+    class Loader(yaml.SafeLoader):
+        """YAML where 12:00:00 is the text that it says, not a number to base 60."""
+
+    base_60 = ("tag:yaml.org,2002:str", re.compile(r"^[-+]?[0-9_]+(:[0-9]+)+(\.[0-9_]*)?$"))
+    known_values = yaml.SafeLoader.yaml_implicit_resolvers
+    Loader.yaml_implicit_resolvers = {first: [base_60, *pairs] for first, pairs in known_values.items()}
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ValueError(f"{said_by}: {path} cannot be read: {' '.join(str(error).split())}") from None
     known = (needed,) if needed else (*_BATCH_SYSTEMS, "local")

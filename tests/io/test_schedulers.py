@@ -112,3 +112,12 @@ def test_jobs_are_as_many_as_calls_and_only_idle_ones_end() -> None:
     assert list(cluster.worker_spec) == ["job-0", "job-2"]
     jobs.resize(1)
     assert list(cluster.worker_spec) == ["job-0", "job-2"], "both are busy"
+
+
+@pytest.mark.parametrize("written", ['"12:00:00"', "'12:00:00'", "12:00:00"])
+def test_a_time_without_quotes_is_no_number(tmp_path: Path, written: str) -> None:
+    file = tmp_path / "queue.yaml"
+    file.write_text(f"jobs: 2\njobqueue:\n  slurm: {{queue: gpu, cores: 2, walltime: {written}}}\n")
+    place = sweep_place(f"slurm:{file}")
+    assert place.options == {"queue": "gpu", "cores": 2, "walltime": "12:00:00"}
+    assert place.workers == 2

@@ -150,3 +150,11 @@ def test_untrained_models_reveal_nothing():
     assert privacy_of(untrained, 1000, delta=1e-5).epsilon == 0
     with pytest.raises(ValueError, match="examples: expected 2 or more, got 1"):
         paper_delta(1)
+
+
+def test_noise_that_only_the_tighter_accountant_knows():
+    with pytest.raises(ValueError, match="rdp accountant"):
+        noise_for(0.001, 0.1, 100, 1e-6)
+    noise = noise_for(0.001, 0.1, 100, 1e-6, "pld")
+    assert noise < 9_000
+    assert epsilon_of(noise, 0.1, 100, 1e-6, "pld") <= 0.001

@@ -106,8 +106,13 @@ def noise_for(
         epsilon = epsilon_of(math.exp(log_noise), sampling_rate, steps, delta, accountant)
         return math.log(min(max(epsilon, _LEAST_EPSILON), 1 / _LEAST_EPSILON) / target_epsilon)
 
-    # Each evaluation of "pld" is slow, and its answer is a little below that of "rdp".
-    start = 1.0 if accountant == "rdp" else noise_for(target_epsilon, sampling_rate, steps, delta)
+    # Each evaluation of "pld" is slow, and its answer is a little below that of "rdp", where that has one.
+    start = 1.0
+    if accountant == "pld":
+        try:
+            start = noise_for(target_epsilon, sampling_rate, steps, delta)
+        except ValueError:
+            start = math.sqrt(_MOST_NOISE)
     low, high = _bracket(log_ratio, math.log(start), math.log(2.0 if accountant == "rdp" else 1.15))
     if high > math.log(_MOST_NOISE):
         raise ValueError(
