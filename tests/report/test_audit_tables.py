@@ -6,7 +6,7 @@ import pytest
 
 from paperlib.core import MembershipScores, score_measures
 from paperlib.report import audit_report, group_table, most_exposed
-from paperlib.report.audit.exposed import tied_with_last
+from paperlib.report.audit.exposed import standing_out, tied_with_last
 from paperlib.report.audit.parts import with_interval
 
 
@@ -109,3 +109,16 @@ def _refused():
     from paperlib.core import ScoreAudit
 
     return ScoreAudit(title="Main", kind="lower bound", purpose="p", result=None, refused="r")
+
+
+def test_only_members_who_stand_out_are_listed_and_no_number_is_minus_zero():
+    from paperlib.report.audit.tables import exposed_section
+
+    tied = MembershipScores([-0.0] * 200 + [1.0], [-0.0] * 126 + [1.0] * 159, higher_means_member=False)
+    assert standing_out(tied) == 0
+    assert "0 of 201 members stand out" in exposed_section(tied, None)
+    assert "<table" not in exposed_section(tied, None)
+    scores = MembershipScores([-0.0] * 3 + [1.0] * 100, [0.5] * 100, higher_means_member=False)
+    page = exposed_section(scores, None)
+    assert "3 of 103 members stand out" in page
+    assert ">-0<" not in page

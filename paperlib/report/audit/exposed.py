@@ -59,3 +59,11 @@ def tied_with_last(scores: MembershipScores, shown: pd.DataFrame) -> int:
     """Number of members that are not shown and have the score of the last one that is."""
     last = float(shown["score"].iloc[-1])
     return int(np.count_nonzero(scores.member == last) - np.count_nonzero(shown["score"] == last))
+
+
+def standing_out(scores: MembershipScores, share: float = 0.01) -> int:
+    """Number of members whose score at most this share of the non-members reach."""
+    oriented = scores.oriented()
+    others = np.sort(oriented.nonmember)
+    reached = others.size - np.searchsorted(others, oriented.member, side="left")
+    return int(np.count_nonzero(reached <= share * others.size))

@@ -9,7 +9,7 @@ import pandas as pd
 from paperlib.core import AuditResult, MembershipScores, ScoreMeasures
 from paperlib.core.results import round_up
 from paperlib.report.audit.about import About, about_schema
-from paperlib.report.audit.exposed import most_exposed, tied_with_last
+from paperlib.report.audit.exposed import most_exposed, standing_out, tied_with_last
 from paperlib.report.audit.groups import groups_and_count
 from paperlib.report.audit.parts import data_table, pairs_table, paragraphs, section, with_interval
 from paperlib.report.audit.verdict import ceiling_of
@@ -60,11 +60,18 @@ def exposed_section(
     if doubted:
         reason = "Not shown while the direction of the score, or who was trained on, is in doubt."
         return section("Most exposed records", f"<p>{reason}</p>")
-    found = most_exposed(scores, ids, count)
+    number = standing_out(scores)
+    stand_out = (
+        f"{number:,} of {scores.member.size:,} members stand out: at most 1 % of the non-members reach"
+    )
+    if not number:
+        text = f"<p>{stand_out} their score. Nobody is listed.</p>"
+        return section("Most exposed records", text)
+    found = most_exposed(scores, ids, min(count, number))
     as_extreme, others = "nonmembers_as_extreme", scores.nonmember.size
     what, extreme = ("score", "high") if scores.higher_means_member else ("loss", "low")
     rows = [
-        (str(row["record"]), f"{row['score']:.5g}", f"{row[as_extreme]:,} of {others:,}")
+        (str(row["record"]), f"{row['score'] + 0.0:.5g}", f"{row[as_extreme]:,} of {others:,}")
         for row in found.to_dict("records")
     ]
     named = "Record" if ids is not None else "Member number"
@@ -72,7 +79,7 @@ def exposed_section(
     more = tied_with_last(scores, found)
     return section(
         "Most exposed records",
-        "<p>Members that are easiest to recognise. These are scores of single records and no bounds; nothing "
+        f"<p>{stand_out} their {what}. These are scores of single records and no bounds; nothing "
         f"is claimed about any of them, so that picking them needs no correction. {by}</p>"
         "<p class='soft'>This table tells who was trained on: share it with care.</p>",
         data_table(
