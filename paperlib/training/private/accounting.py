@@ -216,7 +216,7 @@ def _claim(config: TrainingConfig, epsilon: float, delta: float, accountant: str
     if config.groups is None:
         return (
             f"Training is ({shown}, {delta:.3g})-DP for adding or removing one record "
-            f"({accountant} accountant, Poisson sampling)."
+            f"({accountant} accountant, Poisson sampling; the number of records is public)."
         )
     return (
         f"The {accountant} accountant gives epsilon {shown} at delta {delta:.3g}, but averages over "
