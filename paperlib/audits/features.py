@@ -20,18 +20,9 @@ from paperlib.bounds.one_run.fair_coins import (
 )
 from paperlib.bounds.one_run.guesses import bets_path, no_guess
 from paperlib.bounds.one_run.search import Hypothesis, every_count
-from paperlib.core import (
-    Design,
-    FloatArray,
-    IntArray,
-    MembershipScores,
-    check_choice,
-    check_ids,
-    check_ties,
-    unit_means,
-    unit_sentence,
-)
+from paperlib.core import Design, FloatArray, IntArray, MembershipScores, check_choice
 from paperlib.core.checks import check_confidence, check_delta
+from paperlib.core.records import check_ids, check_ties, unit_means, unit_sentence
 from paperlib.core.results import AuditResult, round_down, table
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from os import PathLike
-from typing import Any, Literal, Never, cast
+from typing import Any, Literal, Never, TypedDict, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -21,18 +21,25 @@ from paperlib.core import (
     ScoreAudit,
     ScoreMeasures,
     check_choice,
-    check_ids,
     check_scores,
-    check_ties,
     json_ready,
     reversed_warning,
     score_measures,
     table,
-    unit_means,
-    unit_sentence,
 )
+from paperlib.core.records import check_ids, check_ties, unit_means, unit_sentence
 
 Kind = Literal["scores", "losses"]
+
+
+class ScoreOptions(TypedDict, total=False):
+    """Options of `audit_scores`."""
+
+    delta: float
+    confidence: float
+    guess: Guess
+    design: Design
+    seed: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,12 +181,8 @@ def audit(
     kind: Kind | None = None,
     score_column: str | None = None,
     member_column: str | None = None,
-    delta: float = 0.0,
-    confidence: float = 0.95,
-    guess: Guess = "adaptive",
-    design: Design = "randomized",
-    seed: int = 0,
     unit: str | None = None,
+    **options: Unpack[ScoreOptions],
 ) -> Audits:
     """Run every audit that scores or losses allow, whatever they come as.
 
@@ -189,14 +192,9 @@ def audit(
         nonmembers: Values of the non-members, shape (n_nonmember,), or the path of their file.
         kind: "losses" if lower values mean member, "scores" if higher ones do; needed for arrays, and for
             files whose columns do not tell.
-        score_column: Column of the score in a file with several.
-        member_column: Column of the membership in a file with several.
-        delta: Delta of the (epsilon, delta)-DP that the lower bounds test, in [0, 1).
-        confidence: Confidence level of every number, in (0, 1).
-        guess: Guesses of the one-run audit, as in `audit_one_run`.
-        design: Origin of the coins, as in `audit_scores`.
-        seed: Seed of every random split, 0 or more.
+        score_column, member_column: Columns of a file that has several, as for `paperlib.io.read_scores`.
         unit: Column of a file that says what one record is, such as a customer, whose values are averaged.
+        options: ``delta``, ``confidence``, ``guess``, ``design`` and ``seed``, as for `audit_scores`.
 
     Returns:
         The audits, the main one first.
@@ -210,31 +208,23 @@ def audit(
     >>> audit(rng.gamma(2, 1, 500), rng.gamma(8, 1, 500), kind="losses", design="game")
     Audits(ε ≥ 4.506 (δ = 0, confidence 0.95; 345 of 345 guesses right, 841 examples); 3 audits)
     """
-    scores, reading = _scores_of(data, nonmembers, kind, score_column, member_column, unit)
-    options: dict[str, Any] = {"delta": delta, "confidence": confidence, "guess": guess, "design": design}
-    found = audit_scores(scores, **options, seed=seed, unit=unit)
+    columns = {"score_column": score_column, "member_column": member_column, "unit_column": unit}
+    scores, reading = _scores_of(data, nonmembers, kind, columns)
+    found = audit_scores(scores, unit=unit, **options)
     return replace(found, reading=(*reading, *found.reading))
 
 
 def _scores_of(
-    data: Any,
-    nonmembers: Any,
-    kind: str | None,
-    score_column: str | None,
-    member_column: str | None,
-    unit: str | None,
+    data: Any, nonmembers: Any, kind: str | None, columns: dict[str, str | None]
 ) -> tuple[MembershipScores, tuple[str, ...]]:
     """The scores that `audit` was given, and the warnings of reading them."""
     if isinstance(data, str | PathLike):
         from paperlib.io import read_scores  # here, since it takes longer to load than arrays take to audit
 
-        columns = {"score_column": score_column, "member_column": member_column}
-        loaded = read_scores(data, nonmembers, kind=kind, unit_column=unit, **columns)
+        loaded = read_scores(data, nonmembers, kind=kind, **columns)
         return loaded.scores, tuple(getattr(loaded, "warnings", ()))
-    if any(name is not None for name in (score_column, member_column, unit)):
-        raise ValueError(
-            "score_column, member_column, unit: they name columns of a file, and data is no path"
-        )
+    if any(columns.values()):
+        raise ValueError("score_column, member_column, unit: columns of a file, and data is no path")
     if isinstance(data, MembershipScores):
         if nonmembers is not None or kind is not None:
             raise ValueError(
@@ -260,25 +250,18 @@ def audit_losses(
     members: ArrayLike,
     nonmembers: ArrayLike,
     *,
-    delta: float = 0.0,
-    confidence: float = 0.95,
-    guess: Guess = "adaptive",
-    design: Design = "randomized",
-    seed: int = 0,
     unit: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    **options: Unpack[ScoreOptions],
 ) -> Audits:
     """Run every audit that a model's losses allow, on records it was trained on and on others.
 
     Args:
         members: Losses of training records, shape (n_member,); lower means member.
         nonmembers: Losses of other records, shape (n_nonmember,).
-        delta: Delta of the (epsilon, delta)-DP that the lower bounds test, in [0, 1).
-        confidence: Confidence level of every number, in (0, 1).
-        guess: Guesses of the one-run audit, as in `audit_one_run`.
-        design: Origin of the coins, as in `audit_scores`; "game" for a split that nobody tossed coins for.
-        seed: Seed of every random split, 0 or more.
         unit: Names of the unit of each member and of each non-member, such as users: the losses of a unit are
             averaged, and a unit is one record. None where each loss is that of a record of its own.
+        options: ``delta``, ``confidence``, ``guess``, ``design`` ("game" for a split that nobody tossed coins
+            for) and ``seed``, as for `audit_scores`.
 
     Returns:
         The audits, the main one first.
@@ -293,14 +276,12 @@ def audit_losses(
     'coins tossed by this audit chose who is shown: it speaks of replacing one record'
     """
     scores = MembershipScores(members, nonmembers, higher_means_member=False)
-    options: dict[str, Any] = {"delta": delta, "confidence": confidence, "guess": guess, "design": design}
     if unit is None:
-        return audit_scores(scores, **options, seed=seed)
+        return audit_scores(scores, **options)
     check_ids(*unit, unit=True)
     means = [unit_means(*side)[0] for side in zip((scores.member, scores.nonmember), unit, strict=True)]
-    return audit_scores(
-        MembershipScores(*means, higher_means_member=False), **options, seed=seed, unit="the names given"
-    )
+    scores = MembershipScores(*means, higher_means_member=False)
+    return audit_scores(scores, unit="the names given", **options)
 
 
 def audit_scores(
@@ -321,8 +302,7 @@ def audit_scores(
     Args:
         scores: Scores or losses of members and non-members of one trained model.
         others: Nothing: a second array is refused with a hint at `MembershipScores`.
-        delta: Delta of the (epsilon, delta)-DP that the lower bounds test, and of Epsilon* where it is above
-            0, in [0, 1).
+        delta: Delta of the (epsilon, delta)-DP to test, and of Epsilon* where it is above 0, in [0, 1).
         confidence: Confidence level of every number, in (0, 1).
         guess: Guesses of the one-run audit, as in `audit_one_run`.
         design: "randomized" if fair coins decided membership before training; "game" draws a
@@ -386,15 +366,8 @@ def audit_scores(
             )
         )
     if unit is not None:
-        audits = [_of_units(one, unit) for one in audits]
+        audits = [one.with_claim(unit_sentence(unit)) for one in audits]
     return Audits(given, tuple(audits), design, reading=() if copies is None else (copies,))
-
-
-def _of_units(audit: ScoreAudit, unit: str) -> ScoreAudit:
-    """The audit with a claim that says what one example is."""
-    if audit.result is None:
-        return audit
-    return replace(audit, result=replace(audit.result, claim=f"{audit.result.claim} {unit_sentence(unit)}"))
 
 
 def _epsilon_star(losses: MembershipScores, delta: float, confidence: float) -> AuditResult:

@@ -28,14 +28,14 @@ def check_ids(members: Sequence[Any], nonmembers: Sequence[Any], *, unit: bool =
     >>> check_ids(["a", "b"], ["b", "c"])
     Traceback (most recent call last):
     ...
-    ValueError: 1 record stands among the members and the non-members, such as 'b': a record must be one or
-    the other; leave them out of one side
+    ValueError: records among both the members and the non-members: 1, such as 'b'; a record is one or the
+    other, so leave them out of one side
     """
     both = set(members) & set(nonmembers)
     if both:
         raise ValueError(
-            f"{_records(len(both))} among the members and the non-members, such as "
-            f"{sorted(map(str, both))[0]!r}: a record must be one or the other; leave them out of one side"
+            f"records among both the members and the non-members: {len(both):,}, such as "
+            f"{min(map(str, both))!r}; a record is one or the other, so leave them out of one side"
         )
     rows, records = len(members) + len(nonmembers), len(set(members)) + len(set(nonmembers))
     if records < rows and not unit:
@@ -133,13 +133,5 @@ def unit_means(values: FloatArray, units: Iterable[Any]) -> tuple[FloatArray, ND
 
 
 def unit_sentence(unit: str) -> str:
-    """What a record is, for a claim.
-
-    >>> unit_sentence("customer")
-    'One example is one unit of customer: all its rows, their values averaged.'
-    """
+    """What a record is, for a claim."""
     return f"One example is one unit of {unit}: all its rows, their values averaged."
-
-
-def _records(count: int) -> str:
-    return "1 record stands" if count == 1 else f"{count:,} records stand"

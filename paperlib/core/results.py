@@ -153,6 +153,11 @@ class ScoreAudit:
             ]
         )
 
+    def with_claim(self, sentence: str) -> "ScoreAudit":
+        """The audit with one more sentence in its claim."""
+        more = self.result and dataclasses.replace(self.result, claim=f"{self.result.claim} {sentence}")
+        return dataclasses.replace(self, result=more)
+
     def to_dict(self) -> dict[str, Any]:
         """Every field as JSON-ready values, with the headline of the result."""
         fields = {name: getattr(self, name) for name in ("title", "kind", "purpose", "refused")}

@@ -203,13 +203,7 @@ class MembershipScores:
         """Read scores and membership from one file, as the command ``paperlib audit`` reads it.
 
         Args:
-            path: A file as `paperlib.io.read_scores` reads: CSV, TSV, JSON lines, Parquet, NPZ, PyTorch or
-                safetensors.
-            score_column: Column of numbers; by default the one with a known name, as score, loss or nll.
-            member_column: Column of 1/0, true/false, yes/no, in/out, train/test or member/nonmember; by
-                default the one with a known name, such as member, is_train or split.
-            kind: "scores" if higher values point to members, "losses" if lower ones do; needed where the name
-                of the column does not tell.
+            path, score_column, member_column, kind: As for `paperlib.io.read_scores`.
             higher_means_member: The same as ``kind``: True for scores, False for losses.
 
         Raises:

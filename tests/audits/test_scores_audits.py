@@ -182,7 +182,7 @@ def test_warnings_of_the_reader_are_warnings_of_the_audit(tmp_path, monkeypatch)
         (
             (MEMBERS, OTHERS),
             {"kind": "losses", "score_column": "a"},
-            "score_column, member_column, unit: they name",
+            "score_column, member_column, unit: columns",
         ),
     ],
 )

@@ -52,7 +52,7 @@ def test_identifiers_stand_once():
     with pytest.raises(ValueError, match=r"5 rows hold 4 records.*--unit COLUMN"):
         check_ids([1, 1, 2], [3, 4])
     check_ids([1, 1, 2], [3, 4], unit=True)
-    with pytest.raises(ValueError, match="2 records stand among the members and the non-members"):
+    with pytest.raises(ValueError, match="among both the members and the non-members: 2"):
         check_ids([1, 2, 3], [2, 3], unit=True)
 
 

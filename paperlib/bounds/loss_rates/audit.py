@@ -71,13 +71,6 @@ class EpsilonStarResult(AuditResult):
         return self.empirical or self
 
     @property
-    def ks_p_values(self) -> tuple[float, float] | None:
-        """Fit p-values of training and population losses; None for the empirical version."""
-        if self.fit_train is None or self.fit_population is None:
-            return None
-        return self.fit_train.ks_p_value, self.fit_population.ks_p_value
-
-    @property
     def headline(self) -> str:
         if self.empirical is not None:
             return f"{self.empirical.headline}; {statements.NOT_TRUSTED.format(self.epsilon)}"

@@ -77,11 +77,7 @@ def first_bytes(path: Path, packed: str) -> bytes:
 
 
 def not_text(head: bytes) -> str:
-    """Why a file that begins with these bytes is no text: a pointer or an archive; empty for a text.
-
-    >>> not_text(b"version https://git-lfs.github.com/spec/v1"), not_text(b"Hello")
-    ('Git LFS pointer in place of a file (run git lfs pull)', '')
-    """
+    """Why a file that begins with these bytes is no text: a pointer or an archive; empty for a text."""
     if head[257:262] == b"ustar":
         return _ARCHIVE
     if len(head) < 400 and b"\n" not in head.strip() and b".git/annex/objects/" in head:

@@ -55,11 +55,7 @@ def no_draw(digits: str) -> str:
 
 
 def repeats(digits: list[int], base: int) -> bool:
-    """Whether digits repeat a block, or one step between neighbours or next neighbours is too frequent.
-
-    >>> repeats([1, 2, 3, 4, 5, 6, 7, 8], 10), repeats([3, 1, 4, 1, 5, 9, 2, 6], 10)
-    (True, False)
-    """
+    """Whether digits repeat a block, or one step between neighbours or next neighbours is too frequent."""
     size = len(digits)
     # A block that fills the value twice: 2 * base ** (-size / 2) of all values at most.
     if size >= 12 and any(digits[at:] == digits[:-at] for at in range(1, size // 2 + 1)):

@@ -260,7 +260,7 @@ def _filtered(found: Sequence[FoundIdentifier], config: HubConfig) -> list[Found
         values = {one.value for one in without_look_alikes(found, **options)}
         return {"stays": np.array([one.value in values for one in found])}
 
-    options = {"generated": config.generated, "seed": config.seed}
+    options: dict[str, Any] = {"generated": config.generated, "seed": config.seed}
     identifiers = _sha256(json.dumps([asdict(one) for one in found]))
     read = kept({"stage": "blind filter", "identifiers": identifiers, **options}, compute, code=__name__)
     return [one for one, stays in zip(found, read["stays"], strict=True) if stays]

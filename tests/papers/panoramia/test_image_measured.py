@@ -13,7 +13,6 @@ from paperlib.papers.panoramia.images.measured import (
     MeasuredRun,
     grid_figure,
     measured_run,
-    save_grid,
 )
 from paperlib.papers.panoramia.images.tables import parse_targets
 
@@ -73,19 +72,6 @@ def test_rows_are_means_over_models_and_clipped_last():
     np.testing.assert_allclose(rows["eps~"], [0, 0.4, 0])  # clipped before the mean, E40 would have 0.47
     np.testing.assert_allclose(rows["sd"], [0, np.std([-0.2, 0.6, 0.8], ddof=1), 0], atol=1e-12)
     assert "3 generators" in run(-0.2, 0.6, 0.8).quality
-
-
-def test_a_grid_is_kept_pixel_for_pixel(tmp_path):
-    rng = np.random.default_rng(0)
-    rows = {name: rng.integers(0, 256, (5, 3, 4, 4), dtype=np.uint8) for name in GRID_ROWS}
-    save_grid(tmp_path / "a.png", rows, columns=3)
-    grid = plt.imread(tmp_path / "a.png")
-    assert grid.shape[:2] == (4 * 5 - 1, 3 * 5 - 1)
-    second = (255 * grid[5:9, 5:9, :3]).round().astype(np.uint8)
-    np.testing.assert_array_equal(np.moveaxis(second, 2, 0), rows["members"][1])
-    assert (grid[4] == 1).all(), "white between rows"
-    with pytest.raises(ValueError, match="rows: expected D_G, members"):
-        save_grid(tmp_path / "b.png", {"D_G": rows["D_G"]})
 
 
 def test_the_grids_rows_are_named_where_they_stand():

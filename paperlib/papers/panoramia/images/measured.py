@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from PIL import Image
 from paperlib.core import round_down
 from paperlib.io import read_result
 from paperlib.papers.measured import kept_file, measured_table
-from paperlib.papers.panoramia.images.grids import strip
 from paperlib.report import panels
 
 GRID_ROWS = ("D_G", "members", "generated", "generated, more")
@@ -101,24 +99,6 @@ def measured_run(path: str) -> MeasuredRun | None:
     with Image.open(samples, formats=("PNG",)) as image:
         grid = np.asarray(image.convert("RGB"))
     return MeasuredRun(table, origin, read_result(samples.with_suffix(".json")).parameters, grid)
-
-
-def save_grid(path: Path, rows: Mapping[str, NDArray[np.uint8]], *, columns: int = 16) -> None:
-    """Write images as a small PNG, pixel for pixel, a white pixel between two.
-
-    Args:
-        path: The file.
-        rows: `GRID_ROWS` to images, uint8, shape (n, 1 or 3, side, side); the first are taken.
-        columns: Number of images in a row.
-
-    Raises:
-        ValueError: Other rows than `GRID_ROWS`.
-    """
-    if tuple(rows) != GRID_ROWS:
-        raise ValueError(f"rows: expected {', '.join(GRID_ROWS)}, got {', '.join(rows)}")
-    strips = [strip(images[:columns], gap=1) for images in rows.values()]
-    grid = np.concatenate([np.pad(one, ((0, 1), (0, 0), (0, 0)), constant_values=255) for one in strips])[:-1]
-    Image.fromarray(np.broadcast_to(grid, (*grid.shape[:2], 3)).copy()).save(path, optimize=True)
 
 
 def grid_figure(run: MeasuredRun) -> tuple[Figure, str]:
