@@ -166,11 +166,7 @@ def _longest(values: dict[str, FoundIdentifier | None]) -> dict[str, FoundIdenti
 
 
 def open_corpus(corpus: str, *, log: ReadLog | None = None) -> Iterator[Document]:
-    """Documents of a known corpus by name ("nid_corpus"), or of a file or folder.
-
-    Args:
-        corpus: Name, file or folder.
-        log: Counts what was skipped and why.
+    """Documents of a known corpus by name ("nid_corpus"), a file or a folder; ``log`` counts skipped ones.
 
     Raises:
         ValueError: Nothing of that name.
@@ -180,11 +176,5 @@ def open_corpus(corpus: str, *, log: ReadLog | None = None) -> Iterator[Document
 
 
 def skipped_table(log: ReadLog) -> pd.DataFrame:
-    """What was not read, or with a loss: columns reason, number, example.
-
-    >>> log = ReadLog()
-    >>> log.add("binary file", "a.bin")
-    >>> skipped_table(log).values.tolist()
-    [['binary file', 1, 'a.bin']]
-    """
+    """What was not read, or with a loss: columns reason, number, example."""
     return pd.DataFrame(log.rows, columns=["reason", "number", "example"])

@@ -119,6 +119,8 @@ def learned_test(
         probability at most the hypothesis's error.
     """
     rng = np.random.default_rng(seed)
+    order = rng.permutation(members.size)  # a model may look at neighbouring rows
+    rows, members = rows[order], members[order]
     learned = LearnedOrder(rows, members, model, rng, only_members=True)
     bets = learned_bets(ends_of(rows[:, 0])[:1], learned, members, rng, LOOKED_AT)
     path = bets_path(bets, rows[:, 0]) if bets.stop.any() else no_guess(members.size)

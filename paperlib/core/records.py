@@ -68,9 +68,6 @@ def check_ties(name: str, members: Any, nonmembers: Any = None) -> str | None:
     Raises:
         ValueError: Too many values are equal.
 
-    Source:
-        This project.
-
     >>> check_ties("losses", np.arange(50.0), np.arange(50.0, 90.0))
     >>> check_ties("losses", np.repeat(np.arange(30.0), 3))
     Traceback (most recent call last):

@@ -108,7 +108,13 @@ class TrainingConfig:
         return min(1.0, self.batch_size / examples)
 
     def expected_batch(self, examples: int) -> int:
-        """Expected number of records in a batch of DP-SGD."""
+        """Expected number of records in a batch of DP-SGD.
+
+        Raises:
+            ValueError: Under DP, more than there are: the divisor would depend on the data.
+        """
+        if self.is_private and self.batch_size > examples:
+            raise ValueError(f"batch_size: expected at most the {examples} records, got {self.batch_size}")
         return min(self.batch_size, examples)
 
     def to_dict(self) -> dict[str, Any]:

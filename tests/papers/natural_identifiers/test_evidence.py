@@ -170,7 +170,9 @@ def test_dp_audits_are_judged_by_the_papers_bound_and_scores():
     second, fifth = (one.values for one in ev.dp_evidence(by_target, by_number))
     assert second["larger sets win without noise"] == pytest.approx([0.3])
     assert second["smaller sets win at target 5"] == pytest.approx([-0.2])
-    assert second["something found"] == Estimate(0.8)
+    assert second["something found"] == Estimate(0.2)  # the largest at target 5
+    nothing = by_target.assign(paper=by_target["paper"].where(by_target["target"] > 5, 0.0))
+    assert ev.dp_evidence(nothing, by_number)[0].values["something found"] == Estimate(0.0)
     # At 100, fixed beforehand, although 50 came out best.
     assert fifth["middle best"] == {"fewest": pytest.approx([0.3]), "most": pytest.approx([0.5])}
 
