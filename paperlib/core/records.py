@@ -98,13 +98,11 @@ def check_ties(name: str, members: Any, nonmembers: Any = None) -> str | None:
 
 
 def _too_many_pairs(alone: int, pairs: int, triples: int) -> bool:
-    if pairs < 3:
-        return False
     third = _LEVEL / 3
-    fewest_pairs = float(gammaincinv(pairs, third))  # limits of Poisson means by their counts
+    fewest_pairs = float(gammaincinv(max(pairs, 1), third))  # limits of Poisson means by their counts
     most_alone = float(gammainccinv(alone + 1, third))
     expected = fewest_pairs**2 * 2 / 3 / most_alone
-    return bool(gammaincc(triples + 1, expected) < third)
+    return pairs > 2 and bool(gammaincc(triples + 1, expected) < third)
 
 
 def _keys(values: Any) -> NDArray[Any]:

@@ -158,3 +158,9 @@ def test_noise_that_only_the_tighter_accountant_knows():
     noise = noise_for(0.001, 0.1, 100, 1e-6, "pld")
     assert noise < 9_000
     assert epsilon_of(noise, 0.1, 100, 1e-6, "pld") <= 0.001
+
+
+def test_where_one_accountant_has_no_finite_answer_the_other_one_stands_in():
+    epsilon = epsilon_of(4.0, 0.00033, 10_000, 1.1e-18, "pld")
+    assert epsilon == epsilon_of(4.0, 0.00033, 10_000, 1.1e-18, "rdp") < 0.2
+    assert epsilon_of(0.0, 0.01, 10, 1e-5, "pld") == math.inf

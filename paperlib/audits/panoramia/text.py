@@ -13,7 +13,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from paperlib.audits.panoramia.brought import AuditData, AuditOptions, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.pools import SYNTHETIC
 from paperlib.audits.panoramia.yours.batches import Model, Trainer, check_model
-from paperlib.core import FloatArray, IntArray, check_at_least, check_in
+from paperlib.core import FloatArray, IntArray, check_at_least, check_in, check_ties
 from paperlib.generators.text import ChunkTraining, TextGenerator, copied_text, token_losses, train_on_chunks
 from paperlib.models.language import (
     LanguageModelConfig,
@@ -129,6 +129,7 @@ def bring_text(
         ValueError: Too little text.
     """
     way = defaults or TextDefaults()
+    check_ties("documents", np.array([hash(document) for document in documents]))
     order = np.random.default_rng(way.seed).permutation(len(documents))
     texts = [" ".join(documents[int(at)].split()) for at in order]
     cut = round(way.share * len(texts))

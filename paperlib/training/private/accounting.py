@@ -37,7 +37,8 @@ def epsilon_of(
         sampling_rate: Chance of a record to be in a batch, in (0, 1].
         steps: Number of steps, 0 or more.
         delta: Delta of the DP guarantee, in (0, 1).
-        accountant: "rdp" (Rényi, the paper's) or "pld" (privacy loss distributions: tighter, slower).
+        accountant: "rdp" (Rényi, the paper's) or "pld" (privacy loss distributions: tighter, slower; where
+            delta is too small for its numbers, the bound of "rdp").
 
     Returns:
         Epsilon in nats.
@@ -52,7 +53,10 @@ def epsilon_of(
     1.13
     """
     check_choice("accountant", accountant, tuple(_ACCOUNTANTS))
-    return epsilon_by(_ACCOUNTANTS[accountant](), noise_multiplier, sampling_rate, steps, delta)
+    epsilon = epsilon_by(_ACCOUNTANTS[accountant](), noise_multiplier, sampling_rate, steps, delta)
+    if math.isinf(epsilon) and accountant == "pld":
+        return epsilon_of(noise_multiplier, sampling_rate, steps, delta)
+    return epsilon
 
 
 def epsilon_by(
