@@ -226,7 +226,7 @@ def panoramia_result(
         c_lb=c_lb,
         c_plus_epsilon_lb=both_lb,
         epsilon_tilde=max(0.0, both_lb - c_lb),
-        epsilon=None if known_c is None else max(0.0, both_lb - known_c),
+        epsilon=None if known_c is None or c_lb > known_c else max(0.0, both_lb - known_c),
         known_c=known_c,
         ceiling=tests[1].ceiling,
         members=members,
@@ -302,7 +302,7 @@ def _warnings(tests: tuple[RecallTest, RecallTest], known_c: float | None) -> tu
     if known_c is not None and baseline.bound > known_c:
         messages.append(
             f"known_c = {known_c:g} is refuted by the baseline, which shows c of at least "
-            f"{round_down(baseline.bound):.3f}; the lower bound on epsilon does not hold"
+            f"{round_down(baseline.bound):.3f}; so that no lower bound on epsilon follows"
         )
     if mia.bound > 0.99 * mia.ceiling > 0:
         messages.append(

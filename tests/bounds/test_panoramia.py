@@ -215,6 +215,7 @@ def test_difference_is_a_measurement_and_says_so():
 
 def test_known_c_gives_a_lower_bound():
     baseline, mia, flags = example(m=1_000, c=0.0, signal=1.0)
+    baseline = np.zeros(mia.size)  # which does not refute the c that is told
     result = audit_panoramia(baseline, mia, flags, known_c=0.0)
     assert result.epsilon == result.c_plus_epsilon_lb > 0.3
     assert "Lower bound on the mechanism" in result.claim
@@ -267,9 +268,12 @@ def test_an_attack_whose_scores_are_reversed_is_named():
     assert not any("reversed" in text for text in right.warnings)
 
 
-def test_known_c_refuted_by_the_baseline_is_a_warning():
+def test_a_known_c_that_the_baseline_refutes_gives_no_lower_bound():
     result = audit_panoramia(*example(m=1_000, c=2.0), known_c=0.0)
     assert any("refuted by the baseline" in text for text in result.warnings)
+    assert result.epsilon is None
+    assert "a measurement" in result.headline
+    assert result.claim.startswith("Measurement of the trained model, not a lower bound")
 
 
 def test_generator_easily_told_apart_is_a_warning():

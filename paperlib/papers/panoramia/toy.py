@@ -109,7 +109,7 @@ def weaken_baseline(
                         "c_lb": one.c_lb,
                         "c_plus_eps_lb": one.c_plus_epsilon_lb,
                         "eps_tilde": one.epsilon_tilde,
-                        "known_c": known.epsilon,
+                        "known_c": known.epsilon or 0.0,
                         "seen_c": seen,
                         "limit": limit,
                     }

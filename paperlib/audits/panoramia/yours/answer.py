@@ -17,7 +17,7 @@ def audits_of(audit: PanoramiaAudit) -> tuple[ScoreAudit, ...]:
     """The numbers of an audit, the main one first: a lower bound where there is one, else the measurement."""
     own = ScoreAudit(
         title="PANORAMIA, generated non-members",
-        kind="measurement" if audit.result.known_c is None else "lower bound",
+        kind="measurement" if audit.result.epsilon is None else "lower bound",
         purpose="Known members against generated points.",
         result=audit.result,
     )
@@ -29,7 +29,7 @@ def audits_of(audit: PanoramiaAudit) -> tuple[ScoreAudit, ...]:
         purpose="The same attack on real examples the model was not trained on.",
         result=audit.real,
     )
-    return (real, own) if audit.result.known_c is None else (own, real)
+    return (real, own) if audit.result.epsilon is None else (own, real)
 
 
 def verdict_of(audit: PanoramiaAudit, *, claimed_epsilon: float | None = None) -> Verdict:
@@ -124,4 +124,4 @@ def gate_numbers(audit: PanoramiaAudit) -> list[tuple[float | None, float]]:
     most = result.ceiling - (result.c_lb if result.known_c is None else result.known_c)
     own = (measured if result.epsilon is None else result.epsilon, max(0.0, most))
     real = [] if audit.real is None else [(audit.real.epsilon, audit.real.ceiling)]
-    return [*real, own] if result.known_c is None else [own, *real]
+    return [*real, own] if result.epsilon is None else [own, *real]
