@@ -130,5 +130,5 @@ def _attacks(audit: LanguageModelAudit) -> str:
     return section(
         "Scores",
         "<p>How well each score tells identifiers from alternatives: no bounds; 50 % is guessing.</p>",
-        data_table(("Score", "AUC [interval]", "TPR at 1 % FPR [interval]"), rows, name="Scores"),
+        data_table(("Score", "AUC [interval]", "TPR at 1 % FPR [at this threshold]"), rows, name="Scores"),
     )

@@ -18,7 +18,7 @@ from paperlib.audits import audit
 from paperlib.audits.scores import Audits, audit_scores
 from paperlib.io import read_scores
 
-AUDITS, READS = 50, 1_200  # trials of each property, of an audit and of reading alone
+AUDITS, READS = 50, 1_600  # trials of each property, of an audit and of reading alone
 REFUSED = "refused"
 Entry = Callable[..., Any]
 Change = Callable[[np.random.Generator, pd.DataFrame, Path, Entry], tuple[Any, Any]]

@@ -13,7 +13,7 @@ import pytest
 from paperlib.audits.panoramia.yours.files import read_table
 from paperlib.generators.tabular import ChowLiuTree, IndependentColumns
 
-TRIALS = 400  # of each property
+TRIALS = 500  # of each property
 ROWS = 40
 WORDS = ["low", "mid", "high", "top", "never"]
 Draw = Callable[[pd.DataFrame, int], pd.DataFrame]

@@ -50,7 +50,7 @@ def test_each_score_has_its_interval_in_percent(audits, capsys):
     page.show_attacks(audits, confidence=0.95)
     out = capsys.readouterr().out
     assert (
-        "AUC, and true-positive rate (TPR) at a false-positive rate (FPR) of 1 %, with 95 % intervals." in out
+        "AUC, and true-positive rate (TPR) at a false-positive rate (FPR) of 1 %, with 95 % intervals;" in out
     )
     assert "| AUC (%)" in out
 

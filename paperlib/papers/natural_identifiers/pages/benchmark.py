@@ -119,8 +119,8 @@ def show_auc(one: Judged) -> None:
     show_table(
         loss_table(one),
         name=one.name,
-        caption=f"The Loss attack, percent, with {100 * one.confidence:g} % intervals ({one.words}), and the "
-        "paper's means over its subsets.",
+        caption=f"The Loss attack, percent, with {100 * one.confidence:g} % intervals ({one.words}; those "
+        "of TPRs take the threshold as known), and the paper's means over its subsets.",
         columns={
             "models": "Model",
             "group": "Identifiers",

@@ -53,7 +53,7 @@ def show_attacks(audits: Audits, *, confidence: float) -> None:
         attacks_table(audits),
         name="own-attacks",
         caption=f"AUC, and true-positive rate (TPR) at a false-positive rate (FPR) of 1 %, with "
-        f"{100 * confidence:g} % intervals.",
+        f"{100 * confidence:g} % intervals; those of TPRs take the threshold as known.",
         columns={
             "corpus": "Corpus",
             "attack": "Score",
