@@ -148,6 +148,7 @@ def test_models_of_both_kinds_are_trained():
         widths=(4,),
         baseline_epochs=(30,),
         private_epochs=1,
+        batch_sizes=(128,),
         epsilons=(1.0,),
     )
     found = trained_scores(config, data, seed=5)

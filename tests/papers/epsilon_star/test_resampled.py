@@ -13,7 +13,7 @@ from paperlib.papers.epsilon_star.resampled.models import ResampledConfig, resam
 from paperlib.papers.epsilon_star.resampled.sides import summary_of_theorem_2, theorem_2_resampled
 
 TINY = ResampledConfig(
-    records=60, population=80, models=2, repetitions=2, epochs=(2, 3), private_epochs=1, mixing=1.0
+    records=120, population=80, models=2, repetitions=2, epochs=(2, 3), private_epochs=1, mixing=1.0
 )
 
 
@@ -33,7 +33,7 @@ def test_every_model_has_records_of_its_own_and_all_have_the_same_population(tmp
     assert sorted(seed for some in seeds for seed in some) == list(range(8))
     assert list(losses) == ["no DP, 2 epochs", "no DP, 3 epochs", "DP 10, each record"]
     for pairs in losses.values():
-        assert [(len(train), len(population)) for train, population in pairs] == [(60, 80)] * 8
+        assert [(len(train), len(population)) for train, population in pairs] == [(120, 80)] * 8
 
 
 def test_what_was_trained_is_read_again_and_another_seed_is_another_population(tmp_path, monkeypatch):
