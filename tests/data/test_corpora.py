@@ -335,6 +335,8 @@ NOTEBOOK = {"nbformat": 4, "cells": [{"source": ["a = 'x\u00e9'\n", "b"], "outpu
         ("a.json", json.dumps({"data": [{"text": "x"}], "n": 1}).encode(), ["x"]),
         ("a.txt", b'{"text": "x"}\n{"text": "y"}\n', ["x", "y"]),
         ("a.json", b'["x", "y"]', ["x", "y"]),
+        ("a.json", b'{"a": {"b": [[{"text": "x"}]]}, "c": [{"text": "y"}]}', ["x", "y"]),
+        ("a.json", b'{"name": "n", "tags": ["x", "y"]}', ['{"name": "n", "tags": ["x", "y"]}']),
         ("a.json", b'{"name": 3}', ['{"name": 3}']),
         ("a.txt", b"[see] this", ["[see] this"]),
         ("a.ipynb", json.dumps(NOTEBOOK).encode(), ["a = 'x\u00e9'\nb\nc"]),
@@ -348,6 +350,13 @@ NOTEBOOK = {"nbformat": 4, "cells": [{"source": ["a = 'x\u00e9'\n", "b"], "outpu
 def test_files_are_read_by_what_they_hold(tmp_path, name, content, texts):
     (tmp_path / name).write_bytes(content)
     assert [text for _, text in documents(tmp_path / name)] == texts
+
+
+def test_records_of_a_json_file_that_have_no_text_are_counted(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps({"rows": [{"text": "x"}, {"title": "y"}, {"text": None}, 3]}))
+    log = ReadLog()
+    assert [text for _, text in documents(tmp_path / "a.json", log=log)] == ["x"]
+    assert dict(log.counts) == {"document without text in the field 'text'": 2, "line that is no JSON object": 1}
 
 
 @pytest.mark.parametrize(

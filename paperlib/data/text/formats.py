@@ -112,7 +112,10 @@ def _json(stream: Any, subset: str, reading: Reading, log: ReadLog, where: str) 
     data = stream.read(reading.longest_line + 1)
     texts: dict[str, list[str]] = {}
     with suppress(ValueError, RecursionError):
-        for record in _records(json.loads(data), reading.text_field):
+        parsed = json.loads(data)
+        if isinstance(parsed, list):
+            parsed = [{reading.text_field: value} if isinstance(value, str) else value for value in parsed]
+        for record in _records(parsed, reading.text_field):
             _collect(record, texts, subset, reading, log, where)
     if texts:
         yield from _joined(texts)
@@ -125,7 +128,7 @@ def _json(stream: Any, subset: str, reading: Reading, log: ReadLog, where: str) 
 
 
 def _records(parsed: Any, field: str) -> list[Any]:
-    """The records of a JSON value that have a text, wherever it holds them: itself, a list, or one below."""
+    """The records of a JSON value at any depth, with those that have no text where others of a list have one."""
     if isinstance(parsed, dict):
         cells = parsed.get("cells")
         if isinstance(cells, list) and "nbformat" in parsed:
@@ -133,17 +136,12 @@ def _records(parsed: Any, field: str) -> list[Any]:
             return [{field: "\n".join("".join(source) for source in sources)}]
         if isinstance(parsed.get(field), str):
             return [parsed]
-        return [
-            record
-            for value in parsed.values()
-            if isinstance(value, list)
-            for record in _records(value, field)
-        ]
+        return [record for value in parsed.values() for record in _records(value, field)]
     if not isinstance(parsed, list):
         return []
-    if parsed and all(isinstance(value, str) for value in parsed):
-        return [{field: value} for value in parsed]
-    return [value for value in parsed if isinstance(value, dict) and isinstance(value.get(field), str)]
+    if any(isinstance(value, dict) and isinstance(value.get(field), str) for value in parsed):
+        return parsed
+    return [record for value in parsed for record in _records(value, field)]
 
 
 def _lines(stream: Any, longest: int) -> Iterator[list[bytes] | None]:
