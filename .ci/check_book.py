@@ -27,6 +27,7 @@ LOADS = {  # tag -> attributes whose address the browser fetches by itself
 EXTERNAL = re.compile(r"^\s*(https?:)?//", re.IGNORECASE)
 CSS_LOAD = re.compile(r"(?:url\(|@import)\s*['\"]?\s*((?:https?:)?//[^'\")\s]+)", re.IGNORECASE)
 LONG_TYPE = re.compile(r"_SupportsArray|_NestedSequence|_Buffer")
+MINUS_ZERO = re.compile(r"(?<![\w.)/−-])[−-]0(?:\.0+)?(?![\w.])")
 MACHINE_PATH = re.compile(r"(?:file:///|/home/|/Users/|/root/|/tmp/|[A-Z]:\\Users\\)[^\s<>\"'&]*")
 Problem = tuple[Path, str]
 
@@ -57,6 +58,9 @@ def check_page(page: Path, root: Path) -> Iterator[str]:
             yield f"image without alt text: {str(image.get('src'))[:60]}"
     if found := LONG_TYPE.search(soup.get_text()):
         yield f"spells out a type of numpy's ({found[0]}); book/_ext/short_types.py has its short name"
+    for text in soup.find_all(string=MINUS_ZERO):
+        if not text.find_parent(["pre", "code", "script", "style"]):
+            yield f"shows zero with a minus: {' '.join(text.split())[:80]}"
 
 
 def external_loads(soup: BeautifulSoup) -> Iterator[str]:

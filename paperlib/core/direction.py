@@ -63,8 +63,8 @@ def reversed_warning(scores: MembershipScores) -> str | None:
     >>> losses = MembershipScores(range(20), range(10, 30))
     >>> print(reversed_warning(losses))
     AUC 0.125 is significantly below one half (p = 0.0005), so the direction of the score or the membership
-    is probably reversed and the result answers nothing yet: check whether the values are losses or scores
-    (`--kind losses`, or higher_means_member in Python) and what the membership column means
+    is probably reversed and a leak may be missed: check whether the values are losses or scores (`--kind
+    losses`, or higher_means_member in Python) and what the membership column means
     """
     auc = _area(scores)
     p_value = _chance_below(scores, auc) if auc < 0.5 else 1.0
@@ -74,9 +74,9 @@ def reversed_warning(scores: MembershipScores) -> str | None:
         return None
     return (
         f"AUC {round_down(auc):.3f} is significantly below one half (p = {p_value:.2g}), so the direction of "
-        "the score or the membership is probably reversed and the result answers nothing yet: check whether "
-        "the values are losses or scores (`--kind losses`, or higher_means_member in Python) and what the "
-        "membership column means"
+        "the score or the membership is probably reversed and a leak may be missed: check whether the values "
+        "are losses or scores (`--kind losses`, or higher_means_member in Python) and what the membership "
+        "column means"
     )
 
 

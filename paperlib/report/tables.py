@@ -120,7 +120,7 @@ def _decimal(number: float, digits: int, down: bool) -> str:
         number = round_down(number, places)
     if abs(number) >= 1e6 or 0 < abs(number) < 1e-4:
         return f"{number:.{digits}e}"
-    return f"{number:.{places}f}"
+    return f"{number:z.{places}f}"
 
 
 def plus_minus(value: float, error: float, *, digits: int = 2) -> str:
@@ -136,7 +136,7 @@ def plus_minus(value: float, error: float, *, digits: int = 2) -> str:
     """
     if math.isnan(value):
         return "–"
-    return f"{value:.{digits}f}" + ("" if math.isnan(error) else f" ± {error:.{digits}f}")
+    return f"{value:z.{digits}f}" + ("" if math.isnan(error) else f" ± {error:.{digits}f}")
 
 
 def pipe_table(shown: pd.DataFrame) -> str:

@@ -356,7 +356,10 @@ def test_records_of_a_json_file_that_have_no_text_are_counted(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps({"rows": [{"text": "x"}, {"title": "y"}, {"text": None}, 3]}))
     log = ReadLog()
     assert [text for _, text in documents(tmp_path / "a.json", log=log)] == ["x"]
-    assert dict(log.counts) == {"document without text in the field 'text'": 2, "line that is no JSON object": 1}
+    assert dict(log.counts) == {
+        "document without text in the field 'text'": 2,
+        "line that is no JSON object": 1,
+    }
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ GOOD = """<html><head><link rel="stylesheet" href="style.css"><link rel="canonic
 </head><body><h1 id="top-of-page">Title</h1><a href="https://example.org">out</a>
 <a data-pdf hidden href="not-printed.pdf">PDF</a>
 <a href="#top-of-page">up</a><a href="b%20c.html#there">other</a>
-<img src="x.png" alt="a line">
+<img src="x.png" alt="a line"><p>-0.01, 10-0, -0.001, <code>-0</code></p>
 </body></html>"""
 
 
@@ -41,6 +41,7 @@ def test_a_good_book_has_no_problem(book):
         ("<img src='x.png'>", "image without alt text"),
         ("<p>values (_Buffer | complex)</p>", "spells out a type"),
         ("<img src='x.png' alt=' '>", "image without alt text"),
+        ("<p>a gain of -0.00 nats, −0</p>", "zero with a minus: a gain of -0.00"),
         ("<p>/home/someone/data.csv</p>", "path of the building machine"),
     ],
 )

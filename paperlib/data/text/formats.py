@@ -128,7 +128,7 @@ def _json(stream: Any, subset: str, reading: Reading, log: ReadLog, where: str) 
 
 
 def _records(parsed: Any, field: str) -> list[Any]:
-    """The records of a JSON value at any depth, with those that have no text where others of a list have one."""
+    """The records of a JSON value at any depth, and those without a text beside them."""
     if isinstance(parsed, dict):
         cells = parsed.get("cells")
         if isinstance(cells, list) and "nbformat" in parsed:

@@ -102,7 +102,7 @@ def record_sets(number: str, table: pd.DataFrame, config: ShapeConfig) -> None:
 
 def _centre(table: pd.DataFrame) -> str:
     pair = table.set_index("panel").loc[["laplace", "gaussian"]]
-    worth = [f"{row.top_bottom_objective:.3f} against {row.objective:.3f}" for row in pair.itertuples()]
+    worth = [f"{row.top_bottom_objective:z.3f} against {row.objective:z.3f}" for row in pair.itertuples()]
     return (
         f"With the densities known the best top/bottom set {_covered(table)}: {worth[0]} and {worth[1]} nats."
     )

@@ -385,7 +385,9 @@ def test_a_pretrained_gpt2_is_fine_tuned_with_and_without_dp(tmp_path, monkeypat
     tokenizer.save_pretrained(tmp_path)
     monkeypatch.setattr(text_config, "noise_for", lambda *_: 1.0)
     few = {name: 40 for name in ("generator", "members", "nonmembers", "others", "generated", "for_helper")}
-    config = replace(TINY, base=str(tmp_path), epochs=(1,), null_epochs=(1,), dp_epsilons=(3.0,), dp_batch=40, **few)
+    config = replace(
+        TINY, base=str(tmp_path), epochs=(1,), null_epochs=(1,), dp_epsilons=(3.0,), dp_batch=40, **few
+    )
     pools = TextBench(config).pools()
     assert list(pools.target_names) == [
         "1 epoch",

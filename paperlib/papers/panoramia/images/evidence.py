@@ -135,7 +135,7 @@ def _figure_four(results: PanoramiaResults, name: str, nulls: list[str]) -> Evid
 
 def _figure_seven(quality: Mapping[str, Any]) -> Evidence:
     generated, others = (
-        f"{quality[f'kid {kind}']:.2f} ± {quality[f'kid {kind} error']:.2f}"
+        f"{quality[f'kid {kind}']:z.2f} ± {quality[f'kid {kind} error']:.2f}"
         for kind in ("generated", "nonmembers")
     )
     near, usual = (quality[f"near {kind}"] for kind in ("generated", "nonmembers"))
