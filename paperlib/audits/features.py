@@ -269,7 +269,7 @@ def _of_records(
     members = checked_membership(rows, membership)
     if unit is None:
         copies = check_ties("features", rows[members], rows[~members])
-        return rows, members, () if copies is None else (copies,)
+        return rows, members, copies
     names = np.asarray(unit, dtype=object)
     check_ids(names[members].tolist(), names[~members].tolist(), unit=True)
     means, _ = unit_means(np.column_stack([rows, members.astype(float)]), names.tolist())

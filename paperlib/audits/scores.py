@@ -330,7 +330,7 @@ def audit_scores(
 
     """
     given = check_scores("scores", scores, *others)
-    copies = check_ties("scores", given.member, given.nonmember) if unit is None else None
+    copies = check_ties("scores", given.member, given.nonmember) if unit is None else ()
     # Sorted, so that the order of the rows tells nothing and changes nothing: neither a game nor a split.
     sides = np.sort(given.member), np.sort(given.nonmember)
     scores = MembershipScores(*sides, higher_means_member=given.higher_means_member)
@@ -367,7 +367,7 @@ def audit_scores(
         )
     if unit is not None:
         audits = [one.with_claim(unit_sentence(unit)) for one in audits]
-    return Audits(given, tuple(audits), design, reading=() if copies is None else (copies,))
+    return Audits(given, tuple(audits), design, reading=copies)
 
 
 def _epsilon_star(losses: MembershipScores, delta: float, confidence: float) -> AuditResult:

@@ -45,7 +45,7 @@ def check_ids(members: Sequence[Any], nonmembers: Sequence[Any], *, unit: bool =
         )
 
 
-def check_ties(name: str, members: Any, nonmembers: Any = None) -> str | None:
+def check_ties(name: str, members: Any, nonmembers: Any = None) -> tuple[str, ...]:
     """Refuse values or rows that stand several times too often for independent records.
 
     Independent draws from one law, or from two, may have ties where the law has atoms: rounded scores, scores
@@ -63,12 +63,13 @@ def check_ties(name: str, members: Any, nonmembers: Any = None) -> str | None:
         nonmembers: The same of the non-members; None where there are none.
 
     Returns:
-        A warning where a few values are equal in more than seven digits, else None.
+        A warning where a few rows, or values in more than seven digits, are equal.
 
     Raises:
         ValueError: Too many values are equal.
 
     >>> check_ties("losses", np.arange(50.0), np.arange(50.0, 90.0))
+    ()
     >>> check_ties("losses", np.repeat(np.arange(30.0), 3))
     Traceback (most recent call last):
     ...
@@ -89,12 +90,11 @@ def check_ties(name: str, members: Any, nonmembers: Any = None) -> str | None:
             f"{name}: {pairs:,} values stand twice and {triples:,} three times, which independent records do "
             f"not show: some are copies, perhaps of the other side; {_WAYS}"
         )
-    tied = values[times == 2].tolist() if not triples and values.dtype.kind == "f" else list[float]()
-    if any(float(f"{value:.7g}") != value for value in tied):  # a rounded score may have such ties
-        return (
-            f"{name}: {2 * pairs:,} of {int(times.sum()):,} values are equal to another one; check for copies"
-        )
-    return None
+    tied: list[float] = [] if triples else values[times == 2].tolist()
+    if any(isinstance(value, int) or float(f"{value:.7g}") != value for value in tied):  # not rounded scores
+        of = f"{2 * pairs:,} of {int(times.sum()):,}"
+        return (f"{name}: {of} are equal to another one; check for copies",)
+    return ()
 
 
 def _too_many_pairs(alone: int, pairs: int, triples: int) -> bool:

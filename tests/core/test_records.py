@@ -44,8 +44,11 @@ def test_copies_are_refused(rows, copied):
 
 def test_a_few_equal_values_of_many_digits_are_a_warning():
     values = rng.normal(size=500)
-    assert "4 of 502 values are equal" in str(check_ties("scores", np.append(values, values[:2])))
-    assert check_ties("scores", values.round(3)) is None
+    assert "4 of 502 are equal" in str(check_ties("scores", np.append(values, values[:2])))
+    assert check_ties("scores", values.round(3)) == ()
+    rows = rng.normal(size=(500, 2)).round(3)
+    assert check_ties("rows", rows) == ()
+    assert "2 of 501 are equal" in str(check_ties("rows", np.vstack([rows, rows[:1]])))
 
 
 def test_identifiers_stand_once():

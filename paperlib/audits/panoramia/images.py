@@ -133,7 +133,9 @@ def bring_images(
     x, y = _checked("images", (images, labels))
     own = {name: _checked(name, given, x) for name, given in
            (("generated", generated), ("nonmembers", nonmembers)) if given is not None}  # fmt: skip
-    check_ties("images", x, *(own[name][0] for name in ("nonmembers",) if name in own))
+    equal = check_ties("images", x)
+    if both := set(map(bytes, x)) & set(map(bytes, own["nonmembers"][0] if "nonmembers" in own else ())):
+        raise ValueError(f"nonmembers: {len(both):,} images are among the members, too; leave them out")
     order = np.random.default_rng(way.seed).permutation(len(x))
     cut = 0 if "generated" in own else round(way.share * len(x))
     known, audited = ((x[part], y[part]) for part in (order[:cut], order[cut:]))
@@ -151,7 +153,7 @@ def bring_images(
         train=learn,
         examples=lambda images, labels: images,
         attacks=(way.attack,),
-        warnings=copies(shown[0], known[0], audited[0]).warnings if cut else (),
+        warnings=(*equal, *(copies(shown[0], known[0], audited[0]).warnings if cut else ())),
     )
 
 

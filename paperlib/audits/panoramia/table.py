@@ -155,7 +155,7 @@ def bring_table(
                 f"{name}: expected the columns {list(members.columns)}, got {list(table.columns)}"
             )
         _check_complete(name, table)
-    _check_rows(members, nonmembers)
+    equal = _check_rows(members, nonmembers)
     shuffled = _shuffled(members, seed)
     if generated is None:
         known = shuffled[: round(share * len(shuffled))]
@@ -178,14 +178,14 @@ def bring_table(
         helpers={} if learn is None else {SYNTHETIC: learn(made[half:], seed + 10)},
         train=learn,
         examples=coder.numbers,
-        warnings=(*_names_of_rows(members), *_warnings(coder, made[:half], known, audited)),
+        warnings=(*equal, *_names_of_rows(members), *_warnings(coder, made[:half], known, audited)),
     )
 
 
-def _check_rows(members: pd.DataFrame, nonmembers: pd.DataFrame | None) -> None:
+def _check_rows(members: pd.DataFrame, nonmembers: pd.DataFrame | None) -> tuple[str, ...]:
     """No row is a copy of another, neither of its own side nor of the other one."""
     tables = [members] if nonmembers is None else [members, nonmembers]
-    check_ties("rows", *(pd.util.hash_pandas_object(rows.astype(str), index=False) for rows in tables))
+    return check_ties("rows", *(pd.util.hash_pandas_object(rows.astype(str), index=False) for rows in tables))
 
 
 def _check_complete(name: str, table: pd.DataFrame) -> None:

@@ -129,7 +129,7 @@ def bring_text(
         ValueError: Too little text.
     """
     way = defaults or TextDefaults()
-    check_ties("documents", np.array([hash(document) for document in documents]))
+    equal = check_ties("documents", np.array([hash(document) for document in documents]))
     order = np.random.default_rng(way.seed).permutation(len(documents))
     texts = [" ".join(documents[int(at)].split()) for at in order]
     cut = round(way.share * len(texts))
@@ -151,7 +151,7 @@ def bring_text(
         helpers={SYNTHETIC: learn([], made[half:], way.seed)},
         train=learn,
         examples=_letters,
-        warnings=copied_text(made[:half], known, audited, length=way.tokens),
+        warnings=(*equal, *copied_text(made[:half], known, audited, length=way.tokens)),
     )
 
 
