@@ -276,43 +276,6 @@ def sweep(
     )  # fmt: skip
 
 
-@app.command(
-    epilog="Examples:  paperlib estimate panoramia_images --profile paper   |   "
-    "paperlib estimate nid_dp_audit -p models=2 --profile paper --json   |   "
-    "paperlib estimate --all --profile paper --csv costs.csv"
-)
-def estimate(
-    notebook: Notebook = "",
-    assignments: Assignments = None,
-    parameter: Parameters = None,
-    profile: Profile = "paper",
-    every: Annotated[bool, typer.Option("--all", help="Estimate every notebook.")] = False,
-    own_data: Annotated[
-        bool,
-        typer.Option(help="Take the data at hand; by default made-up data of the official sizes."),
-    ] = False,
-    cell_seconds: Annotated[
-        float, typer.Option(help="Most seconds of a cell; one that takes longer is named as not counted.")
-    ] = 900.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON with every stage.")] = False,
-    file: Annotated[
-        Path | None, typer.Option("--csv", help="Table that gets a row per notebook; other rows stay.")
-    ] = None,
-) -> None:
-    """Estimate a run's arithmetic, memory, disk, download and hours on some chips, without running it.
-
-    The notebook itself is run on made-up data with every long loop cut to a few measured steps, which takes
-    minutes and keeps nothing. What is assumed about chips is printed below the table.
-    """
-    from paperlib.cli.estimate import estimate_notebooks
-
-    given = [*(assignments or []), *(parameter or [])]
-    estimate_notebooks(
-        notebook, given, profile=profile, every=every, own_data=own_data, cell_seconds=cell_seconds,
-        as_json=as_json, file=file,
-    )  # fmt: skip
-
-
 @app.command("list", epilog="Example:  paperlib list --profile paper")
 def list_notebooks(profile: Profile = "default") -> None:
     """List the notebooks with their parameters, what they reproduce, and the verdicts of their last run."""

@@ -101,7 +101,7 @@ def _where(place: Place | None) -> str:
 
 def _print_costs(mean: tuple[float, float] | None, left: int, at_one_time: int) -> None:
     if mean is None:
-        print("Time and disk: unknown, as no such run is finished; paperlib estimate computes them")
+        print("Time and disk: unknown, as no such run is finished")
         return
     seconds, size = mean
     hours = left * seconds / 3600

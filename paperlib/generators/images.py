@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn.functional import silu
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from paperlib.core import check_at_least, check_choice, check_in, work
+from paperlib.core import check_at_least, check_choice, check_in
 from paperlib.core.packages import optional_package
 from paperlib.io.progress import progress_bar
 from paperlib.models.arrays import as_tensor, check_labels
@@ -173,8 +173,7 @@ class FittedFlow:
                 bar.update(len(classes))
                 return _to_pixels(self._drawn(noise.to(device), classes.to(device)).cpu(), self.config.levels)
 
-            about = self.network, self.shape, self.config.precision
-            parts = work.answers(drawn, torch.from_numpy(labels).split(batch), "drawing images", *about)
+            parts = [drawn(classes) for classes in torch.from_numpy(labels).split(batch)]
         return np.concatenate(parts), labels.astype(np.int64)
 
     @torch.inference_mode()
@@ -238,10 +237,8 @@ class _Run:
         self._restore(saved.state(self.x.device))
         steps, tenth, first = self.config.steps, max(1, self.config.steps // 10), self.done
         with progress_bar(steps, label="generator", unit="step", initial=first, show=progress) as bar:
-            chosen, about = (self.rows() for _ in range(first, steps)), (self.network, self.x.shape[1:])
-            label, kind = "training the generator", self.config.precision
-            for rows in work.steps(chosen, label, *about, kind, total=steps - first):
-                self.step(rows)
+            for _ in range(first, steps):
+                self.step(self.rows())
                 if self.done % tenth == 0:
                     self._note_loss(tenth)
                 saved.keep(self._state, now=self.done == steps)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from paperlib.core import FloatArray, IntArray, check_at_least, check_choice, check_in, work
+from paperlib.core import FloatArray, IntArray, check_at_least, check_choice, check_in
 from paperlib.io import config_hash
 from paperlib.training.checkpoints import load_checkpoint, save_checkpoint
 from paperlib.training.fitting import finite_loss, seeded
@@ -111,8 +111,7 @@ def token_losses(
     tokens = with_start(model, chunks)
     room = _LOGITS.get(model.device.type, _LOGITS_ELSEWHERE) // (tokens.shape[1] * model.config.vocab_size)
     with torch.inference_mode(), _autocast(model, precision):
-        batches, about = tokens.split(max(1, min(batch_size, room))), (model, tokens.shape[1], precision)
-        parts = work.answers(lambda batch: _each(model, batch).cpu(), batches, "losses of tokens", *about)
+        parts = [_each(model, batch).cpu() for batch in tokens.split(max(1, min(batch_size, room)))]
     return torch.cat(parts).numpy().astype(np.float64)
 
 
@@ -218,8 +217,7 @@ def _one_epoch(
 ) -> float:
     model.train()
     total = torch.zeros((), device=tokens.device)
-    about = model, tokens.shape[1], precision
-    for rows in work.steps(batches, "training a language model", *about):
+    for rows in batches:
         with _autocast(model, precision):
             loss = _each(model, tokens[rows]).mean()
         learn(loss)
@@ -324,7 +322,7 @@ class FittedTextGenerator:
         coins = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
         batches = [self.prompts[chosen[at : at + batch_size]] for at in range(0, n, batch_size)]
         draw = partial(continue_prompts, self.model, settings=self.settings, coins=coins)
-        parts = work.answers(draw, batches, "generating text", self.model, self.settings.length)
+        parts = [draw(prompts) for prompts in batches]
         return np.concatenate([np.empty((0, self.settings.length), dtype=np.int64), *parts])
 
 

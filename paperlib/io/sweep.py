@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 import numpy as np
 
 from paperlib.core import check_at_least
-from paperlib.core.work import meter_at_work
 from paperlib.io.cache import Arrays, Cache
 from paperlib.io.files import OutputError, config_hash
 from paperlib.io.progress import progress_bar
@@ -177,7 +176,7 @@ def run_units(
     check_at_least(1, max_batch=max_batch)
     check_at_least(0, retries=retries)
     batches = partial(_batches, batch_key=batch_key, max_batch=max_batch)
-    if meter_at_work() or (place is None and client is None):
+    if place is None and client is None:
         run = partial(_in_process, function)
     else:
         run = partial(_on_dask, function, client, place or Place(), retries)

@@ -12,7 +12,6 @@ import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from paperlib.core import check_at_least, check_choice
-from paperlib.core.work import meter_at_work
 from paperlib.models.devices import default_device
 
 DTYPES = ("auto", "float32", "bfloat16", "float16", "int8")
@@ -69,9 +68,6 @@ def load_language_model(
         ModuleNotFoundError: "int8" without bitsandbytes, or either of "int8" and "auto" without accelerate.
     """
     check_choice("dtype", dtype, DTYPES)
-    meter = meter_at_work()
-    if meter is not None and (stand_in := meter.language_model(str(name), dtype)) is not None:
-        return stand_in
     place = device if device == "auto" else str(default_device(device))
     spread = place == "auto" or dtype == "int8"
     if spread:

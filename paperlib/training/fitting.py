@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from paperlib.core import check_at_least, check_choice
-from paperlib.core.work import steps
 from paperlib.io import config_hash
 from paperlib.io.progress import progress_bar
 from paperlib.models import MLP
@@ -240,12 +239,11 @@ def epoch_loss(
     examples: int,
     batch: int,
     device: torch.device,
-    *about: object,
 ) -> float:
-    """Mean loss of one pass over shuffled batches; ``step`` learns from record numbers, see `steps`."""
+    """Mean loss of one pass over shuffled batches; ``step`` learns from record numbers."""
     total = torch.zeros((), device=device)
     order = torch.from_numpy(shuffled(seed, epoch, examples)).to(device)
-    for records in steps(order.split(batch), "training", *about):
+    for records in order.split(batch):
         total += step(records) * len(records)
     return float(total) / examples
 
@@ -271,8 +269,7 @@ def _plain_epoch(
 
     def one_epoch(epoch: int) -> float:
         module.train()
-        about = module, data.x.shape[1:], config.optimizer, autocast
-        return epoch_loss(step, config.seed, epoch, len(data), config.batch_size, device, *about)
+        return epoch_loss(step, config.seed, epoch, len(data), config.batch_size, device)
 
     return one_epoch
 

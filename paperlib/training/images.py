@@ -16,7 +16,6 @@ from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.flop_counter import FlopCounterMode
 
 from paperlib.core import check_at_least, check_choice, check_in
-from paperlib.core.work import steps
 from paperlib.io.progress import progress_bar
 from paperlib.models.arrays import as_tensor
 from paperlib.models.devices import default_device
@@ -165,8 +164,7 @@ class _Run:
         config, device = self.config, self.x.device
         rng = generator(config.seed, "module", epoch, device)
         step = partial(self.step, rng)
-        about = self.module, self.x.shape[1:], config.optimizer, config.precision, config.augment
-        return epoch_loss(step, config.seed, epoch, len(self.x), config.batch_size, device, *about)
+        return epoch_loss(step, config.seed, epoch, len(self.x), config.batch_size, device)
 
     def identity(self) -> dict[str, Any]:
         """Values that a checkpoint of this run shares."""
@@ -254,6 +252,20 @@ def images_per_second(
     return {"here": here, "dataloader": _timed(plain, config.epochs, len(x), place)}
 
 
+# TFLOP/s without sparsity, by a part of the driver's name: bfloat16, and TF32, in which convolutions run.
+_PEAKS = {"H100": (989.4, 494.7), "A100": (312.0, 156.0), "4090": (165.2, 82.6)}  # NVIDIA's data sheets
+
+
+def peak_of(name: str | None, precision: str) -> float | None:
+    """What a GPU computes at most in "bfloat16" or "float32", TFLOP/s; None for none, or one not known here.
+
+    >>> peak_of("NVIDIA A100-SXM4-80GB", "bfloat16")
+    312.0
+    """
+    known = [peaks for part, peaks in _PEAKS.items() if name and part in name]
+    return known[0][precision != "bfloat16"] if known else None
+
+
 def flops_per_image(module: nn.Module, images: Any, labels: Any, *, config: ImageTraining) -> float:
     """Floating-point operations of matrix products and convolutions for each image of a training step.
 
@@ -296,7 +308,7 @@ def _plain_epoch(
 
     def epoch(_: int) -> None:
         module.train()
-        for x, y in steps(loader, "a plain training loop", module, config.batch_size, total=len(loader)):
+        for x, y in loader:
             optimizer.zero_grad()
             training_loss(module(x.to(device)), y.to(device)).backward()
             optimizer.step()

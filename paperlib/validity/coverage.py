@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from scipy.special import betaincinv
 
-from paperlib.core.work import alike
 from paperlib.validity.mechanisms import Mechanism
 
 Trial = Callable[[np.random.Generator], tuple[float, bool]]
@@ -91,7 +90,7 @@ def _row(case: Case, config: ValidityConfig) -> dict[str, Any]:
     name = f"{case.family}|{case.bound}|{case.mechanism}".encode()
     rng = np.random.default_rng([config.seed, *name])
     trials = max(2, round(config.trials * case.share))
-    outcomes = alike(lambda _: case.trial(rng), range(trials), "trials")
+    outcomes = [case.trial(rng) for _ in range(trials)]
     wrong = sum(miss for _, miss in outcomes)
     low, high = rate_interval(wrong, trials, config.interval)
     nominal, bounds = 1 - config.confidence, np.array([bound for bound, _ in outcomes])

@@ -22,7 +22,6 @@ from paperlib.bounds import (
 from paperlib.bounds.one_run.guesses import guess_path
 from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.core import FloatArray, Guess, IntArray, MembershipScores
-from paperlib.core.work import alike
 from paperlib.validity.mechanisms import gaussian, of_bits
 
 
@@ -79,8 +78,7 @@ def mean_bounds(config: PowerConfig) -> pd.DataFrame:
             for name, bound in BOUNDS.items():
                 if delta == 0 and "Gaussian" in name:
                     continue  # that curve has no finite epsilon at delta = 0
-                each = partial(bound, **options)
-                bounds = [one.epsilon for one in alike(each, audits, "audits")]
+                bounds = [bound(scores, **options).epsilon for scores in audits]
                 rows.append(
                     {
                         "bound": name,
@@ -168,13 +166,9 @@ def design_bounds(config: PowerConfig) -> pd.DataFrame:
             audits = [draw(rng, m) for _ in range(config.draws)]
             found = {ORACLE: [hindsight(one, config.confidence) for one in audits]}
             for name, design in DESIGNS.items():
-                found[name] = alike(partial(_applied, design, leak, rng), audits, "audits")
+                found[name] = [design(rng, scores, leak) for scores in audits]
             rows += [_summary(leak_name, name, m, bounds) for name, bounds in found.items()]
     return pd.DataFrame(rows)
-
-
-def _applied(design: Design, leak: Leak, rng: np.random.Generator, scores: MembershipScores) -> float:
-    return design(rng, scores, leak)
 
 
 def _summary(leak: str, design: str, m: int, bounds: list[float]) -> dict[str, object]:

@@ -2,13 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from paperlib.core import FloatArray, Guess, IntArray, MembershipScores
-from paperlib.core.work import alike
 from paperlib.validity.mechanisms import of_bits
 from paperlib.validity.one_run_cases import searched_epsilon
 
@@ -99,8 +97,8 @@ def shape_bounds(config: ShapesConfig) -> pd.DataFrame:
 
 def _compared(audits: list[MembershipScores], delta: float, config: ShapesConfig) -> dict[str, float | str]:
     def bounds(guess: Guess) -> FloatArray:
-        bound = partial(searched_epsilon, delta=delta, confidence=config.confidence, guess=guess)
-        return np.array(alike(bound, audits, "audits"))
+        options = {"delta": delta, "confidence": config.confidence, "guess": guess}
+        return np.array([searched_epsilon(scores, **options) for scores in audits])
 
     rules: tuple[Guess, ...] = ("adaptive", *FIXED)
     found = {guess: bounds(guess) for guess in rules}

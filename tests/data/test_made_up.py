@@ -95,16 +95,15 @@ def test_words_of_a_text_can_be_learned(chosen):
     assert 3 <= common <= 20
 
 
-@pytest.mark.parametrize("name", ["gpt2", "EleutherAI/pythia-70m", "EleutherAI/pythia-12b"])
+@pytest.mark.parametrize("name", ["gpt2", "EleutherAI/pythia-70m"])
 def test_hub_models_have_their_published_shape_and_a_tokenizer_that_fits(folder, name):
     place = snapshot(folder, name)
     config = AutoConfig.from_pretrained(place)
-    parameters = {"gpt2": 124_439_808, "EleutherAI/pythia-70m": 70_426_624,
-                  "EleutherAI/pythia-12b": 11_846_072_320}[name]  # fmt: skip
+    parameters = {"gpt2": 124_439_808, "EleutherAI/pythia-70m": 70_426_624}[name]
     with torch.device("meta"):
         assert AutoModelForCausalLM.from_config(config).num_parameters() == parameters
     tokenizer = AutoTokenizer.from_pretrained(place)
     assert tokenizer.eos_token_id == config.eos_token_id < config.vocab_size
     text = "md5: 83a5ef2c9d0b3e71f6a8c3d25b190e47"
     assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
-    assert (place / "model.safetensors").is_file() == (name != "EleutherAI/pythia-12b")
+    assert (place / "model.safetensors").is_file()

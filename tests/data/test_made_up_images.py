@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from paperlib.data.files import MANIFEST
-from paperlib.data.images import celeba, cifar10
+from paperlib.data.images import cifar10
 from paperlib.data.made_up import images, made_up_variables
 from paperlib.data.registry import load_images
 from paperlib.io import file_sha256
@@ -19,7 +19,7 @@ from paperlib.io import file_sha256
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("made-up")
     with pytest.MonkeyPatch.context() as patch:
-        images.write(made, full=False)
+        images.write(made)
         sums = {cifar10.ARCHIVE: file_sha256(made / cifar10.ARCHIVE)}
         (made / MANIFEST).write_text(json.dumps({"sha256": sums}))
         for name, value in made_up_variables(made).items():
@@ -48,16 +48,6 @@ def test_faces_have_forty_attributes_that_show(folder):
     gaps = [light[has[:, at]].mean() - light[~has[:, at]].mean() for at in range(40)]
     assert int(np.argmax(gaps)) == 4 * 5
     assert max(gaps) > 50
-
-
-def test_all_of_celeba_is_few_faces_under_many_names(tmp_path):
-    images._write_celeba(tmp_path, 1000)
-    files = sorted((tmp_path / celeba.IMAGES).iterdir())
-    assert len(files) == 1000
-    assert len({path.stat().st_ino for path in files}) == 400
-    rows = (tmp_path / celeba.ATTRIBUTES).read_text().splitlines()
-    assert rows[0] == "1000"
-    assert rows[2].split()[1:] == rows[402].split()[1:]
 
 
 @pytest.mark.parametrize("name", ["vit_small_patch16_224", "resnet101.tv_in1k"])

@@ -8,7 +8,7 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "paperlib"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 FOLDERS = sorted({path.parent for path in MODULES})
-MOST_ENTRIES, MOST_MODULE_LINES, MOST_LINES, MOST_ROOM_SHARE = 15, 400, 59_876, 0.4  # papers draws its pages
+MOST_ENTRIES, MOST_MODULE_LINES, MOST_LINES, MOST_ROOM_SHARE = 15, 400, 58_330, 0.4  # papers draws its pages
 
 
 def private_imports(source: str, room: str) -> list[str]:

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from paperlib.attacks.language.windows import Window
-from paperlib.core import FloatArray, check_at_least, work
+from paperlib.core import FloatArray, check_at_least
 
 # Logits handled at once: memory does not grow with batch x vocabulary, and on a CPU they stay in its cache.
 _AT_ONCE = {"cpu": 2**18}
@@ -63,8 +63,7 @@ def token_rows(
         return table
 
     with evaluating(model):
-        about, options = (model, batch_size, _name(rows)), {"rows": _scored, "width": 3, "weight": _tokens}
-        tables = work.answers(of_batch, mine, "probabilities of tokens", *about, **options)
+        tables = [of_batch(turn) for turn in mine]
     found: dict[int, FloatArray] = {}  # by the number of the window
     for (_, numbers, batch), table in zip(mine, tables, strict=True):
         found |= zip(numbers, _of_windows(table, batch), strict=True)
@@ -74,20 +73,6 @@ def token_rows(
         found = {number: part for one in everyone for number, part in one.items()}
     by_text = groupby(range(len(windows)), key=lambda number: windows[number].text)
     return [np.concatenate([found[number] for number in numbers]) for _, numbers in by_text]
-
-
-def _tokens(turn: _Turn) -> int:
-    """Tokens that the model reads."""
-    return turn[0] + sum(len(window.tokens) - turn[0] for window in turn[2])
-
-
-def _scored(turn: _Turn) -> int:
-    return sum(len(window.tokens) - window.first for window in turn[2])
-
-
-def _name(rows: Any) -> str:
-    """Name of a function and the settings it was given."""
-    return f"{getattr(rows, 'func', rows).__qualname__} {getattr(rows, 'keywords', '')}"
 
 
 def _of_windows(table: FloatArray, batch: Sequence[Window]) -> list[FloatArray]:

@@ -15,7 +15,6 @@ from paperlib.attacks.learned.boosting import BoostedTrees
 from paperlib.attacks.learned.interface import AttackInputs, FittedAttack, FittedClassifier, Labelled
 from paperlib.attacks.learned.loss_modules import fit_loss_modules
 from paperlib.core import FloatArray, check_at_least
-from paperlib.core.work import alike
 from paperlib.models.images import classifier_for, image_logits
 from paperlib.training.images import ImageTraining, fit_images
 
@@ -91,7 +90,7 @@ class ImageStack:
             )
         train, validation = (replace(part, inputs=self._seen(part.inputs)) for part in (train, validation))
         image_module = partial(_shared_image_module, self, train, validation)
-        columns: list[Sequence[FittedAttack]] = [alike(image_module, seeds, "restarts")]
+        columns: list[Sequence[FittedAttack]] = [[image_module(seed) for seed in seeds]]
         if train.inputs.losses.shape[1]:
             options = {"hidden": self.hidden, "steps": self.loss_steps, "weight_decay": self.weight_decay}
             columns.append(fit_loss_modules(train, validation, seeds=seeds, **options))

@@ -11,7 +11,7 @@ from torch.nn.functional import silu
 
 from paperlib.attacks.learned.interface import AttackInputs, Labelled
 from paperlib.attacks.learned.together import BestWeights, Together, Weights, mean_losses
-from paperlib.core import FloatArray, work
+from paperlib.core import FloatArray
 
 EVALUATIONS = 10
 """Number of evaluations on the validation part during training, evenly spaced."""
@@ -62,8 +62,7 @@ def fit_loss_modules(
     networks = Together([_perceptron(x.shape[1], hidden, seed) for seed in seeds])
     optimizer = torch.optim.AdamW(networks.parameters(), lr=1e-2, weight_decay=weight_decay, fused=True)
     best = BestWeights(networks, torch.full((len(seeds),), -torch.inf, dtype=torch.float64))
-    about = networks, x.shape, work.PROCESSOR
-    for step in work.steps(range(1, steps + 1), "training loss modules", *about):
+    for step in range(1, steps + 1):
         optimizer.zero_grad()
         mean_losses(_logits(x, networks), members).sum().backward()
         optimizer.step()

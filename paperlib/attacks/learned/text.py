@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from torch.nn.functional import embedding
 from paperlib.attacks.learned.interface import AttackInputs, Labelled
 from paperlib.attacks.learned.loss_summaries import sequences_and_summaries
 from paperlib.attacks.learned.together import BestWeights, Together, Weights, mean_losses
-from paperlib.core import FloatArray, work
+from paperlib.core import FloatArray
 from paperlib.models.devices import default_device
 from paperlib.models.language import load_language_model
 
@@ -69,7 +68,7 @@ class TextClassifier:
     ) -> "list[FittedTextClassifier]":
         """Train in two phases, each ended early by the validation part; small networks share their steps."""
         groups = [[seed] for seed in seeds] if self.pretrained else [list(seeds)]
-        trained = work.alike(partial(self._trained, train, validation), groups, "restarts")
+        trained = [self._trained(train, validation, group) for group in groups]
         return [fitted for group in trained for fitted in group]
 
     def _trained(
@@ -108,7 +107,7 @@ class TextClassifier:
             rows = torch.stack([torch.randperm(count, generator=order) for order in orders]).to(device)
             left_in = network.left_in(count, orders).to(device)
             places = torch.arange(count, device=device).split(self.batch_size)
-            for some in work.steps(places, "training the attack on text", network, len(orders), alone):
+            for some in places:
                 chosen, kept = rows[:, some], left_in[:, some]
                 optimizer.zero_grad()
                 logits = network(*(part[chosen] for part in data.inputs), alone=alone, left_in=kept)
@@ -138,14 +137,7 @@ def _logits(network: "_Networks", inputs: Inputs, *, alone: bool = False) -> Ten
     network.eval()
     with torch.inference_mode():
         places = torch.arange(len(inputs[0]), device=inputs[0].device).split(512)
-        logits = work.answers(
-            lambda rows: network(*(part[None, rows] for part in inputs), alone=alone).T,
-            places,
-            "the attack on text",
-            network,
-            inputs[0].shape[1:],
-            alone,
-        )
+        logits = [network(*(part[None, rows] for part in inputs), alone=alone).T for rows in places]
         return torch.cat(logits).T
 
 

@@ -15,7 +15,6 @@ from paperlib.audits.panoramia.pools import Pool, Pools, pools_cache
 from paperlib.audits.panoramia.results import AUDITS, AuditName, TargetAudits, TargetScores
 from paperlib.bounds import audit_panoramia
 from paperlib.core import FloatArray, MembershipScores, RecallSearch, check_choice
-from paperlib.core.work import alike
 from paperlib.io import code_tag
 from paperlib.report import progress
 
@@ -51,9 +50,7 @@ def audit_pools(
     if pools.nonmembers is None:
         audits = [audit for audit in audits if audit == "panoramia"]
     seeds = range(config.seed, config.seed + config.repetitions)
-    games = alike(
-        lambda seed: list(_game(pools, config, names, audits, seed)), progress(seeds, label="games"), "games"
-    )
+    games = [list(_game(pools, config, names, audits, seed)) for seed in progress(seeds, label="games")]
     judged = [replace(one, seed=seed) for seed, game in zip(seeds, games, strict=True) for one in game]
     return TargetAudits(tuple(judged), config)
 
@@ -74,7 +71,7 @@ def baseline_by_helper(pools: Pools, config: AuditConfig) -> pd.DataFrame:
     }
     rows = []
     seeds = range(config.seed, config.seed + config.repetitions)
-    games = alike(lambda seed: _play(inputs, config, seed, pools.twins, pools.learned), seeds, "games")
+    games = [_play(inputs, config, seed, pools.twins, pools.learned) for seed in seeds]
     for seed, (scores, membership) in zip(seeds, games, strict=True):
         for name, own in scores.items():
             for search in config.searches:

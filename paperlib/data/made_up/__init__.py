@@ -1,4 +1,4 @@
-"""Made-up data in the official file layouts: for rehearsals and estimates of cost, never for results."""
+"""Made-up data in the official file layouts: for rehearsals, never for results."""
 
 from paperlib.data.made_up.folder import made_up_folder, made_up_variables
 

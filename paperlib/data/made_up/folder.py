@@ -15,24 +15,20 @@ HUB = "hub"
 WRITERS: tuple[Callable[..., None], ...] = (images.write, tables.write, texts.write, models.write)
 
 
-def made_up_folder(*, full: bool = False) -> Path:
+def made_up_folder() -> Path:
     """A folder that plays the part of the data folder, with made-up files in the official layouts.
 
     It is written when it is first asked for, and again when the code that writes it has changed.
 
-    Args:
-        full: True for data of the official sizes, False for small ones.
-
     Raises:
         OutputError: A file cannot be written.
     """
-    size = "full" if full else "small"
-    folder = user_cache_folder() / "made-up" / f"{size}-{code_tag(__name__)}"
+    folder = user_cache_folder() / "made-up" / f"small-{code_tag(__name__)}"
     if not (folder / MANIFEST).is_file():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as name:
-            _write(Path(name), full)
-            _remove_others(folder, size)
+            _write(Path(name))
+            _remove_others(folder)
             _publish(Path(name), folder)
     return folder
 
@@ -42,9 +38,9 @@ def made_up_variables(folder: Path) -> dict[str, str]:
     return {DATA_VARIABLE: str(folder), "HF_HOME": str(folder / HUB), "HF_HUB_OFFLINE": "1"}
 
 
-def _write(folder: Path, full: bool) -> None:
+def _write(folder: Path) -> None:
     for write in WRITERS:
-        write(folder, full=full)
+        write(folder)
     # Weights are large, and no loader of ours compares their checksums.
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and HUB not in path.parts]
     sums = {path.relative_to(folder).as_posix(): file_sha256(path) for path in files}
@@ -61,7 +57,7 @@ def _publish(made: Path, folder: Path) -> None:
         made.mkdir()  # for the end of the temporary folder
 
 
-def _remove_others(folder: Path, size: str) -> None:
-    for old in folder.parent.glob(f"{size}-*"):
+def _remove_others(folder: Path) -> None:
+    for old in folder.parent.glob("small-*"):
         if old != folder:
             shutil.rmtree(old, ignore_errors=True)

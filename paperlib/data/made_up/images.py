@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import os
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from paperlib.core.packages import optional_package
 from paperlib.data.images import celeba, cifar10
 
 _REVISION = "made-up"
-_FACES, _ALL_FACES = 400, 202_599
+_FACES = 400
 _ATTRIBUTES = 40
 _SHARES = (0.8034, 0.0981, 0.0985)  # training, validation and test part of CelebA
 _GRID = (8, 5)  # one patch of a face for each attribute
@@ -24,17 +23,16 @@ WEIGHTS = ("vit_small_patch16_224.augreg_in21k_ft_in1k", "resnet101.tv_in1k")
 """Models of timm whose weights are written."""
 
 
-def write(folder: Path, *, full: bool) -> None:
+def write(folder: Path) -> None:
     """Write the files below ``folder``; CIFAR-10 in its official size in any case.
 
     What an image shows says something of its classes, so that a classifier learns a little.
 
     Args:
         folder: Folder that plays the part of the data folder.
-        full: True for as many faces as CelebA has, each of a few hundred many times; else each once.
     """
     _write_cifar10(folder)
-    _write_celeba(folder / celeba.FOLDER, _ALL_FACES if full else _FACES)
+    _write_celeba(folder / celeba.FOLDER)
     for name in WEIGHTS:
         _write_weights(folder, name)
 
@@ -76,22 +74,19 @@ def _with_means(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return pixels
 
 
-def _write_celeba(folder: Path, images: int) -> None:
+def _write_celeba(folder: Path) -> None:
     rng = np.random.default_rng(2)
     has = rng.random((_FACES, _ATTRIBUTES)) < rng.uniform(0.1, 0.6, _ATTRIBUTES)
     place = folder / celeba.IMAGES
     place.mkdir(parents=True)
-    names = [f"{at + 1:06d}.jpg" for at in range(images)]
-    for at, name in enumerate(names):
-        if at < _FACES:
-            (place / name).write_bytes(_face(has[at], rng))
-        else:  # the same file under another name
-            os.link(place / names[at % _FACES], place / name)
+    names = [f"{at + 1:06d}.jpg" for at in range(_FACES)]
+    for name, one in zip(names, has, strict=True):
+        (place / name).write_bytes(_face(one, rng))
     signs = [" ".join("1" if one else "-1" for one in row) for row in has]
     heading = " ".join(f"Attribute_{at + 1}" for at in range(_ATTRIBUTES))
-    rows = [f"{name} {signs[at % _FACES]}" for at, name in enumerate(names)]
-    (folder / celeba.ATTRIBUTES).write_text("\n".join([str(images), heading, *rows, ""]), encoding="utf-8")
-    ends = np.round(np.cumsum(_SHARES) * images)
+    rows = [f"{name} {signs[at]}" for at, name in enumerate(names)]
+    (folder / celeba.ATTRIBUTES).write_text("\n".join([str(_FACES), heading, *rows, ""]), encoding="utf-8")
+    ends = np.round(np.cumsum(_SHARES) * _FACES)
     parts = [f"{name} {int(np.searchsorted(ends, at, 'right'))}" for at, name in enumerate(names)]
     (folder / celeba.PARTITION).write_text("\n".join([*parts, ""]), encoding="utf-8")
 

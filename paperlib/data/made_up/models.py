@@ -12,19 +12,6 @@ _REVISION = "made-up"
 _END = "<|endoftext|>"
 _PIECES = 1_200  # tokens that the tokenizer learns; the models' vocabularies are larger
 
-_NEOX = {
-    "model_type": "gpt_neox", "architectures": ["GPTNeoXForCausalLM"], "bos_token_id": 0, "eos_token_id": 0,
-    "hidden_act": "gelu", "initializer_range": 0.02, "layer_norm_eps": 1e-5, "max_position_embeddings": 2048,
-    "rotary_emb_base": 10000, "rotary_pct": 0.25, "tie_word_embeddings": False, "use_parallel_residual": True,
-}  # fmt: skip
-
-
-def _pythia(width: int, layers: int, heads: int, vocabulary: int) -> dict[str, Any]:
-    sizes = {"hidden_size": width, "intermediate_size": 4 * width, "num_hidden_layers": layers,
-             "num_attention_heads": heads, "vocab_size": vocabulary, "dtype": "float16"}  # fmt: skip
-    return _NEOX | sizes
-
-
 CONFIGS: Mapping[str, Mapping[str, Any]] = {
     "gpt2": {
         "model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "activation_function": "gelu_new",
@@ -32,33 +19,23 @@ CONFIGS: Mapping[str, Mapping[str, Any]] = {
         "eos_token_id": 50256, "initializer_range": 0.02, "layer_norm_epsilon": 1e-5, "n_ctx": 1024,
         "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024, "vocab_size": 50257,
     },
-    "EleutherAI/pythia-70m": _pythia(512, 6, 8, 50304),
-    "EleutherAI/pythia-2.8b": _pythia(2560, 32, 32, 50304),
-    "EleutherAI/pythia-6.9b": _pythia(4096, 32, 32, 50432),
-    "EleutherAI/pythia-12b": _pythia(5120, 36, 40, 50688),
-    "allenai/OLMo-7B-0424-hf": {
-        "model_type": "olmo", "architectures": ["OlmoForCausalLM"], "attention_bias": False, "clip_qkv": 8.0,
-        "eos_token_id": 0, "hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 11008,
-        "max_position_embeddings": 4096, "num_attention_heads": 32, "num_hidden_layers": 32,
-        "num_key_value_heads": 32, "pad_token_id": 1, "rope_theta": 10000.0, "tie_word_embeddings": False,
-        "vocab_size": 50304, "dtype": "float32",
+    "EleutherAI/pythia-70m": {
+        "model_type": "gpt_neox", "architectures": ["GPTNeoXForCausalLM"], "bos_token_id": 0,
+        "eos_token_id": 0, "hidden_act": "gelu", "hidden_size": 512, "initializer_range": 0.02,
+        "intermediate_size": 2048, "layer_norm_eps": 1e-5, "max_position_embeddings": 2048,
+        "num_attention_heads": 8, "num_hidden_layers": 6, "rotary_emb_base": 10000, "rotary_pct": 0.25,
+        "tie_word_embeddings": False, "use_parallel_residual": True, "vocab_size": 50304, "dtype": "float16",
     },
 }  # fmt: skip
 """Published shapes, by the name on the hub."""
 
-_WITH_WEIGHTS = ("gpt2", "EleutherAI/pythia-70m")
 
-
-def write(folder: Path, *, full: bool) -> None:
+def write(folder: Path) -> None:
     """Write the models into ``folder``/hub, which is a ``HF_HOME``.
-
-    The largest have no weights: their costs are computed from their shapes.
 
     Args:
         folder: Folder that plays the part of the data folder.
-        full: Without effect: shapes are the published ones in any case.
     """
-    del full
     tokenizer = _tokenizer()
     for name, shape in CONFIGS.items():
         place = snapshot(folder, name)
@@ -66,8 +43,7 @@ def write(folder: Path, *, full: bool) -> None:
         (place / "config.json").write_text(json.dumps(shape, indent=1), encoding="utf-8")
         end = int(shape["eos_token_id"])
         _write_tokenizer(place, tokenizer, end, context=int(shape.get("n_positions", 2048)))
-        if name in _WITH_WEIGHTS:
-            _write_weights(place)
+        _write_weights(place)
         references = place.parent.parent / "refs"
         references.mkdir(exist_ok=True)
         (references / "main").write_text(_REVISION, encoding="utf-8")

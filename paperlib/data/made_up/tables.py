@@ -32,19 +32,17 @@ _RANGES = {
 }
 
 
-def write(folder: Path, *, full: bool) -> None:
+def write(folder: Path) -> None:
     """Write ``adult.data``, ``adult.test`` and ``dataset_purchase.tgz``.
 
     Args:
         folder: Folder that plays the part of the data folder.
-        full: True for the official numbers of rows, False for a few hundred.
     """
     rng = np.random.default_rng(0)
-    sizes = (adult.TRAIN.rows, adult.TEST.rows) if full else _SMALL_ADULT
-    for part, rows, end in zip((adult.TRAIN, adult.TEST), sizes, ("", "."), strict=True):
+    for part, rows, end in zip((adult.TRAIN, adult.TEST), _SMALL_ADULT, ("", "."), strict=True):
         head = "|1x3 Cross validator\n" if end else ""
         (folder / part.files[1]).write_text(head + _people(rows, end, rng), encoding="utf-8")
-    _write_purchase(folder / purchase.ARCHIVE, purchase.OFFICIAL_ROWS if full else _SMALL_PURCHASE)
+    _write_purchase(folder / purchase.ARCHIVE, _SMALL_PURCHASE)
 
 
 def _people(rows: int, end: str, rng: np.random.Generator) -> str:

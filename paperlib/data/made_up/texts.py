@@ -33,25 +33,21 @@ DOLMA_FOLDERS = (
 )  # fmt: skip
 
 
-def write(folder: Path, *, full: bool) -> None:
+def write(folder: Path) -> None:
     """Write every text below ``folder``, the same in each call.
 
     Args:
         folder: Folder that plays the part of the data folder.
-        full: True for the official numbers of articles, dialogues and documents (the Pile and Dolma: of one
-            file of each part), False for a few of each.
     """
     chain = _Chain()
-    _wikitext(folder / "wikitext-103", chain, {"train": 28_475, "valid": 60, "test": 60} if full else
-              {"train": 90, "valid": 4, "test": 4}, words=3_600 if full else 900)  # fmt: skip
-    _write_lines(folder / "synthetic_persona_chat.jsonl.gz", _dialogues(chain, 21_865 if full else 300))
-    named = {"nid_corpus": (NID_SUBSETS, 1_680 if full else 30),
-             "pile_test_subsets": (PILE_TEST_SUBSETS, 616 if full else 30)}  # fmt: skip
-    for at, (name, (subsets, each)) in enumerate(named.items()):
+    _wikitext(folder / "wikitext-103", chain, {"train": 90, "valid": 4, "test": 4}, words=900)
+    _write_lines(folder / "synthetic_persona_chat.jsonl.gz", _dialogues(chain, 300))
+    named = {"nid_corpus": NID_SUBSETS, "pile_test_subsets": PILE_TEST_SUBSETS}
+    for at, (name, subsets) in enumerate(named.items()):
         rows = ({"text": text, "source": "made up", "subset": subset}
-                for subset in subsets for text in _documents(chain, each, at, subset))  # fmt: skip
+                for subset in subsets for text in _documents(chain, 30, at, subset))  # fmt: skip
         _write_lines(folder / f"{name}.jsonl.gz", rows)
-    _hub_corpora(folder, chain, 2_000 if full else 40)
+    _hub_corpora(folder, chain, 40)
 
 
 class _Chain:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
 from paperlib.core import check_at_least, check_confidence, check_in
-from paperlib.core.work import alike
 from paperlib.generators.identifiers.blind import BASELINES, out_of_fold
 from paperlib.generators.identifiers.generate import generate_identifiers
 from paperlib.generators.identifiers.kind import Identifier
@@ -254,17 +253,11 @@ def _blind_in_batches(group: list[Identifier], count: int, folds: int, seed: int
     """Scores of many identifiers in parts that fit into memory, each with classifiers of its own."""
     size = max(_FEWEST, _BATCH_CHARACTERS // ((count + 1) * len(group[0].value)))
     parts = np.array_split(np.arange(len(group)), max(1, len(group) // size))
-    blind = alike(
-        lambda part: blind_scores([group[at] for at in part], count=count, folds=folds, seed=seed),
-        parts,
-        "blind baselines",
-        weight=len,
-    )
-    every = slice(len(group))  # an estimate's last part may be one identifier too long
+    blind = [blind_scores([group[at] for at in part], count=count, folds=folds, seed=seed) for part in parts]
     return BlindScores(
         identifiers=tuple(group),
-        generated=tuple(others for one in blind for others in one.generated)[every],
-        scores={name: np.concatenate([one.scores[name] for one in blind])[every] for name in BASELINES},
+        generated=tuple(others for one in blind for others in one.generated),
+        scores={name: np.concatenate([one.scores[name] for one in blind]) for name in BASELINES},
     )
 
 

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from paperlib.core.work import answers
 from paperlib.models.arrays import as_tensor
 from paperlib.models.losses import cross_entropy
 
@@ -85,14 +84,7 @@ def _collected(module: nn.Module, images: Any, batch: int, outputs: Any) -> Tens
     module.eval()
     try:
         with torch.inference_mode():
-            parts = answers(
-                lambda part: outputs(as_input(part.to(device))).float().cpu(),
-                given.split(batch),
-                "answers on images",
-                module,
-                given.shape[1:],
-                outputs is module,
-            )
+            parts = [outputs(as_input(part.to(device))).float().cpu() for part in given.split(batch)]
     finally:
         module.train(was_training)
     return torch.cat(parts)

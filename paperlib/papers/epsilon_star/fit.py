@@ -12,7 +12,6 @@ from scipy.stats import ks_2samp
 
 from paperlib.bounds import epsilon_star
 from paperlib.core import FloatArray, check_at_least, check_choice
-from paperlib.core.work import alike
 from paperlib.data import Dataset, load
 from paperlib.papers.epsilon_star.landscape_grids import LandscapeConfig
 from paperlib.papers.epsilon_star.landscape_models import landscape_models, train
@@ -126,7 +125,7 @@ def p_values(scores: Iterable[Scores], config: FitConfig) -> pd.DataFrame:
         return pd.DataFrame(_tested(shuffled[largest:], shuffled[:largest], config, rng))
 
     partitions = list(product(models, range(config.repeats)))
-    tables = alike(tested, progress(partitions, label="partitions"), "partitions")
+    tables = [tested(partition) for partition in progress(partitions, label="partitions")]
     found = [
         table.assign(private=model.private, seed=model.seed, repeat=repeat)
         for (model, repeat), table in zip(partitions, tables, strict=True)
@@ -191,11 +190,7 @@ def epsilon_by_components(
         (the empirical Epsilon*, the same for every k).
     """
     counts, models = tuple(components), list(scores)
-    tables = alike(
-        lambda model: pd.DataFrame(_mixtures(model, counts, seed)),
-        progress(models, label="mixtures"),
-        "mixtures",
-    )
+    tables = [pd.DataFrame(_mixtures(model, counts, seed)) for model in progress(models, label="mixtures")]
     found = [
         table.assign(private=model.private, seed=model.seed)
         for model, table in zip(models, tables, strict=True)

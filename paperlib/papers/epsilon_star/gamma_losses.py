@@ -13,7 +13,6 @@ from scipy.stats import gamma, laplace
 from paperlib.bounds import EpsilonStarResult, epsilon_star, epsilon_star_from_rates
 from paperlib.bounds.loss_rates.audit import Method
 from paperlib.core import FloatArray
-from paperlib.core.work import alike
 from paperlib.papers.epsilon_star.known_curves import share_at_or_below
 from paperlib.training import paper_delta
 
@@ -74,10 +73,10 @@ def gamma_runs(config: GammaConfig) -> Iterator[dict[str, object]]:
     for shift, size in itertools.product(config.shifts, config.sizes):
         rng = np.random.default_rng([config.seed, shift, size])
 
-        def stars(_: int, shift: int = shift, size: int = size, rng: Any = rng) -> list[EpsilonStarResult]:
+        def stars(shift: int = shift, size: int = size, rng: Any = rng) -> list[EpsilonStarResult]:
             return _by_both_methods(*config.draw(rng, shift, size))
 
-        for repeat, found in enumerate(alike(stars, range(config.repeats), "repeats")):
+        for repeat, found in enumerate([stars() for _ in range(config.repeats)]):
             for method, star in zip(METHODS, found, strict=True):
                 place = {"shift": shift, "size": size, "repeat": repeat, "method": method}
                 yield {**place, "epsilon": star.epsilon, "false_positive_rate": star.false_positive_rate}

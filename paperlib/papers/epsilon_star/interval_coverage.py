@@ -10,7 +10,6 @@ from scipy.special import ndtr
 from paperlib.bounds import epsilon_star, epsilon_star_from_rates, epsilon_star_normals
 from paperlib.bounds.loss_rates.audit import IntervalMethod, Method
 from paperlib.core import FloatArray
-from paperlib.core.work import alike
 from paperlib.papers.epsilon_star.gamma_losses import EMPIRICAL_LOW
 
 INTERVALS: tuple[tuple[Method, IntervalMethod], ...] = (
@@ -54,7 +53,7 @@ def interval_coverage(
     rows: list[dict[str, object]] = []
     for method, interval in INTERVALS:
         own = partial(_interval, method=method, interval=interval, confidence=confidence)
-        ends = np.array(alike(own, samples, "draws"))
+        ends = np.array([own(sample) for sample in samples])
         held = (ends[:, 0] <= true[method] + 1e-9) & (true[method] <= ends[:, 1] + 1e-9)
         about = {"gap": gap, "ratio": ratio, "method": method, "interval": interval, "true": true[method]}
         error = math.sqrt(held.mean() * (1 - held.mean()) / draws)

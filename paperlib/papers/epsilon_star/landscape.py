@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from paperlib.core import FloatArray, MembershipScores
-from paperlib.core.work import alike
 from paperlib.data import Dataset
 from paperlib.io import user_cache_folder
 from paperlib.papers.epsilon_star.landscape_grids import LandscapeConfig
@@ -52,7 +52,8 @@ def landscape(
     trained = trained_models(models, data, folder=place, workers=workers, progress=progress)
     measures = partial(_measures, len(data.train_y), place / "measures", config.confidence)
     pairs = [(model, trained[model]) for model in models]
-    found = alike(measures, pairs, "measures of a model", threads=min(4, os.cpu_count() or 1))
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        found = list(pool.map(measures, pairs))
     return pd.DataFrame(_row(data, *pair, one) for pair, one in zip(pairs, found, strict=True))
 
 

@@ -10,7 +10,6 @@ from scipy.special import ndtri
 
 from paperlib.audits.candidates import CandidateScores, attack_quality, auc_difference
 from paperlib.core import FloatArray
-from paperlib.core.work import alike
 from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, TOKENS, PlantedConfig, planted_scores
 
 SCORES = (*PAPER_ATTACKS, TOKENS)
@@ -90,7 +89,7 @@ def judged(
         return attack_quality(values[here][..., at], draws=draws, confidence=confidence, seed=seed)
 
     pairs = _pairs(values, groups, attacks)
-    found = alike(quality, pairs, "quality of scores", weight=_table_size)
+    found = [quality(pair) for pair in pairs]
     return pd.DataFrame(
         {"model": model, "group": group, "identifiers": int(here.sum()), "attack": attack, **one}
         for ((group, here), (_, attack)), one in zip(pairs, found, strict=True)
@@ -124,7 +123,7 @@ def auc_differences(
         return auc_difference(large, small, draws=draws)
 
     pairs, z = _pairs(values["large"], groups, SCORES), float(ndtri((1 + confidence) / 2))
-    found = alike(difference, pairs, "differences of scores", weight=_table_size)
+    found = [difference(pair) for pair in pairs]
     return pd.DataFrame(
         {
             "model": DIFFERENCE,
@@ -137,11 +136,6 @@ def auc_differences(
         }
         for ((group, here), (_, attack)), (auc, error) in zip(pairs, found, strict=True)
     )
-
-
-def _table_size(pair: Pair) -> float:
-    """Cost of a bootstrap, which makes a table of each identifier against each."""
-    return max(1.0, float(pair[0][1].sum()) ** 2)
 
 
 def subsets(scores: CandidateScores) -> dict[str, np.ndarray]:

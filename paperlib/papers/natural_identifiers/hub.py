@@ -17,7 +17,6 @@ from paperlib.audits.candidates import CandidateScores
 from paperlib.audits.corpus import FoundIdentifier, corpus_identifiers, open_corpus, skipped_table
 from paperlib.audits.language import without_look_alikes
 from paperlib.core import FloatArray, check_at_least
-from paperlib.core.work import alike
 from paperlib.data.text.corpora import corpus_files
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import KINDS, PAPER_KINDS, generate_identifiers
@@ -148,12 +147,10 @@ class HubScores:
             at = np.random.default_rng(seed).permutation(np.flatnonzero(here))[:set_size]
             if len(at) >= 5 and (len(at) == set_size or name.endswith(": all")):
                 tests += [(name, at, schedule) for schedule in SCHEDULES]
-        found = alike(
-            lambda test: infer_dataset(scores.values[test[1]], schedule=test[2], trees=trees, seed=seed),
-            progress(tests, label="sets"),
-            "sets of identifiers",
-            weight=lambda test: len(test[1]),
-        )
+        found = [
+            infer_dataset(scores.values[test[1]], schedule=test[2], trees=trees, seed=seed)
+            for test in progress(tests, label="sets")
+        ]
         return pd.DataFrame(
             {
                 "model": self.model.name,
@@ -187,13 +184,8 @@ def hub_scores(model: HubModel, config: HubConfig) -> HubScores:
         occurrences += [one.occurrences if corpus == model.trained else 0 for one in chosen]
     load = cache(partial(load_language_model, model.name, dtype=config.dtype))
     parts = [found[at : at + _TOGETHER] for at in range(0, len(found), _TOGETHER)]
-    scored = alike(
-        lambda part: _part_scores(model, config, part, load),
-        progress(parts, label="identifiers"),
-        "scores of identifiers",
-        weight=len,
-    )
-    values = np.concatenate(scored)[: len(found)]  # an estimate's last part is as long as the others
+    scored = [_part_scores(model, config, part, load) for part in progress(parts, label="identifiers")]
+    values = np.concatenate(scored)
     subsets = np.array([one.subset for one in found])
     return HubScores(model, values, config.attacks, subsets, np.array(occurrences), skipped_table(log))
 

@@ -12,7 +12,6 @@ from scipy.stats import beta
 from paperlib.attacks.dataset_inference import infer_by_schedule, infer_dataset
 from paperlib.audits.candidates import CandidateScores
 from paperlib.core import FloatArray
-from paperlib.core.work import alike
 from paperlib.papers.natural_identifiers.planted import PlantedConfig, planted_scores
 from paperlib.report import progress
 
@@ -109,7 +108,7 @@ def p_values_of_draws(
         return _tested(some, schedule, config, seed=number)
 
     every = list(itertools.product(sets, sizes, range(draws)))
-    found = alike(tested, progress(every, label="draws"), "draws of identifiers", weight=lambda draw: draw[1])
+    found = [tested(draw) for draw in progress(every, label="draws")]
     rows = [
         {"set": name, **one, "identifiers": size}
         for (name, size, _), both in zip(every, found, strict=True)
@@ -131,7 +130,7 @@ def held_out_p_values(config: InferenceConfig, scores: CandidateScores) -> pd.Da
     def tested(number: int) -> list[dict[str, str | int | float]]:
         return _tested(_null_set(pool, config, rng), None, config, seed=number)
 
-    found = alike(tested, progress(range(config.held_out_sets), label="null sets"), "null sets")
+    found = [tested(number) for number in progress(range(config.held_out_sets), label="null sets")]
     return pd.DataFrame([{"set": number, **row} for number, rows in enumerate(found) for row in rows])
 
 

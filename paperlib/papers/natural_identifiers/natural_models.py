@@ -14,7 +14,6 @@ import transformers
 from paperlib.attacks.language.windows import encode
 from paperlib.audits.corpus import FoundIdentifier
 from paperlib.core import FloatArray
-from paperlib.core.work import alike
 from paperlib.data.files import DataUnavailableError, data_file
 from paperlib.generators.identifiers import generate_identifiers
 from paperlib.io import code_tag, config_hash, user_cache_folder
@@ -187,15 +186,11 @@ def natural_values(config: NaturalConfig, split: NaturalSplit, *, generated: int
 
     parts = [part for side in (split.members, split.non_members) for part in _parts(side, config.prefixed)]
     with _precision(config):
-        found = alike(scores, progress(parts, label="identifiers"), "scores of identifiers", weight=_cost)
-    return np.concatenate(found)[: len(_identifiers(split))]  # an estimate's parts are alike
+        found = [scores(part) for part in progress(parts, label="identifiers")]
+    return np.concatenate(found)
 
 
 _Part = tuple[Sequence[FoundIdentifier], bool]
-
-
-def _cost(part: _Part) -> float:
-    return len(part[0]) * (2.0 if part[1] else 1.0)
 
 
 def _parts(side: Sequence[FoundIdentifier], prefixed: int) -> list[_Part]:

@@ -15,7 +15,6 @@ from paperlib.bounds.one_run.audit import one_run_epsilon
 from paperlib.bounds.output_sets.output_set import count_guesses
 from paperlib.bounds.output_sets.selection import selection_of
 from paperlib.core import MembershipScores
-from paperlib.core.work import alike
 from paperlib.io import user_cache_folder
 from paperlib.papers.output_sets.dpsgd_models import Answers, Audited, Choice, Kind, trained
 from paperlib.papers.output_sets.gain import CHOOSE, HIGHEST, RIVALS, interval
@@ -126,7 +125,7 @@ def run_dpsgd(config: DpSgdConfig, *, folder: Path | None = None, progress: bool
     ]
     answers = trained(models, folder=place, progress=progress)
     pairs = [(model, answers[model]) for model in models]
-    rows = alike(lambda pair: list(_audits(config, *pair)), pairs, "audits")
+    rows = [list(_audits(config, *pair)) for pair in pairs]
     return DpSgdResults(pd.DataFrame([row for some in rows for row in some]), settings)
 
 

@@ -5,7 +5,6 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from paperlib.bounds.output_sets.level_sets import log_ratio
 from paperlib.bounds.output_sets.output_set import OutputSet, count_guesses
 from paperlib.bounds.output_sets.selection import Selection, selection_of
 from paperlib.core import FloatArray, MembershipScores
-from paperlib.core.work import alike
 from paperlib.papers.output_sets.mechanisms import MECHANISMS, draw_scores, exact_epsilon
 
 RIVALS = ("top_bottom", "dp_sniper", "whole")
@@ -97,7 +95,7 @@ def _audited(config: GainConfig, methods: Sequence[str], deltas: Sequence[float]
     rows: list[dict[str, Any]] = []
     for place, group in itertools.groupby(config.settings(), key=lambda setting: setting[:3]):
         trials = [trial for *_, trial in group]
-        found = alike(partial(_trial, config, methods, deltas, *place), trials, "trials")
+        found = [_trial(config, methods, deltas, *place, trial) for trial in trials]
         about = dict(zip(("mechanism", "scale", "m"), place, strict=True))
         for trial, some in zip(trials, found, strict=True):
             rows += [{**about, "trial": trial, **row} for row in some]

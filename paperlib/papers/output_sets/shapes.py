@@ -13,7 +13,6 @@ from paperlib.bounds import OutputSet, optimal_output_set
 from paperlib.bounds.output_sets.choices import fit_output_set
 from paperlib.bounds.output_sets.level_sets import Line, line_of, objective_of
 from paperlib.core import FloatArray, MembershipScores
-from paperlib.core.work import alike
 from paperlib.papers.output_sets.mechanisms import Mixture
 from paperlib.report import paper_table
 
@@ -123,7 +122,7 @@ def _missed_share(panel: Panel, inner: list[float], config: ShapeConfig) -> floa
         chosen = fit_output_set(scores, method="top_bottom", confidence=config.confidence)
         return not chosen.contains(inner).all()
 
-    return sum(alike(missed, range(config.draws), "draws")) / config.draws if config.draws else math.nan
+    return sum(map(missed, range(config.draws))) / config.draws if config.draws else math.nan
 
 
 def optimal_set(panel: Panel, m: int, confidence: float = 0.95) -> OutputSet:

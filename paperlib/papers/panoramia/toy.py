@@ -12,7 +12,6 @@ from scipy.special import expit
 from paperlib.audits.panoramia.game import Flags
 from paperlib.bounds import PanoramiaResult, audit_panoramia
 from paperlib.core import FloatArray, check_at_least, check_in, check_nonnegative
-from paperlib.core.work import alike
 from paperlib.report import COLORS, legend_below, panels, progress, show_figure, show_table
 
 
@@ -98,7 +97,7 @@ def weaken_baseline(
         seen = world.seen_c(weakness)
         limits = {"sees more": world.c + world.epsilon - seen, "sees the same": world.epsilon}
         audits = partial(_audited_game, world, weakness, rng, confidence)
-        games = alike(lambda _, audits=audits: audits(), range(repetitions), "games of the toy")
+        games = [audits() for _ in range(repetitions)]
         for game, found in enumerate(games):
             for (attack, limit), (one, known) in zip(limits.items(), found, strict=True):
                 rows.append(

@@ -13,7 +13,6 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
-from paperlib.core import work
 from paperlib.io import config_hash
 from paperlib.io.progress import progress_bar
 from paperlib.training.batches import generator, poisson_batches, shuffled
@@ -157,14 +156,13 @@ def _plain(
     done: int,
 ) -> Callable[[int], float]:
     steps = max(1, config.steps(len(tokens)))
-    about = model, tokens.shape[1], config.optimizer
     made = done * config.steps_per_epoch(len(tokens))
     learn = scheduled_steps(model, optimizer, steps=steps, rising=round(warmup * steps), done=made)
 
     def one_epoch(epoch: int) -> float:
         total = 0.0
         order = torch.from_numpy(shuffled(config.seed, epoch, len(tokens)))
-        for batch in work.steps(order.split(config.batch_size), "training a language model", *about):
+        for batch in order.split(config.batch_size):
             loss = document_losses(model, _trimmed(tokens[batch])).mean()
             learn(loss)
             total += float(loss.detach()) * len(batch)
@@ -184,7 +182,6 @@ def _private(
         expected_batch_size=config.expected_batch(len(tokens)),
     )
     steps, rate = config.steps_per_epoch(len(tokens)), config.sampling_rate(len(tokens))
-    about = model, tokens.shape[1], config.optimizer, config.batch_size
     checked = False
 
     def one_epoch(epoch: int) -> float:
@@ -192,10 +189,8 @@ def _private(
         optimizer.generator = generator(config.seed, "noise", epoch, tokens.device)
         batches = poisson_batches(config.seed, epoch, len(tokens), rate=rate, steps=steps)
         total = 0.0
-        parts = [torch.from_numpy(batches.batch(step)) for step in range(steps)]
-        options: Any = {"weight": len, "at_once": max(1, _TOKENS_AT_ONCE // tokens.shape[1])}
-        for records in work.steps(parts, "training a language model with DP-SGD", *about, **options):
-            batch = tokens[records]
+        for step in range(steps):
+            batch = tokens[torch.from_numpy(batches.batch(step))]
             total += _add_batch(model, batch, clip_norm=config.clip_norm or 0.0, check=not checked)
             checked = checked or len(batch) > 0
             for parameter in optimizer.params if not len(batch) else ():

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 
 from paperlib.core import check_at_least, check_choice
-from paperlib.core.work import meter_at_work
 from paperlib.io.progress import progress_bar
 from paperlib.models import MLP
 from paperlib.models.devices import default_device
@@ -101,7 +100,7 @@ def fit_ensemble(
 
     parts = _stackable(configs, paths, lambda config: _best_chunk(config, place) if chunk is None else chunk)
     with bar, ExitStack() as stack:
-        parallel = threads > 1 and place.type == "cpu" and meter_at_work() is None
+        parallel = threads > 1 and place.type == "cpu"
         mapped = stack.enter_context(ThreadPoolExecutor(threads)).map if parallel else map
         results = list(mapped(train, parts))
     diverged = {model: epoch for part in results for model, epoch in part.items()}

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paperlib.core import work
 from paperlib.training.batches import poisson_batches, shuffled
 from paperlib.training.config import TrainingConfig
 from paperlib.training.examples import Examples
@@ -40,9 +39,7 @@ def train_stack(
         active = [config for config in configs if config.epochs > epoch]
         count = len(active)
         stack.start(epoch, count)
-        batches, about = _epoch_batches(active, epoch, data), (stack.parameters[:count], active[0].batch_key)
-        turns = active[0].steps_per_epoch(len(data))
-        for records, present in work.steps(batches, "training many networks", *about, total=turns):
+        for records, present in _epoch_batches(active, epoch, data):
             taken = records.flatten()
             x = data.x.index_select(0, taken).unflatten(0, records.shape)
             y = data.y.index_select(0, taken).unflatten(0, records.shape)

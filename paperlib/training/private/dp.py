@@ -11,7 +11,6 @@ from opacus.optimizers import DPOptimizer
 from opacus.validators import ModuleValidator
 from torch import nn
 
-from paperlib.core import work
 from paperlib.models.devices import default_device
 from paperlib.training import fitting
 from paperlib.training.batches import generator, poisson_batches
@@ -105,7 +104,6 @@ def _private_epoch(
     """One epoch of Poisson batches; returns the mean loss of the records seen, 0 if none was."""
     device, examples = data.y.device, len(data)
     steps, rate = config.steps_per_epoch(examples), config.sampling_rate(examples)
-    about = module, data.x.shape[1:], config.optimizer, config.batch_size
 
     def learn(records: torch.Tensor) -> torch.Tensor:
         total, parts = torch.zeros((), device=device), records.split(at_once or max(1, len(records)))
@@ -126,9 +124,8 @@ def _private_epoch(
         with warnings.catch_warnings():
             # Records need no gradient of their own, and torch says so at every first layer.
             warnings.filterwarnings("ignore", message="Full backward hook is firing")
-            parts = [torch.from_numpy(batches.batch(step)) for step in range(steps)]
-            for records in work.steps(parts, "training with DP-SGD", *about, weight=len, at_once=at_once):
-                total += learn(records.to(device))
+            for step in range(steps):
+                total += learn(torch.from_numpy(batches.batch(step)).to(device))
         return float(total) / max(1, len(batches.records))
 
     return one_epoch

@@ -14,7 +14,6 @@ from paperlib.audits.panoramia.pools import SYNTHETIC, Pool, Pools, Target
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.panoramia.table_models import Learning
 from paperlib.core import check_at_least, check_confidence, check_in
-from paperlib.core.work import alike
 from paperlib.papers.panoramia.tables.data import PartSizes
 from paperlib.papers.panoramia.tables.pools import TabularConfig, build_pools
 from paperlib.report import progress
@@ -123,7 +122,7 @@ def run_null_control(
         count = -(-control.repetitions // 2) if name.endswith(CONTRAST) else control.repetitions
         seeds = range(control.seed, control.seed + count)
         audited = partial(_audited_world, control.audit(), build)
-        tables = alike(audited, progress(seeds, label=name), "null worlds")
+        tables = [audited(seed) for seed in progress(seeds, label=name)]
         found += [table.assign(world=name, seed=seed) for seed, table in zip(seeds, tables, strict=True)]
     columns = ["world", "seed", "form", "search", "c_lb", "c_plus_eps_lb", "eps_tilde"]
     return pd.concat(found, ignore_index=True)[columns]

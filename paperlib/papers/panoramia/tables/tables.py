@@ -12,7 +12,6 @@ from paperlib.audits.panoramia.config import FORMS, AuditConfig
 from paperlib.audits.panoramia.pools import Pools
 from paperlib.audits.panoramia.results import AUDITS, TargetAudits, means_over_games
 from paperlib.audits.panoramia.run import audit_pools
-from paperlib.core.work import alike
 from paperlib.papers.panoramia.results import PanoramiaResults
 from paperlib.papers.panoramia.tables.pools import TabularConfig, tabular_pools, tabular_rows
 from paperlib.papers.panoramia.tables.strong import only_columns
@@ -78,7 +77,7 @@ def run_tabular(
         forms: "helpers", "paper" or both. Audits with real non-members are run for the first only.
     """
     audited = partial(_audited, audit, forms)
-    runs = zip(configs, alike(audited, configs, "pools"), strict=True)
+    runs = zip(configs, [audited(config) for config in configs], strict=True)
     return TabularResults({config: PanoramiaResults(*run, forms[0]) for config, run in runs})
 
 

@@ -1,1 +1,0 @@
-"""What a run would cost: measured on a few steps of the run itself."""
