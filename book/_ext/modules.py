@@ -53,17 +53,17 @@ class Names(Reference):
 class Modules(Reference):
     """``.. modules:: package``, so that a new module cannot be forgotten.
 
-    ``:but:`` leaves out modules by the beginnings of their names, ``:internal:`` what the package offers.
+    ``:internal:`` leaves out what the package offers.
     """
 
     required_arguments = 1
-    option_spec = {"but": directives.unchanged, "internal": directives.flag}  # noqa: RUF012
+    option_spec = {"internal": directives.flag}  # noqa: RUF012
 
     def run(self) -> list[nodes.Node]:
         """Make the table and the directives."""
-        package, but = self.arguments[0], tuple(self.options.get("but", "").split())
-        names = below(package, but)
-        shown(self.env)[self.env.docname] = (package, but, names)
+        package = self.arguments[0]
+        names = below(package)
+        shown(self.env)[self.env.docname] = (package, names)
         modules = [importlib.import_module(name) for name in names]
         rows = [
             self.row(f":py:mod:`{one.__name__.removeprefix(package)[1:]} <{one.__name__}>`", one)
@@ -90,17 +90,15 @@ def module_in_full(name: str, but: list[str]) -> str:
     return f".. rubric:: {name}\n\n.. automodule:: {name}\n   :members:\n{excluded}\n"
 
 
-def below(package: str, but: tuple[str, ...] = ()) -> list[str]:
+def below(package: str) -> list[str]:
     """Names of the modules of a package and of its packages, read from its files: none is imported.
 
-    >>> below("paperlib.core", ("c", "d", "i", "l", "o", "p", "r", "su", "w"))
-    ['paperlib.core.scores']
+    >>> below("paperlib.core")[:2]
+    ['paperlib.core.checks', 'paperlib.core.direction']
     """
-    left_out = tuple(f"{package}.{name}" for name in but)
     folder = Path(importlib.import_module(package).__path__[0])
     parts = (path.relative_to(folder).with_suffix("").parts for path in folder.rglob("*.py"))
-    names = sorted(".".join([package, *one]) for one in parts if one[-1] != "__init__")
-    return [name for name in names if not name.startswith(left_out)]
+    return sorted(".".join([package, *one]) for one in parts if one[-1] != "__init__")
 
 
 def first_sentence(thing: Any) -> str:
@@ -112,14 +110,14 @@ def first_sentence(thing: Any) -> str:
     return (inspect.getdoc(thing) or "").partition("\n\n")[0]
 
 
-def shown(env: BuildEnvironment) -> dict[str, tuple[str, tuple[str, ...], list[str]]]:
-    """Page to the package it shows, what it leaves out, and the modules that it had; kept between builds."""
+def shown(env: BuildEnvironment) -> dict[str, tuple[str, list[str]]]:
+    """Page to the package it shows and the modules that it had; kept between builds."""
     return vars(env).setdefault("modules_shown", {})
 
 
 def outdated(app: Sphinx, env: BuildEnvironment, *_: object) -> list[str]:
     """Pages of packages that have gained or lost a module."""
-    return [page for page, (package, but, names) in shown(env).items() if below(package, but) != names]
+    return [page for page, (package, names) in shown(env).items() if below(package) != names]
 
 
 def hide_long_value(app: Sphinx, domain: str, kind: str, content: addnodes.desc_content) -> None:

@@ -35,13 +35,7 @@ _FIGURE = re.compile(r"data:image/svg\+xml;base64,(\S+)")
 
 
 def landing_markdown(judged: Sequence[Judged], *, profile: str, findings: pd.DataFrame | None) -> str:
-    """Counts, and for each paper a finding, its figure and a chip for every table and figure, as MyST.
-
-    Args:
-        judged: Result of `judge`.
-        profile: Profile of the runs.
-        findings: Table of `findings_table`; None where the page of findings was not run.
-    """
+    """Counts, and for each paper a finding, its figure and a chip for every table and figure, as MyST."""
     best = best_of(judged)
     parts = [
         f"{counts_in_words(best)} Each was judged by [a rule that was fixed before the run](results). "
@@ -71,11 +65,7 @@ def _headline(paper: str, findings: pd.DataFrame | None) -> list[str]:
 
 
 def finding_figures(page: Path) -> dict[str, str]:
-    """The figures of the page of findings, as SVG, by the name of their finding.
-
-    Args:
-        page: The executed notebook.
-    """
+    """The figures of the page of findings, as SVG, by the name of their finding."""
     found: dict[str, str] = {}
     for cell in json.loads(page.read_text(encoding="utf-8"))["cells"]:
         for output in cell.get("outputs", []):
@@ -87,11 +77,7 @@ def finding_figures(page: Path) -> dict[str, str]:
 
 
 def guide_markdown(guide: pd.DataFrame) -> str:
-    """The guide to an audit as a MyST table, from the table of the comparison.
-
-    Args:
-        guide: Columns you_have, use, page, you_get and seconds.
-    """
+    """The guide to an audit as a MyST table, from the table of the comparison."""
     rows = [
         {
             "I have": row["you_have"],
@@ -119,12 +105,7 @@ COSTS = {
 
 
 def costs_markdown(name: str, table: pd.DataFrame) -> str:
-    """A table of costs as MyST, with a link to all its columns.
-
-    Args:
-        name: A key of `COSTS`.
-        table: The file of that name in ``book/measured/estimates``.
-    """
+    """A table of costs as MyST, with a link to all its columns."""
     caption, label, columns = COSTS[name]
     shown = pd.DataFrame({one: [format_cell(value) for value in table[one]] for one in columns})
     file = f"{{download}}`{name}.csv </measured/estimates/{name}.csv>`"

@@ -10,17 +10,10 @@ from paperlib.io import read_result
 def measured_table(path: str) -> tuple[pd.DataFrame, str] | None:
     """A table that a run measured, and its origin in words.
 
-    Args:
-        path: A CSV, looked for here and in the folders above; the result file of its run lies beside it,
-            with the ending .json. Empty for none.
-
     Returns:
         The rows, and when, on what and in how many minutes they were measured; None for an empty path.
         The clock of a resumed run starts at its last part: ``earlier_seconds`` in the provenance of its
         result file, written there by hand, are those of the parts before, and are added.
-
-    Raises:
-        ValueError: There is no such file, or it has no result file.
     """
     if not path:
         return None

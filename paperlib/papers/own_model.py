@@ -73,11 +73,6 @@ def audited_digits(config: OwnModelConfig) -> AuditedDigits:
 def train_and_score(config: OwnModelConfig, checkpoints: tuple[int, ...] = ()) -> dict[int, MembershipScores]:
     """Train on the members, and take every record's loss at the checkpoints and at the end.
 
-    Args:
-        config: Settings of the records and the training.
-        checkpoints: Further numbers of epochs after which the losses are taken; those above
-            ``config.epochs`` are not reached.
-
     Returns:
         Epochs to the losses of members and non-members (lower means member).
     """
@@ -119,11 +114,6 @@ def leak_by_epoch(
     """The leak over training: one row per checkpoint with epochs, auc and epsilon (a lower bound).
 
     Each bound holds on its own; they are not corrected for multiple testing.
-
-    Args:
-        scored: Losses by number of epochs, from `train_and_score`.
-        delta: Delta of the bounds, in [0, 1).
-        confidence: Confidence level of each bound, in (0, 1).
     """
     rows = [
         (epochs, scores.auc(), audit_one_run(scores, delta=delta, confidence=confidence).epsilon)

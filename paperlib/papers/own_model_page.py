@@ -77,12 +77,7 @@ def _show_roc(scores: MembershipScores) -> None:
 
 
 def show_audits(audits: Audits, both: OneRunResult) -> None:
-    """Show every audit of the values, and after the main one that with as many guesses at both ends.
-
-    Args:
-        audits: Result of `audit_scores`.
-        both: Result of `audit_one_run` with ``guess="both"``.
-    """
+    """Show every audit of the values, and after the main one that with as many guesses at both ends."""
     listed = audits.to_frame()
     second = {
         "audit": "One training run, both ends alike",

@@ -18,13 +18,7 @@ def mean_games(audit: PanoramiaAudit) -> list[dict[str, Any]]:
 
 
 def show_games(found: Mapping[str, Sequence[Mapping[str, Any]]], *, part: str, games: int) -> None:
-    """Show the same audit with several attacks or generators.
-
-    Args:
-        found: Results of `mean_games` by the name of the attack or generator.
-        part: "attack" or "generator".
-        games: Number of games behind each mean.
-    """
+    """Show the same audit with several attacks or generators."""
     show_table(
         pd.DataFrame([{part: name, **row} for name, rows in found.items() for row in rows]),
         name=f"own-{part}",
@@ -47,13 +41,7 @@ def _mean_of(games: int) -> str:
 
 
 def show_rates(rates: pd.DataFrame, *, nominal: float, interval: float) -> None:
-    """Show how often each rule reports more than the truth, and which of them the simulation refutes.
-
-    Args:
-        rates: Result of `simulate`.
-        nominal: Rate that is allowed, in (0, 1).
-        interval: Confidence level of the intervals, in (0, 1).
-    """
+    """Show how often each rule reports more than the truth, and which of them the simulation refutes."""
     rules = list(rates.groupby("bound", sort=False))
     fig, axes = panels(len(rules), height=2.1, share_x=True)
     for axis, (name, rows) in zip(axes, rules, strict=True):

@@ -126,14 +126,7 @@ def show_families(ours: pd.DataFrame, seed: int) -> None:
 
 
 def show_rows(frame: pd.DataFrame, name: str, caption: str, *more: str) -> None:
-    """Rows of `coverage` as a table.
-
-    Args:
-        frame: The rows.
-        name: Name of the table.
-        caption: Its caption.
-        more: Further columns: "seen_from", "slack" or "verdict".
-    """
+    """Rows of `coverage` as a table."""
     ends = zip(frame["rate"], frame["low"], frame["high"], strict=True)
     slack = (frame["slack"].round(2) + 0.0).map("{:.2f}".format).where(frame["boundary"], "no boundary case")
     texts = [f"{rate:.3f} ({low:.3f} to {high:.3f})" for rate, low, high in ends]
@@ -186,14 +179,7 @@ def show_power(power: pd.DataFrame, draws: int) -> None:
 
 
 def show_designs(designs: pd.DataFrame, oracle: str, draws: int, confidence: float) -> None:
-    """Mean bounds of every design over the number of examples, a panel for each leak; a table of the last.
-
-    Args:
-        designs: Rows of `design_bounds`.
-        oracle: The design that is a line to compare with.
-        draws: Audits behind each mean.
-        confidence: Confidence level of the bounds.
-    """
+    """Mean bounds of every design over the number of examples, a panel for each leak; a table of the last."""
     leaks = list(designs["leak"].unique())
     fig, axes = panels(len(leaks), height=3.0)
     for ax, leak in zip(axes, leaks, strict=True):

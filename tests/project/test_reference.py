@@ -37,12 +37,3 @@ def own(package: str) -> list[str]:
 def test_every_public_name_is_documented_once(package):
     assert len(own(package)) > 20
     assert listed(package) == own(package)
-
-
-def test_every_module_of_a_paper_has_its_page():
-    packages = {path.name for path in (API.parents[1] / "paperlib" / "papers").iterdir() if path.is_dir()}
-    pages = "".join(page.read_text(encoding="utf-8") for page in (API / "papers").glob("*.md"))
-    named = set(re.findall(r"modules:: paperlib\.papers\.(\w+)", pages))
-    rest = re.search(r"modules:: paperlib\.papers\n   :but: (.+)", pages)
-    assert rest is not None
-    assert set(rest[1].split()) == named <= packages

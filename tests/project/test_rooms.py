@@ -3,12 +3,11 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 PACKAGE = Path(__file__).parents[2] / "paperlib"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 FOLDERS = sorted({path.parent for path in MODULES})
-MOST_ENTRIES, MOST_MODULE_LINES, MOST_LINES, MOST_ROOM_SHARE = 15, 400, 58_330, 0.4  # papers draws its pages
+MOST_ENTRIES, MOST_MODULE_LINES, MOST_ROOM_SHARE = 15, 400, 0.37
+MOST_LINES, SLACK = 57_200, 200  # follows the package down, and never rises to fit it
 
 
 def private_imports(source: str, room: str) -> list[str]:
@@ -25,10 +24,10 @@ def private_imports(source: str, room: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_module_uses_only_public_names_of_other_rooms(path):
-    room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    assert private_imports(path.read_text(), room) == []
+def test_modules_use_only_public_names_of_other_rooms():
+    rooms = {path: path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in MODULES}
+    taken = {path: private_imports(path.read_text(), room) for path, room in rooms.items()}
+    assert {path: names for path, names in taken.items() if names} == {}
 
 
 def test_a_private_import_is_seen():
@@ -41,19 +40,20 @@ def lines(path: Path) -> int:
     return len(path.read_text(encoding="utf-8").splitlines())
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_a_folder_shows_few_entries(folder):
-    shown = {path.name for path in folder.iterdir() if not path.name.startswith("__")} - {"py.typed"}
-    assert len(shown) <= MOST_ENTRIES, sorted(shown)
+def test_folders_show_few_entries():
+    shown = {
+        folder: [path.name for path in folder.iterdir() if not path.name.startswith("__")]
+        for folder in FOLDERS
+    }
+    assert {folder: names for folder, names in shown.items() if len(names) > MOST_ENTRIES} == {}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_a_module_is_short(path):
-    assert lines(path) <= MOST_MODULE_LINES
+def test_modules_are_short():
+    assert {path: lines(path) for path in MODULES if lines(path) > MOST_MODULE_LINES} == {}
 
 
-def test_the_package_is_small_and_no_room_holds_most_of_it():
+def test_the_package_only_shrinks_and_no_room_holds_most_of_it():
     by_room = {room: sum(map(lines, room.rglob("*.py"))) for room in PACKAGE.iterdir() if room.is_dir()}
     total = sum(map(lines, MODULES))
-    assert total <= MOST_LINES
+    assert MOST_LINES - SLACK <= total <= MOST_LINES, "lower MOST_LINES with the package"
     assert {room.name for room, count in by_room.items() if count > MOST_ROOM_SHARE * total} == set()

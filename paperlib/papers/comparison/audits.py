@@ -188,10 +188,6 @@ def compare_audits(targets: Iterable[Target], options: Options) -> pd.DataFrame:
 
     Each number holds at its own confidence; the largest of several is no bound.
 
-    Args:
-        targets: Targets, in the order of the table.
-        options: Settings of all audits.
-
     Returns:
         One row per target and audit: family, target, audit, kind, about (adjacency, or this model), delta,
         confidence, epsilon, low and high (the interval; infinite ``high`` for lower bounds, missing where

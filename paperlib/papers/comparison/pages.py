@@ -68,12 +68,7 @@ def _texts(row: Mapping[Any, Any]) -> tuple[str, str, str]:
 
 
 def show_family(table: pd.DataFrame, family: str) -> None:
-    """Show the figure and the table of one family.
-
-    Args:
-        table: The rows of all families, as `shown_rows` gives them.
-        family: Family of targets.
-    """
+    """Show the figure and the table of one family."""
     rows, name = table[table["family"] == family], "compare-" + family.replace(" ", "-")
     delta, confidence = rows["delta"].iloc[0], rows["confidence"].iloc[0]
     show_figure(
@@ -145,9 +140,6 @@ def bounds_figure(frame: pd.DataFrame) -> Figure:
     """One panel per target: every number, lower bounds filled, measurements hollow, the guarantee as a bar.
 
     A guarantee far above all numbers stands at the right edge, in digits.
-
-    Args:
-        frame: Rows of one family.
     """
     limit = 1.1 * max(1.0, frame["epsilon"].max(), frame["high"][np.isfinite(frame["high"])].max())
     names, audits = list(frame["target"].unique()), _in_order(frame)

@@ -109,9 +109,6 @@ def p_values(scores: Iterable[Scores], config: FitConfig) -> pd.DataFrame:
     Returns:
         One row per model, partition, number of components, sample size and test: private, seed, repeat,
         components, sample_size, test, p_value.
-
-    Raises:
-        ValueError: A model has fewer than twice the largest sample size.
     """
     largest = max(config.sample_sizes)
     models = list(scores)

@@ -32,13 +32,6 @@ def interval_coverage(
 ) -> pd.DataFrame:
     """How often each interval holds the true value of one pair of normals (gap, ratio).
 
-    Args:
-        pair: Gap and ratio, such as one of `PAIRS`.
-        size: Number of losses in each set.
-        draws: Number of samples, 1 or more.
-        confidence: Nominal confidence of every interval, in (0, 1).
-        seed: Seed of the samples, 0 or more.
-
     Returns:
         One row per interval: gap, ratio, method, interval, true, coverage, standard_error, mean_width. One
         that cannot be formed counts as a miss.

@@ -19,10 +19,6 @@ _SMALLEST_RATE = 1e-9  # least error rate that is shown
 def curve_terms(*, size: int, seed: int = 0) -> pd.DataFrame:
     """The first two ratios of Equation 7 from the true distributions and from one sample (Figure 3).
 
-    Args:
-        size: Number of losses in each set; the paper does not state its own.
-        seed: Seed of the sample, 0 or more.
-
     Returns:
         Columns source, tpr, fpr, position ((TPR + FPR) / 2), first and second (the ratios; missing where
         their denominator or numerator is too small to use).

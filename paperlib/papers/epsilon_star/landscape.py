@@ -34,12 +34,6 @@ def landscape(
 ) -> pd.DataFrame:
     """Train and measure every model of a grid; what was trained or measured before is read from disk.
 
-    Args:
-        config: Grid of strategies.
-        folder: Folder that keeps losses and numbers of finished models; by default in the user's cache.
-        workers: Number of processes that train, as `trained_models` takes it.
-        progress: Whether to show a bar.
-
     Returns:
         One row per model: dataset, kind ("baseline" or "dp"), epochs, batch_size, clip_norm, microbatches,
         target_epsilon, dp_epsilon (RDP accountant), dp_epsilon_pld (tighter), record_level, seed,

@@ -123,19 +123,6 @@ _SMOKE_GRID: dict[str, Any] = {
 def landscape_config(dataset: str, *, size: str = "default", architecture: str = "") -> LandscapeConfig:
     """The grid of a data set.
 
-    Args:
-        dataset: "adult", "purchase100", "purchase100_like" or "randhie".
-        size: "paper" is the paper's grid (260 models on Adult, 255 on Purchase-100; the same grids on
-            the stand-ins, with longer baselines on the small randhie, and with three models of each strategy
-            and a few DP trainings more on purchase100_like); "default" a part of it that two
-            cores train in a minute or a few; "smoke" a few models; "rehearsal" the paper's grid with few
-            epochs and two models of each strategy.
-        architecture: Empty for the grid's own layers with ReLU; "tanh-128" for one layer of 128 units with
-            tanh, the networks of Shokri et al. (2017), whose architectures the paper follows on Adult.
-
-    Raises:
-        ValueError: Another data set, size or architecture.
-
     >>> landscape_config("adult", size="paper").instances
     260
     >>> landscape_config("purchase100", size="paper").instances

@@ -171,12 +171,6 @@ def mechanism_epsilon(
     The thresholds are the false-positive rates at which every model has both rates in [delta,
     1 - delta]: with another set for each side the inequality of Theorem 2 would not follow.
 
-    Args:
-        models: Models whose rates are averaged, at least one.
-        others: Models whose values are wanted, at least one; where they are ``models``, the bound is at most
-            `log_mean_exp` of the values by Jensen's inequality.
-        delta: Dimensionless, in (0, 1/2).
-
     Returns:
         The bound (equation 19, from the mean false-negative rate at each false-positive rate) and the
         values, nats. All are ``log((1 - 2 delta) / delta)`` where some model separates its normals entirely.

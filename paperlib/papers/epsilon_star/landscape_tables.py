@@ -97,10 +97,6 @@ def noise_models(frame: pd.DataFrame) -> pd.DataFrame:
 def readings(frames: Mapping[str, pd.DataFrame], *, epochs: int = 5) -> pd.DataFrame:
     """The order that Figure 2 claims, for each architecture and precision of the losses.
 
-    Args:
-        frames: Results of `landscape` for one data set, by the layers of their networks.
-        epochs: Epochs of the baseline that is set against the DP models.
-
     Returns:
         One row for each pair of layers and losses: the largest Epsilon* of a model, and the means over
         seeds of the largest DP model, of the baseline, and of baseline - largest DP model, with its 95 %

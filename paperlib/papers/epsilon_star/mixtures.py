@@ -64,9 +64,6 @@ def fit_mixture(values: FloatArray, components: int, *, seed: int = 0) -> Mixtur
     scikit-learn's own 1e-3 the means of two overlapping components can be a third of a standard deviation
     off.) One component is the closed form.
 
-    Raises:
-        ValueError: Fewer values than components, or values that are all equal.
-
     >>> one = fit_mixture(np.array([1.0, 2.0, 3.0]), 1)
     >>> one.means.round(6).item(), one.stds.round(4).item()
     (2.0, 0.8165)
@@ -104,9 +101,6 @@ def mixture_epsilon(train: Mixture, population: Mixture, *, delta: float) -> tup
     Rates run over [delta, 1 - delta], which is one interval of thresholds. The supremum over it is found
     on a grid that follows the components, then by zooming in; for single normals it agrees with
     `epsilon_star_normals`. If no threshold qualifies: log((1 - 2 delta) / delta), and the middle.
-
-    Raises:
-        ValueError: delta outside (0, 0.5).
 
     Source:
         Negoescu et al. (2024), Definition 2, Appendix B.

@@ -26,14 +26,7 @@ DRAWN = {
 
 
 def corrections(every: pd.DataFrame, *, examples: int, confidence: float, interval: float) -> Finding:
-    """How often a bound at the best threshold is wrong where nothing leaks.
-
-    Args:
-        every: Rows of `paperlib.validity.studies.false_positives`.
-        examples: Examples of each audit.
-        confidence: Confidence that the bounds claim, in (0, 1).
-        interval: Confidence level of the intervals of the rates, in (0, 1).
-    """
+    """How often a bound at the best threshold is wrong where nothing leaks."""
     table = every[every["bound"].isin(list(SEARCHES)) & (every["mechanism"] == "no leakage")]
     searched = table[table["bound"].str.endswith("uncorrected")]
     figure, (axis,) = panels(height=0.6 + 0.5 * len(table))
@@ -67,12 +60,7 @@ def corrections(every: pd.DataFrame, *, examples: int, confidence: float, interv
 
 
 def learned_orders(bounds: pd.DataFrame, origin: str) -> Finding:
-    """Bounds by method on models without noise, and how often an order is ahead of Algorithm 1.
-
-    Args:
-        bounds: Rows of `DpSgdResults.bounds`.
-        origin: When and on what they were measured.
-    """
+    """Bounds by method on models without noise, and how often an order is ahead of Algorithm 1."""
     counts = ahead_and_behind(bounds, ["adaptive", "learned"]).query("rival == 'printed'").set_index("method")
     table = mean_bounds(bounds)
     table = table[np.isinf(table["epsilon"]) & table["method"].isin(list(DRAWN))]

@@ -44,9 +44,6 @@ class Finding:
 def one_origin(origins: Iterable[str]) -> str:
     """Origins of several runs in one phrase; what differs in the minutes alone is said once.
 
-    Args:
-        origins: Origins as of `measured_table`.
-
     >>> one_origin(["measured today on A, in 1 minutes", "measured today on A, in 2 minutes"])
     'measured today on A, in 1 and 2 minutes'
     """

@@ -11,11 +11,7 @@ MODEL, ATTACK, TABLE = "Pythia-12b", "loss", "nid_table01"
 
 
 def folded(draws: int) -> Finding:
-    """Printed AUCs on training subsets beside those of noise that is folded to above one half.
-
-    Args:
-        draws: AUCs of noise that are drawn for each subset, 1 or more.
-    """
+    """Printed AUCs on training subsets beside those of noise that is folded to above one half."""
     table = training_subsets(draws)
     within = table[table["printed"] <= table["noise, 95 %"]]
     figure, (axis,) = panels(height=0.7 + 0.36 * len(table))
@@ -51,9 +47,6 @@ def folded(draws: int) -> Finding:
 def training_subsets(draws: int) -> pd.DataFrame:
     """Printed training AUCs of one model and attack, and what folded noise gives, percent.
 
-    Args:
-        draws: AUCs of noise that are drawn for each subset, 1 or more.
-
     Returns:
         Columns subset, identifiers, printed, noise, mean and noise, 95 %.
     """
@@ -77,14 +70,7 @@ def _plain(name: str) -> str:
 
 
 def tight_ranks(epsilon: float, cardinality: int, top: int, *, confidence: float) -> Finding:
-    """The paper's rank bound and the tight one, over the number of sets.
-
-    Args:
-        epsilon: True epsilon of subset selection, nats.
-        cardinality: Number of candidates of a set, above ``top``.
-        top: Rank that counts as a hit, 2 or more.
-        confidence: Of the bounds, in (0, 1).
-    """
+    """The paper's rank bound and the tight one, over the number of sets."""
     config = RandomizedResponseConfig(
         epsilons=(epsilon,), curves=((cardinality, top),), confidence=confidence
     )

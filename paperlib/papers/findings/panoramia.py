@@ -15,12 +15,7 @@ PLAIN = "D_G and generated"
 
 
 def nulls(games: pd.DataFrame, origin: str) -> Finding:
-    """Eps-tilde of targets and of null targets, which never saw a member, by kind of data.
-
-    Args:
-        games: Rows of `run_matched` of several kinds of data.
-        origin: When and on what they were measured.
-    """
+    """Eps-tilde of targets and of null targets, which never saw a member, by kind of data."""
     table = over_worlds(games)
     rows = table[table["helpers"] == PLAIN].sort_values(["data", "null"], ignore_index=True)
     null = rows[rows["null"].astype(bool)]
@@ -69,12 +64,7 @@ def _range(row: Any) -> str:
 
 
 def replacement(noises: FloatArray, *, delta: float) -> Finding:
-    """Epsilon of Gaussian noise for adding or removing a record, and for replacing it.
-
-    Args:
-        noises: Standard deviations of the noise in units of one record's influence, each above 0.
-        delta: Delta of both guarantees, in (0, 1).
-    """
+    """Epsilon of Gaussian noise for adding or removing a record, and for replacing it."""
     table = pd.DataFrame({"noise": noises})
     table["add or remove"] = gaussian_dp_epsilon(1 / noises, delta)
     table["replace"] = gaussian_dp_epsilon(2 / noises, delta)

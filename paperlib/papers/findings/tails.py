@@ -6,14 +6,7 @@ from paperlib.report import legend_below, panels
 
 
 def tails(gaps: tuple[float, ...], *, size: int, repeats: int, seed: int) -> Finding:
-    """Epsilon* of losses with Laplace tails, whose true value is known.
-
-    Args:
-        gaps: Distances of the two distributions, above 0.
-        size: Losses in each set, 2 or more.
-        repeats: Samples for each gap, 1 or more.
-        seed: Seed of all samples.
-    """
+    """Epsilon* of losses with Laplace tails, whose true value is known."""
     table = laplace_values(gaps, size=size, repeats=repeats, seed=seed)
     figure, (axis,) = panels()
     for name, marker in (("parametric", "s"), ("empirical", "o")):

@@ -106,13 +106,6 @@ def mean_bounds(
 ) -> pd.DataFrame:
     """Mean bound over models with r = 1, of each of `CURVES`, with t-intervals.
 
-    Args:
-        audits: Result of `audit_table`.
-        keys: Columns whose values are told apart, such as target and cardinality.
-        less: A cardinality whose bound on the same model is subtracted first, which gives paired differences;
-            0 subtracts nothing.
-        confidence: Of each interval by itself, in (0, 1).
-
     Returns:
         One row per curve and values of ``keys``: curve, the keys, models, mean, low and high (nats); low and
         high are missing where there is one model.

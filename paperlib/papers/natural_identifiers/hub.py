@@ -49,13 +49,6 @@ class HubModel:
     def of(cls, entry: str, corpus: str = "") -> "HubModel":
         """The model that a text names: NAME, NAME=TRAINED or NAME=TRAINED,HELD_OUT.
 
-        Args:
-            entry: The text; corpora are known names, files or folders.
-            corpus: Corpus of a model that names none.
-
-        Raises:
-            ValueError: No name, or no corpus.
-
         >>> HubModel.of("EleutherAI/pythia-12b=pile_train,pile_test")
         HubModel(name='EleutherAI/pythia-12b', trained='pile_train', held_out='pile_test')
         """
@@ -169,10 +162,6 @@ def hub_scores(model: HubModel, config: HubConfig) -> HubScores:
     """Score the identifiers of a model's corpora; each corpus and each model is read once, and kept.
 
     An identifier of the held-out corpus that the other one has too is no non-member, and is left out.
-
-    Raises:
-        ValueError: No such model, no such corpus, or no identifier in it.
-        DataUnavailableError: A known corpus that is not in the data folder.
     """
     log, known = ReadLog(), set[str]()
     found, occurrences = list[FoundIdentifier](), list[int]()

@@ -149,12 +149,6 @@ def rejection_rates(
 ) -> pd.DataFrame:
     """How often each test rejects, with two-sided Clopper-Pearson intervals that take sets as independent.
 
-    Args:
-        p_values: Result of `held_out_p_values`, which gives the level, or of `p_values_of_draws`: the power.
-        by: Columns whose values are counted apart.
-        levels: Levels of the tests, in (0, 1).
-        confidence: Of each interval by itself, in (0, 1).
-
     Returns:
         One row per value of ``by``, test and level, with the columns sets, rejected, rate, low and high.
     """

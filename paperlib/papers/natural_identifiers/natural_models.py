@@ -36,14 +36,7 @@ _FILE, _HUB = "gpt_neox_20b_tokenizer.json", "EleutherAI/gpt-neox-20b"
 
 
 def natural_tokenizer(name: str) -> Any:
-    """The tokenizer of GPT-NeoX-20B from the data folder, else from the hub; or one of a file.
-
-    Args:
-        name: `NEOX`, or the path of a tokenizer.json.
-
-    Raises:
-        DataUnavailableError: It is in neither place.
-    """
+    """The tokenizer of GPT-NeoX-20B from the data folder, else from the hub; or one of a file."""
     if name != NEOX:
         with open(name, encoding="utf-8") as file:
             return wrap_tokenizer(file.read(), context=10**9)
@@ -83,11 +76,7 @@ class NarrowTokenizer:
 
 
 def used_tokens(config: NaturalConfig, split: NaturalSplit, *, generated: int) -> np.ndarray:
-    """Tokens of the documents of both sides and of all candidates behind their contexts, in order.
-
-    Raises:
-        ValueError: More than the model's tables have rows for.
-    """
+    """Tokens of the documents of both sides and of all candidates behind their contexts, in order."""
 
     def compute() -> Mapping[str, Any]:
         tokenizer = natural_tokenizer(config.tokenizer)

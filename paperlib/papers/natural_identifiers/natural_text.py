@@ -80,10 +80,6 @@ def natural_split(config: NaturalConfig) -> NaturalSplit:
     Documents are cut before they are assigned. The subsets give a pair each in turn, as long as they have
     one. A value that stands anywhere in the text trained on is no non-member; its occurrences there, letter
     case aside, are counted.
-
-    Raises:
-        ValueError: Too few documents, or fewer than 10 identifiers on a side.
-        DataUnavailableError: A known corpus that is not in the data folder.
     """
     rng = np.random.default_rng(config.seed)
     with_some, without = _pools(config)

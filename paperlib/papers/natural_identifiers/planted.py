@@ -80,14 +80,7 @@ class Planted:
 
 @lru_cache(maxsize=2)
 def source_words(text: str = "documentation") -> tuple[str, ...]:
-    """Words to cut documents from: of Python's help topics, or the first four million letters of a corpus.
-
-    Args:
-        text: "documentation", or as `open_corpus`.
-
-    Raises:
-        ValueError: Fewer than 1,000 words.
-    """
+    """Words to cut documents from: of Python's help topics, or the first four million letters of a corpus."""
     if text == "documentation":
         from pydoc_data.topics import topics  # half a megabyte of text
 

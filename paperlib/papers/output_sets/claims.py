@@ -44,11 +44,6 @@ def proposition_41(correct: ArrayLike, guesses: ArrayLike, *, confidence: float 
         ``(beta / 2)^4``, beta = 1 - confidence: two deviations of half of beta each are subtracted, and the
         test needs one.
 
-    Args:
-        correct: Right guesses.
-        guesses: Guesses made; none gives 0.
-        confidence: 1 - beta, in (0, 1).
-
     Returns:
         Nats, at least 0.
 
@@ -78,9 +73,6 @@ def search_whole(scores: MembershipScores, *, confidence: float = 0.95) -> float
     Guarantee:
         With fair coins, exceeds the epsilon of pure DP with probability at most ``1 - confidence``, search
         included: the sets are ranks, fixed beforehand, and no more than `most_sets`.
-
-    Raises:
-        ValueError: More scores than that many sets allow, or ties, whose order would tell members apart.
     """
     values, member = scores.oriented().pooled()
     if np.unique(values).size < values.size:
@@ -123,11 +115,6 @@ def proposition_rows(config: GainConfig) -> pd.DataFrame:
 
 def section_52(over_epsilon: pd.DataFrame, over_sizes: pd.DataFrame, exact: float) -> pd.DataFrame:
     """What Section 5.2 says beside the order of the methods, by intervals of Algorithm 1 as printed.
-
-    Args:
-        over_epsilon: `gain` over the scales.
-        over_sizes: `gain` over m, of which the largest counts.
-        exact: Exact epsilon of the Laplace pair of ``over_sizes``, nats.
 
     Returns:
         claim, comparisons, how many hold and how many fail, and the outcome: "holds" if every interval lies

@@ -107,11 +107,6 @@ def run_dpsgd(config: DpSgdConfig, *, folder: Path | None = None, progress: bool
 
     Settings are chosen for each panel and epsilon by the mean AUC of the loss on models with other seeds,
     which are not judged: never by what any method gains.
-
-    Args:
-        config: Settings.
-        folder: Folder that keeps finished models; by default in the user's cache.
-        progress: Show a bar.
     """
     place = folder or user_cache_folder() / "sweeps" / "output_set_dpsgd"
     first = trained(config.tried(), folder=place, progress=progress) if config.tried() else {}

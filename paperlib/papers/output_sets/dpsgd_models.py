@@ -115,11 +115,7 @@ def inputs_of(dataset: str, network: str, filters: int) -> Inputs:
 
 
 def draw_records(model: Audited, labels: IntArray, classes: int) -> Drawn:
-    """The audit records of a model: which ones, their labels and coins, by its seed, kind and number alone.
-
-    Raises:
-        ValueError: More records than there are.
-    """
+    """The audit records of a model: which ones, their labels and coins, by its seed, kind and number."""
     records = model.records or labels.size
     if records + model.others > labels.size:
         raise ValueError(f"records: expected at most {labels.size}, got {records} and {model.others} others")

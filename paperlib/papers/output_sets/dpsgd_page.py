@@ -56,13 +56,7 @@ def show_tried(tried: pd.DataFrame) -> None:
 
 
 def show_bounds(bounds: pd.DataFrame, name: str, about: str) -> None:
-    """Figure 3: bounds over epsilon, a panel for each kind of records.
-
-    Args:
-        bounds: Rows of `run_dpsgd`.
-        name: End of the names of the page's tables and figures, such as "-cnn"; empty for none.
-        about: Data, network and origin, a sentence for captions.
-    """
+    """Figure 3: bounds over epsilon, a panel for each kind of records."""
     table = mean_bounds(bounds)
     kinds = list(table["panel"].unique())
     fig, axes = panels(len(kinds), height=2.9)
@@ -155,14 +149,7 @@ def show_guarantee(bounds: pd.DataFrame, name: str, about: str) -> None:
 
 
 def show_models(bounds: pd.DataFrame, name: str, about: str, *, cifar: bool = False) -> None:
-    """What the models are: AUC of the loss and accuracy over epsilon; the file has settings and guarantees.
-
-    Args:
-        bounds: Rows of `run_dpsgd`.
-        name: End of the name, as in `show_bounds`.
-        about: A sentence for the caption.
-        cifar: True where the images are the paper's, so that its accuracy is drawn.
-    """
+    """AUC of the loss and accuracy over epsilon, with settings and guarantees."""
     table = model_rows(bounds)
     places = sorted(table["epsilon"].unique())
     fig, axes = panels(2, height=2.6, share_x=True)

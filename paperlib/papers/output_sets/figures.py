@@ -60,15 +60,6 @@ def draw_lines(
 ) -> list[float]:
     """Draw a line with bars for each method over evenly spaced places, the methods a little apart.
 
-    Args:
-        axes: Panel to draw in.
-        table: Rows of one panel: the columns named below.
-        x: Column of the places; their values become the ticks, in rising order.
-        middle: Column of the values.
-        spread: Column of the half-lengths of the bars; NaN for none.
-        methods: Column of the methods.
-        label: Text of a tick.
-
     Returns:
         The values of the ticks, which stand at 0, 1, 2, ...
     """

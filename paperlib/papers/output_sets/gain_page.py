@@ -99,13 +99,7 @@ def show_exact(scales: dict[str, tuple[float, ...]]) -> None:
 
 
 def show_over_sizes(frame: pd.DataFrame, exact: float, trials: int) -> None:
-    """Right of Figure 2: bounds of `gain` over m, and the value that the paper prints for the largest.
-
-    Args:
-        frame: Rows of `gain`.
-        exact: Exact epsilon of the Laplace pair.
-        trials: Trials of each setting.
-    """
+    """Right of Figure 2: bounds of `gain` over m, and the value that the paper prints for the largest."""
     table = summary(frame)
     text = paper_table("output_sets_text").set_index("quantity")["value"]
     fig, axes = panels(2, height=3.0)

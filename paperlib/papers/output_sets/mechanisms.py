@@ -38,11 +38,7 @@ class Mixture:
 
 @cache
 def mixtures(mechanism: str, scale: float) -> tuple[Mixture, Mixture]:
-    """The output distributions p and q of equations 9 to 12, with the given component scale.
-
-    Raises:
-        ValueError: Unknown mechanism.
-    """
+    """The output distributions p and q of equations 9 to 12, with the given component scale."""
     check_choice("mechanism", mechanism, MECHANISMS)
     family = stats.laplace if mechanism == "laplace" else stats.norm
     p, q = (Mixture(tuple(family(c, scale) for c in centres)) for centres in _COMPONENTS[mechanism])

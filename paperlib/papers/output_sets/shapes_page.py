@@ -32,13 +32,7 @@ _NAMES = {
 
 
 def show_sets(number: str, table: pd.DataFrame, config: ShapeConfig) -> None:
-    """Figure 1, 4 or 5: the accuracy of a guess at every score, and both sets.
-
-    Args:
-        number: "01", "04" or "05".
-        table: Rows of `shapes`.
-        config: Settings of the table.
-    """
+    """Figure 1, 4 or 5: the accuracy of a guess at every score, and both sets."""
     drawn = _of(number)
     curves = [shape_curve(panel, config) for panel in drawn]
     fig, axes = stacked(len(drawn), height=2.9)

@@ -158,17 +158,7 @@ class DpResults(PanoramiaResults):
 
 
 def run_dp(config: ImageConfig, plan: DpPlan, audit: AuditConfig) -> DpResults:
-    """Train the plan's targets, audit them, and ask the accountant.
-
-    Args:
-        config: Images, generator and helpers; its targets are replaced by the plan's.
-        plan: The targets.
-        audit: Settings of the audits.
-
-    Raises:
-        ValueError: Options that do not fit one another.
-        DataUnavailableError: The images are not on this machine and cannot be fetched.
-    """
+    """Train the plan's targets, audit them, and ask the accountant."""
     targets = _tuned(config, plan)
     whole = replace(config, targets=targets)
     pools = image_pools(whole)

@@ -117,11 +117,7 @@ def _left(pairs: tuple[IntArray, IntArray, FloatArray], printed: float, rates: s
 
 
 def table_eleven(ranges: pd.DataFrame) -> Evidence:
-    """Samples for the rule on Table 11: of each printed row the larger distance of its two bounds.
-
-    Args:
-        ranges: Rows of `table_eleven_ranges`.
-    """
+    """Samples for the rule on Table 11: of each printed row the larger distance of its two bounds."""
     far = {
         name: np.maximum(ranges[f"{name} low"] - ranges[name], ranges[name] - ranges[f"{name} high"])
         for name in ("c_lb", "c_plus_eps_lb")

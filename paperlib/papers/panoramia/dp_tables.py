@@ -98,12 +98,6 @@ def table_eleven(
 ) -> pd.DataFrame:
     """Bounds on the scores already judged, by how far closeness (gamma) and DP (delta) may fail.
 
-    Args:
-        results: Results of `run_dp`.
-        names: Names of targets.
-        gammas: Probabilities of a set on which closeness may fail, each in [0, 1).
-        deltas: Deltas of the (epsilon, delta)-DP that is tested, each in [0, 1).
-
     Returns:
         One row per target, delta, gamma and search, means over games: target, delta, gamma, search,
         failures (mean number of failures that the baseline's test gives away at x = 0), c_lb,

@@ -21,13 +21,6 @@ def size_figure(
 
     Each bound has its own panel. A bar ends at 0 where the deviation would take it below.
 
-    Args:
-        frame: One row per size, group and game.
-        x: Column of the size.
-        columns: Column of a bound to what it is called.
-        xlabel: Label of the size's axis.
-        by: Column whose values get their own line.
-
     Returns:
         The figure, and its description in words.
     """
@@ -63,10 +56,6 @@ def loss_figure(
     groups: Mapping[str, Mapping[str, ArrayLike]], *, xlabel: str = "loss (nats)"
 ) -> tuple[Figure, str]:
     """Histograms of losses, one panel per model and one outline per kind of example (Figures 13 and 14).
-
-    Args:
-        groups: Panel to kind to losses, shape (n,).
-        xlabel: Label of the losses' axis.
 
     Returns:
         The figure, and its description in words.

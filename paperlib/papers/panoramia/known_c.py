@@ -35,10 +35,6 @@ def identifier_audit(identifiers: int, **settings: Any) -> AuditConfig:
 def identifier_pools(scores: CandidateScores, *, trained: bool = True) -> Pools:
     """Identifiers as members, one alternative of each as generated points, and one target.
 
-    Args:
-        scores: Scores of every identifier and its alternatives, the attack "loss" among them.
-        trained: Take the trained identifiers; else the held-out ones, for which the model is null.
-
     Returns:
         Pools; the example itself is a constant, which tells nothing: c is 0 and no baseline can show more.
     """
@@ -62,13 +58,6 @@ def bounds_side_by_side(
     seed: int = 0,
 ) -> pd.DataFrame:
     """Six valid lower bounds on epsilon (replacement) from the same identifiers and the same model.
-
-    Args:
-        scores: Scores of every identifier and its alternatives.
-        attack: Name of the score for the two bounds that learn nothing.
-        repetitions: Number of games, 1 or more.
-        confidence: Confidence level of each bound, in (0, 1).
-        seed: Seed of the first game, 0 or more.
 
     Returns:
         One row per bound: bound, uses, epsilon (nats; mean over games where there are several), and null,
@@ -118,14 +107,7 @@ def _ranks(values: FloatArray, confidence: float, margins: FloatArray | None = N
 
 
 def show_identifiers(bounds: pd.DataFrame, *, planted: int, held_out: int, confidence: float) -> None:
-    """Show the six bounds on one model, and the same on identifiers that it never saw.
-
-    Args:
-        bounds: Rows of `bounds_side_by_side`.
-        planted: Number of planted identifiers.
-        held_out: Number of held-out ones.
-        confidence: Confidence level of each bound.
-    """
+    """Show the six bounds on one model, and the same on identifiers that it never saw."""
     show_table(
         bounds,
         name="panoramia-identifiers",

@@ -32,19 +32,10 @@ def learned_orders(
     helpers; the attack sees the target too. They play as many games as the trained attacks, and nothing is
     set aside for training.
 
-    Args:
-        pools: The audited pools.
-        audits: Audits of these pools by trained attacks.
-        names: Targets.
-        model: Classifier that learns the orders; the default is that of `audit_panoramia_features`.
-
     Returns:
         One row per target and audit, those of trained attacks by each search: target, audit, m, c_lb,
         c_plus_eps_lb, eps_tilde (nats; means over games, clipped at 0 last) and seconds of one game with this
         target alone.
-
-    Raises:
-        ValueError: Pools of twins, of which no game may show both.
     """
     if pools.twins:
         raise ValueError("pools: learned orders draw a whole game, which pools of twins do not allow")

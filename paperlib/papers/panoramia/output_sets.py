@@ -97,11 +97,6 @@ def simulated_bounds(*, repetitions: int = 5, examples: int = 840, seed: int = 0
     - "higher scores": members' scores are those of the others, shifted up by one standard deviation.
     - "inner region": two members in five have scores in a narrow bump between the two bumps of all others.
 
-    Args:
-        repetitions: Number of games of each kind, 1 or more.
-        examples: Examples in a test part.
-        seed: Seed of the games, 0 or more.
-
     Returns:
         One row per target (the two worlds), game and way.
     """

@@ -48,11 +48,7 @@ class PanoramiaResults:
     def one(
         self, target: str, audit: AuditName = "panoramia", *, form: str | None = None
     ) -> dict[str, float]:
-        """Means over games of a target by the first search.
-
-        Raises:
-            ValueError: No such row: another target, or an audit that was not played.
-        """
+        """Means over games of a target by the first search."""
         wanted = {"target": target, "audit": audit, "form": form or self.form, "search": self.search}
         rows = self.summary[(self.summary[list(wanted)] == pd.Series(wanted)).all(axis=1)]
         if rows.empty:
@@ -77,10 +73,6 @@ class PanoramiaResults:
 
 def table_three(results: PanoramiaResults, *, models: str) -> pd.DataFrame:
     """Our targets, then the paper's of Table 3: every bound of the first search.
-
-    Args:
-        results: Audits of all targets.
-        models: Rows of the paper's table to show, as a query.
 
     Returns:
         One row per target: source, target, null, and of each form c_lb, c+eps_lb, eps~ and, where it was
@@ -134,10 +126,6 @@ def helper_games(pools: Pools, audit: AuditConfig) -> pd.DataFrame:
 def helper_means(games: pd.DataFrame, printed: Mapping[str, float]) -> pd.DataFrame:
     """Means of `helper_games` beside the paper's.
 
-    Args:
-        games: Rows of `helper_games`.
-        printed: Name of a helper to the paper's c_lb, nats.
-
     Returns:
         Columns helper ("none", each by name, "all"), c_lb, sd (over games), auc, paper.
     """
@@ -152,11 +140,6 @@ def loss_groups(
     pools: Pools, names: Sequence[str], kinds: Mapping[str, str]
 ) -> dict[str, dict[str, FloatArray]]:
     """Losses of each target by kind of example (Figures 13 and 14).
-
-    Args:
-        pools: The pools.
-        names: Names of targets.
-        kinds: Kind of pool to its name in figures, in the order wanted.
 
     Returns:
         Target to name of the kind to losses, shape (n,).

@@ -43,20 +43,9 @@ def strongest_audits(
         Each bound exceeds the training's epsilon for replacing one example with probability at most one less
         the confidence of the audits. The largest of several rows or games has no such guarantee.
 
-    Args:
-        results: Audits of the page with real non-members, in any form.
-        pools: Pools with further columns of the same examples; None takes those of the results.
-        helpers: Helpers whose answers on an example cannot depend on whether it is a member; None takes all,
-            as helpers learn neither members nor real non-members.
-        columns: Number of each model's first columns that `LEARNED` sees, 1 or more; None takes all.
-        targets: Names of the targets audited; None takes all.
-
     Returns:
         One row per target and audit: target, audit, m (examples judged), bound (first game), mean and range
         (all games of the page; for whole games ten with other seeds), seconds of one game. Nats.
-
-    Raises:
-        ValueError: Audits without real non-members.
     """
     forms = [one for one in (results.decisive, *results.forms.values()) if one.select("rm_rn")]
     pools = results.pools if pools is None else pools

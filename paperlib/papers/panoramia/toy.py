@@ -79,13 +79,6 @@ def weaken_baseline(
 ) -> pd.DataFrame:
     """How far epsilon~ is from epsilon as the baseline sees less, by the anytime search.
 
-    Args:
-        world: The world, with its c and epsilon.
-        weaknesses: Shares of the marks that the baseline sees wrongly, each in [0, 0.5].
-        repetitions: Number of games for each, 1 or more.
-        confidence: Confidence level of each game, in (0, 1).
-        seed: Seed of the games, 0 or more.
-
     Returns:
         One row per weakness, game and attack ("sees more", "sees the same"): weakness, game, attack, c_lb,
         c_plus_eps_lb, eps_tilde, known_c (the lower bound when c is told), seen_c and limit (what c_lb and
@@ -142,10 +135,6 @@ def toy_means(toy: pd.DataFrame, world: ToyWorld) -> pd.DataFrame:
 def toy_figure(means: pd.DataFrame, world: ToyWorld) -> tuple[Figure, str]:
     """Epsilon~, its limit, and the bound with known c over the weakness of the baseline, a panel per attack.
 
-    Args:
-        means: Rows of `toy_means`.
-        world: The world.
-
     Returns:
         The figure, and its description in words.
     """
@@ -175,13 +164,7 @@ def toy_figure(means: pd.DataFrame, world: ToyWorld) -> tuple[Figure, str]:
 
 
 def show_toy(means: pd.DataFrame, world: ToyWorld, *, games: int) -> None:
-    """Show the measurement against the truth as the baseline weakens, and how often it passes epsilon.
-
-    Args:
-        means: Rows of `toy_means`.
-        world: The world.
-        games: Number of games for each weakness.
-    """
+    """Show the measurement against the truth as the baseline weakens, and how often it passes epsilon."""
     fig, words = toy_figure(means, world)
     show_figure(
         fig,

@@ -112,11 +112,7 @@ class Evidence:
 
 
 def from_dict(kept: Mapping[str, Any]) -> tuple[Evidence, Scale]:
-    """Evidence and scale as `record` wrote them into a result file.
-
-    Raises:
-        ValueError: The rule has changed since: the run must be repeated.
-    """
+    """Evidence and scale as `record` wrote them into a result file."""
     values = {
         name: {label: Estimate(**one) if isinstance(one, dict) else one for label, one in given.items()}
         for name, given in kept["values"].items()

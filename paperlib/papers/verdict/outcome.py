@@ -88,12 +88,6 @@ class Outcome:
 def decide(rule: Rule, evidence: Mapping[str, Evidence], level: Level, *, seeds: int = 1) -> Outcome:
     """Apply a rule to evidence of one scale.
 
-    Args:
-        rule: The rule.
-        evidence: Notebook to its evidence, pooled over runs.
-        level: Scale of the evidence.
-        seeds: Number of runs behind the evidence of each notebook, 1 or more.
-
     Returns:
         "agrees" if every claimed interval lies in its range, "disagrees" if one lies wholly outside, else
         "undecided", as it is where a condition of the rule is not met. Claimed intervals have an error of

@@ -22,12 +22,7 @@ _MOST_COMPARED = 4
 
 
 def results_markdown(judged: Sequence[Judged], *, pages: Collection[str]) -> str:
-    """The page of results as MyST: a section for each paper, and in it one for each table and figure.
-
-    Args:
-        judged: Result of `judge`.
-        pages: Notebooks that have a page in the book; only these are linked.
-    """
+    """The page of results as MyST: a section for each paper, and in it one for each table and figure."""
     parts = []
     for paper in PAPERS:
         own = [one for one in judged if one.rule.paper == paper]
@@ -138,11 +133,7 @@ def legend_html(judged: Sequence[Judged]) -> str:
 
 
 def chips_html(judged: Sequence[Judged]) -> str:
-    """A linked chip for each table and figure of a paper, by its best evidence.
-
-    Args:
-        judged: Entries of one paper.
-    """
+    """A linked chip for each table and figure of a paper, by its best evidence."""
     return f'<p class="chips">{" ".join(_chip(one) for one in best_of(judged))}</p>'
 
 

@@ -28,10 +28,6 @@ def record(evidence: Evidence, *, scale: Scale) -> None:
 
     Where the data folder holds made-up data, the evidence says so, and decides nothing.
 
-    Args:
-        evidence: A sample for every term of the target's rule.
-        scale: How near this run is to the paper's.
-
     >>> from paperlib.papers.verdict.evidence import Estimate
     >>> values = {"p falls": Estimate(1.4), "null uniform": Estimate(0.3)}
     >>> record(Evidence("nid-figure-03", "set", values), scale=Scale("substitute", "made-up numbers"))

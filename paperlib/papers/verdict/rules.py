@@ -101,11 +101,7 @@ def rules() -> dict[str, Rule]:
 
 
 def rule_of(target: str) -> Rule:
-    """The rule of a table or figure.
-
-    Raises:
-        ValueError: An unknown id; the message names those nearest to it.
-    """
+    """The rule of a table or figure."""
     known = rules()
     if target not in known:
         near = difflib.get_close_matches(target, known, n=3, cutoff=0.5) or list(known)

@@ -68,12 +68,7 @@ class Judged:
 
 
 def judge(runs: Iterable[Mapping[str, Any]], measured: Iterable[Mapping[str, Any]] = ()) -> list[Judged]:
-    """Every target by the evidence at hand, at least one entry each, its best evidence first.
-
-    Args:
-        runs: Result files of the notebooks run here, as mappings.
-        measured: Committed result files of larger runs.
-    """
+    """Every target by the evidence at hand, at least one entry each, its best evidence first."""
     kept = [one for run in runs for one in _evidence(run, "")]
     kept += [one for run in measured for one in _evidence(run, _measured_on(run))]
     kept = [one for one in kept if one.scale.level != "made-up data"]

@@ -37,13 +37,7 @@ def fit_scale(level: Level, name: str, table: pd.DataFrame) -> Scale:
 
 
 def show_losses(scores: Sequence[Scores], description: str, labels: np.ndarray) -> None:
-    """Show the transformed losses of one model of each kind, and the moments of all models.
-
-    Args:
-        scores: Result of `trained_scores`.
-        description: The data set in words.
-        labels: Labels of the other records.
-    """
+    """Show the transformed losses of one model of each kind, and the moments of all models."""
     fig, axes = panels(2, height=2.4, share_x=True)
     for axis, private in zip(axes, KINDS, strict=True):
         model = next(model for model in scores if model.private == private)
@@ -97,13 +91,7 @@ def moments(scores: Sequence[Scores]) -> pd.DataFrame:
 
 
 def show_p_values(table: pd.DataFrame, *, name: str, about: str) -> None:
-    """Show p-values over the number of components: a box for each, and medians for each n (Figure 6).
-
-    Args:
-        table: Rows of `p_values`.
-        name: Name of the figure.
-        about: Whose losses, in words.
-    """
+    """Show p-values over the number of components: a box for each, and medians for each n (Figure 6)."""
     fig, axes = panels(2, height=2.8, share_x=True)
     for axis, private in zip(axes, KINDS, strict=True):
         _boxes(axis, table[table["private"] == private])
@@ -169,13 +157,7 @@ def _shares(table: pd.DataFrame) -> list[str]:
 
 
 def show_shares(table: pd.DataFrame, *, name: str, about: str) -> None:
-    """Show the share of p-values above 0.05 by components and number of losses.
-
-    Args:
-        table: Rows of `p_values`, of one test.
-        name: Name of the table.
-        about: Whose losses, in words.
-    """
+    """Show the share of p-values above 0.05 by components and number of losses."""
     above = table.assign(above=table["p_value"] > _LEVEL, training=table["private"].map(KINDS))
     shares = above.pivot_table("above", ["training", "components"], "sample_size", sort=False)
     shares.columns = [f"n = {size:,}" for size in shares.columns]
@@ -187,12 +169,7 @@ def show_shares(table: pd.DataFrame, *, name: str, about: str) -> None:
 
 
 def show_level(level: pd.DataFrame, *, draws: int) -> None:
-    """Show how often each way of testing rejects a fit that is right (`rejection_rates`).
-
-    Args:
-        level: Result of `rejection_rates`.
-        draws: Number of samples behind each share.
-    """
+    """Show how often each way of testing rejects a fit that is right (`rejection_rates`)."""
     show_table(
         level,
         name="fit-level",
@@ -251,11 +228,7 @@ def show_sample_size(tested: pd.DataFrame) -> None:
 
 
 def show_epsilon(values: pd.DataFrame) -> None:
-    """Show Epsilon* with k normals for each set, and how far two halves of the losses disagree.
-
-    Args:
-        values: Result of `epsilon_by_components`.
-    """
+    """Show Epsilon* with k normals for each set, and how far two halves of the losses disagree."""
     fig, axes = panels(2, height=2.6, share_x=True)
     places = _places(values)
     for axis, private in zip(axes, KINDS, strict=True):

@@ -52,15 +52,7 @@ def landscape_scale(level: Level, frame: pd.DataFrame, config: LandscapeConfig, 
 def show_landscape(
     frame: pd.DataFrame, *, figure: str, utility: str, origin: str, name: str | None = None
 ) -> None:
-    """Show the landscape of one data set and its Pareto frontier on a page.
-
-    Args:
-        frame: Result of `landscape` for one data set.
-        figure: Figure of the paper whose printed values are drawn in, "Figure 1" or "Figure 2".
-        utility: Name of the utility.
-        origin: Origin of the models, in words.
-        name: End of the names of figure and table; None takes the data set.
-    """
+    """Show the landscape of one data set and its Pareto frontier on a page."""
     table = strategies(frame)
     frontier = pareto(table)
     dataset = frame["dataset"].iloc[0]
@@ -176,12 +168,7 @@ def describe_landscape(table: pd.DataFrame, frontier: pd.DataFrame, *, utility: 
 
 
 def show_section_42(data: str, frames: Mapping[str, pd.DataFrame]) -> None:
-    """Show every number of Section 4.2 on "purchase100" or "adult" beside those of our models.
-
-    Args:
-        data: Data set of the paper.
-        frames: Results of `landscape` by the heading of their column.
-    """
+    """Show every number of Section 4.2 on "purchase100" or "adult" beside those of our models."""
     printed = paper_table("epsilon_star_text")
     printed = printed[printed["dataset"] == data]
     found = {heading: section_42(printed, frame) for heading, frame in frames.items()}
@@ -241,11 +228,7 @@ def show_noise_models(frame: pd.DataFrame, *, name: str) -> None:
 
 
 def clipped_in_words(frame: pd.DataFrame) -> str:
-    """What clipping the losses does to the largest DP model and to the longest training without DP.
-
-    Args:
-        frame: Result of `landscape` for one data set, with clipped losses.
-    """
+    """What clipping the losses does to the largest DP model and to the longest training without DP."""
     base = frame[frame["kind"] == "baseline"]
     longest = base[base["epochs"] == base["epochs"].max()]
     largest = frame.loc[frame["kind"] == "dp", ["epsilon_star", "epsilon_star_clipped"]].max()
@@ -280,13 +263,7 @@ def show_readings(frames: Mapping[str, pd.DataFrame], *, origin: str) -> None:
 
 
 def show_theorem_2(both: pd.DataFrame, *, models: int, records: int) -> None:
-    """Show both sides of Theorem 2 (`summary_of_theorem_2`) and the order of their means.
-
-    Args:
-        both: Result of `summary_of_theorem_2`.
-        models: Number of models on each side.
-        records: Number of training records of a model.
-    """
+    """Show both sides of Theorem 2 (`summary_of_theorem_2`) and the order of their means."""
     one = both["one_model"] - both["mechanism"]
     text = {
         "gap": zip(both["difference"], (both["high"] - both["low"]) / 2, strict=True),
@@ -313,11 +290,7 @@ def show_theorem_2(both: pd.DataFrame, *, models: int, records: int) -> None:
 
 
 def show_moves(frames: Mapping[str, pd.DataFrame]) -> None:
-    """Show Epsilon* beside its shuffled value and a lower bound, by kind of training.
-
-    Args:
-        frames: Results of `landscape` by the title of their panel.
-    """
+    """Show Epsilon* beside its shuffled value and a lower bound, by kind of training."""
     moves = {title: which_number_moves(frame) for title, frame in frames.items()}
     rows = [len(table) for table in moves.values()]
     fig, axes = panels(len(moves), height=0.8 + 0.24 * sum(rows) / len(rows))

@@ -21,11 +21,6 @@ def theorem_2_resampled(
     Every model has its own training set. In each repetition one half of the models gives the left side, from
     rates averaged over models and training sets, and the other half the right side.
 
-    Args:
-        config: Strategies and numbers of models.
-        folder: Folder that keeps the losses; by default in the user's cache.
-        progress: Whether to show a bar.
-
     Returns:
         Columns strategy, repetition, mechanism (left side), log_mean_exp (right side), one_model (mean
         Epsilon* of the models of the right side), nats.

@@ -111,22 +111,8 @@ def take_census(
         per worker (longest lines included) and 8 bytes per different value. After a kill the same call goes
         on with the units that are missing; a changed file is counted again.
 
-    Args:
-        corpora: Known names, files, folders or `CorpusFile` entries.
-        folder: Folder that keeps finished units.
-        kinds: Names of the kinds; None for all.
-        reading: Names of the fields that hold text and subset.
-        engine: "re2", "re", or None for the faster one that is installed.
-        workers: Local processes; 0 counts in this one.
-        client: A Dask client; what ``PAPERLIB_SCHEDULER`` names is used otherwise, if ``workers`` is above 0.
-        progress: Whether to show a bar.
-
     Returns:
         The counts, and what was skipped and why.
-
-    Raises:
-        ValueError: A corpus that is not there, or an unknown kind or engine.
-        SweepError: A worker died at every attempt.
 
     Source:
         Natural identifiers, Section 4 and Table 2.

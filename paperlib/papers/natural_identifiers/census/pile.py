@@ -39,13 +39,6 @@ def pile_identifiers(
     As in Appendix A: Ethereum addresses without the letter case of ERC-55 go, then duplicates, then what
     a blind baseline finds among the share ``extreme`` at either end of its generated values.
 
-    Args:
-        documents: Of the Pile's test part and of other corpora, whose subsets have other names.
-        company: Most identifiers of each kind from the others, which help the baselines to learn.
-        extreme: As in `filter_identifiers`.
-        generated: Generated values of each identifier.
-        seed: Seed of all draws.
-
     Returns:
         One row per place in a subset of `PILE_SUBSETS`: subset, document (its number in the subset), kind,
         value (a number, the same for equal values), erc55 (False for an Ethereum address whose letter case
@@ -170,11 +163,6 @@ def rates(places: pd.DataFrame, read: pd.DataFrame, *, confidence: float = 0.95)
     The interval is exact for a Poisson number: it takes identifiers as independent, although one document may
     hold several. The paper does not say how many documents its subsets have; they are computed from the sizes
     that the Pile's authors state, as the thousandth part of each subset that is its test part.
-
-    Args:
-        places: Result of `pile_identifiers`.
-        read: Columns subset and documents of all subsets that were read.
-        confidence: Confidence level of each interval, in (0, 1).
 
     Returns:
         One row per subset of `PILE_SUBSETS` that was read and that the paper's table has: subset, documents,

@@ -77,9 +77,6 @@ def census_by_subset(census: Census) -> pd.DataFrame:
     Returns:
         Columns subset, documents, characters, matches (of all kinds), total, the paper's kinds, other_kinds;
         most identifiers first.
-
-    Raises:
-        ValueError: No document could be read.
     """
     if census.read.empty:
         rows = census.skipped.itertuples(index=False)

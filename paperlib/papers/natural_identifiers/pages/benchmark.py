@@ -79,13 +79,7 @@ def planted_ones(config: BenchmarkConfig, table: pd.DataFrame) -> Judged:
 
 
 def natural_ones(table: pd.DataFrame, words: str, *, name: str = "nid-natural-here") -> Judged:
-    """Identifiers of real documents.
-
-    Args:
-        table: Result of `natural_table`, in percent.
-        words: Number of documents, corpora and passes.
-        name: Beginning of the names of its figures and tables.
-    """
+    """Identifiers of real documents."""
     sizes = table["parameters"].agg(["min", "max"]).astype(int)
     facts = f"GPTs of {sizes['min']:,} to {sizes['max']:,} parameters, identifiers of {words}"
     return Judged(name, words, table, Scale("substitute", facts), True)
@@ -139,13 +133,7 @@ def show_tpr(one: Judged) -> None:
 
 
 def show_attacks(one: Judged, metric: str, *, name: str) -> None:
-    """Show every attack on trained and held-out identifiers, with the paper's marks.
-
-    Args:
-        one: What is shown.
-        metric: "auc" or "tpr".
-        name: Name of the figure and its CSV.
-    """
+    """Show every attack on trained and held-out identifiers, with the paper's marks."""
     table = beside_paper(one.whole)
     loss = table[(table["attack"] == "loss") & table["group"].isin(["trained", "held out"])]
     said = "; ".join(
@@ -164,12 +152,7 @@ def show_attacks(one: Judged, metric: str, *, name: str) -> None:
 
 
 def show_verdicts(one: Judged, metric: str) -> None:
-    """Judge the paper's four tables of AUC, or of TPR, and say so where planted identifiers must do.
-
-    Args:
-        one: What decides.
-        metric: "auc" or "tpr".
-    """
+    """Judge the paper's four tables of AUC, or of TPR, and say so where planted identifiers must do."""
     if not one.natural:
         show_text(
             "No identifiers of real documents are at hand: judged on the planted ones shown further below."
@@ -193,11 +176,7 @@ def loss_table(one: Judged) -> pd.DataFrame:
 
 
 def show_other_traces(one: Judged) -> None:
-    """Show what tells members apart without a model, dataset inference, and parts of the corpus.
-
-    Args:
-        one: Identifiers of real documents.
-    """
+    """Show what tells members apart without a model, dataset inference, and parts of the corpus."""
     models = {f"{_P}{model}": f"p, {model}" for model in PAPER_MODELS}
     show_table(
         traces_table(one),
@@ -238,11 +217,7 @@ def traces_table(one: Judged) -> pd.DataFrame:
 
 
 def show_planted(one: Judged) -> None:
-    """Show planted identifiers: occurrences, every attack beside the paper's marks, and tokens alone.
-
-    Args:
-        one: Planted identifiers.
-    """
+    """Show planted identifiers: occurrences, every attack beside the paper's marks, and tokens alone."""
     large = one.table[(one.table["model"] == "large") & one.table["attack"].isin(list(ATTACKS))]
     groups = [name for name in dict.fromkeys(large["group"]) if name != "trained"]
     least, most = (large[large["group"] == name]["auc"] for name in ("held out", groups[-1]))
@@ -297,12 +272,7 @@ def show_folding() -> None:
 
 
 def show_hub(scored: Sequence[hub.HubScores], *, draws: int) -> None:
-    """Show further models, by corpus and subset, and what of their corpora was not read.
-
-    Args:
-        scored: Further models; nothing is shown without any.
-        draws: Bootstrap draws of the intervals.
-    """
+    """Show further models, by corpus and subset, and what of their corpora was not read."""
     if not scored:
         return
     found = pd.concat([one.quality(draws=draws) for one in scored])

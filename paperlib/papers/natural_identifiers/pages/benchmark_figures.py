@@ -46,9 +46,6 @@ def _averages(number: int) -> Mapping[tuple[str, str], float]:
 def beside_paper(table: pd.DataFrame) -> pd.DataFrame:
     """Rows of the four models and the paper's attacks, with the paper's values beside them.
 
-    Args:
-        table: Columns model, group, attack and those of `attack_quality`, in percent.
-
     Returns:
         The rows, with paper_model, paper_auc and paper_tpr.
     """
@@ -63,10 +60,6 @@ def attacks_figure(table: pd.DataFrame, metric: str) -> Figure:
     """A panel for each model, a row for each attack: trained and held-out identifiers, and the paper's marks.
 
     In the model of one pass the trained identifiers are those that occur once, where they are told apart.
-
-    Args:
-        table: Result of `beside_paper`.
-        metric: "auc" or "tpr".
     """
     models = [model for model in TABLES[metric] if model in set(table["model"])]
     fig, axes = panels(len(models), height=2.5, share_x=True)
@@ -116,11 +109,7 @@ def repetitions_figure(large: pd.DataFrame, groups: list[str]) -> Figure:
 
 
 def cells_figure(cells: pd.DataFrame) -> Figure:
-    """The AUC of the loss by part of the corpus and kind of identifier: two models, and held-out identifiers.
-
-    Args:
-        cells: Rows of `natural_cells` about the large model and that of one pass, without NaN.
-    """
+    """The AUC of the loss by part of the corpus and kind: two models, and held-out identifiers."""
     rows = cells[["part", "kind"]].drop_duplicates().itertuples(index=False, name=None)
     places = {row: -at for at, row in enumerate(rows)}
     series = {

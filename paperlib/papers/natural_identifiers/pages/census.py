@@ -26,11 +26,7 @@ _READINGS = {
 
 
 def show_paper_table(by_subset: pd.DataFrame) -> None:
-    """Show the totals of the paper's Table 2 by kind, beside those of the text of a run.
-
-    Args:
-        by_subset: Result of `census_by_subset`.
-    """
+    """Show the totals of the paper's Table 2 by kind, beside those of the text of a run."""
     show_table(
         table_2(by_subset),
         name="nid-table-02-paper",
@@ -55,13 +51,7 @@ def table_2(by_subset: pd.DataFrame) -> pd.DataFrame:
 
 
 def show_pile(places: pd.DataFrame, read: pd.DataFrame, *, facts: str) -> None:
-    """Show the kinds in the Pile's test part beside the paper's, by reading, and judge Table 2.
-
-    Args:
-        places: Result of `pile_identifiers`.
-        read: Columns subset and documents of all subsets that were read.
-        facts: Where the counts come from, in words.
-    """
+    """Show the kinds in the Pile's test part beside the paper's, by reading, and judge Table 2."""
     filtered, read = pile.filtered_census(places), read[read["subset"].isin(list(tables.PILE_SUBSETS))]
     shares = kind_shares(filtered, read["subset"].tolist())
     said = "; ".join(f"{row.kind} {row.here:.0f}, the paper {row.paper:.0f}" for row in shares.itertuples())
@@ -92,23 +82,14 @@ def show_pile(places: pd.DataFrame, read: pd.DataFrame, *, facts: str) -> None:
 
 
 def show_no_pile(by_subset: pd.DataFrame) -> None:
-    """Say that no subset of the Pile is at hand, which leaves Table 2 undecided.
-
-    Args:
-        by_subset: Result of `census_by_subset`.
-    """
+    """Say that no subset of the Pile is at hand, which leaves Table 2 undecided."""
     show_text("No subset of the Pile's test part is at hand.")
     facts = f"{by_subset['documents'].sum():,} documents without subsets of the Pile"
     record(census_evidence(by_subset["subset"], None), scale=Scale("substitute", facts))
 
 
 def kind_shares(filtered: pd.DataFrame, subsets: Sequence[str]) -> pd.DataFrame:
-    """Percent of the identifiers that are of each of the paper's kinds: columns kind, here, paper.
-
-    Args:
-        filtered: Result of `filtered_census`.
-        subsets: Subsets of the Pile that were read.
-    """
+    """Percent of the identifiers that are of each of the paper's kinds: columns kind, here, paper."""
     kinds, printed = list(PAPER_KINDS), tables.paper_census()
     ours = filtered[kinds].sum()
     theirs = printed[printed["dataset"].isin([tables.PILE_SUBSETS[name] for name in subsets])][kinds].sum()
@@ -117,12 +98,7 @@ def kind_shares(filtered: pd.DataFrame, subsets: Sequence[str]) -> pd.DataFrame:
 
 
 def show_rates(places: pd.DataFrame, read: pd.DataFrame) -> None:
-    """Show totals before and after the filters and rates beside the paper's, and the sites of Hacker News.
-
-    Args:
-        places: Result of `pile_identifiers`.
-        read: Columns subset and documents of all subsets that were read.
-    """
+    """Show totals before and after the filters and rates beside the paper's, and the sites of Hacker News."""
     filtered, rates = pile.filtered_census(places), pile.rates(places, read)
     show_table(
         filtered,
@@ -202,12 +178,7 @@ def _show_sites(places: pd.DataFrame) -> None:
 
 
 def show_text_at_hand(census: Census, by_subset: pd.DataFrame) -> None:
-    """Show what the text of a run holds: by subset, densities, look-alikes, and what was not read.
-
-    Args:
-        census: Result of `take_census`.
-        by_subset: `census_by_subset` of it.
-    """
+    """Show what the text of a run holds: by subset, densities, look-alikes, and what was not read."""
     show_table(
         by_subset,
         name="nid-table-02",
@@ -264,11 +235,7 @@ def density_figure(dense: pd.DataFrame) -> Figure:
 
 
 def show_look_alikes(totals: pd.DataFrame) -> None:
-    """Show identifiers and look-alikes by kind, with the reasons why these fail.
-
-    Args:
-        totals: ``totals`` of a `Census`.
-    """
+    """Show identifiers and look-alikes by kind, with the reasons why these fail."""
     if totals.empty:
         show_text("No identifier and no look-alike in this text.")
         return
@@ -298,12 +265,7 @@ def look_alikes(totals: pd.DataFrame) -> pd.DataFrame:
 
 
 def show_other_corpora(real: pd.DataFrame, origin: str) -> None:
-    """Show counts of other corpora than the Pile.
-
-    Args:
-        real: Rows as of `census_by_subset`.
-        origin: When and on what they were counted, in words.
-    """
+    """Show counts of other corpora than the Pile."""
     show_table(
         real[~real["subset"].isin(list(tables.PILE_SUBSETS))],
         name="nid-table-02-real",

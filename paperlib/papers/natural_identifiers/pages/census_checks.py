@@ -30,14 +30,7 @@ def show_kinds() -> None:
 def show_checks(
     files: Sequence[CorpusFile], *, characters: int, megabytes: float, reading: Reading | None = None
 ) -> None:
-    """Show the same counts by plain expressions, and the speed of the census.
-
-    Args:
-        files: Files to read.
-        characters: Characters in which plain expressions count, 1 or more.
-        megabytes: Text that is timed, MB.
-        reading: Fields of JSON lines and Parquet.
-    """
+    """Show the same counts by plain expressions, and the speed of the census."""
     ours, plain = tables.plain_counts(files, characters=characters, reading=reading)
     show_table(
         pd.DataFrame({"kind": list(ours), "this_package": ours.values(), "plain_expression": plain.values()}),
@@ -59,14 +52,7 @@ def show_checks(
 
 
 def show_blind(sample: Sequence[Identifier], *, count: int, extreme: float, seed: int) -> None:
-    """Show whether blind classifiers tell identifiers from generated ones, before and after the filter.
-
-    Args:
-        sample: Identifiers; nothing is shown for fewer than 20.
-        count: Alternatives of each.
-        extreme: Share at each end of the ranks that is dropped.
-        seed: Seed of alternatives and folds.
-    """
+    """Show whether blind classifiers tell identifiers from generated ones, before and after the filter."""
     if len(sample) < _FEWEST:
         show_text(f"Fewer than {_FEWEST} identifiers: too few to judge.")
         return

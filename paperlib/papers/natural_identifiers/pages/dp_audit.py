@@ -31,15 +31,7 @@ _MOST_SIZES = 4  # sizes of candidate sets that a table has columns for
 
 
 def earlier_audits(measured: str, dialogues: str) -> tuple[pd.DataFrame, Scale] | None:
-    """Audits on true dialogues that were run on another occasion, and their scale.
-
-    Args:
-        measured: Path of their table; empty for those kept with the book, "none" for none.
-        dialogues: Dialogues of this run; where they are true ones, no others are needed.
-
-    Raises:
-        ValueError: A path at which there are none.
-    """
+    """Audits on true dialogues that were run on another occasion, and their scale."""
     if measured == "none" or dialogues == "persona_chat":
         return None
     try:
@@ -57,12 +49,7 @@ def earlier_audits(measured: str, dialogues: str) -> tuple[pd.DataFrame, Scale] 
 
 
 def show_theory(targets: Mapping[DpRun, float], delta: float) -> None:
-    """Show the theoretical epsilons of runs, by adjacency.
-
-    Args:
-        targets: Runs and their target epsilons, nats.
-        delta: Delta of the guarantee, in (0, 1).
-    """
+    """Show the theoretical epsilons of runs, by adjacency."""
     rows = []
     for run, target in targets.items():
         add, swap = theoretical_epsilons(run, delta)
@@ -84,13 +71,7 @@ def show_theory(targets: Mapping[DpRun, float], delta: float) -> None:
 
 
 def show_figure_2(audits: pd.DataFrame, scale: Scale, *, suffix: str = "") -> None:
-    """Show the bound against the number of candidates, the gain of the largest sets over pairs, and judge it.
-
-    Args:
-        audits: Rows of `audit_table` with r = 1 and the figure that each belongs to.
-        scale: How near they are to the paper's.
-        suffix: End of the names under which they are kept.
-    """
+    """Show the bound against the number of candidates, the gain of the largest sets over pairs."""
     second, fifth = (audits[audits["figure"] == name] for name in FIGURES)
     means = mean_bounds(second, ["target", "cardinality"])
     show_figure(
@@ -124,13 +105,7 @@ def gain_of_large_sets(second: pd.DataFrame) -> tuple[pd.DataFrame, tuple[int, i
 
 
 def show_figure_5(audits: pd.DataFrame, scale: Scale, *, suffix: str = "") -> None:
-    """Show the bound against the number of canaries, and judge it.
-
-    Args:
-        audits: Rows of `audit_table` with r = 1 and the figure that each belongs to.
-        scale: How near they are to the paper's.
-        suffix: End of the names under which they are kept.
-    """
+    """Show the bound against the number of canaries, and judge it."""
     second, fifth = (audits[audits["figure"] == name] for name in FIGURES)
     counts = mean_bounds(fifth, ["cardinality", "canaries"])
     show_figure(
@@ -146,11 +121,7 @@ def show_figure_5(audits: pd.DataFrame, scale: Scale, *, suffix: str = "") -> No
 
 
 def show_first_model(table: pd.DataFrame) -> None:
-    """Show every bound by Theorem 2 with r = 1 on the first model, by score and size of the candidate sets.
-
-    Args:
-        table: Result of `audit_table`; CSVs of the figures have its rows with r = 1.
-    """
+    """Show every bound by Theorem 2 with r = 1, by score and size of the candidate sets."""
     first = table[(table["top"] == 1) & (table["model"] == table["model"].iloc[0])]
     wide = first.pivot_table(
         "paper", ["target", "score", "replacement_epsilon"], "cardinality", sort=False
@@ -169,11 +140,7 @@ def show_first_model(table: pd.DataFrame) -> None:
 
 
 def show_several_places(table: pd.DataFrame) -> None:
-    """Show both bounds where several places count as a hit: ``difference`` on the largest sets, one model.
-
-    Args:
-        table: Result of `audit_table`.
-    """
+    """Show both bounds where several places count as a hit: ``difference`` on the largest sets, one model."""
     several = table[(table["top"] > 1) & (table["score"] == "difference")]
     several = several[several["cardinality"] == table["cardinality"].max()]
     several = several[several["model"] == table["model"].iloc[0]]
@@ -196,11 +163,7 @@ def show_several_places(table: pd.DataFrame) -> None:
 
 
 def show_theory_kept(*tables: pd.DataFrame) -> None:
-    """Say how many of all bounds lie above the theory.
-
-    Args:
-        tables: Results of `audit_table`.
-    """
+    """Say how many of all bounds lie above the theory."""
     below = pd.concat([table["below_theory"] for table in tables]).astype(bool)
     above = len(below) - int(below.sum())
     show_text(

@@ -53,19 +53,7 @@ def evidence_and_scale(
     sizes: Sequence[int],
     draws: int,
 ) -> tuple[list[Evidence], Scale]:
-    """Evidence on Table 10 and Figure 3 by the paper's test, and its scale.
-
-    Args:
-        config: Settings of the sets and of the classifier.
-        scores: Scores of the small GPT.
-        sets: Result of `suspect_sets`.
-        null: Result of `held_out_p_values`.
-        scored: Further models; where there are some, their sets are judged, and the first of them gives the
-            null sets (if it has enough held-out identifiers) and the figure.
-        hub_config: How their identifiers were chosen.
-        sizes: Numbers of identifiers of the figure; the smallest and the largest are judged.
-        draws: Random sets of each size.
-    """
+    """Evidence on Table 10 and Figure 3 by the paper's test, and its scale."""
     scale = Scale(
         "substitute",
         f"a GPT of width {config.planted.width} trained here on planted identifiers, {config.generated} "
@@ -83,13 +71,7 @@ def evidence_and_scale(
 
 
 def show_table_10(sets: pd.DataFrame, evidence: Sequence[Evidence], scale: Scale) -> None:
-    """Show the p-values of whole sets beside the paper's, and judge them.
-
-    Args:
-        sets: Result of `suspect_sets`.
-        evidence: Evidence on Table 10 and Figure 3.
-        scale: Its scale.
-    """
+    """Show the p-values of whole sets beside the paper's, and judge them."""
     printed = paper_table("nid_table10")
     show_table(
         beside_table_10(sets, printed),
@@ -161,14 +143,7 @@ def p_values_figure(sets: pd.DataFrame, printed: pd.DataFrame) -> Figure:
 
 
 def show_figure_3(curves: pd.DataFrame, evidence: Sequence[Evidence], scale: Scale, *, draws: int) -> None:
-    """Show the p-value against the number of identifiers, and judge it.
-
-    Args:
-        curves: Result of `p_values_by_size`.
-        evidence: Evidence on Table 10 and Figure 3.
-        scale: Its scale.
-        draws: Random sets of each size.
-    """
+    """Show the p-value against the number of identifiers, and judge it."""
     last = curves[curves["identifiers"] == curves["identifiers"].max()].set_index("set")["median"]
     show_figure(
         sizes_figure(curves),
@@ -201,11 +176,7 @@ def sizes_figure(curves: pd.DataFrame) -> Figure:
 
 
 def show_level(null: pd.DataFrame) -> None:
-    """Show how often each test rejects sets that were not trained on.
-
-    Args:
-        null: Result of `held_out_p_values`.
-    """
+    """Show how often each test rejects sets that were not trained on."""
     rates = rejection_rates(null)
     show_table(
         _in_words(rates),
@@ -272,13 +243,7 @@ def _shares(panel: Axes, p_values: pd.Series, label: str, at: int) -> None:
 
 
 def show_power(config: InferenceConfig, scores: CandidateScores, size: int) -> None:
-    """Show how often random sets of trained identifiers are found.
-
-    Args:
-        config: Settings of the sets and of the classifier.
-        scores: Scores of the identifiers.
-        size: Identifiers of each set.
-    """
+    """Show how often random sets of trained identifiers are found."""
     options: dict[str, Any] = {"draws": _DRAWS, "schedule": None, "held_out": False}
     found = p_values_of_draws(config, scores, [size], **options)
     show_table(
@@ -307,12 +272,7 @@ def power_table(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def show_hub(scored: Sequence[HubScores], config: InferenceConfig) -> None:
-    """Show the p-values of further models, and what of their corpora was not read.
-
-    Args:
-        scored: Further models; nothing is shown without any.
-        config: Settings of the sets and of the classifier.
-    """
+    """Show the p-values of further models, and what of their corpora was not read."""
     suspects = hub_suspects(scored, config)
     if len(suspects):
         show_table(

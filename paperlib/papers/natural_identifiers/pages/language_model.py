@@ -16,13 +16,7 @@ _LETTERS = 24  # of an identifier that a table shows
 
 
 def show_found(audits: Audits, log: ReadLog, *, limit: int) -> None:
-    """Show how many identifiers of each kind are audited, and what of the corpus was not read.
-
-    Args:
-        audits: The audits.
-        log: What was not read.
-        limit: Most identifiers of a corpus.
-    """
+    """Show how many identifiers of each kind are audited, and what of the corpus was not read."""
     found = [
         pd.DataFrame({"corpus": name, "kind": [one.kind for one in audit.found], "identifiers": 1})
         for name, audit in audits.items()
@@ -43,12 +37,7 @@ def show_found(audits: Audits, log: ReadLog, *, limit: int) -> None:
 
 
 def show_attacks(audits: Audits, *, confidence: float) -> None:
-    """Show the AUC and the TPR at 1 % FPR of every score.
-
-    Args:
-        audits: The audits.
-        confidence: Of their intervals, in (0, 1).
-    """
+    """Show the AUC and the TPR at 1 % FPR of every score."""
     show_table(
         attacks_table(audits),
         name="own-attacks",
@@ -75,12 +64,7 @@ def attacks_table(audits: Audits) -> pd.DataFrame:
 
 
 def show_ranks(audits: Audits, *, count: int) -> None:
-    """Show the best known identifiers of the first corpus, and how often each rank occurs.
-
-    Args:
-        audits: The audits.
-        count: Identifiers shown, 1 or more.
-    """
+    """Show the best known identifiers of the first corpus, and how often each rank occurs."""
     name, first = next(iter(audits.items()))
     known = first.table.head(count)
     show_table(

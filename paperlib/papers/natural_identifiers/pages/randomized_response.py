@@ -27,12 +27,7 @@ _SHORT = {"randomized response": "response", "subset selection": "selection"}
 
 
 def show_figure_4(frame: pd.DataFrame, config: RandomizedResponseConfig) -> None:
-    """Show the paper's bound on randomized response against the number of sets, and judge it.
-
-    Args:
-        frame: Result of `bounds_by_sets` of the same configuration.
-        config: Settings of the figure.
-    """
+    """Show the paper's bound on randomized response against the number of sets, and judge it."""
     papers = _of(frame, "randomized response", ["paper"])
     ends = _ends(papers)
     show_figure(
@@ -52,12 +47,7 @@ def show_figure_4(frame: pd.DataFrame, config: RandomizedResponseConfig) -> None
 
 
 def show_one_audit(config: RandomizedResponseConfig, *, seed: int) -> None:
-    """Say what one sampled audit shows, beside the means of the figure.
-
-    Args:
-        config: Settings of the figure; the first true epsilon and the confidence are used.
-        seed: Seed of the answers and of the ties, 0 or more.
-    """
+    """Say what one sampled audit shows, beside the means of the figure."""
     epsilon, (cardinality, sets) = config.epsilons[0], _ONE_AUDIT
     scores = simulated_scores(cardinality, epsilon, sets, seed=seed)
     found = audit_ranks(*ranks_from_scores(*scores, seed=seed), confidence=config.confidence)
@@ -68,12 +58,7 @@ def show_one_audit(config: RandomizedResponseConfig, *, seed: int) -> None:
 
 
 def show_tight_bounds(frame: pd.DataFrame, config: RandomizedResponseConfig) -> None:
-    """Show both bounds where more than one place counts as a hit, on both mechanisms, and their limits.
-
-    Args:
-        frame: Result of `bounds_by_sets` of the same configuration.
-        config: Settings of the figure.
-    """
+    """Show both bounds where more than one place counts as a hit, on both mechanisms, and their limits."""
     several = frame[frame["top"] > frame["top"].min()]
     selection = _of(several, "subset selection", ["paper", "tight"])
     response = _of(several, "randomized response", ["paper", "tight"])
@@ -116,11 +101,7 @@ def limits_table(config: RandomizedResponseConfig) -> pd.DataFrame:
 
 
 def show_deltas(config: DeltaConfig) -> None:
-    """Show what delta does to the bound of one audit, by Theorem 2 and by the sharp term.
-
-    Args:
-        config: Settings of the audit.
-    """
+    """Show what delta does to the bound of one audit, by Theorem 2 and by the sharp term."""
     by_delta, vacuous = bounds_by_delta(config), vacuous_deltas(config)
     show_figure(
         deltas_figure(by_delta, config.epsilon),
@@ -151,12 +132,7 @@ def show_deltas(config: DeltaConfig) -> None:
 
 
 def curves_figure(frame: pd.DataFrame, curves: Sequence[tuple[int, int]]) -> Figure:
-    """A panel for each true epsilon, and in it a curve for each pair (c, r) and bound.
-
-    Args:
-        frame: Rows of `bounds_by_sets` about one mechanism.
-        curves: All pairs (c, r), in the order of their colours and markers.
-    """
+    """A panel for each true epsilon, and in it a curve for each pair (c, r) and bound."""
     epsilons = list(dict.fromkeys(frame["epsilon"]))
     both = frame["bound"].nunique() > 1
     fig, axes = panels(len(epsilons), share_x=True)

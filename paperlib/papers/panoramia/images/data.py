@@ -91,10 +91,6 @@ class Images:
 def split_images(split: ImageSplit) -> Images:
     """Load images, and deal them out at random, as `ImageSplit.parts` says.
 
-    Raises:
-        ValueError: An unknown data set, or fewer images than asked for.
-        DataUnavailableError: Its files are not on this machine and cannot be fetched.
-
     >>> images = split_images(ImageSplit(generator=10, members=8, nonmembers=6, others=4))
     >>> [images.parts[part].x.shape for part in PARTS]
     [(10, 1, 7, 7), (8, 1, 7, 7), (6, 1, 7, 7), (4, 1, 7, 7)]

@@ -77,9 +77,6 @@ def show_settings(results: DpResults) -> None:
 def leakage_figure(families: Mapping[str, pd.DataFrame]) -> tuple[Figure, str]:
     """Eps-tilde by epsilon as rows of dots with deviations, the paper's as crosses, a panel per family.
 
-    Args:
-        families: Title to rows of `table_by_epsilon`.
-
     Returns:
         The figure, and its description in words.
     """
@@ -102,12 +99,7 @@ def leakage_figure(families: Mapping[str, pd.DataFrame]) -> tuple[Figure, str]:
 
 
 def show_leakage(results: DpResults, tables: Sequence[pd.DataFrame]) -> None:
-    """Show eps-tilde of both families by epsilon (Tables 7 and 8).
-
-    Args:
-        results: Results of `run_dp`.
-        tables: `table_by_epsilon` of both families.
-    """
+    """Show eps-tilde of both families by epsilon (Tables 7 and 8)."""
     heads = zip(results.plan.architectures, STANDS_FOR, strict=True)
     titles = [f"{ours}, for {paper}" for ours, paper in heads]
     ours = [table[table["target"] != PAPER_ONLY] for table in tables]
@@ -173,13 +165,7 @@ def show_table_ten(table: pd.DataFrame) -> None:
 
 
 def show_relaxed(relaxed: pd.DataFrame, target: str, *, confidence: float) -> None:
-    """Show both bounds of a target over gamma, by search (Table 11 on scores already judged).
-
-    Args:
-        relaxed: Rows of `table_eleven`.
-        target: Name of the target drawn.
-        confidence: Confidence level of the audits.
-    """
+    """Show both bounds of a target over gamma, by search (Table 11 on scores already judged)."""
     rows = relaxed[relaxed["target"] == target]
     rows, gammas = rows[rows["delta"] == rows["delta"].max()], sorted(rows["gamma"].unique())
     fig, all_axes = panels(2, height=2.0, share_x=True)
@@ -208,11 +194,7 @@ def show_relaxed(relaxed: pd.DataFrame, target: str, *, confidence: float) -> No
 
 
 def show_ranges(ranges: pd.DataFrame) -> None:
-    """Show the paper's Table 11 as crosses, with what Propositions 3 and 4 leave as bars.
-
-    Args:
-        ranges: Rows of `table_eleven_ranges`.
-    """
+    """Show the paper's Table 11 as crosses, with what Propositions 3 and 4 leave as bars."""
     names = [f"{row['epsilon']:g}, {row['delta']:g}, {row['gamma']:g}" for row in ranges.to_dict("records")]
     fig, all_axes = panels(2, height=0.6 + 0.2 * len(ranges), share_x=True)
     outside = []
@@ -237,12 +219,7 @@ def show_ranges(ranges: pd.DataFrame) -> None:
 
 
 def show_recall(curves: pd.DataFrame, names: Sequence[str]) -> None:
-    """Show the bounds of some targets over recall, one game, and the baseline's (Figure 5).
-
-    Args:
-        curves: Rows of `TargetAudits.curves` of one game.
-        names: Names of the targets drawn.
-    """
+    """Show the bounds of some targets over recall, one game, and the baseline's (Figure 5)."""
     fig, (axes,) = panels(height=3.2)
     first = curves[(curves["target"] == names[0]) & (curves["test"] == "baseline")]
     axes.plot(first["recall"], first["bound"], color="black", linestyle=":", label="baseline, c")
@@ -265,12 +242,7 @@ def show_recall(curves: pd.DataFrame, names: Sequence[str]) -> None:
 
 
 def show_sizes(over_size: pd.DataFrame, names: Sequence[str]) -> None:
-    """Show the bounds of some targets over the number of judged examples (Figure 6c).
-
-    Args:
-        over_size: Rows of `TargetAudits.over_test_size`.
-        names: Names of the targets drawn.
-    """
+    """Show the bounds of some targets over the number of judged examples (Figure 6c)."""
     rows = over_size[(over_size["audit"] == "panoramia") & over_size["target"].isin(list(names))]
     baseline = rows[rows["target"] == names[0]]
     baseline = baseline.assign(target="baseline, c", c_plus_eps_lb=baseline["c_lb"])

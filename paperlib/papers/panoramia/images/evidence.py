@@ -30,17 +30,7 @@ def evidence(
     nonmembers_helper: str = "",
     label_noise: float,
 ) -> list[Evidence]:
-    """Samples for all rules on images.
-
-    Args:
-        results: Results of `run_images`.
-        helpers: Rows of `helper_games`.
-        train_sizes: Rows of `training_sizes`.
-        quality: Numbers about the generated images, by name.
-        larger: Games of `figure_six_games`; None takes ``results``.
-        nonmembers_helper: Name of a helper trained on real non-members; empty for none.
-        label_noise: Share of labels changed on purpose.
-    """
+    """Samples for all rules on images."""
     last = series(results)[-1]
     nulls = nulls_like(results, last)
     by_helper = [

@@ -10,15 +10,7 @@ from paperlib.report.style import WIDTH, panels
 
 
 def image_grid(rows: Mapping[str, NDArray[np.uint8]], *, columns: int = 12) -> Figure:
-    """Images side by side, enlarged without smoothing.
-
-    Args:
-        rows: Name of each row to its images, uint8, shape (n, 1 or 3, side, side); the first are shown.
-        columns: Images in a row, at most.
-
-    Raises:
-        ValueError: No row, or images of another form.
-    """
+    """Images side by side, enlarged without smoothing."""
     if not rows:
         raise ValueError("rows: expected at least one, got none")
     fig, all_axes = panels(len(rows), height=WIDTH / columns + 0.25)

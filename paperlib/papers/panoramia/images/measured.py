@@ -79,14 +79,7 @@ class MeasuredRun:
 
 
 def measured_run(path: str) -> MeasuredRun | None:
-    """Runs kept as a table with the ending .csv, its result file (.json) and its sample grid (.png).
-
-    Args:
-        path: Path of the table, looked for here and in the folders above; empty for none.
-
-    Raises:
-        ValueError: A file or a column is missing.
-    """
+    """Runs kept as a table with the ending .csv, its result file (.json) and its sample grid (.png)."""
     found = measured_table(path)
     if found is None:
         return None

@@ -116,12 +116,6 @@ def training_speed(
 ) -> pd.DataFrame:
     """Speed of training a target as it is here, and in a plain loop over a DataLoader.
 
-    Args:
-        target: Settings of the training, from fresh parameters; nothing is kept.
-        images: Data, of which the target's training part is used.
-        epochs: Number of epochs timed, 1 or more.
-        peak: What the chip computes at most in the target's precision, TFLOP/s; None where unknown.
-
     Returns:
         A row for each loop: loop, images per second, TFLOP/s, and the share of the peak (NaN where unknown).
     """

@@ -62,12 +62,7 @@ def levels(names: Sequence[str], dataset: str) -> dict[str, str]:
 
 
 def beside(table: pd.DataFrame, paper_target: Mapping[str, str]) -> pd.DataFrame:
-    """Rows "ours" of a table, the paper's numbers in columns "paper ..." of the same row.
-
-    Args:
-        table: Columns source ("ours" or "paper"), target and others.
-        paper_target: Our targets to the paper's.
-    """
+    """Rows "ours" of a table, the paper's numbers in columns "paper ..." of the same row."""
     ours, paper = (table[table["source"] == one].drop(columns="source") for one in ("ours", "paper"))
     paper = paper.drop(columns="null").dropna(axis=1, how="all").set_index("target").add_prefix("paper ")
     return ours.assign(**{"paper target": ours["target"].map(paper_target)}).join(paper, on="paper target")
@@ -75,9 +70,6 @@ def beside(table: pd.DataFrame, paper_target: Mapping[str, str]) -> pd.DataFrame
 
 def three_figure(rows: pd.DataFrame) -> tuple[Figure, str]:
     """Table 3 as rows of dots, with the deviations over games and the paper's values as crosses.
-
-    Args:
-        rows: Rows of `beside` of `table_three`; deviations may be missing.
 
     Returns:
         The figure, and its description in words.
@@ -141,12 +133,7 @@ def show_measured(run: MeasuredRun) -> None:
 
 
 def show_grid(parts: Mapping[str, NDArray[np.uint8]], dataset: str) -> None:
-    """Show images that the generator learned from, members and generated images (Figure 7).
-
-    Args:
-        parts: Name of each row to its images.
-        dataset: Name of the images.
-    """
+    """Show images that the generator learned from, members and generated images (Figure 7)."""
     means = ", ".join(f"{name} {images.mean():.0f}" for name, images in parts.items())
     show_figure(
         image_grid(parts),
@@ -294,25 +281,14 @@ def show_generator(quality: Mapping[str, float], results: PanoramiaResults) -> N
 
 
 def show_curves(kind: str, curves: pd.DataFrame) -> None:
-    """Show "precision", "bounds" or "guesses" over recall (Figures 3, 4 and 10).
-
-    Args:
-        kind: One of the three.
-        curves: Rows of `TargetAudits.curves`, in the paper's form.
-    """
+    """Show "precision", "bounds" or "guesses" over recall (Figures 3, 4 and 10)."""
     draw, caption = _CURVES[kind]
     fig, words = draw(curves)
     show_figure(fig, name=f"images-{kind}", caption=caption, alt=words, data=curves)
 
 
 def show_helpers(games: pd.DataFrame, *, synthetic: int, real: int) -> None:
-    """Show the baseline's bound by helper, the paper's beside it (Tables 2 and 5).
-
-    Args:
-        games: Rows of `helper_games`.
-        synthetic: Images that the synthetic helper is trained on.
-        real: Images that the helper on real non-members is trained on.
-    """
+    """Show the baseline's bound by helper, the paper's beside it (Tables 2 and 5)."""
     rows = helper_means(games, tables.printed_helpers())
     cells = zip(rows["c_lb"].map(_down), rows["sd"], strict=True)
     rows["shown"] = [plus_minus(value, sd) for value, sd in cells]
@@ -346,12 +322,7 @@ def show_training_sizes(rows: pd.DataFrame) -> None:
 
 
 def show_test_sizes(rows: pd.DataFrame, *, o1: float) -> None:
-    """Show eps-tilde and c + eps over the size of the test part (Figure 6).
-
-    Args:
-        rows: Rows of `over_test_size`.
-        o1: What O(1) shows of the target with all its non-members, nats.
-    """
+    """Show eps-tilde and c + eps over the size of the test part (Figure 6)."""
     names = {"eps_tilde": "ε~", "c_plus_eps_lb": "c + ε, at least"}
     fig, words = size_figure(rows, x="m", columns=names, xlabel="examples judged (m)")
     fig.axes[0].axhline(o1, color="black", linestyle=":", label="O(1)")

@@ -88,12 +88,7 @@ class Generated:
 
 
 def image_pools(config: ImageConfig) -> Pools:
-    """Train what has to be trained, and ask every model about every image.
-
-    Raises:
-        ValueError: Options that do not fit one another, or too few images.
-        DataUnavailableError: The images are not on this machine and cannot be fetched.
-    """
+    """Train what has to be trained, and ask every model about every image."""
     images = load_split(config)
 
     def build() -> Pools:

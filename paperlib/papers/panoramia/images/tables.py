@@ -37,14 +37,6 @@ _TARGET = re.compile(r"(?P<null>null )?(?P<name>[a-z0-9-]+?)(@(?P<width>\d+))?:(
 def parse_targets(words: Sequence[str], **settings: Any) -> tuple[ImageTarget, ...]:
     """Targets written as "[null ]ARCHITECTURE[@WIDTH]:EPOCHS".
 
-    Args:
-        words: Descriptions such as "cnn@16:40", "resnet101:100" or "null cnn@16:40".
-        settings: Attributes of `ImageTarget` for all of them; or, under the name of an architecture, a
-            dictionary for its targets alone, which takes precedence.
-
-    Raises:
-        ValueError: Words of another form, or an unknown architecture.
-
     >>> [target.name for target in parse_targets(["cnn@8:5", "null resnet18:20"], cnn={"dp_epsilon": 8.0})]
     ['cnn-8 E5 DP 8', 'null resnet18 E20']
     """
@@ -89,11 +81,7 @@ def nulls_like(results: PanoramiaResults, name: str) -> list[str]:
 
 
 def run_images(pools: Pools, audit: AuditConfig) -> PanoramiaResults:
-    """Audit all targets in the paper's form with all three audits, and PANORAMIA with helpers in both.
-
-    Raises:
-        ValueError: Pools without real non-members.
-    """
+    """Audit all targets in the paper's form with all three audits, and PANORAMIA with helpers in both."""
     if pools.nonmembers is None:
         raise ValueError("nonmembers: expected real ones, which RM;RN and O(1) need, got none")
     paper = audit_pools(pools, replace(audit, form="paper"))
@@ -177,12 +165,6 @@ def figure_six_games(
     """Games of their own for Figure 6, in the paper's form, of a target and its nulls; none without changes.
 
     O(1) needs no training part, and takes all real non-members that the coins leave it.
-
-    Args:
-        results: The games played, which are returned where ``changes`` is empty.
-        audit: Settings of these games.
-        changes: Attributes of `AuditConfig` that differ in Figure 6.
-        target: Name of a target.
     """
     if not changes:
         return results

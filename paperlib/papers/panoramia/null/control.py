@@ -110,10 +110,6 @@ def run_null_control(
 ) -> pd.DataFrame:
     """Audit the null targets of many worlds, in both forms.
 
-    Args:
-        control: Settings of the control.
-        worlds: Kinds by name, from a seed to pools; None takes `NullControl.worlds`.
-
     Returns:
         One row per world, form and search: world, seed, form, search, c_lb, c_plus_eps_lb, eps_tilde.
     """
@@ -138,9 +134,6 @@ def _audited_world(audit: AuditConfig, build: Callable[[int], Pools], seed: int)
 
 def false_positives(rows: pd.DataFrame) -> pd.DataFrame:
     """Share of null targets that are given an eps-tilde above 0, and above `NOTABLE`.
-
-    Args:
-        rows: Rows of `run_null_control`.
 
     Returns:
         One row per world, form and search: world, form, search, repetitions, c_lb (mean), and for each limit

@@ -62,9 +62,6 @@ def matched_pools(world: World, ratio: float, *, folds: int = 4) -> Pools:
 
     Each of their models learns D_G and ``ratio`` members for each one that is judged. The outputs of a helper
     are kept, so that an interrupted run goes on.
-
-    Raises:
-        ValueError: More members asked for than there are.
     """
     members, most = round(ratio * world.judged), world.learned - -(-world.learned // folds)
     check_in(f"(0, {most / world.judged:.4g}]", "ratio", ratio)
@@ -106,13 +103,6 @@ def run_matched(
     folds: int = 4,
 ) -> pd.DataFrame:
     """Audit targets and null targets of several worlds with today's helpers, and with each ratio.
-
-    Args:
-        data: Name of the data, for the table.
-        build: Function from a seed to a world.
-        ratios: Members that a helper's model learns, over members judged.
-        worlds: Seeds.
-        folds: Number of models of each helper, 2 or more.
 
     Returns:
         One row per world, helpers, ratio (NaN with today's), target and game: data, world, helpers, ratio,
@@ -165,10 +155,6 @@ def false_alarms(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFra
     """How often the difference of the bounds of a null target is significantly above `MARGIN`.
 
     A world gives an alarm where the whole two-sided t-interval over its games, two or more, lies above.
-
-    Args:
-        games: Rows of `run_matched`.
-        confidence: Confidence level of these intervals, in (0, 1).
 
     Returns:
         One row per data, helpers and ratio: worlds, alarms, share, and the ends of its 95 % interval

@@ -15,9 +15,6 @@ KINDS = {True: "null targets", False: "targets"}
 def matched_figure(table: pd.DataFrame) -> tuple[Figure, str]:
     """Eps-tilde over the members that helpers learned, a panel for each data set, with the null's margins.
 
-    Args:
-        table: Rows of `over_worlds`.
-
     Returns:
         The figure, and its description in words.
     """
@@ -55,12 +52,7 @@ def _two_digits(value: float) -> str:
 
 
 def show_games(played: pd.DataFrame, table: pd.DataFrame) -> None:
-    """Show the difference of the bounds over what helpers learned; the CSV has every game.
-
-    Args:
-        played: Rows of `run_matched`.
-        table: Rows of `over_worlds` of them.
-    """
+    """Show the difference of the bounds over what helpers learned; the CSV has every game."""
     fig, words = matched_figure(table)
     show_figure(
         fig,
@@ -86,14 +78,7 @@ def show_measured(larger: pd.DataFrame) -> None:
 
 
 def show_means(table: pd.DataFrame, *, name: str, what: str, confidence: float) -> None:
-    """Show rows of `over_worlds`: the difference with its interval, and whether a null target passes.
-
-    Args:
-        table: Rows of `over_worlds`.
-        name: Slug of the table.
-        what: Name of the run, such as "This run".
-        confidence: Confidence level of the intervals, in (0, 1).
-    """
+    """Show rows of `over_worlds`: the difference with its interval, and whether a null target passes."""
     cells = table.assign(
         kind=[KINDS[bool(null)][:-1] for null in table["null"]],
         learned=[_learned(one) for one in table["ratio"]],
@@ -122,11 +107,7 @@ def show_means(table: pd.DataFrame, *, name: str, what: str, confidence: float) 
 
 
 def passing_in_words(table: pd.DataFrame) -> str:
-    """At which ratios the null target of each data set passes, one sentence each.
-
-    Args:
-        table: Rows of `over_worlds`.
-    """
+    """At which ratios the null target of each data set passes, one sentence each."""
     nulls = table[table["null"].astype(bool) & table["ratio"].notna()]
     sentences = []
     for name, rows in nulls.groupby("data", sort=False):
@@ -139,19 +120,12 @@ def passing_in_words(table: pd.DataFrame) -> str:
 
 
 def all_alarms(runs: Sequence[tuple[str, pd.DataFrame]]) -> pd.DataFrame:
-    """Rows of `false_alarms` of several runs, with a column run.
-
-    Args:
-        runs: Name of each run, and its rows of `run_matched`.
-    """
+    """Rows of `false_alarms` of several runs, with a column run."""
     return pd.concat([false_alarms(rows).assign(run=name) for name, rows in runs], ignore_index=True)
 
 
 def alarms_figure(alarms: pd.DataFrame) -> tuple[Figure, str]:
     """Share of worlds whose null target gives a false alarm, a panel for each data set, with its intervals.
-
-    Args:
-        alarms: Rows of `all_alarms`.
 
     Returns:
         The figure, and its description in words.
@@ -186,12 +160,7 @@ def show_alarms(alarms: pd.DataFrame) -> None:
 
 
 def in_words(table: pd.DataFrame, alarms: pd.DataFrame) -> str:
-    """The three things to take, with the numbers of the larger runs, or of this one, as Markdown.
-
-    Args:
-        table: Rows of `over_worlds`.
-        alarms: Rows of `all_alarms`.
-    """
+    """The three things to take, with the numbers of the larger runs, or of this one, as Markdown."""
     nulls = table[table["null"].astype(bool)]
     plain = nulls[nulls["ratio"].isna()].set_index("data")["eps_tilde"].round(2) + 0.0
     most = nulls[nulls["ratio"].notna()].groupby("data", sort=False)["eps_tilde"].last().round(2) + 0.0

@@ -97,18 +97,7 @@ SIZES: dict[str, dict[str, WorldSizes]] = {
 
 
 def world_of(data: str, sizes: WorldSizes, *, games: int, seed: int) -> World:
-    """A world of one kind of data, with one target and one null target.
-
-    Args:
-        data: "tables", "images" or "text".
-        sizes: How large it is.
-        games: Number of games, 1 or more.
-        seed: Seed of the split, the generator, all models and the games, 0 or more.
-
-    Raises:
-        ValueError: Unknown data, or fewer examples than asked for.
-        DataUnavailableError: The data is not on this machine and cannot be fetched.
-    """
+    """A world of one kind of data, with one target and one null target."""
     check_choice("data", data, DATA)
     build = {"tables": _table, "images": _image, "text": _text}[data]
     return build(sizes, partial(AuditConfig, **sizes.games(games), seed=1000 * seed), seed)
@@ -188,13 +177,7 @@ def _text(sizes: WorldSizes, audit: partial[AuditConfig], seed: int) -> World:
 
 
 def table_world(config: TabularConfig, audit: AuditConfig, *, judged: int) -> World:
-    """A world of rows; further models learn as the last target without DP.
-
-    Args:
-        config: Its targets, one at least.
-        audit: Settings of the games.
-        judged: Number of members that tests show.
-    """
+    """A world of rows; further models learn as the last target without DP."""
     rows = tabular_rows(config)
     used_data(config.dataset, rows.table.rows.to_csv(index=False).encode())
     parts = {"members": rows.parts["members"], "generated": rows.generated,

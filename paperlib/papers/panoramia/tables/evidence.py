@@ -19,11 +19,7 @@ Runs = Mapping[TabularConfig, PanoramiaResults]
 
 
 def evidence(results: TabularResults) -> dict[str, Evidence]:
-    """Evidence from the pools of the first label, by target; those of other labels are beside the paper.
-
-    Args:
-        results: Audits in both forms.
-    """
+    """Evidence from the pools of the first label, by target; those of other labels are beside the paper."""
     label = next(iter(results.runs)).label
     runs = {config: run for config, run in results.runs.items() if config.label == label}
     return {one.target: one for one in (_table_six(runs), _figure_ten(runs), _figure_twelve(runs))}

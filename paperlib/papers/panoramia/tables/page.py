@@ -67,9 +67,6 @@ def short(target: str) -> str:
 def beside_the_paper(table: pd.DataFrame) -> pd.DataFrame:
     """Rows of `table_six` of this run, with the paper's in the same row: those trained shortest and longest.
 
-    Args:
-        table: Rows of `table_six`, or a CSV of it. The paper's stand beside the first label.
-
     Returns:
         Columns of ``table``, then cells in words: shown (the target), accuracy, and for each audit its value
         with deviation, and the paper's, "–" where it prints none.
@@ -136,9 +133,6 @@ def caption_six(form: str, games: int) -> str:
 
 def forms_figure(panoramia: pd.DataFrame) -> tuple[Figure, str]:
     """The difference of the bounds of each target by search, a panel for each form, with 95 % t-intervals.
-
-    Args:
-        panoramia: Rows of `means_over_games` about PANORAMIA.
 
     Returns:
         The figure, and its description in words.
@@ -257,13 +251,7 @@ def show_simulated_sets(simulated: pd.DataFrame, *, examples: int) -> None:
 
 
 def show_sets(sets: pd.DataFrame, first: TargetAudits, names: list[str]) -> None:
-    """Show output sets beside the searches over recall, a column for each of some targets.
-
-    Args:
-        sets: Rows of `output_set_bounds`.
-        first: Audits that they come from.
-        names: Targets that the page shows; the CSV has all.
-    """
+    """Show output sets beside the searches over recall, a column for each of some targets."""
     values = ["eps_tilde", "c_lb", "c_plus_eps_lb"]
     means = sets.groupby(["target", "way", "examples"], sort=False)[values].mean().reset_index()
     show_table(
@@ -329,9 +317,6 @@ def show_strong(strong: pd.DataFrame, *, shadows: int) -> None:
 def alarms_figure(found: pd.DataFrame) -> tuple[Figure, str]:
     """Share of null targets with a notable eps-tilde, a panel for each search, with its intervals.
 
-    Args:
-        found: Rows of `false_positives`.
-
     Returns:
         The figure, and its description in words.
     """
@@ -365,12 +350,7 @@ def show_control(found: pd.DataFrame) -> None:
 
 
 def in_words(table: pd.DataFrame, alarms: pd.DataFrame) -> str:
-    """The three things to take, with the numbers of the run, as Markdown.
-
-    Args:
-        table: Rows of `table_six`.
-        alarms: Rows of `false_positives`.
-    """
+    """The three things to take, with the numbers of the run, as Markdown."""
     ours = table[table["source"] == "ours"]
     ours = ours[ours["label"] == ours["label"].iloc[0]].set_index("target")
     trained = [str(name) for name in ours.index if str(name).endswith(" epochs")]

@@ -158,25 +158,13 @@ def tabular_config(size: str, **changes: Any) -> TabularConfig:
     """Settings of a size: "smoke" for seconds, "default" (randhie), "paper" (Adult) or "rehearsal".
 
     The last has the paper's models and few rows.
-
-    Args:
-        size: One of the four.
-        changes: Attributes of `TabularConfig` to set instead.
-
-    Raises:
-        ValueError: An unknown size, or a value out of range.
     """
     check_choice("size", size, tuple(_POOLS))
     return TabularConfig(**{**_POOLS[size], **changes})
 
 
 def tabular_audit(size: str, **changes: Any) -> AuditConfig:
-    """How these pools are audited.
-
-    Args:
-        size: "smoke", "default", "paper" or "rehearsal".
-        changes: Attributes of `AuditConfig` to set instead.
-    """
+    """How these pools are audited."""
     check_choice("size", size, tuple(_AUDITS))
     return replace(_AUDITS[size], **changes)
 

@@ -81,9 +81,6 @@ def numbers(
     """The loss of one model on rows, then a column for each name of `STRONGER`; lower means member in all.
 
     "lira_online" gives minus the log-odds, since its shadow models belong to one game (`play_online`).
-
-    Raises:
-        ValueError: A name of `OFFLINE`, and no shadow models.
     """
     (models, index), (x, y) = model, encoder(rows)
     found = [cross_entropy(models.logits(x)[index], y).cpu().numpy()]

@@ -24,11 +24,6 @@ def strong_attacks(config: TabularConfig, audit: AuditConfig, *, names: Sequence
     members and generated rows alike, and new ones for each game. They learn only rows that the game shows,
     halves of them drawn without a look at membership: a row that a coin left out must not speak.
 
-    Args:
-        config: Configuration of the pools; its ``stronger`` are the attacks.
-        audit: Settings of the audits.
-        names: Targets.
-
     Returns:
         One row per target and attack: auc_real (the number alone, members against real non-members; NaN for
         LiRA (online), whose shadow models learn none of these), auc_generated (against generated rows),
@@ -59,11 +54,7 @@ def attack_pools(config: TabularConfig) -> Pools:
 
 
 def only_columns(pools: Pools, columns: Sequence[str], names: Sequence[str]) -> Pools:
-    """The same pools with those of the models' ``columns`` that are named, in this order.
-
-    Raises:
-        ValueError: A column that is not there.
-    """
+    """The same pools with those of the models' ``columns`` that are named, in this order."""
     if missing := [name for name in names if name not in columns]:
         raise ValueError(f"names: expected some of {', '.join(columns)}, got {', '.join(missing)}")
     places = [list(columns).index(name) for name in names]

@@ -69,13 +69,7 @@ class TabularResults:
 def run_tabular(
     configs: Sequence[TabularConfig], audit: AuditConfig, *, forms: Sequence[str] = FORMS
 ) -> TabularResults:
-    """Audit all targets of several pools.
-
-    Args:
-        configs: One configuration for each pools; only losses are audited, whatever ``stronger`` says.
-        audit: Settings of the audits; each pools has games with other seeds.
-        forms: "helpers", "paper" or both. Audits with real non-members are run for the first only.
-    """
+    """Audit all targets of several pools."""
     audited = partial(_audited, audit, forms)
     runs = zip(configs, [audited(config) for config in configs], strict=True)
     return TabularResults({config: PanoramiaResults(*run, forms[0]) for config, run in runs})
@@ -102,9 +96,6 @@ def extreme_values(config: TabularConfig) -> pd.DataFrame:
     Trees without any helper learn to tell half of the members from half of the generated rows, and rank the
     other half. A value is rare if 1 % of the generated rows at most hold it (words), or one as far out
     (numbers). This explains the baseline; it is no audit.
-
-    Args:
-        config: Configuration of the rows.
 
     Returns:
         One row per column and one for "any of them": share of rows with a rare value among the 5 % ranked

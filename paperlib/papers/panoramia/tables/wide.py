@@ -20,12 +20,6 @@ _VALUES = ("mean", "bound", "m", "range", "seconds")
 def widened(long: pd.DataFrame, *, rows: Sequence[str], by: str, values: Sequence[str]) -> pd.DataFrame:
     """A row for each group, and a column for each pair of a group and a value.
 
-    Args:
-        long: One row per group of ``rows`` and of ``by``.
-        rows: Columns that name the rows.
-        by: Column whose values go into the heads.
-        values: Columns that become cells.
-
     Returns:
         ``rows``, then "group: value" for each.
 
@@ -54,13 +48,7 @@ def counted(games: int) -> str:
 
 
 def show_strongest(strongest: pd.DataFrame, *, name: str, kind: str) -> None:
-    """Show the audits of members against real non-members, a row for each target.
-
-    Args:
-        strongest: Rows of `strongest_audits`.
-        name: Slug of the table.
-        kind: What a record is called, such as "row".
-    """
+    """Show the audits of members against real non-members, a row for each target."""
     wide = widened(strongest, rows=["target"], by="audit", values=_VALUES)
     heads = {f"{audit}: mean": head for audit, head in _HEADS.items() if f"{audit}: mean" in wide}
     show_table(

@@ -73,10 +73,6 @@ def _levels() -> list[int]:
 def table_nine(table: pd.DataFrame, epochs: int) -> pd.DataFrame:
     """Targets with DP, each with its null target, below the target without DP that had as many epochs.
 
-    Args:
-        table: Rows of `table_three`.
-        epochs: Passes of the targets with DP.
-
     Returns:
         Columns training, and the cells of `beside_the_paper`, with "null, here"; empty without targets with
         DP.

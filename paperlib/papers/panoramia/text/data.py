@@ -60,9 +60,6 @@ def deal(config: TextConfig, tokenizer: Any) -> dict[str, Chunks]:
     that have all their chunks are shared, chunk by chunk at random, by generator, members, non-members and
     others, so that a null target differs from a target in the members alone.
 
-    Raises:
-        ValueError: Too little text, saying how much there is.
-
     Source:
         PANORAMIA, appendix C.2: chunks of 64 tokens, at most 50 of a document, split 90:10.
     """

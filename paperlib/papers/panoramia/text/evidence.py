@@ -22,14 +22,7 @@ from paperlib.papers.verdict import Estimate, Evidence
 def evidence(
     results: PanoramiaResults, curves: pd.DataFrame, helpers: pd.DataFrame, sizes: pd.DataFrame
 ) -> dict[str, Evidence]:
-    """Evidence on Tables 3, 5 and 9 and Figures 8, 9, 10 and 14, by target.
-
-    Args:
-        results: Results of `run_text`.
-        curves: Rows of `loss_curves`.
-        helpers: Rows of `games_by_helper`.
-        sizes: Rows of `baseline_sizes`.
-    """
+    """Evidence on Tables 3, 5 and 9 and Figures 8, 9, 10 and 14, by target."""
     paper, last = results.forms["paper"], results.trained[-1]
     found = (
         _table_three(results, paper),

@@ -94,14 +94,7 @@ def show_distributions(groups: Mapping[str, Mapping[str, FloatArray]]) -> None:
 
 
 def show_table_three(table: pd.DataFrame, *, name: str, caption: str, private: bool = False) -> None:
-    """Show Table 3 with the paper's values beside ours.
-
-    Args:
-        table: Rows of `table_three`, or a CSV of it.
-        name: Slug of the table.
-        caption: Its caption.
-        private: Whether targets with DP are shown too.
-    """
+    """Show Table 3 with the paper's values beside ours."""
     rows = beside_the_paper(table)
     heads = {f"{audit}, {where}": f"{word} {end}" for audit, word in AUDITS.items()
              for where, end in (("here", "here"), ("paper", "in the paper"))}  # fmt: skip
@@ -287,12 +280,7 @@ def show_recall(results: PanoramiaResults, names: Sequence[str]) -> None:
 
 
 def in_words(results: PanoramiaResults, strongest: pd.DataFrame) -> str:
-    """The three things to take, with the numbers of the run, as Markdown.
-
-    Args:
-        results: Audits of all targets.
-        strongest: Rows of `strongest_audits`.
-    """
+    """The three things to take, with the numbers of the run, as Markdown."""
     early, late = results.trained[0], results.trained[-1]
     private = [one.name for one in results.pools.targets if one.kind == "private"]
     with_dp = (

@@ -27,10 +27,6 @@ def text_pools(config: TextConfig) -> Pools:
     each helper and each run of targets are kept by their own part of the configuration, so that an
     interrupted run goes on, and another target does not train the generator anew.
 
-    Raises:
-        ValueError: Too little text for the sizes asked.
-        DataUnavailableError: A text that is not at hand.
-
     Source:
         PANORAMIA, appendix C.2.
     """
@@ -51,17 +47,6 @@ def text_audit(
     **options: Any,
 ) -> AuditConfig:
     """Settings of audits of text: some examples are judged; of the others some are for choosing.
-
-    Args:
-        size: Number of examples of both kinds; the pools need half of it and a little more of each.
-        seed: Seed of the run, 0 or more; its first game has 1000 times this.
-        tokens: Tokens in a chunk.
-        judged: Share of the examples that is judged, in (0, 1).
-        chosen: Share of the others on which attacks are chosen, in (0, 1).
-        reader: Language model that attacks read the tokens with, such as "gpt2"; empty takes a small network.
-        reader_epochs: Largest number of passes of each phase of this attack, 1 or more.
-        precision: "float32", or "bfloat16" to run the reader under autocast.
-        options: Other attributes of `AuditConfig`.
 
     >>> config = text_audit(1600)
     >>> config.train, config.validation, config.test

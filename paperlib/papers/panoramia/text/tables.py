@@ -31,9 +31,6 @@ def run_text(pools: Pools, audit: AuditConfig) -> PanoramiaResults:
 def by_dealing(results: Mapping[str, PanoramiaResults]) -> pd.DataFrame:
     """Our rows of Table 3 where text was dealt in several ways.
 
-    Args:
-        results: Name of each way to its results, in the paper's form.
-
     Returns:
         A column dealt, then those of `table_three`, for targets that were audited in each way.
     """
@@ -57,11 +54,6 @@ def unaware_helpers(pools: Pools, *, withheld: int = 0) -> tuple[str, ...]:
 def games_by_helper(pools: Pools, audit: AuditConfig, *, withheld: int = 0) -> pd.DataFrame:
     """The baseline's bound without helper, and with one or both of "synthetic" and "real non-members".
 
-    Args:
-        pools: Pools of text.
-        audit: Settings of the games.
-        withheld: The first members, on which the helper "real non-members" was trained: no game shows them.
-
     Returns:
         Rows of `helper_games`.
     """
@@ -84,11 +76,6 @@ def table_five(games: pd.DataFrame) -> pd.DataFrame:
 
 def baseline_sizes(results: PanoramiaResults, sizes: Sequence[int]) -> pd.DataFrame:
     """The paper's baseline over the size of its training part, the test part fixed, or what is left.
-
-    Args:
-        results: Audits, whose baseline is the largest of the first way.
-        sizes: Other training sizes, even. The second way divides the examples of training and test part
-            anew, and trains the first attack alone.
 
     Returns:
         Columns way ("fixed test part", "what is left"), train, m, seed, c_lb, baseline_auc.
@@ -114,12 +101,7 @@ def baseline_sizes(results: PanoramiaResults, sizes: Sequence[int]) -> pd.DataFr
 
 
 def text_losses(pools: Pools, names: Sequence[str]) -> dict[str, dict[str, FloatArray]]:
-    """Mean losses of members, real non-members and generated chunks (Figure 14), panels by model.
-
-    Args:
-        pools: Pools of text.
-        names: Names of targets; the synthetic helper is the last panel.
-    """
+    """Mean losses of members, real non-members and generated chunks (Figure 14), panels by model."""
     by_kind = pools.by_kind()
     helper = {word: by_kind[kind].helpers[SYNTHETIC.name][:, 0] for kind, word in KINDS.items()}
     return {**loss_groups(pools, names, KINDS), "synthetic helper": helper}
