@@ -93,7 +93,8 @@ class TargetScores:
         return {
             "c_lb": result.c_lb,
             "c_plus_eps_lb": result.c_plus_epsilon_lb,
-            "eps_tilde": result.epsilon_tilde,
+            # Not clipped: a mean over games of what is clipped would show a leak where there is none.
+            "eps_tilde": result.c_plus_epsilon_lb - result.c_lb,
             "eps": np.nan if result.epsilon is None else result.epsilon,
             "ceiling": result.ceiling,
             "baseline_auc": MembershipScores.from_labels(self.baseline, self.membership).auc(),
@@ -134,8 +135,8 @@ class TargetAudits:
     def table(self) -> pd.DataFrame:
         """One row per target, game, audit and search.
 
-        Columns: target, null, epochs, dp_epsilon, seed, audit, search, c_lb, c_plus_eps_lb, eps_tilde, eps
-        (for "rm_rn" and "o1"), ceiling, baseline_auc, mia_auc, m, form. Bounds in nats.
+        Columns: target, null, epochs, dp_epsilon, seed, audit, search, c_lb, c_plus_eps_lb, eps_tilde (not
+        clipped at 0), eps (for "rm_rn" and "o1"), ceiling, baseline_auc, mia_auc, m, form. Bounds in nats.
         """
         rows = [
             {**one.target.row(), **one.row(search, self.config.confidence, **self.options)}

@@ -41,7 +41,7 @@ def output_set_bounds(audits: TargetAudits) -> pd.DataFrame:
 
     Returns:
         One row per target, game and way: target, null, seed, way (of the three, or a search over recall),
-        examples judged, c_lb, c_plus_eps_lb, eps_tilde (nats).
+        examples judged, c_lb, c_plus_eps_lb, eps_tilde (nats, not clipped).
 
     Source:
         Output sets, Algorithm 1, with positive guesses only, as PANORAMIA's Propositions 1 and 2 require.
@@ -64,7 +64,7 @@ def _ways(
             set_bound(*fitted, *scores, (1 - confidence) / 2, guess=guess)
             for fitted, scores in zip(_labelled(first), _labelled(second), strict=True)
         )
-        yield _row(way, second, {"c_lb": c_lb, "c_plus_eps_lb": both, "eps_tilde": max(0.0, both - c_lb)})
+        yield _row(way, second, {"c_lb": c_lb, "c_plus_eps_lb": both, "eps_tilde": both - c_lb})
     ordered = by_ratio(*_cut(judged, _QUARTER))
     yield _row(EVERY_LEVEL, ordered, ordered.row("anytime", confidence))
     for search in searches:

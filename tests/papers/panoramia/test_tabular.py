@@ -142,6 +142,12 @@ def results():
     return tables.run_tabular([SMALL], replace(AUDIT, repetitions=2))
 
 
+def test_the_difference_of_a_game_is_not_clipped_before_a_mean(results):
+    games = results.table.query("audit == 'panoramia'")
+    assert (games["eps_tilde"] == games["c_plus_eps_lb"] - games["c_lb"]).all()
+    assert games["eps_tilde"].min() < 0
+
+
 def test_table_six_stands_beside_the_papers(results):
     shown = tables.table_six(results, form="helpers")
     assert shown["source"].tolist() == ["ours"] * 3 + ["paper"] * 2

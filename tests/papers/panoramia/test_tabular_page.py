@@ -6,8 +6,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 from paperlib.papers.panoramia.null.control import CONTRAST
-from paperlib.papers.panoramia.strongest import BOTH_ENDS, LEARNED, LOSSES, THRESHOLDS, TRAINED
-from paperlib.papers.panoramia.tables import page, wide
+from paperlib.papers.panoramia.tables import page
 
 NAMES = ["MLP, 5 epochs", "MLP, 50 epochs", "MLP, 150 epochs", "null"]
 
@@ -115,25 +114,3 @@ def test_columns_without_a_rare_value_are_left_out_and_the_last_row_stays(capsys
     assert "held" in text
     assert "any of them" in text
     assert "empty" not in text
-
-
-def test_the_default_audit_has_a_row_for_each_target(capsys):
-    audits = [TRAINED, THRESHOLDS, LOSSES, BOTH_ENDS, LEARNED]
-    rows = [
-        {"target": name, "audit": audit, "m": 10, "bound": 1.0, "mean": at + 0.239, "range": "", "seconds": 1}
-        for name in ("b", "a")
-        for at, audit in enumerate(audits)
-    ]  # fmt: skip
-    wide.show_strongest(pd.DataFrame(rows), name="strongest", kind="row")
-    lines = capsys.readouterr().out.splitlines()
-    head = [cell.strip() for cell in lines[1].split("|")[1:-1]]
-    assert head == ["target", "RM;RN, trained attack", "O(1), thresholds", "losses, one end learned",
-                    "losses, both ends", "order learned"]  # fmt: skip
-    assert [cell.strip() for cell in lines[3].split("|")[1:-1]] == [
-        "b",
-        "0.23",
-        "1.23",
-        "2.23",
-        "3.23",
-        "4.23",
-    ]

@@ -323,7 +323,7 @@ def show_training_sizes(rows: pd.DataFrame) -> None:
 
 def show_test_sizes(rows: pd.DataFrame, *, o1: float) -> None:
     """Show eps-tilde and c + eps over the size of the test part (Figure 6)."""
-    names = {"eps_tilde": "ε~", "c_plus_eps_lb": "c + ε, at least"}
+    names = {"eps_tilde": "ε~, not clipped at 0", "c_plus_eps_lb": "c + ε, at least"}
     fig, words = size_figure(rows, x="m", columns=names, xlabel="examples judged (m)")
     fig.axes[0].axhline(o1, color="black", linestyle=":", label="O(1)")
     fig.axes[0].set_ylim(top=max(fig.axes[0].get_ylim()[1], 1.1 * o1))

@@ -254,6 +254,7 @@ def show_sets(sets: pd.DataFrame, first: TargetAudits, names: list[str]) -> None
     """Show output sets beside the searches over recall, a column for each of some targets."""
     values = ["eps_tilde", "c_lb", "c_plus_eps_lb"]
     means = sets.groupby(["target", "way", "examples"], sort=False)[values].mean().reset_index()
+    means["eps_tilde"] = means["eps_tilde"].clip(lower=0)
     show_table(
         widened(means, rows=["way", "examples"], by="target", values=values),
         name="tabular-output-sets",

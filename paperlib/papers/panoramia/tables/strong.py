@@ -11,7 +11,7 @@ from paperlib.audits.panoramia.pools import Pool, Pools, part_key
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.papers.panoramia.tables.online import ONLINE, Shown, game_pools
-from paperlib.papers.panoramia.tables.pools import TabularConfig, tabular_pools
+from paperlib.papers.panoramia.tables.pools import TabularConfig
 from paperlib.papers.panoramia.tables.shadows import STRONGER
 
 
@@ -45,12 +45,6 @@ def strong_attacks(config: TabularConfig, audit: AuditConfig, *, names: Sequence
     means = pd.DataFrame(rows).groupby(["target", "attack"], sort=False).mean()
     means["eps_tilde"] = (means["c_plus_eps_lb"] - means["c_lb"]).clip(lower=0)
     return pd.concat([means.loc[[name]] for name in names]).reset_index()
-
-
-def attack_pools(config: TabularConfig) -> Pools:
-    """The pools with every number but LiRA (online), whose shadow models learn members."""
-    kept = [name for name in config.columns if name != ONLINE]
-    return only_columns(tabular_pools(config), config.columns, kept)
 
 
 def only_columns(pools: Pools, columns: Sequence[str], names: Sequence[str]) -> Pools:

@@ -12,7 +12,6 @@ from paperlib.core import FloatArray, round_down
 from paperlib.papers.panoramia.evidence import null_samples
 from paperlib.papers.panoramia.figures import loss_figure, size_figure
 from paperlib.papers.panoramia.results import PanoramiaResults
-from paperlib.papers.panoramia.strongest import LOSSES
 from paperlib.papers.panoramia.tables.wide import counted
 from paperlib.papers.panoramia.text.beside import AUDITS, beside_the_paper, paper_values
 from paperlib.papers.panoramia.text.tables import plain_nulls
@@ -279,7 +278,7 @@ def show_recall(results: PanoramiaResults, names: Sequence[str]) -> None:
     )
 
 
-def in_words(results: PanoramiaResults, strongest: pd.DataFrame) -> str:
+def in_words(results: PanoramiaResults) -> str:
     """The three things to take, with the numbers of the run, as Markdown."""
     early, late = results.trained[0], results.trained[-1]
     private = [one.name for one in results.pools.targets if one.kind == "private"]
@@ -288,13 +287,12 @@ def in_words(results: PanoramiaResults, strongest: pd.DataFrame) -> str:
         if private
         else "This run trains no target with DP-SGD."
     )
-    whole = strongest[strongest["audit"] == LOSSES].set_index("target")["mean"][late]
     return (
         rf"1. Over-training: $\tilde\varepsilon$ is {results.value(early):.2f} nats for {early} and "
         f"{results.value(late):.2f} for {late}. {with_dp}\n"
         f"2. {_null_in_words(results)}\n"
-        f"3. Where real non-members are at hand, `audit_one_run` needs no generator, no baseline and no "
-        f"training: it shows at least {round_down(float(whole), 2):.2f} nats for {late}, mean over games."
+        "3. Where real non-members are at hand, `audit_one_run` needs no generator, no baseline and no "
+        "training of its own."
     )
 
 

@@ -46,11 +46,6 @@ def plain_nulls(results: PanoramiaResults) -> list[str]:
     return [target.name for target in nulls if target.dp_epsilon is None]
 
 
-def unaware_helpers(pools: Pools, *, withheld: int = 0) -> tuple[str, ...]:
-    """Helpers that learned no member: all, but "real non-members" where members were ``withheld`` for it."""
-    return tuple(name for name in pools.helper_names if not withheld or name != REAL_NONMEMBERS.name)
-
-
 def games_by_helper(pools: Pools, audit: AuditConfig, *, withheld: int = 0) -> pd.DataFrame:
     """The baseline's bound without helper, and with one or both of "synthetic" and "real non-members".
 
