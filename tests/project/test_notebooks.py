@@ -2,6 +2,7 @@
 
 import ast
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,10 @@ def test_the_first_code_shown_is_whole_and_leaves_parameters_alone(path):
     own = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     assert not ({node.id for node in names if isinstance(node.ctx, ast.Load)} - own) & set(parameters(path))
     assert any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(tree))
+
+
+@every_notebook
+def test_no_statement_follows_itself(path):
+    for cell in code_cells(path):
+        said = [ast.dump(line) for line in ast.parse("".join(cell["source"])).body]
+        assert [one for one, then in pairwise(said) if one == then] == []
