@@ -53,7 +53,7 @@ gpu: rehearsal  ## After the rehearsal, the experiments of the profile gpu, in o
 test: $(if $(ROOM),$(READY),lint)  ## Lint and all tests; with ROOM=bounds the tests of one room, without lint
 	@test -z "$(ROOM)" || test -n "$(TESTED)" \
 	  || { echo 'there is no room "$(ROOM)": the rooms are the folders of paperlib/'; exit 2; }
-	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "not browser" --ignore=tests/benchmarks $(TESTED)
+	$(BIN)/pytest -n $(JOBS) --dist worksteal --ignore=tests/benchmarks -m "not browser" $(TESTED)
 
 lint: $(READY)  ## Format, style, types, import directions, notebooks stored without outputs
 	$(BIN)/ruff format --check .
