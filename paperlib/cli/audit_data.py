@@ -73,6 +73,14 @@ def audit_data(
     base: Annotated[
         str, typer.Option(help="Language model that a generator of text starts from. Default: a small one.")
     ] = "",
+    unit: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of a table that says what one record is, such as a customer with several rows: one "
+            "row of each is audited.",
+        ),
+    ] = "",
     tokens: Annotated[int, typer.Option(min=1, help="Length of a chunk of text.")] = 32,
     known_c: Annotated[
         float | None,
@@ -117,8 +125,8 @@ def audit_data(
         raise ValueError(f"{missing}: name what the model was trained on and the model; {_NOTEBOOK}")
     options: dict[str, Any] = {
         "train_again": train_again, "label": label, "architecture": architecture, "classes": classes,
-        "generated": generated, "nonmembers": nonmembers, "base": base, "tokens": tokens, "known_c": known_c,
-        "search": search, "delta": delta, "gamma": gamma, "confidence": confidence,
+        "generated": generated, "nonmembers": nonmembers, "base": base, "tokens": tokens, "unit": unit,
+        "known_c": known_c, "search": search, "delta": delta, "gamma": gamma, "confidence": confidence,
         "repetitions": repetitions, "restarts": restarts, "seed": seed,
     }  # fmt: skip
     from paperlib.cli.gate import Wishes

@@ -13,7 +13,7 @@ from paperlib.core import json_ready
 from paperlib.report import Verdict, read_about
 from paperlib.running.answers import Answer, answer_of
 
-DATA_FACTS = ("kind", "label", "search", "known_c", "repetitions", "restarts", "seed")
+DATA_FACTS = ("kind", "label", "unit", "search", "known_c", "repetitions", "restarts", "seed")
 TEXT_FACTS = ("limit", "before", "generated", "rank_attack", "seed")
 
 

@@ -27,6 +27,7 @@ from paperlib.core.options import Search as Search
 from paperlib.core.options import Sides as Sides
 from paperlib.core.records import check_ids as check_ids
 from paperlib.core.records import check_ties as check_ties
+from paperlib.core.records import one_of_each as one_of_each
 from paperlib.core.records import unit_means as unit_means
 from paperlib.core.records import unit_sentence as unit_sentence
 from paperlib.core.results import RESULT_SCHEMA_VERSION as RESULT_SCHEMA_VERSION

@@ -127,6 +127,18 @@ def unit_means(values: FloatArray, units: Iterable[Any]) -> tuple[FloatArray, ND
     return sums / counts, np.array(list(places), dtype=object)
 
 
+def one_of_each(units: Sequence[Any], rows: int, seed: int) -> NDArray[np.int64]:
+    """Places of one row of each unit, drawn by the seed; a ValueError where not every row has a unit.
+
+    >>> one_of_each(["a", "a", "a"], 3, 0).size
+    1
+    """
+    if len(units) != rows:
+        raise ValueError(f"unit: expected {rows} names, one for each row, got {len(units)}")
+    order = np.random.default_rng([seed, 5]).permutation(len(units)).tolist()
+    return np.array(list({units[at]: at for at in order}.values()), dtype=np.int64)
+
+
 def unit_sentence(unit: str) -> str:
     """What a record is, for a claim."""
     return f"One example is one unit of {unit}: all its rows, their values averaged."

@@ -1,10 +1,13 @@
 """Copies of records are refused, ties of independent records are not."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from paperlib import MembershipScores
 from paperlib.audits import audit, audit_features, audit_losses, audit_scores
+from paperlib.audits.panoramia.images import bring_images
+from paperlib.audits.panoramia.yours.files import audit_files
 from paperlib.core import check_ids, check_ties
 
 rng = np.random.default_rng(0)
@@ -131,3 +134,34 @@ def test_a_file_with_rows_of_one_record_asks_for_the_unit(tmp_path):
     assert result.to_dict()["claim"].endswith(
         "One example is one unit of id: all its rows, their values averaged."
     )
+
+
+def test_images_and_texts_of_one_unit_are_one_record(monkeypatch):
+    rng = np.random.default_rng(3)
+    shots = rng.integers(0, 256, (90, 1, 4, 4), dtype=np.uint8)
+    people = np.arange(90) % 45
+    made = rng.integers(0, 256, (90, 1, 4, 4), dtype=np.uint8), np.arange(90) % 2
+    monkeypatch.setattr("paperlib.audits.panoramia.images._helper", lambda *_: None)
+    brought = bring_images(shots, people % 2, generated=made, unit=people)
+    kept = {bytes(image) for image in brought.members[0]}
+    assert len(kept) == len(brought.members[0]) == 45
+    assert all(len({bytes(shots[at]), bytes(shots[at + 45])} & kept) == 1 for at in range(45))
+    assert brought.unit
+    with pytest.raises(ValueError, match="unit: expected 90 names, one for each row, got 91"):
+        bring_images(shots, people % 2, generated=made, unit=[*people, 99])
+
+
+def test_the_unit_of_a_table_is_a_column_of_the_file_and_stands_in_the_claim(tmp_path):
+    rng = np.random.default_rng(0)
+    customers = pd.DataFrame({"customer": np.repeat(np.arange(60), 2), "x": rng.normal(size=120)})
+    customers.to_csv(tmp_path / "rows.csv", index=False)
+    (tmp_path / "model.py").write_text("def losses(rows):\n    return abs(rows['x'])\n")
+    options = {"generated": str(tmp_path / "rows2.csv"), "repetitions": 1, "restarts": 1}
+    customers.assign(x=rng.normal(size=120)).to_csv(options["generated"], index=False)
+    files = (str(tmp_path / "rows.csv"), f"{tmp_path / 'model.py'}:losses")
+    audit = audit_files("table", *files, unit="customer", **options)
+    assert audit.result.claim.endswith("one unit of customer, with all its rows; one row of each was drawn.")
+    with pytest.raises(ValueError, match="unit: a column of a table"):
+        audit_files("images", *files, unit="customer", **options)
+    with pytest.raises(ValueError, match="unit: expected one of the columns"):
+        audit_files("table", *files, unit="client", **options)

@@ -43,6 +43,7 @@ class AuditData:
         examples: Function from a batch to an attack's view of the examples, shape (n, ...).
         attacks: Attacks to choose from.
         warnings: Warnings that belong beside the result, for instance about the generator.
+        unit: What one example is, where that is no row, such as "of customer"; empty for rows.
     """
 
     members: Batch
@@ -56,6 +57,7 @@ class AuditData:
     examples: Callable[..., NDArray[Any]]
     attacks: tuple[Attack, ...] = (BoostedTrees(), BoostedTrees(leaves=4, learning_rate=0.2))
     warnings: tuple[str, ...] = ()
+    unit: str = ""
 
     def __post_init__(self) -> None:
         check_at_least(2, folds=self.folds)
@@ -230,6 +232,7 @@ def audit_model(
         result=replace(
             result,
             beside=beside_headline(null, known_c),
+            claim=result.claim + _unit_sentence(data.unit),
             warnings=(*result.warnings, *data.warnings, *_weaknesses(data, known_c)),
         ),
         real=real[0].one_run(search, confidence, delta=delta) if real else None,
@@ -238,6 +241,10 @@ def audit_model(
         scores=MembershipScores.from_labels(first.attack, first.membership),
         config=config,
     )
+
+
+def _unit_sentence(unit: str) -> str:
+    return f" One example is one unit {unit}, with all its rows; one row of each was drawn." if unit else ""
 
 
 def _matched(brought: AuditData, train_again: Trainer | None, known_c: float | None) -> AuditData:

@@ -1,6 +1,6 @@
 """Your images: what a classifier was trained on, a generator for them, and helpers for their classes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Unpack
@@ -14,7 +14,7 @@ from paperlib.audits.panoramia.image_models import ImageHelper, train_helper
 from paperlib.audits.panoramia.memorization import copies
 from paperlib.audits.panoramia.pools import SYNTHETIC
 from paperlib.audits.panoramia.yours.batches import Model
-from paperlib.core import FloatArray, check_in, check_ties
+from paperlib.core import FloatArray, check_in, check_ties, one_of_each
 from paperlib.generators.images import FlowConfig
 from paperlib.models.images import image_logits, image_losses
 
@@ -52,6 +52,7 @@ def audit_images(
     nonmembers: tuple[ArrayLike, ArrayLike] | None = None,
     train_again: Callable[[NDArray[np.uint8], NDArray[np.int64], int], Model] | None = None,
     settings: ImageDefaults | None = None,
+    unit: Sequence[Any] | None = None,
     seed: int = 0,
     **options: Unpack[AuditOptions],
 ) -> PanoramiaAudit:
@@ -75,6 +76,8 @@ def audit_images(
         train_again: Function from images, labels and a seed to a function like ``target``: trains your model
             anew on these images, in your way. It is called 12 times, for helpers and for a null target.
         settings: Generator, helpers and attack; None takes the defaults. ``seed`` is used in place of theirs.
+        unit: The record that each image belongs to, such as a person with several: one image of each is
+            audited, drawn by the seed, and the claim is about the unit.
         seed: Seed of the splits, the generator and the attacks, 0 or more.
         options: Options of `audit_model`: ``known_c``, ``search``, ``delta``, ``gamma``, ``confidence``,
             ``repetitions`` and ``restarts``.
@@ -100,7 +103,7 @@ def audit_images(
     ε~ = 2... (a measurement; c ≥ 0.000, c + ε ≥ 2...; δ = 0, confidence 0.95); null not checked
     """
     defaults = replace(settings or ImageDefaults(), seed=seed)
-    brought = bring_images(images, labels, defaults, generated=generated, nonmembers=nonmembers)
+    brought = bring_images(images, labels, defaults, generated=generated, nonmembers=nonmembers, unit=unit)
     return audit_model(target, brought, train_again=train_again, seed=seed, **options)
 
 
@@ -111,6 +114,7 @@ def bring_images(
     *,
     generated: tuple[ArrayLike, ArrayLike] | None = None,
     nonmembers: tuple[ArrayLike, ArrayLike] | None = None,
+    unit: Sequence[Any] | None = None,
 ) -> AuditData:
     """Prepare images the target was trained on.
 
@@ -120,7 +124,7 @@ def bring_images(
     these alone.
 
     Args:
-        images, labels, generated, nonmembers: As for `audit_images`.
+        images, labels, generated, nonmembers, unit: As for `audit_images`.
         defaults: Generator, helpers and attack; None takes the defaults.
 
     Returns:
@@ -131,6 +135,9 @@ def bring_images(
     """
     way = defaults or ImageDefaults()
     x, y = _checked("images", (images, labels))
+    if unit is not None:
+        kept = one_of_each(unit, len(x), way.seed)
+        x, y = x[kept], y[kept]
     own = {name: _checked(name, given, x) for name, given in
            (("generated", generated), ("nonmembers", nonmembers)) if given is not None}  # fmt: skip
     equal = check_ties("images", x)
@@ -153,6 +160,7 @@ def bring_images(
         train=learn,
         examples=lambda images, labels: images,
         attacks=(way.attack,),
+        unit="" if unit is None else "named by unit=",
         warnings=(*equal, *(copies(shown[0], known[0], audited[0]).warnings if cut else ())),
     )
 

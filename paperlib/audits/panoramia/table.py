@@ -14,7 +14,7 @@ from paperlib.audits.panoramia.memorization import copies
 from paperlib.audits.panoramia.pools import SYNTHETIC
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
 from paperlib.audits.panoramia.yours.batches import Model, Trainer
-from paperlib.core import check_ids, check_in, check_ties
+from paperlib.core import check_ids, check_in, check_ties, one_of_each
 from paperlib.core.suggest import did_you_mean
 from paperlib.generators.table_filter import FilteredGenerator, RowCoder
 from paperlib.generators.tabular import TableGenerator, check_table, is_name_like
@@ -84,8 +84,6 @@ def audit_table(
     >>> print(audit.headline)
     ε~ = 0... (a measurement; c ≥ 0.000, c + ε ≥ 0...; δ = 0, confidence 0.95); null: 0.00 [...
     """
-    if unit is not None:
-        members, nonmembers = _one_row_each(members, nonmembers, unit, seed)
     brought = bring_table(
         members,
         label=label,
@@ -93,6 +91,7 @@ def audit_table(
         nonmembers=nonmembers,
         generator=generator,
         epochs=epochs,
+        unit=unit,
         seed=seed,
     )
     return audit_model(target, brought, train_again=train_again, seed=seed, **options)
@@ -106,11 +105,11 @@ def _one_row_each(
         if unit not in table:
             raise ValueError(f"unit: expected one of the columns {list(table.columns)}, got {unit!r}")
     check_ids(members[unit].tolist(), [] if nonmembers is None else nonmembers[unit].tolist(), unit=True)
-    drawn = [
-        None if table is None else _shuffled(table, seed).drop_duplicates(unit, ignore_index=True)
-        for table in (members, nonmembers)
-    ]
-    return members if drawn[0] is None else drawn[0], drawn[1]
+
+    def drawn(table: pd.DataFrame) -> pd.DataFrame:
+        return table.iloc[one_of_each(table[unit].tolist(), len(table), seed)].reset_index(drop=True)
+
+    return drawn(members), None if nonmembers is None else drawn(nonmembers)
 
 
 def bring_table(
@@ -123,6 +122,7 @@ def bring_table(
     share: float = 0.4,
     epochs: int = 50,
     learning: Learning | None = None,
+    unit: str | None = None,
     seed: int = 0,
 ) -> AuditData:
     """Prepare a table of members.
@@ -132,7 +132,7 @@ def bring_table(
     seen them. Half of the generated rows, or as many again, go to a helper that learns these alone.
 
     Args:
-        members, label, generated, nonmembers, generator, epochs: As for `audit_table`.
+        members, label, generated, nonmembers, generator, epochs, unit: As for `audit_table`.
         share: Share of the members that the generator is trained on, in (0, 1).
         learning: Training settings of the helpers; None takes the defaults.
         seed: Seed of the parts, the generator and the helpers, 0 or more.
@@ -145,6 +145,8 @@ def bring_table(
             too many values, tables whose columns differ, or too few rows.
     """
     check_in("(0, 1)", "share", share)
+    if unit is not None:
+        members, nonmembers = _one_row_each(members, nonmembers, unit, seed)
     _check_complete("members", members)
     check_table("members", members)
     for name, table in (("generated", generated), ("nonmembers", nonmembers)):
@@ -179,6 +181,7 @@ def bring_table(
         train=learn,
         examples=coder.numbers,
         warnings=(*equal, *_names_of_rows(members), *_warnings(coder, made[:half], known, audited)),
+        unit="" if unit is None else f"of {unit}",
     )
 
 

@@ -13,7 +13,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from paperlib.audits.panoramia.brought import AuditData, AuditOptions, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.pools import SYNTHETIC
 from paperlib.audits.panoramia.yours.batches import Model, Trainer, check_model
-from paperlib.core import FloatArray, IntArray, check_at_least, check_in, check_ties
+from paperlib.core import FloatArray, IntArray, check_at_least, check_in, check_ties, one_of_each
 from paperlib.generators.text import ChunkTraining, TextGenerator, copied_text, token_losses, train_on_chunks
 from paperlib.models.language import (
     LanguageModelConfig,
@@ -63,6 +63,7 @@ def audit_text(
     generated: Sequence[str] | None = None,
     train_again: Callable[[list[str], int], Callable[[list[str]], ArrayLike]] | None = None,
     settings: TextDefaults | None = None,
+    unit: Sequence[Any] | None = None,
     seed: int = 0,
     **options: Unpack[AuditOptions],
 ) -> PanoramiaAudit:
@@ -84,6 +85,8 @@ def audit_text(
         train_again: Function from a list of chunks and a seed to a function like ``target``: trains your
             model anew on these texts, in your way. It is called 12 times, for helpers and for a null target.
         settings: Chunks, generator and helpers; None takes the defaults. ``seed`` is used in place of theirs.
+        unit: The record that each document belongs to, such as an author: one document of each is audited,
+            drawn by the seed, and the claim is about the unit.
         seed: Seed of the splits, the generator, the helpers and the attacks, 0 or more.
         options: Options of `audit_model`: ``known_c``, ``search``, ``delta``, ``gamma``, ``confidence``,
             ``repetitions`` and ``restarts``.
@@ -105,13 +108,18 @@ def audit_text(
     >>> print(audit.headline)
     ε~ = ... (a measurement; c ≥ 2..., c + ε ≥ 2...; δ = 0, confidence 0.95); null not checked
     """
-    brought = bring_text(documents, replace(settings or TextDefaults(), seed=seed), generated=generated)
+    defaults = replace(settings or TextDefaults(), seed=seed)
+    brought = bring_text(documents, defaults, generated=generated, unit=unit)
     again = None if train_again is None else of_training(train_again)
     return audit_model(of_text(target), brought, train_again=again, seed=seed, **options)
 
 
 def bring_text(
-    documents: Sequence[str], defaults: TextDefaults | None = None, *, generated: Sequence[str] | None = None
+    documents: Sequence[str],
+    defaults: TextDefaults | None = None,
+    *,
+    generated: Sequence[str] | None = None,
+    unit: Sequence[Any] | None = None,
 ) -> AuditData:
     """Prepare documents the target was trained on.
 
@@ -119,7 +127,7 @@ def bring_text(
     Chunks of the others are audited. Half of the generated chunks go to a helper that learns these alone.
 
     Args:
-        documents, generated: As for `audit_text`.
+        documents, generated, unit: As for `audit_text`.
         defaults: Chunks, generator and helpers; None takes the defaults.
 
     Returns:
@@ -129,6 +137,8 @@ def bring_text(
         ValueError: Too little text.
     """
     way = defaults or TextDefaults()
+    if unit is not None:
+        documents = [documents[int(at)] for at in one_of_each(unit, len(documents), way.seed)]
     equal = check_ties("documents", np.array([hash(document) for document in documents]))
     order = np.random.default_rng(way.seed).permutation(len(documents))
     texts = [" ".join(documents[int(at)].split()) for at in order]
@@ -151,6 +161,7 @@ def bring_text(
         helpers={SYNTHETIC: learn([], made[half:], way.seed)},
         train=learn,
         examples=_letters,
+        unit="" if unit is None else "named by unit=",
         warnings=(*equal, *copied_text(made[:half], known, audited, length=way.tokens)),
     )
 

@@ -20,9 +20,6 @@ def size_figure(
     """Bounds over a size (Figures 2, 6, 9 and 11): mean over games, with standard deviation.
 
     Each bound has its own panel. A bar ends at 0 where the deviation would take it below.
-
-    Returns:
-        The figure, and its description in words.
     """
     groups = list(frame[by].unique())
     fig, all_axes = panels(len(columns), height=2.6 if len(columns) == 1 else 2.2, share_x=True)
@@ -55,11 +52,7 @@ def _size_line(axes: Axes, mean: pd.Series, spread: pd.Series, at: int, label: s
 def loss_figure(
     groups: Mapping[str, Mapping[str, ArrayLike]], *, xlabel: str = "loss (nats)"
 ) -> tuple[Figure, str]:
-    """Histograms of losses, one panel per model and one outline per kind of example (Figures 13 and 14).
-
-    Returns:
-        The figure, and its description in words.
-    """
+    """Histograms of losses, one panel per model and one outline per kind of example (Figures 13 and 14)."""
     fig, all_axes = panels(len(groups), height=2.2)
     words = []
     for axes, (panel, kinds) in zip(all_axes, groups.items(), strict=True):

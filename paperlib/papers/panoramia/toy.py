@@ -133,11 +133,7 @@ def toy_means(toy: pd.DataFrame, world: ToyWorld) -> pd.DataFrame:
 
 
 def toy_figure(means: pd.DataFrame, world: ToyWorld) -> tuple[Figure, str]:
-    """Epsilon~, its limit, and the bound with known c over the weakness of the baseline, a panel per attack.
-
-    Returns:
-        The figure, and its description in words.
-    """
+    """Epsilon~, its limit, and the bound with known c over the weakness of the baseline, by attack."""
     lines: dict[str, tuple[str, dict[str, Any]]] = {
         "eps_tilde": ("ε~", {"color": COLORS[0], "marker": "o"}),
         "limit": ("its limit", {"color": COLORS[0], "linestyle": ":"}),

@@ -38,6 +38,7 @@ def bring_files(
     nonmembers: str = "",
     base: str = "",
     tokens: int = 32,
+    unit: str = "",
     seed: int = 0,
 ) -> AuditData:
     """Prepare members from files.
@@ -52,18 +53,24 @@ def bring_files(
             is not used for text.
         base: Language model that a generator of text starts from; empty trains a small, weak one.
         tokens: Length of a chunk of text.
+        unit: Column of a table that says what one record is; empty for rows.
         seed: Seed of the parts, the generator, the helpers and the draws, 0 or more.
 
     Raises:
         ValueError: An unknown kind, files that are not there or hold something else.
     """
     check_choice("kind", kind, KINDS)
+    if unit and kind != "table":
+        raise ValueError(
+            "unit: a column of a table; for images and texts call the audit in Python with unit="
+        )
     if kind == "table":
         paths = [members, *filter(None, (generated, nonmembers))]
         rows, *more = read_frames(paths)  # together, so that all have one set of types
         made = more.pop(0) if generated else None
         others = more.pop(0) if nonmembers else None
-        return bring_table(rows, label=label or None, generated=made, nonmembers=others, seed=seed)
+        own = {"label": label or None, "unit": unit or None, "seed": seed}
+        return bring_table(rows, generated=made, nonmembers=others, **own)
     if kind == "images":
         drawn, real = (read_images(path) if path else None for path in (generated, nonmembers))
         return bring_images(*read_images(members), ImageDefaults(seed=seed), generated=drawn, nonmembers=real)
@@ -87,13 +94,14 @@ def audit_files(
     nonmembers: str = "",
     base: str = "",
     tokens: int = 32,
+    unit: str = "",
     seed: int = 0,
     **options: Unpack[AuditOptions],
 ) -> PanoramiaAudit:
     """Audit a target on members from files.
 
     Args:
-        kind, members, label, generated, nonmembers, base, tokens, seed: As for `bring_files`.
+        kind, members, label, generated, nonmembers, base, tokens, unit, seed: As for `bring_files`.
         target, architecture, classes: As for `load_target`.
         train_again: As for `load_training`.
         options: Options of `audit_model`.
@@ -111,6 +119,7 @@ def audit_files(
         nonmembers=nonmembers,
         base=base,
         tokens=tokens,
+        unit=unit,
         seed=seed,
     )
     return audit_model(model, brought, train_again=training, seed=seed, **options)

@@ -75,11 +75,7 @@ def show_settings(results: DpResults) -> None:
 
 
 def leakage_figure(families: Mapping[str, pd.DataFrame]) -> tuple[Figure, str]:
-    """Eps-tilde by epsilon as rows of dots with deviations, the paper's as crosses, a panel per family.
-
-    Returns:
-        The figure, and its description in words.
-    """
+    """Eps-tilde by epsilon as rows of dots with deviations, the paper's as crosses, a panel per family."""
     longest = max(len(rows) for rows in families.values())
     fig, all_axes = panels(len(families), height=0.7 + 0.25 * longest, share_x=True)
     words = []

@@ -69,11 +69,7 @@ def beside(table: pd.DataFrame, paper_target: Mapping[str, str]) -> pd.DataFrame
 
 
 def three_figure(rows: pd.DataFrame) -> tuple[Figure, str]:
-    """Table 3 as rows of dots, with the deviations over games and the paper's values as crosses.
-
-    Returns:
-        The figure, and its description in words.
-    """
+    """Table 3 as rows of dots, with the deviations over games and the paper's values as crosses."""
     named = [
         target if pd.isna(paper) else f"{target}\n{paper.replace('_', ' ')}"
         for target, paper in zip(rows["target"], rows["paper target"], strict=True)

@@ -13,11 +13,7 @@ KINDS = {True: "null targets", False: "targets"}
 
 
 def matched_figure(table: pd.DataFrame) -> tuple[Figure, str]:
-    """Eps-tilde over the members that helpers learned, a panel for each data set, with the null's margins.
-
-    Returns:
-        The figure, and its description in words.
-    """
+    """Eps-tilde over the members that helpers learned, a panel for each data set, with the null's margins."""
     names = list(dict.fromkeys(table["data"]))
     fig, all_axes = panels(len(names), height=2.4)
     words = []
@@ -125,11 +121,7 @@ def all_alarms(runs: Sequence[tuple[str, pd.DataFrame]]) -> pd.DataFrame:
 
 
 def alarms_figure(alarms: pd.DataFrame) -> tuple[Figure, str]:
-    """Share of worlds whose null target gives a false alarm, a panel for each data set, with its intervals.
-
-    Returns:
-        The figure, and its description in words.
-    """
+    """Share of worlds whose null target gives a false alarm, a panel for each data set, with intervals."""
     names = list(dict.fromkeys(alarms["data"]))
     most = alarms.groupby("data").size().max()
     fig, all_axes = panels(len(names), height=0.9 + 0.2 * most, share_x=True)

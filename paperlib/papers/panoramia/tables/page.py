@@ -132,11 +132,7 @@ def caption_six(form: str, games: int) -> str:
 
 
 def forms_figure(panoramia: pd.DataFrame) -> tuple[Figure, str]:
-    """The difference of the bounds of each target by search, a panel for each form, with 95 % t-intervals.
-
-    Returns:
-        The figure, and its description in words.
-    """
+    """The difference of the bounds of each target by search, a panel for each form, with 95 % t-intervals."""
     rows = panoramia.assign(difference=panoramia["c_plus_eps_lb"] - panoramia["c_lb"])
     forms = list(dict.fromkeys(rows["form"]))
     count = max((rows["form"] == form).sum() for form in forms)
@@ -316,11 +312,7 @@ def show_strong(strong: pd.DataFrame, *, shadows: int) -> None:
 
 
 def alarms_figure(found: pd.DataFrame) -> tuple[Figure, str]:
-    """Share of null targets with a notable eps-tilde, a panel for each search, with its intervals.
-
-    Returns:
-        The figure, and its description in words.
-    """
+    """Share of null targets with a notable eps-tilde, a panel for each search, with its intervals."""
     searches, column = list(dict.fromkeys(found["search"])), f"above {NOTABLE:g}"
     fig, all_axes = panels(len(searches), height=2.6, share_x=True)
     words = []

@@ -142,11 +142,7 @@ def largest_null(table: pd.DataFrame) -> str:
 
 
 def audits_figure(results: PanoramiaResults) -> tuple[Figure, str]:
-    """Every target by every audit, with 95 % t-intervals over games, and the paper's values as crosses.
-
-    Returns:
-        The figure, and its description in words.
-    """
+    """Every target by every audit, with 95 % t-intervals over games, and the paper's values as crosses."""
     summary = results.summary[results.summary["search"] == results.search]
     difference = summary["c_plus_eps_lb"] - summary["c_lb"]
     summary = summary.assign(shown=difference.fillna(summary["value"]))
