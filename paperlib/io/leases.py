@@ -22,7 +22,8 @@ def lease(path: Path, ready: Callable[[], T | None], *, seconds: float = LEASE_S
     Guarantee:
         Of many processes that ask at one time, one gets None and holds the lease; the others wait, and get
         what ``ready`` finds, or the lease if its holder failed, died, or did not renew it. No process waits
-        longer than ``seconds`` for one that is dead, and not at all if that one ran on the same machine.
+        longer than ``seconds`` for one that is dead, and not at all if that one ran on the same machine and
+        its parent has noticed its end.
 
     Args:
         path: File of the lease, which holds its owner; removed at the end. Its folder is made.

@@ -22,7 +22,7 @@ def normal_scores(rng, m, *, shift=1.0, spread=1.0, memorised=0.0):
 
 
 def planned(pilot, m, seed):
-    plan = plan_audit(m, attack=pilot, simulations=30, seed=seed)
+    plan = plan_audit(m, attack=pilot, simulations=60, seed=seed)
     return plan.expected, plan.low, plan.high
 
 
@@ -49,12 +49,21 @@ def plans_and_audits(rule, pilot, m, pairs, **law):
     return float(np.mean(misses)), float(np.mean(inside))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("pilot", [100, 300, 1_000])
+@pytest.mark.parametrize("m", [1_000, 10_000])
+def test_plans_from_small_pilots_hold(pilot, m):
+    miss, inside = plans_and_audits(planned, pilot, m, pairs=20)
+    assert abs(miss) < 0.4
+    assert 20 * inside >= 11  # chance 0.003 of fewer if 80 % are inside
+
+
 def test_a_small_pilot_plans_what_audits_show_and_resampling_does_not():
-    miss, inside = plans_and_audits(planned, 100, 2_000, pairs=12)
+    miss, inside = plans_and_audits(planned, 100, 10_000, pairs=12)
     assert abs(miss) < 0.4
     assert 12 * inside >= 6  # chance 0.004 of fewer if 80 % are inside
-    miss, inside = plans_and_audits(resampled, 100, 2_000, pairs=3)
-    assert miss > 1
+    miss, inside = plans_and_audits(resampled, 100, 10_000, pairs=3)
+    assert miss > 2
     assert inside == 0
 
 
@@ -69,7 +78,7 @@ SHAPES = {
 @pytest.mark.parametrize("shape", SHAPES)
 def test_plans_of_other_shapes_are_not_absurd(shape):
     """Far too much is never planned; where a pilot shows little of a tail, the plan stays below."""
-    miss, _ = plans_and_audits(planned, 300, 3_000, pairs=3, **SHAPES[shape])
+    miss, _ = plans_and_audits(planned, 300, 10_000, pairs=3, **SHAPES[shape])
     assert -3 < miss < 0.5
 
 
@@ -208,12 +217,12 @@ def test_the_examples_for_an_attack_show_the_epsilon_on_average():
 
 
 def test_large_audits_are_planned_from_smaller_ones(monkeypatch):
-    real = plan_audit(10_000, attack=0.76, simulations=30)
-    monkeypatch.setattr(forecast, "LARGEST_SIMULATED", 1_000)
-    monkeypatch.setattr(planning, "LARGEST_SIMULATED", 1_000)
-    assert "audits of 1000 examples" in plan_audit(10_000, attack=0.76, simulations=2).assumptions[-1]
-    assert plan_audit(10_000, attack=0.76, simulations=60).expected == pytest.approx(real.expected, abs=0.15)
-    assert plan_audit(1_000, attack=0.76, simulations=30).expected < real.expected - 0.3
+    real = plan_audit(40_000, attack=0.76, simulations=30)
+    monkeypatch.setattr(forecast, "LARGEST_SIMULATED", 4_000)
+    monkeypatch.setattr(planning, "LARGEST_SIMULATED", 4_000)
+    assert "audits of 4000 examples" in plan_audit(40_000, attack=0.76, simulations=2).assumptions[-1]
+    assert plan_audit(40_000, attack=0.76, simulations=30).expected == pytest.approx(real.expected, abs=0.15)
+    assert plan_audit(4_000, attack=0.76, simulations=30).expected < real.expected - 0.3
 
 
 @pytest.mark.parametrize(

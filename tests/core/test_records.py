@@ -159,8 +159,11 @@ def test_the_unit_of_a_table_is_a_column_of_the_file_and_stands_in_the_claim(tmp
     options = {"generated": str(tmp_path / "rows2.csv"), "repetitions": 1, "restarts": 1}
     customers.assign(x=rng.normal(size=120)).to_csv(options["generated"], index=False)
     files = (str(tmp_path / "rows.csv"), f"{tmp_path / 'model.py'}:losses")
-    audit = audit_files("table", *files, unit="customer", **options)
-    assert audit.result.claim.endswith("one unit of customer, with all its rows; one row of each was drawn.")
+    others = str(tmp_path / "others.csv")
+    customers.assign(customer=customers["customer"] + 60, x=rng.normal(size=120)).to_csv(others, index=False)
+    audit = audit_files("table", *files, unit="customer", nonmembers=others, **options)
+    for result in (audit.result, audit.real):
+        assert result.claim.endswith("one unit of customer, with all its rows; one row of each was drawn.")
     with pytest.raises(ValueError, match="unit: a column of a table"):
         audit_files("images", *files, unit="customer", **options)
     with pytest.raises(ValueError, match="unit: expected one of the columns"):

@@ -338,6 +338,7 @@ NOTEBOOK = {"nbformat": 4, "cells": [{"source": ["a = 'x\u00e9'\n", "b"], "outpu
         ("a.json", b'{"a": {"b": [[{"text": "x"}]]}, "c": [{"text": "y"}]}', ["x", "y"]),
         ("a.json", b'{"name": "n", "tags": ["x", "y"]}', ['{"name": "n", "tags": ["x", "y"]}']),
         ("a.json", b'{"name": 3}', ['{"name": 3}']),
+        ("a.json", b'{"license": {"text": "MIT"}, "sum": 1}', ['{"license": {"text": "MIT"}, "sum": 1}']),
         ("a.txt", b"[see] this", ["[see] this"]),
         ("a.ipynb", json.dumps(NOTEBOOK).encode(), ["a = 'x\u00e9'\nb\nc"]),
         ("a.txt", "gr\u00fcn".encode("utf-16"), ["gr\u00fcn"]),

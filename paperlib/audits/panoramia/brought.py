@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from paperlib.bounds.panoramia import PanoramiaResult
 from paperlib.core import FloatArray, MembershipScores, RecallSearch, check_at_least
 
 YOURS = Target("yours")
+_Result = TypeVar("_Result", PanoramiaResult, OneRunResult)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -230,12 +231,11 @@ def audit_model(
     null = null_of_games(audits.table)
     return PanoramiaAudit(
         result=replace(
-            result,
+            _of_unit(result, data.unit),
             beside=beside_headline(null, known_c),
-            claim=result.claim + _unit_sentence(data.unit),
             warnings=(*result.warnings, *data.warnings, *_weaknesses(data, known_c)),
         ),
-        real=real[0].one_run(search, confidence, delta=delta) if real else None,
+        real=_of_unit(real[0].one_run(search, confidence, delta=delta), data.unit) if real else None,
         null=null,
         games=audits.table,
         scores=MembershipScores.from_labels(first.attack, first.membership),
@@ -243,8 +243,10 @@ def audit_model(
     )
 
 
-def _unit_sentence(unit: str) -> str:
-    return f" One example is one unit {unit}, with all its rows; one row of each was drawn." if unit else ""
+def _of_unit(result: _Result, unit: str) -> _Result:
+    """The result with a claim that says what one example is, where that is no row."""
+    said = f" One example is one unit {unit}, with all its rows; one row of each was drawn." if unit else ""
+    return replace(result, claim=result.claim + said)
 
 
 def _matched(brought: AuditData, train_again: Trainer | None, known_c: float | None) -> AuditData:

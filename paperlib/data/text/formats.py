@@ -115,6 +115,8 @@ def _json(stream: Any, subset: str, reading: Reading, log: ReadLog, where: str) 
         parsed = json.loads(data)
         if isinstance(parsed, list):
             parsed = [{reading.text_field: value} if isinstance(value, str) else value for value in parsed]
+        elif isinstance(parsed, dict) and isinstance(parsed.get(reading.text_field), str):
+            parsed = [parsed]
         for record in _records(parsed, reading.text_field):
             _collect(record, texts, subset, reading, log, where)
     if texts:
@@ -134,8 +136,6 @@ def _records(parsed: Any, field: str) -> list[Any]:
         if isinstance(cells, list) and "nbformat" in parsed:
             sources = (cell.get("source", "") for cell in cells if isinstance(cell, dict))
             return [{field: "\n".join("".join(source) for source in sources)}]
-        if isinstance(parsed.get(field), str):
-            return [parsed]
         return [record for value in parsed.values() for record in _records(value, field)]
     if not isinstance(parsed, list):
         return []
