@@ -30,12 +30,7 @@ def unavailable(
 
 
 def data_file(what: str, name: str, sha256: str | None, source: str) -> Path:
-    """A file that is never fetched, by its name in the data folder; any content where ``sha256`` is None.
-
-    Raises:
-        DataUnavailableError: It is not there.
-        ValueError: It has another content.
-    """
+    """A file that is never fetched, by its name in the data folder; any content where ``sha256`` is None."""
     path = data_folder() / name
     if not path.is_file():
         raise unavailable(what, name, data_folder(), f"its source ({source})")
@@ -53,11 +48,7 @@ def made_up() -> bool:
 
 
 def check_sha256(path: Path, expected: str) -> None:
-    """Refuse a file of another content: in a folder of made-up data, one that its manifest does not have.
-
-    Raises:
-        ValueError: Its checksum is not the expected one.
-    """
+    """Refuse a file of another content: in a folder of made-up data, one that its manifest does not have."""
     if made_up():
         known = json.loads((data_folder() / MANIFEST).read_text(encoding="utf-8"))["sha256"]
         expected = known.get(path.relative_to(data_folder()).as_posix(), "of no made-up file")
@@ -66,11 +57,7 @@ def check_sha256(path: Path, expected: str) -> None:
 
 
 def contents(path: Path, wanted: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    """Name and content of each wanted file of a folder or of a gzipped archive, one after the other.
-
-    Raises:
-        ValueError: A wanted file is missing, or the archive is damaged or cut short.
-    """
+    """Name and content of each wanted file of a folder or of a gzipped archive, one after the other."""
     found: list[str] = []
     for name, content in _in_folder(path, wanted) if path.is_dir() else _in_archive(path, wanted):
         found.append(name)

@@ -314,12 +314,7 @@ def _residual(width: int) -> nn.Module:
 
 
 class VelocityUNet(nn.Module):
-    """diffusers' `UNet2DModel`, told the class; attention where the image is at most a quarter of its side.
-
-    Raises:
-        ValueError: A side that the levels do not halve evenly, or a width that groups of 8 do not divide.
-        ModuleNotFoundError: diffusers is not installed.
-    """
+    """diffusers' `UNet2DModel`, given the class; attention where the side is at most a quarter."""
 
     def __init__(self, shape: tuple[int, ...], classes: int, width: int, levels: int) -> None:
         super().__init__()

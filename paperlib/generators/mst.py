@@ -139,11 +139,7 @@ def _fitted(model: Any, codecs: dict[str, ColumnCodes], edges: Sequence[tuple[in
 
 
 def import_mbi() -> Any:
-    """The package ``mbi``, which brings JAX.
-
-    Raises:
-        ModuleNotFoundError: It is not installed; the message names the extra.
-    """
+    """The package ``mbi``, which brings JAX."""
     purpose = "MST (a Chow-Liu tree needs no further package)"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns of float32 and of a cache of JAX, whatever is done

@@ -143,12 +143,7 @@ class FilteredTable:
         return np.exp(np.asarray(self.model.decision_function(self.coder.numbers(rows)), dtype=np.float64))
 
     def sample(self, n: int, seed: int) -> pd.DataFrame:
-        """``n`` rows that were kept.
-
-        Raises:
-            ValueError: n below 1.
-            RuntimeError: Hardly any row is kept.
-        """
+        """``n`` rows that were kept."""
         rng = np.random.default_rng([seed, 1])
         kept: list[pd.DataFrame] = []
         for _ in range(_BATCHES):

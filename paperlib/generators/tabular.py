@@ -208,11 +208,7 @@ class FittedTree:
     conditionals: tuple[FloatArray, ...]
 
     def sample(self, n: int, seed: int) -> pd.DataFrame:
-        """``n`` rows: codes from the root downwards, then values within the codes.
-
-        Raises:
-            ValueError: n below 1.
-        """
+        """``n`` rows: codes from the root downwards, then values within the codes."""
         check_at_least(1, n=n)
         rng = np.random.default_rng(seed)
         codes: dict[int, IntArray] = {-1: np.zeros(n, dtype=np.int64)}
@@ -267,9 +263,6 @@ class FittedColumns:
 
 def check_table(name: str, table: pd.DataFrame) -> dict[str, NDArray[Any]]:
     """Columns of a table as arrays of numbers or of text, by which their values can be told apart.
-
-    Raises:
-        ValueError: Fewer than two rows, no columns, names that repeat, or missing values.
 
     >>> check_table("table", pd.DataFrame({"a": [1, 2]}))
     {'a': array([1, 2])}

@@ -86,9 +86,6 @@ def with_start(model: Any, chunks: ArrayLike) -> Tensor:
     """Chunks behind the token that starts a text, on the model's device, shape (n, 1 + length).
 
     So every token of a chunk has a loss, the first one too.
-
-    Raises:
-        ValueError: Not whole numbers below the model's vocabulary in shape (n, length).
     """
     tokens = np.asarray(chunks)
     vocabulary = int(model.config.vocab_size)
@@ -146,11 +143,6 @@ def train_on_chunks(
 
     A long run writes a ``checkpoint`` after the first epoch that ends ``between`` seconds or more after the
     last one. Called again with the same arguments it goes on from there, to the same result.
-
-    Raises:
-        ValueError: Chunks that are no tokens of this model.
-        TrainingDiverged: The loss stopped being finite.
-        CheckpointError: The checkpoint is damaged or of another run.
     """
     tokens = with_start(model, chunks)
     order = torch.Generator().manual_seed(training.seed)
@@ -309,9 +301,6 @@ class FittedTextGenerator:
         """Chunks that continue prompts drawn from the held ones, shape (n, length).
 
         Prompts are used ``samples_per_prompt`` times each before one is drawn again.
-
-        Raises:
-            ValueError: A negative number.
         """
         check_at_least(0, n=n)
         rng = np.random.default_rng(seed)

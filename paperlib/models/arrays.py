@@ -21,11 +21,7 @@ def as_tensor(values: Any) -> Tensor:
 
 
 def check_labels(labels: Any, classes: int, count: int | None = None) -> Tensor:
-    """Return labels as an int64 tensor of class numbers, shape (n,).
-
-    Raises:
-        ValueError: Not whole numbers from 0 to ``classes - 1``, or not ``count`` of them.
-    """
+    """Return labels as an int64 tensor of class numbers, shape (n,)."""
     given = as_tensor(labels)
     if given.ndim != 1:
         raise ValueError(f"labels: expected a 1-D array, got shape {tuple(given.shape)}")

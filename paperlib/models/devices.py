@@ -7,11 +7,7 @@ import torch
 
 
 def default_device(device: torch.device | str | None = None) -> torch.device:
-    """The device asked for; with None, CUDA where there is one, else the CPU.
-
-    Raises:
-        ValueError: A device that is not there.
-    """
+    """The device asked for; with None, CUDA where there is one, else the CPU."""
     chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
         torch.empty(0, device=chosen)

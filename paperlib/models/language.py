@@ -61,11 +61,6 @@ def load_language_model(
 
     Returns:
         Model in evaluation mode, tokenizer.
-
-    Raises:
-        ValueError: An unknown dtype, a device that is not there, or nothing of that name in a folder, the
-            local cache or on the hub.
-        ModuleNotFoundError: "int8" without bitsandbytes, or either of "int8" and "auto" without accelerate.
     """
     check_choice("dtype", dtype, DTYPES)
     place = device if device == "auto" else str(default_device(device))
@@ -86,21 +81,13 @@ def load_language_model(
 
 
 def parameter_count(name: str | Path) -> int:
-    """Number of parameters of a model of the hub or in a folder, from its config.json alone.
-
-    Raises:
-        ValueError: Nothing of that name in a folder, the local cache or on the hub.
-    """
+    """Number of parameters of a model of the hub or in a folder, from its config.json alone."""
     with torch.device("meta"):
         return int(transformers.AutoModelForCausalLM.from_config(_config(name)).num_parameters())
 
 
 def model_stamp(name: str | Path) -> dict[str, Any]:
-    """What tells a model from another for a cache: its shape, and its commit on the hub or files in a folder.
-
-    Raises:
-        ValueError: Nothing of that name in a folder, the local cache or on the hub.
-    """
+    """What identifies a model in a cache: its shape, and its commit on the hub or files in a folder."""
     config, folder = _config(name), Path(name)
     files = sorted(folder.iterdir()) if folder.is_dir() else []
     stamps = [[one.name, one.stat().st_size, one.stat().st_mtime_ns] for one in files if one.is_file()]

@@ -8,13 +8,7 @@ from paperlib.io import read_result
 
 
 def measured_table(path: str) -> tuple[pd.DataFrame, str] | None:
-    """A table that a run measured, and its origin in words.
-
-    Returns:
-        The rows, and when, on what and in how many minutes they were measured; None for an empty path.
-        The clock of a resumed run starts at its last part: ``earlier_seconds`` in the provenance of its
-        result file, written there by hand, are those of the parts before, and are added.
-    """
+    """A table that a run measured, and its origin in words."""
     if not path:
         return None
     found = kept_file(path)

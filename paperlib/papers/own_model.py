@@ -71,11 +71,7 @@ def audited_digits(config: OwnModelConfig) -> AuditedDigits:
 
 
 def train_and_score(config: OwnModelConfig, checkpoints: tuple[int, ...] = ()) -> dict[int, MembershipScores]:
-    """Train on the members, and take every record's loss at the checkpoints and at the end.
-
-    Returns:
-        Epochs to the losses of members and non-members (lower means member).
-    """
+    """Train on the members, and take every record's loss at the checkpoints and at the end."""
     digits = audited_digits(config)
     pixels, labels = torch.from_numpy(digits.pixels), torch.from_numpy(digits.labels)
     members = torch.from_numpy(np.flatnonzero(digits.member))

@@ -23,9 +23,6 @@ def save_checkpoint(path: str | os.PathLike[str], run: Mapping[str, Any], state:
     """Write ``state``, tensors and plain values, so that ``path`` holds the old checkpoint or all of the new.
 
     Loading asks for the same ``run``, plain values that say which run this is.
-
-    Raises:
-        OutputError: It cannot be written; the old checkpoint stays.
     """
     with atomic_file(path) as file:
         torch.save({"format": _FORMAT, "run": dict(run), "state": dict(state)}, file)
@@ -37,10 +34,6 @@ def load_checkpoint(
     """Read the state of the same run; None where there is no checkpoint yet.
 
     Only tensors and plain values are read (``weights_only=True``): a file cannot run code.
-
-    Raises:
-        CheckpointError: The file is damaged, or belongs to another run. It is never used silently,
-            nor removed.
     """
     source = Path(path)
     if not source.exists():

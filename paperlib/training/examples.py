@@ -23,12 +23,7 @@ class Examples:
 def check_examples(
     x: Any, y: Any, *, classes: int, device: torch.device, width: int | None = None
 ) -> Examples:
-    """Check records and labels, and put them on ``device``.
-
-    Raises:
-        ValueError: No records, lengths that differ, rows not of ``width``, values that are not
-            finite, or labels outside 0 to ``classes - 1``.
-    """
+    """Check records and labels, and put them on ``device``."""
     records = check_records(x, width)
     labels = as_tensor(y)
     if not len(records):

@@ -106,11 +106,6 @@ def fit_images(
         device: Device to use; None takes CUDA where there is one, else the CPU.
         progress: True to show a progress bar.
         checkpoint: File that is written about once a minute, and read if it is there; the caller removes it.
-
-    Raises:
-        ValueError: Labels that do not fit, or a snapshot out of range.
-        CheckpointError: The checkpoint is damaged or of another run.
-        TrainingDiverged: The loss stopped being finite.
     """
     if wrong := [epoch for epoch in snapshots if not 1 <= epoch <= config.epochs]:
         raise ValueError(f"snapshots: expected epochs from 1 to {config.epochs}, got {wrong}")

@@ -44,9 +44,6 @@ def token_rows(
 
     In a torch.distributed group (accelerate's ``PartialState`` makes one under ``accelerate launch``) each
     process, with the model on its own GPU, takes its share of the batches and gets all results.
-
-    Raises:
-        ValueError: Numbers that are not finite; the message calls model and texts by ``names``.
     """
     check_at_least(1, batch_size=batch_size)
     share = share and not getattr(model, "_is_stateful", False)

@@ -26,11 +26,7 @@ class Window:
 
 
 def check_texts(name: str, texts: Sequence[str]) -> list[str]:
-    """Texts as a list, all of them non-empty.
-
-    Raises:
-        ValueError: One string in place of a sequence, no text at all, an empty one, or one that is no text.
-    """
+    """Texts as a list, all of them non-empty."""
     if isinstance(texts, str):
         raise ValueError(f"{name}: expected a sequence of texts, got one string; put it in a list")
     checked = list(texts)
@@ -45,11 +41,7 @@ def check_texts(name: str, texts: Sequence[str]) -> list[str]:
 def flattened(
     name: str, lists: Sequence[Sequence[str]], contexts: Sequence[str] | None
 ) -> tuple[list[str], list[str] | None, list[int]]:
-    """The texts of all lists in one, the context of each if there are contexts, and the lists' lengths.
-
-    Raises:
-        ValueError: A list that `check_texts` refuses.
-    """
+    """The texts of all lists in one, the context of each if there are contexts, and the lists' lengths."""
     checked = [check_texts(f"{name}[{index}]", some) for index, some in enumerate(lists)]
     around = None
     if contexts is not None:
@@ -63,9 +55,6 @@ def encode(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None)
     Text and context are tokenized as one string, as they were in training; tokens that the tokenizer adds
     before them are kept, those behind them are not. A token that holds the last letters of the context and
     the first of the text is scored. Contexts may be empty; None scores the texts alone.
-
-    Raises:
-        ValueError: Another number of contexts, or a text whose only token nothing precedes.
     """
     if contexts is None:
         encoded = [Window(at, tuple(tokens), 1, 0) for at, tokens in enumerate(text_tokens(tokenizer, texts))]
@@ -126,11 +115,7 @@ def _tokens_behind(tokenizer: Any) -> int:
 
 
 def context_length(model: Any, tokenizer: Any, max_length: int | None) -> int:
-    """Largest number of tokens that the model takes at once, or ``max_length`` if that is given.
-
-    Raises:
-        ValueError: ``max_length`` is below 2 or more than the model takes.
-    """
+    """Largest number of tokens that the model takes at once, or ``max_length`` if that is given."""
     config = getattr(model, "config", None)
     names = ("max_position_embeddings", "n_positions", "max_sequence_length", "max_seq_len", "seq_length")
     stated = [getattr(config, name, None) for name in names] + [getattr(tokenizer, "model_max_length", None)]
@@ -157,10 +142,6 @@ def windows(
     limit (``max_length``, at least 2, or the model's context) gets windows that overlap by half, so that each
     token has at least half a window before it. A prefix is put before every window, in place of the
     tokenizer's start tokens.
-
-    Raises:
-        ValueError: A limit out of range, a prefix that is empty or longer than half the limit, or tokens that
-            the model has no embedding for.
     """
     limit = context_length(model, tokenizer, max_length)
     before = () if prefix is None else _prefix_tokens(tokenizer, prefix, limit)

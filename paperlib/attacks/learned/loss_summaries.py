@@ -21,9 +21,6 @@ def loss_sequences(inputs: AttackInputs, tokens: int) -> FloatArray:
 
     Columns of the inputs' losses are, per model, the mean loss of a chunk of ``tokens``, then each token's.
 
-    Raises:
-        ValueError: A number of columns that is no multiple of 1 + ``tokens``.
-
     >>> loss_sequences(AttackInputs([[5, 6]], [[2.0, 1.0, 3.0, 4.0, 4.0, 4.0]]), 2)[0].tolist()
     [[1.0, 3.0], [4.0, 4.0]]
     """

@@ -33,10 +33,6 @@ def load_celeba(*, side: int = 128, limit: int | None = None) -> ImageSet:
     Args:
         side: Side of the images, in pixels; the paper takes 128.
         limit: Most images of each part, the first ones; None takes all, which are about 200,000.
-
-    Raises:
-        DataUnavailableError: The files are not there; their terms forbid to fetch them for you.
-        ValueError: A list of another form, or an image that is missing or damaged.
     """
     check_at_least(1, side=side)
     folder = _folder()

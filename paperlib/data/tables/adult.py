@@ -69,10 +69,6 @@ def load_adult() -> Dataset:
     Looks in the data folder for ``adult_train.csv`` and ``adult_test.csv`` or for UCI's ``adult.data``
     and ``adult.test``; else fetches UCI's files, or OpenML's copy, and keeps them there. Whichever file
     the rows come from, they must be the pinned ones.
-
-    Raises:
-        DataUnavailableError: The files are not there and cannot be fetched.
-        ValueError: A file is cut short, has other columns, or other content.
     """
     parts = read_parts()
     tables = [_columns(rows) for rows in parts]
@@ -125,9 +121,6 @@ def _read_rows(path: Path) -> list[Row]:
 
 def parse_rows(lines: Iterable[str]) -> list[Row]:
     """Rows of a CSV with a header or of UCI's own form, without its comment, blanks and final full stops.
-
-    Raises:
-        ValueError: A row with other than 15 columns, text where a number belongs, an unknown label.
 
     >>> line = "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, "
     >>> parse_rows([line + "Male, 2174, 0, 40, United-States, <=50K."])[0][-1]

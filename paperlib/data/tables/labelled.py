@@ -35,10 +35,6 @@ def load_table(dataset: str, label: str) -> LabelledTable:
             rows.
         label: "visits" to a doctor in a year (0 to 10, and more) for randhie; "occupation" or "income"
             (the paper's) for adult.
-
-    Raises:
-        ValueError: Unknown names.
-        DataUnavailableError: Adult is not there and cannot be fetched.
     """
     check_choice("dataset", dataset, LABELS)
     check_choice("label", label, LABELS[dataset])

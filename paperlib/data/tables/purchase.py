@@ -44,10 +44,6 @@ def load_purchase100(*, seed: int = 0, rows: int | None = OFFICIAL_ROWS) -> Data
         seed: Seed of the split, 0 or more.
         rows: Number of rows that the file must have: 197,324 in the official archive, 311,540 in a file
             made from all customers as in the paper; None accepts any number.
-
-    Raises:
-        DataUnavailableError: The archive is not there and cannot be fetched.
-        ValueError: It is damaged or cut short, or has other columns, values or labels.
     """
     path = _find_or_fetch(data_folder())
     text = path.read_bytes() if path.name == MEMBER else dict(contents(path, [MEMBER]))[MEMBER]
@@ -129,9 +125,6 @@ def generate_purchase100_like(
         n_test: Others, at least 1.
         seed: Seed of all random draws, 0 or more; more rows from the same seed change all of them.
         mixing: Weight of a class's own habits, in (0, 1].
-
-    Raises:
-        ValueError: An option out of range.
 
     >>> generate_purchase100_like(n_train=50, n_test=30)
     Dataset('purchase100_like', 50 training and 30 other rows, 600 features, 100 classes)

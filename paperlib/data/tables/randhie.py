@@ -42,10 +42,6 @@ def load_randhie(*, test_share: float = 0.5, seed: int = 0, group: Group = "patt
             "row" splits row by row: audits of rows are sound, but most test rows have twins
             among the training rows. "distinct" keeps one row, drawn at random, of each pattern:
             2,760 rows, none alike, each on a side of its own.
-
-    Raises:
-        ValueError: An option out of range, or a statsmodels with another file.
-        ModuleNotFoundError: statsmodels is not installed.
     """
     check_choice("group", group, ("pattern", "row", "distinct"))
     check_in("(0, 1)", "test_share", test_share)
@@ -76,12 +72,7 @@ def load_randhie(*, test_share: float = 0.5, seed: int = 0, group: Group = "patt
 
 
 def read_table() -> pd.DataFrame:
-    """All rows, as statsmodels has them, with the columns ``COLUMNS``.
-
-    Raises:
-        ValueError: A statsmodels with another file.
-        ModuleNotFoundError: statsmodels is not installed.
-    """
+    """All rows, as statsmodels has them, with the columns ``COLUMNS``."""
     source = optional_package("statsmodels.datasets.randhie", "data", "the randhie data set")
     table: pd.DataFrame = source.load_pandas().data
     if tuple(table.columns) != COLUMNS or len(table) != ROWS:

@@ -92,12 +92,7 @@ CORPORA: Mapping[str, CorpusSource] = MappingProxyType(
 
 
 def corpus_path(name: str) -> Path:
-    """The file or folder of a known corpus in the data folder.
-
-    Raises:
-        ValueError: An unknown name, or a file with another content.
-        DataUnavailableError: It is not there.
-    """
+    """The file or folder of a known corpus in the data folder."""
     check_choice("name", name, CORPORA)
     known = CORPORA[name]
     if (folder := data_folder() / known.file).is_dir():
@@ -106,12 +101,7 @@ def corpus_path(name: str) -> Path:
 
 
 def corpus_content(name: str) -> bytes:
-    """What tells a known corpus from another: its file's bytes, or name and size of each file of its folder.
-
-    Raises:
-        ValueError: An unknown name, or a file with another content.
-        DataUnavailableError: It is not there.
-    """
+    """What identifies a known corpus: its file's bytes, or name and size of each file of its folder."""
     path = corpus_path(name)
     if path.is_file():
         return path.read_bytes()
@@ -176,9 +166,6 @@ def installed_text(packages: tuple[str, ...]) -> list[CorpusFile]:
 
     Returns:
         Files that end in .py, .pyi, .txt, .md, .rst, .json or .toml, and those of the package's metadata.
-
-    Raises:
-        ValueError: A package that is not installed.
     """
     suffixes = {".py", ".pyi", ".txt", ".md", ".rst", ".json", ".toml"}
     listed = list[CorpusFile]()

@@ -12,12 +12,7 @@ LICENCE = "CC BY 4.0"
 
 
 def persona_chat() -> list[str]:
-    """The conversations of Synthetic-Persona-Chat, each turn on a line of its own with its speaker.
-
-    Raises:
-        DataUnavailableError: The file is not in the data folder.
-        ValueError: It is another file.
-    """
+    """The conversations of Synthetic-Persona-Chat, each turn on a line of its own with its speaker."""
     path = data_file("Synthetic-Persona-Chat", PERSONA_CHAT_FILE, PERSONA_CHAT_SHA256, SOURCE)
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         return [_conversation(json.loads(line)) for line in lines]

@@ -21,12 +21,7 @@ _TITLE = re.compile(r"^ = (?!= )(.+?)(?<! =) = $")
 
 
 def wikitext2_held_out() -> list[str]:
-    """The articles of WikiText-2's validation and test parts, 2.4 million characters.
-
-    Raises:
-        DataUnavailableError: The packed files are not in the data folder.
-        ValueError: A file with another content.
-    """
+    """The articles of WikiText-2's validation and test parts, 2.4 million characters."""
     documents: list[str] = []
     for name, digest in SHA256S.items():
         path = data_file("WikiText-2", name, digest, SOURCE)
@@ -41,10 +36,6 @@ def wikitext(name: str, part: str = "train") -> list[str]:
     Args:
         name: "wikitext2" or "wikitext103".
         part: "train", "valid" or "test".
-
-    Raises:
-        DataUnavailableError: The file is not in the data folder.
-        ValueError: An unknown name or part, or a file without articles.
     """
     check_choice("name", name, FOLDERS)
     check_choice("part", part, PARTS)

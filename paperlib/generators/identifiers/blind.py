@@ -29,9 +29,6 @@ def out_of_fold(
 
     Higher means more like values ``found`` in a text than like generated ones; scores are comparable within a
     fold. Classifiers learn from texts that are ``learned`` alone; ``fold`` is the number of each one's fold.
-
-    Raises:
-        ValueError: An unknown baseline.
     """
     check_choice("baselines", baseline, BASELINES)
     features = shapes(texts) if baseline == "boosted trees" else ngrams(texts)

@@ -119,9 +119,6 @@ def blind_scores(
         An identifier and its generated values are in one fold, and their scores come from classifiers
         fitted on the other folds.
 
-    Raises:
-        ValueError: Fewer than 20 identifiers, fewer than 2 folds, or duplicates.
-
     Source:
         Natural identifiers, Appendix A.
     """
@@ -176,9 +173,6 @@ def filter_identifiers(
 
     Returns:
         The kept ones, the reasons, and the blind AUCs before and after; see ``after`` first.
-
-    Raises:
-        ValueError: A number out of range.
 
     Source:
         Natural identifiers, Appendix A, which leaves folds and cut-offs open.

@@ -56,9 +56,6 @@ def resnet(
     Torchvision's ImageNet weights, if wanted, are downloaded; stem and last layer are new where they have
     another shape.
 
-    Raises:
-        RuntimeError: The pretrained weights cannot be downloaded.
-
     Source:
         He et al. (2015), arXiv:1512.03385.
     """

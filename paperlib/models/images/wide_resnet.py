@@ -27,9 +27,6 @@ class _Block(nn.Module):
 class WideResNet(nn.Module):
     """WRN-depth-width: three groups of blocks with 16, 32 and 64 times ``width`` channels.
 
-    Raises:
-        ValueError: A depth (number of convolutional layers) that is not 6 n + 4.
-
     Source:
         Zagoruyko and Komodakis (2016), arXiv:1605.07146, Table 1, without dropout.
     """

@@ -188,14 +188,6 @@ def compare_audits(targets: Iterable[Target], options: Options) -> pd.DataFrame:
 
     Each number holds at its own confidence; the largest of several is no bound.
 
-    Returns:
-        One row per target and audit: family, target, audit, kind, about (adjacency, or this model), delta,
-        confidence, epsilon, low and high (the interval; infinite ``high`` for lower bounds, missing where
-        there is none), theory (epsilon that training guarantees for this adjacency; infinite for none,
-        missing for measurements), add_remove and replacement (the same by adjacency), claim, condition,
-        warnings, one column for each of `ACCESS`, have, seconds (of the audit; with a fitted generator, of
-        that too) and page.
-
     >>> from paperlib.papers.comparison.mechanisms import MechanismConfig, known_mechanisms
     >>> frame = compare_audits(known_mechanisms(MechanismConfig(records=200, sets=50))[1:2], Options())
     >>> frame["kind"].value_counts()["measurement"]

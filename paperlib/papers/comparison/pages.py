@@ -179,12 +179,7 @@ def describe_bounds(frame: pd.DataFrame) -> str:
 
 
 def decision_guide(frame: pd.DataFrame) -> pd.DataFrame:
-    """What to use, by what an auditor has, from the rows of `compare_audits`.
-
-    Returns:
-        One row per audit: you_have, use, page (of the book, without its ending), you_get, access (names of
-        `ACCESS`) and seconds (median over the targets).
-    """
+    """What to use, by what an auditor has, from the rows of `compare_audits`."""
     return pd.DataFrame([_advice(name, frame[frame["audit"] == name]) for name in _in_order(frame)])
 
 

@@ -105,10 +105,6 @@ def p_values(scores: Iterable[Scores], config: FitConfig) -> pd.DataFrame:
     the two samples. "held out" compares the evaluation set with the fitted distribution itself. "same
     sample" fits to the evaluation set what is then tested on it. Evaluation sets of one partition are
     nested, the fitting set is what the largest leaves.
-
-    Returns:
-        One row per model, partition, number of components, sample size and test: private, seed, repeat,
-        components, sample_size, test, p_value.
     """
     largest = max(config.sample_sizes)
     models = list(scores)
@@ -148,12 +144,7 @@ def _tested(
 def rejection_rates(
     *, components: tuple[int, ...] = (1, 5), size: int = 200, draws: int = 200, seed: int = 0
 ) -> pd.DataFrame:
-    """How often each test rejects at 5 % where every mixture can fit: scores are standard normal.
-
-    Returns:
-        One row per number of components: components, and the shares "same sample", "other half" (fitted to
-        as many values as it is tested on), "held out" (fitted to twenty times as many) and "paper".
-    """
+    """How often each test rejects at 5 % where every mixture can fit: scores are standard normal."""
     rows: list[dict[str, float]] = []
     for count in components:
         rng = np.random.default_rng([seed, count])
@@ -177,15 +168,7 @@ def rejection_rates(
 def epsilon_by_components(
     scores: Iterable[Scores], components: Iterable[int], *, seed: int = 0
 ) -> pd.DataFrame:
-    """Parametric Epsilon* with k normals in place of one, beside p-values of the fits.
-
-    Returns:
-        One row per model and k: private, seed, components, epsilon (all scores), half_low and half_high (each
-        half of the scores by itself, delta unchanged), rate (the least of the four error rates where the
-        supremum sits), p_same (the smaller of the training and population p-values, tested on the scores
-        that were fitted), p_other_half (the same, fitted to one half and tested on the other) and empirical
-        (the empirical Epsilon*, the same for every k).
-    """
+    """Parametric Epsilon* with k normals in place of one, beside p-values of the fits."""
     counts, models = tuple(components), list(scores)
     tables = [pd.DataFrame(_mixtures(model, counts, seed)) for model in progress(models, label="mixtures")]
     found = [

@@ -83,13 +83,7 @@ def gamma_runs(config: GammaConfig) -> Iterator[dict[str, object]]:
 
 
 def gamma_summary(config: GammaConfig, runs: pd.DataFrame) -> pd.DataFrame:
-    """Mean and standard deviation of each method beside three true values.
-
-    Returns:
-        Columns shift, size, method, mean, std, true (every threshold, Definition 1), true_delta_range
-        (rates in [delta, 1 - delta]), true_own_range (rates in the method's own range) and typical_fpr
-        (median place of the supremum).
-    """
+    """Mean and standard deviation of each method beside three true values."""
     rows: list[dict[str, object]] = []
     for shift, size, method in itertools.product(config.shifts, config.sizes, METHODS):
         part = runs[(runs["shift"] == shift) & (runs["size"] == size) & (runs["method"] == method)]
@@ -107,12 +101,7 @@ def gamma_summary(config: GammaConfig, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def laplace_values(gaps: tuple[float, ...], *, size: int, repeats: int, seed: int) -> pd.DataFrame:
-    """Losses with Laplace tails of scale 1, a gap apart: the true Epsilon* is the gap, at any delta near 0.
-
-    Returns:
-        One row per gap: columns gap, true (every threshold), empirical and parametric (means over repeats),
-        rejected (share of repeats whose normal fit is rejected).
-    """
+    """Losses with Laplace tails of scale 1, a gap apart: the true Epsilon* is the gap, for delta near 0."""
     rng, delta = np.random.default_rng(seed), paper_delta(size)
     rows: list[dict[str, float]] = []
     for gap in gaps:
@@ -136,12 +125,7 @@ def _by_both_methods(train: FloatArray, population: FloatArray) -> list[EpsilonS
 
 
 def value_over_thresholds(config: GammaConfig, shift: int, size: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Equation 7 at every threshold: true distributions, one sample, and the normals fitted to it.
-
-    Returns:
-        A table with columns source, false_positive_rate and epsilon, and a table with the fits: columns set,
-        skewness_of_losses, skewness, kurtosis, ks_distance, ks_p_value.
-    """
+    """Equation 7 at every threshold: true distributions, one sample, and the normals fitted to it."""
     train, population = config.draw(np.random.default_rng([config.seed, shift, size]), shift, size)
     star, delta = epsilon_star(train, population), paper_delta(size)
     a, b = star.fit_train, star.fit_population

@@ -30,12 +30,7 @@ _DELTA = 1e-4
 def interval_coverage(
     pair: tuple[float, float], *, size: int, draws: int, confidence: float = 0.95, seed: int = 0
 ) -> pd.DataFrame:
-    """How often each interval holds the true value of one pair of normals (gap, ratio).
-
-    Returns:
-        One row per interval: gap, ratio, method, interval, true, coverage, standard_error, mean_width. One
-        that cannot be formed counts as a miss.
-    """
+    """How often each interval holds the true value of one pair of normals (gap, ratio)."""
     gap, ratio = pair
     true = {
         "parametric": epsilon_star_normals(0, 1, gap, ratio, delta=_DELTA),

@@ -17,12 +17,7 @@ _SMALLEST_RATE = 1e-9  # least error rate that is shown
 
 
 def curve_terms(*, size: int, seed: int = 0) -> pd.DataFrame:
-    """The first two ratios of Equation 7 from the true distributions and from one sample (Figure 3).
-
-    Returns:
-        Columns source, tpr, fpr, position ((TPR + FPR) / 2), first and second (the ratios; missing where
-        their denominator or numerator is too small to use).
-    """
+    """The first two ratios of Equation 7 from the true distributions and from one sample (Figure 3)."""
     train, population = _sample(np.random.default_rng(seed), size)
     true = _true_terms(np.linspace(-6.5, _GAP + 6.5, 2_001), size)
     sample = _sampled_terms(train, population, np.sort(np.concatenate([train, population])))
@@ -64,11 +59,7 @@ def ratio_errors(*, size: int, draws: int, seed: int = 0) -> dict[str, RatioErro
 
 
 def curve_noise(errors: Mapping[str, RatioErrors]) -> pd.DataFrame:
-    """The errors by decade of the rate in the denominator.
-
-    Returns:
-        Columns rate_from, rate_to, first and second (root mean square over thresholds and draws, nats).
-    """
+    """The errors by decade of the rate in the denominator."""
     return pd.DataFrame(
         {"rate_from": low, "rate_to": high}
         | {term: _rms(found.at(low, high)) for term, found in errors.items()}

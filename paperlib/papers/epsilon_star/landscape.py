@@ -32,14 +32,7 @@ def landscape(
     workers: int | None = None,
     progress: bool = True,
 ) -> pd.DataFrame:
-    """Train and measure every model of a grid; what was trained or measured before is read from disk.
-
-    Returns:
-        One row per model: dataset, kind ("baseline" or "dp"), epochs, batch_size, clip_norm, microbatches,
-        target_epsilon, dp_epsilon (RDP accountant), dp_epsilon_pld (tighter), record_level, seed,
-        delta, accuracy, train_accuracy, auroc, the numbers of `landscape_measures.MEASURES` but the last,
-        seconds (its share of the training), epsilon_star_clipped, and layers (such as "150-100-50 relu").
-    """
+    """Train and measure every model of a grid; what was trained or measured before is read from disk."""
     place = Path(folder or user_cache_folder() / "sweeps" / "epsilon_star_landscape")
     data = landscape_data(config.dataset, config.options)
     models = landscape_models(config, data)

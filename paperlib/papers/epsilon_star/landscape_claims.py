@@ -33,11 +33,7 @@ def below_target(frame: pd.DataFrame) -> str:
 
 
 def section_42(printed: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
-    """Numbers of Section 4.2, rows of ``paper_table("epsilon_star_text")``, beside those of `landscape`.
-
-    Returns:
-        Columns what, paper, ours; rows of other sections are left out.
-    """
+    """Numbers of Section 4.2, rows of ``paper_table("epsilon_star_text")``, beside those of `landscape`."""
     rows = []
     for row in printed[printed["section"].astype(str) == "4.2"].to_dict("records"):
         what, ours = _measured(row, frame)

@@ -171,10 +171,6 @@ def mechanism_epsilon(
     The thresholds are the false-positive rates at which every model has both rates in [delta,
     1 - delta]: with another set for each side the inequality of Theorem 2 would not follow.
 
-    Returns:
-        The bound (equation 19, from the mean false-negative rate at each false-positive rate) and the
-        values, nats. All are ``log((1 - 2 delta) / delta)`` where some model separates its normals entirely.
-
     Source:
         Negoescu et al. (2024), Theorem 2 and Appendix A.
 

@@ -95,13 +95,7 @@ def noise_models(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def readings(frames: Mapping[str, pd.DataFrame], *, epochs: int = 5) -> pd.DataFrame:
-    """The order that Figure 2 claims, for each architecture and precision of the losses.
-
-    Returns:
-        One row for each pair of layers and losses: the largest Epsilon* of a model, and the means over
-        seeds of the largest DP model, of the baseline, and of baseline - largest DP model, with its 95 %
-        t-interval.
-    """
+    """The order that Figure 2 claims, for each architecture and precision of the losses."""
     rows = []
     for layers, frame in frames.items():
         for losses, name in (("exact", "epsilon_star"), ("clipped", "epsilon_star_clipped")):

@@ -56,13 +56,6 @@ class SpeedConfig:
 def measure_throughput(config: SpeedConfig) -> pd.DataFrame:
     """Models trained per minute, by task, method and number of models.
 
-    Returns:
-        One row for each task ("plain", "DP-SGD"), method and number of models: seconds (wall, the
-        fastest repeat), cpu_seconds (of all cores, the least of any repeat), models_per_minute and
-        ms_per_model_step (wall), speedup (wall, against one model at a time on one core: ``fit`` for
-        plain training, the plain Opacus loop for DP-SGD), speedup_per_core (the same in CPU time,
-        which other work on the machine disturbs less; without meaning on a GPU), device, threads.
-
     >>> tiny = SpeedConfig(widths=(3, 4, 1), examples=32, batch_size=16, models=(2,), repeats=1, device="cpu")
     >>> measure_throughput(tiny)[["task", "method", "models"]].values.tolist()
     [['plain', 'one at a time', 1], ['plain', 'ensemble', 2],

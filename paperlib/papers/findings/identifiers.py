@@ -45,11 +45,7 @@ def folded(draws: int) -> Finding:
 
 
 def training_subsets(draws: int) -> pd.DataFrame:
-    """Printed training AUCs of one model and attack, and what folded noise gives, percent.
-
-    Returns:
-        Columns subset, identifiers, printed, noise, mean and noise, 95 %.
-    """
+    """Printed training AUCs of one model and attack, and what folded noise gives, percent."""
     cells = paper_table(TABLE).query("model == @MODEL and mia == @ATTACK and split == 'train'")
     cells = cells[~cells["subset"].isin(["average"])]
     counts = paper_table("nid_table02").query("corpus == 'pile' and split == 'train'")

@@ -106,10 +106,6 @@ def mean_bounds(
 ) -> pd.DataFrame:
     """Mean bound over models with r = 1, of each of `CURVES`, with t-intervals.
 
-    Returns:
-        One row per curve and values of ``keys``: curve, the keys, models, mean, low and high (nats); low and
-        high are missing where there is one model.
-
     >>> rows = [("loss", 2, 0, 0.1), ("loss", 8, 0, 0.4), ("loss", 2, 1, 0.3), ("loss", 8, 1, 0.8)]
     >>> audits = pd.DataFrame(rows, columns=["score", "cardinality", "model", "paper"])
     >>> audits = audits.assign(top=1, tight=0.0, target=5.0)

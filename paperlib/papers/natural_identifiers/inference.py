@@ -69,10 +69,6 @@ def p_values_by_size(
     """p-values against the number of identifiers in the suspect set (Figure 3).
 
     Each size is drawn several times from its group, so that the curve is of the test and not of one draw.
-
-    Returns:
-        One row per set and size with the columns set, identifiers, median, low and high (quartiles) of the
-        one-sided p-value, and median_two_sided.
     """
     tested = p_values_of_draws(config, scores, sizes, draws=draws, schedule="forward")
     one, two = "p_value", "p_value_two_sided"
@@ -147,11 +143,7 @@ def rejection_rates(
     levels: Sequence[float] = (0.01, 0.05, 0.1),
     confidence: float = 0.95,
 ) -> pd.DataFrame:
-    """How often each test rejects, with two-sided Clopper-Pearson intervals that take sets as independent.
-
-    Returns:
-        One row per value of ``by``, test and level, with the columns sets, rejected, rate, low and high.
-    """
+    """How often each test rejects, with two-sided Clopper-Pearson intervals that take sets as independent."""
     spread = (1 - confidence) / 2
     rows = []
     for values, found in p_values.groupby(list(by), sort=False):

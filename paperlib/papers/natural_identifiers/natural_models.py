@@ -54,11 +54,6 @@ class NarrowTokenizer:
     """A tokenizer whose tokens are numbered by their place among those that occur.
 
     A table with a row for each of 50,277 tokens would be most of a small model, and most of it never used.
-
-    Args:
-        tokenizer: A fast tokenizer.
-        used: Its tokens that occur, in order, shape (n,).
-        context: Tokens that the model takes at once.
     """
 
     is_fast = True

@@ -32,13 +32,6 @@ def natural_table(
 
     The models are "large", "medium" and "small" by their widths, and "one pass", of the middle width, which
     sees every document once.
-
-    Returns:
-        The columns of `judged`, with group named subset: "held out", "trained", and its parts "occurs once"
-        and "occurs oftener" (in the text trained on); parameters of the model; and p_value: dataset
-        inference on the first ``set_size`` identifiers of the subset that have every score (one-sided, folds
-        in order), NaN where there are fewer. The rows of `auc_differences` follow, then those of
-        `natural_cells`; part and kind of all rows before these are `ALL`.
     """
     split = natural_split(config)
     sizes = zip(("large", "medium", "small"), widths, strict=True)

@@ -60,12 +60,7 @@ def success_rate(mechanism: str, cardinality: int, top: int, epsilon: float) -> 
 
 
 def bounds_by_sets(config: RandomizedResponseConfig) -> pd.DataFrame:
-    """Bound against the number of sets: Figure 4, and the same with the tight bound.
-
-    Returns:
-        One row per mechanism, bound, true epsilon, curve and number of sets, with the mean bound, its 5 %
-        and 95 % quantiles and the probability that it exceeds the true epsilon.
-    """
+    """Bound against the number of sets: Figure 4, and the same with the tight bound."""
     grid = np.unique(np.geomspace(10, config.largest_sets, config.points).round().astype(int)).tolist()
     return pd.DataFrame(
         {"mechanism": mechanism, "bound": bound, "epsilon": epsilon, "cardinality": c, "top": r, "sets": sets}

@@ -44,9 +44,6 @@ def proposition_41(correct: ArrayLike, guesses: ArrayLike, *, confidence: float 
         ``(beta / 2)^4``, beta = 1 - confidence: two deviations of half of beta each are subtracted, and the
         test needs one.
 
-    Returns:
-        Nats, at least 0.
-
     >>> float(proposition_41(90, 100).round(3)), float(one_run_epsilon(90, 100).round(3))
     (0.525, 1.631)
     """
@@ -114,13 +111,7 @@ def proposition_rows(config: GainConfig) -> pd.DataFrame:
 
 
 def section_52(over_epsilon: pd.DataFrame, over_sizes: pd.DataFrame, exact: float) -> pd.DataFrame:
-    """What Section 5.2 says beside the order of the methods, by intervals of Algorithm 1 as printed.
-
-    Returns:
-        claim, comparisons, how many hold and how many fail, and the outcome: "holds" if every interval lies
-        on the claim's side, "fails" if one lies wholly on the other, else "undecided". The error of 0.05 is
-        shared out among a claim's comparisons.
-    """
+    """What Section 5.2 says beside the order of the methods, by intervals of Algorithm 1 as printed."""
     largest = over_sizes[over_sizes["m"] == over_sizes["m"].max()]
     laplace, gaussian = (largest[largest["mechanism"] == name] for name in ("laplace", "gaussian"))
     compared = laplace[laplace["method"].isin(("printed", *RIVALS))].groupby("method")

@@ -28,11 +28,7 @@ _TUNING = 500  # seeds of models that settings are chosen on, beyond those judge
 
 @dataclass(frozen=True, kw_only=True)
 class DpSgdConfig:
-    """Settings of Figure 3.
-
-    Raises:
-        ValueError: An epsilon given twice or below 0, no settings of DP-SGD, or too many seeds.
-    """
+    """Settings of Figure 3."""
 
     dataset: str = "mnist5k"  #: a name of `load_images`
     network: str = "features"  #: an MLP on fixed features, or a name of ``ARCHITECTURES``
@@ -256,11 +252,7 @@ def model_rows(bounds: pd.DataFrame) -> pd.DataFrame:
 
 
 def above_guarantee(bounds: pd.DataFrame) -> pd.DataFrame:
-    """How many bounds lie above the guarantee of their model, which a valid one does in at most 1 of 20.
-
-    Returns:
-        method, bounds (of models with noise), above, and the least guarantee less bound (nats).
-    """
+    """How many bounds lie above the guarantee of their model, which a valid one does in at most 1 of 20."""
     private = bounds[np.isfinite(bounds["guarantee"])]
     room = (private["guarantee"] - private["bound"]).groupby(private["method"], sort=False)
     table = pd.DataFrame({"bounds": room.size(), "above": room.agg(lambda r: int((r < 0).sum()))})

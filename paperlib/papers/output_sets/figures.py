@@ -58,11 +58,7 @@ def draw_lines(
     methods: str = "method",
     label: Callable[[float], str] = "{:g}".format,
 ) -> list[float]:
-    """Draw a line with bars for each method over evenly spaced places, the methods a little apart.
-
-    Returns:
-        The values of the ticks, which stand at 0, 1, 2, ...
-    """
+    """Draw a line with bars for each method over evenly spaced places, the methods a little apart."""
     places = sorted(table[x].unique())
     shown = [method for method in _DRAWN if method in set(table[methods])]
     for at, method in enumerate(shown):

@@ -81,13 +81,7 @@ class ShapeConfig:
 
 
 def shapes(config: ShapeConfig) -> pd.DataFrame:
-    """The optimal set and the best top/bottom set of each panel.
-
-    Returns:
-        One row per panel: both sets, their objectives (equation 4), the optimal set's number of
-        intervals, whether it is asymmetric, whether the best top/bottom set leaves out one of its
-        inner intervals, and in what share of draws a top/bottom set searched on 2m scores does.
-    """
+    """The optimal set and the best top/bottom set of each panel."""
     return pd.DataFrame(_shape(panel, config) for panel in panels())
 
 

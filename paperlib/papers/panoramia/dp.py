@@ -21,11 +21,7 @@ STANDS_FOR = ("ResNet18", "WRN-16-4")
 
 @dataclass(frozen=True, kw_only=True)
 class DpPlan:
-    """Two families of targets at several epsilons.
-
-    Raises:
-        ValueError: Other than two different architectures, or no epsilon.
-    """
+    """Two families of targets at several epsilons."""
 
     # two names of ``paperlib.models.images.ARCHITECTURES``; the first stands for the paper's ResNet-18, the
     # second for its WRN-16-4
@@ -202,12 +198,7 @@ def chosen_settings(targets: Sequence[ImageTarget]) -> pd.DataFrame:
 
 
 def dp_guarantees(targets: Sequence[ImageTarget], examples: int) -> pd.DataFrame:
-    """DP guarantee of each target, trained on so many images; infinite without DP.
-
-    Returns:
-        Columns target, noise (in units of the clipping norm), delta, epsilon (adding or removing one
-        image) and epsilon_replacement (replacing one: what the audits' games are about), nats.
-    """
+    """DP guarantee of each target, trained on so many images; infinite without DP."""
     rows = []
     for target in targets:
         process, noise, delta, replacing = dp_training(target, examples), 0.0, 0.0, np.inf

@@ -81,10 +81,6 @@ def table_eleven_ranges() -> pd.DataFrame:
     the printed one at gamma 0 has one at the printed gamma and delta. For the baseline both delta, as
     Proposition 4 prints it, and gamma are tried as the probability of a failure.
 
-    Returns:
-        One row per printed row with gamma above 0: epsilon, delta, gamma, and of c_lb and c_plus_eps_lb the
-        printed value, least and largest bound of these pairs ("c_lb low", "c_lb high", ...), nats.
-
     Source:
         PANORAMIA, Propositions 3 and 4, section E.3: m = 10,000, no union bound, error 0.025 per test.
     """

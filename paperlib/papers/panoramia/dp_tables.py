@@ -17,13 +17,7 @@ _TEN = ["gap", "eps_tilde", "o1"]  # columns of Table 10 beside ours
 
 
 def table_by_epsilon(results: DpResults, at: int) -> pd.DataFrame:
-    """Tables 7 (``at`` 0) and 8 (1): ours by epsilon, with the null, and the paper's numbers beside them.
-
-    Returns:
-        One row per target and one per epsilon that only the paper has: target, epsilon and
-        epsilon_replacement (of the DP guarantee), train, test and gap (accuracy, per cent and points), c_lb,
-        c_plus_eps_lb, eps_tilde, sd (over games), rm_rn, o1, and four columns of the paper.
-    """
+    """Tables 7 (``at`` 0) and 8 (1): ours by epsilon, with the null, and the paper's numbers beside them."""
     null, printed = results.plan.null(at), _printed(at)
     rows = [_row(results, name) for name in results.plan.family(at)]
     ours = pd.DataFrame(rows).join(printed, on="epsilon")
@@ -61,11 +55,6 @@ def table_ten(results: DpResults) -> pd.DataFrame:
     """Pairs of the same epsilon that were trained differently, ours with the paper's in the same rows.
 
     Of each pair the target with the wider gap comes first, and stands beside the paper's with the wider gap.
-
-    Returns:
-        One row per target and one per target that only the paper has: target, epsilon, train, test, gap,
-        c_lb, c_plus_eps_lb, eps_tilde, sd, rm_rn, o1, mia_auc, baseline_auc, and "paper target", "paper gap",
-        "paper eps_tilde" and "paper o1".
     """
     names = [name for pair in results.plan.pairs() for name in sorted(pair, key=results.gap, reverse=True)]
     ours = pd.DataFrame([_row(results, name) for name in names])
@@ -96,13 +85,7 @@ def _printed_ten() -> pd.DataFrame:
 def table_eleven(
     results: DpResults, names: Sequence[str], *, gammas: Sequence[float], deltas: Sequence[float]
 ) -> pd.DataFrame:
-    """Bounds on the scores already judged, by how far closeness (gamma) and DP (delta) may fail.
-
-    Returns:
-        One row per target, delta, gamma and search, means over games: target, delta, gamma, search,
-        failures (mean number of failures that the baseline's test gives away at x = 0), c_lb,
-        c_plus_eps_lb, eps_tilde.
-    """
+    """Bounds on the scores already judged, by how far closeness (gamma) and DP (delta) may fail."""
     config, audits = results.audits.config, results.audits
     rows = []
     for name, search, delta, gamma in product(names, config.searches, deltas, gammas):

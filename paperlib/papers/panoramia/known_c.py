@@ -33,11 +33,7 @@ def identifier_audit(identifiers: int, **settings: Any) -> AuditConfig:
 
 
 def identifier_pools(scores: CandidateScores, *, trained: bool = True) -> Pools:
-    """Identifiers as members, one alternative of each as generated points, and one target.
-
-    Returns:
-        Pools; the example itself is a constant, which tells nothing: c is 0 and no baseline can show more.
-    """
+    """Identifiers as members, one alternative of each as generated points, and one target."""
     values = scores.values[(scores.groups > 0) == trained]
     order = [scores.attacks.index("loss"), *(i for i, name in enumerate(scores.attacks) if name != "loss")]
     signs = np.array([-1.0, *np.ones(len(order) - 1)])  # column 0 is a loss: lower means member
@@ -57,12 +53,7 @@ def bounds_side_by_side(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Six valid lower bounds on epsilon (replacement) from the same identifiers and the same model.
-
-    Returns:
-        One row per bound: bound, uses, epsilon (nats; mean over games where there are several), and null,
-        the same for identifiers that were never trained on.
-    """
+    """Six valid lower bounds on epsilon (replacement) from the same identifiers and the same model."""
     at, found = scores.attacks.index(attack), []
     for trained in (True, False):
         told = scores.values[(scores.groups > 0) == trained]

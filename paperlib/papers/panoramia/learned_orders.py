@@ -31,11 +31,6 @@ def learned_orders(
     The baseline of the learned orders sees each example's own numbers, if they are 100 at most, and all
     helpers; the attack sees the target too. They play as many games as the trained attacks, and nothing is
     set aside for training.
-
-    Returns:
-        One row per target and audit, those of trained attacks by each search: target, audit, m, c_lb,
-        c_plus_eps_lb, eps_tilde (nats; means over games, clipped at 0 last) and seconds of one game with this
-        target alone.
     """
     if pools.twins:
         raise ValueError("pools: learned orders draw a whole game, which pools of twins do not allow")

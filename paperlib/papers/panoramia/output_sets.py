@@ -39,10 +39,6 @@ def output_set_bounds(audits: TargetAudits) -> pd.DataFrame:
         The bounds of one game hold together at the audits' confidence, as those of `audit_panoramia`: who of
         the judged examples is a member changes neither set nor order.
 
-    Returns:
-        One row per target, game and way: target, null, seed, way (of the three, or a search over recall),
-        examples judged, c_lb, c_plus_eps_lb, eps_tilde (nats, not clipped).
-
     Source:
         Output sets, Algorithm 1, with positive guesses only, as PANORAMIA's Propositions 1 and 2 require.
     """
@@ -96,9 +92,6 @@ def simulated_bounds(*, repetitions: int = 5, examples: int = 840, seed: int = 0
 
     - "higher scores": members' scores are those of the others, shifted up by one standard deviation.
     - "inner region": two members in five have scores in a narrow bump between the two bumps of all others.
-
-    Returns:
-        One row per target (the two worlds), game and way.
     """
     drawn = []
     for name, attack in (("higher scores", _higher), ("inner region", _inner)):

@@ -72,12 +72,7 @@ class PanoramiaResults:
 
 
 def table_three(results: PanoramiaResults, *, models: str) -> pd.DataFrame:
-    """Our targets, then the paper's of Table 3: every bound of the first search.
-
-    Returns:
-        One row per target: source, target, null, and of each form c_lb, c+eps_lb, eps~ and, where it was
-        played, RM;RN, then O(1), with deviations (sd) over games; the paper's ± stands under sd.
-    """
+    """Our targets, then the paper's of Table 3: every bound of the first search."""
     rows: list[dict[str, object]] = []
     for target in results.pools.target_names:
         row: dict[str, object] = {"source": "ours", "target": target, "null": target in results.null}
@@ -124,11 +119,7 @@ def helper_games(pools: Pools, audit: AuditConfig) -> pd.DataFrame:
 
 
 def helper_means(games: pd.DataFrame, printed: Mapping[str, float]) -> pd.DataFrame:
-    """Means of `helper_games` beside the paper's.
-
-    Returns:
-        Columns helper ("none", each by name, "all"), c_lb, sd (over games), auc, paper.
-    """
+    """Means of `helper_games` beside the paper's."""
     groups = games.groupby("helper", sort=False)
     table = groups[["c_lb", "auc"]].mean()
     table.insert(1, "sd", groups["c_lb"].std())
@@ -139,11 +130,7 @@ def helper_means(games: pd.DataFrame, printed: Mapping[str, float]) -> pd.DataFr
 def loss_groups(
     pools: Pools, names: Sequence[str], kinds: Mapping[str, str]
 ) -> dict[str, dict[str, FloatArray]]:
-    """Losses of each target by kind of example (Figures 13 and 14).
-
-    Returns:
-        Target to name of the kind to losses, shape (n,).
-    """
+    """Losses of each target by kind of example (Figures 13 and 14)."""
     by_kind = pools.by_kind()
     return {
         name: {kinds[kind]: by_kind[kind].targets[name][:, 0] for kind in kinds if kind in by_kind}

@@ -17,11 +17,7 @@ from paperlib.report import COLORS, legend_below, panels, progress, show_figure,
 
 @dataclass(frozen=True, kw_only=True)
 class ToyWorld:
-    """Points that carry a mark or not; generated points carry it less often; a model that answers.
-
-    Raises:
-        ValueError: A value out of range.
-    """
+    """Points that carry a mark or not; generated points carry it less often; a model that answers."""
 
     # c of the generator, nats: ``log(P_real[mark] / P_generated[mark])``; no point has a larger ratio
     c: float = 0.7
@@ -77,13 +73,7 @@ def weaken_baseline(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """How far epsilon~ is from epsilon as the baseline sees less, by the anytime search.
-
-    Returns:
-        One row per weakness, game and attack ("sees more", "sees the same"): weakness, game, attack, c_lb,
-        c_plus_eps_lb, eps_tilde, known_c (the lower bound when c is told), seen_c and limit (what c_lb and
-        epsilon~ tend to as m grows; "sees the same" tends to epsilon). Nats.
-    """
+    """How far epsilon~ is from epsilon as the baseline sees less, by the anytime search."""
     rng = np.random.default_rng(seed)
     rows: list[dict[str, object]] = []
     for weakness in progress(weaknesses, label="baselines"):
@@ -122,12 +112,7 @@ def _audited_game(
 
 
 def toy_means(toy: pd.DataFrame, world: ToyWorld) -> pd.DataFrame:
-    """Means over games of `weaken_baseline`, with the share of games that exceed epsilon.
-
-    Returns:
-        One row per attack and weakness: the columns of `weaken_baseline` but game, and "tilde" and "known",
-        the shares in which epsilon~ and the bound with known c lie above the world's epsilon.
-    """
+    """Means over games of `weaken_baseline`, with the share of games that exceed epsilon."""
     over = toy.assign(tilde=toy["eps_tilde"] > world.epsilon, known=toy["known_c"] > world.epsilon)
     return over.drop(columns="game").groupby(["attack", "weakness"], sort=False).mean().reset_index()
 

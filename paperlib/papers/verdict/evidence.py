@@ -20,9 +20,6 @@ class Scale:
     Attributes:
         level: "paper's scale", "paper's data", "substitute", or "made-up data", which decides nothing.
         facts: Data, sizes and models, in words.
-
-    Raises:
-        ValueError: Another level, or no facts.
     """
 
     level: Level
@@ -63,10 +60,6 @@ class Evidence:
         unit: What the values are repetitions of.
         values: Name of each term of the rule to its sample, or to several, by label.
         note: What a reader must know of these values; may be empty.
-
-    Raises:
-        ValueError: An unknown target or unit, names other than those of the rule's terms, or a value that is
-            not finite.
 
     >>> Evidence("nid-figure-03", "set", {"p falls": Estimate(1.4)})
     Traceback (most recent call last):

@@ -86,13 +86,7 @@ class Outcome:
 
 
 def decide(rule: Rule, evidence: Mapping[str, Evidence], level: Level, *, seeds: int = 1) -> Outcome:
-    """Apply a rule to evidence of one scale.
-
-    Returns:
-        "agrees" if every claimed interval lies in its range, "disagrees" if one lies wholly outside, else
-        "undecided", as it is where a condition of the rule is not met. Claimed intervals have an error of
-        0.05 divided by their number, conditions 0.05 each.
-    """
+    """Apply a rule to evidence of one scale."""
     if not rule.claims:
         return Outcome("shown")
     claimed = list(_samples(rule, evidence, claimed=True))

@@ -118,12 +118,7 @@ def _decided(rule: Rule, groups: Sequence[Sequence[Run]]) -> Judged:
 
 
 def status_table(judged: Sequence[Judged]) -> pd.DataFrame:
-    """One row per entry of `judge`; ``best`` is true for one row of each target.
-
-    Returns:
-        Columns id, paper, item, best, outcome, reason, scale, facts, claim, compared, paper_number, notebook,
-        seeds, command, origin, note.
-    """
+    """One row per entry of `judge`; ``best`` is true for one row of each target."""
     rows = [_row(one) for one in judged]
     table = pd.DataFrame(rows)
     table.insert(3, "best", ~table["id"].duplicated())

@@ -130,10 +130,6 @@ def _printed(axis: Axes, figure: str) -> None:
 def printed_landscape(figure: str) -> tuple[pd.DataFrame, float]:
     """What Section 4.2 prints of "Figure 1" or "Figure 2".
 
-    Returns:
-        Its baselines, columns epochs, epsilon_star (nats) and utility (a share), with no row in Figure 2; and
-        the limit that its models (those with DP in Figure 1, all in Figure 2) stay below, nats.
-
     >>> points, limit = printed_landscape("Figure 1")
     >>> points["epsilon_star"].tolist(), limit
     ([2.48, 7.06, 7.79], 1.0)

@@ -21,10 +21,6 @@ def theorem_2_resampled(
     Every model has its own training set. In each repetition one half of the models gives the left side, from
     rates averaged over models and training sets, and the other half the right side.
 
-    Returns:
-        Columns strategy, repetition, mechanism (left side), log_mean_exp (right side), one_model (mean
-        Epsilon* of the models of the right side), nats.
-
     Source:
         Negoescu et al. (2024), Theorem 2.
     """
@@ -53,13 +49,7 @@ def _normals(train: FloatArray, population: FloatArray, delta: float) -> Normals
 
 
 def summary_of_theorem_2(sides: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:
-    """Means over the repetitions of `theorem_2_resampled`, and t-intervals of right side - left side.
-
-    Returns:
-        One row per strategy: repetitions, mechanism, log_mean_exp, difference, low, high, failed (share of
-        repetitions with the smaller value on the right), and one_model with one_low, one_high: the interval
-        of its difference from the left side.
-    """
+    """Means over the repetitions of `theorem_2_resampled`, and t-intervals of right side - left side."""
     rows = []
     for name, part in sides.groupby("strategy", sort=False):
         difference = (part["log_mean_exp"] - part["mechanism"]).to_numpy()

@@ -111,9 +111,6 @@ def take_census(
         per worker (longest lines included) and 8 bytes per different value. After a kill the same call goes
         on with the units that are missing; a changed file is counted again.
 
-    Returns:
-        The counts, and what was skipped and why.
-
     Source:
         Natural identifiers, Section 4 and Table 2.
 

@@ -38,11 +38,6 @@ def pile_identifiers(
 
     As in Appendix A: Ethereum addresses without the letter case of ERC-55 go, then duplicates, then what
     a blind baseline finds among the share ``extreme`` at either end of its generated values.
-
-    Returns:
-        One row per place in a subset of `PILE_SUBSETS`: subset, document (its number in the subset), kind,
-        value (a number, the same for equal values), erc55 (False for an Ethereum address whose letter case
-        is no checksum), site (of the web address that it is a part of; empty outside one), and kept.
     """
     places, others, read = list[tuple[str, int, Identifier, str]](), set[Identifier](), dict[str, int]()
     for one in documents:
@@ -98,9 +93,6 @@ def filtered_census(places: pd.DataFrame) -> pd.DataFrame:
     """Different identifiers of `pile_identifiers` before and after the paper's filters, beside its counts.
 
     Ethereum addresses count with the letter case of ERC-55 alone, as the paper admits them.
-
-    Returns:
-        One row per subset: subset, before and paper (totals), and after: total and the paper's kinds.
     """
     different = places[places["erc55"]].drop_duplicates(["subset", "kind", "value"])
     after = different[different["kept"]]
@@ -119,12 +111,7 @@ def _printed(subset: str) -> dict[str, int]:
 
 
 def counts_by_kind(places: pd.DataFrame) -> pd.DataFrame:
-    """Counts by subset and kind beside the paper's for the same subset, each under several readings.
-
-    Returns:
-        One row per subset and kind that either side has: subset, kind, matches, different, erc55 (those that
-        the paper admits), outside_addresses (never within a web address), documents, filtered, paper.
-    """
+    """Counts by subset and kind beside the paper's for the same subset, each under several readings."""
     rows = []
     for subset in sorted(set(places["subset"])):
         here, printed = places[places["subset"] == subset], _printed(subset)
@@ -163,11 +150,6 @@ def rates(places: pd.DataFrame, read: pd.DataFrame, *, confidence: float = 0.95)
     The interval is exact for a Poisson number: it takes identifiers as independent, although one document may
     hold several. The paper does not say how many documents its subsets have; they are computed from the sizes
     that the Pile's authors state, as the thousandth part of each subset that is its test part.
-
-    Returns:
-        One row per subset of `PILE_SUBSETS` that was read and that the paper's table has: subset, documents,
-        identifiers, documents_with (one or more), per_million, low, high, paper, paper_documents (computed),
-        paper_per_million and ratio (of our rate to the paper's).
 
     Source:
         Gao et al. (2020), The Pile, Table 1 (effective and mean sizes).

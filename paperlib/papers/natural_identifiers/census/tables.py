@@ -72,12 +72,7 @@ def paper_census() -> pd.DataFrame:
 
 
 def census_by_subset(census: Census) -> pd.DataFrame:
-    """One row per subset: its size, different identifiers of the paper's kinds, and of all others together.
-
-    Returns:
-        Columns subset, documents, characters, matches (of all kinds), total, the paper's kinds, other_kinds;
-        most identifiers first.
-    """
+    """One row per subset: its size, different identifiers of the paper's kinds, and of all others."""
     if census.read.empty:
         rows = census.skipped.itertuples(index=False)
         reasons = "; ".join(f"{row.reason}: {row.number}, such as {row.example}" for row in rows)

@@ -44,11 +44,7 @@ def _averages(number: int) -> Mapping[tuple[str, str], float]:
 
 
 def beside_paper(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of the four models and the paper's attacks, with the paper's values beside them.
-
-    Returns:
-        The rows, with paper_model, paper_auc and paper_tpr.
-    """
+    """Rows of the four models and the paper's attacks, with the paper's values beside them."""
     rows = table[table["model"].isin(list(PAPER_MODELS)) & table["attack"].isin(PAPER_ATTACKS)]
     keys = rows[["model", "group", "attack"]].itertuples(index=False, name=None)
     values = [(paper_value("auc", *key), paper_value("tpr", *key)) for key in keys]

@@ -74,13 +74,7 @@ def run_target(
     asked: Mapping[str, Labelled],
     checkpoint: Path | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """Train a target on the parts that `ImageSplit.trained_on` names, and ask it after some epochs.
-
-    Returns:
-        "EPOCHS/KIND" to its answers, and "EPOCHS/metric/NAME" to train_metric and test_metric (accuracy),
-        train_loss and test_loss (nats), and parameters (their number). An interrupted training goes on from
-        ``checkpoint``, which the caller removes.
-    """
+    """Train a target on the parts that `ImageSplit.trained_on` names, and ask it after some epochs."""
     x, y = _training_part(target, images)
     found: dict[str, NDArray[Any]] = {}
     for epoch, module in train_target(target, x, y, images.outputs, epochs, checkpoint).items():
@@ -114,11 +108,7 @@ def _metrics(module: nn.Module, trained_on: Labelled, held_out: Labelled) -> dic
 def training_speed(
     target: ImageTarget, images: Images, *, epochs: int = 1, peak: float | None = None
 ) -> pd.DataFrame:
-    """Speed of training a target as it is here, and in a plain loop over a DataLoader.
-
-    Returns:
-        A row for each loop: loop, images per second, TFLOP/s, and the share of the peak (NaN where unknown).
-    """
+    """Speed of training a target as it is here, and in a plain loop over a DataLoader."""
     x, y = _training_part(target, images)
     module, config = _built(target, x, images.outputs), _training(target, epochs)
     flops = flops_per_image(module, x, y, config=config)

@@ -109,13 +109,7 @@ def searches(results: PanoramiaResults) -> pd.DataFrame:
 
 
 def above_real(results: PanoramiaResults) -> pd.DataFrame:
-    """What a comparison of eps-tilde with RM;RN must know, one row per target.
-
-    Returns:
-        Columns target, null, eps_tilde, eps_tilde_sd, rm_rn, rm_rn_sd (means, deviations over games, nats),
-        rm_rn_auc (AUC of its attack), auc_generated and auc_nonmembers (AUC of the target's loss for members
-        against generated and against real non-members).
-    """
+    """What a comparison of eps-tilde with RM;RN must know, one row per target."""
     rows = []
     for target in results.pools.target_names:
         own, real = results.one(target), results.one(target, "rm_rn")
@@ -221,13 +215,7 @@ def quality_table(quality: Mapping[str, float], results: PanoramiaResults) -> pd
 
 
 def whole_table(results: PanoramiaResults, quality: Mapping[str, float]) -> pd.DataFrame:
-    """Everything of a run in one table, to be kept beside other runs: one row per target.
-
-    Returns:
-        The target's settings, accuracy (share) and loss (nats) on the training part and on real non-members;
-        of each audit means over games of bounds, AUCs and ceiling, and the deviation (sd), in nats; and, the
-        same in every row, how the generated images compare (``kept``, ``kid ...``).
-    """
+    """Everything of a run in one table, to be kept beside other runs: one row per target."""
     found = results.summary[results.summary["search"] == results.search]
     columns = {"c_lb": "c_lb", "c_plus_eps_lb": "c+eps_lb", "value": "value", "value_sd": "sd",
                "baseline_auc": "baseline auc", "mia_auc": "attack auc", "ceiling": "ceiling"}  # fmt: skip

@@ -27,11 +27,7 @@ NOTABLE = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class NullControl:
-    """How the control is run; its tables are randhie's.
-
-    Raises:
-        ValueError: A value is out of range.
-    """
+    """How the control is run; its tables are randhie's."""
 
     # worlds of each kind: each has its own split, generator, models and game. Of those that are there for
     # contrast, half as many
@@ -108,11 +104,7 @@ def toy_pools(members: int, helper_knows: float, *, shift: float = 0.8, seed: in
 def run_null_control(
     control: NullControl, worlds: Mapping[str, Callable[[int], Pools]] | None = None
 ) -> pd.DataFrame:
-    """Audit the null targets of many worlds, in both forms.
-
-    Returns:
-        One row per world, form and search: world, seed, form, search, c_lb, c_plus_eps_lb, eps_tilde.
-    """
+    """Audit the null targets of many worlds, in both forms."""
     found = []
     for name, build in (control.worlds() if worlds is None else worlds).items():
         count = -(-control.repetitions // 2) if name.endswith(CONTRAST) else control.repetitions
@@ -134,10 +126,6 @@ def _audited_world(audit: AuditConfig, build: Callable[[int], Pools], seed: int)
 
 def false_positives(rows: pd.DataFrame) -> pd.DataFrame:
     """Share of null targets that are given an eps-tilde above 0, and above `NOTABLE`.
-
-    Returns:
-        One row per world, form and search: world, form, search, repetitions, c_lb (mean), and for each limit
-        the share above it with low and high (Clopper-Pearson, 95 %), then largest (eps-tilde).
 
     >>> rows = pd.DataFrame({"world": "toy", "form": "paper", "search": "union", "c_lb": 0.0,
     ...                      "eps_tilde": [0.0, 0.0, 0.0, 0.5]})

@@ -102,12 +102,7 @@ def run_matched(
     worlds: Iterable[int],
     folds: int = 4,
 ) -> pd.DataFrame:
-    """Audit targets and null targets of several worlds with today's helpers, and with each ratio.
-
-    Returns:
-        One row per world, helpers, ratio (NaN with today's), target and game: data, world, helpers, ratio,
-        target, null, seed, c_lb, c_plus_eps_lb, difference (not clipped; nats), m.
-    """
+    """Audit targets and null targets of several worlds with today's helpers, and with each ratio."""
     rows = []
     for seed in progress(list(worlds), label=f"worlds of {data}"):
         world = build(seed)
@@ -125,11 +120,6 @@ def run_matched(
 
 def over_worlds(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:
     """Means of `run_matched` with t-intervals over worlds, each of which counts with the mean of its games.
-
-    Returns:
-        One row per data, helpers, ratio and target: null, c_lb, eps_tilde (the mean difference, not clipped),
-        low, high (infinite for one world), worlds, games, and passes: whether a null target's interval lies
-        within `MARGIN` of 0 (missing for others).
 
     >>> games = pd.DataFrame({"data": "x", "helpers": "h", "ratio": 1.0, "target": "t", "null": True,
     ...                       "world": [0, 0, 1, 1], "c_lb": 1.0, "difference": [0.1, 0.3, 0.2, 0.4]})
@@ -155,10 +145,6 @@ def false_alarms(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFra
     """How often the difference of the bounds of a null target is significantly above `MARGIN`.
 
     A world gives an alarm where the whole two-sided t-interval over its games, two or more, lies above.
-
-    Returns:
-        One row per data, helpers and ratio: worlds, alarms, share, and the ends of its 95 % interval
-        (Clopper-Pearson), low and high.
 
     >>> games = pd.DataFrame({"data": "x", "helpers": "h", "ratio": 1.0, "null": True, "world": [0, 0, 1, 1],
     ...                       "difference": [0.5, 0.51, 0.0, 0.5]})

@@ -43,11 +43,7 @@ DATA = ("tables", "images", "text")
 
 @dataclass(frozen=True, kw_only=True)
 class WorldSizes:
-    """How large worlds of one kind of data are, and how long their models learn.
-
-    Raises:
-        ValueError: A value is out of range.
-    """
+    """How large worlds of one kind of data are, and how long their models learn."""
 
     generator: int  # real examples of D_G
     learned: int  # members that helpers and attacks may learn

@@ -10,11 +10,7 @@ from paperlib.core import check_at_least
 
 @dataclass(frozen=True, kw_only=True)
 class PartSizes:
-    """Rows of each part; the parts share no row.
-
-    Raises:
-        ValueError: A part of less than 10 rows.
-    """
+    """Rows of each part; the parts share no row."""
 
     generator: int  # D_G: the generator, the discriminator and the real-data helper learn from these
     members: int  # D_in: targets train on these

@@ -65,12 +65,7 @@ def short(target: str) -> str:
 
 
 def beside_the_paper(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of `table_six` of this run, with the paper's in the same row: those trained shortest and longest.
-
-    Returns:
-        Columns of ``table``, then cells in words: shown (the target), accuracy, and for each audit its value
-        with deviation, and the paper's, "–" where it prints none.
-    """
+    """Rows of `table_six` of this run, with the paper's beside those trained shortest and longest."""
     ours = table[table["source"] == "ours"].reset_index(drop=True)
     printed = table[table["source"] == "paper"].set_index("target")
     first, labels = ours["label"].iloc[0], ours["label"].nunique()

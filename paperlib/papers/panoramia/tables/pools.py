@@ -43,11 +43,7 @@ FILTERS = {"rejection": RejectionByOdds(), "confident": ConfidentlySynthetic(), 
 
 @dataclass(frozen=True, kw_only=True)
 class TabularConfig:
-    """A table, its generator, and the models trained on it.
-
-    Raises:
-        ValueError: A value is out of range.
-    """
+    """A table, its generator, and the models trained on it."""
 
     dataset: str = "randhie"  # "randhie" (ships with statsmodels) or "adult"
     label: str = "visits"  # column that targets predict: "visits"; "occupation" or "income"

@@ -107,9 +107,6 @@ def online_shadows(
     """Shadow models in pairs, one on a random half of the rows and one on the other half.
 
     Every row is in half of the models, whatever it is. Who of the rows is a member is not asked.
-
-    Returns:
-        Log-odds, shape (count, n), and which model was trained on which row, same shape.
     """
     rng = np.random.default_rng(seed)
     halves = [rng.permutation(len(rows)) < len(rows) // 2 for _ in range(count)]

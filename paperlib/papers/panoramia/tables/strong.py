@@ -23,12 +23,6 @@ def strong_attacks(config: TabularConfig, audit: AuditConfig, *, names: Sequence
     LiRA (online) asks most of the auditor: shadow models trained with and without each audited row, so on
     members and generated rows alike, and new ones for each game. They learn only rows that the game shows,
     halves of them drawn without a look at membership: a row that a coin left out must not speak.
-
-    Returns:
-        One row per target and attack: auc_real (the number alone, members against real non-members; NaN for
-        LiRA (online), whose shadow models learn none of these), auc_generated (against generated rows),
-        helper_auc (the same of the synthetic helper), c_lb, c_plus_eps_lb, eps_tilde (nats); means over
-        games, eps_tilde clipped at 0 last.
     """
     rows: list[dict[str, Any]] = []
     for seed in range(audit.seed, audit.seed + audit.repetitions):

@@ -97,10 +97,6 @@ def extreme_values(config: TabularConfig) -> pd.DataFrame:
     other half. A value is rare if 1 % of the generated rows at most hold it (words), or one as far out
     (numbers). This explains the baseline; it is no audit.
 
-    Returns:
-        One row per column and one for "any of them": share of rows with a rare value among the 5 % ranked
-        first (top), the members and the generated rows; ratio, the first over the second; and top_rows.
-
     Source:
         PANORAMIA, appendix D.6 and Figure 12.
     """
@@ -146,12 +142,7 @@ def _rare_values(part: pd.DataFrame, generated: pd.DataFrame) -> pd.DataFrame:
 
 
 def table_six(results: TabularResults, *, form: str, search: str = "union") -> pd.DataFrame:
-    """Our targets, then the paper's two: eps-tilde of PANORAMIA and epsilon of the audits with real data.
-
-    Returns:
-        One row per target: source, label, target, train_accuracy, test_accuracy, panoramia, panoramia_sd,
-        rm_rn, rm_rn_sd, o1, o1_sd. The paper's column of the one-run audit, "RM;RN", stands under o1.
-    """
+    """Our targets, then the paper's two: eps-tilde of PANORAMIA and epsilon of the audits with real data."""
     summary = results.summary
     first = summary[summary["audit"] != "panoramia"]["form"].iloc[0]
     wanted = np.where(summary["audit"] == "panoramia", form, first)

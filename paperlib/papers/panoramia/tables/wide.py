@@ -8,9 +8,6 @@ import pandas as pd
 def widened(long: pd.DataFrame, *, rows: Sequence[str], by: str, values: Sequence[str]) -> pd.DataFrame:
     """A row for each group, and a column for each pair of a group and a value.
 
-    Returns:
-        ``rows``, then "group: value" for each.
-
     >>> long = pd.DataFrame({"target": ["a", "a"], "audit": ["x", "y"], "bound": [1.0, 2.0]})
     >>> widened(long, rows=["target"], by="audit", values=["bound"])
       target  x: bound  y: bound

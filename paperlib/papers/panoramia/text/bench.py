@@ -109,12 +109,7 @@ class TextBench:
         return found
 
     def run(self, others: str = "members") -> Mapping[str, Any]:
-        """The run of the targets, or with "others" in the members' place that of the null.
-
-        Returns:
-            "train" and "validation": losses of each epoch, (epochs,); "e/kind" for each epoch e audited: mean
-            loss and token losses of each example.
-        """
+        """The run of the targets, or with "others" in the members' place that of the null."""
         config = self.config
         epochs = config.epochs if others == "members" else config.null_epochs
         rows = np.concatenate([self.text["generator"].tokens, self.text[others].tokens])

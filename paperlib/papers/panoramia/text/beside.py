@@ -44,12 +44,7 @@ def _printed(rows: pd.DataFrame) -> Printed:
 
 
 def beside_the_paper(table: pd.DataFrame) -> pd.DataFrame:
-    """Our rows of `table_three`, or of a CSV of it, with the paper's values in the same row.
-
-    Returns:
-        Columns of ``table``, then cells in words: shown (the target, with the paper's epochs), and for each
-        of `AUDITS` "here" and "paper", "–" where none is printed.
-    """
+    """Our rows of `table_three`, or of a CSV of it, with the paper's values in the same row."""
     ours = table[table["source"] == "ours"].reset_index(drop=True)
     printed = paper_values(list(ours["target"]))
     levels = dict(zip([name for name in printed if "DP" not in name], _levels(), strict=False))
@@ -71,12 +66,7 @@ def _levels() -> list[int]:
 
 
 def table_nine(table: pd.DataFrame, epochs: int) -> pd.DataFrame:
-    """Targets with DP, each with its null target, below the target without DP that had as many epochs.
-
-    Returns:
-        Columns training, and the cells of `beside_the_paper`, with "null, here"; empty without targets with
-        DP.
-    """
+    """Targets with DP, each with its null target, below the target without DP that had as many epochs."""
     rows = beside_the_paper(table).set_index("target")
     names = [str(name) for name in rows.index if str(name).startswith("DP, ")]
     if not names:

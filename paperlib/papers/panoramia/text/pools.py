@@ -103,11 +103,7 @@ def paper_differences(config: TextConfig, audit: AuditConfig) -> list[str]:
 
 
 def loss_curves(config: TextConfig) -> pd.DataFrame:
-    """Training and validation loss of the targets' run over its epochs: Figure 8.
-
-    Returns:
-        Columns epoch, train, validation; nats per token.
-    """
+    """Training and validation loss of the targets' run over its epochs: Figure 8."""
     run = text_bench(config).run("members")
     epochs = np.arange(1, len(run["train"]) + 1)
     return pd.DataFrame({"epoch": epochs, "train": run["train"], "validation": run["validation"]})

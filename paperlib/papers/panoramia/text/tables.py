@@ -29,11 +29,7 @@ def run_text(pools: Pools, audit: AuditConfig) -> PanoramiaResults:
 
 
 def by_dealing(results: Mapping[str, PanoramiaResults]) -> pd.DataFrame:
-    """Our rows of Table 3 where text was dealt in several ways.
-
-    Returns:
-        A column dealt, then those of `table_three`, for targets that were audited in each way.
-    """
+    """Our rows of Table 3 where text was dealt in several ways."""
     tables = {way: table_three(one, models="base_model == 'GPT-2'") for way, one in results.items()}
     found = pd.concat(tables, names=["dealt"]).query("source == 'ours'").drop(columns="source")
     found = found.reset_index("dealt").reset_index(drop=True)
@@ -47,11 +43,7 @@ def plain_nulls(results: PanoramiaResults) -> list[str]:
 
 
 def games_by_helper(pools: Pools, audit: AuditConfig, *, withheld: int = 0) -> pd.DataFrame:
-    """The baseline's bound without helper, and with one or both of "synthetic" and "real non-members".
-
-    Returns:
-        Rows of `helper_games`.
-    """
+    """The baseline's bound without helper, and with one or both of "synthetic" and "real non-members"."""
     chosen = with_helpers(pools, (SYNTHETIC, REAL_NONMEMBERS))
     if withheld:
         rest = Pool(chosen.members.examples[withheld:],
@@ -71,9 +63,6 @@ def table_five(games: pd.DataFrame) -> pd.DataFrame:
 
 def baseline_sizes(results: PanoramiaResults, sizes: Sequence[int]) -> pd.DataFrame:
     """The paper's baseline over the size of its training part, the test part fixed, or what is left.
-
-    Returns:
-        Columns way ("fixed test part", "what is left"), train, m, seed, c_lb, baseline_auc.
 
     Source:
         PANORAMIA, appendix D.1 and Figure 9.
