@@ -20,6 +20,11 @@ from .curve_figures import guesses_figure as guesses_figure
 from .curve_figures import precision_figure as precision_figure
 from .figures import show_figure as show_figure
 from .notes import show_text as show_text
+from .plots import dots_plot as dots_plot
+from .plots import histograms_plot as histograms_plot
+from .plots import lines_plot as lines_plot
+from .plots import points_plot as points_plot
+from .plots import shares_plot as shares_plot
 from .printed import paper_table as paper_table
 from .printed import paper_tables as paper_tables
 from .printed import targets as targets

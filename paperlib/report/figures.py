@@ -18,7 +18,13 @@ SMALLEST = "smallest text on a phone, pt:"
 
 
 def show_figure(
-    fig: Figure, *, name: str, caption: str, alt: str, data: pd.DataFrame | None = None, invert: bool = True
+    figure: Figure | tuple[Figure, str],
+    *,
+    name: str,
+    caption: str,
+    alt: str = "",
+    data: pd.DataFrame | None = None,
+    invert: bool = True,
 ) -> None:
     """Show a figure, with its description in words, and close it.
 
@@ -26,10 +32,10 @@ def show_figure(
     `paperlib.report.panels` have the book's style and are readable on a phone.
 
     Args:
-        fig: A Matplotlib figure.
+        figure: A Matplotlib figure, or a figure and its description, as the functions of `plots` give them.
         name: Slug, unique within the notebook: lower-case words joined by hyphens.
         caption: Caption in MyST Markdown.
-        alt: Description in words, for readers who cannot see the figure.
+        alt: Description in words, for readers who cannot see the figure; follows the figure's own, if any.
         data: Numbers that the figure draws, kept as CSV and linked under it.
         invert: True to turn light to dark in dark mode; False for heat maps and photographs.
 
@@ -37,7 +43,8 @@ def show_figure(
         ValueError: A bad or taken name, an empty caption or alt text.
     """
     check_name(name)
-    caption, alt = one_line("caption", caption), one_line("alt", alt)
+    fig, words = (figure, "") if isinstance(figure, Figure) else figure
+    caption, alt = one_line("caption", caption), one_line("alt", f"{words} {alt}".strip())
     uri = svg_uri(fig)
     plt.close(fig)
     link, download = ("", "") if data is None else keep_csv(name, data.to_csv(index=False))

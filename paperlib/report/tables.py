@@ -5,6 +5,8 @@ import math
 import numbers
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import resources
 from typing import Any
 
 import pandas as pd
@@ -18,7 +20,7 @@ def show_table(
     *,
     name: str,
     caption: str,
-    columns: Mapping[str, str] | None = None,
+    columns: str | Mapping[str, str] | None = None,
     lower_bounds: Iterable[str] = (),
     digits: int = 2,
 ) -> None:
@@ -31,8 +33,10 @@ def show_table(
         frame: Rows to show, without the index.
         name: Slug, unique within the notebook: lower-case words joined by hyphens.
         caption: Caption in MyST Markdown.
-        columns: Columns that the page shows, in this order, and their headings; None for all, by their names.
-        lower_bounds: Names of columns that hold lower bounds; they are shown rounded down, never up.
+        columns: Columns that the page shows, in this order, such as ``"target, m, eps_tilde"``; their
+            headings are those of `heading`. None for all. A mapping gives names and headings.
+        lower_bounds: Names of columns that hold lower bounds, beside those of ``columns.csv``; they are
+            shown rounded down, never up.
         digits: Number of decimals shown, 1 or more; numbers below 0.1 have as many significant digits.
 
     Raises:
@@ -41,17 +45,22 @@ def show_table(
     >>> frame = pd.DataFrame({"m": [100, 400], "epsilon": [0.5, 1.6308]})
     >>> show_table(frame, name="gain", caption="Epsilon over m", lower_bounds=["epsilon"])
     Epsilon over m
-    | m   | epsilon |
-    | --- | ------- |
-    | 100 | 0.50    |
-    | 400 | 1.63    |
+    | m   | ε    |
+    | --- | ---- |
+    | 100 | 0.50 |
+    | 400 | 1.63 |
     """
     check_name(name)
     caption = one_line("caption", caption)
     if frame.empty:
         raise ValueError(f"frame: the table {name!r} has no cells")
     bounds = _known_columns(frame, "lower_bounds", lower_bounds)
-    titles = {str(one): str(one) for one in frame.columns} if columns is None else dict(columns)
+    bounds |= {str(one) for one in frame.columns if known_columns().get(str(one), ("", False))[1]}
+    if isinstance(columns, Mapping):
+        titles = dict(columns)
+    else:
+        shown = map(str, frame.columns) if columns is None else columns.split(",")
+        titles = {one.strip(): heading(one.strip()) for one in shown}
     _known_columns(frame, "columns", titles)
     shown = _as_text(frame[list(titles)], bounds, digits).rename(columns=titles)
     link, download = keep_csv(name, frame.to_csv(index=False))
@@ -63,6 +72,27 @@ def show_table(
             text=f"{caption}\n{pipes}",
         )
     )
+
+
+@cache
+def known_columns() -> dict[str, tuple[str, bool]]:
+    """Heading of each column that ``columns.csv`` names, and whether it holds lower bounds."""
+    file = resources.files("paperlib.report").joinpath("columns.csv")
+    with file.open(encoding="utf-8") as lines:
+        rows = pd.read_csv(lines, dtype=str, keep_default_na=False).to_dict("records")
+    return {row["name"]: (row["heading"], row["lower_bound"] == "yes") for row in rows}
+
+
+def heading(name: str) -> str:
+    """The heading of a column: that of ``columns.csv``, or the name itself, as words.
+
+    >>> heading("eps_tilde"), heading("learning_rate"), heading("m")
+    ('ε~', 'Learning rate', 'm')
+    """
+    if name in known_columns():
+        return known_columns()[name][0]
+    words = name.replace("_", " ")
+    return words[:1].upper() + words[1:] if len(words) > 1 and words.islower() else words
 
 
 def _known_columns(frame: pd.DataFrame, argument: str, wanted: Iterable[str]) -> set[str]:
