@@ -1,5 +1,6 @@
 """General figures of the book: each takes a frame and gives a figure and its description in words."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -13,6 +14,9 @@ from paperlib.report.style import COLORS, LINES, MARKERS, dot_rows, legend_below
 
 Plot = tuple[Figure, str]
 """A figure and its description in words, as `show_figure` takes them."""
+
+_LONGEST = 26
+"""Letters of a row's name in a line, so that a phone shows them large enough."""
 
 Scale = Literal["linear", "log", "logit"]
 
@@ -56,8 +60,9 @@ def dots_plot(
     """
     names = [rows] if isinstance(rows, str) else list(rows)
     labels = frame[names].astype(str).agg(", ".join, axis=1)
+    labels = labels.map(lambda label: textwrap.fill(label, _LONGEST))
     groups = _groups(frame, panel)
-    most = max(labels[part.index].nunique() for _, part in groups)
+    most = max(sum(one.count("\n") + 1 for one in labels[part.index].unique()) for _, part in groups)
     several = frame[by].nunique() if by else 1
     fig, all_axes = panels(len(groups), height=0.9 + height * most * (1 + several) / 2, share_x=True)
     words = []

@@ -34,7 +34,9 @@ def show_table(
         name: Slug, unique within the notebook: lower-case words joined by hyphens.
         caption: Caption in MyST Markdown.
         columns: Columns that the page shows, in this order, such as ``"target, m, eps_tilde"``; their
-            headings are those of `heading`. None for all. A mapping gives names and headings.
+            headings are those of `heading`. Several may share a cell, as in ``"eps_tilde ± eps_tilde_sd"``
+            or ``"rate (low to high)"``, under the first one's heading; where another one is missing, the
+            first stands alone. None shows all columns. A mapping gives names and headings.
         lower_bounds: Names of columns that hold lower bounds, beside those of ``columns.csv``; they are
             shown rounded down, never up.
         digits: Number of decimals shown, 1 or more; numbers below 0.1 have as many significant digits.
@@ -49,6 +51,12 @@ def show_table(
     | --- | ---- |
     | 100 | 0.50 |
     | 400 | 1.63 |
+    >>> show_table(frame.assign(sd=0.25), name="gain-sd", caption="Means", columns="m, epsilon ± sd")
+    Means
+    | m   | ε           |
+    | --- | ----------- |
+    | 100 | 0.50 ± 0.25 |
+    | 400 | 1.63 ± 0.25 |
     """
     check_name(name)
     caption = one_line("caption", caption)
@@ -58,11 +66,14 @@ def show_table(
     bounds |= {str(one) for one in frame.columns if known_columns().get(str(one), ("", False))[1]}
     if isinstance(columns, Mapping):
         titles = dict(columns)
+        items = {name: [name] for name in titles}
     else:
-        shown = map(str, frame.columns) if columns is None else columns.split(",")
-        titles = {one.strip(): heading(one.strip()) for one in shown}
-    _known_columns(frame, "columns", titles)
-    shown = _as_text(frame[list(titles)], bounds, digits).rename(columns=titles)
+        known = set(map(str, frame.columns))
+        wanted = map(str, frame.columns) if columns is None else map(str.strip, columns.split(","))
+        items = {one: _names(one, known) for one in wanted}
+        titles = {item: heading(names[0]) for item, names in items.items()}
+    _known_columns(frame, "columns", [name for names in items.values() for name in names])
+    shown = _as_text(frame, items, bounds, digits).rename(columns=titles)
     link, download = keep_csv(name, frame.to_csv(index=False))
     pipes = pipe_table(shown)
     show(
@@ -105,14 +116,35 @@ def _known_columns(frame: pd.DataFrame, argument: str, wanted: Iterable[str]) ->
     return chosen
 
 
-def _as_text(frame: pd.DataFrame, lower_bounds: set[str], digits: int) -> pd.DataFrame:
-    """Every cell as text, headings included; numbers keep their column's look."""
+def _names(item: str, known: set[str]) -> list[str]:
+    """Columns that share a cell, in their order."""
+    return [item] if item in known else [name for name in re.findall(r"\w+", item) if name in known] or [item]
+
+
+def _as_text(
+    frame: pd.DataFrame, items: Mapping[str, list[str]], lower_bounds: set[str], digits: int
+) -> pd.DataFrame:
+    """Every cell as text; numbers keep their column's look."""
     columns: dict[str, list[str]] = {}
-    for name in frame.columns:
-        values, down = frame[name].tolist(), str(name) in lower_bounds
-        whole = not any(isinstance(one, float) and math.isfinite(one) and one % 1 for one in values)
-        columns[str(name)] = [format_cell(one, digits=digits, down=down, whole=whole) for one in values]
+    for item, names in items.items():
+        cells = [_column_as_text(frame[name].tolist(), name in lower_bounds, digits) for name in names]
+        columns[item] = [
+            _shared(item, dict(zip(names, row, strict=True))) for row in zip(*cells, strict=True)
+        ]
     return pd.DataFrame(columns)
+
+
+def _column_as_text(values: list[Any], down: bool, digits: int) -> list[str]:
+    whole = not any(isinstance(one, float) and math.isfinite(one) and one % 1 for one in values)
+    return [format_cell(one, digits=digits, down=down, whole=whole) for one in values]
+
+
+def _shared(item: str, cells: Mapping[str, str]) -> str:
+    """One cell of several columns: their texts in place of their names."""
+    first, *others = cells.values()
+    if "–" in (first, *others):
+        return first
+    return re.sub(r"\w+", lambda name: cells.get(name[0], name[0]), item) if others else first
 
 
 def format_cell(value: Any, *, digits: int = 2, down: bool = False, whole: bool = True) -> str:

@@ -57,7 +57,7 @@ def test_adult_is_kept_with_every_target_beside_the_papers():
     ours = table[table["source"] == "ours"]
     assert set(ours["label"]) == {"income", "occupation"}
     assert ours.groupby("label")["target"].nunique().tolist() == [4, 4]
-    assert not ours[["panoramia", "rm_rn", "o1"]].isna().any(axis=None)
+    assert not ours[["eps_tilde", "rm_rn", "o1"]].isna().any(axis=None)
     assert set(table["source"]) == {"ours", "paper"}
 
 

@@ -155,9 +155,19 @@ def test_table_six_stands_beside_the_papers(results):
     shown = tables.table_six(results, form="helpers")
     assert shown["source"].tolist() == ["ours"] * 3 + ["paper"] * 2
     direct = results.table.query("target == 'null' and audit == 'panoramia' and form == 'helpers'")
-    assert shown.loc[2, "panoramia"] == direct.query("search == 'union'")["eps_tilde"].mean()
+    assert shown.loc[2, "eps_tilde"] == direct.query("search == 'union'")["eps_tilde"].mean()
     printed = shown[shown["source"] == "paper"].set_index("target")
-    assert printed.loc["MLP_E10", ["panoramia", "o1", "o1_sd"]].tolist() == [0, 0.655, 0.014]
+    assert printed.loc["MLP_E10", ["eps_tilde", "o1", "o1_sd"]].tolist() == [0, 0.655, 0.014]
+
+
+def test_the_papers_values_stand_beside_the_targets_trained_shortest_and_longest():
+    names = ["MLP, 5 epochs", "MLP, 50 epochs", "MLP, 150 epochs", "null"]
+    about = {"train_accuracy": 0.5, "test_accuracy": 0.25, "rm_rn": 0.5, "rm_rn_sd": 0.1, "o1": 1.236}
+    ours = pd.DataFrame({"label": ["a"] * 4 + ["b"] * 4, "target": names * 2, "eps_tilde": 0.1, **about})
+    table = pd.concat([ours.assign(source="ours", eps_tilde_sd=0.01, o1_sd=0.2), tables._printed()])
+    shown = tables.beside_the_paper(table)
+    assert list(shown["paper_eps_tilde"].fillna(-1)) == [0, -1, 0.062, *[-1] * 5], "of one label"
+    assert list(shown["paper_target"].dropna()) == ["MLP_E10", "MLP_E100"]
 
 
 def test_evidence_is_about_the_first_label_and_a_number_per_pools_where_there_are_several(results):

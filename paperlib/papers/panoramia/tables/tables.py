@@ -18,6 +18,7 @@ from paperlib.papers.panoramia.tables.strong import only_columns
 from paperlib.report import paper_table
 
 _RARE = 0.01
+_SHOWN = {"panoramia": "eps_tilde", "rm_rn": "rm_rn", "o1": "o1"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,12 +150,10 @@ def table_six(results: TabularResults, *, form: str, search: str = "union") -> p
     chosen = summary[(summary["search"] == search) & (summary["form"] == wanted)]
     wide = chosen.pivot(index=["label", "target"], columns="audit", values=["value", "value_sd"])
     rows = results.accuracies().set_index(["label", "target"])
-    for audit in ("panoramia", "rm_rn", "o1"):
-        rows[audit], rows[f"{audit}_sd"] = wide["value", audit], wide["value_sd", audit]
-    return pd.concat([rows.reset_index().assign(source="ours"), _printed()], ignore_index=True)[
-        ["source", "label", "target", "train_accuracy", "test_accuracy", "panoramia", "panoramia_sd", "rm_rn",
-         "rm_rn_sd", "o1", "o1_sd"]
-    ]  # fmt: skip
+    for audit, name in _SHOWN.items():
+        rows[name], rows[f"{name}_sd"] = wide["value", audit], wide["value_sd", audit]
+    both = pd.concat([rows.reset_index().assign(source="ours"), _printed()], ignore_index=True)
+    return both[["source", *rows.reset_index().columns]]
 
 
 def _printed() -> pd.DataFrame:
@@ -162,7 +161,17 @@ def _printed() -> pd.DataFrame:
     own, real = (
         printed[printed["audit"] == audit].set_index("target_model") for audit in ("panoramia", "o1_rm_rn")
     )
-    columns = {"panoramia": own["eps_tilde"], "panoramia_sd": own["eps_tilde_pm"]}
+    columns = {"eps_tilde": own["eps_tilde"], "eps_tilde_sd": own["eps_tilde_pm"]}
     columns |= {"o1": real["eps"], "o1_sd": real["eps_pm"]}
     rows = pd.DataFrame(columns).rename_axis("target").reset_index()
     return rows.assign(source="paper", label="income")
+
+
+def beside_the_paper(table: pd.DataFrame) -> pd.DataFrame:
+    """Our rows of `table_six`, the paper's numbers beside the targets trained shortest and longest."""
+    ours = table[table["source"] == "ours"].reset_index(drop=True)
+    trained = ours["target"][(ours["label"] == ours["label"][0]) & ours["target"].str.endswith(" epochs")]
+    like = pd.Series(["MLP_E10", "MLP_E100"], index=trained.index[[0, -1]]).reindex(ours.index)
+    paper = table[table["source"] == "paper"].set_index("target").reindex(like).reset_index(drop=True)
+    printed = paper[["eps_tilde", "eps_tilde_sd", "o1", "o1_sd"]].add_prefix("paper_")
+    return pd.concat([ours.drop(columns="source"), printed.assign(paper_target=like)], axis=1)
