@@ -22,6 +22,7 @@ from .figures import show_figure as show_figure
 from .notes import show_text as show_text
 from .plots import dots_plot as dots_plot
 from .plots import histograms_plot as histograms_plot
+from .plots import images_plot as images_plot
 from .plots import lines_plot as lines_plot
 from .plots import points_plot as points_plot
 from .plots import shares_plot as shares_plot

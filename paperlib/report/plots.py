@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from paperlib.report.style import COLORS, LINES, MARKERS, dot_rows, legend_below, panels
+from paperlib.report.style import COLORS, LINES, MARKERS, WIDTH, dot_rows, legend_below, panels
+from paperlib.report.tables import known_columns
 
 Plot = tuple[Figure, str]
 """A figure and its description in words, as `show_figure` takes them."""
@@ -58,7 +59,7 @@ def dots_plot(
     >>> dots_plot(rates, rows="target", value="share", xlabel="share")[1]
     'share: a 0.25, b 0.50.'
     """
-    names = [rows] if isinstance(rows, str) else list(rows)
+    names, frame = [rows] if isinstance(rows, str) else list(rows), frame.reset_index(drop=True)
     labels = frame[names].astype(str).agg(", ".join, axis=1)
     labels = labels.map(lambda label: textwrap.fill(label, _LONGEST))
     groups = _groups(frame, panel)
@@ -90,9 +91,13 @@ def dots_plot(
 
 
 def _groups(frame: pd.DataFrame, column: str | None) -> list[tuple[str, pd.DataFrame]]:
+    """Parts of a frame by their names; a name that ``columns.csv`` has is shown by its heading."""
     if column is None:
         return [("", frame)]
-    return [(str(name), part) for name, part in frame.groupby(column, sort=False)]
+    return [
+        (known_columns().get(str(name), (str(name),))[0], part)
+        for name, part in frame.groupby(column, sort=False)
+    ]
 
 
 def _ends(
@@ -175,7 +180,7 @@ def lines_plot(
     yscale: Scale = "linear",
     height: float = 2.6,
 ) -> Plot:
-    """A line for each series, with bars or a band.
+    """A line for each series, with bars or a band; of several rows at one place, mean and standard deviation.
 
     Args:
         frame: One row per point.
@@ -206,8 +211,12 @@ def lines_plot(
     for axes, (title, part) in zip(all_axes, groups, strict=True):
         for series, here in _groups(part, by):
             here, at = here.sort_values(x), names.index(series)
+            bars = spread
+            if here[x].duplicated().any():
+                here = here.groupby(x)[y].agg(["mean", "std"]).reset_index().set_axis([x, y, "sd"], axis=1)
+                bars = "sd"
             across = here[x].map(places.index) + 0.09 * (at - (len(names) - 1) / 2) if even else here[x]
-            ends = _ends(here, y, low, high, spread)
+            ends = _ends(here, y, low, high, bars)
             look: dict[str, Any] = _look(at) if dots else {"color": COLORS[at % len(COLORS)]}
             look |= {"linestyle": LINES[at % len(LINES)], "label": series or None}
             if band and ends[0] is not None:
@@ -220,7 +229,8 @@ def lines_plot(
             words.append(", ".join(filter(None, [title, series, ends_in_words])))
         for label, height_of_mark in (marks or {}).items():
             axes.axhline(height_of_mark, color="black", linewidth=1, linestyle=":", label=label)
-        axes.set(title=title, ylabel=ylabel, yscale=yscale)
+        axes.set_title(title, loc="left")
+        axes.set(ylabel=ylabel, yscale=yscale)
         if even:
             axes.set_xticks(range(len(places)), [f"{one:g}".replace("inf", "∞") for one in places])
         else:
@@ -306,7 +316,32 @@ def shares_plot(
             axes.plot(ordered, shares, color=COLORS[turn], ls=LINES[turn], label=series)
             words.append(f"{', '.join(filter(None, [title, series]))} {number((ordered <= at).mean())}")
         axes.plot([0, 1], [0, 1], color="black", ls=":", lw=1, label="uniform")
-        axes.set(title=title, ylabel="share")
+        axes.set_title(title, loc="left")
+        axes.set_ylabel("share")
     all_axes[-1].set_xlabel(xlabel)
     legend_below(fig, columns=3)
     return fig, f"Share of values up to {at:g}: {', '.join(words)}."
+
+
+def images_plot(rows: Mapping[str, NDArray[np.uint8]], *, columns: int = 12) -> Plot:
+    """The first images of each kind side by side, enlarged without smoothing.
+
+    Args:
+        rows: Name of a kind to its images, uint8, each (n, 1 or 3, side, side).
+        columns: Images in a row.
+
+    >>> images_plot({"members": np.zeros((2, 1, 4, 4), dtype=np.uint8)})[1]
+    'Rows of small images, with the mean grey value out of 255: members 0.'
+    """
+    fig, all_axes = panels(len(rows), height=WIDTH / columns + 0.25)
+    for axes, (name, images) in zip(all_axes, rows.items(), strict=True):
+        gap = max(1, images.shape[-1] // 7)
+        padded = np.pad(images[:columns], ((0, 0), (0, 0), (0, 0), (0, gap)), constant_values=255)
+        strip = np.moveaxis(np.concatenate(list(padded), axis=2)[:, :, :-gap], 0, 2)
+        axes.imshow(strip, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+        axes.set(xticks=[], yticks=[])
+        axes.grid(visible=False)
+        axes.set_title(name, loc="left", pad=3)
+        axes.spines[:].set_visible(False)
+    means = ", ".join(f"{name} {images.mean():.0f}" for name, images in rows.items())
+    return fig, f"Rows of small images, with the mean grey value out of 255: {means}."

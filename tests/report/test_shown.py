@@ -75,7 +75,9 @@ def test_a_page_shows_chosen_columns_and_the_csv_keeps_all(
 
 def test_whole_numbers_have_decimals_only_beside_others() -> None:
     frame = pd.DataFrame({"m": [100.0, 400.0], "bound": [1.0, 1.25], "count": [1, 2]})
-    rows = tables.pipe_table(tables._as_text(frame, {name: [name] for name in frame}, set(), 2)).splitlines()[2:]
+    rows = tables.pipe_table(tables._as_text(frame, {name: [name] for name in frame}, set(), 2)).splitlines()[
+        2:
+    ]
     assert [[cell.strip() for cell in row.strip("|").split("|")] for row in rows] == [
         ["100", "1.00", "1"],
         ["400", "1.25", "2"],

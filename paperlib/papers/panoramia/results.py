@@ -3,17 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.pools import Pools
-from paperlib.audits.panoramia.results import AuditName, TargetAudits
+from paperlib.audits.panoramia.results import AUDITS, AuditName, TargetAudits
 from paperlib.audits.panoramia.run import baseline_by_helper
 from paperlib.core import FloatArray
-from paperlib.report import paper_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,45 +69,37 @@ class PanoramiaResults:
         return [target.name for target in self.pools.targets if target.kind == "null"]
 
 
-def table_three(results: PanoramiaResults, *, models: str) -> pd.DataFrame:
-    """Our targets, then the paper's of Table 3: every bound of the first search."""
+def table_three(results: PanoramiaResults, printed: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Every bound of each target by the first search; "paper_" and a name: those that the paper prints.
+
+    ``printed`` are the paper's rows, one for each audit, of the model that stands beside a target of ours.
+    """
     rows: list[dict[str, object]] = []
     for target in results.pools.target_names:
-        row: dict[str, object] = {"source": "ours", "target": target, "null": target in results.null}
-        for form in results.forms:
-            row |= _three(f" ({form} form)", results.one(target, form=form))
-        for form, audits in results.forms.items():
-            if audits.select("rm_rn"):
-                row |= _real(f"RM;RN ({form} form)", results.one(target, "rm_rn", form=form))
-        rows.append(row | _real("O(1)", results.one(target, "o1")))
-    return pd.concat([pd.DataFrame(rows), _printed_three(models)], ignore_index=True)
-
-
-def _three(ending: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    names = {"c_lb": "c_lb", "c+eps_lb": "c_plus_eps_lb", "eps~": "value", "sd": "value_sd"}
-    return {f"{ours}{ending}": row[name] for ours, name in names.items()}
-
-
-def _real(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: row["value"], f"sd {name}": row["value_sd"]}
-
-
-def _printed_three(models: str) -> pd.DataFrame:
-    printed = paper_table("panoramia_table03").query(models)
-    printed = printed.assign(
-        value=printed["eps_tilde"].fillna(printed["eps"]),
-        value_sd=printed["eps_tilde_pm"].fillna(printed["eps_pm"]),
-    )
-    rows = []
-    for name, group in printed.groupby("target_model", sort=False):
-        by: dict[Any, dict[Any, Any]] = {row["audit"]: row for row in group.to_dict("records")}
-        rows.append(
-            {"source": "paper", "target": name, "null": False}
-            | _three(" (paper form)", by["panoramia"])
-            | _real("RM;RN (paper form)", by["panoramia_rm_rn"])
-            | _real("O(1)", by["o1_rm_rn"])
-        )
+        own = results.one(target)
+        row: dict[str, object] = {"target": target, "null": target in results.null}
+        row |= {name: own[name] for name in ("c_lb", "c_plus_eps_lb")}
+        row |= {"eps_tilde": own["value"], "eps_tilde_sd": own["value_sd"]}
+        if "helpers" in results.forms:
+            row["helpers_eps_tilde"] = results.value(target, form="helpers")
+        for audit in AUDITS[1:]:
+            real = results.one(target, audit)
+            row |= {audit: real["value"], f"{audit}_sd": real["value_sd"]}
+        rows.append(row | printed_bounds(printed[target]) if target in printed else row)
     return pd.DataFrame(rows)
+
+
+def printed_bounds(rows: pd.DataFrame) -> dict[str, object]:
+    """One model's bounds as the paper prints them: a table with a row for each audit."""
+    found: dict[str, object] = {"paper_target": rows["target_model"].iloc[0]}
+    for row in rows.to_dict("records"):
+        if row["audit"] == "panoramia":
+            found |= {f"paper_{name}": row[name] for name in ("c_lb", "c_plus_eps_lb") if name in row}
+            found |= {"paper_eps_tilde": row["eps_tilde"], "paper_eps_tilde_sd": row["eps_tilde_pm"]}
+        else:
+            name = {"panoramia_rm_rn": "rm_rn", "o1_rm_rn": "o1"}[row["audit"]]
+            found |= {f"paper_{name}": row["eps"], f"paper_{name}_sd": row["eps_pm"]}
+    return found
 
 
 def helper_games(pools: Pools, audit: AuditConfig) -> pd.DataFrame:
@@ -122,8 +112,8 @@ def helper_means(games: pd.DataFrame, printed: Mapping[str, float]) -> pd.DataFr
     """Means of `helper_games` beside the paper's."""
     groups = games.groupby("helper", sort=False)
     table = groups[["c_lb", "auc"]].mean()
-    table.insert(1, "sd", groups["c_lb"].std())
-    table["paper"] = [printed.get(str(name), np.nan) for name in table.index]
+    table.insert(1, "c_lb_sd", groups["c_lb"].std())
+    table["paper_c_lb"] = [printed.get(str(name), np.nan) for name in table.index]
     return table.reset_index()
 
 

@@ -61,27 +61,19 @@ def test_rows_are_of_the_first_search_and_of_the_form_asked_for():
         found.value("null", "o1", form="paper")
 
 
-def test_table_three_has_ours_then_the_papers_own_numbers():
-    table = shared.table_three(results(both=False), models="base_model == 'GPT-2'")
-    assert list(table["source"]) == ["ours"] * 4 + ["paper"] * 3
-    assert "RM;RN (helpers form)" in table
-    ours, theirs = table.iloc[1], table[table["source"] == "paper"].set_index("target")
-    assert (ours["eps~ (helpers form)"], ours["RM;RN (helpers form)"], ours["O(1)"]) == (1.0, 1.5, 2.0)
-    assert np.isnan(ours["RM;RN (paper form)"]), "not played in the paper's form: only the paper's own stand"
-    printed = paper_table("panoramia_table03").query("base_model == 'GPT-2'")
-    for _, row in printed.iterrows():
-        own = theirs.loc[row["target_model"]]
-        if row["audit"] == "panoramia":
-            shown = [f"{name} (paper form)" for name in ("c_lb", "c+eps_lb", "eps~", "sd")]
-            np.testing.assert_array_equal(
-                own[shown].astype(float),
-                row[["c_lb", "c_plus_eps_lb", "eps_tilde", "eps_tilde_pm"]].astype(float),
-            )
-        else:
-            name = {"panoramia_rm_rn": "RM;RN (paper form)", "o1_rm_rn": "O(1)"}[row["audit"]]
-            np.testing.assert_array_equal(
-                own[[name, f"sd {name}"]].astype(float), row[["eps", "eps_pm"]].astype(float)
-            )
+def test_table_three_has_the_papers_own_numbers_beside_ours():
+    printed = paper_table("panoramia_table03").query("target_model == 'GPT2_E37'")
+    table = shared.table_three(results(), {"1 epoch": printed})
+    names = ["c_lb", "eps_tilde", "helpers_eps_tilde", "rm_rn", "o1"]
+    assert table.set_index("target").loc["6 epochs", names].tolist() == [0.5, 1.0, 1.0, 1.5, 2.0]
+    theirs = table.set_index("target").loc["1 epoch"]
+    shown = ["paper_c_lb", "paper_c_plus_eps_lb", "paper_eps_tilde", "paper_eps_tilde_sd"]
+    wanted = printed.iloc[0][["c_lb", "c_plus_eps_lb", "eps_tilde", "eps_tilde_pm"]]
+    np.testing.assert_array_equal(theirs[shown].astype(float), wanted.astype(float))
+    np.testing.assert_array_equal(
+        theirs[["paper_rm_rn", "paper_o1"]].astype(float), printed["eps"].iloc[1:].astype(float)
+    )
+    assert table.loc[1:, shown].isna().all(axis=None)
 
 
 def test_differences_are_averaged_first_and_clipped_last():

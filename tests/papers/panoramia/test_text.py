@@ -11,7 +11,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from paperlib.audits.panoramia.pools import SYNTHETIC, Helper, Pool, Pools, Target, with_helpers
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.audits.panoramia.run import audit_pools
-from paperlib.papers.panoramia.results import PanoramiaResults, table_three
+from paperlib.papers.panoramia.results import PanoramiaResults, printed_bounds, table_three
 from paperlib.papers.panoramia.text import bench as text_bench
 from paperlib.papers.panoramia.text import config as text_config
 from paperlib.papers.panoramia.text import evidence as evidence
@@ -225,21 +225,15 @@ def test_pools_are_read_from_the_cache_and_another_target_trains_no_generator(po
 def test_audits_find_the_members_and_no_null(results):
     assert results.value("6 epochs", "rm_rn") > 0.3
     assert results.value("null, 6 epochs", "rm_rn") == 0.0
-    shown = table_three(results, models="base_model == 'GPT-2'")
-    assert list(shown["source"]) == ["ours"] * 3 + ["paper"] * 3
-    assert {
-        "eps~ (paper form)",
-        "RM;RN (paper form)",
-        "O(1)",
-    } <= set(shown)
+    shown = table_three(results, tables.printed_three(results.pools.target_names))
+    assert shown["paper_target"].dropna().tolist() == ["GPT2_E37", "GPT2_E75"]
 
 
 def test_both_ways_to_deal_text_show_the_targets_that_were_audited_in_both(monkeypatch):
     targets = {"chunks": ["4 epochs", "8 epochs", "null"], "documents": ["8 epochs", "null"]}
 
-    def table(way, *, models):
-        rows = [*(("ours", name) for name in targets[way]), ("paper", "GPT2_E150")]
-        return pd.DataFrame(rows, columns=["source", "target"])
+    def table(way, printed):
+        return pd.DataFrame({"target": targets[way]})
 
     monkeypatch.setattr(tables, "table_three", table)
     shown = tables.by_dealing({"by chunk": "chunks", "by document": "documents"})
@@ -260,7 +254,7 @@ def test_evidence_is_paired_in_a_game_and_empty_where_parameters_leave_something
     assert list(curves["epoch"]) == [1, 2, 3, 4, 5, 6]
     shown = tables.table_five(helpers).set_index("helper")
     assert list(shown.index) == ["none", "synthetic", "real non-members", "all"]
-    assert shown["paper"]["real non-members"] == 3.26
+    assert shown["paper_c_lb"]["real non-members"] == 3.26
     c_lb = helpers.pivot(index="seed", columns="helper", values="c_lb")
     table = found["panoramia-table-05"].values
     assert table["generated over none"] == (c_lb["synthetic"] - c_lb["none"]).tolist()
@@ -433,3 +427,26 @@ def test_the_papers_parts_of_a_game_and_games_of_their_own_for_each_seed():
     audit = text_audit(32_000, 3, judged=0.3125, chosen=1 / 11)
     assert (audit.train, audit.validation, audit.test) == (20_000, 2000, 10_000)
     assert audit.seed == 3000
+
+
+NAMES = ["2 epochs", "4 epochs", "8 epochs", "null, 4 epochs", "DP, epsilon 3", "null, DP, epsilon 3"]
+
+
+def test_the_papers_levels_stand_beside_ours_by_their_order_and_its_dp_by_epsilon():
+    printed = {name: printed_bounds(rows) for name, rows in tables.printed_three(NAMES).items()}
+    assert list(printed) == ["2 epochs", "4 epochs", "8 epochs", "DP, epsilon 3"]
+    eight = [printed["8 epochs"][f"paper_{name}"] for name in ("eps_tilde", "eps_tilde_sd", "rm_rn", "o1")]
+    assert eight == [2.4, 0.53, 3.6, 5.73]
+    assert printed["DP, epsilon 3"]["paper_eps_tilde"] == 0
+    assert list(tables.printed_three(["1 epoch", "DP, epsilon 7"])) == ["1 epoch"]
+
+
+def test_table_nine_has_the_null_of_each_target_and_the_target_without_dp():
+    three = pd.DataFrame({"target": NAMES, "null": ["null" in name for name in NAMES], "o1": 2.0})
+    three = three.assign(eps_tilde=0.5 + three.index, eps_tilde_sd=0.25)
+    three = three.assign(paper_eps_tilde=np.nan, paper_o1=np.nan)
+    found = tables.table_nine(three, 4).set_index("target")
+    assert list(found.index) == ["without DP, 4 epochs", "DP, epsilon 3"]
+    assert list(found["null_eps_tilde"]) == [3.5, 5.5]
+    assert found.loc["without DP, 4 epochs", ["paper_eps_tilde", "paper_o1"]].tolist() == [0.22, 2.82]
+    assert tables.table_nine(three[:4], 4).empty

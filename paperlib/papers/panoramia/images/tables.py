@@ -89,15 +89,33 @@ def run_images(pools: Pools, audit: AuditConfig) -> PanoramiaResults:
     return PanoramiaResults(pools, {"paper": paper, "helpers": helpers}, "paper")
 
 
-def table_one(pools: Pools) -> pd.DataFrame:
-    """Our targets, then the paper's: accuracy and loss on the training part and on real non-members."""
-    table = pools.table
-    ours = table.assign(source="ours", train=100 * table["train_metric"], test=100 * table["test_metric"])
-    ours = ours[["source", "target", "null", "epochs", "train", "test", "train_loss", "test_loss"]]
-    names = {"target_model": "target", "test_accuracy_pct": "test"}
-    printed = paper_table("panoramia_table01").dropna(subset=["test_accuracy_pct"]).rename(columns=names)
-    paper = printed[["target", "epochs", "test"]].assign(source="paper", null=False)
-    return pd.concat([ours, paper], ignore_index=True)
+def paper_models(names: Sequence[str], dataset: str) -> dict[str, str]:
+    """Our targets by over-training, each with the paper's of the same degree.
+
+    >>> paper_models(["cnn E5", "cnn E20"], "mnist5k")
+    {'cnn E5': 'ResNet101_E20', 'cnn E20': 'ResNet101_E50'}
+    """
+    resnets, celeba = ("ResNet101_E20", "ResNet101_E50", "ResNet101_E100"), ("CNN_E50", "CNN_E100")
+    return dict(zip(names, celeba if dataset == "celeba" else resnets, strict=False))
+
+
+def printed_three(names: Sequence[str], dataset: str) -> dict[str, pd.DataFrame]:
+    """The paper's rows of Table 3 that stand beside our targets."""
+    printed = paper_table("panoramia_table03")
+    like = paper_models(names, dataset).items()
+    return {name: printed[printed["target_model"] == model] for name, model in like}
+
+
+def table_one(results: PanoramiaResults, dataset: str) -> pd.DataFrame:
+    """Accuracies in per cent and losses, on the training part and on real non-members; the paper's beside."""
+    table, models = results.pools.table, paper_models(series(results), dataset)
+    printed = paper_table("panoramia_table01").set_index("target_model")["test_accuracy_pct"]
+    ours = table[["target", "null", "epochs", "train_loss", "test_loss"]].assign(
+        train_accuracy=100 * table["train_metric"],
+        test_accuracy=100 * table["test_metric"],
+        paper_target=table["target"].map(models),
+    )
+    return ours.assign(paper_test_accuracy=ours["paper_target"].map(printed))
 
 
 def searches(results: PanoramiaResults) -> pd.DataFrame:
@@ -117,7 +135,9 @@ def above_real(results: PanoramiaResults) -> pd.DataFrame:
             (kind, pool.targets[target][:, 0]) for kind, pool in results.pools.by_kind().items()
         )
         aucs = {
-            f"auc_{kind}": MembershipScores(members[1], losses, higher_means_member=False).auc()
+            f"auc_{'real' if kind == 'nonmembers' else kind}": MembershipScores(
+                members[1], losses, higher_means_member=False
+            ).auc()
             for kind, losses in others
         }
         rows.append(
@@ -190,7 +210,7 @@ def model_sizes(results: PanoramiaResults) -> pd.DataFrame:
         eps_tilde=table["target"].map(results.value),
         rm_rn=[results.value(name, "rm_rn") for name in table["target"]],
         o1=[results.value(name, "o1") for name in table["target"]],
-        gap=table["train_metric"] - table["test_metric"],
+        gap=100 * (table["train_metric"] - table["test_metric"]),
     )
     return sizes.sort_values(["architecture", "parameters"], ignore_index=True)
 

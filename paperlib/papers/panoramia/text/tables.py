@@ -1,5 +1,6 @@
-"""PANORAMIA on text: its audits, Tables 3 and 5, and Figures 9 and 14."""
+"""PANORAMIA on text: its audits, Tables 3, 5 and 9, and Figures 9 and 14."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from paperlib.papers.panoramia.results import (
     helper_games,
     helper_means,
     loss_groups,
+    printed_bounds,
     table_three,
 )
 from paperlib.papers.panoramia.text.bench import REAL_NONMEMBERS
@@ -28,11 +30,45 @@ def run_text(pools: Pools, audit: AuditConfig) -> PanoramiaResults:
     return PanoramiaResults(pools, {"paper": audit_pools(pools, replace(audit, form="paper"))}, "paper")
 
 
+def printed_three(names: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """The paper's rows that stand beside our targets, by our name.
+
+    Our targets without DP, in the order of their epochs, stand beside those of Table 3 (37, 75 and 150
+    epochs); those with DP beside that of Table 9 with the same epsilon. Null targets have none.
+
+    >>> list(printed_three(["2 epochs", "null, 2 epochs", "DP, epsilon 3"]))
+    ['2 epochs', 'DP, epsilon 3']
+    """
+    plain = [name for name in names if re.fullmatch(r"\d+ epochs?", name)]
+    three = paper_table("panoramia_table03").query("base_model == 'GPT-2'").groupby("epochs")
+    nine = {
+        f"DP, epsilon {epsilon:g}": rows
+        for epsilon, rows in paper_table("panoramia_table09").groupby("target_dp_eps")
+    }
+    levels = dict(zip(plain, (rows for _, rows in three), strict=False))
+    return levels | {name: nine[name] for name in names if name in nine}
+
+
+def table_nine(three: pd.DataFrame, epochs: int) -> pd.DataFrame:
+    """Targets with DP below the one without that had as many epochs; "null_": the null target of each."""
+    rows = three.set_index("target")
+    names = [name for name in rows.index if name.startswith("DP, ")]
+    if not names:
+        return pd.DataFrame()
+    plain = f"{epochs} epoch{'' if epochs == 1 else 's'}"
+    found = rows.loc[[name for name in (plain, *names) if name in rows.index]]
+    nulls = rows[rows["null"].astype(bool)].rename(lambda name: name.removeprefix("null, "))
+    found = found.join(nulls[["eps_tilde", "eps_tilde_sd"]].add_prefix("null_"))
+    if plain in found.index:
+        printed = printed_bounds(paper_table("panoramia_table09").query("target_dp_eps == inf"))
+        found.loc[[plain], list(printed)] = list(printed.values())
+    return found.rename({plain: f"without DP, {plain}"}).reset_index()
+
+
 def by_dealing(results: Mapping[str, PanoramiaResults]) -> pd.DataFrame:
-    """Our rows of Table 3 where text was dealt in several ways."""
-    tables = {way: table_three(one, models="base_model == 'GPT-2'") for way, one in results.items()}
-    found = pd.concat(tables, names=["dealt"]).query("source == 'ours'").drop(columns="source")
-    found = found.reset_index("dealt").reset_index(drop=True)
+    """Rows of Table 3 where text was dealt in several ways."""
+    tables = {way: table_three(one, {}) for way, one in results.items()}
+    found = pd.concat(tables, names=["dealt"]).reset_index("dealt").reset_index(drop=True)
     return found[found.groupby("target")["dealt"].transform("size") == len(results)]
 
 
