@@ -60,7 +60,8 @@ def dots_plot(
     'share: a 0.25, b 0.50.'
     """
     names, frame = [rows] if isinstance(rows, str) else list(rows), frame.reset_index(drop=True)
-    labels = frame[names].astype(str).agg(", ".join, axis=1)
+    labels = frame[names].map(lambda one: f"{one:g}" if isinstance(one, float) else str(one))
+    labels = labels.agg(", ".join, axis=1)
     labels = labels.map(lambda label: textwrap.fill(label, _LONGEST))
     groups = _groups(frame, panel)
     most = max(sum(one.count("\n") + 1 for one in labels[part.index].unique()) for _, part in groups)
@@ -180,7 +181,9 @@ def lines_plot(
     yscale: Scale = "linear",
     height: float = 2.6,
 ) -> Plot:
-    """A line for each series, with bars or a band; of several rows at one place, mean and standard deviation.
+    """A line for each series, with bars or a band.
+
+    Of several rows at one place it shows the mean and the standard deviation.
 
     Args:
         frame: One row per point.
@@ -194,7 +197,7 @@ def lines_plot(
         high: Column with the upper ends.
         spread: Column with half the length of the bars, in place of ``low`` and ``high``.
         band: Draw the intervals as a band and not as bars.
-        dots: Mark the points.
+        dots: Mark the points; without, a curve of every row.
         even: Points at even distances, whatever the values of ``x``, which become labels.
         marks: Label and height of dotted horizontal lines.
         xscale: Scale of the horizontal axis.
@@ -210,9 +213,8 @@ def lines_plot(
     places, words = sorted(frame[x].dropna().unique()), []
     for axes, (title, part) in zip(all_axes, groups, strict=True):
         for series, here in _groups(part, by):
-            here, at = here.sort_values(x), names.index(series)
-            bars = spread
-            if here[x].duplicated().any():
+            here, at, bars = here.sort_values(x, kind="stable"), names.index(series), spread
+            if dots and here[x].duplicated().any():
                 here = here.groupby(x)[y].agg(["mean", "std"]).reset_index().set_axis([x, y, "sd"], axis=1)
                 bars = "sd"
             across = here[x].map(places.index) + 0.09 * (at - (len(names) - 1) / 2) if even else here[x]

@@ -11,9 +11,12 @@ from paperlib.audits.panoramia.results import AUDITS
 from paperlib.papers.panoramia.dp import STANDS_FOR, DpResults
 from paperlib.report import paper_table
 
-PAPER_ONLY = "(paper only)"
-"""Stands for a target in rows that only the paper has."""
 _TEN = ["gap", "eps_tilde", "o1"]  # columns of Table 10 beside ours
+
+
+def _paper_only(epsilon: float) -> str:
+    """The name of a row that only the paper has."""
+    return f"the paper, eps {epsilon:g}"
 
 
 def table_by_epsilon(results: DpResults, at: int) -> pd.DataFrame:
@@ -21,7 +24,8 @@ def table_by_epsilon(results: DpResults, at: int) -> pd.DataFrame:
     null, printed = results.plan.null(at), _printed(at)
     rows = [_row(results, name) for name in results.plan.family(at)]
     ours = pd.DataFrame(rows).join(printed, on="epsilon")
-    left = printed[~printed.index.isin(ours["epsilon"])].reset_index().assign(target=PAPER_ONLY)
+    left = printed[~printed.index.isin(ours["epsilon"])].reset_index()
+    left = left.assign(target=[_paper_only(epsilon) for epsilon in left["epsilon"]])
     return pd.concat([pd.DataFrame([_row(results, null)]), ours, left], ignore_index=True)
 
 
@@ -38,7 +42,7 @@ def _row(results: DpResults, name: str) -> dict[str, Any]:
         "c_lb": own["c_lb"],
         "c_plus_eps_lb": own["c_plus_eps_lb"],
         "eps_tilde": own["value"],
-        "sd": own["value_sd"],
+        "eps_tilde_sd": own["value_sd"],
         **{audit: results.value(name, audit) for audit in AUDITS[1:] if results.audits.select(audit)},
     }
 
@@ -48,7 +52,7 @@ def _printed(at: int) -> pd.DataFrame:
     table = paper_table(f"panoramia_table0{7 + at}").query(f"target_model == '{STANDS_FOR[at]}'")
     table = table.assign(epsilon=table["target_dp_eps"].astype(float)).set_index("epsilon").sort_index()
     own = table.loc[table["audit"] == "panoramia", ["c_lb", "c_plus_eps_lb", "eps_tilde"]]
-    return own.assign(o1=table.loc[table["audit"] == "o1_rm_rn", "eps"]).add_prefix("paper ")
+    return own.assign(o1=table.loc[table["audit"] == "o1_rm_rn", "eps"]).add_prefix("paper_")
 
 
 def table_ten(results: DpResults) -> pd.DataFrame:
@@ -64,11 +68,12 @@ def table_ten(results: DpResults) -> pd.DataFrame:
     both = ours.merge(_printed_ten(), on=["epsilon", "place"], how="outer", sort=False)
     order = {name: at for at, name in enumerate(names)}
     both = both.sort_values("target", key=lambda one: one.map(order), kind="stable")
-    return both.fillna({"target": PAPER_ONLY}).drop(columns="place").reset_index(drop=True)
+    alone = both["epsilon"].map(_paper_only)
+    return both.assign(target=both["target"].fillna(alone)).drop(columns="place").reset_index(drop=True)
 
 
 def _printed_ten() -> pd.DataFrame:
-    """The paper's Table 10: epsilon, place in its pair by gap, and columns "paper ..."."""
+    """The paper's Table 10: epsilon, place in its pair by gap, and columns "paper_..."."""
     printed = paper_table("panoramia_table10")
     own = printed[printed["audit"] == "panoramia"].reset_index(drop=True)
     own = own.assign(
@@ -78,7 +83,7 @@ def _printed_ten() -> pd.DataFrame:
         o1=printed.loc[printed["audit"] == "o1_rm_rn", "eps"].to_numpy(),
     )
     place = own.groupby("epsilon")["gap"].rank(ascending=False).astype(int) - 1
-    shown = own[["target", *_TEN]].add_prefix("paper ")
+    shown = own[["target", *_TEN]].add_prefix("paper_")
     return shown.assign(epsilon=own["epsilon"], place=place)
 
 

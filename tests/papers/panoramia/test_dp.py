@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 
 from paperlib.attacks.learned.images import ImageStack
 from paperlib.audits.panoramia.config import AuditConfig
@@ -22,10 +21,8 @@ from paperlib.papers.panoramia import dp_tables as tables
 from paperlib.papers.panoramia.dp import DpPlan, DpResults, dp_guarantees, run_dp
 from paperlib.papers.panoramia.dp_evidence import evidence, table_eleven, table_eleven_ranges
 from paperlib.papers.panoramia.evidence import by_game
-from paperlib.papers.panoramia.images import dp_page
 from paperlib.papers.panoramia.images.data import ImageSplit
 from paperlib.papers.panoramia.images.pools import ImageConfig
-from paperlib.report.style import points_on_a_phone
 from paperlib.training import TrainingConfig, epsilon_of
 
 PLAN = DpPlan(widths=(8, 4), epsilons=(10.0, 2.0))
@@ -214,12 +211,12 @@ def test_relaxations_price_gamma_and_leave_the_baseline_alone_as_delta_changes(r
 
 def test_tables_stand_beside_the_papers_numbers(results):
     seven = tables.table_by_epsilon(results, 0).set_index("target")
-    assert seven.loc["mlp eps 10", "paper eps_tilde"] == 0.26
-    assert seven.loc["mlp no DP", "paper o1"] == 1.471
-    assert np.isnan(seven.loc["mlp null", "paper eps_tilde"])
+    assert seven.loc["mlp eps 10", "paper_eps_tilde"] == 0.26
+    assert seven.loc["mlp no DP", "paper_o1"] == 1.471
+    assert np.isnan(seven.loc["mlp null", "paper_eps_tilde"])
     assert seven.loc["mlp no DP", "gap"] == pytest.approx(20)
     eight = tables.table_by_epsilon(results, 1)
-    assert eight.loc[eight["target"] == "(paper only)", "epsilon"].tolist() == [1.0, 15.0, 20.0]
+    assert eight["target"].tolist()[-3:] == ["the paper, eps 1", "the paper, eps 15", "the paper, eps 20"]
 
 
 def test_pairs_of_one_epsilon_stand_beside_the_papers_the_wider_gap_first():
@@ -230,37 +227,13 @@ def test_pairs_of_one_epsilon_stand_beside_the_papers_the_wider_gap_first():
         "mlp eps 20 again",
         "mlp no DP",
         "mlp no DP again",
-        *["(paper only)"] * 2,
+        *["the paper, eps 15"] * 2,
     ]
     private = ten.loc[["mlp eps 20", "mlp eps 20 again"]]
-    assert private["paper target"].tolist() == ["ResNet18, variant 1", "ResNet18, variant 2"]
-    assert private["paper gap"].tolist() == [4.7, 3.7]
-    assert private["paper eps_tilde"].tolist() == [1.06, 0.0]
-    assert ten.loc["mlp no DP", "paper target"] is np.nan
-    assert ten.loc["(paper only)", "epsilon"].tolist() == [15.0, 15.0]
-
-
-def test_rows_of_the_paper_alone_are_named_by_their_epsilon(results, capsys):
-    dp_page.show_by_epsilon(results, tables.table_by_epsilon(results, 1), 1)
-    text = capsys.readouterr().out
-    assert all(f"the paper, eps {epsilon}" in text for epsilon in (1, 15, 20))
-    assert "(paper only)" not in text
-
-
-def test_leakage_is_drawn_by_epsilon_with_the_papers_values_as_crosses(results):
-    fig, words = dp_page.leakage_figure({"ours, for theirs": tables.table_by_epsilon(results, 0).iloc[:-1]})
-    crosses = [line for line in fig.axes[0].lines if line.get_marker() == "x"]
-    assert np.nanmax(crosses[0].get_xdata()) == 1.43
-    assert "null 0.00" in words
-    assert "(the paper 1.43)" in words
-    assert points_on_a_phone(fig) >= 8
-    plt.close(fig)
-
-
-def test_every_printed_row_of_table_eleven_is_drawn(capsys):
-    dp_page.show_ranges(table_eleven_ranges())
-    told = capsys.readouterr().out
-    assert "of 18 printed values above their bar" in told
+    assert private["paper_target"].tolist() == ["ResNet18, variant 1", "ResNet18, variant 2"]
+    assert private["paper_gap"].tolist() == [4.7, 3.7]
+    assert private["paper_eps_tilde"].tolist() == [1.06, 0.0]
+    assert ten.loc["mlp no DP", "paper_target"] is np.nan
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
