@@ -19,7 +19,7 @@ Plot = tuple[Figure, str]
 _LONGEST = 26
 """Letters of a row's name in a line, so that a phone shows them large enough."""
 
-Scale = Literal["linear", "log", "logit"]
+Scale = Literal["linear", "log", "symlog", "logit"]
 
 
 def dots_plot(
@@ -69,9 +69,10 @@ def dots_plot(
     fig, all_axes = panels(len(groups), height=0.9 + height * most * (1 + several) / 2, share_x=True)
     words = []
     for axes, (title, part) in zip(all_axes, groups, strict=True):
-        order = list(dict.fromkeys(labels[part.index]))
+        order = list(labels[part.index] if by is None else dict.fromkeys(labels[part.index]))
         for at, (series, here) in enumerate(_groups(part, by)):
-            here = here.set_axis(labels[here.index]).reindex(order)
+            if by is not None:
+                here = here.set_axis(labels[here.index]).reindex(order)
             ends = _ends(here, value, low, high, spread)
             if by is None:
                 paper = None if printed is None else here[printed]

@@ -14,7 +14,6 @@ from paperlib.audits.panoramia.results import TargetScores
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.bounds import audit_one_run, audit_output_set, audit_ranks, score_margins
 from paperlib.core import FloatArray, MembershipScores
-from paperlib.report import show_table
 
 TARGET = "trained"
 
@@ -95,15 +94,3 @@ def _ranks(values: FloatArray, confidence: float, margins: FloatArray | None = N
     ranks = 1 + (values[:, 1:] >= values[:, :1]).sum(axis=1)
     sizes = np.full(len(values), values.shape[1])
     return audit_ranks(ranks, sizes, top=1, confidence=confidence, margins=margins).epsilon
-
-
-def show_identifiers(bounds: pd.DataFrame, *, planted: int, held_out: int, confidence: float) -> None:
-    """Show the six bounds on one model, and the same on identifiers that it never saw."""
-    show_table(
-        bounds,
-        name="panoramia-identifiers",
-        caption=f"Lower bounds on ε (nats, δ = 0, confidence {confidence:g} each, replacement) of one model "
-        f"from {planted} planted identifiers, and from {held_out} held-out ones (null).",
-        columns={"bound": "Bound", "uses": "What it uses", "epsilon": "ε, at least", "null": "Null"},
-        lower_bounds=["epsilon", "null"],
-    )

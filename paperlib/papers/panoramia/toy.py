@@ -2,17 +2,15 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from scipy.special import expit
 
 from paperlib.audits.panoramia.game import Flags
 from paperlib.bounds import PanoramiaResult, audit_panoramia
 from paperlib.core import FloatArray, check_at_least, check_in, check_nonnegative
-from paperlib.report import COLORS, legend_below, panels, progress, show_figure, show_table
+from paperlib.report import progress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,74 +107,3 @@ def _audited_game(
         (audit(baseline, scores, member), audit(baseline, scores, member, known_c=world.c))
         for scores in attacks
     ]
-
-
-def toy_means(toy: pd.DataFrame, world: ToyWorld) -> pd.DataFrame:
-    """Means over games of `weaken_baseline`, with the share of games that exceed epsilon."""
-    over = toy.assign(tilde=toy["eps_tilde"] > world.epsilon, known=toy["known_c"] > world.epsilon)
-    return over.drop(columns="game").groupby(["attack", "weakness"], sort=False).mean().reset_index()
-
-
-def toy_figure(means: pd.DataFrame, world: ToyWorld) -> tuple[Figure, str]:
-    """Epsilon~, its limit, and the bound with known c over the weakness of the baseline, by attack."""
-    lines: dict[str, tuple[str, dict[str, Any]]] = {
-        "eps_tilde": ("ε~", {"color": COLORS[0], "marker": "o"}),
-        "limit": ("its limit", {"color": COLORS[0], "linestyle": ":"}),
-        "known_c": ("lower bound, c known", {"color": COLORS[1], "marker": "s", "linestyle": "--"}),
-        "c_lb": ("c, at least", {"color": COLORS[2], "linestyle": "-."}),
-    }
-    attacks = list(means["attack"].unique())
-    fig, all_axes = panels(len(attacks), height=2.3, share_x=True)
-    words = [f"The true epsilon is {world.epsilon:g}"]
-    for axes, attack in zip(all_axes, attacks, strict=True):
-        rows = means[means["attack"] == attack]
-        for column, (label, look) in lines.items():
-            axes.plot(rows["weakness"], rows[column], label=label, **look)
-        axes.axhline(world.epsilon, color="black", linewidth=1, label="ε")
-        axes.set(ylabel="nats", ylim=(0, None))
-        axes.set_title(f"attack {attack}", loc="left")
-        ends = rows.iloc[[0, -1]]
-        told = (f"{label} from {ends[column].iloc[0]:.2f} to {ends[column].iloc[1]:.2f}"
-                for column, (label, _) in lines.items())  # fmt: skip
-        words.append(f"attack {attack}: {', '.join(told)}")
-    all_axes[-1].set_xlabel("share of marks the baseline sees wrongly")
-    legend_below(fig)
-    return fig, "; ".join(words) + "."
-
-
-def show_toy(means: pd.DataFrame, world: ToyWorld, *, games: int) -> None:
-    """Show the measurement against the truth as the baseline weakens, and how often it passes epsilon."""
-    fig, words = toy_figure(means, world)
-    show_figure(
-        fig,
-        name="panoramia-weak-baseline",
-        caption=f"The measurement against the truth as the baseline weakens; means of {games} games of "
-        f"{world.m} points. The limit is that of large games.",
-        alt=words,
-        data=means.drop(columns=["tilde", "known"]),
-    )
-    show_table(
-        means,
-        name="panoramia-toy",
-        caption=f"Means over games (nats), and the share of games that lie above $\\varepsilon$ = "
-        f"{world.epsilon:g}: of $\\tilde\\varepsilon$, and of the lower bound where $c$ is told.",
-        columns={
-            "attack": "Attack",
-            "weakness": "Seen wrongly",
-            "c_lb": "c, at least",
-            "eps_tilde": "ε~",
-            "tilde": "ε~ above ε",
-            "known_c": "c known: ε, at least",
-            "known": "It above ε",
-        },
-        lower_bounds=["c_lb", "c_plus_eps_lb", "known_c"],
-    )
-
-
-def toy_in_words(means: pd.DataFrame, world: ToyWorld) -> str:
-    """How often the two numbers passed epsilon, at the weakest baseline and an attack that sees more."""
-    row = means[means["attack"] == "sees more"].sort_values("weakness").iloc[-1]
-    return (
-        f"With the weakest baseline and the attack that sees more, ε~ lies above ε = {world.epsilon:g} in "
-        f"{row['tilde']:.0%} of the games, the lower bound with known c in {row['known']:.0%}."
-    )

@@ -1,14 +1,11 @@
 """Where c is known: the toy world's limits, and the identifiers' bounds."""
 
 import numpy as np
-import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 
 from paperlib.audits.candidates import CandidateScores
 from paperlib.papers.panoramia.known_c import bounds_side_by_side, identifier_pools
-from paperlib.papers.panoramia.toy import ToyWorld, toy_figure, toy_in_words, toy_means, weaken_baseline
-from paperlib.report.style import points_on_a_phone
+from paperlib.papers.panoramia.toy import ToyWorld, weaken_baseline
 
 
 @pytest.mark.parametrize("weakness", [0.0, 0.2, 0.5])
@@ -79,23 +76,3 @@ def test_the_target_shows_its_loss_first_and_turned_so_that_lower_means_member()
     pools = identifier_pools(scores)
     np.testing.assert_array_equal(pools.members.targets["trained"][:, 0], -scores.of("loss")[:160, 0])
     np.testing.assert_array_equal(pools.generated.targets["trained"][:, 1], scores.of("min_k")[:160, 1])
-
-
-def test_the_toys_figure_and_words_say_how_often_epsilon_is_passed():
-    world = ToyWorld(epsilon=1.0)
-    rows = [
-        {"weakness": weakness, "game": game, "attack": attack, "c_lb": 0.5 - weakness, "c_plus_eps_lb": 1.5,
-         "eps_tilde": 1.0 + game * weakness, "known_c": 0.75, "seen_c": 0.5, "limit": 1.25}
-        for weakness in (0.0, 0.5) for game in (-1, 1, 2, 3) for attack in ("sees more", "sees the same")
-    ]  # fmt: skip
-    means = toy_means(pd.DataFrame(rows), world)
-    assert means["tilde"].tolist() == [0.0, 0.0, 0.75, 0.75]
-    assert means["known"].eq(0).all()
-    assert "in 75% of the games, the lower bound with known c in 0%" in toy_in_words(means, world)
-    fig, words = toy_figure(means, world)
-    assert [axes.get_title(loc="left") for axes in fig.axes] == ["attack sees more", "attack sees the same"]
-    assert (
-        "The true epsilon is 1; attack sees more: ε~ from 1.00 to 1.62, its limit from 1.25 to 1.25" in words
-    )
-    assert points_on_a_phone(fig) >= 8
-    plt.close(fig)

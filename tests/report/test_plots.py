@@ -1,0 +1,119 @@
+"""General figures: what they draw, and that their words say the same."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+
+from paperlib.report import (
+    bounds_figure,
+    dots_plot,
+    guesses_figure,
+    histograms_plot,
+    images_plot,
+    lines_plot,
+    points_plot,
+    precision_figure,
+)
+from paperlib.report.style import WIDTH, points_on_a_phone
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def titles(fig):
+    return [axes.get_title(loc="left") for axes in fig.axes]
+
+
+ROWS = pd.DataFrame(
+    {"target": ["a", "b"] * 2, "audit": ["panoramia"] * 2 + ["rm_rn"] * 2, "eps": [0.5, -0.25, 1.0, np.nan],
+     "half": 0.125, "paper": [0.75, np.nan, np.nan, np.nan]}
+)  # fmt: skip
+
+
+def test_rows_of_dots_have_their_intervals_and_the_papers_values_as_crosses():
+    fig, words = dots_plot(
+        ROWS, rows="target", value="eps", spread="half", panel="audit", printed="paper", mark=0, xlabel="nats"
+    )
+    assert titles(fig) == ["PANORAMIA", "RM;RN"], "names of columns.csv are shown by their headings"
+    (bars,) = fig.axes[0].containers
+    ends = [part[:, 0].tolist() for part in bars.lines[2][0].get_segments()]
+    assert ends == [[0.375, 0.625], [-0.375, -0.125]]
+    assert [tick.get_text() for tick in fig.axes[0].get_yticklabels()] == ["a", "b"]
+    crosses = next(line for line in fig.axes[0].lines if line.get_label() == "the paper")
+    np.testing.assert_array_equal(crosses.get_xdata(), [0.75, np.nan])
+    assert words == "PANORAMIA: a 0.50 (the paper 0.75), b -0.25; RM;RN: a 1.00."
+
+
+def test_series_of_dots_stand_apart_and_long_names_on_two_lines():
+    long = ROWS.assign(target=ROWS["target"] + " with a name that a phone has no room for")
+    fig, words = dots_plot(long, rows=["target"], value="eps", by="audit", xlabel="nats", xscale="symlog")
+    assert fig.axes[0].get_yticklabels()[0].get_text().count("\n") == 1
+    assert len({y for bars in fig.axes[0].containers for y in bars.lines[0].get_ydata()}) == 4
+    assert "PANORAMIA: a with a name that a phone has no room for 0.50" in words
+    assert points_on_a_phone(fig) >= 8
+
+
+def test_several_rows_at_one_place_are_drawn_as_mean_and_deviation_and_a_curve_as_it_is():
+    games = pd.DataFrame({"m": [10, 10, 20, 20], "eps": [0.0, 1.0, 2.0, 4.0]})
+    axes = {"x": "m", "y": "eps", "xlabel": "m", "ylabel": "ε"}
+    fig, words = lines_plot(games, marks={"O(1)": 1.5}, **axes)
+    (bars,) = fig.axes[0].containers
+    assert list(bars.lines[0].get_ydata()) == [0.5, 3.0]
+    assert bars.lines[2][0].get_segments()[0][:, 1].tolist() == pytest.approx(
+        [0.5 - 0.5**0.5, 0.5 + 0.5**0.5]
+    )
+    assert words == "ε over m from 10 to 20: from 0.50 to 3.00."
+    fig, _ = lines_plot(games, dots=False, **axes)
+    assert len(fig.axes[0].containers[0].lines[0].get_ydata()) == 4
+
+
+def test_even_places_are_labelled_by_their_values_and_bands_filled():
+    sets = pd.DataFrame({"x": [1.0, 10.0, np.inf], "y": [1.0, 2.0, 3.0], "low": 0.0, "high": 4.0, "way": "a"})
+    fig, _ = lines_plot(
+        sets, x="x", y="y", low="low", high="high", band=True, even=True, panel="way", xlabel="x", ylabel="y"
+    )
+    assert [tick.get_text() for tick in fig.axes[0].get_xticklabels()] == ["1", "10", "∞"]
+    assert len(fig.axes[0].collections) == 1
+
+
+def test_losses_images_and_points_are_told():
+    _, words = histograms_plot({"20 epochs": {"member": [0, 1, 2], "generated": [3, 4, 5]}}, xlabel="loss")
+    assert words == "Median loss: 20 epochs: member 1.00, generated 4.00."
+    fig, _ = points_plot(ROWS, x="half", y="eps", by="audit", xlabel="x", ylabel="y", diagonal=True)
+    assert fig.axes[0].lines[-1].get_label() == "equal"
+    grey = np.arange(5, dtype=np.uint8)[:, None, None, None] * np.ones((1, 1, 7, 7), np.uint8)
+    fig, _ = images_plot({"grey": grey}, columns=3)
+    (image,) = fig.axes[0].images
+    assert [int(np.squeeze(image.get_array())[0, at]) for at in (0, 7, 8, 15, 16)] == [0, 255, 1, 255, 2]
+
+
+def curves(target="late", rows=500):
+    guesses, parts = np.arange(1, rows + 1), []
+    for test, precision in (("baseline", 0.55), ("mia", 0.9)):
+        about = {"target": target, "seed": 0, "test": test, "ceiling": 5.0, "precision": precision}
+        numbers = {"recall": guesses / rows, "guesses": guesses, "true_positives": precision * guesses}
+        parts.append(pd.DataFrame({**about, **numbers, "bound": precision * 2}))
+    return pd.concat(parts)
+
+
+def test_curves_over_recall_have_a_panel_for_each_target_with_chance_and_ceiling():
+    both = pd.concat([curves("early"), curves()])
+    fig, words = precision_figure(both)
+    assert titles(fig) == ["early", "late"]
+    assert words.endswith("late: precision at recall 0.1 baseline 0.55, attack 0.90.")
+    assert any(np.allclose(line.get_ydata(), 0.5) for line in fig.axes[0].lines)
+    fig, words = bounds_figure(both)
+    assert any(np.allclose(line.get_ydata(), 5.0) for line in fig.axes[0].lines)
+    assert words.endswith("attack 1.80. The ceiling of a perfect attack lies at 5.00.")
+    assert guesses_figure(both)[0].axes[-1].get_xlabel() == "positive guesses"
+
+
+def test_many_targets_stand_below_one_another_and_are_readable_on_a_phone():
+    fig, _ = bounds_figure(pd.concat([curves(f"target {at}", 20) for at in range(6)]))
+    assert len(titles(fig)) == 6
+    assert fig.get_figwidth() == WIDTH
+    assert points_on_a_phone(fig) >= 8
