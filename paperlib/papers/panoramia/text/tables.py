@@ -61,7 +61,7 @@ def table_nine(three: pd.DataFrame, epochs: int) -> pd.DataFrame:
     found = found.join(nulls[["eps_tilde", "eps_tilde_sd"]].add_prefix("null_"))
     if plain in found.index:
         printed = printed_bounds(paper_table("panoramia_table09").query("target_dp_eps == inf"))
-        found.loc[[plain], list(printed)] = list(printed.values())
+        found.loc[[plain], list(printed)] = pd.DataFrame([printed], index=[plain])
     return found.rename({plain: f"without DP, {plain}"}).reset_index()
 
 
