@@ -18,14 +18,14 @@ from paperlib.bounds.one_run.audit import OneRunResult as OneRunResult
 from paperlib.bounds.one_run.audit import audit_one_run as audit_one_run
 from paperlib.bounds.one_run.audit import one_run_epsilon as one_run_epsilon
 from paperlib.bounds.one_run.audit import one_run_p_value as one_run_p_value
-from paperlib.bounds.one_run.ceiling import perfect_epsilon as perfect_epsilon
 from paperlib.bounds.one_run.f_dp import FdpResult as FdpResult
 from paperlib.bounds.one_run.f_dp import audit_f_dp as audit_f_dp
 from paperlib.bounds.one_run.f_dp import f_dp_parameter as f_dp_parameter
+from paperlib.bounds.one_run.fair_coins import GameSpread as GameSpread
 from paperlib.bounds.one_run.fair_coins import fair_coin_p_value as fair_coin_p_value
+from paperlib.bounds.one_run.fair_coins import game_spread as game_spread
 from paperlib.bounds.one_run.fair_coins import play_game as play_game
-from paperlib.bounds.one_run.games import GameSpread as GameSpread
-from paperlib.bounds.one_run.games import game_spread as game_spread
+from paperlib.bounds.one_run.forecast import perfect_epsilon as perfect_epsilon
 from paperlib.bounds.one_run.planning import AuditPlan as AuditPlan
 from paperlib.bounds.one_run.planning import plan_audit as plan_audit
 from paperlib.bounds.output_sets.audit import OutputSetResult as OutputSetResult

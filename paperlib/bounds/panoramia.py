@@ -210,10 +210,7 @@ def audit_panoramia(
 def panoramia_result(
     tests: tuple[RecallTest, RecallTest], flags: NDArray[np.bool_], terms: Terms, *, learned: bool = False
 ) -> PanoramiaResult:
-    """The result of the baseline's and the attack's test on the examples shown.
-
-    ``flags`` is True for members, shape (m,); ``learned`` says that the orders were learned from the coins.
-    """
+    """The result of the baseline's and the attack's test; ``learned`` if coins decided the orders."""
     members, known_c = int(flags.sum()), terms.known_c
     nonmembers = flags.size - members
     c_lb, both_lb = tests[0].bound, tests[1].bound

@@ -47,11 +47,7 @@ class Terms:
         )
 
     def shown(self, flags: NDArray[np.bool_]) -> IntArray:
-        """Positions of the examples that the game shows, rising; ``flags`` is True for members, shape (m,).
-
-        Raises:
-            ValueError: Counts implausible under fair coins.
-        """
+        """Positions of the examples that the game shows, rising; ValueError for implausible coins."""
         if self.design == "game":
             return _draw_game(flags, self.seed)
         _check_fair_coins(flags)
@@ -61,11 +57,7 @@ class Terms:
 def terms_of(
     confidence: float, gamma: float, delta: float, known_c: float | None, design: Design, seed: int
 ) -> Terms:
-    """Checked terms.
-
-    Raises:
-        ValueError: A number out of range, or an unknown design.
-    """
+    """Checked terms."""
     check_choice("design", design, Design)
     return Terms(
         confidence=check_confidence(confidence),

@@ -226,7 +226,6 @@ def test_best_stopping_point_without_payment_is_caught(epsilon):
         assert_rate_at_most(LEVEL, errors, TRIALS)
 
 
-@pytest.mark.slow
 def test_search_is_valid_on_many_coin_sequences():
     """Worst case of the supermartingale: every guess at its largest probability, many runs."""
     rng = np.random.default_rng(12)

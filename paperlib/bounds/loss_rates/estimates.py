@@ -52,11 +52,7 @@ def relative(mean_train: float, std_train: float, mean_other: float, std_other: 
 def parametric(
     train: FloatArray, population: FloatArray, delta: float, transform: Transform, asked: IntervalRequest
 ) -> Estimate:
-    """Epsilon* of the normals fitted to the transformed losses.
-
-    Raises:
-        ValueError: Losses without a spread, or too few for the interval.
-    """
+    """Epsilon* of the normals fitted to the transformed losses."""
     smallest = float(min(train.min(), population.min()))
     scale = float(max(train.max(), population.max())) - smallest
     if not 0 < scale < math.inf:
@@ -82,10 +78,7 @@ def parametric(
 
 
 def _scores(losses: FloatArray, smallest: float, scale: float, transform: str) -> FloatArray:
-    """Appendix B: min-max, plus alpha = 1, p = exp(-x), logit(p); falls as the loss grows.
-
-    logit(exp(-x)) is -log(exp(x) - 1), which needs no p.
-    """
+    """Appendix B: min-max, plus alpha = 1, p = exp(-x), logit(p); falls as the loss grows."""
     if transform == "none":
         return -losses
     return -np.log(np.expm1(1 + (losses - smallest) / scale))

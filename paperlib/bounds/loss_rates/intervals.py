@@ -22,13 +22,9 @@ Interval = tuple[float, float]
 
 
 def region_interval(train: NormalFit, population: NormalFit, delta: float, confidence: float) -> Interval:
-    """Smallest and largest Epsilon* over a joint confidence region of the two fitted normals.
-
-    Epsilon* of two normals depends on two numbers, the gap of their means and the ratio of their
-    standard deviations, in units of the members. Their joint large-sample region is an ellipse that
-    holds the pair with probability `confidence`, so the interval holds Epsilon* at least as often,
-    whatever the shape of Epsilon* over the ellipse: no smoothness is needed, at 0 or at a kink.
-    """
+    """Smallest and largest Epsilon* over a joint confidence region of the two fitted normals."""
+    # Epsilon* depends on the gap of the means and the ratio of the spreads alone. An ellipse holds this pair
+    # with probability `confidence`, so the interval covers whatever the shape of Epsilon* over it, kinks too.
     estimate, root = _gap_and_log_ratio(train, population)
     reach = _reach(train, population, confidence)
 
@@ -61,11 +57,7 @@ def _grid(
 def delta_method_interval(
     train: NormalFit, population: NormalFit, delta: float, confidence: float
 ) -> Interval:
-    """Estimate plus and minus a normal quantile times its linearised standard error, floored at 0.
-
-    Where a two-degree Wald test cannot tell the two normals apart the lower end is 0: there Epsilon*
-    is not smooth and the linearisation says nothing.
-    """
+    """Estimate plus and minus a normal quantile times its linearised standard error, floored at 0."""
     estimate, root = _gap_and_log_ratio(train, population)
     step = 1e-4
     steps = step * np.array([[0, 1, -1, 0, 0], [0, 0, 0, 1, -1]])
@@ -85,12 +77,9 @@ def _reach(train: NormalFit, population: NormalFit, confidence: float) -> float:
 
 
 def _gap_and_log_ratio(train: NormalFit, population: NormalFit) -> tuple[FloatArray, FloatArray]:
-    """(gap, log ratio) and the lower Cholesky root of their large-sample covariance.
-
-    Sandwich form: sample skewness and kurtosis stand where a normal would have 0 and 3, so heavy
-    tails widen the region. A kurtosis below 3 counts as 3: small normal samples tend to show less, and
-    the region would then miss more often than it says.
-    """
+    """(gap, log ratio) and the lower Cholesky root of their large-sample covariance, in sandwich form."""
+    # Skewness and kurtosis of the samples widen the region for heavy tails; a kurtosis below 3, which small
+    # normal samples tend to show, counts as 3, else the region would miss more often than it says.
     gap = (population.mean - train.mean) / train.std
     ratio = population.std / train.std
     spread_train, spread_population = ((max(fit.kurtosis, 3.0) - 1) / 4 for fit in (train, population))
@@ -109,14 +98,9 @@ def _gap_and_log_ratio(train: NormalFit, population: NormalFit) -> tuple[FloatAr
 def band_interval(
     train: FloatArray, population: FloatArray, delta: float, confidence: float, *, low: float, high: float
 ) -> Interval:
-    """Range of Epsilon* over every pair of distributions that two simultaneous bands allow.
-
-    Each sample's distribution function is boxed in at up to 128 ranks, fixed by the sample size alone
-    and dense in the tails, by exact binomial (Clopper-Pearson) limits that share 1 - confidence
-    equally. The interval then holds, in finite samples and for any distributions, the supremum of
-    Definition 2 over all thresholds with rates clipped to [low, high]. For continuous distributions
-    that is the supremum over the thresholds whose rates lie there, if there are any.
-    """
+    """Range of Epsilon* over every pair of distributions that two simultaneous bands allow."""
+    # Exact binomial limits at up to 128 ranks of each sample, fixed by its size, share the error: the result
+    # holds the supremum with rates clipped to [low, high] in finite samples, for any distributions.
     ranks = [_ranks(sample.size, low) for sample in (train, population)]
     level = (1 - confidence) / (2 * sum(r.size for r in ranks))
     boxes = [_box(np.sort(s), r, level) for s, r in zip((train, population), ranks, strict=True)]
@@ -153,10 +137,8 @@ def _on_cells(
 def _corner(
     tpr: FloatArray, tpr_other: FloatArray, fpr: FloatArray, fpr_other: FloatArray, delta: float
 ) -> float:
-    """Largest value of Definition 2, numerators at one end of their boxes and denominators at the other.
-
-    From (least, most) pairs: what is surely reached; from (most, least) pairs: what surely bounds it.
-    """
+    """Largest value of Definition 2, numerators at one end of their boxes and denominators at the other."""
+    # From (least, most) pairs: what is surely reached; from (most, least) pairs: what surely bounds it.
     numerators = np.stack([tpr, 1 - fpr_other, 1 - tpr_other, fpr]) - delta
     denominators = np.stack([fpr_other, 1 - tpr, 1 - fpr, tpr_other])
     return math.log(float((numerators / denominators).max(initial=1.0)))
@@ -165,14 +147,7 @@ def _corner(
 def bootstrap_interval(
     train: FloatArray, population: FloatArray, statistic: Any, confidence: float, *, seed: int
 ) -> Interval:
-    """Bias-corrected and accelerated bootstrap interval (scipy), 999 resamples of each set of transformed
-    losses.
-
-    ``statistic(a, b, axis=-1)`` gives Epsilon* of two arrays along their last axis.
-
-    Raises:
-        ValueError: More than `BOOTSTRAP_LIMIT` losses, or resamples all equal or all on one side.
-    """
+    """BCa bootstrap interval (scipy) of ``statistic(a, b, axis=-1)``; ValueError where there is none."""
     total = train.size + population.size
     if total > BOOTSTRAP_LIMIT:
         raise ValueError(

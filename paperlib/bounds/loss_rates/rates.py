@@ -71,10 +71,7 @@ def _rates(name: str, values: ArrayLike) -> FloatArray:
 
 
 def definition_terms(log_rates: FloatArray, delta: float) -> FloatArray:
-    """Logs of the four ratios of Definition 2 from logs of TPR, FNR, FPR and TNR, both of shape (4, ...).
-
-    The order is that of `TERMS`; a numerator not above ``delta``, in [0, 1), gives minus infinity.
-    """
+    """Logs of the `TERMS` from logs of TPR, FNR, FPR and TNR, shape (4, ...); -inf at or below delta."""
     tpr, fnr, fpr, tnr = log_rates
     numerators = np.stack([tpr, tnr, fnr, fpr])
     denominators = np.stack([fpr, fnr, tnr, tpr])
@@ -95,11 +92,7 @@ def ceiling(low: float, high: float, delta: float) -> float:
 
 
 def normals_epsilon(gap: ArrayLike, ratio: ArrayLike, delta: float) -> FloatArray:
-    """Epsilon* of member N(0, 1) and population N(gap, ratio^2); broadcasts.
-
-    Shifting and scaling both sets together changes nothing, so these two numbers are all that
-    counts. `delta` is in (0, 0.5).
-    """
+    """Epsilon* of member N(0, 1) and population N(gap, ratio^2), at delta in (0, 0.5); broadcasts."""
     gaps, ratios = np.broadcast_arrays(np.asarray(gap, float), np.asarray(ratio, float))
     threshold, empty = _normal_threshold(gaps, ratios, delta)
     best = definition_terms(_normal_log_rates(threshold, gaps, ratios), delta).max(axis=0)
@@ -138,12 +131,9 @@ def _normal_log_rates(x: FloatArray, gap: FloatArray, ratio: FloatArray) -> Floa
 def _normal_threshold(
     gap: FloatArray, ratio: FloatArray, delta: float
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """The best threshold with both rates in [delta, 1 - delta], and whether there is none.
-
-    A grid over the allowed interval, then repeated zooms on the best cell and its neighbours. The
-    interval is at most 2 * 38 standard deviations of the narrower normal wide, so the first grid
-    cannot step over a peak; the ends, where the supremum often sits, are grid points.
-    """
+    """The best threshold with both rates in [delta, 1 - delta], and whether there is none."""
+    # A grid, then zooms on the best cell. The interval is at most 2 * 38 standard deviations of the narrower
+    # normal wide, so the first grid steps over no peak; its ends, where the supremum often sits, are points.
     reach = -float(ndtri(delta))
     low = np.maximum(-reach, gap - reach * ratio)
     high = np.minimum(reach, gap + reach * ratio)
@@ -161,10 +151,7 @@ def _normal_threshold(
 
 
 def sorted_counts(train: FloatArray, population: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
-    """Distinct losses of both sets, and how many of each set are at or below each.
-
-    A tied block is one threshold.
-    """
+    """Distinct losses of both sets, each one threshold, and how many of each set are at or below each."""
     # Stable sorting merges two sorted runs in one pass, so this is close to the cost of two sorts.
     pooled = np.concatenate([np.sort(train), np.sort(population)])
     order = np.argsort(pooled, kind="stable")
@@ -178,11 +165,7 @@ def sorted_counts(train: FloatArray, population: FloatArray) -> tuple[FloatArray
 def best_empirical_threshold(
     train: FloatArray, population: FloatArray, delta: float, *, low: float, high: float
 ) -> BestThreshold:
-    """Epsilon* of two samples of losses, over every threshold with both rates in (low, high).
-
-    Where there is no such threshold (a small or a separated sample), rates are clipped to
-    [low, high] instead.
-    """
+    """Epsilon* of two samples over thresholds with both rates in (low, high); without one, clipped."""
     losses, below_train, below_population = sorted_counts(train, population)
     tpr, fpr = below_train / train.size, below_population / population.size
     # Complements from counts: 1 - 0.999 is not 0.001 in floats.
@@ -203,11 +186,7 @@ def best_empirical_threshold(
 
 
 def check_delta_below_half(delta: float, name: str = "delta") -> float:
-    """Return ``delta`` in [0, 0.5): above it no rate lies in [delta, 1 - delta].
-
-    Raises:
-        ValueError: Outside [0, 0.5).
-    """
+    """Return ``delta`` in [0, 0.5): above it no rate lies in [delta, 1 - delta]."""
     number = check_delta(delta, name)
     if number >= 0.5:
         raise ValueError(

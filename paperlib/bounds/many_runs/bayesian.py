@@ -48,18 +48,9 @@ class BayesianResult(ManyRunsResult):
 
 
 def posterior_cdf(epsilon: float, counts: ErrorCounts, *, delta: float = 0.0) -> float:
-    """Posterior probability that the test's error rates are allowed at ``epsilon``, nats; to about 1e-10.
-
-    The rates have independent Beta posteriors under Jeffreys' prior Beta(1/2, 1/2). The allowed
-    region is ``fpr + e^eps fnr >= 1 - delta`` and ``e^eps fpr + fnr >= 1 - delta``; its mass is an
-    integral over the false-positive rate, split where either factor bends.
-
-    Source:
-        Zanella-Beguelin et al. (2023), "Bayesian estimation of differential privacy", section 4.
-
-    >>> round(posterior_cdf(1.0, ErrorCounts(5, 100, 50, 100)), 6)
-    0.000145
-    """
+    """Posterior probability, to 1e-10, that the error rates are allowed at ``epsilon``; Jeffreys' prior."""
+    # Allowed: ``fpr + e^eps fnr >= 1 - delta`` and ``e^eps fpr + fnr >= 1 - delta`` (Zanella-Beguelin et al.
+    # 2023, section 4). Its mass is an integral over the false-positive rate, split where either factor bends.
     ratio = np.exp(check_nonnegative("epsilon", epsilon))
     whole = 1.0 - check_delta(delta)
     a0, b0 = 0.5 + counts.false_positives, 0.5 + counts.nonmembers - counts.false_positives
@@ -81,14 +72,7 @@ def posterior_cdf(epsilon: float, counts: ErrorCounts, *, delta: float = 0.0) ->
 
 
 def posterior_quantile(probability: float, counts: ErrorCounts, *, delta: float = 0.0) -> float:
-    """Largest epsilon whose posterior probability of being exceeded is at least ``1 - probability``.
-
-    Returns:
-        Nats, at least 0, rounded down by less than 1e-9.
-
-    >>> round(posterior_quantile(0.05, ErrorCounts(5, 100, 50, 100)), 6)
-    1.625035
-    """
+    """Posterior quantile of epsilon, nats, at least 0, rounded down by less than 1e-9."""
     if posterior_cdf(0.0, counts, delta=delta) >= probability:
         return 0.0
     low, high = 0.0, 1.0

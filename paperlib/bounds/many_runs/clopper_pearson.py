@@ -39,17 +39,7 @@ class ClopperPearsonResult(ManyRunsResult):
 
 
 def epsilon_from_rates(false_positive: ArrayLike, false_negative: ArrayLike, delta: ArrayLike = 0.0) -> Any:
-    """Smallest epsilon that (epsilon, delta)-DP needs to allow error rates in [0, 1]; everything broadcasts.
-
-    Returns:
-        ``max(0, log((1-delta-fnr)/fpr), log((1-delta-fpr)/fnr))``, nats, broadcast shape.
-
-    Source:
-        Kairouz, Oh and Viswanath (2015), Theorem 2.1.
-
-    >>> round(float(epsilon_from_rates(0.1, 0.5)), 6)
-    1.609438
-    """
+    """Smallest epsilon that allows error rates in [0, 1] (Kairouz, Oh and Viswanath 2015); broadcasts."""
     x, y, d = np.broadcast_arrays(
         *(np.asarray(values, float) for values in (false_positive, false_negative, delta))
     )

@@ -131,15 +131,7 @@ def fixed_test(
     seed: int,
     power: Callable[[Any, Any, Any, Any], Any],
 ) -> FixedTest:
-    """Settle the test before its errors are counted; None as the threshold splits the scores.
-
-    ``power`` is the bound from (false positives, non-members, false negatives, members), vectorised: the
-    threshold with the largest one on the selection half is taken, and errors are counted on the other.
-
-    Raises:
-        ValueError: Neither counts nor `MembershipScores`, a threshold given with counts, or too few scores
-            to split.
-    """
+    """Settle the test before its errors are counted; without a threshold, by ``power`` on one half."""
     if isinstance(observed, ErrorCounts):
         if threshold is not None:
             raise ValueError(f"threshold: allowed with scores only, got {threshold!r} with counts")

@@ -52,15 +52,7 @@ def gaussian_dp_mu(
     *,
     confidence: float = 0.95,
 ) -> Any:
-    """Lower bound on mu of mu-Gaussian DP from error counts; everything broadcasts.
-
-    Guarantee:
-        Exceeds mu of a mu-GDP training with probability at most ``1 - confidence``. Below chance
-        it is 0: never the absolute value.
-
-    >>> round(float(gaussian_dp_mu(500, 1000, 500, 1000)), 6)
-    0.0
-    """
+    """Lower bound on mu of mu-Gaussian DP from error counts, 0 below chance; everything broadcasts."""
     x, y = upper_rates(false_positives, nonmembers, false_negatives, members, confidence)
     mu: FloatArray = np.asarray(-ndtri(x) - ndtri(y), float)
     return np.maximum(0.0, mu - NUMERICAL_MARGIN)[()]

@@ -73,13 +73,7 @@ def ends_of(scores: FloatArray) -> tuple["EndOfScores", "EndOfScores"]:
 
 
 class EndOfScores:
-    """Guesses one membership from one end of a score.
-
-    Args:
-        order: Positions of all examples, most confident first, shape (m,).
-        values: Their scores in this order; equal ones are one tied block, shape (m,).
-        member: Membership guessed.
-    """
+    """Guesses one membership from one end of a score: positions and values, most confident first."""
 
     def __init__(self, order: IntArray, values: FloatArray, *, member: bool) -> None:
         self._order, self._member, self._at = order, member, 0
@@ -118,10 +112,8 @@ class EndOfScores:
 
 
 def first_looks_of(total: int) -> int:
-    """Coins of each bettor that are looked at before anyone bets: 3 of 1,000 examples, 4 of 10,000.
-
-    A look costs a sure bet where the leak is strong; too few of them take a useless end for a good one.
-    """
+    """Coins of each bettor that are looked at before anyone bets: 3 of 1,000 examples, 4 of 10,000."""
+    # A look costs a sure bet where the leak is strong; too few of them take a useless end for a good one.
     return int(math.log10(total) + 1e-9)
 
 
@@ -158,18 +150,9 @@ def reveal(
     *,
     leader: int | None = None,
 ) -> Bets:
-    """Reveal every coin once, bet where recent guesses were right most often, and record the bets.
-
-    A bettor takes a tied block when its credit reaches the block's size: credit grows with every coin
-    that the others take, so that no bettor runs ahead of another that is as good. A bettor whose first block
-    is too large for a look bets when its turn comes.
-
-    Args:
-        bettors: Bettors that between them propose every example, at least one.
-        members: True for members, shape (m,). No decision before a coin is revealed depends on it.
-        first_looks: Positions that are looked at before anything else, distinct.
-        leader: Number of a bettor that bets alone wherever it would bet; None if all are equals.
-    """
+    """Reveal every coin once, bet where recent guesses were right most often, and record the bets."""
+    # No decision before a coin is revealed depends on it. ``first_looks`` are looked at before anything else;
+    # a ``leader`` bets alone wherever it would bet. Between them the bettors propose every example.
     return _Game(bettors, members, leader).play(first_looks)
 
 
@@ -232,12 +215,8 @@ class _Game:
 
 
 def favoured(accuracies: Sequence[tuple[float, float] | None]) -> frozenset[int]:
-    """Positions of the bettors that bet next; empty: all of them are looked at.
-
-    ``accuracies`` holds each bettor's share of right guesses and its variance, or None before its first
-    guess: such a bettor bets. The best of the others bets if it is right more often than by chance, and
-    with it those that are hardly worse.
-    """
+    """Positions of the bettors that bet next, from (share right, variance), None before a first guess."""
+    # The best one bets if it is right more often than by chance, and with it those that are hardly worse.
     unseen = {i for i, one in enumerate(accuracies) if one is None}
     seen = {i: one for i, one in enumerate(accuracies) if one is not None}
     if not seen:

@@ -52,14 +52,7 @@ class AnytimeBound:
 
 
 def log_mixture(correct: ArrayLike, guesses: ArrayLike, epsilon: ArrayLike) -> FloatArray:
-    """Log of the mixture supermartingale M_r for ``correct`` right guesses among the first r = ``guesses``.
-
-    ``epsilon`` is the log-odds tested, nats, at least 0; everything broadcasts. -inf where the value
-    underflows, which only weakens the test.
-
-    >>> round(float(log_mixture(100, 100, 3.254826)), 4)
-    2.9957
-    """
+    """Log of the mixture supermartingale M_r after r = ``guesses``, at log-odds ``epsilon``; broadcasts."""
     k, r, e = np.asarray(correct, float), np.asarray(guesses, float), np.asarray(epsilon, float)
     with np.errstate(divide="ignore"):
         kept = np.log(betaincc(k + 0.5, r - k + 0.5, _expit(e)))
@@ -75,35 +68,15 @@ def _log_evidence(k: FloatArray, r: FloatArray) -> FloatArray:
 
 
 def _log_upper(k: FloatArray, r: FloatArray, evidence: FloatArray, e: FloatArray | float) -> FloatArray:
-    """The mixture without its cut at q: an upper bound on log M_r, and cheap.
-
-    The Beta(1/2, 1/2) prior keeps the mass (2/pi) atan(e^(-eps/2)) above q.
-    """
+    """The mixture without its cut at q: an upper bound on log M_r, and cheap."""
+    # The Beta(1/2, 1/2) prior keeps the mass (2/pi) atan(e^(-eps/2)) above q.
     e = np.asarray(e, float)
     prior_kept = np.log(2.0 / math.pi * np.arctan(np.exp(-e / 2)))
     return evidence - prior_kept + k * np.log1p(np.exp(-e)) + (r - k) * np.logaddexp(0.0, e)
 
 
 def anytime_epsilon(correct: ArrayLike, *, level: float) -> AnytimeBound:
-    """Largest epsilon refuted by a sequence of guesses, searching every guess count.
-
-    Guarantee:
-        If each guess, given the earlier ones, is right with probability at most
-        ``e^eps / (1 + e^eps)``, the result exceeds eps with probability at most ``level``.
-
-    Args:
-        correct: 1 for a right guess, 0 for a wrong one, most confident first, shape (n,).
-        level: Error allowed, in (0, 1); more than 1/3 is treated as 1/3.
-
-    Raises:
-        ValueError: Values other than 0 and 1, or a level outside (0, 1).
-
-    Source:
-        Ville's inequality for the beta mixture; this project (formulas: one-run audit).
-
-    >>> round(anytime_epsilon([1] * 100, level=0.05).epsilon, 6)
-    3.254826
-    """
+    """Largest epsilon refuted at error ``level`` by guesses, 1 right and 0 wrong, most confident first."""
     hits = check_counts("correct", correct)
     if hits.ndim != 1 or (hits > 1).any():
         raise ValueError(
@@ -115,14 +88,7 @@ def anytime_epsilon(correct: ArrayLike, *, level: float) -> AnytimeBound:
 def anytime_from_counts(
     correct: IntArray, guesses: IntArray, *, level: float, failures: int = 0
 ) -> AnytimeBound:
-    """`anytime_epsilon` from running counts, shape (n,), at the allowed, increasing stopping points only.
-
-    Guarantee:
-        With ``failures`` = f it still holds when up to f further guesses are right for free.
-
-    Raises:
-        ValueError: Level outside (0, 1).
-    """
+    """The same from running counts at increasing stopping points, ``failures`` guesses right for free."""
     search = CountSearch(correct, guesses, level, failures)
     low, high = 0.0, 1.0
     if not search.refutes(low):
@@ -179,14 +145,7 @@ class CountSearch:
 def anytime_curve(
     correct: IntArray, guesses: IntArray, *, level: float, failures: int = 0, ceiling: float = LARGEST
 ) -> FloatArray:
-    """The bound each guess count gives alone; all hold together at error ``level`` in (0, 1).
-
-    Counts have shape (n,), ``correct`` among the first ``guesses``; ``failures`` right guesses are given
-    away before testing. No entry exceeds ``ceiling``, nats: a known bound saves time.
-
-    Returns:
-        Nats, shape (n,), 0 where nothing is refuted. Its maximum is `anytime_from_counts`.
-    """
+    """The bound each guess count gives alone, at most ``ceiling``; all hold together at error ``level``."""
     threshold = log_threshold(level)
     k = np.maximum(np.asarray(correct, float) - failures, 0.0)
     r = np.asarray(guesses, float)
@@ -201,18 +160,7 @@ def _last_refuted(k: FloatArray, r: FloatArray, threshold: float, start: float, 
 
 
 def failure_budget(mean_failures: float, beta: float) -> tuple[float, int]:
-    """Split an error ``beta`` in (0, 1) between the anytime test and free right guesses of known mean.
-
-    By Markov's inequality more than f free right guesses happen with probability at most
-    ``mean_failures / (f + 1)``; the rest of beta goes to the test.
-
-    Returns:
-        Level of the test and f, both fixed in advance;
-        ``level + mean_failures / (f + 1) <= beta``.
-
-    >>> failure_budget(0.0, 0.05)
-    (0.05, 0)
-    """
+    """Level of the test and failures f: ``level + mean_failures / (f + 1) <= beta``, by Markov."""
     if mean_failures <= 0.7 * beta:
         return beta - mean_failures, 0
     failures = math.ceil(mean_failures / (0.7 * beta)) - 1
@@ -225,48 +173,18 @@ def log_threshold(level: float) -> float:
 
 
 def mean_failures(epsilon: float, m_delta: float, *, sides: int = 2) -> float:
-    """Bound on the mean number of failures of an audit at ``epsilon``, in nats; it falls with epsilon.
-
-    ``m_delta`` is m times delta, m being all audit examples, abstentions included; ``sides`` is 2 if members
-    and non-members are guessed, 1 if members only.
-
-    In PANORAMIA the log-odds x = c + epsilon stand in for epsilon and the relaxation g for delta:
-    Propositions 3 and 4 fail an example with probability 2 g, guessed or not. What must be given up
-    is less. With densities a and b of "member, as seen" and "generated, as seen" and
-    q = e^x / (1 + e^x), thinning the right guesses to a chance of q takes away
-    a - q (a + b) = (1 - q) (a - e^x b) where that is positive, on average at most (1 - q) g / 2 of an
-    example, since both membership coins have probability 1/2.
-
-    >>> round(mean_failures(0.0, 10_000 * 1e-5), 6)
-    0.05
-    """
+    """Bound on the mean number of failures at ``epsilon``, 1 or 2 sides guessed; it falls with epsilon."""
+    # In PANORAMIA x = c + epsilon stands in for epsilon and the relaxation g for delta: thinning the right
+    # guesses to a chance of q takes away (1 - q) (a - e^x b)^+, (1 - q) g / 2 of an example on average.
     return sides / 2 * m_delta / (1 + math.exp(epsilon))
 
 
 def anytime_with_failures(
     correct: IntArray, guesses: IntArray, *, error: float, m_delta: float, sides: int = 2
 ) -> AnytimeBound:
-    """The anytime search over given stopping points when some right guesses come for free.
-
-    ``correct`` counts right guesses among the first ``guesses``, both of shape (n,) and from one fixed
-    order; ``m_delta`` and ``sides`` are those of `mean_failures`. Epsilon is searched in steps of a quarter.
-    On each, failures are budgeted by Markov's inequality (`failure_budget`) at the step's lower end, where
-    they are most, so the test there has one level and one shift and can be inverted; the first epsilon not
-    refuted ends the search.
-
-    Guarantee:
-        If each guess, given the earlier ones, is right with probability at most
-        ``e^eps / (1 + e^eps)`` but for failures of mean at most `mean_failures`, the result
-        exceeds eps with probability at most ``error``, in (0, 1).
-
-    Source:
-        This project.
-
-    >>> k = np.arange(1, 101)
-    >>> bound = anytime_with_failures(k, k, error=0.05, m_delta=100 * 1e-4)
-    >>> round(bound.epsilon, 3)
-    3.253
-    """
+    """The anytime search where right guesses of mean `mean_failures` come for free."""
+    # On each step failures are budgeted at its lower end, where they are most, so that the test there has one
+    # level and one shift and can be inverted; the first epsilon not refuted ends the search.
     bound = AnytimeBound(0.0, 0, 0, error, 0)
     for start in _starts(LARGEST):
         level, failures = failure_budget(mean_failures(start, m_delta, sides=sides), error)
@@ -284,11 +202,7 @@ def anytime_with_failures(
 def anytime_curve_with_failures(
     correct: IntArray, guesses: IntArray, *, error: float, m_delta: float, sides: int = 2, ceiling: float
 ) -> FloatArray:
-    """The bound each guess count gives alone, nats, shape (n,); all hold together at ``error``.
-
-    Arguments as for `anytime_with_failures`, whose bound is the maximum; no entry exceeds ``ceiling``, nats,
-    by more than a step.
-    """
+    """The bound each guess count gives alone, to ``ceiling`` and a step; all hold together at ``error``."""
     bound, alive = np.zeros(guesses.size), np.arange(guesses.size)
     for start in _starts(ceiling + STEP):
         level, failures = failure_budget(mean_failures(start, m_delta, sides=sides), error)

@@ -299,10 +299,7 @@ def audit_one_run(
 
 
 def ceiling_note(best: ThresholdBound, most: int | None = None) -> str:
-    """The most that an audit of so many examples can show, in one sentence.
-
-    ``most`` is the number of guesses that can all be right, by default all examples.
-    """
+    """The most that an audit can show if ``most`` guesses, by default all, can be right, in one sentence."""
     ceiling = round_up(best.ceiling(most))
     return f"{best.path.total} examples can show at most {ceiling:.3f}, with every guess right."
 
@@ -315,11 +312,7 @@ def lower_bound_claim(
     *,
     ceiling: float | None = None,
 ) -> str:
-    """The sentence a valid lower bound on a mechanism's epsilon supports.
-
-    ``ceiling`` is the largest epsilon that the audit could have refuted, nats; None where a note beside the
-    claim says it.
-    """
+    """The sentence a valid lower bound on epsilon supports; ``ceiling`` is None where a note says it."""
     if epsilon > 0:
         return (
             f"With confidence {confidence:g}, the training procedure is not (epsilon, {delta:g})-"

@@ -63,14 +63,7 @@ class FdpResult(AuditResult):
 
 
 def inverse_blow_up(family: str, parameter: FloatArray, y: FloatArray, delta: float = 0.0) -> FloatArray:
-    """Smallest x with ``1 - f(x) >= y`` for the family's trade-off curve f; broadcasts.
-
-    The parameter, at least 0, is mu ("gaussian"), epsilon = 1/scale at sensitivity 1 ("laplace") or epsilon
-    at ``delta`` ("approximate"); y is the probability of an event.
-
-    >>> inverse_blow_up("gaussian", np.array(0.0), np.array(0.3)).round(6)
-    np.float64(0.3)
-    """
+    """Smallest x with ``1 - f(x) >= y`` for the family's trade-off curve f; broadcasts."""
     if family == "gaussian":
         return np.asarray(ndtr(ndtri(y) - parameter))
     shrink = np.exp(-parameter)
@@ -90,16 +83,9 @@ def f_dp_refutes(
     inverse: Callable[..., FloatArray],
     parameter: FloatArray,
 ) -> NDArray[np.bool_]:
-    """Whether ``correct`` right ones of ``guesses`` refute a trade-off curve at error ``level``; shape (n,).
-
-    Walks i from ``correct`` down to 0, keeping the least mass the curve forces on "i or more
-    right" (``right``) and on the wrong guesses beside it (``wrong``). Both only grow; more mass
-    than there are guesses is a contradiction, and mass that stops growing never will be one.
-    ``inverse(parameter, y)`` is the inverse blow-up of the curve, ``total`` counts abstentions too.
-
-    Source:
-        Mahloujifar, Melis and Chaudhuri (2024), arXiv:2410.22235, Algorithm 3 with two symbols.
-    """
+    """Whether ``correct`` of ``guesses`` refute a trade-off curve at error ``level``; shape (n,)."""
+    # Mahloujifar et al. (2024), Algorithm 3: walks i from ``correct`` down, keeping the least mass the curve
+    # forces on "i or more right" and on the wrong guesses beside it; more than there are is a contradiction.
     refuted = np.zeros(correct.shape, dtype=bool)
     at, i, r, e = np.arange(correct.size), correct - 1, guesses, parameter
     right, wrong = level * correct / total, level * (guesses - correct) / total

@@ -18,13 +18,16 @@ Where each non-member is the twin of a member (an alternative of an identifier),
 other: toss one coin for each pair, show one of it, and name the design "played".
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import exp, lgamma, log, sqrt
 
 import numpy as np
 from scipy.special import betainc
 
 from paperlib.bounds.one_run.tails import epsilon_from_counts
-from paperlib.core import Design, IntArray, MembershipScores, check_choice
+from paperlib.core import Design, IntArray, MembershipScores, check_at_least, check_choice
+from paperlib.core.results import AuditResult, round_down
 
 IMPLAUSIBLE = 1e-6
 DOUBTFUL = 0.01
@@ -50,14 +53,7 @@ def fair_coin_p_value(members: int, nonmembers: int) -> float:
 
 
 def coin_warnings(members: int, nonmembers: int, design: Design) -> tuple[str, ...]:
-    """Doubts about the coins of an audit, from its counts alone; none about coins that the audit drew.
-
-    Counts that fair coins give less often than 1 in 100 are named, and so are equal counts in a randomized
-    design where fair coins seldom give them.
-
-    >>> coin_warnings(577, 423, "played")[0].partition(":")[0]
-    '577 members and 423 non-members'
-    """
+    """Doubts about the coins of an audit, from its counts alone; none about coins that the audit drew."""
     total, larger = members + nonmembers, max(members, nonmembers)
     chance = fair_coin_p_value(members, nonmembers)
     if design != "game" and chance < DOUBTFUL:
@@ -68,30 +64,21 @@ def coin_warnings(members: int, nonmembers: int, design: Design) -> tuple[str, .
             f"none: guessing the larger class every time already looks like an epsilon of {bound:.2f}; "
             f"{TOSS_NOW}",
         )
-    if design == "randomized" and members == nonmembers and (seldom := _chance_of_equal(total)) < _SELDOM:
+    equal = exp(lgamma(total + 1) - 2 * lgamma(total / 2 + 1) - total * log(2))
+    if design == "randomized" and members == nonmembers and equal < _SELDOM:
         return (
-            f"exactly as many members as non-members: fair coins give that with probability {seldom:.2g}. If "
+            f"exactly as many members as non-members: fair coins give that with probability {equal:.2g}. If "
             f"the counts were fixed, this design does not hold, since it needs coins tossed before training; "
             f"{TOSS_NOW}",
         )
     return ()
 
 
-def _chance_of_equal(total: int) -> float:
-    return exp(lgamma(total + 1) - 2 * lgamma(total / 2 + 1) - total * log(2))
-
-
 def fair_game(
     scores: MembershipScores, design: Design, *, seed: int, what: str = "this audit"
 ) -> MembershipScores:
-    """Scores whose membership fair coins decided: those given, or for a "game" those that it shows.
-
-    Counts that fair coins would hardly give are refused, else the class ratio leaks into the bound: 900
-    members and 100 non-members with no signal at all look like an epsilon of 2.
-
-    Raises:
-        ValueError: An unknown design, or a two-sided p-value below 1e-6; the message says what to do.
-    """
+    """Scores whose membership fair coins decided: those given, if plausible, or those that a game shows."""
+    # 900 members and 100 non-members with no signal at all would look like an epsilon of 2.
     check_choice("design", design, Design)
     if design == "game":
         return play_game(scores, seed=seed)
@@ -145,25 +132,13 @@ def play_game(scores: MembershipScores, *, seed: int = 0) -> MembershipScores:
 
 
 def game_size(side: int) -> int:
-    """Examples that a game shows, of ``side`` members and as many others, both 1 or more.
-
-    Five standard deviations of the coins are kept in reserve, or as many examples as there are on a side:
-    then no toss can ask for more.
-
-    >>> game_size(5_000), game_size(20)
-    (9500, 20)
-    """
+    """Examples that a game shows, of ``side`` members and as many others, both 1 or more."""
+    # Five standard deviations of the coins are kept in reserve, or as many examples as there are on a side.
     return max(side, int(2 * side - 5 * sqrt(2 * side)))
 
 
 def draw_game(name: str, members: int, nonmembers: int, *, seed: int) -> tuple[IntArray, IntArray]:
-    """Positions of the members and of the non-members that a privacy game shows, each in random order.
-
-    ``name`` is that of the data in the error message.
-
-    Raises:
-        ValueError: All coins fell on one side.
-    """
+    """Positions of the members and of the non-members that a privacy game shows, each in random order."""
     rng = np.random.default_rng(seed)
     side = min(members, nonmembers)
     total = game_size(side)
@@ -175,3 +150,58 @@ def draw_game(name: str, members: int, nonmembers: int, *, seed: int) -> tuple[I
             f"{name}: {total} examples are too few for a privacy game; all coins fell on one side"
         )
     return rng.permutation(members)[:shown], rng.permutation(nonmembers)[: total - shown]
+
+
+@dataclass(frozen=True)
+class GameSpread:
+    """Bounds of games that differ in their seed alone.
+
+    Attributes:
+        lowest: Smallest bound, nats.
+        mean: Mean bound, nats.
+        highest: Largest bound, nats; to report it is a search that no confidence covers.
+        games: Number of games.
+    """
+
+    lowest: float
+    mean: float
+    highest: float
+    games: int
+
+    def __str__(self) -> str:
+        low, mean, high = (f"{round_down(value):.3f}" for value in (self.lowest, self.mean, self.highest))
+        return (
+            f"{self.games} games with other seeds: lowest {low}, mean {mean}, highest {high}; picking the "
+            "largest is a search that the confidence does not cover"
+        )
+
+
+def game_spread(audit: Callable[..., AuditResult], *, games: int = 10, seed: int = 0) -> GameSpread:
+    """Bounds of the games that follow the one reported, which is that of ``seed``.
+
+    Args:
+        audit: Audit that takes ``design`` and ``seed``, its scores given already:
+            ``partial(audit_one_run, scores, delta=1e-5)``.
+        games: Number of games, 1 or more; their seeds are seed + 1, seed + 2, ... .
+        seed: Seed of the game that is reported, 0 or more.
+
+    Raises:
+        ValueError: No games, or an audit that has no epsilon.
+
+    >>> import numpy as np
+    >>> from functools import partial
+    >>> from paperlib import MembershipScores, audit_one_run
+    >>> rng = np.random.default_rng(0)
+    >>> scores = MembershipScores(rng.normal(1, 1, 300), rng.normal(0, 1, 500))
+    >>> spread = game_spread(partial(audit_one_run, scores), games=3)
+    >>> 0 < spread.lowest < spread.mean < spread.highest
+    True
+    """
+    check_at_least(1, games=games)
+    bounds: list[float] = []
+    for one in range(seed + 1, seed + games + 1):
+        epsilon = audit(design="game", seed=one).epsilon
+        if epsilon is None:
+            raise ValueError("audit: its result has no epsilon to compare; give known_c to audit_panoramia")
+        bounds.append(epsilon)
+    return GameSpread(min(bounds), sum(bounds) / games, max(bounds), games)

@@ -1,24 +1,53 @@
-"""Simulated audits of a planned size, and the size that an epsilon needs."""
+"""What perfect and simulated attacks show in audits of a planned size, and the size that an epsilon needs."""
 
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import bdtrik, ndtri
 
 from paperlib.bounds.one_run.anytime import anytime_with_failures
-from paperlib.bounds.one_run.ceiling import most_guesses, perfect_curve
+from paperlib.bounds.one_run.fair_coins import IMPLAUSIBLE
+from paperlib.bounds.one_run.guesses import dyadic_counts
 from paperlib.bounds.one_run.pilot import AttackLaw, laws_of_pilot
 from paperlib.bounds.one_run.search import Hypothesis, search_thresholds
+from paperlib.bounds.one_run.tails import refuted_log_odds
 from paperlib.core import FloatArray, Guess, IntArray, MembershipScores, check_in
+from paperlib.core.checks import check_confidence, check_counts, check_delta
 
 MOST_EXAMPLES = 10_000_000
 LARGEST_SIMULATED = 100_000  # examples; what larger audits show more is told by the counts expected
 _LARGEST_AUC = 1 - 1e-12
 _LAWS = 200  # drawn for a pilot
 _EXAMPLES_SIMULATED, _FEWEST, _MOST = 1_000_000, 10, 100  # over all audits of a plan; audits
+_ONE_SIDED = ("members", "nonmembers")
+
+
+def perfect_epsilon(m: int, delta: float = 0.0, confidence: float = 0.95) -> float:
+    """The epsilon that the default audit of m examples shows if every one of m guesses is right.
+
+    Guarantee:
+        No audit of m examples by the default search shows more, however good the attack.
+
+    Args:
+        m: Number of audit examples, at least 1.
+        delta: Delta of (epsilon, delta)-DP, in [0, 1).
+        confidence: Confidence level of the bound, in (0, 1).
+
+    Returns:
+        Nats, at least 0.
+
+    Raises:
+        ValueError: A value is out of range.
+
+    >>> round(perfect_epsilon(1000, 1e-5), 2)
+    5.57
+    """
+    total = int(check_counts("m", m, minimum=1))
+    m_delta, error = total * check_delta(delta), 1 - check_confidence(confidence)
+    return anytime_with_failures(*2 * [np.array([total])], error=error, m_delta=m_delta).epsilon
 
 
 @dataclass(frozen=True)
@@ -41,39 +70,52 @@ class Forecast:
     simulations: int | None  # audits of each size, or by default as many as are quick
     seed: int
 
-    def ceiling(self, total: int) -> float:
-        """The bound that a perfect attack shows on ``total`` examples, nats."""
-        most = np.array([most_guesses(total, self.guess)])
-        return float(perfect_curve(most, total, self.delta, self.confidence, self.guess)[0])
+    def most_guesses(self, total: int) -> int:
+        """Largest number of guesses that can all be right: on one side, those of coins not refused."""
+        if self.guess not in _ONE_SIDED:
+            return total
+        return min(total, int(np.ceil(bdtrik(1 - IMPLAUSIBLE / 2, total, 0.5))))
+
+    def perfect(self, guesses: IntArray, total: int) -> FloatArray:
+        """The bound at each guess count if all of them are right, nats, same shape as ``guesses``."""
+        m_delta, error = total * self.delta, 1 - self.confidence
+        if self.guess == "grid":
+            sizes = np.append(dyadic_counts(total, smallest=4), 0)
+            pairs = sizes[:, None] + sizes[None, :]
+            tests = int(((pairs > 0) & (pairs <= total)).sum())
+            return refuted_log_odds(guesses, guesses, error / tests, m_delta)
+        sides = 1 if self.guess in _ONE_SIDED else 2
+        alone = (
+            anytime_with_failures(r, r, error=error, m_delta=m_delta, sides=sides) for r in guesses[:, None]
+        )
+        return np.array([bound.epsilon for bound in alone])
 
     def audits(self, total: int) -> list[SimulatedAudit]:
-        """Simulated audits of ``total`` examples; none without an attack.
-
-        Above 100,000 examples, audits of 100,000 are simulated, and what the counts expected show more
-        is added.
-        """
+        """Simulated audits; above 100,000 examples, of 100,000, and what the counts expected show more."""
         if self.attack is None:
             return []
-        simulated = [self._audit(scores) for scores in self._draws(min(total, LARGEST_SIMULATED))]
+        hypothesis, simulated = Hypothesis(self.delta, 1 - self.confidence), list[SimulatedAudit]()
+        for scores in self._draws(min(total, LARGEST_SIMULATED)):
+            # The bound of `audit_one_run`, without the curve that it draws.
+            best = search_thresholds(scores, self.guess, None, hypothesis, seed=0)
+            guesses, correct = int(best.path.guesses[best.at]), int(best.path.correct[best.at])
+            wrong = (guesses - correct) / len(scores)
+            simulated.append(SimulatedAudit(best.epsilon, guesses / len(scores), wrong))
         if total <= LARGEST_SIMULATED:
             return simulated
         more = self._from_counts(total) - self._from_counts(LARGEST_SIMULATED)
         return [replace(audit, epsilon=audit.epsilon + more) for audit in simulated]
-
-    def _audit(self, scores: MembershipScores) -> SimulatedAudit:
-        """The bound of `audit_one_run`, without the curve that it draws."""
-        best = search_thresholds(
-            scores, self.guess, None, Hypothesis(self.delta, 1 - self.confidence), seed=0
-        )
-        guesses, correct = int(best.path.guesses[best.at]), int(best.path.correct[best.at])
-        return SimulatedAudit(best.epsilon, guesses / len(scores), (guesses - correct) / len(scores))
 
     def _draws(self, total: int) -> Iterator[MembershipScores]:
         count = self.simulations or max(_FEWEST, min(_MOST, _EXAMPLES_SIMULATED // total))
         rng = np.random.default_rng(self.seed)
         for i in range(count):
             if isinstance(self.attack, MembershipScores) and lends_scores(self.attack, total):
-                yield _lent(self.attack.oriented(), total, rng)
+                pilot, members = self.attack.oriented(), int(np.clip(rng.binomial(total, 0.5), 1, total - 1))
+                yield MembershipScores(
+                    rng.choice(pilot.member, members, replace=False),
+                    rng.choice(pilot.nonmember, total - members, replace=False),
+                )
             else:
                 yield self.laws[i * len(self.laws) // count].draw(total, rng)
 
@@ -86,17 +128,23 @@ class Forecast:
         return [AttackLaw(math.sqrt(2) * float(ndtri(min(auc, _LARGEST_AUC))))]
 
     def examples_for(self, target: float) -> int:
-        """The smallest audit that shows ``target`` on average: exact without an attack, else to two digits.
+        """The smallest audit that shows ``target`` on average; with an attack, to two digits."""
+        least = _first(self._ceiling, target, 2, MOST_EXAMPLES + 1)
+        total = least if least is None or self.attack is None else self._first_size(least, target)
+        if total is None:
+            raise ValueError(
+                f"epsilon: no audit of up to {MOST_EXAMPLES} examples shows {target:g} on average; ask for "
+                "less, or plan a better attack, a smaller delta or a lower confidence"
+            )
+        return total
 
-        Raises:
-            ValueError: No audit of up to 10 million examples does.
-        """
-        least = _first(lambda m: m > 1 and self.ceiling(m) >= target, 2, MOST_EXAMPLES + 1)
-        if least is None or self.attack is None:
-            return _found(least, target)
-        return _found(self._first_size([m for m in _round_sizes() if m >= least], target), target)
+    def _ceiling(self, total: int) -> float:
+        return float(self.perfect(np.array([self.most_guesses(total)]), total)[0])
 
-    def _first_size(self, sizes: list[int], target: float) -> int | None:
+    def _first_size(self, least: int, target: float) -> int | None:
+        tens = [digits * 10**power for power in range(6) for digits in range(10, 100)]
+        sizes = [m for m in (*range(2, 10), *tens, MOST_EXAMPLES) if m >= least]
+
         @cache
         def counted(i: int) -> float:
             return self._from_counts(sizes[i])
@@ -105,12 +153,11 @@ class Forecast:
         def shown(i: int) -> float:
             return float(np.mean([audit.epsilon for audit in self.audits(sizes[i])]))
 
-        at = _first(partial(_reaches, counted, target), 0, len(sizes)) or 0
+        at = _first(counted, target, 0, len(sizes)) or 0
         for _ in range(2):  # what is simulated lies above or below what the counts say, by much the same
-            aim = target - shown(at) + counted(at)
-            at = _first(partial(_reaches, counted, aim), at, len(sizes)) or at
-        found = _first(partial(_reaches, shown, target), at, len(sizes))
-        return None if found is None else sizes[found]
+            at = _first(counted, target - shown(at) + counted(at), at, len(sizes)) or at
+        first = _first(shown, target, at, len(sizes))
+        return None if first is None else sizes[first]
 
     def _from_counts(self, total: int) -> float:
         """The bound if right guesses came in the numbers expected of them, on average over some laws."""
@@ -122,12 +169,14 @@ class Forecast:
         top = (1 - law.members_below(1 - shares)) * total / 2
         bottom = counts - law.members_below(shares) * total / 2
         paths = {"members": (top, counts), "nonmembers": (bottom, counts), "both": (top + bottom, 2 * counts)}
-        chosen = [self.guess] if self.guess in paths else list(paths)
-        return max(self._bound(*paths[side], total) for side in chosen)
-
-    def _bound(self, correct: FloatArray, guesses: IntArray, total: int) -> float:
-        right, error = np.floor(correct).astype(np.int64), 1 - self.confidence
-        return anytime_with_failures(right, guesses, error=error, m_delta=total * self.delta).epsilon
+        error, m_delta = 1 - self.confidence, total * self.delta
+        return max(
+            anytime_with_failures(
+                np.floor(right).astype(np.int64), made, error=error, m_delta=m_delta
+            ).epsilon
+            for side, (right, made) in paths.items()
+            if side == self.guess or self.guess not in paths
+        )
 
 
 def lends_scores(pilot: MembershipScores, total: int) -> bool:
@@ -135,49 +184,22 @@ def lends_scores(pilot: MembershipScores, total: int) -> bool:
     return min(pilot.member.size, pilot.nonmember.size) >= 2 * total
 
 
-def _lent(pilot: MembershipScores, total: int, rng: np.random.Generator) -> MembershipScores:
-    members = int(np.clip(rng.binomial(total, 0.5), 1, total - 1))
-    return MembershipScores(
-        rng.choice(pilot.member, members, replace=False),
-        rng.choice(pilot.nonmember, total - members, replace=False),
-    )
-
-
-def _round_sizes() -> list[int]:
-    """Sizes of two digits: 2, 3, ..., 99, 100, 110, ..., 990, 1000, 1100, ... up to 10 million."""
-    tens = [digits * 10**power for power in range(6) for digits in range(10, 100)]
-    return [*range(2, 10), *tens, MOST_EXAMPLES]
-
-
-def _first(enough: Callable[[int], bool], start: int, end: int) -> int | None:
-    """The smallest whole number below ``end`` that is enough, sought in growing steps from ``start``."""
+def _first(bound: Callable[[int], float], aim: float, start: int, end: int) -> int | None:
+    """The smallest whole number below ``end`` whose bound reaches the aim, sought from ``start`` on."""
     step = 1
-    if enough(start):
+    if bound(start) >= aim:
         low, high = start - 1, start
-        while low >= 0 and enough(low):
+        while low >= 0 and bound(low) >= aim:
             low, high, step = max(low - 2 * step, -1), low, 2 * step
     else:
         low, high = start, start + 1
-        while high < end and not enough(high):
+        while high < end and bound(high) < aim:
             low, high, step = high, high + 2 * step, 2 * step
         if high >= end:
             high = end - 1
-            if low == high or not enough(high):
+            if low == high or bound(high) < aim:
                 return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        low, high = (low, middle) if bound(middle) >= aim else (middle, high)
     return high
-
-
-def _reaches(bound: Callable[[int], float], aim: float, at: int) -> bool:
-    return bound(at) >= aim
-
-
-def _found(total: int | None, target: float) -> int:
-    if total is None:
-        raise ValueError(
-            f"epsilon: no audit of up to {MOST_EXAMPLES} examples shows {target:g} on average; ask for less, "
-            "or plan a better attack, a smaller delta or a lower confidence"
-        )
-    return total

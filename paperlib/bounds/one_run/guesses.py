@@ -62,11 +62,7 @@ def nonmember_path(scores: MembershipScores) -> GuessPath:
 
 
 def both_path(scores: MembershipScores) -> GuessPath:
-    """Guess the top k to be members and the bottom k to be non-members, k = 1, 2, ... .
-
-    With ties each side holds its largest whole blocks of at most k scores; the path ends where
-    the two sides would overlap.
-    """
+    """Guess the top k to be members and the bottom k non-members, k = 1, 2, ...; tied blocks whole."""
     values, labels = _descending(scores)
     top = _block_ends(values) + 1
     bottom = values.size - np.append(0, top[:-1])[::-1]
@@ -76,10 +72,7 @@ def both_path(scores: MembershipScores) -> GuessPath:
 
 
 def grid_path(scores: MembershipScores) -> GuessPath:
-    """All pairs (k+, k-) of the fixed grid {0, m, m/2, m/4, ... >= 4}, rounded down to whole blocks.
-
-    Pairs that overlap or guess nothing stay out; the grid depends on m alone, never on labels.
-    """
+    """All pairs (k+, k-) of the fixed grid {0, m, m/2, m/4, ... >= 4}, rounded down to whole blocks."""
     values, labels = _descending(scores)
     sizes = np.append(dyadic_counts(values.size, smallest=4), 0).astype(np.int64)
     top = _block_ends(values) + 1
@@ -90,11 +83,7 @@ def grid_path(scores: MembershipScores) -> GuessPath:
 
 
 def dyadic_counts(m: int, *, smallest: int = 8) -> IntArray:
-    """m, m/2, m/4, ... down to ``smallest`` (m itself if smaller), largest first.
-
-    >>> dyadic_counts(40)
-    array([40, 20, 10])
-    """
+    """m, m/2, m/4, ... down to ``smallest`` (m itself if smaller), largest first."""
     counts = [m]
     while counts[-1] // 2 >= smallest:
         counts.append(counts[-1] // 2)
@@ -102,10 +91,7 @@ def dyadic_counts(m: int, *, smallest: int = 8) -> IntArray:
 
 
 def adaptive_path(scores: MembershipScores) -> GuessPath:
-    """Bet on the end of the scores whose recent guesses were right most often, or on both; look at the other.
-
-    The bets of `reveal` in their order, at every stop that cuts no tied block.
-    """
+    """Bet on the end whose recent guesses were right most often, or on both; look at the other (`reveal`)."""
     values, labels = _descending(scores)
     return bets_path(reveal(ends_of(values), labels.astype(bool)), values)
 
@@ -140,21 +126,14 @@ def no_guess(total: int) -> GuessPath:
 
 
 def dyadic_path(path: GuessPath) -> tuple[GuessPath, int]:
-    """The path at m, m/2, m/4, ... >= 8 guesses, and the number of tests on that grid.
-
-    Where ties forbid a count, the largest allowed count below it stands in.
-    """
+    """The path at m, m/2, ... >= 8 guesses, or the next count that ties allow, and the number of tests."""
     wanted = dyadic_counts(path.total)
     at = np.searchsorted(path.guesses, wanted, side="right") - 1
     return path.at(np.unique(at[at >= 0])), wanted.size
 
 
 def fixed_path(scores: MembershipScores, guess: Guess, threshold: float) -> GuessPath:
-    """The single stopping point of a threshold on the oriented score, fixed in advance.
-
-    Raises:
-        ValueError: The threshold is not finite.
-    """
+    """The single stopping point of a finite threshold on the oriented score, fixed in advance."""
     if not math.isfinite(threshold):
         raise ValueError(f"thresholds: expected a finite number, got {threshold!r}")
     high = math.inf if guess == "nonmembers" else threshold

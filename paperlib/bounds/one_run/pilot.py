@@ -226,16 +226,7 @@ def _redrawn(state: _State, prior: _Prior, rng: np.random.Generator) -> tuple[_S
 
 
 def laws_of_pilot(pilot: MembershipScores, draws: int, *, seed: int) -> list[AttackLaw]:
-    """Laws that the pilot leaves open, drawn by how likely it makes them.
-
-    Args:
-        pilot: Scores of at least 20 members and 20 non-members.
-        draws: Number of laws.
-        seed: Seed of the random walk, 0 or more.
-
-    Raises:
-        ValueError: A smaller pilot.
-    """
+    """Laws that a pilot of at least 20 of each class leaves open, drawn by how likely it makes them."""
     fewest = min(pilot.member.size, pilot.nonmember.size)
     if fewest < SMALLEST_PILOT:
         raise ValueError(

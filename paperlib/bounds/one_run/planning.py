@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from paperlib.bounds.one_run.ceiling import most_guesses, perfect_curve
 from paperlib.bounds.one_run.forecast import (
     LARGEST_SIMULATED,
     MOST_EXAMPLES,
@@ -137,9 +136,8 @@ def plan_audit(
 
 
 def _plan(forecast: Forecast, total: int, target: float) -> AuditPlan:
-    most = most_guesses(total, forecast.guess)
-    guesses = np.unique(np.geomspace(1, most, 200).astype(np.int64))
-    perfect = perfect_curve(guesses, total, forecast.delta, forecast.confidence, forecast.guess)
+    guesses = np.unique(np.geomspace(1, forecast.most_guesses(total), 200).astype(np.int64))
+    perfect = forecast.perfect(guesses, total)
     audits = forecast.audits(total)
     shown = np.array([audit.epsilon for audit in audits])
     low, high = (float(np.quantile(shown, q)) for q in (0.1, 0.9)) if audits else (math.nan, math.nan)

@@ -100,10 +100,7 @@ class ThresholdBound:
     tests: int = 1  # number of tests the error was divided by
 
     def ceiling(self, most: int | None = None) -> float:
-        """The bound that the same test gives if every guess is right, nats.
-
-        ``most`` is the number of guesses that can all be right, by default all examples.
-        """
+        """The bound of the same test if ``most`` guesses, by default all examples, are right."""
         every = np.array([self.path.total if most is None else min(most, self.path.total)])
         return self.test.best(every, every)[0]
 
@@ -147,11 +144,7 @@ def search_thresholds(
     *,
     seed: int,
 ) -> ThresholdBound:
-    """Run one strategy; ``guess``, ``thresholds`` and ``seed`` are those of `audit_one_run`.
-
-    Raises:
-        ValueError: An unknown strategy, or one that does not go with ``guess``.
-    """
+    """Run one strategy; ``guess``, ``thresholds`` and ``seed`` are those of `audit_one_run`."""
     if guess == "grid":
         if thresholds not in (None, "bonferroni"):
             raise ValueError(
@@ -181,10 +174,7 @@ def search_thresholds(
 
 
 def every_count(path: GuessPath, hypothesis: Hypothesis, sides: int) -> ThresholdBound:
-    """The anytime search over a path whose order may depend on the coins revealed before each guess.
-
-    ``sides`` is 2 if members and non-members are guessed, 1 if only one of them.
-    """
+    """The anytime search over a path whose order may depend on the coins revealed before each guess."""
     test = AnytimeCounts(hypothesis.error, path.total * hypothesis.delta, sides)
     return _best(path, test, "every guess count at once by a mixture supermartingale")
 
@@ -252,16 +242,9 @@ def run_recall_test(
     relaxation: float,
     search: RecallSearch,
 ) -> RecallTest:
-    """Search every distinct threshold; only positive guesses count, and a tied block is one threshold.
-
-    ``scores`` and ``flags``, True for members, have shape (m,), with both classes present. The relaxation is
-    gamma, or gamma + delta - gamma delta, at least 0.
-
-    Guarantee:
-        If each positive guess is right with probability at most ``e^x / (1 + e^x)`` given the
-        earlier ones, up to failures of mean ``2 m relaxation``, the bound exceeds x with probability
-        at most ``level``, in (0, 1/2]. The anytime search gives up fewer failures.
-    """
+    """Search every distinct threshold; only positive guesses count, and a tied block is one threshold."""
+    # Valid if each positive guess is right with chance at most e^x / (1 + e^x) given the earlier ones, up to
+    # failures of mean 2 m relaxation (gamma, or gamma + delta - gamma delta); the anytime search has fewer.
     # Single counts on one side pay half; Propositions 3 and 4 pay for both, and are kept as they are.
     price = relaxation * (2 if search == "union" else 1)
     labelled, hypothesis = MembershipScores.from_labels(scores, flags), Hypothesis(price, level)

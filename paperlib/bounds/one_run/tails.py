@@ -19,14 +19,7 @@ PValue = Callable[[ArrayLike, ArrayLike, ArrayLike, ArrayLike], Any]
 
 
 def log_sf(count: ArrayLike, trials: ArrayLike, probability: ArrayLike) -> Any:
-    """Log of the binomial upper tail, ``log P[Binomial(trials, probability) >= count]``; broadcasts.
-
-    Accurate far below the smallest float, where the tail itself underflows. Counts and trials are whole
-    numbers; at a count of 0 or less the tail is 1.
-
-    >>> round(float(log_sf(1000, 1000, 0.1)), 6)
-    -2302.585093
-    """
+    """Log of ``P[Binomial(trials, probability) >= count]``, also where the tail underflows; broadcasts."""
     k, n, p = np.broadcast_arrays(
         np.asarray(count, float), np.asarray(trials, float), np.asarray(probability, float)
     )
@@ -54,21 +47,8 @@ def _log_far_tail(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
 
 
 def epsilon_from_counts(correct: ArrayLike, guesses: ArrayLike, level: ArrayLike) -> Any:
-    """Largest epsilon refuted by ``correct`` right guesses of ``guesses``, at error ``level`` in (0, 1).
-
-    Guarantee:
-        If each guess is right with probability at most ``e^eps / (1 + e^eps)`` given the earlier
-        ones, the result exceeds eps with probability at most ``level``.
-
-    Returns:
-        Nats, at least 0, rounded down; whole numbers and levels broadcast.
-
-    Source:
-        Clopper-Pearson inverse of Steinke et al. (2023), Proposition 5.1, delta = 0.
-
-    >>> round(float(epsilon_from_counts(90, 100, 0.05)), 6)
-    1.630823
-    """
+    """Largest epsilon refuted by ``correct`` of ``guesses`` at error ``level``, rounded down; broadcasts."""
+    # Clopper-Pearson inverse of Steinke et al. (2023), Proposition 5.1, delta = 0.
     k, n, a = (np.asarray(x, float) for x in (correct, guesses, level))
     accuracy = np.asarray(betaincinv(np.maximum(k, 1.0), n - k + 1.0, a), float)
     with np.errstate(divide="ignore"):
@@ -78,25 +58,9 @@ def epsilon_from_counts(correct: ArrayLike, guesses: ArrayLike, level: ArrayLike
 
 
 def published_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m_delta: ArrayLike) -> Any:
-    """P-value of ``correct`` right guesses under (epsilon, delta)-DP, as published; everything broadcasts.
-
-    With ``W ~ Binomial(guesses, expit(log_odds))`` and ``b = P[W >= correct]``, this is ``min(1, b + 2
-    m_delta * max over i = 1..correct of (P[W >= correct - i] - b) / i)``, raised to `sharp_p_value` where
-    that is larger. The inner maximum is a running mean of the binomial probabilities just below ``correct``:
-    these rise to the mode and then fall, so the mean has one peak, found by bisection. The log-odds are
-    epsilon, or c + epsilon, in nats; m counts all audit examples, abstentions included.
-
-    Guarantee:
-        Valid in a one-run audit of m examples. The published value alone treats failures as
-        independent of the other guesses, and near 1 it can be too small; the sharp value is proved
-        without that. Below one half the published one is the larger.
-
-    Source:
-        Steinke et al. (2023), Theorem 5.2, by linear-programming duality.
-
-    >>> round(float(published_p_value(90, 100, 1.0, 0.0)), 8)
-    2.736e-05
-    """
+    """P-value under (epsilon, delta)-DP of Steinke et al. (2023), Theorem 5.2; everything broadcasts."""
+    # b + 2 m_delta max_i (P[W >= v - i] - b) / i, a running mean with one peak. Theorem 5.2 takes failures as
+    # independent of other guesses and near 1 can be too small: the sharp value, proved without, is a floor.
     v, r, e, s = np.broadcast_arrays(*(np.asarray(x, float) for x in (correct, guesses, log_odds, m_delta)))
     q = np.asarray(expit(e), float)
     base = _sf(v, r, q)
@@ -109,27 +73,9 @@ def published_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLik
 
 
 def sharp_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m_delta: ArrayLike) -> Any:
-    """Largest chance of ``correct`` right guesses or more under any (epsilon, delta)-DP training.
-
-    With b and P_v the tail and the probability of v = ``correct`` under
-    ``Binomial(guesses, expit(log_odds))``, this is ``b + (1 - b) min(1, m_delta / v * b / P_v)``.
-    Each guess j gives ``E[f(K_j) 1(j right)] <= e^eps E[f(K_j) 1(j wrong)] + delta max f`` for every
-    f of the number K_j of other right guesses; weights f that telescope to P[W >= v] - b sum to
-    the bound. Arguments as for `published_p_value`. Delta is paid once for each guess that may be made about
-    j, with the chance 1/2 of its coin: where all guesses are on one side, "member" or "non-member", half of
-    ``m_delta`` is enough.
-
-    Guarantee:
-        Valid in a one-run audit of m examples with a guess count fixed in advance, and
-        attained there by randomized response that sometimes shows at least v right answers.
-        Rises with the log-odds, since b and b / P_v do.
-
-    Source:
-        This project; the proof is in the book, page natural identifiers (sets of two, top 1).
-
-    >>> round(float(sharp_p_value(900, 1000, 2.0, 10_000 * 1e-4)), 6)
-    0.036803
-    """
+    """Largest chance of ``correct`` right guesses under any (epsilon, delta)-DP training; broadcasts."""
+    # b + (1 - b) min(1, m_delta / v * b / P_v), with W's tail b and probability P_v at v; the proof is in the
+    # book, page natural identifiers (sets of two, top 1). Guesses on one side alone pay half of ``m_delta``.
     v, r, e, s = np.broadcast_arrays(*(np.asarray(x, float) for x in (correct, guesses, log_odds, m_delta)))
     q = np.asarray(expit(e), float)
     base = _sf(v, r, q)
@@ -141,23 +87,9 @@ def sharp_p_value(correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m
 def random_count_p_value(
     correct: ArrayLike, guesses: ArrayLike, log_odds: ArrayLike, m_delta: ArrayLike, level: float
 ) -> Any:
-    """P-value of ``correct`` right guesses where the mechanism may choose how many are made.
-
-    The proof of `sharp_p_value` spends delta on the largest weight f alone, ``b / (v P_v)`` at most. With a
-    random count each count has its own weights, and a mechanism spends delta where they are largest. So a
-    largest weight w is fixed in advance, from ``m_delta`` and the error ``level`` in (0, 1) at which the
-    test is made; the value is ``b + m_delta w`` where ``b / (v P_v) <= w``, else 1. Other arguments as there.
-
-    Guarantee:
-        Valid in a one-run audit of m examples whose guesses, and their number, follow from the scores.
-        Rises with the log-odds.
-
-    Source:
-        This project.
-
-    >>> round(float(random_count_p_value(900, 1000, 2.0, 10_000 * 1e-5, 0.05)), 6)
-    0.038741
-    """
+    """P-value where the mechanism may choose how many guesses are made, tested at error ``level``."""
+    # There delta is spent where weights are largest. So a largest weight w is fixed in advance, from m_delta
+    # and the level; the value is ``b + m_delta w`` where ``b / (v P_v) <= w``, else 1.
     v, r, e, s = np.broadcast_arrays(*(np.asarray(x, float) for x in (correct, guesses, log_odds, m_delta)))
     q = np.asarray(expit(e), float)
     base = _sf(v, r, q)
@@ -191,10 +123,8 @@ def _log_pmf(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
 
 
 def _best_window(v: FloatArray, r: FloatArray, q: FloatArray) -> FloatArray:
-    """Window length i in 1..v with the highest mean of P[W = v-1], ..., P[W = v-i].
-
-    The mean still rises at i while the next probability, P[W = v-1-i], exceeds it.
-    """
+    """Window length i in 1..v with the highest mean of P[W = v-1], ..., P[W = v-i], which has one peak."""
+    # The mean still rises at i while the next probability, P[W = v-1-i], exceeds it.
     base = _sf(v, r, q)
     mode = np.floor((r + 1) * q)
     low = np.clip(v - 1 - mode, 1, np.maximum(v, 1))
@@ -215,10 +145,7 @@ P_VALUES: dict[DeltaTerm, PValue] = {"published": published_p_value, "sharp": sh
 def last_refuted(
     refutes: Callable[[FloatArray], NDArray[np.bool_]], low: FloatArray, high: FloatArray, tolerance: float
 ) -> FloatArray:
-    """Bisect between refuted and larger, unrefuted values, elementwise; returns the refuted ends, shape (n,).
-
-    ``refutes`` decides about values, each of its own test; the ends come nearer than ``tolerance``.
-    """
+    """Bisect between refuted and larger, unrefuted values, elementwise, to the refuted ends, shape (n,)."""
     while float((high - low).max(initial=0.0)) > tolerance:
         middle = (low + high) / 2
         refuted = refutes(middle)
@@ -233,11 +160,8 @@ def refuted_log_odds(
     m_delta: ArrayLike,
     p_value: PValue = published_p_value,
 ) -> NDArray[np.float64]:
-    """Largest log-odds refuted at error ``level`` in (0, 1), nats; 0 where none is. Broadcasts.
-
-    Both p-values rise with the log-odds wherever they are below one half (tested), so a bisection that
-    returns its refuted end is valid.
-    """
+    """Largest log-odds refuted at error ``level`` in (0, 1), nats; 0 where none is. Broadcasts."""
+    # P-values rise with the log-odds wherever they are below one half (tested): the refuted end is valid.
     k, n, a, s = np.broadcast_arrays(*(np.asarray(x, float) for x in (correct, guesses, level, m_delta)))
     upper = np.asarray(epsilon_from_counts(k, n, a), float) + 1e-9  # delta can only lower the bound
     if not np.any(s > 0):
@@ -258,15 +182,9 @@ def best_count(
     *,
     batch: int = 16,
 ) -> tuple[float, int]:
-    """Largest of `refuted_log_odds` over many guess counts, shape (n,), and where it is reached.
-
-    Inverts a few counts spread over the rest, drops every count that does not refute the best
-    bound so far, and repeats on what is left: most are never inverted. Where ``m_delta`` is above 0 each
-    inversion is a bisection, and a round inverts ``batch`` counts or more; 256 otherwise.
-
-    Returns:
-        Nats and a position; (0.0, 0) where nothing is refuted.
-    """
+    """Largest of `refuted_log_odds` over guess counts, shape (n,), and where; (0.0, 0) if none refutes."""
+    # Inverts a few counts spread over the rest, drops every count that does not refute the best so far, and
+    # repeats on what is left: most are never inverted. At m_delta > 0 each inversion is a bisection.
     k, r = np.asarray(correct, float), np.asarray(guesses, float)
     best, at = 0.0, 0
     # Both p-values are at least m_delta / k (1 - level): few right guesses refute nothing.

@@ -129,10 +129,8 @@ def _counts(chosen: Selection, order: IntArray | slice) -> tuple[IntArray, IntAr
 
 
 def _best(chosen: Selection, right: IntArray, guesses: IntArray) -> tuple[int, float]:
-    """Place and value of the best of these counts: 64 spread over all, 64 around the best of them, and so on.
-
-    Fewer candidates make the highest bound less optimistic, and each costs a bisection at delta > 0.
-    """
+    """Place and value of the best of these counts: 64 spread over all, 64 around the best, and so on."""
+    # Fewer candidates make the highest bound less optimistic, and each costs a bisection at delta > 0.
     start, stop = 0, right.size
     while stop - start > _CANDIDATES:
         coarse = np.linspace(start, stop - 1, _CANDIDATES).astype(np.int64)
@@ -149,15 +147,9 @@ def choose_whole(chosen: Selection) -> OutputSet:
 
 
 def choose_top_bottom(chosen: Selection) -> OutputSet:
-    """The top k+ and bottom k- scores with the best bound, over all pairs.
-
-    For each number of guesses the split between the two ends with the most right guesses is
-    kept, so the bound is computed once per number of guesses. Above 2048 scores the tail
-    sizes tried are an even grid of 2049.
-
-    Source:
-        Steinke, Nasr and Jagielski (2023), Algorithm 1.
-    """
+    """The top k+ and bottom k- scores with the best bound of all pairs (Steinke et al. 2023, Algorithm 1)."""
+    # For each number of guesses the split between the ends with the most right guesses is kept, so that the
+    # bound is computed once per number. Above 2048 scores the tail sizes tried are an even grid of 2049.
     n = chosen.x.size
     sizes = np.unique(np.linspace(0, n, min(n, _MAX_TAIL) + 1).astype(np.int64))
     # A tied block goes in whole.
@@ -187,12 +179,7 @@ def _tails(x: FloatArray, low_count: int, high_count: int) -> Intervals:
 
 
 def choose_dp_sniper(chosen: Selection) -> OutputSet:
-    """The scores whose logistic posterior of membership is above, or below, the best threshold.
-
-    Source:
-        Bichsel et al. (2021), DP-Sniper, with the threshold search of Lu et al. (2022). The
-        pair is tried in both directions, as DP-Sniper does.
-    """
+    """The scores whose logistic posterior is above, or below, the best threshold (Bichsel et al. 2021)."""
     slope, intercept, centre, spread = logistic_fit(chosen.x, chosen.is_member)
     posterior = expit(intercept + slope * (chosen.x - centre) / spread)
     best: tuple[float, Intervals] = (-math.inf, ((-math.inf, math.inf),))
@@ -209,15 +196,7 @@ def choose_dp_sniper(chosen: Selection) -> OutputSet:
 
 
 def logistic_fit(x: FloatArray, is_member: NDArray[np.bool_]) -> tuple[float, float, float, float]:
-    """Logistic regression on one feature, shape (n,), by Newton steps, with a slight ridge on the slope.
-
-    Returns:
-        Slope and intercept in standardised scores, and the centre and spread that standardise.
-
-    >>> slope, _, _, _ = logistic_fit(np.array([0.0, 1.0, 2.0, 3.0]), np.array([False, True, False, True]))
-    >>> slope > 0
-    True
-    """
+    """Slope, intercept, centre and spread of a logistic regression on one feature with a slight ridge."""
     centre, spread = float((x / x.size).sum()), spread_of(x) or 1.0
     z = (x - centre) / spread
     weights = np.zeros(2)

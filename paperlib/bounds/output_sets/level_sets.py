@@ -85,17 +85,7 @@ def optimal_output_set(
 
 
 def objective_of(mass: float, right: float, *, m: int, confidence: float = 0.95) -> float:
-    """The auditing objective of a set, in nats; -inf when the sampling term is too large.
-
-    ``mass`` is p(O) + q(O), in (0, 2], and ``right`` the integral of max(p, q) over the set, in (0, mass]; m
-    scores are drawn from each density, and the confidence level is 1 - beta.
-
-    Source:
-        Equation 4, as printed, with ln(1/beta).
-
-    >>> round(objective_of(2.0, 1.5, m=1000), 4)
-    0.8249
-    """
+    """The auditing objective (equation 4, as printed) of p + q mass and max(p, q) mass, in nats, or -inf."""
     y = right / mass - math.sqrt(2 * math.log(1 / (1 - confidence)) / (m * mass))
     return math.log(y / (1 - y)) if y > 0 else -math.inf
 
@@ -168,14 +158,7 @@ def log_ratio(p: FloatArray, q: FloatArray) -> FloatArray:
 
 
 def line_of(p: Density, q: Density, support: tuple[float, float], *, members_only: bool = False) -> Line:
-    """Lay cells over the support, fine where p + q has its mass, and check both densities.
-
-    Either end of the support may be infinite; ``members_only`` is that of `Line`.
-
-    Raises:
-        ValueError: Support ends out of order, or a density that is negative, not finite, of
-            the wrong shape, or without mass 1 on the support.
-    """
+    """Lay cells over the support, fine where p + q has its mass, and check both densities."""
     low, high = (float(end) for end in support)
     if not low < high:
         raise ValueError(f"support: expected a lower end below the upper end, got ({low:g}, {high:g})")
@@ -282,11 +265,9 @@ def _bisect(
 
 
 def best_level(line: Line, penalty: float) -> float:
-    """The level tau of 0 or more whose set maximises ``accuracy - sqrt(penalty / mass)``.
-
-    The penalty is 2 ln(1/beta) / m. The best of all node levels first; then the level at which more mass
-    neither gains nor loses, where ``expit(tau) = accuracy - sqrt(penalty / mass) / 2``.
-    """
+    """The level tau of 0 or more whose set maximises ``accuracy - sqrt(penalty / mass)``."""
+    # The best of all node levels first; then the level at which more mass neither gains nor loses, where
+    # ``expit(tau) = accuracy - sqrt(penalty / mass) / 2``. The penalty is 2 ln(1/beta) / m.
     from scipy.optimize import brentq  # here, since it is slow to load
 
     level = line.levels

@@ -48,11 +48,7 @@ class OutputSet:
 
 
 def intervals_of(cuts: FloatArray, within: NDArray[np.bool_], ends: tuple[float, float]) -> Intervals:
-    """Intervals of a region, given where it begins or ends and whether points between its two ends lie in it.
-
-    >>> intervals_of(np.array([0.5]), np.array([False, True, True]), (-np.inf, np.inf))
-    ((0.5, inf),)
-    """
+    """Intervals of a region that begins or ends at cuts, and whether points between its ends lie in it."""
     first = [ends[0]] if within[0] else []
     last = [ends[1]] if within[-1] else []
     flat = [*first, *(float(cut) for cut in cuts), *last]
@@ -60,33 +56,19 @@ def intervals_of(cuts: FloatArray, within: NDArray[np.bool_], ends: tuple[float,
 
 
 def inside(intervals: Intervals, x: ArrayLike) -> NDArray[np.bool_]:
-    """Whether each point lies in one of the disjoint, rising intervals [low, high).
-
-    >>> inside(((0.0, 1.0), (2.0, np.inf)), [0.5, 1.5, 9.0])
-    array([ True, False,  True])
-    """
+    """Whether each point lies in one of the disjoint, rising intervals [low, high)."""
     cuts = np.array(intervals, dtype=np.float64).ravel()
     return np.searchsorted(cuts, np.asarray(x, dtype=np.float64), side="right") % 2 == 1
 
 
 def overlap(first: Intervals, second: Intervals) -> Intervals:
-    """Where points lie in both of two sets of disjoint, rising intervals.
-
-    >>> overlap(((0.0, 2.0), (3.0, 9.0)), ((1.0, 5.0),))
-    ((1.0, 2.0), (3.0, 5.0))
-    """
+    """Where points lie in both of two sets of disjoint, rising intervals."""
     pairs = ((max(a, c), min(b, d)) for a, b in first for c, d in second)
     return tuple(sorted(pair for pair in pairs if pair[0] < pair[1]))
 
 
 def count_guesses(chosen: OutputSet, scores: MembershipScores) -> tuple[int, int]:
-    """Right guesses and guesses made by an output set on scores.
-
-    >>> chosen = OutputSet(intervals=((1.0, 9.0),), member_intervals=((1.0, 9.0),), objective=0.0,
-    ...                    tau=0.0, confidence=0.95, accuracy=1.0, mass=1.0)
-    >>> count_guesses(chosen, MembershipScores([2.0, 0.0], [3.0]))
-    (1, 2)
-    """
+    """Right guesses and guesses made by an output set on scores."""
     member, nonmember = chosen.guess(scores.member), chosen.guess(scores.nonmember)
     correct = int((member == 1).sum() + (nonmember == -1).sum())
     return correct, int((member != 0).sum() + (nonmember != 0).sum())

@@ -79,11 +79,7 @@ class Selection:
         return self._bound(correct, guesses, 1 - self.confidence)
 
     def value(self, correct: ArrayLike, guesses: ArrayLike) -> FloatArray:
-        """Value that the choice maximises: the bound, less a penalty for the search.
-
-        The penalty is what ``rule.error_divisor`` times less error costs at delta = 0: it is largest
-        where few guesses are made.
-        """
+        """Value that the choice maximises: the bound, less what the search costs (``error_divisor``)."""
         error = 1 - self.confidence
         plain = self._plain(*self._scaled(correct, guesses), error)
         corrected = self._plain(*self._scaled(correct, guesses), error / self.rule.error_divisor)
@@ -126,11 +122,7 @@ class Selection:
 def selection_of(
     scores: MembershipScores, rule: SelectionRule, *, total: int, delta: float, confidence: float
 ) -> Selection:
-    """Sort the scores and estimate where and how strongly they tell members from nonmembers.
-
-    Raises:
-        ValueError: A class with fewer than two scores, or a number out of range.
-    """
+    """Sort the scores and estimate where and how strongly they tell members from nonmembers."""
     x, is_member = scores.pooled()
     order = np.argsort(x, kind="stable")
     return Selection(
@@ -147,11 +139,7 @@ def selection_of(
 def ratio_of(
     scores: MembershipScores, x: FloatArray, is_member: NDArray[np.bool_], rule: SelectionRule
 ) -> RatioEstimate:
-    """Estimated log p/q of selection scores, given pooled as well, in any order.
-
-    Raises:
-        ValueError: A class with fewer than two scores.
-    """
+    """Estimated log p/q of selection scores, given pooled as well, in any order."""
     for name, values in (("member", scores.member), ("nonmember", scores.nonmember)):
         if values.size < 2:
             raise ValueError(f"selection scores: expected at least 2 {name} scores, got {values.size}")

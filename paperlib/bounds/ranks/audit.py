@@ -171,12 +171,9 @@ def _fixed(
 def _search(
     hits: IntArray, margins: FloatArray, sets: CandidateSets, delta: float, confidence: float
 ) -> tuple[float, int, int]:
-    """The bound, the guesses where it is reached and the hits among them, guessing from the surest set on.
-
-    One mixture supermartingale covers every stopping point. Each alternative raises the log-odds of every set
-    by one offset, so a hit and a miss differ by that offset whatever the size of the set: giving away f hits
-    costs f offsets.
-    """
+    """The bound, the guesses where it is reached and the hits among them, guessing from the surest set on."""
+    # One mixture supermartingale covers every stopping point. An alternative raises the log-odds of every set
+    # by one offset: a hit and a miss differ by it whatever the size, so giving away f hits costs f offsets.
     order = np.argsort(-margins, kind="stable")
     kind, ordered = sets.kind[order], hits[order]
     level, failures = failure_budget(mean_failures(sets, delta), 1.0 - confidence)
@@ -197,11 +194,9 @@ def _search(
 
 
 def _refuted_start(p_value: Callable[[float], float], ceiling: float, level: float) -> float:
-    """An epsilon below the bound at delta = 0 that is refuted, the largest on a grid; 0 if there is none.
-
-    The martingale cost is worst at small epsilon, where coins vary little: there it may refute nothing though
-    it refutes a larger epsilon, and with it all smaller ones.
-    """
+    """The largest epsilon of a grid below the bound at delta = 0 that is refuted; 0 if there is none."""
+    # The martingale cost is worst at small epsilon, where coins vary little: there it may refute nothing,
+    # though it refutes a larger epsilon and with it all smaller ones.
     for epsilon in np.linspace(ceiling, 0.0, 65):
         if p_value(float(epsilon)) <= level:
             return float(epsilon)

@@ -118,11 +118,7 @@ def exposure(ranks: ArrayLike, set_sizes: ArrayLike) -> FloatArray:
 
 
 def check_ranks(ranks: ArrayLike, set_sizes: ArrayLike) -> tuple[IntArray, IntArray]:
-    """Ranks and set sizes as whole numbers of one shape (m,).
-
-    Raises:
-        ValueError: Empty or mismatched, a set of fewer than 2, a rank outside 1 to its set size.
-    """
+    """Ranks and set sizes as whole numbers of one shape (m,), each rank in its set."""
     places = check_counts("ranks", ranks, minimum=1)
     if places.ndim != 1 or not places.size:
         raise ValueError(f"ranks: expected a non-empty 1-D array, got shape {places.shape}")
@@ -137,11 +133,7 @@ def check_ranks(ranks: ArrayLike, set_sizes: ArrayLike) -> tuple[IntArray, IntAr
 
 
 def spread(name: str, values: ArrayLike, size: int, *, minimum: int) -> IntArray:
-    """Whole numbers of shape (size,) from a scalar or an array of that shape.
-
-    Raises:
-        ValueError: Another shape, a fraction, or a value below ``minimum``.
-    """
+    """Whole numbers of shape (size,) from a scalar or an array of that shape."""
     counts = check_counts(name, values, minimum=minimum)
     if counts.shape not in ((), (size,)):
         raise ValueError(f"{name}: expected one number or {size} of them, got shape {counts.shape}")

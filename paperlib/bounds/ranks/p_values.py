@@ -193,11 +193,7 @@ def _success(sizes: FloatArray, tops: FloatArray, epsilon: ArrayLike, bound: Ran
 
 
 def p_value(correct: int, sets: CandidateSets, epsilon: float, delta: float, delta_term: DeltaTerm) -> float:
-    """`rank_p_value` without checks; any epsilon it refutes is a valid lower bound.
-
-    It bounds the largest probability over all (epsilon, delta)-DP mechanisms, which rises with epsilon: what
-    it refutes at one epsilon, that probability refutes at every smaller one.
-    """
+    """`rank_p_value` without checks; what it refutes at one epsilon is refuted at every smaller one."""
     if correct == 0:
         return 1.0
     chances = sets.chances(epsilon)
@@ -232,12 +228,9 @@ def _mixed_p_value(
 
 
 def _martingale_cost(sets: CandidateSets, chances: FloatArray) -> float:
-    """What each unit of delta adds to the probability of many hits, sets of any kind.
-
-    The event of v hits or more is its probability under independent coins plus a sum of
-    ``(X_j - q_j) P[later hits = v - 1 - earlier hits]``; by the definition of DP the mean of each summand
-    is at most ``delta (1 - q_j) (n_j - 1) / (n_j - r_j)`` times the largest such probability.
-    """
+    """What each unit of delta adds to the probability of many hits, sets of any kind."""
+    # P[v hits or more] is that of independent coins plus a sum of (X_j - q_j) P[later hits = v - 1 - earlier]
+    # of mean at most delta (1 - q_j) (n_j - 1) / (n_j - r_j) times the largest such probability.
     free = sets.sizes > sets.tops  # a top equal to the size is always a hit and costs nothing
     odds = (1.0 - chances[free]) * (sets.sizes[free] - 1.0) / (sets.sizes[free] - sets.tops[free])
     variance = chances[free] * (1.0 - chances[free])
@@ -252,12 +245,9 @@ def _martingale_cost(sets: CandidateSets, chances: FloatArray) -> float:
 
 
 def _exact_p_value(correct: int, sets: CandidateSets, epsilon: float, delta: float) -> float:
-    """Worst case over all (epsilon, delta)-DP mechanisms, equal sets: ``1 - (1 - b)(1 - c)``.
-
-    With ``W ~ Binomial(m, tight probability)``, v hits, ``b = P[W >= v]`` and
-    ``c = delta (m / v) ((n - 1) / (n - r)) / P[W = v | W >= v]``. Attained by subset selection that with
-    probability c is conditioned on v hits or more. The proof is in the book, page natural identifiers.
-    """
+    """Worst case over all (epsilon, delta)-DP mechanisms, equal sets: ``1 - (1 - b)(1 - c)``."""
+    # b = P[W >= v], c = delta (m / v) ((n - 1) / (n - r)) / P[W = v | W >= v]. Attained by subset selection
+    # that with chance c is conditioned on v hits or more; the proof is in the book, page natural identifiers.
     n, r, m, v = sets.sizes[0], sets.tops[0], sets.count, correct
     if r == n:
         return 1.0
@@ -272,23 +262,16 @@ def _exact_p_value(correct: int, sets: CandidateSets, epsilon: float, delta: flo
 
 
 def mean_failures(sets: CandidateSets, delta: float) -> float:
-    """Bound on the mean number of sets on which (epsilon, delta)-DP behaves unlike epsilon-DP.
-
-    For the tight bound: with likelihoods x_a of the candidates and A the best r of n, the excess
-    ``sum over a in A, b not in A of (x_a - e^eps x_b)+`` integrates to at most n (n-1) delta, and the
-    failure probability needed is at most 1 / (n r e^eps) of it. Theorem 2 has n delta in its place.
-    """
+    """Bound on the mean number of sets on which (epsilon, delta)-DP behaves unlike epsilon-DP."""
+    # The excesses (x_a - e^eps x_b)+, a among the best r of n and b not, integrate to n (n-1) delta at most;
+    # the failure probability is at most 1 / (n r e^eps) of them. Theorem 2 has n delta in its place.
     if sets.bound == "paper":
         return delta * sets.total_size
     return delta * float(((sets.sizes - 1.0) / sets.tops)[sets.kind].sum())
 
 
 def candidate_sets(sizes: IntArray, top: ArrayLike, bound: RankBound) -> CandidateSets:
-    """Group sets by size and top.
-
-    Raises:
-        ValueError: Unknown bound, or a top outside 1 to its set size.
-    """
+    """Group sets by size and top."""
     check_choice("bound", bound, RankBound)
     tops = spread("top", top, sizes.size, minimum=1)
     _check_tops(sizes, tops)
@@ -305,11 +288,7 @@ def _check_tops(sizes: IntArray, tops: IntArray) -> None:
 
 
 def check_delta_term(sets: CandidateSets, delta_term: DeltaTerm) -> None:
-    """Refuse the sharp delta term with the paper's bound, for which it is not made.
-
-    Raises:
-        ValueError: That pair, or an unknown term.
-    """
+    """Refuse the sharp delta term with the paper's bound, for which it is not made."""
     check_choice("delta_term", delta_term, DeltaTerm)
     if delta_term == "sharp" and sets.bound != "tight":
         raise ValueError(
