@@ -5,13 +5,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from paperlib.audits.language import LanguageModelAudit
 from paperlib.core import RESULT_SCHEMA_VERSION, ScoreAudit, json_ready, score_measures
 from paperlib.io import write_text
 from paperlib.report import About, Verdict, audit_report, plain_verdict
-from paperlib.report.audit.parts import data_table, section
+from paperlib.report.audit.tables import TableSection
 
 
 def audits_of(audit: LanguageModelAudit) -> tuple[ScoreAudit, ...]:
@@ -96,7 +94,7 @@ def write_report(
     write_text(Path(path), page)
 
 
-def _best_known(audit: LanguageModelAudit, count: int) -> str:
+def _best_known(audit: LanguageModelAudit, count: int) -> TableSection:
     """The identifiers that stand first among their alternatives."""
     size = audit.scores.values.shape[1]
     rows = [
@@ -104,31 +102,27 @@ def _best_known(audit: LanguageModelAudit, count: int) -> str:
          f"{row['exposure']:.2f}")
         for row in audit.table.head(count).to_dict("records")
     ]  # fmt: skip
-    return section(
-        "Best-known identifiers",
-        f"<p>The place of each identifier among its {size} candidates by {audit.rank_attack}, and its "
-        f"exposure. One in {size} stands first where the model knows nothing: a single first place can "
-        "be luck."
-        "</p>",
-        data_table(
-            ("Identifier", "Kind", "Occurrences", "Rank", "Exposure (bits)"),
-            rows,
-            name="Best-known identifiers",
-        ),
+    return TableSection(
+        title="Best-known identifiers",
+        text=f"The place of each identifier among its {size} candidates by {audit.rank_attack}, and its "
+        f"exposure. One in {size} stands first where the model knows nothing: a single first place can be "
+        "luck.",
+        headings=("Identifier", "Kind", "Occurrences", "Rank", "Exposure (bits)"),
+        rows=rows,
     )
 
 
-def _attacks(audit: LanguageModelAudit) -> str:
+def _attacks(audit: LanguageModelAudit) -> TableSection:
     def percent(row: Mapping[Any, Any], name: str) -> str:
         low, high = row[f"{name}_low"], row[f"{name}_high"]
         return f"{100 * row[name]:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
 
-    frame: pd.DataFrame = audit.quality
-    rows = [
-        (str(row["attack"]), percent(row, "auc"), percent(row, "tpr")) for row in frame.to_dict("records")
-    ]
-    return section(
-        "Scores",
-        "<p>How well each score tells identifiers from alternatives: no bounds; 50 % is guessing.</p>",
-        data_table(("Score", "AUC [interval]", "TPR at 1 % FPR [at this threshold]"), rows, name="Scores"),
+    return TableSection(
+        title="Scores",
+        text="How well each score tells identifiers from alternatives: no bounds; 50 % is guessing.",
+        headings=("Score", "AUC [interval]", "TPR at 1 % FPR [at this threshold]"),
+        rows=[
+            (str(row["attack"]), percent(row, "auc"), percent(row, "tpr"))
+            for row in audit.quality.to_dict("records")
+        ],
     )

@@ -2,15 +2,15 @@ from .audit.about import About as About
 from .audit.about import about_schema as about_schema
 from .audit.about import read_about as read_about
 from .audit.about import result_schema as result_schema
-from .audit.exposed import most_exposed as most_exposed
 from .audit.figures import bound_figure as bound_figure
 from .audit.figures import describe_bound as describe_bound
 from .audit.figures import describe_histogram as describe_histogram
 from .audit.figures import describe_roc as describe_roc
 from .audit.figures import roc_figure as roc_figure
 from .audit.figures import score_histogram as score_histogram
-from .audit.groups import group_table as group_table
 from .audit.page import audit_report as audit_report
+from .audit.tables import group_table as group_table
+from .audit.tables import most_exposed as most_exposed
 from .audit.verdict import Verdict as Verdict
 from .audit.verdict import no_verdict as no_verdict
 from .audit.verdict import plain_verdict as plain_verdict

@@ -68,7 +68,7 @@ def test_it_prints_the_answer_with_its_condition_and_writes_the_report(
         assert text in said
     assert "Report: my rows-audit.html" in said
     page = (here / "my rows-audit.html").read_text()
-    assert "paperlib audit-data &#x27;my rows.csv&#x27;" in page
+    assert "paperlib audit-data &#39;my rows.csv&#39;" in page
     assert "not a lower bound on epsilon" in page
 
 

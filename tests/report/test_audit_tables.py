@@ -6,8 +6,7 @@ import pytest
 
 from paperlib.core import MembershipScores, score_measures
 from paperlib.report import audit_report, group_table, most_exposed
-from paperlib.report.audit.exposed import standing_out, tied_with_last
-from paperlib.report.audit.parts import with_interval
+from paperlib.report.audit.tables import exposed_section, with_interval
 
 
 @pytest.fixture
@@ -37,10 +36,9 @@ def test_without_ids_members_are_numbered_in_the_order_they_were_given():
 
 def test_members_tied_with_the_last_row_are_counted():
     scores = MembershipScores([7.0, *[3.0] * 10], [1.0])
-    found = most_exposed(scores, count=4)
-    assert found["record"].tolist() == [1, 2, 3, 4]
-    assert tied_with_last(scores, found) == 7
-    assert tied_with_last(scores, most_exposed(scores, count=50)) == 0
+    assert most_exposed(scores, count=4)["record"].tolist() == [1, 2, 3, 4]
+    assert exposed_section(scores, None, count=4).note == "7 more members have the score of the last row."
+    assert exposed_section(scores, None).note == ""
 
 
 def test_each_group_has_the_measures_of_its_own_scores(scores):
@@ -112,13 +110,11 @@ def _refused():
 
 
 def test_only_members_who_stand_out_are_listed_and_no_number_is_minus_zero():
-    from paperlib.report.audit.tables import exposed_section
-
     tied = MembershipScores([-0.0] * 200 + [1.0], [-0.0] * 126 + [1.0] * 159, higher_means_member=False)
-    assert standing_out(tied) == 0
-    assert "0 of 201 members stand out" in exposed_section(tied, None)
-    assert "<table" not in exposed_section(tied, None)
+    section = exposed_section(tied, None)
+    assert "0 of 201 members stand out" in section.text
+    assert not section.rows
     scores = MembershipScores([-0.0] * 3 + [1.0] * 100, [0.5] * 100, higher_means_member=False)
-    page = exposed_section(scores, None)
-    assert "3 of 103 members stand out" in page
-    assert ">-0<" not in page
+    section = exposed_section(scores, None)
+    assert "3 of 103 members stand out" in section.text
+    assert {score for _, score, _ in section.rows} == {"0"}

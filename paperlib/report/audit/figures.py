@@ -1,7 +1,9 @@
-"""The three figures of an audit: histograms of the scores, ROC curve, bound over guesses."""
+"""The figures of an audit: histograms of the scores, ROC curve, bound over guesses."""
 
 import base64
 import io
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -11,9 +13,18 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from scipy.special import betaincinv
 
-from paperlib.core import AuditResult, FloatArray, MembershipScores, round_down
+from paperlib.core import FloatArray, MembershipScores, ScoreAudit, ScoreMeasures, round_down
 
 _POINTS = 300
+_STYLE: dict[Any, Any] = {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}
+
+
+class Image(NamedTuple):
+    """A figure of a report: its address, what stands below it, and its description in words."""
+
+    address: str
+    caption: str
+    alt: str
 
 
 def _panel(width: float, height: float) -> tuple[Figure, Axes]:
@@ -21,14 +32,6 @@ def _panel(width: float, height: float) -> tuple[Figure, Axes]:
     fig = Figure(figsize=(width, height))
     fig.subplots_adjust(left=0.8 / width, right=1 - 0.1 / width, bottom=0.55 / height, top=1 - 0.1 / height)
     return fig, fig.add_subplot()
-
-
-def svg_image(fig: Figure) -> str:
-    """The figure as a ``data:`` address of an SVG in its own size; the same figure gives the same address."""
-    buffer = io.BytesIO()
-    with mpl.rc_context({"svg.hashsalt": "paperlib", "svg.fonttype": "path"}):
-        fig.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-    return "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
 def _plain_log(axes: Axes, directions: str) -> None:
@@ -132,12 +135,6 @@ def bound_figure(curve: pd.DataFrame, epsilon: float) -> Figure:
     return fig
 
 
-def curve_of(result: AuditResult | None) -> pd.DataFrame | None:
-    """The bound over guesses of a result that has one."""
-    curve = None if result is None else result.curve
-    return curve if curve is not None and {"guesses", "bound"} <= set(curve.columns) else None
-
-
 def describe_roc(data: pd.DataFrame, auc: float) -> str:
     """A ROC curve in words."""
     rates = []
@@ -165,3 +162,60 @@ def describe_histogram(scores: MembershipScores) -> str:
         f"{scores.member.size} members and {np.median(scores.nonmember):.4g} for "
         f"{scores.nonmember.size} non-members."
     )
+
+
+def report_images(
+    scores: MembershipScores, audits: Sequence[ScoreAudit], measures: ScoreMeasures
+) -> list[Image]:
+    """The ROC curve, the histograms, and the curve of each audit that has one and is no baseline."""
+    with mpl.rc_context(_STYLE):
+        roc, points = roc_figure(scores, confidence=measures.confidence, auc=measures.auc)
+        histogram, _ = score_histogram(scores)
+        images = [
+            Image(
+                _svg_address(roc),
+                "ROC curve on log axes: the left end shows what can be said about few records with few "
+                f"errors. The band is the {100 * measures.confidence:g} % Clopper-Pearson interval of the "
+                "true-positive rate at each single threshold.",
+                describe_roc(points, measures.auc),
+            ),
+            Image(_svg_address(histogram), "Scores of members and non-members.", describe_histogram(scores)),
+        ]
+        curves = (_curve_image(audit) for audit in audits if audit.kind != "baseline")
+        return [*images, *filter(None, curves)]
+
+
+def _curve_image(audit: ScoreAudit) -> Image | None:
+    """The bound over guesses, or None; both bounds of a result with a baseline, as PANORAMIA's."""
+    result = audit.result
+    curve = None if result is None else result.curve
+    if result is None or curve is None or not {"guesses", "bound"} <= set(curve.columns):
+        return None
+    if "test" in curve:
+        from matplotlib import pyplot as plt
+
+        from paperlib.report.curve_figures import bounds_figure
+        from paperlib.report.figures import svg_uri
+
+        ceiling = getattr(result, "ceiling", float("nan"))
+        fig, words = bounds_figure(curve.assign(target="your model", seed=0, ceiling=ceiling))
+        plt.close(fig)
+        caption = f"{audit.title}: lower bounds on c (baseline) and on c + epsilon (attack) over recall."
+        return Image(svg_uri(fig), caption, words)
+    curve = curve[curve["guesses"] > 0]
+    if curve.empty:  # no guess was made
+        return None
+    epsilon = float(curve["bound"].max()) if result.epsilon is None else result.epsilon
+    return Image(
+        _svg_address(bound_figure(curve, epsilon)),
+        f"{audit.title}: the bound over the number of guesses, corrected for trying all of them.",
+        describe_bound(curve, epsilon),
+    )
+
+
+def _svg_address(fig: Figure) -> str:
+    """The figure as a ``data:`` address of an SVG in its own size; the same figure gives the same address."""
+    buffer = io.BytesIO()
+    with mpl.rc_context({"svg.hashsalt": "paperlib", "svg.fonttype": "path"}):
+        fig.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    return "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode()

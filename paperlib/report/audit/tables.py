@@ -1,34 +1,70 @@
-"""The tables of a report: measures, most exposed records, groups, the model, where the numbers come from."""
+"""The tables of a report: measures, most exposed records, groups of records."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from paperlib.core import AuditResult, MembershipScores, ScoreMeasures
+from paperlib.core import (
+    AuditResult,
+    MembershipScores,
+    ScoreMeasures,
+    check_at_least,
+    round_down,
+    score_measures,
+)
 from paperlib.core.results import round_up
-from paperlib.report.audit.about import About, about_schema
-from paperlib.report.audit.exposed import most_exposed, standing_out, tied_with_last
-from paperlib.report.audit.groups import groups_and_count
-from paperlib.report.audit.parts import data_table, pairs_table, paragraphs, section, with_interval
 from paperlib.report.audit.verdict import ceiling_of
-from paperlib.report.tables import format_cell
 
+_FPR = 0.01
 _MOST_GROUPS = 50
 Names = Sequence[Any] | np.ndarray
 
 
-def measures_section(measures: ScoreMeasures, result: AuditResult | None) -> str:
+@dataclass(frozen=True, kw_only=True)
+class TableSection:
+    """A section of a report with a table, whose first column names the row.
+
+    Attributes:
+        title: Heading of the section.
+        text: Paragraph before the table; may be empty.
+        remark: A second one, in a softer colour; may be empty.
+        headings: One heading per column.
+        rows: Cells as text; without any the section has no table.
+        one_line: Positions of columns whose cells stay on one line where there is room.
+        wide: True for many columns, which a phone scrolls sideways.
+        note: Paragraph below the table; may be empty.
+        style: "short" for a section that paper keeps on one page, else "part".
+    """
+
+    title: str
+    text: str = ""
+    remark: str = ""
+    headings: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    one_line: Sequence[int] = ()
+    wide: bool = False
+    note: str = ""
+    style: str = "part"
+
+
+def with_interval(value: float, low: float, high: float, digits: int = 3) -> str:
+    """A value with its interval, whose ends are rounded outwards.
+
+    >>> with_interval(0.81234, 0.80189, 0.82211)
+    '0.812 [0.801, 0.823]'
+    """
+    ends = round_down(low, digits), min(1.0, round_up(high, digits))
+    return f"{value:.{digits}f} [{ends[0]:.{digits}f}, {ends[1]:.{digits}f}]"
+
+
+def measures_section(measures: ScoreMeasures, result: AuditResult | None) -> TableSection:
     """AUC and true-positive rates with intervals, and the most that so many examples could have shown."""
     sure = f"{100 * measures.confidence:g} %"
-    rows = [
-        (
-            "AUC",
-            with_interval(measures.auc, *measures.auc_interval),
-            f"{sure} interval; 0.5 is guessing, 1 is perfect",
-        )
-    ]
+    auc = with_interval(measures.auc, *measures.auc_interval)
+    rows = [("AUC", auc, f"{sure} interval; 0.5 is guessing, 1 is perfect")]
     for rate in measures.rates:
         name = f"TPR at {100 * rate.false_positive_rate:g} % FPR"
         if rate.true_positive_rate is None or rate.interval is None:
@@ -41,78 +77,173 @@ def measures_section(measures: ScoreMeasures, result: AuditResult | None) -> str
     if ceiling is not None:
         total = getattr(result, "total", None)
         records = "so many" if total is None else f"{total:,}"
-        rows.append(
-            ("Ceiling", f"ε ≤ {round_up(ceiling):.3f}", f"the most that {records} audited records could show")
-        )
-    return section(
-        "Measures",
-        data_table(("Measure", "Value [interval]", "Note"), rows, name="Measures", values=(1,)),
-        "<p class='soft'>AUC and rates describe this attack on these records. They are no bounds on "
-        "epsilon.</p>",
-        name="short",
+        most = f"the most that {records} audited records could show"
+        rows.append(("Ceiling", f"ε ≤ {round_up(ceiling):.3f}", most))
+    return TableSection(
+        title="Measures",
+        headings=("Measure", "Value [interval]", "Note"),
+        rows=rows,
+        one_line=(1,),
+        note="AUC and rates describe this attack on these records. They are no bounds on epsilon.",
+        style="short",
+    )
+
+
+def most_exposed(
+    scores: MembershipScores, ids: Sequence[Any] | np.ndarray | None = None, count: int = 20
+) -> pd.DataFrame:
+    """The members with the most extreme scores, most extreme first.
+
+    These are scores of single records and no bounds: nothing is claimed about one of them, so that picking
+    them needs no correction.
+
+    Args:
+        scores: Scores of members and non-members.
+        ids: One name per example, members first, as `MembershipScores.pooled`; None names the members by
+            their place among the members, from 1 on.
+        count: Largest number of rows, at least 1.
+
+    Returns:
+        Columns record, score (as given), nonmembers_as_extreme (number of non-members whose score points to
+        membership at least as much) and share (the same as a share of all non-members, in [0, 1]). Members
+        with equal scores stay in the order they were given.
+
+    Raises:
+        ValueError: Another number of ids than of examples.
+
+    >>> most_exposed(MembershipScores([1, 5, 3], [2, 4]), ids=list("abcde"), count=2)
+      record  score  nonmembers_as_extreme  share
+    0      b    5.0                      0    0.0
+    1      c    3.0                      1    0.5
+    """
+    check_at_least(1, count=count)
+    if ids is not None and len(ids) != len(scores):
+        raise ValueError(f"ids: expected one for each of {len(scores)} examples, got {len(ids)}")
+    oriented = scores.oriented()
+    member, shown = oriented.member, min(count, oriented.member.size)
+    least = np.partition(member, member.size - shown)[member.size - shown]
+    among = np.flatnonzero(member >= least)
+    at = among[np.argsort(-member[among], kind="stable")[:shown]]
+    above = np.array([np.count_nonzero(oriented.nonmember >= value) for value in member[at]])
+    return pd.DataFrame(
+        {
+            "record": at + 1 if ids is None else [ids[int(one)] for one in at],
+            "score": scores.member[at],
+            "nonmembers_as_extreme": above,
+            "share": above / scores.nonmember.size,
+        }
     )
 
 
 def exposed_section(
     scores: MembershipScores, ids: Names | None, *, doubted: bool = False, count: int = 20
-) -> str:
+) -> TableSection:
     """The members whose scores point to membership most; nobody while the direction is in doubt."""
+    title = "Most exposed records"
     if doubted:
         reason = "Not shown while the direction of the score, or who was trained on, is in doubt."
-        return section("Most exposed records", f"<p>{reason}</p>")
-    number = standing_out(scores)
+        return TableSection(title=title, text=reason)
+    oriented = scores.oriented()
+    above = np.sort(oriented.nonmember)
+    reached_by = above.size - np.searchsorted(above, oriented.member, side="left")
+    number = int(np.count_nonzero(reached_by <= 0.01 * above.size))
     stand_out = (
         f"{number:,} of {scores.member.size:,} members stand out: at most 1 % of the non-members reach"
     )
     if not number:
-        text = f"<p>{stand_out} their score. Nobody is listed.</p>"
-        return section("Most exposed records", text)
-    found = most_exposed(scores, ids, min(count, number))
-    as_extreme, others = "nonmembers_as_extreme", scores.nonmember.size
+        return TableSection(title=title, text=f"{stand_out} their score. Nobody is listed.")
+    frame = most_exposed(scores, ids, min(count, number))
     what, extreme = ("score", "high") if scores.higher_means_member else ("loss", "low")
-    rows = [
-        (str(row["record"]), f"{row['score'] + 0.0:.5g}", f"{row[as_extreme]:,} of {others:,}")
-        for row in found.to_dict("records")
-    ]
-    named = "Record" if ids is not None else "Member number"
-    by = "" if ids is not None else "Members are numbered from 1 in the order they were given."
-    more = tied_with_last(scores, found)
-    return section(
-        "Most exposed records",
-        f"<p>{stand_out} their {what}. These are scores of single records and no bounds; nothing "
-        f"is claimed about any of them, so that picking them needs no correction. {by}</p>"
-        "<p class='soft'>This table tells who was trained on: share it with care.</p>",
-        data_table(
-            (named, what.capitalize(), f"Non-members with as {extreme} a {what}"), rows, name="Most exposed"
+    numbered = "" if ids is not None else " Members are numbered from 1 in the order they were given."
+    last = float(frame["score"].iloc[-1])
+    tied = np.count_nonzero(scores.member == last) - np.count_nonzero(frame["score"] == last)
+    return TableSection(
+        title=title,
+        text=f"{stand_out} their {what}. These are scores of single records and no bounds; nothing is "
+        f"claimed about any of them, so that picking them needs no correction.{numbered}",
+        remark="This table tells who was trained on: share it with care.",
+        headings=(
+            "Member number" if numbered else "Record",
+            what.capitalize(),
+            f"Non-members with as {extreme} a {what}",
         ),
-        paragraphs([f"{more:,} more members have the {what} of the last row." if more else ""], "soft"),
+        rows=[
+            (
+                str(row["record"]),
+                f"{row['score'] + 0.0:.5g}",
+                f"{row['nonmembers_as_extreme']:,} of {above.size:,}",
+            )
+            for row in frame.to_dict("records")
+        ],
+        note=f"{tied:,} more members have the {what} of the last row." if tied else "",
     )
 
 
-def groups_section(scores: MembershipScores, groups: Names | None, confidence: float) -> str:
-    """The measures of each group, where groups are given."""
-    if groups is None:
-        return ""
-    found, count = groups_and_count(scores, groups, confidence, _MOST_GROUPS)
-    left_out = count - len(found)
+def group_table(
+    scores: MembershipScores,
+    groups: Sequence[Any] | np.ndarray,
+    confidence: float = 0.95,
+    *,
+    most: int = 50,
+) -> pd.DataFrame:
+    """How well the scores tell members from non-members within each group, largest group first.
+
+    The rows are measurements and no bounds on epsilon, and their intervals hold one by one: among many groups
+    some stand out by chance.
+
+    Args:
+        scores: Scores of members and non-members.
+        groups: One group per example, members first, as `MembershipScores.pooled`; None and NaN make a group
+            "not given".
+        confidence: Confidence level of each interval, in (0, 1).
+        most: Largest number of rows, at least 1.
+
+    Returns:
+        Columns group, members, nonmembers, auc, auc_low, auc_high, tpr, tpr_low, tpr_high (true-positive rate
+        at 1 % false positives) and note (reason where a value is missing).
+
+    Raises:
+        ValueError: Another number of groups than of examples.
+
+    >>> scores = MembershipScores([3, 4, 1], [1, 2, 0])
+    >>> group_table(scores, list("aabaab"))[["group", "members", "nonmembers", "auc"]]
+      group  members  nonmembers  auc
+    0     a        2           2  1.0
+    1     b        1           1  1.0
+    """
+    check_at_least(1, most=most)
+    if len(groups) != len(scores):
+        raise ValueError(f"groups: expected one for each of {len(scores)} examples, got {len(groups)}")
+    codes, names = _coded(groups)
+    sizes = np.bincount(codes, minlength=len(names))
+    rows = []
+    for code in np.argsort(-sizes, kind="stable")[:most]:
+        here = codes == code
+        member = scores.member[here[: scores.member.size]]
+        nonmember = scores.nonmember[here[scores.member.size :]]
+        counts = {"group": names[code], "members": member.size, "nonmembers": nonmember.size}
+        rows.append({**counts, **_measures(member, nonmember, scores.higher_means_member, confidence)})
+    return pd.DataFrame(rows)
+
+
+def groups_section(scores: MembershipScores, groups: Names, confidence: float) -> TableSection:
+    """The measures of each group."""
+    frame = group_table(scores, groups, confidence, most=_MOST_GROUPS)
+    left_out = len(_coded(groups)[1]) - len(frame)
     sure = f"{100 * confidence:g} %"
-    note = f"{left_out:,} smaller groups are not shown." if left_out else ""
-    return section(
-        "Groups",
-        "<p>Measurements within each group, largest group first. They are no bounds on epsilon, and each "
-        "interval holds for itself: among many groups some stand out by chance.</p>",
-        data_table(
-            ("Group", "Members", "Non-members", f"AUC [{sure}]", f"TPR at 1 % FPR [{sure}]"),
-            [_group_row(row) for row in found.to_dict("records")],
-            name="Groups",
-            values=(3, 4),
-            wide=True,
-        ),
-        paragraphs([note], "soft"),
+    return TableSection(
+        title="Groups",
+        text="Measurements within each group, largest group first. They are no bounds on epsilon, and each "
+        "interval holds for itself: among many groups some stand out by chance.",
+        headings=("Group", "Members", "Non-members", f"AUC [{sure}]", f"TPR at 1 % FPR [{sure}]"),
+        rows=[_group_row(row) for row in frame.to_dict("records")],
+        one_line=(3, 4),
+        wide=True,
+        note=f"{left_out:,} smaller groups are not shown." if left_out else "",
     )
 
 
-def _group_row(row: Mapping[Any, Any]) -> tuple[str, ...]:
+def _group_row(row: dict[Any, Any]) -> tuple[str, ...]:
     auc, rate = (
         "–" if pd.isna(row[name]) else with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"])
         for name in ("auc", "tpr")
@@ -122,22 +253,32 @@ def _group_row(row: Mapping[Any, Any]) -> tuple[str, ...]:
     return str(row["group"]), f"{row['members']:,}", f"{row['nonmembers']:,}", auc, rate
 
 
-def about_section(about: About | None) -> str:
-    """The model in its owner's words."""
-    fields = (about or About()).to_dict()
-    titles = about_schema()["properties"]
-    return section(
-        "About the model",
-        pairs_table(
-            [(titles[name]["title"], text or "not given") for name, text in fields.items()], links=True
-        ),
-        name="short",
-    )
+def _coded(groups: Sequence[Any] | np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """A number for each example, and the group that each number stands for."""
+    values = groups if isinstance(groups, np.ndarray) else np.asarray(groups, dtype=object)
+    codes, found = pd.factorize(values)
+    names = [str(name) for name in found]
+    if (codes < 0).any():
+        codes, names = np.where(codes < 0, len(names), codes), [*names, "not given"]
+    return codes, names
 
 
-def facts_section(facts: Mapping[str, str]) -> str:
-    """Where the numbers come from."""
-    return section(
-        "Where these numbers come from",
-        pairs_table([(name, format_cell(text)) for name, text in facts.items()]) if facts else "",
-    )
+def _measures(
+    member: np.ndarray, nonmember: np.ndarray, higher_means_member: bool, confidence: float
+) -> dict[str, Any]:
+    empty = dict.fromkeys(("auc", "auc_low", "auc_high", "tpr", "tpr_low", "tpr_high"), np.nan)
+    if not member.size or not nonmember.size:
+        return {**empty, "note": f"no {'non-members' if member.size else 'members'}"}
+    part = MembershipScores(member, nonmember, higher_means_member=higher_means_member)
+    found = score_measures(part, confidence=confidence)
+    rate = next(one for one in found.rates if one.false_positive_rate == _FPR)
+    low, high = rate.interval or (np.nan, np.nan)
+    return {
+        "auc": found.auc,
+        "auc_low": found.auc_interval[0],
+        "auc_high": found.auc_interval[1],
+        "tpr": np.nan if rate.true_positive_rate is None else rate.true_positive_rate,
+        "tpr_low": low,
+        "tpr_high": high,
+        "note": rate.note,
+    }
