@@ -61,7 +61,9 @@ def dots_plot(
     """
     names, frame = [rows] if isinstance(rows, str) else list(rows), frame.reset_index(drop=True)
     labels = frame[names].map(lambda one: f"{one:g}" if isinstance(one, float) else str(one))
-    labels = pd.Series([textwrap.fill(", ".join(row), _LONGEST) for row in labels.to_numpy()])
+    labels = pd.Series(
+        [textwrap.fill(", ".join(row).replace(" = ", "\u00a0=\u00a0"), _LONGEST) for row in labels.to_numpy()]
+    )
     groups = _groups(frame, panel)
     most = max(sum(one.count("\n") + 1 for one in labels[part.index].unique()) for _, part in groups)
     several = frame[by].nunique() if by else 1
