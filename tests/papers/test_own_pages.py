@@ -1,6 +1,5 @@
 """What the pages for one's own files and parts show: the values drawn, the columns, and the words."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 
 from paperlib import MembershipScores, audit_one_run, audit_scores
 from paperlib.core import round_down
-from paperlib.papers import own_model_page, own_parts_page
+from paperlib.papers import own_model_page
 
 
 @pytest.fixture
@@ -20,10 +19,9 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     def keep(what: object, *, name: str, **options: object) -> None:
         kept[name] = what, options
 
-    for module in (own_model_page, own_parts_page):
-        for kind in ("show_figure", "show_table"):
-            monkeypatch.setattr(module, kind, keep)
-        monkeypatch.setattr(module, "show_text", kept["text"].append)
+    for kind in ("show_figure", "show_table"):
+        monkeypatch.setattr(own_model_page, kind, keep)
+    monkeypatch.setattr(own_model_page, "show_text", kept["text"].append)
     return kept
 
 
@@ -69,41 +67,3 @@ def test_bound_and_auc_have_a_panel_each(shown: dict[str, Any]) -> None:
     figure, options = shown["own-epochs"]
     assert [list(axis.get_lines()[0].get_ydata()) for axis in figure.axes] == [[0.0, 1.5], [0.5, 0.7]]
     assert "from 0.00 to 1.50 nats and the AUC from 0.50 to 0.70" in options["alt"]
-
-
-def games(bound: float) -> Any:
-    rows = {"target": ["yours", "null"] * 2, "c_lb": [1.0] * 4, "c_plus_eps_lb": [bound, 0.5, bound + 1, 0.5]}
-    return SimpleNamespace(games=pd.DataFrame({**rows, "baseline_auc": 0.5, "mia_auc": 0.6}))
-
-
-def test_epsilon_is_that_of_the_mean_bounds_and_never_below_0(shown: dict[str, Any]) -> None:
-    found = own_parts_page.mean_games(games(2.0))
-    assert [(row["target"], row["eps_tilde"]) for row in found] == [("yours", 1.5), ("null", 0)]
-    own_parts_page.show_games({"trees": found}, part="attack", games=2)
-    table, options = shown["own-attack"]
-    assert table["attack"].tolist() == ["trees", "trees"]
-    assert next(iter(options["columns"].values())) == "Attack"
-    assert "means over 2 games" in options["caption"]
-    assert len(options["columns"]) == 7
-
-
-def test_a_rule_is_refuted_in_words_where_the_simulation_says_so(shown: dict[str, Any]) -> None:
-    rates = pd.DataFrame(
-        {
-            "bound": ["one", "one", "best"],
-            "mechanism": ["none", "Laplace", "none"],
-            "rate": [0.02, 0.05, 0.3],
-            "low": [0.0, 0.01, 0.2],
-            "high": [0.1, 0.1, 0.4],
-            "wrong": [2, 5, 30],
-            "trials": 100,
-            "verdict": ["consistent with it", "consistent with it", "above the nominal level"],
-        }
-    )
-    own_parts_page.show_rates(rates, nominal=0.05, interval=0.999)
-    figure, options = shown["own-rates"]
-    assert [axis.get_title() for axis in figure.axes] == ["one", "best"]
-    assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["none", "Laplace"]
-    assert options["alt"] == "one: 0.020 on none, 0.050 on Laplace; best: 0.300 on none."
-    assert shown["text"] == ["Refuted: “best” on none (30 of 100 bounds are wrong)."]
-    assert own_parts_page.refuted(rates[:2]) == "No rule is refuted."
