@@ -39,20 +39,11 @@ class OwnModelConfig:
         check_at_least(1, epochs=self.epochs, width=self.width)
 
 
-@dataclass(frozen=True)
-class AuditedDigits:
-    """The audited records."""
+def audited_digits(config: OwnModelConfig) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pixels in [0, 1], labels of which a share is spoiled, and who is a member by a fair coin.
 
-    pixels: np.ndarray  # in [0, 1], shape (n, 64)
-    labels: np.ndarray  # as trained on, shape (n,)
-    member: np.ndarray  # who is trained on, shape (n,)
-
-
-def audited_digits(config: OwnModelConfig) -> AuditedDigits:
-    """Choose the records, toss one fair coin for each, and spoil a share of the labels.
-
-    >>> digits = audited_digits(OwnModelConfig(examples=100))
-    >>> digits.pixels.shape, digits.labels.shape, bool(30 < digits.member.sum() < 70)
+    >>> pixels, labels, member = audited_digits(OwnModelConfig(examples=100))
+    >>> pixels.shape, labels.shape, bool(30 < member.sum() < 70)
     ((100, 64), (100,), True)
     """
     loaded: Any = load_digits(return_X_y=True)
@@ -63,18 +54,15 @@ def audited_digits(config: OwnModelConfig) -> AuditedDigits:
     spoiled = rng.random(config.examples) < config.noisy_labels
     drawn = rng.integers(0, 10, config.examples)
     member = rng.integers(0, 2, config.examples).astype(bool)
-    return AuditedDigits(
-        pixels=(images[chosen] / 16).astype(np.float32),
-        labels=np.where(spoiled, drawn, labels[chosen]),
-        member=member,
-    )
+    pixels = (images[chosen] / 16).astype(np.float32)
+    return pixels, np.where(spoiled, drawn, labels[chosen]), member
 
 
 def train_and_score(config: OwnModelConfig, checkpoints: tuple[int, ...] = ()) -> dict[int, MembershipScores]:
     """Train on the members, and take every record's loss at the checkpoints and at the end."""
-    digits = audited_digits(config)
-    pixels, labels = torch.from_numpy(digits.pixels), torch.from_numpy(digits.labels)
-    members = torch.from_numpy(np.flatnonzero(digits.member))
+    images, truth, member = audited_digits(config)
+    pixels, labels = torch.from_numpy(images), torch.from_numpy(truth)
+    members = torch.from_numpy(np.flatnonzero(member))
     wanted = {*checkpoints, config.epochs}
     scored: dict[int, MembershipScores] = {}
     with torch.random.fork_rng(devices=[]), _one_thread():
@@ -89,7 +77,7 @@ def train_and_score(config: OwnModelConfig, checkpoints: tuple[int, ...] = ()) -
             if epoch in wanted:
                 with torch.no_grad():
                     losses = margin_loss(network(pixels), labels).numpy()
-                scored[epoch] = MembershipScores.from_labels(losses, digits.member, higher_means_member=False)
+                scored[epoch] = MembershipScores.from_labels(losses, member, higher_means_member=False)
     return scored
 
 
@@ -107,10 +95,7 @@ def _one_thread() -> Iterator[None]:
 def leak_by_epoch(
     scored: dict[int, MembershipScores], *, delta: float = 0.0, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """The leak over training: one row per checkpoint with epochs, auc and epsilon (a lower bound).
-
-    Each bound holds on its own; they are not corrected for multiple testing.
-    """
+    """AUC and lower bound at each checkpoint; the bounds are not corrected for multiple testing."""
     rows = [
         (epochs, scores.auc(), audit_one_run(scores, delta=delta, confidence=confidence).epsilon)
         for epochs, scores in sorted(scored.items())

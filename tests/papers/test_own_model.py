@@ -13,14 +13,14 @@ from paperlib.papers.own_model import OwnModelConfig, audited_digits, leak_by_ep
 
 def test_labels_are_spoiled_for_members_and_nonmembers_alike() -> None:
     """Rates differ by less than 5 standard errors of their difference (chance below 1e-6)."""
-    digits = audited_digits(OwnModelConfig(examples=1797, noisy_labels=0.5))
-    images, labels = load_digits(return_X_y=True)
+    pixels, labels, member = audited_digits(OwnModelConfig(examples=1797, noisy_labels=0.5))
+    images, digit = load_digits(return_X_y=True)
     truth = {
-        image.tobytes(): label for image, label in zip((images / 16).astype(np.float32), labels, strict=True)
+        image.tobytes(): label for image, label in zip((images / 16).astype(np.float32), digit, strict=True)
     }
-    wrong = np.array([truth[p.tobytes()] != y for p, y in zip(digits.pixels, digits.labels, strict=True)])
-    rates = wrong[digits.member].mean(), wrong[~digits.member].mean()
-    error = np.sqrt(0.25 * (1 / digits.member.sum() + 1 / (~digits.member).sum()))
+    wrong = np.array([truth[p.tobytes()] != y for p, y in zip(pixels, labels, strict=True)])
+    rates = wrong[member].mean(), wrong[~member].mean()
+    error = np.sqrt(0.25 * (1 / member.sum() + 1 / (~member).sum()))
     assert abs(rates[0] - rates[1]) < 5 * error
     assert abs(wrong.mean() - 0.45) < 5 * np.sqrt(0.25 / wrong.size)
 
