@@ -53,7 +53,7 @@ def dots_plot(
         printed: Column with the paper's values, drawn as crosses; NaN where it prints none.
         mark: Place of a dotted vertical line; None for none.
         xscale: Scale of the horizontal axis.
-        height: Height of a row, inches.
+        height: Height of a row, inches; more where a name has several lines.
 
     >>> rates = pd.DataFrame({"target": ["a", "b"], "share": [0.25, 0.5]})
     >>> dots_plot(rates, rows="target", value="share", xlabel="share")[1]
@@ -61,13 +61,12 @@ def dots_plot(
     """
     names, frame = [rows] if isinstance(rows, str) else list(rows), frame.reset_index(drop=True)
     labels = frame[names].map(lambda one: f"{one:g}" if isinstance(one, float) else str(one))
-    labels = pd.Series(
-        [textwrap.fill(", ".join(row).replace(" = ", "\u00a0=\u00a0"), _LONGEST) for row in labels.to_numpy()]
-    )
+    labels = pd.Series([_wrapped(", ".join(row)) for row in labels.to_numpy()])
     groups = _groups(frame, panel)
-    most = max(sum(one.count("\n") + 1 for one in labels[part.index].unique()) for _, part in groups)
+    most = max(labels[part.index].nunique() for _, part in groups)
     several = frame[by].nunique() if by else 1
-    fig, all_axes = panels(len(groups), height=0.9 + height * most * (1 + several) / 2, share_x=True)
+    row = max(height * (1 + several) / 2, 0.2 * (1 + labels.str.count("\n").max()))
+    fig, all_axes = panels(len(groups), height=0.9 + row * most, share_x=True)
     words = []
     for axes, (title, part) in zip(all_axes, groups, strict=True):
         order = list(labels[part.index] if by is None else dict.fromkeys(labels[part.index]))
@@ -91,6 +90,11 @@ def dots_plot(
     if by is not None or printed is not None:
         legend_below(fig)
     return fig, f"{'; '.join(words)}."
+
+
+def _wrapped(name: str) -> str:
+    """A row's name in short lines that keep equations whole."""
+    return textwrap.fill(name.replace(" = ", "\u00a0=\u00a0").replace(" δ", "\u00a0δ"), _LONGEST)
 
 
 def _groups(frame: pd.DataFrame, column: str | None) -> list[tuple[str, pd.DataFrame]]:
