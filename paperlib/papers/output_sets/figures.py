@@ -21,16 +21,6 @@ NAMES = {
 }
 """Names of the methods in tables and figures."""
 
-PAIRS = {
-    "laplace": "Laplace mixtures",
-    "gaussian": "Gaussian mixtures",
-    "cauchy": "Cauchy",
-    "f": "F",
-    "logistic": "logistic",
-    "chi_squared": "non-central chi-squared",
-}
-"""Names of the pairs of distributions in tables and figures."""
-
 _DRAWN = ("printed", "top_bottom", "dp_sniper", "whole", "optimal", "adaptive", "learned")
 """Methods of figures, in the order of colours and markers."""
 _APART = 0.09

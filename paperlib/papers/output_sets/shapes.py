@@ -18,8 +18,8 @@ from paperlib.report import paper_table
 
 
 @dataclass(frozen=True)
-class Panel:
-    """One panel of Figures 1, 4 and 5: distributions of member and nonmember scores, and what is drawn."""
+class Pair:
+    """Distributions of member and nonmember scores of one panel of Figures 1, 4 and 5, and what is drawn."""
 
     figure: str
     name: str
@@ -29,23 +29,24 @@ class Panel:
     view: tuple[float, float]
 
 
-def panels() -> tuple[Panel, ...]:
-    """The six panels, with the parameters of the paper's captions.
+@cache
+def pairs() -> tuple[Pair, ...]:
+    """The six pairs, with the parameters of the paper's captions.
 
-    >>> [panel.name for panel in panels()]
-    ['laplace', 'gaussian', 'cauchy', 'f', 'logistic', 'chi_squared']
+    >>> [pair.name for pair in pairs()]
+    ['Laplace mixtures', 'Gaussian mixtures', 'Cauchy', 'F', 'logistic', 'non-central chi-squared']
     """
     places = {
-        "laplace": ((-math.inf, math.inf), (-5.0, 5.0)),
-        "gaussian": ((-math.inf, math.inf), (-5.0, 4.0)),
-        "cauchy": ((-math.inf, math.inf), (-8.0, 6.0)),
-        "f": ((0.0, math.inf), (0.0, 10.0)),
+        "Laplace mixtures": ((-math.inf, math.inf), (-5.0, 5.0)),
+        "Gaussian mixtures": ((-math.inf, math.inf), (-5.0, 4.0)),
+        "Cauchy": ((-math.inf, math.inf), (-8.0, 6.0)),
+        "F": ((0.0, math.inf), (0.0, 10.0)),
         "logistic": ((-math.inf, math.inf), (-6.0, 6.0)),
-        "chi_squared": ((0.0, math.inf), (0.0, 12.0)),
+        "non-central chi-squared": ((0.0, math.inf), (0.0, 12.0)),
     }
     groups = paper_table("output_sets_distributions").groupby(["figure", "panel"], sort=False)
     return tuple(
-        Panel(
+        Pair(
             rows["figure"].to_list()[0],
             name,
             _mixture(rows[rows["role"] == "p"]),
@@ -81,18 +82,18 @@ class ShapeConfig:
 
 
 def shapes(config: ShapeConfig) -> pd.DataFrame:
-    """The optimal set and the best top/bottom set of each panel."""
-    return pd.DataFrame(_shape(panel, config) for panel in panels())
+    """The optimal set and the best top/bottom set of each pair."""
+    return pd.DataFrame(_shape(pair, config) for pair in pairs())
 
 
-def _shape(panel: Panel, config: ShapeConfig) -> dict[str, Any]:
-    best = optimal_set(panel, config.m, config.confidence)
-    low, high, objective = best_top_bottom(panel, config.m, config.confidence)
-    start, end = panel.support
+def _shape(pair: Pair, config: ShapeConfig) -> dict[str, Any]:
+    best = optimal_set(pair, config.m, config.confidence)
+    low, high, objective = best_top_bottom(pair, config.m, config.confidence)
+    start, end = pair.support
     inner = [(a + b) / 2 for a, b in best.intervals if a > start and b < end]  # their middles
     return {
-        "figure": panel.figure,
-        "panel": panel.name,
+        "figure": pair.figure,
+        "pair": pair.name,
         "m": config.m,
         "tau": best.tau,
         "objective": best.objective,
@@ -104,32 +105,33 @@ def _shape(panel: Panel, config: ShapeConfig) -> dict[str, Any]:
             ((-math.inf, low), (high, math.inf)) if low < high else ((-math.inf, math.inf),)
         ),
         "centre_missed": any(low <= x <= high for x in inner),
-        "centre_missed_share": _missed_share(panel, inner, config),
+        "centre_missed_share": _missed_share(pair, inner, config),
     }
 
 
-def _missed_share(panel: Panel, inner: list[float], config: ShapeConfig) -> float:
+def _missed_share(pair: Pair, inner: list[float], config: ShapeConfig) -> float:
     def missed(trial: int) -> bool:
         rng = np.random.default_rng([config.seed, config.m, trial])
         members = int(rng.binomial(2 * config.m, 0.5))
-        scores = MembershipScores(panel.p.draw(rng, members), panel.q.draw(rng, 2 * config.m - members))
+        scores = MembershipScores(pair.p.draw(rng, members), pair.q.draw(rng, 2 * config.m - members))
         chosen = fit_output_set(scores, method="top_bottom", confidence=config.confidence)
         return not chosen.contains(inner).all()
 
     return sum(map(missed, range(config.draws))) / config.draws if config.draws else math.nan
 
 
-def optimal_set(panel: Panel, m: int, confidence: float = 0.95) -> OutputSet:
-    """The optimal set of one panel."""
-    return optimal_output_set(panel.p.pdf, panel.q.pdf, m=m, support=panel.support, confidence=confidence)
+@cache
+def optimal_set(pair: Pair, m: int, confidence: float = 0.95) -> OutputSet:
+    return optimal_output_set(pair.p.pdf, pair.q.pdf, m=m, support=pair.support, confidence=confidence)
 
 
-def best_top_bottom(panel: Panel, m: int, confidence: float = 0.95) -> tuple[float, float, float]:
+@cache
+def best_top_bottom(pair: Pair, m: int, confidence: float = 0.95) -> tuple[float, float, float]:
     """Cut points of the best (-inf, low) u (high, inf), and its objective.
 
     All pairs of 600 cut points, then all pairs of quadrature points around the best.
     """
-    line = _line(panel)
+    line = _line(pair)
     mass, right = (np.append(0.0, np.cumsum(values)) for values in (line.mass, line.right))
     coarse = np.unique(np.searchsorted(mass, np.linspace(0, mass[-1], 600)).clip(0, line.points.size))
     i, j = _best_pair(coarse, coarse, mass, right, m, confidence)
@@ -156,8 +158,8 @@ def _best_pair(
 
 
 @cache
-def _line(panel: Panel) -> Line:
-    return line_of(panel.p.pdf, panel.q.pdf, panel.support)
+def _line(pair: Pair) -> Line:
+    return line_of(pair.p.pdf, pair.q.pdf, pair.support)
 
 
 def is_asymmetric(chosen: OutputSet) -> bool:
@@ -184,30 +186,32 @@ def format_set(intervals: tuple[tuple[float, float], ...]) -> str:
     return " ∪ ".join(kept)
 
 
-def shape_curve(panel: Panel, config: ShapeConfig) -> pd.DataFrame:
-    """max(p, q)/(p + q) and membership in both sets along the drawn axis, for one panel."""
-    x = np.linspace(*panel.view, config.points + 2)[1:-1]
-    p, q = panel.p.pdf(x), panel.q.pdf(x)
-    low, high, _ = best_top_bottom(panel, config.m, config.confidence)
+def shape_curve(pair: Pair, config: ShapeConfig) -> pd.DataFrame:
+    """max(p, q)/(p + q) and membership in both sets along the drawn axis."""
+    x = np.linspace(*pair.view, config.points + 2)[1:-1]
+    p, q = pair.p.pdf(x), pair.q.pdf(x)
+    low, high, _ = best_top_bottom(pair, config.m, config.confidence)
     return pd.DataFrame(
         {
-            "figure": panel.figure,
-            "panel": panel.name,
+            "figure": pair.figure,
+            "pair": pair.name,
             "score": x,
             "p": p,
             "q": q,
             "accuracy": np.maximum(p, q) / (p + q),
-            "in_optimal": optimal_set(panel, config.m, config.confidence).contains(x),
+            "in_optimal": optimal_set(pair, config.m, config.confidence).contains(x),
             "in_top_bottom": (x < low) | (x > high),
         }
     )
 
 
-def least_m_with_a_gap(panel: Panel, most: int = 10**6) -> int:
-    """Fewest scores at which the optimal set is not the whole support (``most`` if none is found)."""
+@cache
+def least_m_with_a_gap(name: str, most: int = 10**6) -> int:
+    """Fewest scores at which the optimal set of a pair is not the whole support (``most`` if none is)."""
+    pair = next(pair for pair in pairs() if pair.name == name)
     low, high = 1, most
     while high - low > max(1, low // 100):
         middle = int(math.sqrt(low * high)) if high > 4 * low else (low + high) // 2
-        whole = len(optimal_set(panel, middle).intervals) == 1
+        whole = len(optimal_set(pair, middle).intervals) == 1
         low, high = (middle, high) if whole else (low, middle)
     return high

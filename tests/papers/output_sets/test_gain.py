@@ -35,12 +35,12 @@ from paperlib.papers.output_sets.shapes import (
     best_top_bottom,
     is_asymmetric,
     optimal_set,
-    panels,
+    pairs,
     shapes,
 )
 from paperlib.papers.verdict import Estimate
 
-PANELS = {panel.name: panel for panel in panels()}
+PAIRS = {pair.name: pair for pair in pairs()}
 
 
 @pytest.mark.parametrize(("mechanism", "scale"), [("laplace", 1.0), ("gaussian", 1.0), ("gaussian", 3.0)])
@@ -74,25 +74,25 @@ def test_proposition_epsilon_solves_its_equation():
     assert value == pytest.approx(delta, rel=1e-6)
 
 
-def test_panels_have_the_printed_parameters():
-    assert [(p.figure, p.name) for p in panels()][1] == ("figure01", "gaussian")
+def test_pairs_have_the_printed_parameters():
+    assert [(p.figure, p.name) for p in pairs()][1] == ("figure01", "Gaussian mixtures")
     x = np.array([0.3])
     expected = 0.5 * norm.pdf(0.3 + 2) + 0.5 * norm.pdf(0.3 - 1)
-    assert PANELS["gaussian"].p.pdf(x)[0] == pytest.approx(expected)
-    draws = PANELS["gaussian"].p.draw(np.random.default_rng(0), 20_000)
+    assert PAIRS["Gaussian mixtures"].p.pdf(x)[0] == pytest.approx(expected)
+    draws = PAIRS["Gaussian mixtures"].p.draw(np.random.default_rng(0), 20_000)
     assert draws.size == 20_000
     assert draws.mean() == pytest.approx(-0.5, abs=0.1)
 
 
 def test_best_top_bottom_equals_a_search_with_distribution_functions():
-    low, high, objective = best_top_bottom(PANELS["gaussian"], 400)
+    low, high, objective = best_top_bottom(PAIRS["Gaussian mixtures"], 400)
 
     def value(a, b):
         mass = norm.cdf(a, [-2, 1, -1, 0]).reshape(2, 2).mean(1) + norm.sf(b, [-2, 1, -1, 0]).reshape(
             2, 2
         ).mean(1)
         x = np.linspace(-14, 14, 56_001)
-        p, q = PANELS["gaussian"].p.pdf(x), PANELS["gaussian"].q.pdf(x)
+        p, q = PAIRS["Gaussian mixtures"].p.pdf(x), PAIRS["Gaussian mixtures"].q.pdf(x)
         right = np.maximum(p, q)[(x < a) | (x > b)].sum() * (x[1] - x[0])
         y = right / mass.sum() - math.sqrt(2 * math.log(20) / (400 * mass.sum()))
         return math.log(y / (1 - y))
@@ -102,11 +102,11 @@ def test_best_top_bottom_equals_a_search_with_distribution_functions():
 
 
 def test_shapes_say_what_is_seen():
-    table = shapes(ShapeConfig(draws=2)).set_index("panel")
+    table = shapes(ShapeConfig(draws=2)).set_index("pair")
     assert list(table.intervals) == [4, 3, 3, 1, 3, 1]
     assert (table.objective >= table.top_bottom_objective - 1e-4).all()
     assert list(table.asymmetric) == [False, False, True, False, True, False]
-    assert is_asymmetric(optimal_set(PANELS["chi_squared"], 1000))
+    assert is_asymmetric(optimal_set(PAIRS["non-central chi-squared"], 1000))
 
 
 def test_membership_is_decided_by_fair_coins():
@@ -200,15 +200,21 @@ def test_ratios_of_deviations_have_the_jackknife_interval():
     assert interval(np.array([1.0]))["high"] == math.inf
 
 
-def test_what_is_shown_of_shapes_is_what_was_found():
+def test_evidence_on_shapes_is_that_of_the_table():
     table = shapes(ShapeConfig(draws=4)).assign(centre_missed_share=0.75)
-    first, fourth, fifth = (one.values for one in shapes_evidence(table, 4))
+    judged = shapes_evidence(table, 4)
+    first, fourth, fifth = (one.values for one in judged)
     assert (first["Laplace intervals"], first["Gaussian intervals"]) == (Estimate(4), Estimate(3))
     assert first["centre missed"]["Gaussian mixtures"] == [1, 1, 1, 0]
     assert fourth["several intervals"] == {"Cauchy": Estimate(3), "F": Estimate(1)}
     assert fourth["asymmetric"] == {"Cauchy": Estimate(1.0), "F": Estimate(0.0)}
     assert list(fifth["asymmetric"]) == ["logistic", "non-central chi-squared"]
+    assert "covers the centre" in judged[0].note
+    assert "a gap opens from about m = 306 on" in judged[1].note
     assert shapes_evidence(table, 0)[0].values["centre missed"]["Laplace mixtures"] == []
+    other = shapes_evidence(table.assign(centre_missed=True, intervals=2), 4)
+    assert "leaves the centre out" in other[0].note
+    assert not other[1].note
 
 
 def test_bounds_over_delta_are_paired_by_trial():

@@ -7,12 +7,11 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from paperlib.papers.output_sets import dpsgd_page, gain_page, shapes_page
+from paperlib.papers.output_sets import dpsgd_page, gain_page
 from paperlib.papers.output_sets.claims import proposition_rows, section_52
 from paperlib.papers.output_sets.dpsgd import ORDERS, SETS, ahead_and_behind, gains
 from paperlib.papers.output_sets.figures import draw_lines, half_width, in_words, joined, look
 from paperlib.papers.output_sets.gain import GainConfig, gain, over_delta, paired_gain
-from paperlib.papers.output_sets.shapes import ShapeConfig, shapes
 from paperlib.report import COLORS, MARKERS, panels
 from paperlib.report.style import points_on_a_phone
 
@@ -39,12 +38,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
     return kept
 
 
-PAGES = (shapes_page, gain_page, dpsgd_page)
-
-
-@pytest.fixture(scope="module")
-def found() -> pd.DataFrame:
-    return shapes(ShapeConfig(draws=4))
+PAGES = (gain_page, dpsgd_page)
 
 
 def test_every_method_has_its_own_colour_and_marker() -> None:
@@ -73,39 +67,6 @@ def test_an_infinite_interval_has_no_half() -> None:
     assert half_width(pd.Series({"low": 1.0, "high": 2.0})) == 0.5
     assert np.isnan(half_width(pd.Series({"low": -np.inf, "high": np.inf})))
     assert joined(["a", "b"]) == "a and b"
-
-
-def test_figure_one_has_the_papers_intervals_beside_ours(shown: Shown, found: pd.DataFrame) -> None:
-    shapes_page.show_sets("01", found, ShapeConfig(draws=4))
-    ((_, given),) = shown
-    assert [ax.get_title() for ax in given["axes"]] == [
-        "Laplace mixtures: 4 intervals (the paper: 4)",
-        "Gaussian mixtures: 3 intervals (the paper: 3)",
-    ]
-    assert "Laplace mixtures: optimal (−∞, −1.651) ∪ " in given["alt"]
-    assert set(given["data"]["panel"]) == {"laplace", "gaussian"}
-
-
-def test_figure_four_has_no_number_of_the_paper(shown: Shown, found: pd.DataFrame) -> None:
-    shapes_page.show_sets("04", found, ShapeConfig(draws=4))
-    assert [ax.get_title() for ax in shown[0][1]["axes"]] == ["Cauchy: 3 intervals", "F: 1 interval"]
-
-
-def test_all_pairs_stand_at_both_sizes(shown: Shown, found: pd.DataFrame) -> None:
-    shapes_page.show_pairs(found, found.assign(m=400))
-    frame = shown[0][1]["frame"]
-    assert frame["m"].tolist() == [100] * 6 + [400] * 6
-    assert "Laplace mixtures" in set(frame["panel"])
-
-
-def test_the_lessons_follow_the_sets(found: pd.DataFrame) -> None:
-    text = shapes_page.lessons(found)
-    assert "guess everywhere on the pairs F and non-central chi-squared" in text
-    assert "covers the centre" in text
-    everywhere = found.assign(intervals=1, centre_missed=True, centre_missed_share=0.25)
-    assert "leaves the centre out in 25% (Laplace mixtures)" in shapes_page.lessons(everywhere)
-    assert "several intervals for no pair" in shapes_page.lessons(everywhere)
-    assert "no pair is best guessed everywhere" in shapes_page.lessons(found.assign(intervals=2))
 
 
 NOISE = {"laplace": (0.25,), "gaussian": (0.5,)}
