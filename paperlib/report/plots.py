@@ -204,7 +204,7 @@ def lines_plot(
         spread: Column with half the length of the bars, in place of ``low`` and ``high``.
         band: Draw the intervals as a band and not as bars.
         dots: Mark the points; without, a curve of every row.
-        even: Points at even distances, whatever the values of ``x``, which become labels.
+        even: Points at even distances, whatever the values of ``x`` in a panel, which become its labels.
         marks: Label and height of dotted horizontal lines.
         xscale: Scale of the horizontal axis.
         yscale: Scale of the vertical axis.
@@ -215,9 +215,10 @@ def lines_plot(
     'bound (nats) over m from 100 to 200: from 0.25 to 0.50.'
     """
     groups, names = _groups(frame, panel), [name for name, _ in _groups(frame, by)]
-    fig, all_axes = panels(len(groups), height=height, share_x=True)
-    places, words = sorted(frame[x].dropna().unique()), []
+    fig, all_axes = panels(len(groups), height=height, share_x=not even)
+    words = []
     for axes, (title, part) in zip(all_axes, groups, strict=True):
+        places = sorted(part[x].dropna().unique())
         for series, here in _groups(part, by):
             here, at, bars = here.sort_values(x, kind="stable"), names.index(series), spread
             if dots and here[x].duplicated().any():
@@ -246,7 +247,7 @@ def lines_plot(
     all_axes[-1].set_xlabel(xlabel)
     if len(names) > 1 or marks:
         legend_below(fig)
-    return fig, f"{ylabel} over {xlabel} from {places[0]:g} to {places[-1]:g}: {'; '.join(words)}."
+    return fig, f"{ylabel} over {xlabel} from {frame[x].min():g} to {frame[x].max():g}: {'; '.join(words)}."
 
 
 def points_plot(
