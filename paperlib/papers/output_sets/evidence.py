@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 from paperlib.papers.output_sets.dpsgd import by_method
-from paperlib.papers.output_sets.figures import NAMES
-from paperlib.papers.output_sets.gain import paired
+from paperlib.papers.output_sets.gain import NAMES, paired
 from paperlib.papers.output_sets.shapes import least_m_with_a_gap
 from paperlib.papers.verdict import Estimate, Evidence
 

@@ -23,6 +23,19 @@ from paperlib.papers.output_sets.mechanisms import MECHANISMS, draw_scores, exac
 
 RIVALS = ("top_bottom", "dp_sniper", "whole")
 """The methods that the paper compares its own with."""
+NAMES = {
+    "printed": "Algorithm 1 as printed",
+    "optimal": "this package's set",
+    "cautious": "this package's set, error divided by 20",
+    "top_bottom": "top and bottom",
+    "dp_sniper": "DP-Sniper",
+    "whole": "whole line",
+    "adaptive": "adaptive order",
+    "learned": "learned order",
+    "laplace": "Laplace noise",
+    "gaussian": "Gaussian noise",
+}
+"""Names of methods and noise in tables and figures: ``frame.replace(NAMES)`` puts them in."""
 
 _KEYS = ["mechanism", "scale", "m"]
 _MIN_DENSITY = 0.01  # Section 4.3: the ratio is used where both estimated densities are larger
@@ -201,6 +214,6 @@ def gain_by_rival(frame: pd.DataFrame, method: str, *, error: float = 0.05) -> p
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean and standard deviation over trials, one row per setting and method."""
+    """Mean (epsilon) and standard deviation (epsilon_sd) over trials, one row per setting and method."""
     grouped = frame.groupby([*_KEYS, "delta", "method"], sort=False)["epsilon"]
-    return grouped.agg(["mean", "std", "count"]).reset_index().rename(columns={"count": "trials"})
+    return grouped.agg(epsilon="mean", epsilon_sd="std", trials="count").reset_index()

@@ -1,6 +1,7 @@
 """The mechanisms of the output-set paper: their output distributions, draws, and true epsilon."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -99,14 +100,16 @@ def proposition_epsilon(mechanism: str, scale: float, delta: float = 0.0) -> flo
     return float(brentq(excess, 0.0, 5000.0, xtol=1e-9)) if excess(0.0) > 0 else 0.0
 
 
-def epsilon_lines(mechanism: str, scales: tuple[float, ...], delta: float) -> pd.DataFrame:
-    """Exact epsilon and Proposition C.1's, one row per scale."""
+def exact_epsilons(scales: Mapping[str, Sequence[float]], delta: float) -> pd.DataFrame:
+    """Exact epsilon and Proposition C.1's of every pair: Laplace at delta 0, Gaussian at ``delta``."""
+    at = {"laplace": 0.0, "gaussian": delta}
     return pd.DataFrame(
         {
             "mechanism": mechanism,
             "scale": scale,
-            "exact_epsilon": exact_epsilon(mechanism, scale, delta),
-            "proposition_epsilon": proposition_epsilon(mechanism, scale, delta),
+            "exact_epsilon": exact_epsilon(mechanism, scale, at[mechanism]),
+            "proposition_epsilon": proposition_epsilon(mechanism, scale, at[mechanism]),
         }
-        for scale in scales
+        for mechanism, some in scales.items()
+        for scale in some
     )

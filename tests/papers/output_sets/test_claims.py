@@ -12,6 +12,7 @@ from paperlib.papers.output_sets.claims import (
     AUDITS,
     most_sets,
     proposition_41,
+    proposition_means,
     proposition_rows,
     search_whole,
     section_52,
@@ -74,9 +75,13 @@ def test_audits_share_the_scores_of_the_gain():
     config = GainConfig(scales={"laplace": (0.25,), "gaussian": (0.5,)}, sizes=(100,), trials=3)
     rows = proposition_rows(config)
     printed = gain(config).query("method == 'printed'")["epsilon"]
-    np.testing.assert_allclose(rows["exact"], printed)
-    assert (rows["proposition"] <= rows["exact"]).all()
-    assert set(AUDITS) <= set(rows.columns)
+    np.testing.assert_allclose(rows["exact_test"], printed)
+    assert (rows["proposition"] <= rows["exact_test"]).all()
+    means = proposition_means(rows)
+    assert means["scale"].tolist() == [0.25, 0.5]
+    np.testing.assert_allclose(means[[*AUDITS]], rows.groupby("scale")[[*AUDITS]].mean())
+    np.testing.assert_allclose(means["cost"], means["exact_test"] - means["proposition"])
+    assert (means["cost_low"] <= means["cost"]).all()
 
 
 def frames(laplace, gaussian, spread):

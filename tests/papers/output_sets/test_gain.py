@@ -23,10 +23,12 @@ from paperlib.papers.output_sets.gain import (
     over_delta,
     paired_gain,
     printed_set,
+    summary,
 )
 from paperlib.papers.output_sets.mechanisms import (
     draw_scores,
     exact_epsilon,
+    exact_epsilons,
     mixtures,
     proposition_epsilon,
 )
@@ -64,6 +66,9 @@ def test_laplace_epsilons_are_the_settled_ones():
     assert [exact_epsilon("laplace", s) for s in scales] == [8, 4, 2, 1, 0.5, 0.25]
     assert [proposition_epsilon("laplace", s) for s in scales] == [24, 12, 6, 3, 1.5, 0.75]
     assert exact_epsilon("gaussian", 1.0) == math.inf
+    table = exact_epsilons({"laplace": [0.5], "gaussian": [2.0]}, 1e-5)
+    assert table["exact_epsilon"].tolist() == [2.0, exact_epsilon("gaussian", 2.0, 1e-5)]
+    assert table["proposition_epsilon"].tolist() == [6.0, proposition_epsilon("gaussian", 2.0, 1e-5)]
 
 
 def test_proposition_epsilon_solves_its_equation():
@@ -161,6 +166,10 @@ def test_gain_is_paired_and_repeatable():
     counts = gain_by_rival(frame, "printed")
     assert list(counts.rival) == list(RIVALS)
     assert (counts.settings == 1).all()
+    means = summary(frame).set_index("method")
+    assert means.epsilon["whole"] == pytest.approx(first.whole.mean())
+    assert means.epsilon_sd["whole"] == pytest.approx(first.whole.std(ddof=1))
+    assert (means.trials == 3).all()
 
 
 def test_a_bound_of_the_table_is_that_of_the_audit():

@@ -7,11 +7,9 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from paperlib.papers.output_sets import dpsgd_page, gain_page
-from paperlib.papers.output_sets.claims import proposition_rows, section_52
+from paperlib.papers.output_sets import dpsgd_page
 from paperlib.papers.output_sets.dpsgd import ORDERS, SETS, ahead_and_behind, gains
 from paperlib.papers.output_sets.figures import draw_lines, half_width, in_words, joined, look
-from paperlib.papers.output_sets.gain import GainConfig, gain, over_delta, paired_gain
 from paperlib.report import COLORS, MARKERS, panels
 from paperlib.report.style import points_on_a_phone
 
@@ -38,7 +36,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
     return kept
 
 
-PAGES = (gain_page, dpsgd_page)
+PAGES = (dpsgd_page,)
 
 
 def test_every_method_has_its_own_colour_and_marker() -> None:
@@ -69,87 +67,8 @@ def test_an_infinite_interval_has_no_half() -> None:
     assert joined(["a", "b"]) == "a and b"
 
 
-NOISE = {"laplace": (0.25,), "gaussian": (0.5,)}
-
-
-@pytest.fixture(scope="module")
-def bounds() -> pd.DataFrame:
-    return gain(GainConfig(scales=NOISE, sizes=(100, 200), trials=3))
-
-
 def tick_labels(ax: Any) -> list[str]:
     return [one.get_text() for one in ax.get_xticklabels()]
-
-
-def test_bounds_over_epsilon_end_at_the_exact_one(shown: Shown, bounds: pd.DataFrame) -> None:
-    gain_page.show_over_epsilon(bounds[bounds["m"] == 100], 100, 3)
-    laplace, gaussian = shown[0][1]["axes"]
-    assert tick_labels(laplace) == ["4"]
-    assert gaussian.get_xlabel() == "exact epsilon at δ = 1e-05"
-    assert float(laplace.lines[-1].get_ydata()[0]) == 4
-    assert "DP-Sniper from" in shown[0][1]["alt"]
-
-
-def test_the_papers_value_is_drawn_at_the_largest_m(shown: Shown, bounds: pd.DataFrame) -> None:
-    gain_page.show_over_sizes(bounds, 4.0, 3)
-    laplace, gaussian = shown[0][1]["axes"]
-    cross = next(line for line in laplace.lines if line.get_label() == "the paper, all methods")
-    assert np.asarray(cross.get_xydata()).tolist() == [[1, 1]]
-    assert tick_labels(laplace) == tick_labels(gaussian) == ["100", "200"]
-
-
-def test_gains_have_intervals_in_table_and_figure(shown: Shown, bounds: pd.DataFrame) -> None:
-    gain_page.show_gains(bounds[bounds["m"] == 100], bounds)
-    gain_page.show_gains_by_size(bounds, "optimal")
-    (_, table), (name, figure) = shown
-    assert name == "output-sets-own-gain-by-m"
-    assert table["frame"]["settings"].tolist() == [2] * 12
-    row = table["frame"].iloc[0]
-    assert row["text"] == f"{row['gain']:.2f} ± {(row['high'] - row['low']) / 2:.2f}"
-    drawn = np.asarray(figure["axes"][0].containers[0][0].get_ydata(), dtype=float)
-    found = paired_gain(bounds, "optimal").query("mechanism == 'laplace' and rival == 'top_bottom'")
-    np.testing.assert_allclose(drawn, found["gain"])
-
-
-def test_ratios_without_spread_are_dashes(shown: Shown, bounds: pd.DataFrame) -> None:
-    few = bounds[bounds["m"] == 100]
-    gain_page.show_deviations(few.assign(epsilon=few["epsilon"].where(few["method"] != "whole", 0.0)), 100)
-    frame = shown[0][1]["frame"]
-    assert frame["whole"].tolist() == ["–", "–"]
-    assert " to " in frame["dp_sniper"][0]
-
-
-def test_tables_of_claims_and_rules(shown: Shown, bounds: pd.DataFrame) -> None:
-    gain_page.show_largest(bounds, 4.0)
-    gain_page.show_rules(bounds, 3)
-    gain_page.show_section_52(section_52(bounds[bounds["m"] == 100], bounds, 4.0), 200, 3)
-    rows = proposition_rows(GainConfig(scales=NOISE, sizes=(100,), trials=2))
-    gain_page.show_proposition(rows, 100)
-    gain_page.show_exact(NOISE)
-    largest, rules, claims, proposition, exact = (given["frame"] for _, given in shown)
-    assert largest["Gain of Algorithm 1 over it"].eq("–").sum() == 6
-    fresh = bounds.query("method == 'printed' and m == 200 and mechanism == 'laplace'")
-    text = rules.query("m == 200 and mechanism == 'Laplace'")["text printed"].item()
-    assert text.endswith(f"({fresh['selection_epsilon'].mean():.2f})")
-    assert float(text.split()[0]) <= fresh["epsilon"].mean()
-    assert len(claims) == 3
-    assert proposition["exact"].tolist() == pytest.approx(rows.groupby("scale")["exact"].mean().tolist())
-    assert exact["exact_epsilon"].tolist()[0] == proposition["epsilon"][0] == 4
-
-
-def test_bounds_over_delta_have_the_exact_line(shown: Shown) -> None:
-    found = over_delta(GainConfig(scales=NOISE, sizes=(100,), trials=2), [1e-5, 1e-3])
-    gain_page.show_over_delta(found, 12.0, 100, 2)
-    laplace, _ = shown[0][1]["axes"]
-    exact = found.query("mechanism == 'laplace'").groupby("delta")["exact_epsilon"].first()
-    np.testing.assert_allclose(np.asarray(laplace.lines[-1].get_ydata()), exact)
-    assert tick_labels(laplace) == ["1e-05", "1e-03"]
-    assert "12.0" in shown[0][1]["caption"]
-
-
-def test_lessons_count_settings_once(bounds: pd.DataFrame) -> None:
-    text = gain_page.lessons(bounds[bounds["m"] == 100], bounds)
-    assert text.count(" of 4 settings over ") == 3
 
 
 @pytest.fixture(scope="module")
