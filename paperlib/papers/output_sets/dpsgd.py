@@ -203,14 +203,8 @@ def by_method(bounds: pd.DataFrame) -> pd.DataFrame:
     return bounds.pivot(index=["panel", "epsilon", "seed"], columns="method", values="bound")
 
 
-def gains(
-    bounds: pd.DataFrame,
-    method: str = "printed",
-    rivals: Iterable[str] = RIVALS,
-    *,
-    confidence: float = 0.95,
-) -> pd.DataFrame:
-    """Gain of a method over rivals on the same records: panel, epsilon, rival, columns of `interval`."""
+def gains(bounds: pd.DataFrame, method: str = "printed", *, confidence: float = 0.95) -> pd.DataFrame:
+    """Gain of a method over each other one: panel, epsilon, rival, columns of `interval`."""
     wide = by_method(bounds)
     rows = [
         {
@@ -220,7 +214,8 @@ def gains(
             **interval((part[method] - part[rival]).to_numpy(), confidence),
         }
         for (panel, epsilon), part in wide.groupby(level=["panel", "epsilon"], sort=False)
-        for rival in rivals
+        for rival in dict.fromkeys(bounds["method"])
+        if rival != method
     ]
     return pd.DataFrame(rows)
 
@@ -231,11 +226,10 @@ def ahead_and_behind(bounds: pd.DataFrame, methods: Iterable[str], *, error: flo
     A setting is a panel and an epsilon; ahead and behind are intervals of `gains` on one side of 0.
     ``error`` is shared out among all comparisons of a method.
     """
-    rows, names = [], list(dict.fromkeys(bounds["method"]))
-    comparisons = (len(names) - 1) * len(bounds.drop_duplicates(["panel", "epsilon"]))
+    rows = []
+    comparisons = (bounds["method"].nunique() - 1) * len(bounds.drop_duplicates(["panel", "epsilon"]))
     for method in methods:
-        rivals = [rival for rival in names if rival != method]
-        found = gains(bounds, method, rivals, confidence=1 - error / comparisons)
+        found = gains(bounds, method, confidence=1 - error / comparisons)
         counts = found.assign(ahead=found["low"] > 0, behind=found["high"] < 0).groupby("rival", sort=False)
         table = counts.agg(settings=("gain", "size"), ahead=("ahead", "sum"), behind=("behind", "sum"))
         rows.append(table.reset_index().assign(method=method))

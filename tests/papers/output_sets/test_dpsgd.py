@@ -221,7 +221,7 @@ def test_settings_with_a_method_ahead_are_counted():
     bounds = made_up(0.3)
     counts = ahead_and_behind(bounds, ["printed", "top_bottom"]).set_index(["method", "rival"])
     settings, rivals = len(bounds.groupby(["panel", "epsilon"])), bounds["method"].nunique() - 1
-    wide = gains(bounds, "printed", ["top_bottom"], confidence=1 - 0.05 / (settings * rivals))
+    wide = gains(bounds, confidence=1 - 0.05 / (settings * rivals)).query("rival == 'top_bottom'")
     row = counts.loc[("printed", "top_bottom")]
     assert row["settings"] == len(wide)
     assert row["ahead"] == (wide["low"] > 0).sum() > 0
