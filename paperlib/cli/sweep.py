@@ -9,9 +9,7 @@ from pathlib import Path
 from paperlib.core import check_at_least
 from paperlib.io import Place, SweepError, config_hash, job_script, sweep_place, visible_devices
 from paperlib.running import (
-    KeptUnits,
     NotebookError,
-    Project,
     Unit,
     find_project,
     mean_run,
@@ -19,7 +17,6 @@ from paperlib.running import (
     plan_units,
     pooled_by_setting,
     run_notebook_units,
-    setting,
     sweep_folder,
     write_table,
 )
@@ -48,41 +45,49 @@ def sweep_notebook(
     """
     project = find_project()
     units = plan_units(project, notebook, profile=profile, given=parse_assignments(list(given)))
-    path = sweep_folder(project, units[0].stem) / f"{name or _name(profile, given)}.csv"
+    path = sweep_folder(project, units[0].stem) / f"{name or _table_name(profile, given)}.csv"
     check_at_least(0, retries=retries, workers=1 if workers is None else workers)
     if table:
         _show_results(units, path, {})
         return
-    place = None if workers == 0 else _place(scheduler, workers)
-    _print_plan(project, units, place)
+    place = None if workers == 0 else sweep_place(scheduler, workers=workers, said_by="--scheduler")
+    _print_plan(units, place)
     if not dry_run:
         _run(units, path, place, retries)
 
 
-def _name(profile: str, given: Sequence[str]) -> str:
+def _table_name(profile: str, given: Sequence[str]) -> str:
     """Name of a sweep's table, which says its values as far as a file name can."""
     words = re.sub(r"[^\w.,=+-]+", "-", ",".join([profile, *given]))
     return words if len(words) <= _LONGEST_NAME else f"{words[:_LONGEST_NAME]}-{config_hash({'': words})[:8]}"
 
 
-def _place(scheduler: str, workers: int | None) -> Place:
-    return sweep_place(scheduler, workers=workers, one_call_each=True, said_by="--scheduler")
-
-
-def _print_plan(project: Project, units: list[Unit], place: Place | None) -> None:
-    first = units[0]
-    kept = KeptUnits(project, first.stem, first.profile)
-    left = len(units) - sum(kept.is_finished(unit) for unit in units)
-    settings = Counter(map(setting, units))
-    print(f"{first.stem}, profile {first.profile}: {len(units)} runs, {len(units) - left} of them finished")
+def _print_plan(units: list[Unit], place: Place | None) -> None:
+    project, stem, profile = units[0].project, units[0].stem, units[0].profile
+    finished = _finished(units)
+    left = len(units) - finished
+    print(f"{stem}, profile {profile}: {len(units)} runs, {finished} of them finished")
+    settings = Counter(unit.setting for unit in units)
     for words, count in list(settings.items())[:_MOST_LISTED]:
         print(f"    {words}: {count} runs")
     if len(settings) > _MOST_LISTED:
         print(f"    and {len(settings) - _MOST_LISTED} more settings")
     print(f"Where: {_where(place)}")
-    at_one_time = 0 if place is None or place.address else place.workers
-    _print_costs(mean_run(project, first.stem, first.profile), left, max(1, at_one_time))
-    print(f"Kept in {kept.folder}")
+    mean = mean_run(project, stem, profile)
+    if mean is None:
+        print("Time and disk: unknown, as no such run is finished")
+    else:
+        seconds, size = mean
+        hours = left * seconds / 3600
+        at_one_time = 1 if place is None or place.address else place.workers
+        print(
+            f"Time: {seconds:.1f} s a run (mean of finished ones), {hours:.2g} hours for the {left} left, "
+            f"{hours / at_one_time:.2g} with {at_one_time} at one time"
+        )
+        print(
+            f"Disk: {size / 1e6:.2f} MB a run, {left * size / 1e6:.1f} MB for the {left} left, beside caches"
+        )
+    print(f"Kept in {sweep_folder(project, stem)}")
     if place is not None and (script := job_script(place)):
         print(f"Each job:\n{script.strip()}")
 
@@ -99,56 +104,37 @@ def _where(place: Place | None) -> str:
     return f"{place.workers} processes of this machine{each}"
 
 
-def _print_costs(mean: tuple[float, float] | None, left: int, at_one_time: int) -> None:
-    if mean is None:
-        print("Time and disk: unknown, as no such run is finished")
-        return
-    seconds, size = mean
-    hours = left * seconds / 3600
-    print(
-        f"Time: {seconds:.1f} s a run (mean of finished ones), {hours:.2g} hours for the {left} left, "
-        f"{hours / at_one_time:.2g} with {at_one_time} at one time"
-    )
-    print(f"Disk: {size / 1e6:.2f} MB a run, {left * size / 1e6:.1f} MB for the {left} left, beside caches")
-
-
 def _run(units: list[Unit], path: Path, place: Place | None, retries: int) -> None:
     """Run what is left, and show the results of all that is finished, also if runs failed."""
     failed: dict[Unit, str] = {}
-    stopped = ""
+    message = ""
     try:
         for _ in run_notebook_units(units, place=place, retries=retries):
             pass
     except SweepError as error:
-        failed = {unit: _said(cause) for unit, cause in error.failures}
-        stopped = "" if failed else str(error)
+        failed = {unit: _cell_and_log(cause) for unit, cause in error.failures}
+        listed = [f"  {unit!r}: {said}" for unit, said in list(failed.items())[:_MOST_LISTED]]
+        if len(failed) > _MOST_LISTED:
+            listed.append(f"  and {len(failed) - _MOST_LISTED} more, all in the table")
+        head = f"{len(failed)} of {len(units)} runs failed; the others are kept"
+        message = "\n".join([head, *listed]) if failed else str(error)
     except KeyboardInterrupt:
-        print(f"\n{_finished(units)} of {len(units)} runs are finished and kept; the same command goes on",
-              file=sys.stderr)  # fmt: skip
+        kept = f"{_finished(units)} of {len(units)} runs are finished and kept"
+        print(f"\n{kept}; the same command goes on", file=sys.stderr)
         raise
     _show_results(units, path, failed)
-    if failed or stopped:
-        raise NotebookError(stopped or _failures(failed, len(units)))
+    if message:
+        raise NotebookError(message)
 
 
 def _finished(units: list[Unit]) -> int:
     return sum(unit.result() is not None for unit in units)
 
 
-def _said(error: BaseException) -> str:
+def _cell_and_log(error: BaseException) -> str:
     """The cell and the message of a notebook's error, and where its log is."""
-    if type(error).__name__ == "KilledWorker":
-        return "its process died at every attempt (out of memory, or killed)"
     lines = str(error).splitlines() or [type(error).__name__]
     return f"{lines[0]} ({lines[-1]})" if len(lines) > 1 and lines[-1].startswith("No result") else lines[0]
-
-
-def _failures(failed: dict[Unit, str], total: int) -> str:
-    listed = [f"  {unit!r}: {said}" for unit, said in list(failed.items())[:_MOST_LISTED]]
-    more = (
-        [f"  and {len(failed) - _MOST_LISTED} more, all in the table"] if len(failed) > _MOST_LISTED else []
-    )
-    return "\n".join([f"{len(failed)} of {total} runs failed; the others are kept", *listed, *more])
 
 
 def _show_results(units: list[Unit], path: Path, failed: dict[Unit, str]) -> None:

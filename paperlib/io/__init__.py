@@ -1,6 +1,7 @@
 """Files: atomic writes, the cache, result files, and reading scores."""
 
 from paperlib.io.cache import Cache as Cache
+from paperlib.io.cache import lease as lease
 from paperlib.io.cache import typed as typed
 from paperlib.io.downloads import DownloadError as DownloadError
 from paperlib.io.downloads import fetch as fetch
@@ -14,7 +15,6 @@ from paperlib.io.files import write_json as write_json
 from paperlib.io.files import write_text as write_text
 from paperlib.io.folders import data_folder as data_folder
 from paperlib.io.folders import user_cache_folder as user_cache_folder
-from paperlib.io.leases import lease as lease
 from paperlib.io.results import RunResult as RunResult
 from paperlib.io.results import read_result as read_result
 from paperlib.io.results import write_result as write_result

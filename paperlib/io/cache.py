@@ -4,19 +4,22 @@ import dataclasses
 import hashlib
 import io
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
+from filelock import SoftFileLease, Timeout
 
-from paperlib.io.files import canonical_json, config_hash, write_bytes
-from paperlib.io.leases import lease
+from paperlib.io.files import canonical_json, config_hash, output_error, write_bytes
 
+T = TypeVar("T")
 Arrays = dict[str, np.ndarray]
 
 _MAGIC = b"paperlib-cache-1"
+_LEASE_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -127,3 +130,41 @@ def _decode(data: bytes, config: str) -> Arrays | None:
             return {name: archive[name] for name in archive.files}
     except (ValueError, OSError, zipfile.BadZipFile):
         return None
+
+
+@contextmanager
+def lease(
+    path: Path, ready: Callable[[], T | None], *, seconds: float = _LEASE_SECONDS
+) -> Iterator[T | None]:
+    """Hold the lease on making something while the block runs, or hand over what another process made.
+
+    Guarantee:
+        Of many processes that ask at one time, one gets None and holds the lease; the others wait, and get
+        what ``ready`` finds, or the lease if its holder failed, died, or did not renew it. No process waits
+        longer than ``seconds`` for one that is dead, and not at all if that one ran on the same machine and
+        its parent has noticed its end.
+
+    Args:
+        path: File of the lease, which holds its owner; removed at the end. Its folder is made.
+        ready: Finds what is to be made; None as long as it is missing. Asked again once the lease is held.
+        seconds: Age at which a lease counts as lost, above 0; its holder renews it six times as often. Each
+            waiting process measures it from the last renewal that it saw, so clocks need not agree.
+
+    Raises:
+        OutputError: The file cannot be written.
+    """
+    ready_now = ready()
+    held = SoftFileLease(path, lease_duration=seconds, heartbeat_interval=seconds / 6)
+    if ready_now is None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            held.acquire(cancel_check=lambda: ready() is not None)
+        except Timeout:  # another process made it
+            pass
+        except OSError as error:
+            raise output_error(path, error) from error
+        ready_now = ready()
+    try:
+        yield ready_now
+    finally:
+        held.release()

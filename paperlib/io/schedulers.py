@@ -5,7 +5,7 @@ import math
 import os
 import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,12 +33,10 @@ _BATCH_SYSTEMS = {
     "htcondor": "HTCondorCluster",
 }
 _SECONDS_TO_CONNECT = 20
+_SECONDS_TO_REPLACE = 5
 # Of the scheduler's status page: the usual one may be taken by another sweep, which is a warning.
 _FREE_PORT = "127.0.0.1:0"
 _DEVICES_VARIABLE = "CUDA_VISIBLE_DEVICES"
-
-Resize = Callable[[int], None]
-"""Fits the number of batch jobs to the number of calls that are left."""
 
 
 @dataclass(frozen=True)
@@ -59,22 +57,14 @@ class Place:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     workers: int = 2
 
-    @property
-    def is_local(self) -> bool:
-        """Whether the sweep runs in processes of this machine that it starts itself."""
-        return not (self.address or self.system)
 
-
-def sweep_place(
-    chosen: str = "", *, workers: int | None = None, one_call_each: bool = False, said_by: str = ""
-) -> Place:
+def sweep_place(chosen: str = "", *, workers: int | None = None, said_by: str = "") -> Place:
     """Read where a sweep shall run, without starting anything.
 
     Args:
         chosen: A word as in `SCHEDULER_VARIABLE`; empty for what that variable says.
         workers: Local processes or batch jobs, 1 or more; None takes one process for each GPU, or else for
             each core, and the number of jobs that the batch system's file names, or else 1.
-        one_call_each: Batch workers take one call at a time, however many cores their job has.
         said_by: What named ``chosen``, for messages.
 
     Raises:
@@ -83,31 +73,19 @@ def sweep_place(
     said_by = said_by if chosen else SCHEDULER_VARIABLE
     word = (chosen or os.environ.get(SCHEDULER_VARIABLE, "")).strip()
     if word in ("", "local"):
-        return Place(said_by, workers=workers or len(visible_devices()) or _cores())
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return Place(said_by, workers=workers or len(visible_devices()) or cores)
     if word.startswith(_ADDRESSES):
         return Place(said_by, address=word)
     system, _, path = word.partition(":")
-    if word == "slurm":
-        system, options, jobs = "slurm", {}, 1
-    elif path and system in ("slurm", "jobqueue"):
+    options, jobs = dict[str, Any](), 1
+    if path and system in ("slurm", "jobqueue"):
         system, options, jobs = _read_batch_file(Path(path), said_by, "slurm" if system == "slurm" else "")
-    else:
+    elif word != "slurm":
         raise ValueError(
             f"{said_by}: expected an address such as tcp://host:8786, local, slurm, slurm:file.yaml or "
             f"jobqueue:file.yaml, got {word!r}"
         )
-    options = {name.replace("-", "_"): value for name, value in options.items()}
-    if one_call_each:
-        options = _one_call_each(options, said_by)
-    return Place(said_by, system=system, options=options, workers=workers or jobs)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _one_call_each(options: Mapping[str, Any], said_by: str) -> dict[str, Any]:
-    """Options of jobs with one worker process, unless the file asks for more, of one thread each."""
     processes = options.get("processes") or 1
     directives = " ".join(map(str, options.get("job_extra_directives") or []))
     if processes > 1 and ("gpu" in directives or "gres" in directives):
@@ -115,8 +93,10 @@ def _one_call_each(options: Mapping[str, Any], said_by: str) -> dict[str, Any]:
             f"{said_by}: expected processes: 1 in a file that asks for GPUs, got {processes}: ask for "
             "one GPU a job, such as job_extra_directives: ['--gres=gpu:1'], and for more jobs"
         )
+    # A process takes one call at a time, however many cores its job has.
     words = [*(options.get("worker_extra_args") or []), "--nthreads", "1"]
-    return {**options, "processes": processes, "worker_extra_args": words}
+    options |= {"processes": processes, "worker_extra_args": words}
+    return Place(said_by, system=system, options=options, workers=workers or jobs)
 
 
 def visible_devices() -> list[str]:
@@ -127,19 +107,19 @@ def visible_devices() -> list[str]:
         return [] if names[0] in ("", "-1", "NoDevFiles") else names
     command = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"]
     try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        listed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
         return []
-    return found.stdout.split()
+    return listed.stdout.split()
 
 
 @contextmanager
-def sweep_client(place: Place, *, retries: int) -> Iterator[tuple["Client", Resize]]:
-    """A Dask client for one sweep, and what fits its jobs to the calls that are left.
+def sweep_client(place: Place, *, calls: int, retries: int) -> Iterator["Client"]:
+    """A Dask client for one sweep; what it started is closed at the end, what was there stays.
 
-    What it started is closed at the end, what was there stays. Where this process starts the scheduler, a
-    task may lose its worker ``retries`` times before it counts as failed. Each local process has one thread,
-    and one GPU where there are any.
+    Where this process starts the scheduler, a task may lose its worker ``retries`` times before it counts as
+    failed. Each local process has one thread, and one GPU where there are any. There are no more processes or
+    jobs than ``calls``.
 
     Raises:
         ModuleNotFoundError: Dask is not installed.
@@ -148,63 +128,48 @@ def sweep_client(place: Place, *, retries: int) -> Iterator[tuple["Client", Resi
     """
     purpose = "a sweep in processes (pass workers=0 to do without)"
     dask, distributed = (optional_package(name, "sweep", purpose) for name in ("dask", "distributed"))
-    with dask.config.set({"distributed.scheduler.allowed-failures": retries}), ExitStack() as stack:
-        resize = leave_size
+    settings = {
+        "distributed.scheduler.allowed-failures": retries,
+        # Every call that waits at a worker gets the blame for its death, so that calls wait at the scheduler.
+        "distributed.scheduler.worker-saturation": 1.0,
+    }
+    with dask.config.set(settings), ExitStack() as stack:
         if place.address:
-            client = _connected(distributed, place)
+            try:
+                client = distributed.Client(place.address, timeout=_SECONDS_TO_CONNECT)
+            except (OSError, TimeoutError) as error:
+                raise ConnectionError(
+                    f"{place.said_by}: no Dask scheduler answers at {place.address} ({error}); start one "
+                    "with 'dask scheduler', or use processes of this machine"
+                ) from None
         elif place.system:
             cluster = stack.enter_context(_batch_cluster(place))
+            _submit(cluster, min(place.workers, math.ceil(calls / (place.options.get("processes") or 1))))
             client = distributed.Client(cluster)
-            resize = _Jobs(cluster, client, place).resize
         else:
             # What matters of Dask's messages about its own processes is raised or reported.
             stack.enter_context(quiet("distributed", logging.CRITICAL))
-            client = distributed.Client(stack.enter_context(_local_cluster(place.workers)))
-        yield stack.enter_context(closing(client)), resize
-
-
-def leave_size(left: int) -> None:
-    """The workers are not this sweep's to add or to end."""
-
-
-def _connected(distributed: Any, place: Place) -> "Client":
-    try:
-        return distributed.Client(place.address, timeout=_SECONDS_TO_CONNECT)
-    except (OSError, TimeoutError) as error:
-        raise ConnectionError(
-            f"{place.said_by}: no Dask scheduler answers at {place.address} ({error}); start one with "
-            "'dask scheduler', or use processes of this machine"
-        ) from None
+            client = distributed.Client(stack.enter_context(_local_cluster(min(place.workers, calls))))
+        yield stack.enter_context(closing(client))
 
 
 def _local_cluster(workers: int) -> Any:
-    from distributed import LocalCluster
+    """Processes of this machine; process i sees GPU i alone, also after it was replaced."""
+    from distributed import Nanny, Scheduler, SpecCluster
     from distributed.system import MEMORY_LIMIT
 
-    devices = visible_devices()
+    devices, silent = visible_devices(), {"silence_logs": logging.CRITICAL}
+    options = {"nthreads": 1, "memory_limit": int(0.9 * MEMORY_LIMIT / workers), **silent}
 
-    class OneDeviceEach(LocalCluster):
-        """Worker i sees device i alone, also after its process was replaced."""
+    def process(at: int) -> dict[str, Any]:
+        own = {_DEVICES_VARIABLE: devices[at % len(devices)]} if devices else {}
+        # GPUs are counted as nvidia-smi counts them.
+        env = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **_ONE_THREAD, **own}
+        return {"cls": Nanny, "options": {**options, "env": env}}
 
-        def new_worker_spec(self) -> dict[Any, Any]:
-            made: Any = super().new_worker_spec()
-            ((name, spec),) = made.items()
-            own = {_DEVICES_VARIABLE: devices[name % len(devices)]} if devices else {}
-            # As nvidia-smi counts them.
-            env = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **_ONE_THREAD, **own}
-            return {name: {**spec, "options": {**spec["options"], "env": env}}}
-
-    cluster = OneDeviceEach(
-        n_workers=0,
-        threads_per_worker=1,
-        processes=True,
-        dashboard_address=_FREE_PORT,
-        memory_limit=int(0.9 * MEMORY_LIMIT / workers),
-        silence_logs=logging.CRITICAL,
-    )
-    cluster.scale(workers)
-    cluster.wait_for_workers(workers)
-    return cluster
+    scheduler = {"cls": Scheduler, "options": {"host": "127.0.0.1", "dashboard_address": _FREE_PORT}}
+    cluster: Any = SpecCluster
+    return cluster(workers={at: process(at) for at in range(workers)}, scheduler=scheduler, **silent)
 
 
 def job_script(place: Place) -> str:
@@ -224,40 +189,26 @@ def _batch_cluster(place: Place) -> Any:
     """A dask-jobqueue cluster, still without jobs."""
     dask_jobqueue = optional_package("dask_jobqueue", "sweep", f"a sweep on {place.system}")
     if place.system == "local":
-        from dask_jobqueue.local import LocalCluster as made
+        from dask_jobqueue.local import LocalCluster as cluster
     else:
-        made: Any = getattr(dask_jobqueue, _BATCH_SYSTEMS[place.system])
+        cluster: Any = getattr(dask_jobqueue, _BATCH_SYSTEMS[place.system])
     try:
-        return made(**{"scheduler_options": {"dashboard_address": _FREE_PORT}, **place.options})
+        return cluster(**{"scheduler_options": {"dashboard_address": _FREE_PORT}, **place.options})
     except (TypeError, ValueError) as error:
         raise ValueError(f"{place.said_by}: {place.system}: {error}") from None
 
 
-class _Jobs:
-    """The jobs of a batch system: as many as there are calls, at most the number asked for."""
+def _submit(cluster: Any, jobs: int) -> None:
+    """Submit jobs, and again those that ended before the sweep, such as at their walltime."""
+    from tornado.ioloop import PeriodicCallback
 
-    def __init__(self, cluster: Any, client: "Client", place: Place) -> None:
-        self._cluster, self._client, self._most = cluster, client, place.workers
-        self._processes = place.options.get("processes") or 1
-
-    def resize(self, left: int) -> None:
-        """Submit the jobs that are missing, also in place of those that ended; end those without a call."""
-        wanted, known = min(self._most, math.ceil(left / self._processes)), len(self._cluster.worker_spec)
-        if known <= wanted:
-            self._cluster.scale(jobs=wanted)
-        elif self._processes == 1 and (spare := self._without_a_call()[: known - wanted]):
-            self._cluster.sync(self._cluster.scale_down, spare)
-
-    def _without_a_call(self) -> list[str]:
-        """Names of jobs that still wait in the queue, then of idle ones."""
-        joined = {one["name"]: at for at, one in self._cluster.scheduler_info["workers"].items()}
-        calls: Any = self._client.processing()
-        known = list(self._cluster.worker_spec)
-        idle = [name for name in known if name in joined and not calls.get(joined[name])]
-        return [*(name for name in known if name not in joined), *idle]
+    cluster.scale(jobs=jobs)
+    again = PeriodicCallback(lambda: cluster.scale(jobs=jobs), 1000 * _SECONDS_TO_REPLACE)
+    cluster.periodic_callbacks["jobs"] = again  # which the cluster stops
+    cluster.loop.add_callback(again.start)
 
 
-def _read_batch_file(path: Path, said_by: str, needed: str) -> tuple[str, Mapping[str, Any], int]:
+def _read_batch_file(path: Path, said_by: str, needed: str) -> tuple[str, dict[str, Any], int]:
     """System, options and jobs of dask-jobqueue's usual YAML, ``jobqueue: {slurm: …}``, and ``jobs: N``."""
     import yaml
 
@@ -283,4 +234,4 @@ def _read_batch_file(path: Path, said_by: str, needed: str) -> tuple[str, Mappin
     ((system, options),) = systems.items()
     if not isinstance(options, dict):
         raise ValueError(f"{said_by}: {path}: {system}: expected options such as cores and memory")
-    return system, options, jobs
+    return system, {name.replace("-", "_"): value for name, value in options.items()}, jobs

@@ -7,13 +7,12 @@ import logging
 import math
 import os
 import sys
-from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -21,38 +20,18 @@ from paperlib.core import check_at_least
 from paperlib.io.cache import Arrays, Cache
 from paperlib.io.files import OutputError, config_hash
 from paperlib.io.progress import progress_bar
-from paperlib.io.schedulers import Place, leave_size, sweep_client, sweep_place
+from paperlib.io.schedulers import Place, sweep_client, sweep_place
 from paperlib.io.sources import code_tag
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client
 
 C = TypeVar("C", bound=Hashable)
 Result = dict[str, Any]
 Function = Callable[[list[C]], Sequence[Mapping[str, Any]]]
-Outcomes = Generator[tuple[list[C], list[Arrays] | Exception]]
-
-
-class Units(Protocol):
-    """Where finished units are found and kept."""
-
-    @property
-    def folder(self) -> Path:
-        """The folder of finished units, for messages."""
-        ...
-
-    def find(self, config: Any) -> Result | None:
-        """What is kept of a configuration; None if it is still to be computed."""
-        ...
-
-    def keep(self, config: Any, arrays: Arrays) -> Result:
-        """Keep what the function returned for a configuration, and say what is kept."""
-        ...
-
 
 _LOG = logging.getLogger(__name__)
 _SHOWN = 5
-_POLL_SECONDS = 1.0
 
 
 class SweepError(RuntimeError):
@@ -99,8 +78,8 @@ def run_sweep(
         client: A Dask client to use, which stays open; None makes one for this sweep: local processes,
             or what ``PAPERLIB_SCHEDULER`` says.
         workers: Local processes with one thread each; 0 computes in this process, without Dask.
-        retries: Number of new attempts elsewhere after a call lost its worker. A call that
-            fails is then cut in half, until the configuration at fault stands alone.
+        retries: Number of new attempts elsewhere after a call lost its worker, where this process starts the
+            scheduler. A call that fails with an error is not tried again: all its configurations failed.
         version: Part of every unit's name; units of another version are left alone and computed again.
             None takes `code_tag` of the module that ``function`` is defined in.
         progress: Show a bar with an estimate of the time left; silent too when ``PAPERLIB_PROGRESS=0``.
@@ -116,6 +95,7 @@ def run_sweep(
         OutputError: A unit cannot be written, such as on a full disk; what was finished is kept.
 
     >>> import tempfile
+    >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
     ... class Square:
     ...     side: float
@@ -125,15 +105,24 @@ def run_sweep(
     >>> sorted(result["area"] for _, result in done)
     [1.0, 9.0]
     """
-    check_at_least(0, workers=workers)
-    units = _Units(Cache(Path(folder)), _name(function), version or _source_tag(function))
+    check_at_least(0, workers=workers, retries=retries)
+    check_at_least(1, max_batch=max_batch)
+    items = _checked_configs(configs)
     place = sweep_place() if workers and client is None else None
-    if place and place.is_local:
+    if place and not (place.address or place.system):
         place = replace(place, workers=workers)
+    cache = Cache(Path(folder))
+    about = {"function": _name(function), "version": version or _source_tag(function)}
+
+    def key(config: C) -> dict[str, Any]:
+        kind = type(config)
+        return {**about, "type": f"{kind.__module__}.{kind.__qualname__}", "config": config}
+
     return run_units(
         function,
-        configs,
-        units,
+        items,
+        find=lambda config: cache.find(key(config)),
+        keep=lambda config, arrays: cache.put(key(config), arrays),
         batch_key=batch_key,
         max_batch=max_batch,
         client=client,
@@ -145,141 +134,123 @@ def run_sweep(
 
 def run_units(
     function: Function[C],
-    configs: Iterable[C],
-    units: Units,
+    configs: Sequence[C],
     *,
+    find: Callable[[C], Arrays | None],
+    keep: Callable[[C, Arrays], None] | None = None,
     batch_key: Callable[[C], Hashable] | None = None,
-    max_batch: int = 32,
+    max_batch: int = 1,
     client: "Client | None" = None,
     place: Place | None = None,
     retries: int = 3,
     progress: bool = True,
 ) -> Iterator[tuple[C, Result]]:
-    """As `run_sweep`, for units that are kept in another way.
+    """As `run_sweep`, for units that are kept in another way; arguments not listed are the same.
 
     Args:
-        function: As for `run_sweep`.
-        configs: As for `run_sweep`.
-        units: Finds and keeps finished units.
-        batch_key: As for `run_sweep`.
-        max_batch: As for `run_sweep`.
-        client: A Dask client to use, which stays open; None makes one for ``place``.
+        find: Says what is kept of a configuration; None if it is still to be computed.
+        keep: Keeps what the function returned for a configuration; None where the function does so.
         place: Where to run; None computes in this process, without Dask.
-        retries: As for `run_sweep`.
-        progress: As for `run_sweep`.
-
-    Raises:
-        ValueError, SweepError: As for `run_sweep`.
-        OutputError: A unit cannot be written, here or by a worker; what was finished is kept.
     """
-    items = _checked_configs(configs)
-    check_at_least(1, max_batch=max_batch)
-    check_at_least(0, retries=retries)
-    batches = partial(_batches, batch_key=batch_key, max_batch=max_batch)
-    if place is None and client is None:
-        run = partial(_in_process, function)
-    else:
-        run = partial(_on_dask, function, client, place or Place(), retries)
-    return _sweep(items, units, batches, run, progress)
-
-
-@dataclass(frozen=True)
-class _Units:
-    """Finished units on disk, found by function, version and configuration."""
-
-    cache: Cache
-    function: str
-    version: str
-
-    @property
-    def folder(self) -> Path:
-        return self.cache.folder
-
-    def _about(self, config: Any) -> dict[str, Any]:
-        kind = type(config)
-        return {
-            "function": self.function,
-            "version": self.version,
-            "type": f"{kind.__module__}.{kind.__qualname__}",
-            "config": config,
-        }
-
-    def find(self, config: Any) -> Result | None:
-        arrays = self.cache.find(self._about(config))
-        return None if arrays is None else _plain(arrays)
-
-    def keep(self, config: Any, arrays: Arrays) -> Result:
-        self.cache.put(self._about(config), arrays)
-        return _plain(arrays)
+    waiting: list[C] = []
+    for config in configs:
+        if (arrays := find(config)) is None:
+            waiting.append(config)
+        else:
+            yield config, _plain(arrays)
+    if not waiting:
+        return
+    calls = _calls(waiting, batch_key, max_batch)
+    failures: list[tuple[C, BaseException]] = []
+    with (
+        progress_bar(len(configs), label="sweep", initial=len(configs) - len(waiting), show=progress) as bar,
+        closing(_outcomes(partial(_call, function), calls, client, place, retries)) as outcomes,
+    ):
+        for call, outcome in outcomes:
+            if isinstance(outcome, OutputError):
+                raise outcome
+            bar.update(len(call))
+            if isinstance(outcome, Exception):
+                failures += [(config, outcome) for config in call]
+                more = f" and {len(call) - 1} that shared its call" if len(call) > 1 else ""
+                _LOG.error("%r%s failed: %s", call[0], more, _first_line(outcome))
+            else:
+                # All are kept before the first is handed out: the caller may stop there.
+                for config, arrays in zip(call, outcome, strict=True):
+                    if keep is not None:
+                        keep(config, arrays)
+                yield from zip(call, map(_plain, outcome), strict=True)
+    if failures:
+        rest = len(configs) - len(failures)
+        lines = [f"{len(failures)} of {len(configs)} configurations failed; the other {rest} are kept"]
+        lines += [f"  {config!r}: {_first_line(error)}" for config, error in failures[:_SHOWN]]
+        lines += [f"  and {len(failures) - _SHOWN} more"] if len(failures) > _SHOWN else []
+        raise SweepError("\n".join(lines), failures) from failures[0][1]
 
 
 def _plain(arrays: Arrays) -> Result:
     return {name: values.item() if values.ndim == 0 else values for name, values in arrays.items()}
 
 
-def _sweep(
-    items: list[C],
-    units: Units,
-    batches: Callable[[list[C]], list[list[C]]],
-    run: Callable[[deque[list[C]]], Outcomes[C]],
-    progress: bool,
-) -> Iterator[tuple[C, Result]]:
-    """Yield what is kept, then what ``run`` makes of a queue of calls; a call that fails is cut in half."""
-    failures: list[tuple[C, BaseException]] = []
-    kept_before = [(config, units.find(config)) for config in items]
-    waiting = [config for config, result in kept_before if result is None]
-    with progress_bar(len(items), label="sweep", initial=len(items) - len(waiting), show=progress) as bar:
-        yield from ((config, result) for config, result in kept_before if result is not None)
-        del kept_before
-        if not waiting:
-            return
-        calls = deque(batches(waiting))
-        with closing(run(calls)) as outcomes:
-            for batch, outcome in outcomes:
-                if isinstance(outcome, OutputError):
-                    raise outcome
-                if isinstance(outcome, Exception) and len(batch) > 1:
-                    half = len(batch) // 2
-                    calls.extend([batch[:half], batch[half:]])
-                elif isinstance(outcome, Exception):
-                    failures.append((batch[0], outcome))
-                    bar.update()
-                    _LOG.error("%r failed: %s", batch[0], _said(outcome))
-                else:
-                    # All are kept before the first is handed out: the caller may stop there.
-                    kept = [units.keep(config, arrays) for config, arrays in zip(batch, outcome, strict=True)]
-                    bar.update(len(batch))
-                    yield from zip(batch, kept, strict=True)
-    if failures:
-        raise _sweep_error(failures, len(items), units.folder) from failures[0][1]
+def _first_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
-def _sweep_error(failures: list[tuple[C, BaseException]], total: int, folder: Path) -> SweepError:
-    listed = [f"  {config!r}: {_said(error)}" for config, error in failures[:_SHOWN]]
-    more = [f"  and {len(failures) - _SHOWN} more"] if len(failures) > _SHOWN else []
-    good = total - len(failures)
-    head = f"{len(failures)} of {total} configurations failed; the other {good} are kept in {folder}"
-    return SweepError("\n".join([head, *listed, *more]), failures)
-
-
-def _said(error: BaseException) -> str:
-    if type(error).__name__ == "KilledWorker":
-        return "its process died at every attempt (out of memory, or killed)"
-    first = str(error).partition("\n")[0]
-    return f"{type(error).__name__}: {first}"
-
-
-def _batches(items: list[C], batch_key: Callable[[C], Hashable] | None, max_batch: int) -> list[list[C]]:
+def _calls(items: list[C], batch_key: Callable[[C], Hashable] | None, max_batch: int) -> list[list[C]]:
     """Groups of equal key in the order of their first member, each cut into parts of about equal size."""
     groups: dict[Hashable, list[C]] = {}
     for at, config in enumerate(items):
         groups.setdefault(at if batch_key is None else batch_key(config), []).append(config)
-    batches: list[list[C]] = []
+    calls: list[list[C]] = []
     for group in groups.values():
         parts = math.ceil(len(group) / max_batch)
         edges = [round(at * len(group) / parts) for at in range(parts + 1)]
-        batches += [group[low:high] for low, high in itertools.pairwise(edges)]
-    return batches
+        calls += [group[low:high] for low, high in itertools.pairwise(edges)]
+    return calls
+
+
+def _outcomes(
+    run: Callable[[list[C]], list[Arrays]],
+    calls: list[list[C]],
+    client: "Client | None",
+    place: Place | None,
+    retries: int,
+) -> Generator[tuple[list[C], list[Arrays] | Exception]]:
+    """Each call with its results or its error, as they end."""
+    if client is None and place is None:
+        for call in calls:
+            try:
+                outcome = run(call)
+            except Exception as error:
+                outcome = error
+            yield call, outcome
+        return
+    given = (
+        nullcontext(client) if client else sweep_client(place or Place(), calls=len(calls), retries=retries)
+    )
+    with given as dask:
+        from distributed import KilledWorker, as_completed
+
+        running = dict(zip(dask.map(run, calls, pure=False), calls, strict=True))
+        try:
+            ended: Any = as_completed(list(running), loop=dask.loop, with_results=True, raise_errors=False)
+            for future, result in ended:
+                status, call = future.status, running.pop(future)
+                future.release()  # held any longer, it would be computed again if its worker died now
+                if status == "finished":
+                    yield call, result
+                elif status != "error":
+                    raise SweepError(
+                        "the scheduler was lost; what is finished is kept, and the same call goes on with "
+                        "the rest"
+                    )
+                elif isinstance(result[1], KilledWorker):
+                    text = "its process died at every attempt (out of memory, or killed)"
+                    yield call, RuntimeError(text)
+                else:
+                    yield call, result[1]
+        finally:
+            dask.cancel(list(running))
 
 
 def _call(function: Function[C], batch: list[C]) -> list[Arrays]:
@@ -301,68 +272,6 @@ def _as_arrays(result: Mapping[str, Any]) -> Arrays:
                 f"function: result {name!r}: expected numbers, truth values or text, got {values!r}"
             )
     return arrays
-
-
-def _in_process(function: Function[C], calls: deque[list[C]]) -> Outcomes[C]:
-    while calls:
-        batch = calls.popleft()
-        try:
-            outcome = _call(function, batch)
-        except Exception as error:
-            outcome = error
-        yield batch, outcome
-
-
-def _on_dask(
-    function: Function[C], client: "Client | None", place: Place, retries: int, calls: deque[list[C]]
-) -> Outcomes[C]:
-    """Keeps as many calls on the cluster as it has threads.
-
-    More would wait on the workers, and Dask blames a worker's death on every call that waits there.
-    """
-    running: dict[Future, list[C]] = {}
-    given = nullcontext((client, leave_size)) if client else sweep_client(place, retries=retries)
-    with given as (cluster, resize):
-        from distributed import wait
-
-        try:
-            while calls or running:
-                resize(len(calls) + len(running))
-                _fill(function, cluster, calls, running)
-                try:
-                    ended: Any = wait(list(running), timeout=_POLL_SECONDS, return_when="FIRST_COMPLETED")
-                except TimeoutError:
-                    continue  # workers may have joined in the meantime
-                # All are fetched, and workers have new calls, before the caller gets the first one.
-                outcomes = [(running.pop(future), _outcome(future)) for future in ended.done]
-                _fill(function, cluster, calls, running)
-                yield from outcomes
-        finally:
-            cluster.cancel(list(running))
-
-
-def _fill(
-    function: Function[C], client: "Client", calls: deque[list[C]], running: "dict[Future, list[C]]"
-) -> None:
-    if client.status != "running":
-        raise SweepError(
-            "the scheduler was lost; what is finished is kept, and the same call goes on with the rest"
-        )
-    workers: Any = client.nthreads()
-    threads = sum(workers.values())
-    while calls and len(running) < max(1, threads):
-        batch = calls.popleft()
-        running[client.submit(_call, function, batch, pure=False)] = batch
-
-
-def _outcome(future: "Future") -> list[Arrays] | Exception:
-    try:
-        return future.result()
-    except Exception as error:
-        return error
-    finally:
-        # Held any longer, it would be computed again if its worker died now.
-        future.release()
 
 
 def _checked_configs(configs: Iterable[C]) -> list[C]:

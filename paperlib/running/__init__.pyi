@@ -21,13 +21,11 @@ from .parameters import parse_assignments as parse_assignments
 from .parameters import split_assignments as split_assignments
 from .project import Project as Project
 from .project import find_project as find_project
-from .sweep import KeptUnits as KeptUnits
 from .sweep import Unit as Unit
 from .sweep import mean_run as mean_run
 from .sweep import plan_units as plan_units
+from .sweep import pooled_by_setting as pooled_by_setting
 from .sweep import run_notebook_units as run_notebook_units
 from .sweep import sweep_folder as sweep_folder
-from .sweep_tables import pooled_by_setting as pooled_by_setting
-from .sweep_tables import setting as setting
-from .sweep_tables import write_table as write_table
+from .sweep import write_table as write_table
 from .together import run_all as run_all

@@ -228,22 +228,22 @@ def _standard_error_to(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def variables_set(values: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for a while.
-
-    Args:
-        values: Name of each variable to its value.
-    """
+def variables_set(values: Mapping[str, str | None]) -> Iterator[None]:
+    """Set environment variables for a while; None takes a variable away."""
     before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
     try:
+        _set_variables(values)
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        _set_variables(before)
+
+
+def _set_variables(values: Mapping[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 import tokenize
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
@@ -19,6 +19,8 @@ from paperlib.core.suggest import did_you_mean
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _ZERO = re.compile(r"(?<![\w.,-])0(?![\w.,])")
 _NAME = re.compile(r"([^\W\d]\w*)=")
+_RANGE = re.compile(r"\s*(-?\d+)\.\.(-?\d+)\s*")
+_BRACKETS = ("[", "{", "(")
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,8 @@ def parse_parameters(source: str, where: str) -> list[Parameter]:
     >>> parse_parameters("m = 100  # records", "cell")
     [Parameter(name='m', default=100, comment='records')]
     """
-    comments = _comments(source)
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    comments = {t.start[0]: t.string.lstrip("# ") for t in tokens if t.type == tokenize.COMMENT}
     parameters: list[Parameter] = []
     for name, value, node in _assignments(source, where):
         try:
@@ -115,12 +118,7 @@ def _assignments(source: str, where: str) -> list[tuple[str, Any, ast.stmt]]:
     return found
 
 
-def _comments(source: str) -> dict[int, str]:
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    return {t.start[0]: t.string.lstrip("# ") for t in tokens if t.type == tokenize.COMMENT}
-
-
-def check_parameters(known: list[Parameter], given: Mapping[str, Any], where: str) -> dict[str, Any]:
+def check_parameters(known: Sequence[Parameter], given: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Every parameter with its value: the given ones over the defaults.
 
     Values are Python values or the text typed on a command line; ``where`` is the notebook's name, for
@@ -148,23 +146,20 @@ def check_parameters(known: list[Parameter], given: Mapping[str, Any], where: st
 
 def _convert(parameter: Parameter, value: Any, where: str) -> Any:
     about = f" ({parameter.comment})" if parameter.comment else ""
+    default, least = parameter.default, parameter.least
     try:
-        found = convert_like(value, parameter.default)
+        converted = convert_like(value, default)
     except (ValueError, SyntaxError):
+        kinds = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+        kind = kinds.get(type(default), f"a {type(default).__name__}")
         raise ValueError(
-            f"{where}: parameter {parameter.name!r} should be {_kind(parameter.default)} like "
-            f"{parameter.default!r}, got {value!r}{about}"
+            f"{where}: parameter {parameter.name!r} should be {kind} like {default!r}, got {value!r}{about}"
         ) from None
-    if parameter.least is not None and found < parameter.least:
+    if least is not None and converted < least:
         raise ValueError(
-            f"{where}: parameter {parameter.name!r} should be {parameter.least} or more, got {found}{about}"
+            f"{where}: parameter {parameter.name!r} should be {least} or more, got {converted}{about}"
         )
-    return found
-
-
-def _kind(default: Any) -> str:
-    names = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
-    return names.get(type(default), f"a {type(default).__name__}")
+    return converted
 
 
 def convert_like(value: Any, default: Any) -> Any:
@@ -176,7 +171,10 @@ def convert_like(value: Any, default: Any) -> Any:
     (1e-05, 3.0, [1, 2])
     """
     if default is None:
-        return _literal(value)
+        try:
+            return ast.literal_eval(value) if isinstance(value, str) else value
+        except (ValueError, SyntaxError):
+            return value
     if isinstance(default, str):
         return _require(value, str)
     if isinstance(default, bool):
@@ -186,7 +184,10 @@ def convert_like(value: Any, default: Any) -> Any:
     if isinstance(default, float):
         return float(value if isinstance(value, str) else _require(value, int | float))
     if isinstance(value, str):
-        value = _container(value)
+        try:
+            value = json.loads(value)
+        except json.JSONDecodeError:
+            value = ast.literal_eval(value)
     if isinstance(default, list | tuple):
         items = _require(list(value) if isinstance(value, tuple) else value, list)
         return type(default)(convert_like(item, default[0]) if default else item for item in items)
@@ -197,22 +198,6 @@ def _require(value: Any, kind: type | UnionType) -> Any:
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise ValueError
     return value
-
-
-def _literal(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        return ast.literal_eval(value)
-    except (ValueError, SyntaxError):
-        return value
-
-
-def _container(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return ast.literal_eval(text)
 
 
 def parse_assignments(words: list[str]) -> dict[str, str]:
@@ -256,10 +241,36 @@ def split_assignments(text: str) -> list[str]:
                 "as P=\"members='my rows.csv' seed=1\""
             )
         rest = rest[name.end() :]
-        end = _bracketed(rest) if rest[:1] in ("[", "{", "(") else _word_end(rest)
-        words.append(f"{name[1]}={rest[:end] if rest[:1] in ('[', '{', '(') else _unquoted(rest[:end])}")
+        end = _value_end(rest)
+        value = rest[:end]
+        if not value.startswith(_BRACKETS):
+            reader = shlex.shlex(value, posix=True)
+            reader.escape, reader.commenters, reader.whitespace, reader.whitespace_split = "", "", "", True
+            value = "".join(reader)
+        words.append(f"{name[1]}={value}")
         rest = rest[end:].lstrip()
     return words
+
+
+def _value_end(text: str) -> int:
+    """Where the first value ends: at a space outside of quotes and of the brackets that it begins with."""
+    bracketed = text.startswith(_BRACKETS)  # further ones may follow semicolons
+    depth, quote, escaped = 0, "", False
+    for at, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote and not escaped else quote
+            escaped = bracketed and letter == "\\" and not escaped
+        elif letter in "'\"":
+            quote = letter
+        elif bracketed and letter in "[{(":
+            depth += 1
+        elif bracketed and letter in "]})":
+            depth -= 1
+        elif depth <= 0 and letter.isspace():
+            return at
+    if quote or depth > 0:
+        raise ValueError(f"P: {'the quote ' + quote if quote else 'a bracket'} is not closed in {text}")
+    return len(text)
 
 
 def assignment(name: str, value: Any) -> str:
@@ -271,16 +282,11 @@ def assignment(name: str, value: Any) -> str:
     if isinstance(value, list | tuple | dict):
         return f"{name}={json.dumps(value, separators=(',', ':'))}"
     text = str(value)
-    plain = not text or (text[0] not in "[{(" and not set(" \t\n\r'\"").intersection(text))
-    return f"{name}={text}" if plain else f"{name}={_quoted(text)}"
-
-
-def _quoted(text: str) -> str:
-    """Text in quotes, of the other kind where one kind is in it; no backslashes, which mean themselves."""
-    parts = text.split("'")
-    if '"' not in text and len(parts) > 1:
-        return f'"{text}"'
-    return '"\'"'.join(f"'{part}'" if part else "" for part in parts)
+    if text.startswith(_BRACKETS) or set(" \t\n\r'\"").intersection(text):
+        # In quotes of the other kind where one kind is in it; no backslashes, which mean themselves.
+        parts = [f"'{part}'" if part else "" for part in text.split("'")]
+        text = f'"{text}"' if '"' not in text and len(parts) > 1 else '"\'"'.join(parts)
+    return f"{name}={text}"
 
 
 def _word_end(text: str) -> int:
@@ -296,32 +302,6 @@ def _word_end(text: str) -> int:
     if quote:
         raise ValueError(f"P: the quote {quote} is not closed in {text}")
     return len(text)
-
-
-def _bracketed(text: str) -> int:
-    """Where the list, tuple or mapping ends that the text begins with; further ones may follow semicolons."""
-    depth, quote, escaped = 0, "", False
-    for at, letter in enumerate(text):
-        if quote:
-            quote = "" if letter == quote and not escaped else quote
-            escaped = letter == "\\" and not escaped
-        elif letter in "'\"":
-            quote = letter
-        elif letter in "[{(":
-            depth += 1
-        elif letter in "]})":
-            depth -= 1
-        elif depth <= 0 and letter.isspace():
-            return at
-    if quote or depth > 0:
-        raise ValueError(f"P: {'the quote ' + quote if quote else 'a bracket'} is not closed in {text}")
-    return len(text)
-
-
-def _unquoted(word: str) -> str:
-    reader = shlex.shlex(word, posix=True)
-    reader.escape, reader.commenters, reader.whitespace, reader.whitespace_split = "", "", "", True
-    return "".join(reader)
 
 
 def with_values(source: str, values: Mapping[str, Any]) -> str:
@@ -340,3 +320,71 @@ def with_values(source: str, values: Mapping[str, Any]) -> str:
         tail = lines[last].encode()[value.end_col_offset :].decode()
         lines[first : last + 1] = [f"{head}{values[name]!r}{tail}"]
     return "\n".join(lines)
+
+
+def swept_values(known: Sequence[Parameter], given: Mapping[str, str], where: str) -> dict[str, list[Any]]:
+    """Name to the values that a word gives it, each checked against the notebook's own parameters.
+
+    Values of numbers, truth values and text stand between commas; whole numbers also as a range with both
+    ends; text that holds commas as a JSON list. Values of lists and mappings stand between semicolons.
+
+    Raises:
+        ValueError: An unknown name, a value of another type, an empty range, or a value given twice.
+
+    >>> known = [Parameter("seed", 0, ""), Parameter("epochs", [1], "")]
+    >>> swept_values(known, {"seed": "0..2,7", "epochs": "[1,2];[3]"}, "demo")
+    {'seed': [0, 1, 2, 7], 'epochs': [[1, 2], [3]]}
+    """
+    by_name = {parameter.name: parameter for parameter in known}
+    check_parameters(known, {name: None for name in given if name not in by_name}, where)
+    all_values = dict[str, list[Any]]()
+    for name, text in given.items():
+        parameter = by_name[name]
+        split = _containers if isinstance(parameter.default, list | tuple | dict) else _items
+        about = f"{where}: parameter {name!r}"
+        values = [
+            check_parameters([parameter], {name: word}, where)[name]
+            for word in split(parameter.default, text, about)
+        ]
+        for at, value in enumerate(values):
+            if value in values[:at]:
+                raise ValueError(f"{about}: {value!r} is given twice in {text!r}")
+        all_values[name] = values
+    return all_values
+
+
+def _items(default: Any, text: str, about: str) -> list[Any]:
+    if text.lstrip().startswith("[") and (listed := _json_value(text)) is not None:
+        return listed
+    words: list[Any] = []
+    for word in text.split(","):
+        ends = _RANGE.fullmatch(word) if default is None or type(default) is int else None
+        if ends is None:
+            words.append(word.strip())
+            continue
+        first, last = int(ends[1]), int(ends[2])
+        if last < first:
+            raise ValueError(f"{about}: no number from {first} to {last}")
+        words += range(first, last + 1)
+    return words
+
+
+def _containers(default: Any, text: str, about: str) -> list[str]:
+    """The word as one value where it is one, else its parts between semicolons."""
+    whole = _json_value(text) is not None
+    parts = [text.strip()] if whole else [part.strip() for part in text.split(";")]
+    opening, example = ("{", '{"a":1};{"a":2}') if isinstance(default, dict) else ("([", "[20,50];[100]")
+    if not all(part and part[0] in opening for part in parts):
+        raise ValueError(
+            f"{about} is a {type(default).__name__}: write its values whole and with semicolons between "
+            f"them, such as {example}; got {text!r}"
+        )
+    return parts
+
+
+def _json_value(text: str) -> Any:
+    """What a JSON text says; None for another text."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return None

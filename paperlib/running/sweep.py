@@ -1,79 +1,70 @@
 """Sweeps: one notebook over all combinations of parameter values, each a run that is never repeated."""
 
-import ast
 import gc
 import itertools
+import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from paperlib.io import SCHEDULER_VARIABLE, Place, RunResult, lease, read_result, run_units
+import numpy as np
+
+from paperlib.io import (
+    SCHEDULER_VARIABLE,
+    Place,
+    RunResult,
+    lease,
+    read_result,
+    run_units,
+    write_text,
+)
 from paperlib.running.book import (
-    copy_whole,
     finished_result,
     judged_notebooks,
     keep_run,
     kept_folder,
+    outcomes,
+    pooled_outcomes,
 )
-from paperlib.running.execute import RESULT, Job, NotebookError, plan
-from paperlib.running.parameters import notebook_parameters
+from paperlib.running.execute import RESULT, Job, NotebookError, plan, variables_set
+from paperlib.running.parameters import notebook_parameters, swept_values
 from paperlib.running.project import Project
-from paperlib.running.ranges import values_of_all
 from paperlib.running.sources import fingerprint, notebook_code
 
 _ONE_A_PROCESS = threading.Lock()
 """A run sets environment variables and a working folder, so one worker process does one at a time."""
 
 
-@dataclass(frozen=True, repr=False)
-class Unit:
-    """One run of a sweep, in a form that travels to a worker.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Unit(Job):
+    """One run of a sweep, in a form that travels to a worker, which sees the same folders.
 
     Attributes:
-        root: Folder of the checkout, the same on all machines.
-        stem: Name of the notebook.
-        profile: Name of the profile.
-        values: All its parameters as a Python literal.
         swept: Names of the parameters that the sweep was given.
-        mark: Fingerprint of the run.
-        where: Folder from which relative paths are seen, the same on all machines.
+        mark: Fingerprint of the run as it was planned.
+        folder: Where the finished run is kept: where the book keeps it, if the book asks for the same run.
     """
 
-    root: str
-    stem: str
-    profile: str
-    values: str
     swept: tuple[str, ...]
     mark: str
-    where: str
+    folder: Path
+
+    def __hash__(self) -> int:
+        return hash(self.mark)
 
     def __repr__(self) -> str:
-        return self.words(self.swept)
+        return self._words(self.swept)
 
-    def words(self, names: tuple[str, ...]) -> str:
-        """Values of some of its parameters, in words."""
+    @property
+    def setting(self) -> str:
+        """Values of the parameters that the sweep was given, but the seed, in words."""
+        return self._words([name for name in self.swept if name != "seed"])
+
+    def _words(self, names: Sequence[str]) -> str:
         return ", ".join(f"{name}={self.parameters[name]!r}" for name in names) or self.stem
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """All its parameters."""
-        return ast.literal_eval(self.values)
-
-    @property
-    def folder(self) -> Path:
-        """Where the finished run is kept whole."""
-        return sweep_folder(Project(Path(self.root)), self.stem) / self.mark
-
-    def job(self) -> Job:
-        """The run, with its parameters checked against the notebook as it is now."""
-        where = Path(self.where)
-        return plan(
-            Project(Path(self.root)), self.stem, profile=self.profile, given=self.parameters, where=where
-        )
 
     def result(self) -> RunResult | None:
         """The result of the finished run; None as long as there is none, or if a file of it is damaged."""
@@ -100,61 +91,22 @@ def plan_units(
         ValueError: An unknown notebook, profile or parameter, or a value of the wrong type.
     """
     base = plan(project, notebook, profile=profile)
-    known = notebook_parameters(project.notebook(base.stem))
-    values = values_of_all(known, given, base.stem)
+    values = swept_values(notebook_parameters(project.notebook(base.stem)), given, base.stem)
     code = notebook_code(project, base.stem, profile)
+    repeated = base.stem in judged_notebooks(project)
     units: list[Unit] = []
     for chosen in itertools.product(*values.values()):
-        parameters = {**base.parameters, **dict(zip(values, chosen, strict=True))}
-        mark = fingerprint(project, base.stem, profile, parameters, code, where=base.where)
-        about = (str(project.root), base.stem, profile, repr(parameters), tuple(values))
-        units.append(Unit(*about, mark, str(base.where)))
+        job = replace(base, parameters={**base.parameters, **dict(zip(values, chosen, strict=True))})
+        mark = fingerprint(project, base.stem, profile, job.parameters, code, where=base.where)
+        changed = {name for name, value in job.parameters.items() if value != base.preset[name]}
+        if not changed:
+            folder = kept_folder(job)
+        elif changed == {"seed"} and repeated:
+            folder = kept_folder(replace(job, seed=job.parameters["seed"]))
+        else:
+            folder = sweep_folder(project, base.stem) / mark
+        units.append(Unit(**vars(job), swept=tuple(values), mark=mark, folder=folder))
     return units
-
-
-class KeptUnits:
-    """Finished units of a sweep: each a folder, shared with the book where the book asks for the same run.
-
-    Args:
-        project: The checkout.
-        stem: Name of the notebook.
-        profile: Name of the profile.
-    """
-
-    def __init__(self, project: Project, stem: str, profile: str) -> None:
-        self.folder = sweep_folder(project, stem)
-        self._base = plan(project, stem, profile=profile)
-        self._judged = stem in judged_notebooks(project)
-
-    def find(self, config: Unit) -> dict[str, Any] | None:
-        """Seconds of a finished run, of this or another sweep or of the book; None without one."""
-        book, result = self._book_folder(config), config.result()
-        if result is None and book and finished_result(book, config.mark):
-            copy_whole(book, config.folder)
-            result = config.result()
-        if result is None:
-            return None
-        return self.keep(config, {"seconds": result.provenance["seconds"]})
-
-    def keep(self, config: Unit, arrays: Mapping[str, Any]) -> dict[str, Any]:
-        """Show the book a run that its worker has kept."""
-        book = self._book_folder(config)
-        if book and config.folder.is_dir() and finished_result(book, config.mark) is None:
-            copy_whole(config.folder, book)
-        return {"seconds": float(arrays["seconds"])}
-
-    def is_finished(self, unit: Unit) -> bool:
-        """Whether `find` would find the unit."""
-        book = self._book_folder(unit)
-        return any(folder and finished_result(folder, unit.mark) for folder in (unit.folder, book))
-
-    def _book_folder(self, unit: Unit) -> Path | None:
-        """Where the book keeps a run with these parameters; None if it asks for no such run."""
-        values = unit.parameters
-        changed = {name for name, value in values.items() if value != self._base.preset[name]}
-        if changed == {"seed"} and self._judged:
-            return kept_folder(replace(self._base, seed=values["seed"]))
-        return None if changed else kept_folder(self._base)
 
 
 def run_notebook_units(
@@ -172,69 +124,100 @@ def run_notebook_units(
         SweepError: At the end, if units failed; earlier, if the scheduler was lost.
         OutputError: A run cannot be written, such as on a full disk; what was finished is kept.
     """
-    if not units:
-        return
-    kept = KeptUnits(Project(Path(units[0].root)), units[0].stem, units[0].profile)
-    done = run_units(run_batch, units, kept, place=place, retries=retries, progress=progress)
+    done = run_units(run_batch, units, find=_seconds, place=place, retries=retries, progress=progress)
     for unit, result in done:
         yield unit, result["seconds"]
 
 
-def run_batch(units: list[Unit]) -> list[dict[str, float]]:
+def _seconds(unit: Unit) -> dict[str, Any] | None:
+    result = unit.result()
+    return None if result is None else {"seconds": np.float64(result.provenance["seconds"])}
+
+
+def run_batch(units: list[Unit]) -> list[dict[str, Any]]:
     """Run units in this process and keep them, unless another process has done so in the meantime.
 
     Raises:
         NotebookError: A notebook failed, or code here is not what the sweep was planned with.
         OutputError: A file could not be written.
     """
-    try:
-        return [{"seconds": _run(unit)} for unit in units]
-    finally:
-        gc.collect()  # sockets to the kernel that ended, in a process that runs hundreds
+    return [_run(unit) for unit in units]
 
 
-def _run(unit: Unit) -> float:
-    waiting = unit.folder.with_name(f".{unit.mark}.lease")
-    with _ONE_A_PROCESS, _no_sweep_inside(), lease(waiting, unit.result) as result:
-        return float((result or _made(unit)).provenance["seconds"])
-
-
-@contextmanager
-def _no_sweep_inside() -> Iterator[None]:
-    """Sweeps that a notebook itself starts stay on its worker: others there may all wait for such a one."""
-    scheduler = os.environ.pop(SCHEDULER_VARIABLE, None)
-    try:
-        yield
-    finally:
-        if scheduler is not None:
-            os.environ[SCHEDULER_VARIABLE] = scheduler
-
-
-def _made(unit: Unit) -> RunResult:
-    job = unit.job()
-    if job.fingerprint != unit.mark:
-        raise NotebookError(
-            f"{unit.stem}: the notebook, the code, the Python version or a file that a parameter names is "
-            "not what the sweep was planned with; start it again, with the same checkout on every worker"
-        )
-    keep_run(job, unit.folder)
-    result = unit.result()
-    if result is None:
+def _run(unit: Unit) -> dict[str, Any]:
+    """Seconds of a unit, run by this process or another one."""
+    waiting = sweep_folder(unit.project, unit.stem) / f".{unit.mark}.lease"
+    # Sweeps that the notebook itself starts stay on its worker: others there may all wait for such a one.
+    alone = variables_set({SCHEDULER_VARIABLE: None})
+    with _ONE_A_PROCESS, alone, lease(waiting, unit.result) as finished:
+        if finished is None:
+            if unit.fingerprint != unit.mark:
+                raise NotebookError(
+                    f"{unit.stem}: the notebook, the code, the Python version or a file that a parameter "
+                    "names is not what the sweep was planned with; start it again, with the same checkout on "
+                    "every worker"
+                )
+            keep_run(unit, unit.folder)
+            gc.collect()  # sockets to the kernel that ended, in a process that runs hundreds
+    seconds = _seconds(unit)
+    if seconds is None:
         raise NotebookError(f"{unit.stem}: the code changed while it ran; start the sweep again")
-    return result
+    return seconds
 
 
 def mean_run(project: Project, stem: str, profile: str) -> tuple[float, float] | None:
     """Mean seconds and bytes on disk of the finished runs of a notebook in a profile; None without any."""
-    places = [*sweep_folder(project, stem).glob("*"), *project.kept.glob(f"{profile}*/{stem}")]
-    found = [path for path in [*places, *(project.runs / stem).glob("*")] if (path / RESULT).is_file()]
+    places = [sweep_folder(project, stem).glob("*"), (project.runs / stem).glob("*")]
     seconds, sizes = list[float](), list[int]()
-    for folder in found:
+    for folder in itertools.chain(*places, project.kept.glob(f"{profile}*/{stem}")):
         try:
             result = read_result(folder / RESULT)
-        except ValueError:
-            continue  # damaged
+        except (OSError, ValueError):
+            continue  # no run, or a damaged one
         if result.profile == profile:
             seconds.append(float(result.provenance["seconds"]))
             sizes.append(sum(path.stat().st_size for path in folder.iterdir()))
     return (sum(seconds) / len(seconds), sum(sizes) / len(sizes)) if seconds else None
+
+
+def write_table(path: Path, units: Sequence[Unit], errors: Mapping[Unit, str]) -> None:
+    """Write a CSV with one row per unit: parameters, state, seconds, error, folder, and outcomes by itself.
+
+    Args:
+        path: The CSV.
+        units: All units of the sweep.
+        errors: Failed unit to its error.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    import pandas as pd
+
+    rows = list[dict[str, Any]]()
+    for unit in units:
+        result, error = unit.result(), errors.get(unit, "")
+        values = {
+            name: json.dumps(value) if isinstance(value, list | dict) else value
+            for name, value in unit.parameters.items()
+        }
+        about = {
+            "state": "failed" if error else "not yet" if result is None else "finished",
+            "seconds": None if result is None else result.provenance["seconds"],
+            "error": error,
+            "folder": os.path.relpath(unit.folder, sweep_folder(unit.project, unit.stem)),
+        }
+        rows.append({**values, **about, **({} if result is None else outcomes(result))})
+    write_text(path, pd.DataFrame(rows).to_csv(index=False))
+
+
+def pooled_by_setting(units: Sequence[Unit]) -> dict[str, tuple[int, dict[str, str]]]:
+    """Setting, in words, to the number of its finished seeds and the pooled outcome of each target.
+
+    Units of one setting differ in the seed alone.
+    """
+    groups: dict[str, list[RunResult]] = {}
+    for unit in units:
+        results = groups.setdefault(unit.setting, [])
+        if (result := unit.result()) is not None:
+            results.append(result)
+    return {words: (len(results), pooled_outcomes(results)) for words, results in groups.items()}

@@ -1,5 +1,6 @@
 """One process makes an entry while the others wait; a holder that is lost is replaced."""
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -8,11 +9,9 @@ import time
 from pathlib import Path
 from socket import gethostname
 
-import numpy as np
 import pytest
 
-from paperlib.io import Cache, OutputError
-from paperlib.io.leases import lease
+from paperlib.io import Cache, OutputError, lease
 
 CONFIG = {"stage": "helpers"}
 SPAWN = multiprocessing.get_context("spawn")
@@ -24,35 +23,29 @@ def ask(folder: str, seconds: float) -> None:
     def compute() -> dict[str, float]:
         (Path(folder) / f"started-{os.getpid()}").touch()
         time.sleep(seconds)
-        return {"made by": float(os.getpid())}
+        return {"pid": float(os.getpid())}
 
     Cache(Path(folder)).get(CONFIG, compute)
 
 
-def started(folder: Path) -> list[str]:
-    return [path.name for path in folder.glob("started-*")]
+def started(folder: Path) -> list[Path]:
+    return list(folder.glob("started-*"))
 
 
-def wait_until_started(folder: Path) -> None:
-    until = time.monotonic() + 30
-    while not started(folder) and time.monotonic() < until:
-        time.sleep(0.01)
-
-
-def held(path: Path, *, seconds: float = 120.0) -> float:
+def held(path: Path, *, seconds: float) -> float:
     """How many seconds it took to get the lease."""
     before = time.monotonic()
     with lease(path, lambda: None, seconds=seconds):
         return time.monotonic() - before
 
 
-def test_ten_processes_compute_an_entry_once(tmp_path: Path) -> None:
-    processes = [SPAWN.Process(target=ask, args=(str(tmp_path), 0.5)) for _ in range(10)]
+def test_five_processes_compute_an_entry_once(tmp_path: Path) -> None:
+    processes = [SPAWN.Process(target=ask, args=(str(tmp_path), 0.5)) for _ in range(5)]
     for process in processes:
         process.start()
     for process in processes:
         process.join(60)
-    assert [process.exitcode for process in processes] == [0] * 10
+    assert [process.exitcode for process in processes] == [0] * 5
     assert len(started(tmp_path)) == 1
     assert [path.suffix for path in tmp_path.iterdir() if path.suffix] == [".cache"]
 
@@ -60,13 +53,14 @@ def test_ten_processes_compute_an_entry_once(tmp_path: Path) -> None:
 def test_a_killed_holder_is_replaced_at_once(tmp_path: Path) -> None:
     holder = SPAWN.Process(target=ask, args=(str(tmp_path), 60.0))
     holder.start()
-    wait_until_started(tmp_path)
+    until = time.monotonic() + 30
+    while not started(tmp_path) and time.monotonic() < until:
+        time.sleep(0.01)
     os.kill(holder.pid or 0, signal.SIGKILL)
     holder.join(10)
     before = time.monotonic()
-    made = Cache(tmp_path).get(CONFIG, lambda: {"made by": 1.0})
+    assert Cache(tmp_path).get(CONFIG, lambda: {"pid": 1.0})["pid"] == 1.0
     assert time.monotonic() - before < 10
-    assert made["made by"] == 1.0
 
 
 def test_a_holder_on_another_machine_is_replaced_when_its_lease_runs_out(tmp_path: Path) -> None:
@@ -79,16 +73,19 @@ def test_a_holder_on_another_machine_is_replaced_when_its_lease_runs_out(tmp_pat
     assert not path.exists()
 
 
-def test_a_lease_that_is_renewed_is_not_taken_over(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_renewed_lease_is_not_taken_over_and_goes_on_at_its_end(tmp_path: Path, fails: bool) -> None:
     path, order = tmp_path / "a.lease", list[str]()
 
-    def first() -> None:
-        with lease(path, lambda: None, seconds=0.3):
+    def hold() -> None:
+        with contextlib.suppress(RuntimeError), lease(path, lambda: None, seconds=0.3):
             order.append("first")
             time.sleep(1.5)  # five times its age
             order.append("first ends")
+            if fails:
+                raise RuntimeError
 
-    thread = threading.Thread(target=first)
+    thread = threading.Thread(target=hold)
     thread.start()
     while not order:
         time.sleep(0.01)
@@ -96,25 +93,6 @@ def test_a_lease_that_is_renewed_is_not_taken_over(tmp_path: Path) -> None:
     order.append("second")
     thread.join()
     assert order == ["first", "first ends", "second"]
-
-
-def test_a_holder_that_failed_hands_the_lease_on(tmp_path: Path) -> None:
-    cache, entered = Cache(tmp_path), threading.Event()
-
-    def fail() -> dict[str, float]:
-        entered.set()
-        time.sleep(0.2)
-        raise RuntimeError("no memory")
-
-    def ask_in_vain() -> None:
-        with pytest.raises(RuntimeError, match="no memory"):
-            cache.get(CONFIG, fail)
-
-    thread = threading.Thread(target=ask_in_vain)
-    thread.start()
-    entered.wait(10)
-    assert cache.get(CONFIG, lambda: {"x": np.ones(1)})["x"] == [1.0]
-    thread.join()
 
 
 def test_a_folder_that_cannot_be_written_is_named_before_anything_is_computed(tmp_path: Path) -> None:

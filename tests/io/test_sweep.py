@@ -29,20 +29,15 @@ def squares(pairs):
     return {config.number: result["square"] for config, result in pairs}
 
 
-def test_every_config_is_yielded_once_with_its_own_result(tmp_path):
-    jobs = [Job(number) for number in range(9)]
-    pairs = list(sweep(jobs, tmp_path))
-    assert sorted(config.number for config, _ in pairs) == list(range(9))
-    assert squares(pairs) == {number: number**2 for number in range(9)}
-
-
-def test_finished_units_are_never_computed_again(tmp_path, trace):
+def test_every_config_is_yielded_once_and_never_computed_again(tmp_path, trace):
     jobs = [Job(number, trace) for number in range(6)]
-    first = list(sweep(jobs[:4], tmp_path))
-    again = list(sweep(jobs, tmp_path))
+    first = list(sweep(jobs[:4], tmp_path / "u"))
+    again = list(sweep(jobs, tmp_path / "u"))
     assert executions(trace) == dict.fromkeys(range(6), 1)
+    assert len(again) == 6
     assert squares(again) == {number: number**2 for number in range(6)}
     assert first == [pair for pair in again if pair[0].number < 4]
+    assert list(sweep([], tmp_path / "u")) == []
 
 
 def test_compatible_configs_share_calls_of_about_equal_size(tmp_path):
@@ -58,8 +53,8 @@ def test_compatible_configs_share_calls_of_about_equal_size(tmp_path):
 
 def test_results_come_back_the_same_from_memory_and_from_disk(tmp_path):
     def mixed(batch):
-        made = {"f": 0.1, "i": 3, "b": True, "s": "é", "nan": float("nan"), "list": [1.5, 2.5]}
-        return [{**made, "array": np.arange(6).reshape(2, 3)} for _ in batch]
+        values = {"f": 0.1, "i": 3, "b": True, "s": "é", "nan": float("nan"), "list": [1.5, 2.5]}
+        return [{**values, "array": np.arange(6).reshape(2, 3)} for _ in batch]
 
     (fresh,), (stored,) = (list(sweep([Job(1)], tmp_path, mixed)) for _ in range(2))
     for _, result in (fresh, stored):
@@ -70,9 +65,7 @@ def test_results_come_back_the_same_from_memory_and_from_disk(tmp_path):
         np.testing.assert_array_equal(result["array"], np.arange(6).reshape(2, 3))
 
 
-@pytest.mark.parametrize(
-    "damage", [lambda b: b[:-20], lambda b: b[:40] + b"x" + b[41:], lambda b: b"", lambda b: b"\x80\x04."]
-)
+@pytest.mark.parametrize("damage", [lambda b: b[:-20], lambda b: b[:40] + b"x" + b[41:], lambda b: b""])
 def test_a_damaged_unit_is_computed_again_and_only_that_one(tmp_path, trace, damage):
     jobs = [Job(number, trace) for number in range(3)]
     folder = tmp_path / "units"
@@ -100,34 +93,28 @@ def test_another_version_function_or_kind_of_config_is_another_unit(tmp_path, tr
     assert squares(sweep([Job(2, trace)], tmp_path / "u", cube)) == {2: 8}
 
 
-def test_an_error_is_raised_at_the_end_with_its_config_and_the_rest_goes_on(tmp_path, trace, caplog):
-    jobs = [Job(number, trace, deed="raise" if number in (3, 11) else "") for number in range(16)]
+def test_a_failed_call_is_named_at_the_end_with_all_its_configs_and_the_rest_goes_on(tmp_path, trace, caplog):
+    jobs = [Job(number, trace, deed="raise" if number in (3, 9) else "") for number in range(12)]
     seen = []
     with pytest.raises(SweepError) as caught:
-        seen.extend(sweep(jobs, tmp_path / "u", batch_key=group, max_batch=8))
-    assert sorted(squares(seen)) == [n for n in range(16) if n not in (3, 11)]
-    assert executions(trace) == dict.fromkeys(sorted(squares(seen)), 1)
-    assert {config for config, _ in caught.value.failures} == {jobs[3], jobs[11]}
-    for words in ("2 of 16", "other 14 are kept", "number=3", "ValueError: 11 is a bad number"):
+        seen.extend(sweep(jobs, tmp_path / "u", batch_key=group, max_batch=2))
+    rest = [number for number in range(12) if number not in (2, 3, 8, 9)]
+    assert sorted(squares(seen)) == rest
+    assert executions(trace) == dict.fromkeys(rest, 1)
+    assert [config.number for config, _ in caught.value.failures] == [2, 3, 8, 9]
+    for words in ("4 of 12", "other 8 are kept", "number=3", "ValueError: 9 is a bad number"):
         assert words in str(caught.value)
     assert "3 is a bad number" in caplog.text
     mended = [replace(job, deed="") for job in jobs]
-    assert len(squares(sweep(mended, tmp_path / "u"))) == 16
+    assert len(squares(sweep(mended, tmp_path / "u"))) == 12
 
 
-def test_interrupted_sweep_keeps_what_is_finished(tmp_path, trace):
-    jobs = [Job(number, trace) for number in range(3)] + [Job(3, deed="interrupt"), Job(4, trace)]
-    with pytest.raises(KeyboardInterrupt):
-        list(sweep(jobs, tmp_path / "u"))
-    rest = list(sweep([*jobs[:3], jobs[4]], tmp_path / "u"))
-    assert len(rest) == 4
-    assert executions(trace) == dict.fromkeys([0, 1, 2, 4], 1)
-
-
-def test_a_caller_who_stops_early_loses_nothing_of_the_call(tmp_path, trace):
+def test_a_sweep_that_is_interrupted_or_left_keeps_what_is_finished(tmp_path, trace):
     jobs = [Job(number, trace) for number in range(6)]
     for _ in sweep(jobs, tmp_path / "u", batch_key=group, max_batch=3):
         break
+    with pytest.raises(KeyboardInterrupt):
+        list(sweep([*jobs[:5], Job(6, deed="interrupt"), jobs[5]], tmp_path / "u"))
     list(sweep(jobs, tmp_path / "u"))
     assert executions(trace) == dict.fromkeys(range(6), 1)
 
@@ -172,7 +159,7 @@ class Thawed:
 
 
 @pytest.mark.parametrize(
-    ("configs", "options", "said"),
+    ("configs", "options", "message"),
     [
         ([Thawed(1)], {}, "expected frozen dataclasses, got Thawed.* at index 0"),
         ([{"number": 1}], {}, "expected frozen dataclasses"),
@@ -184,55 +171,48 @@ class Thawed:
         ([Job(1, trace=object())], {}, "configs|expected numbers"),
     ],
 )
-def test_bad_arguments_are_refused_before_anything_runs(tmp_path, configs, options, said):
-    with pytest.raises(ValueError, match=said):
+def test_bad_arguments_are_refused_before_anything_runs(tmp_path, configs, options, message):
+    with pytest.raises(ValueError, match=message):
         sweep(configs, tmp_path, **options)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("returned", "said"),
+    ("returned", "message"),
     [
         ([], "expected a list of 1 results, got 0"),
         (None, "expected a list of 1 results, got NoneType"),
-        ([{"a": 1}, {"a": 2}], "expected a list of 1 results, got 2"),
         ([3.0], "expected results that are mappings, got float"),
         ([{"a": None}], "result 'a': expected numbers"),
         ([{"a": {"b": 1}}], "result 'a': expected numbers"),
-        ([{"a": object()}], "result 'a': expected numbers"),
     ],
 )
-def test_a_function_that_returns_something_else_is_told_so(tmp_path, returned, said):
-    with pytest.raises(SweepError, match=said):
+def test_a_function_that_returns_something_else_is_refused(tmp_path, returned, message):
+    with pytest.raises(SweepError, match=message):
         list(sweep([Job(1)], tmp_path / "u", lambda batch: returned))
     assert not (tmp_path / "u").exists()
 
 
-def test_no_configs_is_no_work(tmp_path):
-    assert list(sweep([], tmp_path / "u")) == []
-
-
-def test_version_defaults_to_the_file_the_function_stands_in(tmp_path, trace, monkeypatch):
+def test_version_defaults_to_the_file_the_function_stands_in(tmp_path, monkeypatch):
     module = tmp_path / "my_sweep_jobs.py"
-    module.write_text("def f(batch):\n    return [{'x': 1} for _ in batch]\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    first = importlib.import_module("my_sweep_jobs")
-    assert [r["x"] for _, r in sweep([Job(1)], tmp_path / "u", first.f, version=None)] == [1]
-    module.write_text("def f(batch):\n    return [{'x': 22} for _ in batch]\n")
-    del sys.modules["my_sweep_jobs"]
-    linecache.checkcache()
-    changed = importlib.import_module("my_sweep_jobs")
-    assert [r["x"] for _, r in sweep([Job(1)], tmp_path / "u", changed.f, version=None)] == [22]
+    for value in (1, 22):
+        module.write_text(f"def f(batch):\n    return [{{'x': {value}}} for _ in batch]\n")
+        sys.modules.pop("my_sweep_jobs", None)
+        linecache.checkcache()
+        function = importlib.import_module("my_sweep_jobs").f
+        ((_, result),) = sweep([Job(1)], tmp_path / "u", function, version=None)
+        assert result["x"] == value
 
 
 def test_bar_shows_an_estimate_and_can_be_silenced(tmp_path, capsys, monkeypatch):
+    jobs = [Job(number, seconds=0.06) for number in range(4)]
     monkeypatch.setenv("PAPERLIB_PROGRESS", "0")
-    list(sweep([Job(1), Job(2)], tmp_path))
-    assert capsys.readouterr().err == ""
+    list(sweep(jobs, tmp_path / "a"))
     monkeypatch.setenv("PAPERLIB_PROGRESS", "1")
-    list(sweep([Job(n, seconds=0.06) for n in range(3, 7)], tmp_path, progress=False))
+    list(sweep(jobs, tmp_path / "b", progress=False))
     assert capsys.readouterr().err == ""
-    list(sweep([Job(n, seconds=0.06) for n in range(7, 11)], tmp_path))
+    list(sweep(jobs, tmp_path / "c"))
     shown = capsys.readouterr().err
     assert "4/4" in shown or "3/4" in shown
     assert "<00:0" in shown
@@ -244,32 +224,3 @@ def test_without_dask_the_error_says_what_to_install(tmp_path, monkeypatch):
     with pytest.raises(ModuleNotFoundError, match=r"pass workers=0 .* install the extra 'sweep'"):
         list(sweep([Job(1)], tmp_path, workers=2))
     assert len(list(sweep([Job(1)], tmp_path))) == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("jobqueue: {slurm: {cores: 1}, pbs: {}}", "one batch system below 'jobqueue'"),
-        ("jobqueue: {lrs: {cores: 1}}", "one of slurm, pbs"),
-        ("- 1", "one batch system"),
-        ("jobqueue: {slurm: {cores: 1}}\njobs: 0", "jobs: expected a whole number"),
-        ("jobqueue: {slurm: }", "slurm: expected options"),
-        ("jobqueue: {", "cannot be read"),
-    ],
-)
-def test_a_bad_job_queue_file_is_refused(tmp_path, monkeypatch, text, said):
-    path = tmp_path / "queue.yaml"
-    path.write_text(text)
-    monkeypatch.setenv("PAPERLIB_SCHEDULER", f"jobqueue:{path}")
-    with pytest.raises(ValueError, match=said):
-        list(sweep([Job(1)], tmp_path / "u", workers=2))
-
-
-def test_an_unknown_or_silent_scheduler_is_refused(tmp_path, monkeypatch):
-    for value, kind, said in [
-        ("my-cluster", ValueError, "expected an address such as tcp://host:8786"),
-        ("jobqueue:/no/such.yaml", ValueError, "cannot be read"),
-    ]:
-        monkeypatch.setenv("PAPERLIB_SCHEDULER", value)
-        with pytest.raises(kind, match=said):
-            list(sweep([Job(1)], tmp_path / "u", workers=2))

@@ -11,6 +11,7 @@ from paperlib.running.parameters import (
     check_parameters,
     convert_like,
     parse_parameters,
+    swept_values,
     with_values,
 )
 from paperlib.running.sources import OUTPUTS
@@ -251,3 +252,67 @@ def test_a_project_is_found_from_below_and_missed_outside(tmp_path: Path) -> Non
     assert find_project(tmp_path / "a" / "notebooks").root == tmp_path / "a"
     with pytest.raises(ValueError, match="inside a checkout"):
         find_project(tmp_path)
+
+
+SWEPT = parse_parameters(
+    'seed = 0\nrate = 0.1\nexact = True\ndata = "adult"\nepochs = [1]\nnested = [[1, 2]]\n'
+    'pair = (1.0, 2.0)\nnetwork = {"width": 4}\npath = None\nshift = -2\nfiles = ["a.csv"]',
+    "demo",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "values"),
+    [
+        ("seed", "0..4", [0, 1, 2, 3, 4]),
+        ("seed", "20, 50,100", [20, 50, 100]),
+        ("seed", "0..2,9,20..21", [0, 1, 2, 9, 20, 21]),
+        ("seed", "[3,1]", [3, 1]),
+        ("shift", "-1..1", [-1, 0, 1]),
+        ("rate", "0.1,1e-3,2", [0.1, 1e-3, 2.0]),
+        ("exact", "true,false", [True, False]),
+        ("data", "adult,mnist", ["adult", "mnist"]),
+        ("data", "0..4", ["0..4"]),
+        ("data", ",adult", ["", "adult"]),
+        ("data", '["a,b","c"]', ["a,b", "c"]),
+        ("epochs", "[20,50];[100]", [[20, 50], [100]]),
+        ("epochs", "[20] ; [50]", [[20], [50]]),
+        ("nested", "[[1,2],[3]];[[4]]", [[[1, 2], [3]], [[4]]]),
+        ("pair", "[1,2];(3,4)", [(1.0, 2.0), (3.0, 4.0)]),
+        ("network", '{"width":4};{"width":8}', [{"width": 4}, {"width": 8}]),
+        ("path", "a.csv,None", ["a.csv", None]),
+        ("files", '["a;b.csv"]', [["a;b.csv"]]),
+    ],
+)
+def test_a_word_gives_several_values_with_the_type_of_the_default(
+    name: str, word: str, values: list[Any]
+) -> None:
+    read = swept_values(SWEPT, {name: word}, "demo")[name]
+    assert read == values
+    assert list(map(type, read)) == list(map(type, values))
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "said"),
+    [
+        ("seed", "0..x", "parameter 'seed' should be a whole number"),
+        ("seed", "-1..1", "'seed' should be 0 or more, got -1"),
+        ("seed", "4..0", "'seed': no number from 4 to 0"),
+        ("seed", "0..3,2", "'seed': 2 is given twice in '0..3,2'"),
+        ("rate", "0..4", "parameter 'rate' should be a number"),
+        ("exact", "true,maybe", "parameter 'exact' should be true or false"),
+        ("epochs", "20,50,100", r"'epochs' is a list: write its values whole .* such as \[20,50\];\[100\]"),
+        ("epochs", "[20];50", "'epochs' is a list"),
+        ("epochs", "[20];[x]", "parameter 'epochs' should be a list"),
+        ("epochs", "[20];[20]", r"'epochs': \[20\] is given twice"),
+        ("network", "[4]", r"'network' is a dict: .* such as \{\"a\":1\};\{\"a\":2\}"),
+        (
+            "sed",
+            "0..4",
+            "parameter 'sed'; did you mean 'seed'.; the known ones are:\n  seed = 0\n  rate = 0.1",
+        ),
+    ],
+)
+def test_a_word_that_names_no_values_is_refused(name: str, word: str, said: str) -> None:
+    with pytest.raises(ValueError, match=f"demo: .*{said}"):
+        swept_values(SWEPT, {name: word}, "demo")
