@@ -115,17 +115,7 @@ def visible_devices() -> list[str]:
 
 @contextmanager
 def sweep_client(place: Place, *, calls: int, retries: int) -> Iterator["Client"]:
-    """A Dask client for one sweep; what it started is closed at the end, what was there stays.
-
-    Where this process starts the scheduler, a task may lose its worker ``retries`` times before it counts as
-    failed. Each local process has one thread, and one GPU where there are any. There are no more processes or
-    jobs than ``calls``.
-
-    Raises:
-        ModuleNotFoundError: Dask is not installed.
-        ValueError: The batch system's options are wrong.
-        ConnectionError: The scheduler at the address does not answer.
-    """
+    """A Dask client for some calls; what it started is closed at the end, what was there stays."""
     purpose = "a sweep in processes (pass workers=0 to do without)"
     dask, distributed = (optional_package(name, "sweep", purpose) for name in ("dask", "distributed"))
     settings = {

@@ -177,20 +177,17 @@ def book_results(project: Project) -> list[RunResult]:
 
 def repeated_results(project: Project, profile: str) -> list[RunResult]:
     """The result files of runs with other seeds that are still current, sorted by seed and notebook."""
-    found, judged, planned = [], judged_notebooks(project), dict[str, tuple[Job, dict[str, Any]]]()
-    for path in sorted(project.kept.glob(f"{profile}-seed-*/*/{RESULT}")):
-        seed, stem = int(path.parts[-3].rpartition("-")[2]), path.parent.name
-        if stem not in judged:
-            continue
-        if stem not in planned:  # once for its thousands of seeds
-            planned[stem] = (
-                plan(project, stem, profile=profile, where=project.root),
-                notebook_code(project, stem, profile),
-            )
-        job, code = planned[stem]
-        mark = fingerprint(project, stem, profile, {**job.parameters, "seed": seed}, code, where=job.where)
-        found.append(finished_result(path.parent, mark))
-    return [result for result in found if result is not None]
+    results = dict[Path, RunResult | None]()
+    for stem in judged_notebooks(project):
+        if paths := list(project.kept.glob(f"{profile}-seed-*/{stem}/{RESULT}")):
+            # Once for its thousands of seeds.
+            job = plan(project, stem, profile=profile, where=project.root)
+            code = notebook_code(project, stem, profile)
+            for path in paths:
+                values = {**job.parameters, "seed": int(path.parts[-3].rpartition("-")[2])}
+                mark = fingerprint(project, stem, profile, values, code, where=job.where)
+                results[path] = finished_result(path.parent, mark)
+    return [result for _, result in sorted(results.items()) if result is not None]
 
 
 def measured_results(project: Project) -> list[RunResult]:
@@ -227,7 +224,10 @@ def write_status(project: Project, profile: str) -> None:
     _write_if_new(project.generated / "data" / CSV_NAME, status_table(judged).to_csv(index=False))
     _write_if_new(project.generated / "results.md", results_markdown(judged, pages=pages))
     _write_landing(project, judged, profile)
-    _write_costs(project)
+    for name in landing.COSTS:  # without the columns that the page on costs has no room for
+        path = project.measured / "estimates" / f"{name}.csv"
+        if path.is_file():
+            _write_if_new(project.generated / f"{name}.md", landing.costs_markdown(name, pd.read_csv(path)))
 
 
 def _write_landing(project: Project, judged: Sequence[Judged], profile: str) -> None:
@@ -243,15 +243,6 @@ def _write_landing(project: Project, judged: Sequence[Judged], profile: str) -> 
     missing = f"`make run NB={landing.GUIDE_PAGE}` makes this guide; it was not run for this book.\n"
     text = missing if guide is None else landing.guide_markdown(guide)
     _write_if_new(project.generated / "guide.md", text)
-
-
-def _write_costs(project: Project) -> None:
-    """The tables of the page on costs, without the columns that it has no room for."""
-    for name in landing.COSTS:
-        path = project.measured / "estimates" / f"{name}.csv"
-        if path.is_file():
-            text = landing.costs_markdown(name, pd.read_csv(path))
-            _write_if_new(project.generated / f"{name}.md", text)
 
 
 def _table(project: Project, stem: str, name: str) -> pd.DataFrame | None:

@@ -119,50 +119,21 @@ def plan(
 
 @contextlib.contextmanager
 def finished_run(job: Job) -> Iterator[Path]:
-    """Run a notebook and yield the folder of its finished run, which is removed afterwards.
-
-    The folder holds the executed notebook, its CSVs and its result file. If the notebook fails
-    or is interrupted nothing is yielded; after a failure its log stays in ``runs/failed``.
-
-    Raises:
-        NotebookError: The notebook failed.
-        OutputError: A file could not be written.
-    """
+    """Run a notebook, and yield for a while the folder of its page, CSVs and result file."""
     job.project.runs.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=job.project.runs, prefix=f".{job.stem}-") as name:
-        folder = Path(name)
-        mark = job.fingerprint
-        started = time.monotonic()
+        folder, mark, started = Path(name), job.fingerprint, time.monotonic()
         notebook = _execute(job, folder)
-        seconds = time.monotonic() - started
-        _finish(job, folder, notebook, seconds, mark)
+        _finish(job, folder, notebook, time.monotonic() - started, mark)
         yield folder
 
 
 def _execute(job: Job, folder: Path) -> Any:
-    with variables_set(run_variables(job, folder)), kernel_config(_STRICT) as config:
-        return _papermill(with_parameters(job), job, config, folder / KERNEL_LOG)
-
-
-def with_parameters(job: Job) -> Any:
-    """The notebook with the parameters of the run in its cell."""
+    """The executed notebook; what it writes besides is in ``folder``."""
     notebook = read_notebook(job.project.notebook(job.stem))
     cell = parameters_cell(notebook, job.stem)
     cell.source = with_values(cell.source, {name: _reachable(job, name) for name in job.parameters})
-    return notebook
-
-
-def _reachable(job: Job, name: str) -> Any:
-    """A parameter's value; a file of the checkout that the profile names is found from elsewhere, too."""
-    value, root = job.parameters[name], job.project.root
-    if job.where.is_relative_to(root) or not isinstance(value, str) or value != job.preset.get(name):
-        return value
-    return str(root / value) if parameter_files({name: value}, root) else value
-
-
-def run_variables(job: Job, folder: Path) -> dict[str, str]:
-    """Environment variables of a run that leaves its results in ``folder``."""
-    return {
+    variables = {
         **{name: os.environ.get(name, "1") for name in THREADS},
         RESULTS_VARIABLE: str(folder),
         NOTEBOOK_VARIABLE: job.stem,
@@ -170,10 +141,13 @@ def run_variables(job: Job, folder: Path) -> dict[str, str]:
         "PAPERLIB_PROGRESS": "0",
         "MPLBACKEND": "agg",
     }
-
-
-def _papermill(notebook: Any, job: Job, config: Config, kernel_log: Path) -> Any:
-    with _standard_error_to(kernel_log), warnings.catch_warnings():
+    log = folder / KERNEL_LOG
+    with (
+        variables_set(variables),
+        _kernel_config() as config,
+        _standard_error_to(log),
+        warnings.catch_warnings(),
+    ):
         # Papermill and the kernel client warn about their own internals.
         warnings.simplefilter("ignore")
         import papermill
@@ -186,9 +160,17 @@ def _papermill(notebook: Any, job: Job, config: Config, kernel_log: Path) -> Any
             )  # fmt: skip
         except PapermillExecutionError as error:
             traceback = _ANSI.sub("", "\n".join(error.traceback))
-            raise _failure(job, _said(job, error), traceback, kernel_log) from None
+            raise _failure(job, _said(job, error), traceback, log) from None
         except RuntimeError as error:
-            raise _failure(job, f"{job.stem} failed: {error}", "", kernel_log) from None
+            raise _failure(job, f"{job.stem} failed: {error}", "", log) from None
+
+
+def _reachable(job: Job, name: str) -> Any:
+    """A parameter's value; a file of the checkout that the profile names is found from elsewhere, too."""
+    value, root = job.parameters[name], job.project.root
+    if job.where.is_relative_to(root) or not isinstance(value, str) or value != job.preset.get(name):
+        return value
+    return str(root / value) if parameter_files({name: value}, root) else value
 
 
 def _said(job: Job, error: Any) -> str:
@@ -247,12 +229,9 @@ def _set_variables(values: Mapping[str, str | None]) -> None:
 
 
 @contextlib.contextmanager
-def kernel_config(lines: list[str]) -> Iterator[Config]:
-    """Settings of a kernel that runs ``lines`` first, in a folder of sockets of its own.
-
-    Two kernels with sockets of one name block each other.
-    """
-    client = {"extra_arguments": [f"--IPKernelApp.exec_lines={lines!r}"]}
+def _kernel_config() -> Iterator[Config]:
+    """Settings of a strict kernel; its sockets have a folder of their own, since equal names block."""
+    client = {"extra_arguments": [f"--IPKernelApp.exec_lines={_STRICT!r}"]}
     if os.name == "nt":
         yield Config({"NotebookClient": client})
         return
@@ -265,7 +244,9 @@ def kernel_config(lines: list[str]) -> Iterator[Config]:
 
 
 def _finish(job: Job, folder: Path, notebook: Any, seconds: float, mark: str) -> None:
-    data = {**parameter_files(job.parameters, job.where), **_used_data(folder)}
+    """Write the page and the result file of a run."""
+    used = {item["name"]: item["sha256"] for item in _lines(folder / USED_DATA_FILE)}
+    data = {**parameter_files(job.parameters, job.where), **used}
     origin = provenance(
         root=job.project.root, profile=job.profile, parameters=job.parameters, seconds=seconds, data=data
     )
@@ -279,7 +260,7 @@ def _finish(job: Job, folder: Path, notebook: Any, seconds: float, mark: str) ->
     )
     for name in (RECORDS_FILE, USED_DATA_FILE, KERNEL_LOG):
         (folder / name).unlink(missing_ok=True)
-    write_text(folder / PAGE, nbformat.writes(_clean(job, notebook, origin)))
+    write_text(folder / PAGE, nbformat.writes(_page(job, notebook, origin)))
     write_result(folder / RESULT, result)
 
 
@@ -287,11 +268,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.is_file() else []
 
 
-def _used_data(folder: Path) -> dict[str, str]:
-    return {item["name"]: item["sha256"] for item in _lines(folder / USED_DATA_FILE)}
-
-
-def _clean(job: Job, notebook: Any, origin: Mapping[str, Any]) -> Any:
+def _page(job: Job, notebook: Any, origin: Mapping[str, Any]) -> Any:
     """The notebook as a page: parameters and provenance after the story, no metadata of its execution."""
     notebook.metadata.pop("papermill", None)
     for cell in notebook.cells:
@@ -299,28 +276,17 @@ def _clean(job: Job, notebook: Any, origin: Mapping[str, Any]) -> Any:
             cell.metadata.pop(key, None)
     given = parameters_cell(notebook, job.stem)
     given.metadata["tags"] = [*given.metadata["tags"], "remove-input"]
-    box = provenance_box(job, origin, given.source)
-    notebook.cells.append(nbformat.v4.new_markdown_cell(box, id="provenance"))
-    return notebook
-
-
-def provenance_box(job: Job, origin: Mapping[str, Any], parameters: str) -> str:
-    """The end of a page, folded: date, commit, hardware, versions, the command that reruns it, parameters.
-
-    Args:
-        job: The run.
-        origin: Its provenance.
-        parameters: Source of its cell of parameters.
-    """
     rows = "\n".join(f"- {line}" for line in describe(origin))
-    return (
+    box = (
         "## How these numbers were computed\n\n"
         f"Run this page again: `{rerun_command(job)}`\n\n"
         "``````{dropdown} Date, hardware, versions and data\n:class-container: provenance\n\n"
         f"{rows}\n``````\n\n"
         "``````{dropdown} Parameters\n:class-container: provenance\n\n"
-        f"```python\n{parameters}\n```\n``````\n"
+        f"```python\n{given.source}\n```\n``````\n"
     )
+    notebook.cells.append(nbformat.v4.new_markdown_cell(box, id="provenance"))
+    return notebook
 
 
 def rerun_command(job: Job) -> str:

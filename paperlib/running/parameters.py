@@ -49,11 +49,7 @@ class Parameter:
 
 
 def read_notebook(path: Path) -> Any:
-    """The notebook as nbformat 4.
-
-    Raises:
-        ValueError: Not a notebook.
-    """
+    """The notebook as nbformat 4; a ValueError for another file."""
     try:
         return nbformat.read(path, as_version=4)
     except (nbformat.reader.NotJSONError, nbformat.ValidationError, UnicodeDecodeError) as error:
@@ -61,11 +57,7 @@ def read_notebook(path: Path) -> Any:
 
 
 def parameters_cell(notebook: Any, name: str) -> Any:
-    """The cell tagged ``parameters``.
-
-    Raises:
-        ValueError: There is none, or more than one.
-    """
+    """The cell tagged ``parameters``; a ValueError where there is none, or more than one."""
     tagged = [cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", [])]
     if len(tagged) != 1:
         raise ValueError(f"{name}: expected one cell tagged 'parameters', found {len(tagged)}")
@@ -82,14 +74,7 @@ def notebook_parameters(path: Path) -> list[Parameter]:
 
 
 def parse_parameters(source: str, where: str) -> list[Parameter]:
-    """The parameters that a cell's source assigns.
-
-    Raises:
-        ValueError: Anything but ``name = literal`` lines.
-
-    >>> parse_parameters("m = 100  # records", "cell")
-    [Parameter(name='m', default=100, comment='records')]
-    """
+    """The parameters that a cell's source assigns; a ValueError for all but ``name = literal`` lines."""
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     comments = {t.start[0]: t.string.lstrip("# ") for t in tokens if t.type == tokenize.COMMENT}
     parameters: list[Parameter] = []
@@ -119,18 +104,7 @@ def _assignments(source: str, where: str) -> list[tuple[str, Any, ast.stmt]]:
 
 
 def check_parameters(known: Sequence[Parameter], given: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Every parameter with its value: the given ones over the defaults.
-
-    Values are Python values or the text typed on a command line; ``where`` is the notebook's name, for
-    messages.
-
-    Raises:
-        ValueError: An unknown name (the message lists the known parameters with defaults and comments), a
-            value of another type, or a count below `Parameter.least`.
-
-    >>> check_parameters([Parameter("delta", 0.0, "")], {"delta": "1e-5"}, "demo")
-    {'delta': 1e-05}
-    """
+    """Every parameter with its value: given ones, as Python values or text, over the defaults."""
     by_name = {parameter.name: parameter for parameter in known}
     if unknown := sorted(set(given) - set(by_name)):
         listed = "".join(f"\n  {parameter}" for parameter in known) or " none"
@@ -163,13 +137,7 @@ def _convert(parameter: Parameter, value: Any, where: str) -> Any:
 
 
 def convert_like(value: Any, default: Any) -> Any:
-    """``value`` with the type of ``default``, else a ValueError or (for text of a list) a SyntaxError.
-
-    Text is read as that type; nothing is rounded.
-
-    >>> convert_like("1e-5", 0.1), convert_like(3, 0.1), convert_like("[1, 2]", [5])
-    (1e-05, 3.0, [1, 2])
-    """
+    """``value``, not rounded, with the type of ``default``; a ValueError or SyntaxError for another type."""
     if default is None:
         try:
             return ast.literal_eval(value) if isinstance(value, str) else value
@@ -274,11 +242,7 @@ def _value_end(text: str) -> int:
 
 
 def assignment(name: str, value: Any) -> str:
-    """A parameter as `split_assignments` and, after it, `check_parameters` read it.
-
-    >>> assignment("sizes", [1, 2]), assignment("file", "my rows.csv")
-    ('sizes=[1,2]', "file='my rows.csv'")
-    """
+    """A parameter as `split_assignments` and, after it, `check_parameters` read it."""
     if isinstance(value, list | tuple | dict):
         return f"{name}={json.dumps(value, separators=(',', ':'))}"
     text = str(value)
@@ -305,11 +269,7 @@ def _word_end(text: str) -> int:
 
 
 def with_values(source: str, values: Mapping[str, Any]) -> str:
-    """The parameter cell with other values; names, order and comments stay.
-
-    >>> with_values("m = 100  # records", {"m": 400})
-    'm = 400  # records'
-    """
+    """The parameter cell with other values; names, order and comments stay."""
     lines = source.splitlines()
     for name, value, _ in reversed(_assignments(source, "parameters")):
         if name not in values or values[name] == ast.literal_eval(value):

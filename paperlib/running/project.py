@@ -110,30 +110,24 @@ class Project:
             content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
         except yaml.YAMLError as error:
             raise ValueError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
-        _check_profile(path, content, self.profiles())
+        if not isinstance(content, dict) or not all(
+            isinstance(value, dict | None) for key, value in content.items() if key not in (_BASE, _DATA)
+        ):
+            raise ValueError(f"{path}: expected notebook names, each with its parameters")
+        base, data, known = content.get(_BASE, ""), content.get(_DATA, _MADE_UP), self.profiles()
+        if base != "" and (base not in known or base == name):
+            raise ValueError(f"{path}: base: expected one of {', '.join(known)}; got {base!r}")
+        if data != _MADE_UP:
+            raise ValueError(f"{path}: data: expected {_MADE_UP!r} or no such line; got {data!r}")
         return content
-
-
-def _check_profile(path: Path, content: Any, known: list[str]) -> None:
-    if not isinstance(content, dict):
-        raise ValueError(f"{path}: expected notebook names, each with its parameters")
-    if _BASE in content and (content[_BASE] not in known or content[_BASE] == path.stem):
-        raise ValueError(f"{path}: base: expected one of {', '.join(known)}; got {content[_BASE]!r}")
-    if _DATA in content and content[_DATA] != _MADE_UP:
-        raise ValueError(f"{path}: data: expected {_MADE_UP!r} or no such line; got {content[_DATA]!r}")
-    if not all(isinstance(v, dict | None) for k, v in content.items() if k not in (_BASE, _DATA)):
-        raise ValueError(f"{path}: expected notebook names, each with its parameters")
 
 
 def _merged(below: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """``own`` over ``below``: mappings are merged name by name, anything else is replaced."""
     merged = dict(below)
     for name, value in own.items():
-        old = merged.get(name)
-        if isinstance(value, Mapping) and isinstance(old, Mapping):
-            merged[name] = _merged(old, value)
-        else:
-            merged[name] = value
+        both = isinstance(value, Mapping) and isinstance(merged.get(name), Mapping)
+        merged[name] = _merged(merged[name], value) if both else value
     return merged
 
 

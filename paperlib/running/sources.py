@@ -27,16 +27,11 @@ def fingerprint(
     *,
     where: Path | None = None,
 ) -> str:
-    """A hash of everything a run's values depend on.
-
-    Covers the notebook, its parameters, every module of this package it can reach, the papers'
-    numbers, the locked versions, the Python version, and files and folders that parameters name. ``code`` is
-    what `notebook_code` says, for the fingerprints of many runs; ``where`` is the folder of relative paths,
-    None the current one.
-    """
+    """A hash of all that a run's values depend on; ``code``, for many runs, is what `notebook_code` says."""
     about: dict[str, Any] = {"parameters": parameters, "data": parameter_files(parameters, where)}
-    if folders := _parameter_folders(parameters, where):
-        about["folders"] = folders
+    # What is in folders that parameters name is not read.
+    if folders := [str(path.resolve()) for path in _named(parameters, where).values() if _is(path, "folder")]:
+        about["folders"] = sorted(folders)
     return config_hash({**(code or notebook_code(project, stem, profile)), **about})
 
 
@@ -55,18 +50,10 @@ def notebook_code(project: Project, stem: str, profile: str) -> dict[str, Any]:
 
 
 def parameter_files(parameters: Mapping[str, Any], where: Path | None = None) -> dict[str, str]:
-    """File name to SHA-256, for parameters whose text names an existing file, or a function as FILE.py:NAME.
-
-    Files that the notebook writes are left out. Where two files share a name it is the text that names them.
-    """
+    """Name (its text, if two files share one) to SHA-256 of each file or FILE.py:FUNCTION of a parameter."""
     found = {text: path for text, path in _named(parameters, where).items() if _is(path, "file")}
     names = Counter(path.name for path in found.values())
     return {(path.name if names[path.name] == 1 else text): file_sha256(path) for text, path in found.items()}
-
-
-def _parameter_folders(parameters: Mapping[str, Any], where: Path | None) -> list[str]:
-    """Folders that parameters name; what is in them is not read."""
-    return sorted(str(path.resolve()) for path in _named(parameters, where).values() if _is(path, "folder"))
 
 
 def _named(parameters: Mapping[str, Any], where: Path | None) -> dict[str, Path]:
@@ -89,14 +76,13 @@ def _is(path: Path, kind: str) -> bool:
 def notebook_sources(path: Path) -> list[Path]:
     """Files of this package that a notebook's imports can reach, with the run's own code."""
     cells = [cell.source for cell in read_notebook(path).cells if cell.cell_type == "code"]
-    names = {name for source in cells for name in imported_names(_without_magics(source))}
+    # Line magics are no Python.
+    lines = (
+        [line for line in cell.splitlines() if not line.lstrip().startswith(("%", "!"))] for cell in cells
+    )
+    names = {name for code in lines for name in imported_names("\n".join(code))}
     ours = sorted(name for name in names if name.partition(".")[0] == PACKAGE.name)
     files = set(source_files([*ours, "paperlib.running.execute"]))
     if any(PACKAGE / "report" in file.parents for file in files):
         files |= set((PACKAGE / "report" / "printed_tables").rglob("*.csv"))
     return sorted(files)
-
-
-def _without_magics(source: str) -> str:
-    """The code of a cell without its line magics, which are no Python."""
-    return "\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in source.splitlines())

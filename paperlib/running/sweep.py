@@ -135,12 +135,7 @@ def _seconds(unit: Unit) -> dict[str, Any] | None:
 
 
 def run_batch(units: list[Unit]) -> list[dict[str, Any]]:
-    """Run units in this process and keep them, unless another process has done so in the meantime.
-
-    Raises:
-        NotebookError: A notebook failed, or code here is not what the sweep was planned with.
-        OutputError: A file could not be written.
-    """
+    """Run units in this process and keep them, unless another process has done so in the meantime."""
     return [_run(unit) for unit in units]
 
 

@@ -89,8 +89,11 @@ def _run_many(to_do: list[Job], seconds: dict[str, float | None], jobs: int, say
                 done += 1
                 took = time.monotonic() - run.started
                 seconds[run.job.stem] = took
-                if not _report(run, say):
+                if run.process.returncode:
                     failed.append(run.job.stem)
+                    run.output.seek(0)
+                    say(run.output.read().decode("utf-8", errors="replace").rstrip())
+                run.output.close()
                 left = _seconds_left(waiting, running, seconds, jobs)
                 say(f"  [{done}/{len(to_do)}] {run.job.stem}: {took:.0f} s" + (f"; {left}" if left else ""))
             if not finished:
@@ -110,15 +113,6 @@ def _start(job: Job) -> _Running:
         command, cwd=job.project.root, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
     )
     return _Running(job, process, output, time.monotonic())
-
-
-def _report(run: _Running, say: Say) -> bool:
-    with run.output as output:
-        output.seek(0)
-        text = output.read().decode("utf-8", errors="replace")
-    if run.process.returncode:
-        say(text.rstrip())
-    return run.process.returncode == 0
 
 
 def _stop(running: Iterable[_Running]) -> None:
