@@ -211,7 +211,7 @@ class MembershipScores:
                 column (with its row), an unknown membership value, an empty file, one class only.
             FileNotFoundError: There is no such file.
         """
-        from paperlib.io import read_scores
+        from paperlib.core.reading import read_scores  # which builds scores of this class
 
         if higher_means_member is not None:
             meant = "scores" if higher_means_member else "losses"
@@ -220,12 +220,7 @@ class MembershipScores:
                     f"higher_means_member: {higher_means_member} contradicts kind={kind!r}; give one"
                 )
             kind = meant
-        loaded = read_scores(path, score_column=score_column, member_column=member_column, kind=kind)
-        return cls(
-            loaded.scores.member,
-            loaded.scores.nonmember,
-            higher_means_member=loaded.scores.higher_means_member,
-        )
+        return read_scores(path, score_column=score_column, member_column=member_column, kind=kind).scores
 
     from_csv = from_file
     from_npz = from_file

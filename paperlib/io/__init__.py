@@ -1,5 +1,7 @@
 """Files: atomic writes, the cache, result files, and reading scores."""
 
+from paperlib.core.reading import LoadedScores as LoadedScores
+from paperlib.core.reading import read_scores as read_scores
 from paperlib.io.cache import Cache as Cache
 from paperlib.io.cache import lease as lease
 from paperlib.io.cache import typed as typed
@@ -23,8 +25,6 @@ from paperlib.io.schedulers import Place as Place
 from paperlib.io.schedulers import job_script as job_script
 from paperlib.io.schedulers import sweep_place as sweep_place
 from paperlib.io.schedulers import visible_devices as visible_devices
-from paperlib.io.scores import LoadedScores as LoadedScores
-from paperlib.io.scores import read_scores as read_scores
 from paperlib.io.sources import code_tag as code_tag
 from paperlib.io.sources import imported_names as imported_names
 from paperlib.io.sources import source_files as source_files

@@ -1,4 +1,1 @@
-"""Reading membership scores from files and from standard input."""
-
-from paperlib.io.scores.reading import LoadedScores as LoadedScores
-from paperlib.io.scores.reading import read_scores as read_scores
+"""The former place of the readers of tables, which are in `paperlib.core.reading`."""

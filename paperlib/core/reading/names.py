@@ -4,7 +4,7 @@ A name whose direction is doubtful tells nothing: then the user is asked.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 _WORDS = re.compile(r"\w+(?:[ .\-]\w+)*", re.ASCII)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -36,12 +36,16 @@ _MEMBERS = re.compile(
     r"(?:is_|was_)?(?:member|membership|train|training|trained|seen|in_train(?:ing)?(?:_set|_data)?)"
     r"|member(?:ship)?_label|split"
 )
-_OPPOSITE = re.compile(
+NONMEMBERS = re.compile(
     r"(?:is_|was_|in_)?(?:non_?members?|out|test|hold_?out|held_?out|unseen|val(?:id|idation)?)"
 )
-_NUMBERED = re.compile(r"(?:data_?)?(?:splits?|folds?|sets?|subsets?|partitions?)")
-_IDS = ("id", "record_id", "example_id")
-_INDEX = re.compile(r"|index|unnamed:? ?\d*|level_\d+", re.IGNORECASE)
+"""Plain names in which a 1 would point to a non-member."""
+
+NUMBERED = re.compile(r"(?:data_?)?(?:splits?|folds?|sets?|subsets?|partitions?)")
+"""Plain names of columns in which numbers count the parts of a data set, such as 0 for the first one."""
+
+INDEX = re.compile(r"|index|unnamed:? ?\d*|level_\d+", re.IGNORECASE)
+"""Names that tables give to their row numbers."""
 
 _ROLES = {
     "nonmember": r"non_?members?|out|test|hold_?out|held_?out|unseen|val(?:id|idation)?|population",
@@ -50,9 +54,7 @@ _ROLES = {
 
 
 def plain(name: str) -> str:
-    """Words of a name in lower case, joined by underscores.
-
-    A name with other signs, such as a minus in front, stays as it is: it is nothing that is known.
+    """Words of a name in lower case, joined by underscores; one with other signs is nothing that is known.
 
     >>> plain("Val-Loss"), plain("isMember"), plain("-loss")
     ('val_loss', 'is_member', '-loss')
@@ -64,52 +66,21 @@ def plain(name: str) -> str:
 
 
 def kind_of(name: str) -> str | None:
-    """Direction of a column by its name: "losses", "scores", or None where the name does not tell.
-
-    >>> kind_of("val_loss"), kind_of("logprob"), kind_of("neg_loss")
-    ('losses', 'scores', None)
-    """
+    """Direction of a column by its name: "losses", "scores", or None where the name does not tell."""
     text = plain(name)
     if _LOSSES.fullmatch(text):
         return "losses"
     return "scores" if _SCORES.fullmatch(text) else None
 
 
+def kind_of_class(name: str) -> str | None:
+    """As `kind_of`, for values of one class alone, whose name may say which class it is."""
+    return kind_of(name) or kind_of(measure_of(name))
+
+
 def tells_membership(name: str) -> bool:
-    """Whether a column of this name says who is a member.
-
-    >>> tells_membership("In Train"), tells_membership("label")
-    (True, False)
-    """
+    """Whether a column of this name says who is a member."""
     return _MEMBERS.fullmatch(plain(name)) is not None
-
-
-def one_means_nonmember(name: str) -> bool:
-    """Whether the name says the opposite of membership, so that a 1 would point to a non-member.
-
-    >>> one_means_nonmember("is_test"), one_means_nonmember("is_train")
-    (True, False)
-    """
-    return _OPPOSITE.fullmatch(plain(name)) is not None
-
-
-def numbers_parts(name: str) -> bool:
-    """Whether numbers in such a column count the parts of a data set, such as 0 for the first one.
-
-    >>> numbers_parts("split"), numbers_parts("member")
-    (True, False)
-    """
-    return _NUMBERED.fullmatch(plain(name)) is not None
-
-
-def is_identifier(name: str) -> bool:
-    """Whether a column of this name names the records."""
-    return plain(name) in _IDS
-
-
-def is_index(name: str) -> bool:
-    """Whether the name is one that tables give to their row numbers."""
-    return _INDEX.fullmatch(name.strip()) is not None
 
 
 def role_of(name: str) -> tuple[str, str] | None:
@@ -122,43 +93,34 @@ def role_of(name: str) -> tuple[str, str] | None:
     for role, words in _ROLES.items():
         if re.fullmatch(words, text):
             return role, ""
-        found = re.fullmatch(rf"(?:{words})_(.+)", text) or re.fullmatch(rf"(.+)_(?:{words})", text)
-        if found:
-            return role, found[1]
+        match = re.fullmatch(rf"(?:{words})_(.+)", text) or re.fullmatch(rf"(.+)_(?:{words})", text)
+        if match:
+            return role, match[1]
     return None
 
 
-def kind_of_class(name: str) -> str | None:
-    """As `kind_of`, for values of one class alone, whose name may say which class it is.
-
-    >>> kind_of_class("losses_in"), kind_of("losses_in")
-    ('losses', None)
-    """
-    role = role_of(name)
-    return kind_of(name) or (kind_of(role[1]) if role else None)
+def measure_of(name: str) -> str:
+    """The plain name without the class that it may say."""
+    return plain((role_of(name) or ("", name))[1])
 
 
-def array_pair(names: Iterable[str]) -> tuple[str, str, str] | None:
-    """Names of an array of members and one of non-members, and what both hold; None without one such pair.
+def array_pair(names: Sequence[str]) -> tuple[str, str] | None:
+    """Names of an array of members and one of non-members; None without one such pair.
 
     Where another array is a known score or says who is a member, the arrays are the columns of a table.
 
     >>> array_pair(["members", "nonmembers"])
-    ('members', 'nonmembers', '')
+    ('members', 'nonmembers')
     >>> array_pair(["loss", "train", "test"])
     """
-    found: dict[str, dict[str, list[str]]] = {}
-    for name in names:
-        role = role_of(name)
-        if role:
-            found.setdefault(role[1], {}).setdefault(role[0], []).append(name)
+    roles = {name: role_of(name) for name in names}
     pairs = [
-        (roles["member"][0], roles["nonmember"][0], rest)
-        for rest, roles in found.items()
-        if len(roles) == 2 and all(len(same) == 1 for same in roles.values())
+        (first, second)
+        for first, role in roles.items()
+        for second, other in roles.items()
+        if role and other and role[0] == "member" and other == ("nonmember", role[1])
     ]
     if len(pairs) != 1:
         return None
     others = [name for name in names if name not in pairs[0]]
-    known = any(kind_of(name) or tells_membership(name) for name in others)
-    return None if known else pairs[0]
+    return None if any(kind_of(name) or tells_membership(name) for name in others) else pairs[0]

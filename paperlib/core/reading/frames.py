@@ -1,0 +1,104 @@
+"""Tables of files as data frames: one set of types for all files of one audit, and no value changed."""
+
+import re
+from collections.abc import Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from paperlib.core.reading.cells import MISSING
+from paperlib.core.reading.files import named, open_source, table_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Whole numbers as a program writes them: 007, +5 and numbers beyond 64 bits are codes, and stay text.
+_WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})")
+_NUMBER = re.compile(r"-?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
+_TRUTH = ({"true", "false"}, {"True", "False"}, {"TRUE", "FALSE"})
+
+
+def read_frames(paths: Sequence[str]) -> "list[pd.DataFrame]":
+    """Tables of the same kind of rows, such as members and non-members, with one set of types.
+
+    A column of text files is of numbers where every cell of all files is one, as a program writes it, or is
+    missing (empty, NA, nan, ...); of truth values where every cell is true or false in one spelling; else of
+    text, in which codes keep their zeros and NA is a value. Parquet and JSON lines have types of their own.
+
+    Args:
+        paths: CSV with commas, semicolons or tabs, JSON lines (both also ``.gz``) or Parquet, by content.
+
+    Raises:
+        ValueError: A file that is none of these or empty, or a column whose type differs between files.
+        FileNotFoundError: There is no such file.
+    """
+    frames = [_cells(path) for path in paths]
+    texts = [frame for frame, is_text in frames if is_text]
+    for name in dict.fromkeys(str(name) for frame in texts for name in frame):
+        columns = [frame[name] for frame in texts if name in frame]
+        kind = _kind([cell for column in columns for cell in column])
+        for frame in texts:
+            if name in frame:
+                frame[name] = _typed(frame[name], kind)
+    first = frames[0][0]
+    others = zip(frames[1:], paths[1:], strict=True)
+    return [first, *(_alike(first, frame, paths[0], path) for (frame, _), path in others)]
+
+
+def _cells(path: str) -> "tuple[pd.DataFrame, bool]":
+    """The cells of a file, and whether all of them are text whose types are still open."""
+    import pandas as pd
+
+    source = open_source(path)
+    with named(source):
+        if source.data[:4] == b"PAR1":
+            frame, is_text = pd.read_parquet(BytesIO(source.data)), False
+        else:
+            table = table_of(source)
+            columns = table.read(table.names)
+            is_text = all(isinstance(cell, str) for cells in columns.values() for cell in cells)
+            if table.decimal_comma:
+                columns = {name: [_pointed(cell) for cell in cells] for name, cells in columns.items()}
+            frame = pd.DataFrame(columns, dtype=object)
+            frame = frame if is_text else frame.infer_objects()
+        if frame.empty:
+            raise ValueError("no rows")
+    return frame, is_text
+
+
+def _pointed(cell: Any) -> Any:
+    """A decimal comma as a point."""
+    return cell.replace(",", ".") if isinstance(cell, str) and re.fullmatch(r"-?\d+,\d+", cell) else cell
+
+
+def _kind(cells: Sequence[str]) -> str:
+    present = [cell for cell in cells if cell not in MISSING]
+    if present and all(map(_NUMBER.fullmatch, present)):
+        whole = len(present) == len(cells) and all(map(_WHOLE.fullmatch, present))
+        return "int64" if whole else "float64"
+    return "bool" if present and any(set(cells) <= words for words in _TRUTH) else "str"
+
+
+def _typed(column: "pd.Series[Any]", kind: str) -> "pd.Series[Any]":
+    if kind == "bool":
+        return column.str.lower() == "true"
+    if kind == "str":
+        return column.mask(column == "", None).astype("str")
+    return column.mask(column.isin(list(MISSING)), np.nan).astype(np.dtype(kind))
+
+
+def _alike(first: "pd.DataFrame", frame: "pd.DataFrame", path: str, other: str) -> "pd.DataFrame":
+    """The frame with the first one's types where that changes no value."""
+    for name in frame.columns.intersection(first.columns):
+        wanted, given = first[name].dtype, frame[name].dtype
+        if wanted == given:
+            continue
+        numbers = wanted.kind in "iuf" and given.kind in "iuf"
+        if not numbers or not (frame[name].astype(wanted) == frame[name]).all():
+            raise ValueError(
+                f"column {name!r} is of type {wanted} in {path} and {given} in {other}; store both with "
+                "the same types"
+            )
+        frame[name] = frame[name].astype(wanted)
+    return frame

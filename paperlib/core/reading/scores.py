@@ -1,0 +1,312 @@
+"""Membership scores from one file, or from one per class; nothing is guessed or dropped."""
+
+import hashlib
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperlib.core.checks import FloatArray, check_choice
+from paperlib.core.reading import cells
+from paperlib.core.reading.files import Source, named, open_source, table_of
+from paperlib.core.reading.names import (
+    INDEX,
+    array_pair,
+    kind_of,
+    kind_of_class,
+    measure_of,
+    plain,
+    tells_membership,
+)
+from paperlib.core.reading.text import Table
+from paperlib.core.records import check_ids, unit_means
+from paperlib.core.scores import MembershipScores
+
+_KINDS = ("scores", "losses")
+_SAY_KIND = 'with --kind (in Python kind="scores" or kind="losses")'
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedScores:
+    """Scores read from files, and how they were read.
+
+    Attributes:
+        scores: The scores as given; ``scores.higher_means_member`` is False for losses.
+        kind: "scores" (higher means member) or "losses" (lower means member).
+        source: Files and columns that were used, as text.
+        ids: Name of each example, members first as in ``scores.pooled()``; None without an identifier column.
+        groups: Group of each example in the same order, "(missing)" where its cell is empty; None if no group
+            column was named.
+        checksums: SHA-256 of what was read, by file name.
+        warnings: What is not wrong, yet should be looked at.
+    """
+
+    scores: MembershipScores
+    kind: str
+    source: str
+    ids: NDArray[Any] | None = None
+    groups: NDArray[Any] | None = None
+    checksums: dict[str, str] = field(default_factory=dict[str, str])
+    warnings: tuple[str, ...] = ()
+
+
+class _Wanted(NamedTuple):
+    """What the user said about the columns."""
+
+    score: str | None
+    member: str | None
+    kind: str | None
+    id: str | None
+    group: str | None
+
+
+class _Part(NamedTuple):
+    """The columns of one table, one value per example; the texts are ids and groups."""
+
+    table: Table
+    score: str
+    kind: str
+    values: FloatArray
+    member: NDArray[np.bool_]
+    member_name: str | None
+    texts: dict[str, NDArray[np.object_]]
+
+
+def read_scores(
+    path: str | PathLike[str],
+    nonmember_path: str | PathLike[str] | None = None,
+    *,
+    score_column: str | None = None,
+    member_column: str | None = None,
+    kind: str | None = None,
+    id_column: str | None = None,
+    group_column: str | None = None,
+    unit_column: str | None = None,
+) -> LoadedScores:
+    """Read scores or losses with their membership from one file, or from one file per class.
+
+    Args:
+        path: CSV, TSV or TXT with commas, semicolons or tabs, JSON lines (both also ``.gz``), Parquet, NPZ,
+            NPY, PyTorch or safetensors; "-" reads text from standard input. With one file: a score or loss
+            column and a membership column (1/0, 1/-1, true/false, in/out, train/test, member/nonmember), or
+            two arrays such as ``member`` and ``nonmember``. With two: the members' scores.
+        nonmember_path: The non-members' scores, in the same or another form.
+        score_column: Name of the score column; by default the one whose name is a common one, such as score,
+            loss, nll or logprob.
+        member_column: Name of the membership column; by default the one whose name is a common one, such as
+            member, is_train or split.
+        kind: "scores" if higher means member, "losses" if lower does; needed where the name of the column
+            does not tell, and for arrays without a name.
+        id_column: Name of the column that names the examples; by default id, record_id or example_id.
+        group_column: Name of the column that groups the examples; by default none.
+        unit_column: Name of the column that says what one record is, such as a customer: the values of its
+            rows are averaged, and its rows are of one side. By default each row is a record, which its
+            identifiers must not contradict.
+
+    Returns:
+        The scores, their direction, and where they came from.
+
+    Raises:
+        ValueError: An unreadable or empty file, a missing or doubtful column, an unknown direction, an empty
+            cell, text where a number belongs, an unknown membership value, infinite scores, one class only,
+            an identifier that stands twice, a unit on both sides. The message is one line that names the file
+            and what to do.
+        FileNotFoundError: There is no such file.
+    """
+    if kind is not None:
+        check_choice("kind", kind, _KINDS)
+    wanted = _Wanted(score_column, member_column, kind, unit_column or id_column, group_column)
+    first = open_source(str(path))
+    if nonmember_path is None:
+        with named(first):
+            part = _part_of_both(table_of(first), wanted)
+            text = f"{first.name}, {part.table.noun}s {part.score!r} and {part.member_name!r}"
+            return _loaded([first], [part], text, units=unit_column is not None)
+    second = open_source(str(nonmember_path))
+    if first.path == second.path:
+        raise ValueError(f"{first.path}: it can hold the members or the non-members, not both")
+    parts: list[_Part] = []
+    for source, side in ((first, True), (second, False)):
+        with named(source):
+            parts.append(_part(table_of(source), wanted, side))
+    if parts[0].kind != parts[1].kind:
+        raise ValueError(
+            f"{first.path} holds {parts[0].kind} but {second.path} holds {parts[1].kind}; say which "
+            f"{_SAY_KIND}"
+        )
+    with named(first):
+        text = f"members {first.name}, non-members {second.name}"
+        return _loaded([first, second], parts, text, units=unit_column is not None)
+
+
+def _part_of_both(table: Table, wanted: _Wanted) -> _Part:
+    """The columns of a table with both classes, or its two arrays of members and of non-members."""
+    pair = None if wanted.score or wanted.member else array_pair(table.names)
+    if pair is None:
+        if table.bare:
+            raise ValueError(
+                "an array alone does not tell who is a member; give a second file with the non-members, or a "
+                "table with a membership column"
+            )
+        return _part(table, wanted)
+    names = f"{table.noun}s {pair[0]!r} and {pair[1]!r}"
+    if wanted.id or wanted.group:
+        raise ValueError(f"{names} hold no identifiers and no groups; give a table with one row per example")
+    kind = wanted.kind or kind_of(measure_of(pair[0])) or _ask_kind(names)
+    columns = table.read(pair)
+    cells.check_gaps(table, columns)
+    values = [cells.numbers(table, name, columns[name]) for name in pair]
+    member = np.repeat([True, False], [part.size for part in values])
+    return _Part(table, pair[0], kind, np.concatenate(values), member, pair[1], {})
+
+
+def _part(table: Table, wanted: _Wanted, side: bool | None = None) -> _Part:
+    """The columns of one table, of members (side True), of non-members (False) or of both (None)."""
+    told = kind_of if side is None else kind_of_class
+    member = _member_column(table, wanted, side)
+    known_ids = [name for name in table.names if plain(name) in ("id", "record_id", "example_id")]
+    identifier = known_ids[0] if len(known_ids) == 1 else None
+    if wanted.id is not None:
+        identifier = table.check(wanted.id)
+    group = None if wanted.group is None else table.check(wanted.group)
+    if table.bare:
+        score = table.names[0]
+    elif wanted.score is not None:
+        score = table.check(wanted.score)
+    else:  # the only column with a known name, else the only one left
+        free = [name for name in table.names if name not in (member, identifier, group)]
+        known = [name for name in free if told(name)]
+        if not known:
+            left = free if len(free) == 1 else [name for name in free if not INDEX.fullmatch(name.strip())]
+            known = left if len(left) == 1 else []
+        score = _only(table, known, "score", "score, loss, nll or logprob", "--score-column")
+    if score == member:
+        raise ValueError(f"the score and the membership cannot both be {table.label(score)}")
+    kind = wanted.kind or (None if table.bare else told(score)) or _ask_kind(table.label(score))
+    needed = (score, member, identifier, group)
+    columns = table.read(list(dict.fromkeys(name for name in needed if name is not None)))
+    size = len(columns[score])
+    if not size:
+        raise ValueError("there are no rows")
+    for name, column in columns.items():
+        if len(column) != size:
+            raise ValueError(
+                f"{table.label(name)} has {len(column)} values but {table.label(score)} has {size}; expected "
+                "one of each per example"
+            )
+    cells.check_gaps(table, {name: columns[name] for name in (score, member) if name is not None})
+    values = cells.numbers(table, score, columns[score])
+    flags = np.full(size, bool(side))
+    if member is not None:
+        flags = cells.flags(table, member, columns[member], chosen=wanted.member is not None)
+        if side is not None and (flags != side).any():
+            row = int(np.flatnonzero(flags != side)[0]) + 1
+            this, other = ("members", "non-member") if side else ("non-members", "member")
+            raise ValueError(
+                f"this is the file of the {this}, but {table.label(member)} says {other} in row {row}; give "
+                "the members' file first, or one file with both"
+            )
+    texts: dict[str, NDArray[np.object_]] = {}
+    if identifier is not None:
+        texts["ids"] = cells.texts(columns[identifier])
+    if group is not None:
+        texts["groups"] = cells.texts(columns[group], empty="(missing)")
+    return _Part(table, score, kind, values, flags, member, texts)
+
+
+def _ask_kind(what: str) -> NoReturn:
+    raise ValueError(
+        f"does a high value of {what} point to a member (--kind scores) or a low one (--kind losses)? Say "
+        f"which {_SAY_KIND}"
+    )
+
+
+def _member_column(table: Table, wanted: _Wanted, side: bool | None) -> str | None:
+    """The membership column; in a file of one class one that was named, or that must not contradict."""
+    if table.bare:
+        return None
+    if wanted.member is not None:
+        return table.check(wanted.member)
+    free = [name for name in table.names if name not in (wanted.score, wanted.group)]
+    if side is not None:
+        known = [name for name in free if plain(name) in ("member", "is_member", "membership")]
+        return known[0] if len(known) == 1 else None
+    known = [name for name in free if tells_membership(name)]
+    return _only(
+        table, known, "membership", "member, is_train or split", "--member-column",
+        otherwise=", or give a second file with the non-members",
+    )  # fmt: skip
+
+
+def _only(table: Table, known: list[str], what: str, usual: str, option: str, otherwise: str = "") -> str:
+    python = option.removeprefix("--").replace("-", "_")
+    if len(known) == 1:
+        return known[0]
+    if known:
+        listed = " and ".join(map(repr, known))
+        raise ValueError(
+            f"{listed} could each hold the {what}; choose one with {option} (in Python {python})"
+        )
+    first_line = " (the first line of a CSV must name them)" if table.noun == "column" else ""
+    raise ValueError(
+        f"no {what} {table.noun} with a known name such as {usual}; the {table.noun}s are {table.listed()}"
+        f"{first_line}; name one with {option} (in Python {python}){otherwise}"
+    )
+
+
+def _loaded(sources: list[Source], parts: list[_Part], text: str, *, units: bool) -> LoadedScores:
+    """Scores of all parts with one value per record: identifiers that stand once, or the means of units."""
+    flags = np.concatenate([part.member for part in parts])
+    order = np.argsort(~flags, kind="stable")  # members first
+    scores = MembershipScores.from_labels(
+        np.concatenate([part.values for part in parts]), flags, higher_means_member=parts[0].kind == "scores"
+    )
+    texts = {
+        what: np.concatenate([part.texts[what] for part in parts])[order]
+        for what in parts[0].texts
+        if what in parts[-1].texts
+    }
+    ids, groups = texts.get("ids"), texts.get("groups")
+    if ids is not None:
+        sides = ids[: scores.member.size], ids[scores.member.size :]
+        check_ids(*(side[side != ""].tolist() for side in sides), unit=units)
+        if units:
+            if (ids == "").any():
+                raise ValueError(f"{int((ids == '').sum())} rows name no unit; fill or drop these rows")
+            member, nonmember = unit_means(scores.member, sides[0]), unit_means(scores.nonmember, sides[1])
+            scores = MembershipScores(member[0], nonmember[0], higher_means_member=scores.higher_means_member)
+            ids, groups = np.concatenate([member[1], nonmember[1]]), None
+    alike = len({source.name for source in sources}) < len(sources)
+    return LoadedScores(
+        scores=scores,
+        kind=parts[0].kind,
+        source=text,
+        ids=ids,
+        groups=groups,
+        checksums={
+            source.path if alike else source.name: hashlib.sha256(source.data).hexdigest()
+            for source in sources
+        },
+        warnings=_warnings(sources, parts),
+    )
+
+
+def _warnings(sources: list[Source], parts: list[_Part]) -> tuple[str, ...]:
+    """A direction that contradicts the name of the column, and names of two measures."""
+    part, texts = parts[0], list[str]()
+    told = None if part.table.bare else kind_of(part.score)
+    if told not in (None, part.kind):
+        texts.append(
+            f"{part.table.label(part.score)} was read as {part.kind}, as --kind says, although its name "
+            f"points to {told}"
+        )
+    if len(sources) == 2 and not any(part.table.bare for part in parts):
+        first, second = (part.score for part in parts)
+        if measure_of(first) != measure_of(second):
+            texts.append(
+                f"{sources[0].name} holds {first!r} and {sources[1].name} holds {second!r}; check that both "
+                "are the same measure"
+            )
+    return tuple(texts)

@@ -1,0 +1,474 @@
+"""Files of scores of every kind are read alike, and a bad one is refused in words."""
+
+import gzip
+import hashlib
+import io
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from paperlib.core.reading import read_scores
+
+SCORE, MEMBER = [0.9, 0.1, 0.8, 0.3], [1, 0, 1, 0]
+NAMES = [
+    "a.csv",
+    "a.tsv",
+    "a.txt",
+    "a.CSV",
+    "a.csv.gz",
+    "a.jsonl",
+    "a.ndjson.jsonl",
+    "a.jsonl.gz",
+    "a.parquet",
+]
+NAMES += ["a.npz", "a.npy", "a.pt", "a.pth", "a.safetensors"]
+
+
+def write(path, frame):
+    frame = pd.DataFrame(frame)
+    arrays = {column: frame[column].to_numpy() for column in frame}
+    if path.suffix == ".parquet":
+        frame.to_parquet(path)
+    elif path.suffix == ".npz":
+        np.savez(path, allow_pickle=False, **arrays)
+    elif path.suffix == ".npy":
+        np.save(path, frame.to_records(index=False))
+    elif path.suffix in (".pt", ".pth"):
+        torch = pytest.importorskip("torch")
+        torch.save({column: torch.tensor(values) for column, values in arrays.items()}, path)
+    elif path.suffix == ".safetensors":
+        pytest.importorskip("safetensors.numpy").save_file(arrays, path)
+    else:
+        separator = "\t" if path.suffix == ".tsv" else ","
+        is_json = ".jsonl" in path.name
+        text = (
+            frame.to_json(orient="records", lines=True)
+            if is_json
+            else frame.to_csv(index=False, sep=separator)
+        )
+        path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return path
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Writes a table by the name of its file, or the content of a file."""
+
+    def written(content, name="a.csv"):
+        path = tmp_path / name
+        if isinstance(content, str | bytes):
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+            return path
+        return write(path, content)
+
+    return written
+
+
+def sides(found):
+    return found.scores.member.tolist(), found.scores.nonmember.tolist()
+
+
+def refusal(*paths, **options):
+    with pytest.raises(ValueError) as caught:
+        read_scores(*paths, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_format_gives_the_same_scores(file, name):
+    for member in (MEMBER, [True, False, True, False], [1.0, 0.0, 1.0, 0.0], [1, -1, 1, -1]):
+        found = read_scores(file({"score": SCORE, "member": member}, name))
+        assert sides(found) == ([0.9, 0.8], [0.1, 0.3])
+        assert found.kind == "scores"
+        assert found.scores.higher_means_member
+
+
+WORDS = [("in", "out"), ("Member", "nonmember"), ("TRUE", "False"), ("train", "test"), ("y", "N"), ("t", "f")]
+WORDS += [("yes", "no"), ("1", "-1"), ("+1", "-1"), ("training", "validation"), ("trained", "holdout")]
+WORDS += [("train", "held-out"), ("train", "heldout"), ("seen", "unseen"), ("member", "non_member")]
+WORDS += [("member", "non-member"), ("train", "dev"), ("train", "eval"), ("train", "val"), ("train", "valid")]
+WORDS += [("member", "population"), ("1.0", "0.0")]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl", "a.npz"])
+def test_membership_may_be_a_word(file, tmp_path, name):
+    for words in WORDS:
+        member = np.array([words[1 - flag] for flag in MEMBER])
+        if name == "a.npz":
+            np.savez(tmp_path / name, score=SCORE, member=member.astype("S"))
+        else:
+            file({"score": SCORE, "member": member}, name)
+        assert read_scores(tmp_path / name).scores.member.tolist() == [0.9, 0.8]
+    assert "'member' holds both 0 and -1" in refusal(file({"score": SCORE, "member": [1, 0, 1, -1]}, name))
+
+
+def test_columns_can_be_named(file):
+    path = file({"id": list("abcd"), "val_loss": SCORE, "score": 0, "in_train": MEMBER})
+    found = read_scores(path, score_column="val_loss", member_column="in_train")
+    assert (found.kind, *sides(found)) == ("losses", [0.9, 0.8], [0.1, 0.3])
+
+
+@pytest.mark.parametrize("names", [("a.csv", "b.csv"), ("a.parquet", "b.npz"), ("a.npz", "b.jsonl")])
+def test_two_files_may_differ_in_format_and_length(file, names):
+    found = read_scores(file({"loss": [1.0, 2.0]}, names[0]), file({"loss": [3.0, 4.0, 5.0]}, names[1]))
+    assert (found.kind, *sides(found)) == ("losses", [1, 2], [3, 4, 5])
+    assert found.source == f"members {names[0]}, non-members {names[1]}"
+
+
+def test_a_bare_array_can_be_a_class_and_needs_a_kind(tmp_path):
+    torch = pytest.importorskip("torch")
+    half = torch.tensor([*SCORE, 0.0], dtype=torch.bfloat16, requires_grad=True)
+    torch.save(half.reshape(-1, 1), tmp_path / "a.pt")
+    np.save(tmp_path / "b.npy", np.array(SCORE)[:, None])
+    found = read_scores(tmp_path / "a.pt", tmp_path / "b.npy", kind="losses")
+    assert sides(found) == (half.double().tolist(), SCORE)
+    assert "a high value of the array point to a member" in refusal(tmp_path / "a.pt", tmp_path / "b.npy")
+    assert "an array alone does not tell who is a member; give a second" in refusal(tmp_path / "b.npy")
+    assert "it can hold the members or the non-members, not both" in refusal(*[tmp_path / "b.npy"] * 2)
+
+
+def test_half_floats_of_safetensors_are_exact_or_refused(tmp_path):
+    torch, safetensors = pytest.importorskip("torch"), pytest.importorskip("safetensors.torch")
+    losses = torch.tensor([1.5, -0.1, 3e4, 7e-6])
+    flags = torch.tensor([True, True, False, False])
+    safetensors.save_file({"loss": losses.half(), "member": flags}, tmp_path / "a.safetensors")
+    found = read_scores(tmp_path / "a.safetensors").scores.pooled()[0]
+    assert found.tolist() == losses.half().double().tolist()
+    safetensors.save_file({"loss": losses.bfloat16(), "member": flags}, tmp_path / "a.safetensors")
+    assert "it holds BF16 values; convert them to float32" in refusal(tmp_path / "a.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        (("member", "nonmember"), None),
+        (("members", "nonmembers"), None),
+        (("member", "non_member"), None),
+        (("train", "test"), None),
+        (("in", "out"), None),
+        (("member_losses", "nonmember_losses"), "losses"),
+        (("scores_in", "scores_out"), "scores"),
+        (("train_x", "test_x"), None),
+    ],
+)
+def test_two_arrays_of_one_file_are_the_two_classes(tmp_path, names, kind):
+    path = tmp_path / "a.npz"
+    np.savez(path, **{names[0]: np.array(SCORE)[:, None], names[1]: np.array(SCORE[:2])})
+    if kind is None:
+        assert f"arrays '{names[0]}' and '{names[1]}' point to a member" in refusal(path)
+    found = read_scores(path, kind=kind or "losses")
+    assert (found.kind, *sides(found)) == (kind or "losses", SCORE, SCORE[:2])
+    assert found.source == f"a.npz, arrays '{names[0]}' and '{names[1]}'"
+    assert "hold no identifiers and no groups" in refusal(path, kind="losses", unit_column="x")
+
+
+def test_flags_of_train_and_test_are_not_taken_for_scores(file):
+    path = file({"loss": SCORE, "train": MEMBER, "test": [0, 1, 0, 1]})
+    assert read_scores(path).source == "a.csv, columns 'loss' and 'train'"
+
+
+# ---------------------------------------------------------------- what comes with the scores
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
+def test_identifiers_and_groups_follow_their_scores_members_first(file, name):
+    frame = {"id": [7, 8, 9, 10], "score": SCORE, "kind of record": ["x", "y", "y", "x"], "member": MEMBER}
+    found = read_scores(file(frame, name), group_column="kind of record")
+    assert found.ids.tolist() == ["7", "9", "8", "10"]
+    assert found.groups.tolist() == ["x", "y", "y", "x"]
+    assert found.scores.pooled()[0].tolist() == [0.9, 0.8, 0.1, 0.3]
+
+
+def test_identifiers_and_groups_of_two_files(file):
+    first = file({"loss": [1.0, 2.0], "name": ["a", "b"], "g": ["x", ""]})
+    second = file({"loss": [3.0], "name": ["c"], "g": ["y"]}, "b.csv")
+    found = read_scores(first, second, id_column="name", group_column="g")
+    assert (found.ids.tolist(), found.groups.tolist()) == (["a", "b", "c"], ["x", "(missing)", "y"])
+    assert read_scores(first, second).ids is None
+
+
+def test_without_one_identifier_column_there_are_no_identifiers(file):
+    frame = {"score": SCORE, "member": MEMBER}
+    assert read_scores(file(frame)).ids is None
+    assert read_scores(file({**frame, "id": 1, "record_id": 2})).ids is None
+    assert "no column 'idd'; the columns are" in refusal(file({**frame, "id": 1}), id_column="idd")
+
+
+def test_identifiers_can_be_written_as_utf_8(file):
+    lines = '{"loss": 1, "member": 1, "id": "\\ud800"}\n{"loss": 2, "member": 0, "id": "é"}'
+    ids = read_scores(file(lines, "a.jsonl")).ids
+    assert [name.encode().decode() for name in ids] == ["?", "é"]
+
+
+def test_rows_of_one_unit_are_averaged(file):
+    frame = {"who": ["a", "a", "b", "c"], "loss": SCORE, "member": [1, 1, 0, 0]}
+    found = read_scores(file(frame), unit_column="who")
+    assert (*sides(found), found.ids.tolist()) == ([0.5], [0.8, 0.3], ["a", "b", "c"])
+    assert "4 rows hold 3 records" in refusal(file(frame), id_column="who")
+    assert "1 rows name no unit" in refusal(file({**frame, "who": ["a", "a", "", "c"]}), unit_column="who")
+    assert "among both the members and the non-members: 1" in refusal(
+        file({**frame, "who": ["a", "b", "b", "c"]}), unit_column="who"
+    )
+
+
+def test_checksums_are_of_what_was_read(tmp_path):
+    paths = [tmp_path / folder / "a.npy" for folder in ("in", "out")]
+    for path in paths:
+        path.parent.mkdir()
+        np.save(path, SCORE)
+    found = read_scores(*paths, kind="losses")
+    assert found.checksums == {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+
+
+@pytest.mark.parametrize(
+    "text", ["loss,member\n1,1\n2,0\n", '\n {"loss": 1, "member": true}\n{"loss": 2, "member": false}']
+)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_standard_input_is_a_table_or_json_lines(monkeypatch, text, pack):
+    data = pack(text.encode())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    found = read_scores("-")
+    assert sides(found) == ([1], [2])
+    assert found.source == "standard input, columns 'loss' and 'member'"
+    assert found.checksums == {"standard input": hashlib.sha256(data).hexdigest()}
+
+
+# ---------------------------------------------------------------- text as people save it
+
+HABITS = {
+    "spaces": " score , member \n 0.9 , 1 \n 0.1 , 0 \n",
+    "mark": "\ufeffscore;member\n0.9;1\n0.1;0\n",
+    "quotes": '"score","member"\r\n"0.9","1"\r\n"0.1","0"\r\n',
+    "spaced-quotes": '"score", "member"\n"0.9", "1"\n"0.1", "0"\n',
+    "no-end": "score,member\n9e-1,1\n1e-1,0",
+    "old-mac": "score,member\r0.9,1\r0.1,0\r",
+    "blank": "\n\nscore,member\n0.9,1\n\n0.1,0\n\n\n",
+    "lines": 'score,note,member\n0.9,"two\nlines, and ""quotes""",1\n0.1,,0\n',
+    "index": ",score,member,\n0,0.9,1,\n1,0.1,0,\n",
+    "tabs": "member\tscore\tnote\n1\t0.9\ta, b; c\n0\t0.1\t\n",
+    "signs": "score;member\n+.9;1\n1E-1;0\n",
+    "point between commas": "score,member\n0.900,1\n0.100,0\n",
+    "decimal commas": "score;member\n0,9;1,0\n1,0e-1;0,0\n",
+    "decimal commas and tabs": "score\tmember\n+0,9\t1\n0,1\t0\n",
+    "a cell that settles the mark": "score;member\n0.900;1\n0.100;0\n",
+}
+WIDE = [str(at) for at in range(200)]
+HABITS["wide"] = "\n".join(
+    ",".join([*WIDE, *more]) for more in (["score", "member"], ["0.9", "1"], ["0.1", "0"])
+)
+
+
+@pytest.mark.parametrize("habit", HABITS)
+def test_csv_habits_are_understood(file, habit):
+    assert sides(read_scores(file(HABITS[habit]))) == ([0.9], [0.1])
+
+
+PLAIN = "score,member,größe\n0.9,1,é\n0.1,0,x\n"
+
+
+def test_utf_8_and_utf_16_with_a_mark_are_read(file):
+    big = b"\xfe\xff" + PLAIN.encode("utf-16-be")
+    for data in (*map(PLAIN.encode, ("utf-8", "utf-8-sig", "utf-16")), big):
+        assert read_scores(file(data), group_column="größe").groups.tolist() == ["é", "x"]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (PLAIN.encode("cp1252"), "is not UTF-8 text (byte 0xf6 in line 1); save it as UTF-8"),
+        ("score,member\n1,1\n2,0 é\n".encode("latin-1"), "is not UTF-8 text (byte 0xe9 in line 3)"),
+        (
+            "score,member\n1,1\n2,0\n".encode("utf-16-le"),
+            "UTF-16 without a byte-order mark do; save it as UTF-8 text",
+        ),
+        (PLAIN.encode("utf-32"), "holds zero bytes, as UTF-32 and"),
+        (b"\0\0\xfe\xff" + PLAIN.encode("utf-32-be"), "save it as UTF-8"),
+        (PLAIN.encode("utf-16")[:-1], "is not UTF-16 text"),
+        ("version https://git-lfs.github.com/spec/v1\n", "run git lfs pull"),
+    ],
+)
+def test_other_encodings_are_refused(file, data, message):
+    assert message in refusal(file(data))
+
+
+def test_a_table_that_pandas_writes_with_decimal_commas_is_read_back(tmp_path):
+    frame = pd.DataFrame({"loss": np.random.default_rng(0).normal(size=50), "member": [1.0, 0.0] * 25})
+    frame.to_csv(tmp_path / "a.csv", sep=";", decimal=",", index=False)
+    np.testing.assert_array_equal(read_scores(tmp_path / "a.csv").scores.member, frame["loss"][::2])
+
+
+def test_a_long_table_takes_moments(tmp_path):
+    rng, rows = np.random.default_rng(0), 200_000
+    frame = pd.DataFrame({"loss": rng.normal(size=rows), "member": rng.integers(0, 2, rows)})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    start = time.process_time()
+    found = read_scores(tmp_path / "a.csv")
+    assert time.process_time() - start < 2
+    np.testing.assert_array_equal(found.scores.member, frame["loss"][frame["member"] == 1])
+
+
+# ---------------------------------------------------------------- refusals
+
+BAD = {
+    "": "the file is empty",
+    " \n": "the file is empty",
+    "score,member\n": "there are no rows",
+    "score,member\n1,1\nabc,0\n": "column 'score' holds 'abc', not a number, in row 2",
+    "score,member\n1,1\n,0\n,1\n": "'score' has 2 empty cells (first in row 2); fill or drop these rows",
+    "score,member\n1,\n,0\n": "'score' has 1 empty cell (first in row 2), column 'member' has 1 empty",
+    "score,member\n1,1\nnan,0\n": "column 'score' has 1 missing value (first in row 2)",
+    "score,member\n1,1\n-inf,0\n": "column 'score' has 1 infinite value (first in row 2)",
+    "score,member\n1,1\n1e999,0\n": "1 infinite value",
+    "score,member\n1,1\n1_0,0\n": "holds '1_0', not a number, in row 2",
+    "score,member\n1,1\n٣,0\n": "not a number, in row 2",
+    "score,member\n1,1\n2,1\n": "both classes are needed, got 2 members only",
+    "score,member\n1,0\n2,0\n": "both classes are needed, got 2 non-members only",
+    "score,member\n1,1\n2,perhaps\n": "column 'member' holds 'perhaps' in row 2; use 1/0",
+    "score,member\n1,1\n2\n": "row 2 has 1 cells, but the first line names 2 columns",
+    "score,member\n1,1\n2,0,5\n": "row 2 has 3 cells, but the first line names 2 columns",
+    "score,member\n1\n2,0,1\n": "row 1 has 1 cells",
+    'score,member\n1,1\n2,"0\n': "row 2 cannot be read",
+    "0.5,1\n0.6,0\n": "the first line holds the number 0.5, not a name",
+    "score,loss,member\n1,2,1\n": "'score' and 'loss' could each hold the score; choose one",
+    "score,score,member\n1,2,1\n": "two columns have the same name, 'score'",
+    "score\n1\n": "no membership column with a known name",
+    "score;a,member\n1;2,1\n": "the first line has as many commas and semicolons",
+    "loss;member\n1.234,5;1\n2,5;0\n": "decimal commas (first in row 1) and points (first in row 1)",
+    "loss;member\n0,5;1\n2.5;0\n": "mixes decimal commas (first in row 1) and points (first in row 2)",
+    "loss;member\n1,234;1\n17;0\n": "holds '1,234' in row 1, and no cell tells whether its mark stands for",
+    "loss;member\n17;1\n-2.345;0\n": "holds '-2.345' in row 2, and no cell tells whether its mark stands for",
+    "loss;member\n1,234,567;1\n0,5;0\n": "holds '1,234,567', not a number, in row 1",
+    'loss,member\n"0,9",1\n2,0\n': "holds '0,9', not a number, in row 1; decimal commas need semicolons",
+    "loss;member\n1 234;1\n2;0\n": "holds '1 234', not a number, in row 1",
+}
+BAD_LINES = {
+    '{"loss": 1, "member": 1}\n{"loss": null, "member": 0}': "'loss' has 1 empty cell (first in row 2)",
+    '{"loss": 1, "member": 1}\n{"member": 0}': "'loss' has 1 empty cell (first in row 2)",
+    '{"loss": 1, "member": 1}\n{"loss": NaN, "member": 0}': "'loss' has 1 missing value (first in row 2)",
+    '{"loss": 1, "member": 1}\n{"loss": [2], "member": 0}': "column 'loss' holds a list in row 2",
+    '{"loss": 1, "member": 1}\n{"loss": true, "member": 0}': "holds True, not a number, in row 2",
+    '{"loss": 1, "member": 1}\n{"loss": 2, "member": 0': "row 2 is not JSON",
+    '{"loss": 1, "member": 1} {"loss": 2, "member": 0}': "row 1 is not JSON: Extra data",
+    '{"loss": 1, "loss": 2, "member": 1}': "row 1 is not JSON: it names a column twice",
+    '[{"loss": 1, "member": 1}]': "row 1 is not a JSON object",
+    '{"loss": 1%s, "member": 1}\n{"loss": 2, "member": 0}' % ("0" * 400): "1 infinite value",
+}
+BAD_FILES = [(text, "a.csv") for text in BAD] + [(text, "a.jsonl") for text in BAD_LINES]
+
+
+@pytest.mark.parametrize(("text", "name"), BAD_FILES, ids=range(len(BAD_FILES)))
+def test_a_bad_text_is_refused_in_one_line(file, monkeypatch, text, name):
+    path = file(text, name)
+    message = refusal(path)
+    assert {**BAD, **BAD_LINES}[text] in message
+    assert message.startswith(f"{path}: ")
+    assert message.count(str(path)) == 1
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert name != "a.csv" or refusal("-") == message.replace(str(path), "standard input")
+
+
+def test_an_empty_cell_of_a_lone_column_is_not_a_blank_line(file):
+    other = file("loss\n1\n", "b.csv")
+    for gap in ("", '""'):
+        message = refusal(file(f"loss\n1\n{gap}\n2\n\n"), other)
+        assert "column 'loss' has 1 empty cell (first in row 2)" in message
+
+
+def test_many_columns_are_listed_in_part(file):
+    names = ",".join(f"column{at}" for at in range(500))
+    message = refusal(file(f"{names}\n{names}\n"))
+    assert "and 470 more" in message
+    assert len(message) < 900
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_damaged_file_is_refused(file, name):
+    for data in (b"", b"\x1f\x8bjunk", b"PK\x03\x04junk", b"PAR1junk", b"\x93NUMPY\x01\x00junk"):
+        assert f"{name}: " in refusal(file(data, name))
+
+
+def test_other_mistakes_are_named(file, tmp_path):
+    good = file({"score": SCORE, "member": MEMBER})
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        read_scores(tmp_path / "none.csv")
+    assert "this is a folder" in refusal(tmp_path)
+    assert "expected a file ending in" in refusal(file({"score": SCORE}, "a.xlsx"))
+    assert "no column 'x'; the columns are 'score', 'member'" in refusal(good, score_column="x")
+    assert refusal(good, score_column="scor").endswith("'score', 'member'; did you mean 'score'?")
+    assert "cannot both be column" in refusal(
+        good, score_column="member", member_column="member", kind="scores"
+    )
+    assert "kind: expected one of" in refusal(good, kind="loss")
+    losses, scores = file({"loss": SCORE}, "b.csv"), file({"score": SCORE}, "c.csv")
+    assert f"{scores} holds scores but {losses} holds losses" in refusal(scores, losses)
+
+
+def test_a_table_that_says_otherwise_is_not_a_file_of_one_class(file):
+    good, other = file({"score": SCORE, "member": MEMBER}), file({"score": SCORE}, "b.csv")
+    assert "the file of the members, but column 'member' says non-member in row 2" in refusal(good, other)
+    assert "the file of the non-members, but column 'member' says member in row 1" in refusal(other, good)
+    members = file({"score": SCORE, "member": 1}, "c.csv")
+    assert len(read_scores(members, other).scores) == 8
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"score": np.zeros((2, 2))}, "array 'score' has shape (2, 2)"),
+        ({"score": np.zeros(3)}, "array 'member' has 2 values but array 'score' has 3"),
+        ({"score": np.array([object()])}, "array 'score': cannot be read: it holds Python objects"),
+        ({"score": np.array(["a", "b"])}, "array 'score' holds 'a', not a number, in row 1"),
+        ({"score": np.array([1, 2], "M8[ns]")}, "array 'score' holds datetime64[ns] values"),
+        ({"score": np.array([1, 2j])}, "array 'score' holds complex128 values"),
+        ({"score": np.array([0.5, np.nan])}, "array 'score' has 1 missing value (first in row 2)"),
+    ],
+)
+def test_arrays_of_other_shapes_or_kinds_are_refused(tmp_path, arrays, message):
+    np.savez(tmp_path / "a.npz", member=[1, 0], **arrays)
+    assert message in refusal(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([0.1, None], "column 'score' has 1 missing value"),
+        ([True, False], "holds True, not a number"),
+        (pd.to_datetime(["2020-01-01", "2020-01-02"]), "holds '2020-01-01"),
+        ([b"1", b"2"], "column 'score' holds a bytes in row 1"),
+    ],
+)
+def test_parquet_of_other_kinds_is_refused(file, values, message):
+    assert message in refusal(file({"score": values, "member": [1, 0]}, "a.parquet"))
+
+
+def test_parquet_of_every_kind_of_number_is_read(file):
+    from decimal import Decimal
+
+    for values in (
+        [Decimal("0.5"), Decimal("2.25")],
+        pd.Categorical(["0.5", "2.25"]),
+        np.float16([0.5, 2.25]),
+    ):
+        assert sides(read_scores(file({"score": values, "member": [1, 0]}, "a.parquet"))) == ([0.5], [2.25])
+
+
+def test_a_pytorch_file_is_never_run(tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.save({"loss": print}, tmp_path / "a.pt")
+    assert "cannot be read with weights_only=True (UnpicklingError)" in refusal(tmp_path / "a.pt")
+    torch.save({"loss": [0.5]}, tmp_path / "b.pt")
+    assert "expected one tensor, or a dictionary of tensors" in refusal(tmp_path / "b.pt")
+
+
+@pytest.mark.parametrize(
+    ("name", "package"), [("a.parquet", "pyarrow"), ("a.pt", "torch"), ("a.safetensors", "safetensors")]
+)
+def test_a_package_that_is_missing_is_named(file, monkeypatch, name, package):
+    for module in (package, f"{package}.numpy"):
+        monkeypatch.setitem(sys.modules, module, None)
+    message = refusal(file(b"something", name))
+    assert message.endswith(f"needs {package}, which is not installed: pip install {package}")
