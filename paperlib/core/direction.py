@@ -66,7 +66,7 @@ def reversed_warning(scores: MembershipScores) -> str | None:
     is probably reversed and a leak may be missed: check whether the values are losses or scores (`--kind
     losses`, or higher_means_member in Python) and what the membership column means
     """
-    auc = _area(scores)
+    auc = scores.auc()
     p_value = _chance_below(scores, auc) if auc < 0.5 else 1.0
     if p_value <= REVERSED_LEVEL:
         p_value = max(p_value, _permuted_chance(scores))
@@ -78,15 +78,6 @@ def reversed_warning(scores: MembershipScores) -> str | None:
         "are losses or scores (`--kind losses`, or higher_means_member in Python) and what the membership "
         "column means"
     )
-
-
-def _area(scores: MembershipScores) -> float:
-    """`MembershipScores.auc` of sorted scores, which is several times as fast for a million."""
-    oriented = scores.oriented()
-    members, others = np.sort(oriented.member), np.sort(oriented.nonmember)
-    below = int(np.searchsorted(others, members, side="left").sum())
-    not_above = int(np.searchsorted(others, members, side="right").sum())
-    return (below + not_above) / (2.0 * members.size * others.size)
 
 
 def _chance_below(scores: MembershipScores, auc: float) -> float:

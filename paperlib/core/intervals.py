@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import bdtr, bdtrc, betainccinv, ndtri
 
-from paperlib.core.checks import FloatArray, check_confidence, check_counts
+from paperlib.core.checks import check_confidence, check_counts
 from paperlib.core.results import json_ready
-from paperlib.core.scores import MembershipScores
+from paperlib.core.scores import MembershipScores, twice_below
 
 FALSE_POSITIVE_RATES = (0.001, 0.01)
 """False-positive rates at which `score_measures` gives the true-positive rate."""
@@ -20,14 +20,7 @@ _LARGE_SAMPLE = 200  # of the smaller side, from which DeLong's interval stands 
 
 
 def upper_rate(errors: ArrayLike, trials: ArrayLike, level: ArrayLike) -> Any:
-    """One-sided Clopper-Pearson upper bound on the error rate of a number of trials; everything broadcasts.
-
-    Guarantee:
-        The true rate exceeds the result, which is rounded up, with probability at most ``level``.
-
-    >>> round(float(upper_rate(0, 100, 0.05)), 6)
-    0.029513
-    """
+    """Clopper-Pearson bound, rounded up, that a true rate exceeds with probability at most ``level``."""
     k, n = np.asarray(errors, float), np.asarray(trials, float)
     inside = np.asarray(betainccinv(k + 1.0, np.maximum(n - k, 1.0), np.asarray(level, float)), float)
     return np.where(k >= n, 1.0, np.minimum(1.0, inside * (1 + 1e-12)))[()]
@@ -62,26 +55,8 @@ def share_interval(count: int, total: int, *, confidence: float = 0.95) -> tuple
 
 
 def tpr_interval(scores: MembershipScores, rate: float, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Interval of the true-positive rate at a false-positive rate, with the error of the threshold.
-
-    Guarantee:
-        The share of all members above the least threshold that at most ``rate`` of all non-members exceed
-        lies outside with probability at most 1 - confidence, if all scores are independent draws.
-
-    Args:
-        scores: Scores of members and non-members.
-        rate: Share of non-members above the threshold, in (0, 1).
-        confidence: Confidence level of the interval, in (0, 1).
-
-    Returns:
-        Lower and upper end, in [0, 1]; 0 or 1 where so few non-members do not limit the threshold.
-
-    Raises:
-        ValueError: A confidence outside (0, 1).
-
-    >>> tpr_interval(MembershipScores(range(500, 1500), range(1000)), 0.01)[0] > 0.4
-    True
-    """
+    """Interval of the true-positive rate at a false-positive rate, with the error of the threshold."""
+    # The share of all members above the least threshold that at most `rate` of all non-members exceed.
     # A quarter of the error each: either end can fail through its threshold or through its share.
     level, oriented = (1 - check_confidence(confidence)) / 4, scores.oriented()
     others, size = np.sort(oriented.nonmember)[::-1], oriented.nonmember.size
@@ -129,12 +104,13 @@ def auc_interval(scores: MembershipScores, *, confidence: float = 0.95) -> tuple
     """
     level, oriented = (1 - check_confidence(confidence)) / 2, scores.oriented()
     member, nonmember = np.sort(oriented.member), np.sort(oriented.nonmember)
-    beaten = _share_below(member, nonmember)
-    auc = float(beaten.mean())
+    auc = scores.auc()
     all_tied = member[0] == member[-1] == nonmember[0] == nonmember[-1]
     if min(member.size, nonmember.size) == 1 or auc in (0.0, 1.0) or all_tied:
         return _interval_of_pairs(auc, min(member.size, nonmember.size), level, all_tied=bool(all_tied))
-    variance = beaten.var(ddof=1) / member.size + _share_below(nonmember, member).var(ddof=1) / nonmember.size
+    won = twice_below(member, nonmember) / (2.0 * nonmember.size)
+    lost = twice_below(nonmember, member) / (2.0 * member.size)
+    variance = won.var(ddof=1) / member.size + lost.var(ddof=1) / nonmember.size
     reach = -float(ndtri(level)) * math.sqrt(float(variance))
     low, high = max(0.0, auc - reach), min(1.0, auc + reach)
     if min(member.size, nonmember.size) >= _LARGE_SAMPLE:
@@ -155,12 +131,6 @@ def _highest_area(auc: float, members: int, others: int, level: float) -> float:
         return area - auc + float(ndtri(level)) * math.sqrt(max(0.0, spread) / (members * others))
 
     return float(brentq(excess, auc, 1.0))
-
-
-def _share_below(values: FloatArray, others: FloatArray) -> FloatArray:
-    """Share of ``others``, sorted, below each of ``values``, ties counting one half; same shape as values."""
-    below = np.searchsorted(others, values, side="left")
-    return (below + np.searchsorted(others, values, side="right")) / (2.0 * others.size)
 
 
 def _interval_of_pairs(auc: float, pairs: int, level: float, *, all_tied: bool) -> tuple[float, float]:
@@ -187,12 +157,16 @@ class RateAtFpr:
     interval: tuple[float, float] | None
     note: str = ""
 
+    @property
+    def name(self) -> str:
+        """The measure in words, such as "TPR at 1 % FPR"."""
+        return f"TPR at {100 * self.false_positive_rate:g} % FPR"
+
     def __str__(self) -> str:
-        name = f"TPR at {100 * self.false_positive_rate:g} % FPR"
         if self.true_positive_rate is None or self.interval is None:
-            return f"{name}: {self.note}"
+            return f"{self.name}: {self.note}"
         low, high = self.interval
-        return f"{name}: {self.true_positive_rate:.4f} [{low:.4f}, {high:.4f}]"
+        return f"{self.name}: {self.true_positive_rate:.4f} [{low:.4f}, {high:.4f}]"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+def twice_below(values: FloatArray, others: FloatArray) -> NDArray[np.int64]:
+    """Twice the number of ``others`` below each of ``values``, ties counting one half; both are sorted."""
+    # Sorted values are looked up several times as fast as values in any order.
+    return np.searchsorted(others, values, side="left") + np.searchsorted(others, values, side="right")
+
+
 @dataclass(frozen=True, eq=False)
 class MembershipScores:
     """Scores of known members and known non-members, kept as given.
@@ -73,10 +79,8 @@ class MembershipScores:
         0.875
         """
         oriented = self.oriented()
-        others = np.sort(oriented.nonmember)
-        below = np.searchsorted(others, oriented.member, side="left")
-        not_above = np.searchsorted(others, oriented.member, side="right")
-        return float((below + not_above).sum() / (2.0 * oriented.member.size * others.size))
+        won = twice_below(np.sort(oriented.member), np.sort(oriented.nonmember))
+        return float(won.sum() / (2.0 * oriented.member.size * oriented.nonmember.size))
 
     def tpr_at_fpr(self, false_positive_rate: float) -> float:
         """True-positive rate at a false-positive rate: a point of the empirical ROC curve, never between two.
