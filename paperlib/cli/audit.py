@@ -141,12 +141,11 @@ def _measures(measures: ScoreMeasures) -> str:
     low, high = measures.auc_interval
     lines = [f"AUC {measures.auc:.4f} [{low:.4f}, {high:.4f}] at confidence {measures.confidence:g}"]
     for rate in measures.rates:
-        name = f"TPR at {100 * rate.false_positive_rate:g} % FPR"
         if rate.true_positive_rate is None or rate.interval is None:
-            lines.append(f"{name}: {rate.note}")
+            lines.append(f"{rate.name}: {rate.note}")
         else:
             lines.append(
-                f"{name} {rate.true_positive_rate:.4f} [{rate.interval[0]:.4f}, {rate.interval[1]:.4f}]"
+                f"{rate.name} {rate.true_positive_rate:.4f} [{rate.interval[0]:.4f}, {rate.interval[1]:.4f}]"
             )
     return "\n".join(lines)
 

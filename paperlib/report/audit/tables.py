@@ -66,13 +66,12 @@ def measures_section(measures: ScoreMeasures, result: AuditResult | None) -> Tab
     auc = with_interval(measures.auc, *measures.auc_interval)
     rows = [("AUC", auc, f"{sure} interval; 0.5 is guessing, 1 is perfect")]
     for rate in measures.rates:
-        name = f"TPR at {100 * rate.false_positive_rate:g} % FPR"
         if rate.true_positive_rate is None or rate.interval is None:
-            rows.append((name, "–", rate.note))
+            rows.append((rate.name, "–", rate.note))
             continue
         value = with_interval(rate.true_positive_rate, *rate.interval)
         note = f"{sure} interval, with the threshold's error; guessing gives {rate.false_positive_rate:g}"
-        rows.append((name, value, "; ".join(filter(None, [note, rate.note]))))
+        rows.append((rate.name, value, "; ".join(filter(None, [note, rate.note]))))
     ceiling = None if result is None else ceiling_of(result)
     if ceiling is not None:
         total = getattr(result, "total", None)
