@@ -123,7 +123,7 @@ class FlowConfig:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             network = kind(shape, classes, self.width, self.blocks).to(place)
-        run = _Run(self, network, x, y)
+        run = _FlowTraining(self, network, x, y)
         run.finish(Saved(checkpoint, {"config": asdict(self), "images": list(x.shape)}), progress=progress)
         shares = torch.bincount(y, minlength=classes).double().cpu() / len(y)
         return FittedFlow(run.averaged, self, shape, shares.numpy(), tuple(run.losses))
@@ -200,7 +200,7 @@ def _to_pixels(x: Tensor, levels: int) -> NDArray[np.uint8]:
     return (grey * (255 / steps)).round().to(torch.uint8).numpy()
 
 
-class _Run:
+class _FlowTraining:
     """A training of the generator, with all that has to be restored where it is taken up again."""
 
     def __init__(self, config: FlowConfig, network: nn.Module, x: Tensor, y: Tensor) -> None:

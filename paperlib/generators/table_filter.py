@@ -14,7 +14,7 @@ from paperlib.generators.tabular import ChowLiuTree, FittedTable, TableGenerator
 _BATCHES = 100
 
 
-class Rule(Protocol):
+class RowRule(Protocol):
     """Probability that a row is kept, given its odds of being real."""
 
     def limit(self, odds: FloatArray) -> float:
@@ -90,7 +90,7 @@ class FilteredGenerator:
     """
 
     generator: TableGenerator = field(default_factory=ChowLiuTree)
-    rule: Rule = field(default_factory=RejectionByOdds)
+    rule: RowRule = field(default_factory=RejectionByOdds)
     rounds: int = 50
     leaves: int = 8
     learning_rate: float = 0.1
@@ -135,7 +135,7 @@ class FilteredTable:
     generator: FittedTable
     coder: "RowCoder"
     model: Any
-    rule: Rule
+    rule: RowRule
     limit: float
 
     def odds(self, rows: pd.DataFrame) -> FloatArray:

@@ -112,7 +112,7 @@ def fit_images(
     place = default_device(device)
     module = module.to(place, memory_format=_layout(config))  # pyright: ignore[reportCallIssue]
     x, y = _checked(images, labels, place)
-    run = _Run(module, x, y, config)
+    run = _ImageTraining(module, x, y, config)
     saved = Saved(checkpoint, run.identity())
     run.restore(saved.state(place))
     with progress_bar(config.epochs, label="training", unit="epoch", show=progress) as bar:
@@ -127,7 +127,7 @@ def fit_images(
     return FittedImages(module.eval(), {**run.kept, config.epochs: module}, tuple(run.losses))
 
 
-class _Run:
+class _ImageTraining:
     """A training with all that has to be restored where it is taken up again."""
 
     def __init__(self, module: nn.Module, x: Tensor, y: Tensor, config: ImageTraining) -> None:
@@ -242,7 +242,7 @@ def images_per_second(
     x, y = _checked(images, labels, place)
     own = copy.deepcopy(module).to(place)
     own = own.to(memory_format=_layout(config))  # pyright: ignore[reportCallIssue]
-    here = _timed(_Run(own, x, y, config).one_epoch, config.epochs, len(x), place)
+    here = _timed(_ImageTraining(own, x, y, config).one_epoch, config.epochs, len(x), place)
     plain = _plain_epoch(copy.deepcopy(module).to(place), images, labels, config, place)
     return {"here": here, "dataloader": _timed(plain, config.epochs, len(x), place)}
 
@@ -268,7 +268,7 @@ def flops_per_image(module: nn.Module, images: Any, labels: Any, *, config: Imag
     """
     place = default_device()
     x, y = _checked(images[: config.batch_size], labels[: config.batch_size], place)
-    run = _Run(copy.deepcopy(module).to(place), x, y, replace(config, compile=False))
+    run = _ImageTraining(copy.deepcopy(module).to(place), x, y, replace(config, compile=False))
     with FlopCounterMode(display=False) as counter:
         run.step(generator(config.seed, "module", 0, place), torch.arange(len(x), device=place))
     return counter.get_total_flops() / len(x)

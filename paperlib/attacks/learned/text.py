@@ -79,7 +79,7 @@ class TextClassifier:
         device = default_device()
         network = _Networks(self, known[0].shape[1], known[1].shape[1], seeds).to(device)
         parts = [
-            _Part(
+            _Tokens(
                 _inputs(part.inputs, self.tokens, scale, device),
                 torch.as_tensor(part.membership, dtype=torch.float32, device=device),
             )
@@ -92,7 +92,7 @@ class TextClassifier:
         return [FittedTextClassifier(self, network, at, scale) for at in range(len(seeds))]
 
     def _phase(
-        self, network: "_Networks", parts: "list[_Part]", orders: list[torch.Generator], alone: bool
+        self, network: "_Networks", parts: "list[_Tokens]", orders: list[torch.Generator], alone: bool
     ) -> None:
         """Train until no validation loss falls any more; each network ends at its lowest, start included."""
         data, held = parts
@@ -123,12 +123,12 @@ class TextClassifier:
 Inputs = tuple[Tensor, Tensor, Tensor]
 
 
-class _Part(NamedTuple):
+class _Tokens(NamedTuple):
     inputs: Inputs  # tokens (n, T), windows of loss sequences (n, T, 3 * models), summaries (n, columns)
     members: Tensor  # (n,), 0 or 1
 
 
-def _losses(network: "_Networks", held: _Part, alone: bool) -> Tensor:
+def _losses(network: "_Networks", held: _Tokens, alone: bool) -> Tensor:
     return mean_losses(_logits(network, held.inputs, alone=alone), held.members)
 
 

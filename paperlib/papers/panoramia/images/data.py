@@ -49,7 +49,7 @@ class ImageSplit:
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class LabelledImages:
     """Images, their true labels, and the labels given to models."""
 
     x: Pixels  # uint8, shape (n, channels, side, side)
@@ -65,7 +65,7 @@ class Images:
     """The parts of a data set."""
 
     split: ImageSplit  # who is in which part
-    parts: dict[str, Labelled]  # "generator", "members", "nonmembers" and "others" to their images
+    parts: dict[str, LabelledImages]  # "generator", "members", "nonmembers" and "others" to their images
     outputs: int  # classes, or attributes
     name: str
     sha256s: dict[str, str]  # file names to their SHA-256
@@ -105,7 +105,7 @@ def split_images(split: ImageSplit) -> Images:
     parts = {}
     for part, chosen in rows.items():
         given = noisy_labels(labels[chosen], split.label_noise, loaded.outputs, rng)
-        parts[part] = Labelled(x[part], labels[chosen], given)
+        parts[part] = LabelledImages(x[part], labels[chosen], given)
     return Images(split, parts, loaded.outputs, loaded.name, dict(loaded.sha256s), pixels)
 
 

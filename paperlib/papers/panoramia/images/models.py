@@ -13,7 +13,7 @@ from torch import nn
 from paperlib.audits.panoramia.image_models import answers
 from paperlib.audits.panoramia.pools import Target
 from paperlib.models.images import CosineFeatures, as_input, classifier_for, image_logits, image_losses
-from paperlib.papers.panoramia.images.data import Images, Labelled
+from paperlib.papers.panoramia.images.data import Images, LabelledImages
 from paperlib.training import TrainingConfig, fit_dp, fit_ensemble, noise_for
 from paperlib.training.images import ImageTraining, fit_images, flops_per_image, images_per_second
 
@@ -71,7 +71,7 @@ def run_target(
     target: ImageTarget,
     epochs: Sequence[int],
     images: Images,
-    asked: Mapping[str, Labelled],
+    asked: Mapping[str, LabelledImages],
     checkpoint: Path | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Train a target on the parts that `ImageSplit.trained_on` names, and ask it after some epochs."""
@@ -81,7 +81,7 @@ def run_target(
         found |= {
             f"{epoch}/{kind}": answers(module, part.x, part.y) for kind, part in asked.items() if len(part)
         }
-        metrics = _metrics(module, Labelled(x, y, y), images.parts["nonmembers"])
+        metrics = _metrics(module, LabelledImages(x, y, y), images.parts["nonmembers"])
         metrics["parameters"] = sum(values.numel() for values in module.parameters())
         found |= {f"{epoch}/metric/{name}": np.array(value) for name, value in metrics.items()}
     return found
@@ -91,7 +91,7 @@ def _training_part(target: ImageTarget, images: Images) -> tuple[NDArray[np.uint
     return images.together(images.split.trained_on(null=target.null))
 
 
-def _metrics(module: nn.Module, trained_on: Labelled, held_out: Labelled) -> dict[str, float]:
+def _metrics(module: nn.Module, trained_on: LabelledImages, held_out: LabelledImages) -> dict[str, float]:
     """Accuracy and mean loss on the labels as given; on attributes the share that is right."""
     found = {}
     for name, part in (("train", trained_on), ("test", held_out)):

@@ -24,7 +24,13 @@ from paperlib.generators.image_quality import FakeFilter, kernel_distance
 from paperlib.generators.images import FlowConfig
 from paperlib.io import code_tag
 from paperlib.models.images import image_features
-from paperlib.papers.panoramia.images.data import Images, ImageSplit, Labelled, noisy_labels, split_images
+from paperlib.papers.panoramia.images.data import (
+    Images,
+    ImageSplit,
+    LabelledImages,
+    noisy_labels,
+    split_images,
+)
 from paperlib.papers.panoramia.images.models import ImageTarget, private_training, run_target
 from paperlib.report import used_data
 
@@ -79,11 +85,11 @@ class ImageConfig:
 
 
 @dataclass(frozen=True, eq=False)
-class Generated:
+class GeneratedImages:
     """What the generator gave."""
 
-    audit: Labelled  # D_out
-    helper: Labelled  # images that the synthetic helper is trained on
+    audit: LabelledImages  # D_out
+    helper: LabelledImages  # images that the synthetic helper is trained on
     quality: dict[str, float]  # numbers about it, by name
 
 
@@ -112,7 +118,7 @@ def image_pools(config: ImageConfig) -> Pools:
     return cached_pools(key, build, code=__name__)
 
 
-def _asked(images: Images, made: "Generated") -> dict[str, Labelled]:
+def _asked(images: Images, made: GeneratedImages) -> dict[str, LabelledImages]:
     """What every model is asked about, by kind."""
     parts = images.parts
     sets = {"members": parts["members"], "generated": made.audit, "nonmembers": parts["nonmembers"]}
@@ -141,15 +147,15 @@ def load_split(config: ImageConfig) -> Images:
     return images
 
 
-def generated_images(config: ImageConfig, images: Images) -> Generated:
+def generated_images(config: ImageConfig, images: Images) -> GeneratedImages:
     """Train the generator on D_G, draw images, drop obvious fakes, and label the rest."""
     drawn = _trained_once(_drawn_key(config, images), partial(_draw, config, images))
     given = _trained_once(_key(config, images, "labels"), partial(_label, config, images, drawn))
     audit, helper = (
-        Labelled(drawn["x"][rows], given["true"][rows], given["y"][rows])
+        LabelledImages(drawn["x"][rows], given["true"][rows], given["y"][rows])
         for rows in (slice(config.generated), slice(config.generated, None))
     )
-    return Generated(audit, helper, {"kept": float(drawn["kept"]), **_numbers(given, "quality/")})
+    return GeneratedImages(audit, helper, {"kept": float(drawn["kept"]), **_numbers(given, "quality/")})
 
 
 def _trained_once(
@@ -246,7 +252,11 @@ def _quality(module: Any, images: Images, generated: NDArray[np.uint8]) -> dict[
 
 
 def _helper_answers(
-    config: ImageConfig, helper: ImageHelper, images: Images, made: Generated, sets: Mapping[str, Labelled]
+    config: ImageConfig,
+    helper: ImageHelper,
+    images: Images,
+    made: GeneratedImages,
+    sets: Mapping[str, LabelledImages],
 ) -> dict[str, FloatArray]:
     known = {"synthetic": made.helper, "real": images.parts["generator"], "others": images.parts["others"]}
     data = known[helper.data]
@@ -259,7 +269,7 @@ def _helper_answers(
 
 
 def _target_answers(
-    config: ImageConfig, images: Images, sets: Mapping[str, Labelled]
+    config: ImageConfig, images: Images, sets: Mapping[str, LabelledImages]
 ) -> tuple[dict[str, dict[str, FloatArray]], list[dict[str, Any]]]:
     """Targets that differ in epochs alone are one run, looked at on its way."""
     found: dict[str, dict[str, FloatArray]] = {}
