@@ -25,6 +25,7 @@ from paperlib.core.options import RankBound as RankBound
 from paperlib.core.options import RecallSearch as RecallSearch
 from paperlib.core.options import Search as Search
 from paperlib.core.options import Sides as Sides
+from paperlib.core.options import from_parameters as from_parameters
 from paperlib.core.records import check_ids as check_ids
 from paperlib.core.records import check_ties as check_ties
 from paperlib.core.records import one_of_each as one_of_each

@@ -1,6 +1,10 @@
 """Named options of the public functions: each is checked once, where a user's value enters."""
 
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Literal, TypeVar
+
+T = TypeVar("T")
 
 Sides = Literal["both", "members"]
 """Guesses "member" and "non-member", or "member" alone."""
@@ -24,3 +28,22 @@ DeltaTerm = Literal["published", "sharp"]
 
 RankBound = Literal["tight", "paper"]
 """Chance of a true record to rank among the first: ours, or the paper's."""
+
+
+def from_parameters(settings: type[T], values: Mapping[str, Any], **others: Any) -> T:
+    """Settings whose fields are a notebook's parameters of the same names; lists become tuples.
+
+    Args:
+        settings: A dataclass.
+        values: Parameters by name, such as ``globals()``; names that are no field are left out.
+        others: Fields that are not taken from ``values``.
+
+    >>> from dataclasses import make_dataclass
+    >>> from_parameters(make_dataclass("Sizes", ["widths", "seed"]), {"widths": [8, 4], "x": 1}, seed=3)
+    Sizes(widths=(8, 4), seed=3)
+    """
+    known = {field.name for field in fields(settings)}  # pyright: ignore[reportArgumentType]
+    taken = {
+        name: tuple(one) if isinstance(one, list) else one for name, one in values.items() if name in known
+    }
+    return settings(**{**taken, **others})

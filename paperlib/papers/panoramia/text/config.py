@@ -9,50 +9,42 @@ from paperlib.training import TrainingConfig, noise_for
 
 @dataclass(frozen=True, kw_only=True)
 class TextConfig:
-    """Text, target models, generator and helpers."""
+    """Text, target models, generator and helpers; the page on text says what each parameter is."""
 
-    text: str = "documentation"  # as for `text_documents`: a known text, a corpus, a file or a folder
-    # name or folder of a pretrained model that all others start from, such as "gpt2"; empty trains a small
-    # one on ``public`` chunks first
+    text: str = "documentation"
     base: str = ""
-    tokens: int = 16  # length of a chunk; the paper has 64
-    chunks_per_document: int = 50  # the first ones of each document; the paper has 50
-    # True, as in the paper: generator, members, non-members and others share documents, each of which has all
-    # its chunks, dealt at random; False deals whole documents
+    tokens: int = 16
+    chunks_per_document: int = 50
     by_chunk: bool = False
-    public: int = 6000  # chunks of other documents that the small base model is trained on
-    generator: int = 3500  # chunks of D_G: the generator and targets are trained on these
-    members: int = 1500  # chunks of D_in: what targets are trained on and audited for
-    nonmembers: int = 1500  # chunks no model is trained on, for RM;RN and O(1)
-    others: int = 1500  # chunks that null targets are trained on in the members' place
-    generated: int = 1500  # chunks drawn for the audit
-    for_helper: int = 2000  # chunks drawn to train the "synthetic" helper; as many real ones train its rival
+    public: int = 6000
+    generator: int = 3500
+    members: int = 1500
+    nonmembers: int = 1500
+    others: int = 1500
+    generated: int = 1500
+    for_helper: int = 2000
     vocabulary: int = 1024  # tokens of the small base model
-    width: int = 64  # of the small base model
-    layers: int = 1  # of the small base model
-    base_epochs: int = 4  # passes of the small base model over the public chunks
-    epochs: tuple[int, ...] = (3, 6, 12)  # passes over D_G and members: one run, audited at each of these
-    null_epochs: tuple[int, ...] = (3, 12)  # epochs at which the null run is audited
-    # passes of the targets' run; its learning rate falls over all of them, as do those of the null run and of
-    # real helpers, which end where they are asked last; 0 takes the last one audited
+    width: int = 64
+    layers: int = 1
+    base_epochs: int = 4
+    epochs: tuple[int, ...] = (3, 6, 12)
+    null_epochs: tuple[int, ...] = (3, 12)
     total_epochs: int = 0
-    dp_epsilons: tuple[float, ...] = (3.0,)  # targets trained with DP-SGD
+    dp_epsilons: tuple[float, ...] = (3.0,)
     dp_delta: float = 1e-5  # of DP-SGD, in (0, 1)
-    dp_epochs: int = 3  # of DP-SGD, 1 or more; one of ``epochs`` and of ``null_epochs``, to compare with
-    dp_batch: int = 256  # expected chunks in their batches
-    dp_learning_rate: float = 1e-3  # of DP-SGD, above 0
-    prompt: int = 16  # tokens of a prompt; the paper has 64
-    top_k: int = 200  # likeliest tokens that are drawn from, 0 for all; the paper has 200 of 50,257
-    generator_epochs: int = 6  # largest number of epochs of the generator; the best on held-out text is kept
-    helper_epochs: int = 4  # passes of these two helpers; the best on a tenth held out is kept; the paper: 60
-    helper_patience: int = 1  # epochs without a better one that end their training; 0 makes all passes
-    # share of the members that the helper on real chunks is trained on, and that its games then leave out;
-    # 0 trains it on other documents
+    dp_epochs: int = 3
+    dp_batch: int = 256
+    dp_learning_rate: float = 1e-3
+    prompt: int = 16
+    top_k: int = 200
+    generator_epochs: int = 6
+    helper_epochs: int = 4
+    helper_patience: int = 1
     withheld: float = 0.0
-    batch_size: int = 32  # chunks per step, without DP
-    learning_rate: float = 3e-3  # largest, without DP
-    precision: str = "float32"  # or "bfloat16": training without DP and drawing text under autocast
-    seed: int = 0  # of the order of documents, the models and the draws, 0 or more
+    batch_size: int = 32
+    learning_rate: float = 3e-3
+    precision: str = "float32"
+    seed: int = 0
 
     def __post_init__(self) -> None:
         for name in ("epochs", "null_epochs"):
