@@ -468,7 +468,7 @@ def test_a_pytorch_file_is_never_run(tmp_path):
     ("name", "package"), [("a.parquet", "pyarrow"), ("a.pt", "torch"), ("a.safetensors", "safetensors")]
 )
 def test_a_package_that_is_missing_is_named(file, monkeypatch, name, package):
-    for module in (package, f"{package}.numpy"):
+    for module in (package, f"{package}.numpy", f"{package}.parquet"):
         monkeypatch.setitem(sys.modules, module, None)
     message = refusal(file(b"something", name))
     assert message.endswith(f"needs {package}, which is not installed: pip install {package}")

@@ -15,24 +15,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paperlib.core.reading import LoadedScores, cells, read_scores
-from paperlib.core.reading.names import kind_of
+from paperlib.core.reading import LoadedScores, read_scores
+from paperlib.core.reading.columns import kind_of
+from tests.core.test_reading_names import DOUBTFUL, LOSSES, SCORES
 
 FILES = 10_000
-LOSSES = (
-    "loss", "losses", "nll", "nlls", "cross_entropy", "crossentropy", "ce", "perplexity", "ppl", "val_loss",
-    "loss_target", "neg_log_likelihood", "negative_log_likelihood", "train_loss", "per_example_loss",
-    "log_loss",
-)  # fmt: skip
-SCORES = (
-    "score", "scores", "logprob", "log_prob", "log_likelihood", "loglik", "confidence", "mia_score",
-    "membership_score", "logit",
-)  # fmt: skip
-UNKNOWN = (
-    "neg_loss", "minus_loss", "loss_negated", "nll2", "value", "entropy", "loss_ratio", "-loss", "1-loss",
-    "score_inverted", "x", "delta_loss", "zlib", "loss - ref", "anomaly_score", "negated score",
-    "likelihood_ratio", "выход",
-)  # fmt: skip
+UNKNOWN = (*(name for name in DOUBTFUL if len(name) > 1), "выход")
 MEMBERS = (
     "member", "membership", "is_member", "is_train", "in_train", "train", "split", "in_training", "trained",
 )  # fmt: skip
@@ -383,46 +371,44 @@ def test_ten_thousand_files_are_read_exactly_or_refused_in_one_line(tmp_path, mo
     assert counts["refused"] > 0.3 * FILES
 
 
-def test_a_reader_that_guesses_the_direction_is_caught(tmp_path, monkeypatch):
-    def guesses(path: Any, **options: Any) -> LoadedScores:
-        try:
-            return read_scores(path, **options)
-        except ValueError as error:
-            if "--kind" not in str(error):
-                raise
-            return read_scores(path, **options, kind="scores")
-
-    files = [case for case in cases(500, seed=2) if not case.stdin]
-    _, wrong = complaints(files, tmp_path, guesses, monkeypatch)
-    assert len(wrong) > 20
-    assert {bad for _, bad in wrong} == {"a file is read that has to be refused"}
-
-
-def test_a_reader_that_takes_every_name_with_loss_in_it_for_a_loss_is_caught(tmp_path, monkeypatch):
-    def careless(name: str) -> str | None:
-        return "losses" if "loss" in name.lower() else kind_of(name)
-
-    monkeypatch.setattr("paperlib.core.reading.scores.kind_of", careless)
-    _, wrong = complaints(cases(1000, seed=3), tmp_path, read_scores, monkeypatch)
-    assert len(wrong) > 20
-
-
-def test_a_reader_that_takes_1_234_as_decimals_is_caught(tmp_path, monkeypatch):
-    monkeypatch.setattr(cells, "_check_marks", lambda label, texts: None)
-    _, wrong = complaints(cases(3000, seed=4), tmp_path, read_scores, monkeypatch)
-    assert any(bad.startswith("wrong values") for _, bad in wrong)
-
-
-def test_a_reader_that_drops_rows_with_empty_cells_is_caught(tmp_path, monkeypatch):
-    def drops(path: Any, **options: Any) -> LoadedScores:
-        if path != "-" and str(path).endswith(".csv"):
-            kept = [
-                line
-                for line in Path(path).read_bytes().split(b"\n")
-                if b",," not in line and line[:1] != b","
-            ]
-            Path(path).write_bytes(b"\n".join(kept))
+def guesses(path: Any, **options: Any) -> LoadedScores:
+    """Takes every unknown column for a score."""
+    try:
         return read_scores(path, **options)
+    except ValueError as error:
+        if "--kind" not in str(error):
+            raise
+        return read_scores(path, **options, kind="scores")
 
-    _, wrong = complaints(cases(3000, seed=5), tmp_path, drops, monkeypatch)
-    assert wrong
+
+def drops_rows(path: Any, **options: Any) -> LoadedScores:
+    """Leaves out rows with an empty cell."""
+    if str(path).endswith(".csv"):
+        lines = Path(path).read_bytes().split(b"\n")
+        Path(path).write_bytes(b"\n".join(line for line in lines if b",," not in line and line[:1] != b","))
+    return read_scores(path, **options)
+
+
+def takes_any_loss(name: str) -> str | None:
+    return "losses" if "loss" in name.lower() else kind_of(name)
+
+
+@pytest.mark.parametrize(
+    ("reader", "fault", "complaint"),
+    [
+        (guesses, (), "a file is read that has to be refused"),
+        (drops_rows, (), "a file is read that has to be refused"),
+        (
+            read_scores,
+            ("paperlib.core.reading.scores.kind_of", takes_any_loss),
+            "a file is read that has to be refused",
+        ),
+        (read_scores, ("paperlib.core.reading.columns._check_marks", lambda *_: None), "wrong values"),
+    ],
+)
+def test_a_reader_with_a_fault_is_caught(reader, fault, complaint, tmp_path, monkeypatch):
+    if fault:
+        monkeypatch.setattr(*fault)
+    files = [case for case in cases(2000, seed=2) if not case.stdin]
+    _, wrong = complaints(files, tmp_path, reader, monkeypatch)
+    assert any(bad.startswith(complaint) for _, bad in wrong)

@@ -3,7 +3,7 @@
 import pytest
 
 from paperlib.core.reading import read_scores
-from paperlib.core.reading.names import kind_of, tells_membership
+from paperlib.core.reading.columns import kind_of, tells_membership
 
 LOSSES = (
     "loss", "losses", "LOSS", "nll", "NLLs", "cross_entropy", "crossEntropy", "crossentropy", "ce",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paperlib.core.reading.cells import MISSING
-from paperlib.core.reading.files import named, open_source, table_of
+from paperlib.core.reading.columns import MISSING
+from paperlib.core.reading.tables import named, open_source, table_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +94,7 @@ def _alike(first: "pd.DataFrame", frame: "pd.DataFrame", path: str, other: str) 
         wanted, given = first[name].dtype, frame[name].dtype
         if wanted == given:
             continue
-        numbers = wanted.kind in "iuf" and given.kind in "iuf"
+        numbers = {wanted.kind, given.kind} <= set("iuf")
         if not numbers or not (frame[name].astype(wanted) == frame[name]).all():
             raise ValueError(
                 f"column {name!r} is of type {wanted} in {path} and {given} in {other}; store both with "

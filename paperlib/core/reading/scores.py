@@ -9,18 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.core.checks import FloatArray, check_choice
-from paperlib.core.reading import cells
-from paperlib.core.reading.files import Source, named, open_source, table_of
-from paperlib.core.reading.names import (
+from paperlib.core.reading.columns import (
     INDEX,
     array_pair,
+    as_flags,
+    as_numbers,
+    as_texts,
+    check_gaps,
     kind_of,
     kind_of_class,
     measure_of,
     plain,
     tells_membership,
 )
-from paperlib.core.reading.text import Table
+from paperlib.core.reading.tables import Source, Table, named, open_source, table_of
 from paperlib.core.records import check_ids, unit_means
 from paperlib.core.scores import MembershipScores
 
@@ -156,8 +158,8 @@ def _part_of_both(table: Table, wanted: _Wanted) -> _Part:
         raise ValueError(f"{names} hold no identifiers and no groups; give a table with one row per example")
     kind = wanted.kind or kind_of(measure_of(pair[0])) or _ask_kind(names)
     columns = table.read(pair)
-    cells.check_gaps(table, columns)
-    values = [cells.numbers(table, name, columns[name]) for name in pair]
+    check_gaps(table, columns)
+    values = [as_numbers(table, name, columns[name]) for name in pair]
     member = np.repeat([True, False], [part.size for part in values])
     return _Part(table, pair[0], kind, np.concatenate(values), member, pair[1], {})
 
@@ -181,7 +183,7 @@ def _part(table: Table, wanted: _Wanted, side: bool | None = None) -> _Part:
         if not known:
             left = free if len(free) == 1 else [name for name in free if not INDEX.fullmatch(name.strip())]
             known = left if len(left) == 1 else []
-        score = _only(table, known, "score", "score, loss, nll or logprob", "--score-column")
+        score = _only(table, known, "score", "score", "score, loss, nll or logprob")
     if score == member:
         raise ValueError(f"the score and the membership cannot both be {table.label(score)}")
     kind = wanted.kind or (None if table.bare else told(score)) or _ask_kind(table.label(score))
@@ -196,11 +198,11 @@ def _part(table: Table, wanted: _Wanted, side: bool | None = None) -> _Part:
                 f"{table.label(name)} has {len(column)} values but {table.label(score)} has {size}; expected "
                 "one of each per example"
             )
-    cells.check_gaps(table, {name: columns[name] for name in (score, member) if name is not None})
-    values = cells.numbers(table, score, columns[score])
+    check_gaps(table, {name: columns[name] for name in (score, member) if name is not None})
+    values = as_numbers(table, score, columns[score])
     flags = np.full(size, bool(side))
     if member is not None:
-        flags = cells.flags(table, member, columns[member], chosen=wanted.member is not None)
+        flags = as_flags(table, member, columns[member], chosen=wanted.member is not None)
         if side is not None and (flags != side).any():
             row = int(np.flatnonzero(flags != side)[0]) + 1
             this, other = ("members", "non-member") if side else ("non-members", "member")
@@ -210,9 +212,9 @@ def _part(table: Table, wanted: _Wanted, side: bool | None = None) -> _Part:
             )
     texts: dict[str, NDArray[np.object_]] = {}
     if identifier is not None:
-        texts["ids"] = cells.texts(columns[identifier])
+        texts["ids"] = as_texts(columns[identifier])
     if group is not None:
-        texts["groups"] = cells.texts(columns[group], empty="(missing)")
+        texts["groups"] = as_texts(columns[group], empty="(missing)")
     return _Part(table, score, kind, values, flags, member, texts)
 
 
@@ -234,25 +236,22 @@ def _member_column(table: Table, wanted: _Wanted, side: bool | None) -> str | No
         known = [name for name in free if plain(name) in ("member", "is_member", "membership")]
         return known[0] if len(known) == 1 else None
     known = [name for name in free if tells_membership(name)]
-    return _only(
-        table, known, "membership", "member, is_train or split", "--member-column",
-        otherwise=", or give a second file with the non-members",
-    )  # fmt: skip
+    return _only(table, known, "member", "membership", "member, is_train or split")
 
 
-def _only(table: Table, known: list[str], what: str, usual: str, option: str, otherwise: str = "") -> str:
-    python = option.removeprefix("--").replace("-", "_")
+def _only(table: Table, known: list[str], what: str, meaning: str, usual: str) -> str:
+    """The one column with a known name."""
     if len(known) == 1:
         return known[0]
+    option = f"--{what}-column (in Python {what}_column)"
     if known:
         listed = " and ".join(map(repr, known))
-        raise ValueError(
-            f"{listed} could each hold the {what}; choose one with {option} (in Python {python})"
-        )
+        raise ValueError(f"{listed} could each hold the {meaning}; choose one with {option}")
     first_line = " (the first line of a CSV must name them)" if table.noun == "column" else ""
+    more = ", or give a second file with the non-members" if what == "member" else ""
     raise ValueError(
-        f"no {what} {table.noun} with a known name such as {usual}; the {table.noun}s are {table.listed()}"
-        f"{first_line}; name one with {option} (in Python {python}){otherwise}"
+        f"no {meaning} {table.noun} with a known name such as {usual}; the {table.noun}s are {table.listed()}"
+        f"{first_line}; name one with {option}{more}"
     )
 
 

@@ -1,13 +1,126 @@
-"""Cells of a column as numbers, membership or text: exactly what is written, or refused with the row."""
+"""What the names of columns tell and what their cells hold: exactly that, or a question or a refusal."""
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperlib.core.checks import FloatArray
-from paperlib.core.reading.names import NONMEMBERS, NUMBERED, plain
-from paperlib.core.reading.text import NUMBER, Cells, Table
+from paperlib.core.reading.tables import NUMBER, Cells, Table
+
+_WORDS = re.compile(r"\w+(?:[ .\-]\w+)*", re.ASCII)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+_PLACE = (
+    r"(?:val|valid|validation|train|training|test|eval|dev|target|victim|model|mean|avg|average|sum|total|"
+    r"per|token|tokens|example|sample|record|row|sequence|word|final|last|epoch|step|raw|lm|mlm)"
+)
+_LOSS = (
+    r"(?:(?:(?:nll|ce|bce|xent|mse|log|logistic|hinge|squared|lm|(?:binary_|categorical_)?cross_?entropy)_)?"
+    r"loss(?:es)?"
+    r"|nlls?|ce|bce|xent|logloss(?:es)?|(?:binary_|categorical_)?cross_?entrop(?:y|ies)"
+    r"|(?:log_)?(?:ppls?|perplexit(?:y|ies))"
+    r"|neg(?:ative)?_log_?(?:likelihoods?|lik|probs?|probabilit(?:y|ies))"
+    r"|mse|rmse|mae|(?:squared|absolute)_errors?)"
+)
+_SCORE_PLACE = (
+    r"(?:mia|membership|member|attack|lira|rmia|target|victim|model|mean|avg|average|sum|total|per|token|"
+    r"tokens|example|sample|record|sequence|final|(?:true|correct)_(?:class|label))"
+)
+_SCORE = (
+    r"(?:scores?|log_?probs?|log_probabilit(?:y|ies)|logp|log_?likelihoods?|log_?lik|likelihoods?"
+    r"|(?:log_)?confidences?(?:_scores?)?|logits?|member(?:ship)?_prob(?:s|abilit(?:y|ies))?)"
+)
+_LOSSES = re.compile(rf"(?:{_PLACE}_)*{_LOSS}(?:_(?:{_PLACE}|[0-9]+))*")
+_SCORES = re.compile(rf"(?:{_SCORE_PLACE}_)*{_SCORE}(?:_{_SCORE_PLACE})*")
+
+_MEMBERS = re.compile(
+    r"(?:is_|was_)?(?:member|membership|train|training|trained|seen|in_train(?:ing)?(?:_set|_data)?)"
+    r"|member(?:ship)?_label|split"
+)
+_OUT = r"non_?members?|out|test|hold_?out|held_?out|unseen|val(?:id|idation)?"
+_ROLES = {"nonmember": rf"{_OUT}|population", "member": r"members?|in|train(?:ing)?|trained|seen"}
+_OPPOSITE = re.compile(rf"(?:is_|was_|in_)?(?:{_OUT})")
+_NUMBERED = re.compile(r"(?:data_?)?(?:splits?|folds?|sets?|subsets?|partitions?)")
+INDEX = re.compile(r"|index|unnamed:? ?\d*|level_\d+", re.IGNORECASE)
+"""Names that tables give to their row numbers."""
+
+
+def plain(name: str) -> str:
+    """Words of a name in lower case, joined by underscores; one with other signs is nothing that is known.
+
+    >>> plain("Val-Loss"), plain("isMember"), plain("-loss")
+    ('val_loss', 'is_member', '-loss')
+    """
+    text = name.strip()
+    if not _WORDS.fullmatch(text):
+        return text
+    return re.sub(r"[ .\-_]+", "_", _CAMEL.sub("_", text)).strip("_").lower()
+
+
+def kind_of(name: str) -> str | None:
+    """Direction of a column by its name: "losses", "scores", or None where the name does not tell."""
+    text = plain(name)
+    if _LOSSES.fullmatch(text):
+        return "losses"
+    return "scores" if _SCORES.fullmatch(text) else None
+
+
+def kind_of_class(name: str) -> str | None:
+    """As `kind_of`, for values of one class alone, whose name may say which class it is."""
+    return kind_of(name) or kind_of(measure_of(name))
+
+
+def tells_membership(name: str) -> bool:
+    """Whether a column of this name says who is a member."""
+    return _MEMBERS.fullmatch(plain(name)) is not None
+
+
+def role_of(name: str) -> tuple[str, str] | None:
+    """Class whose values an array holds, and what is left of its name; None if the name does not tell.
+
+    >>> role_of("nonmember_losses"), role_of("scores_in"), role_of("loss")
+    (('nonmember', 'losses'), ('member', 'scores'), None)
+    """
+    text = plain(name)
+    for role, words in _ROLES.items():
+        if re.fullmatch(words, text):
+            return role, ""
+        match = re.fullmatch(rf"(?:{words})_(.+)", text) or re.fullmatch(rf"(.+)_(?:{words})", text)
+        if match:
+            return role, match[1]
+    return None
+
+
+def measure_of(name: str) -> str:
+    """The plain name without the class that it may say."""
+    return plain((role_of(name) or ("", name))[1])
+
+
+def array_pair(names: Sequence[str]) -> tuple[str, str] | None:
+    """Names of an array of members and one of non-members; None without one such pair.
+
+    Where another array is a known score or says who is a member, the arrays are the columns of a table.
+
+    >>> array_pair(["members", "nonmembers"])
+    ('members', 'nonmembers')
+    >>> array_pair(["loss", "train", "test"])
+    """
+    roles = {name: role_of(name) for name in names}
+    pairs = [
+        (first, second)
+        for first, role in roles.items()
+        for second, other in roles.items()
+        if role and other and role[0] == "member" and other == ("nonmember", role[1])
+    ]
+    if len(pairs) != 1:
+        return None
+    others = [name for name in names if name not in pairs[0]]
+    return None if any(kind_of(name) or tells_membership(name) for name in others) else pairs[0]
+
+
+# ---------------------------------------------------------------- cells
 
 MISSING = frozenset(
     (None, "", "na", "NA", "n/a", "N/A", "#N/A", "<NA>", "nan", "NaN", "NAN", "Nan", "null", "NULL", "Null",
@@ -38,7 +151,7 @@ def check_gaps(table: Table, columns: dict[str, Cells]) -> None:
         raise ValueError(f"{', '.join(notes)}; fill or drop these rows")
 
 
-def numbers(table: Table, name: str, cells: Cells) -> FloatArray:
+def as_numbers(table: Table, name: str, cells: Cells) -> FloatArray:
     """Cells as finite floats; text, infinite values and what can be read in two ways are refused."""
     label, kinds = table.label(name), set(map(type, cells))
     if kinds <= {float} or (table.noun == "array" and str not in kinds):
@@ -82,7 +195,7 @@ def _check_marks(label: str, texts: list[str]) -> None:
             )
 
 
-def flags(table: Table, name: str, cells: Cells, *, chosen: bool) -> NDArray[np.bool_]:
+def as_flags(table: Table, name: str, cells: Cells, *, chosen: bool) -> NDArray[np.bool_]:
     """Cells as membership, True for a member; in one chosen 1 means member whatever its name."""
     label = table.label(name)
     member: dict[object, bool] = {}
@@ -100,12 +213,12 @@ def flags(table: Table, name: str, cells: Cells, *, chosen: bool) -> NDArray[np.
         written.add(number)
     if {0, -1} <= written:
         raise ValueError(f"{label} holds both 0 and -1; use 1/0 or 1/-1 for members/non-members")
-    if written and NONMEMBERS.fullmatch(plain(name)):
+    if written and _OPPOSITE.fullmatch(plain(name)):
         raise ValueError(
             f"{label} seems to hold 1 (or true) for non-members; rename it if that means a member, or write "
             "the words member and nonmember"
         )
-    if written and NUMBERED.fullmatch(plain(name)) and not chosen:
+    if written and _NUMBERED.fullmatch(plain(name)) and not chosen:
         raise ValueError(
             f"{label} holds numbers (or true and false), which may stand for any part of the data; write the "
             f"words train and test, or say --member-column {name} (in Python member_column) if 1 means member"
@@ -113,7 +226,7 @@ def flags(table: Table, name: str, cells: Cells, *, chosen: bool) -> NDArray[np.
     return np.array([member[cell] for cell in cells], dtype=np.bool_)
 
 
-def texts(cells: Cells, *, empty: str = "") -> NDArray[np.object_]:
+def as_texts(cells: Cells, *, empty: str = "") -> NDArray[np.object_]:
     """Cells as text that can be written as UTF-8, such as identifiers and groups; empty ones as ``empty``."""
     values = [empty if cell in (None, "") else str(cell) for cell in cells]
     return np.array([text.encode("utf-8", "replace").decode() for text in values], dtype=object)

@@ -1,0 +1,379 @@
+"""A file or standard input as a table: delimited text, JSON lines, arrays, tensors and Parquet."""
+
+import csv
+import gzip
+import io
+import json
+import re
+import sys
+import zlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import dropwhile
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from paperlib.core.suggest import did_you_mean
+
+Cells = list[Any]
+"""One value per example: str, int, float, bool or None."""
+
+NUMBER = re.compile(
+    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?)", re.IGNORECASE | re.ASCII
+)
+"""A number as it may be written."""
+
+STANDARD_INPUT = "standard input"
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_SHOWN_NAMES = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Columns of one file, whose cells are read by name; a bare one is one array without a name."""
+
+    names: tuple[str, ...]
+    read: Callable[[Sequence[str]], dict[str, Cells]]
+    noun: str = "column"
+    bare: bool = False
+    decimal_comma: bool = False
+
+    def label(self, name: str) -> str:
+        """How an error message calls a column."""
+        return "the array" if self.bare else f"{self.noun} {name!r}"
+
+    def listed(self) -> str:
+        """All names for an error message, shortened where there are very many."""
+        shown = ", ".join(map(repr, self.names[:_SHOWN_NAMES])) or "none"
+        more = len(self.names) - _SHOWN_NAMES
+        return f"{shown} and {more} more" if more > 0 else shown
+
+    def check(self, name: str) -> str:
+        """A name that the user gave, refused where there is no such column."""
+        if name not in self.names:
+            near = did_you_mean(name, self.names)
+            raise ValueError(f"no {self.noun} {name!r}; the {self.noun}s are {self.listed()}{near}")
+        return name
+
+
+@dataclass(frozen=True)
+class Source:
+    """The path of a file as the user gave it, or "standard input", and all of its bytes."""
+
+    path: str
+    data: bytes
+
+    @property
+    def name(self) -> str:
+        """Name of the file without its folders."""
+        return Path(self.path).name
+
+
+def open_source(path: str) -> Source:
+    """Read a file, or standard input for "-"."""
+    if path == "-":
+        return Source(STANDARD_INPUT, sys.stdin.buffer.read())
+    place = Path(path)
+    if place.is_dir():
+        raise ValueError(f"{path}: this is a folder; give one of its files")
+    if not place.exists():
+        raise FileNotFoundError(f"{path}: there is no such file")
+    return Source(path, place.read_bytes())
+
+
+@contextmanager
+def named(source: Source) -> Generator[None]:
+    """Put the file's name in front of an error, which is kept to one line."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{source.path}: {' '.join(str(error).split())}") from None
+
+
+def table_of(source: Source) -> Table:
+    """The columns of a file, by the end of its name; standard input is JSON if it begins with a brace."""
+    if source.data[:4] == b"PAR1":
+        return _parquet(source.data)
+    name = source.name.lower()
+    suffix = next((one for one in _SUFFIXES if name.removesuffix(".gz").endswith(one)), "")
+    if suffix in _BINARY and not name.endswith(".gz"):
+        return _BINARY[suffix](source.data)
+    if suffix not in (*_DELIMITED, *_JSON) and source.path != STANDARD_INPUT:
+        raise ValueError(f"expected a file ending in {', '.join(_SUFFIXES)}; text may also end in .gz")
+    text = decoded(source.data)
+    is_json = suffix in _JSON if suffix else text.lstrip().startswith("{")
+    return json_lines(text) if is_json else delimited(text)
+
+
+# ---------------------------------------------------------------- text
+
+
+def decoded(data: bytes) -> str:
+    """Text of a file in UTF-8, or in UTF-16 with a byte-order mark, compressed by gzip or not."""
+    if data[:2] == b"\x1f\x8b":
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"cannot be read: the gzip file is damaged ({error})") from None
+    encoding = "UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "UTF-8"
+    try:
+        text = data.decode(encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise ValueError(
+            f"is not {encoding} text (byte 0x{data[error.start]:02x} in line {line}); save it as UTF-8, or "
+            "as UTF-16 with a byte-order mark"
+        ) from None
+    if "\0" in text:
+        raise ValueError(
+            "holds zero bytes, as UTF-32 and UTF-16 without a byte-order mark do; save it as UTF-8 text"
+        )
+    if not text.strip():
+        raise ValueError("the file is empty")
+    if text.startswith("version https://git-lfs.github.com/spec/"):
+        raise ValueError("this is a Git LFS pointer in place of the file; run git lfs pull")
+    return text
+
+
+def delimited(text: str) -> Table:
+    """A table whose first line names the columns, with commas, semicolons or tabs between the cells."""
+    separator, header = _header(text)
+    names = [name.strip() for name in header]
+    given = [name for name in names if name]
+    if len(set(given)) < len(given):
+        twice = next(name for name in given if given.count(name) > 1)
+        raise ValueError(f"two columns have the same name, {twice!r}; rename one")
+    if all(NUMBER.fullmatch(name.replace(",", ".")) for name in given):
+        raise ValueError(
+            f"the first line holds the number {given[0]}, not a name; the first line of a CSV must name the "
+            "columns"
+        )
+
+    def read(wanted: Sequence[str]) -> dict[str, Cells]:
+        rows = _rows(text, separator)
+        next(rows)
+        columns: dict[str, Cells] = {name: [] for name in wanted}
+        keep = [(cells.append, names.index(name)) for name, cells in columns.items()]
+        for row in _full_rows(rows, len(names)):
+            for append, at in keep:
+                append(row[at].strip())
+        return columns
+
+    return Table(names=tuple(dict.fromkeys(names)), read=read, decimal_comma=separator in ";\t")
+
+
+def _rows(text: str, separator: str) -> Iterator[list[str]]:
+    """Rows from the first one on that is not blank."""
+    lines = io.StringIO(text.rstrip("\r\n"), newline="")
+    rows = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
+    return dropwhile(lambda row: not "".join(row).strip(), rows)
+
+
+def _header(text: str) -> tuple[str, list[str]]:
+    rows: dict[str, list[str]] = {}
+    for separator in _SEPARATORS:
+        try:
+            rows[separator] = next(_rows(text, separator), list[str]())
+        except csv.Error:  # such as a quote that another separator ends
+            continue
+    if not rows:
+        raise ValueError("the first line cannot be read: a quote in it is not closed")
+    most = max(map(len, rows.values()))
+    if not most:
+        raise ValueError("the file is empty")
+    best = [separator for separator, row in rows.items() if len(row) == most]
+    if most > 1 and len(best) > 1:
+        both = " and ".join(_SEPARATORS[one] for one in best)
+        raise ValueError(f"the first line has as many {both}; name the columns without them")
+    return best[0], rows[best[0]]
+
+
+def _full_rows(rows: Iterator[list[str]], width: int) -> Iterator[list[str]]:
+    at = 0
+    try:
+        for row in rows:
+            if not row and width > 1:
+                continue  # a blank line, which in a table of one column is a cell
+            at += 1
+            cells = row or [""]
+            if len(cells) != width:
+                raise ValueError(
+                    f"row {at} has {len(cells)} cells, but the first line names {width} columns; quote cells "
+                    "that hold the separator, and fill in what is missing"
+                )
+            yield cells
+    except csv.Error as error:
+        raise ValueError(f"row {at + 1} cannot be read: {error}") from None
+
+
+def json_lines(text: str) -> Table:
+    """A table with one JSON object a line; the first one names the columns."""
+    lines = [line for line in text.split("\n") if line.strip()]
+
+    def read(wanted: Sequence[str]) -> dict[str, Cells]:
+        columns: dict[str, Cells] = {name: [] for name in wanted}
+        for at, line in enumerate(lines, 1):
+            row = _json_row(line, at)
+            for name, cells in columns.items():
+                cells.append(row.get(name))
+        return {name: single_values(name, cells) for name, cells in columns.items()}
+
+    return Table(names=tuple(_json_row(lines[0], 1)), read=read)
+
+
+def _json_row(line: str, at: int) -> dict[str, Any]:
+    try:
+        row = _DECODER.decode(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"row {at} is not JSON: {error}; write one object a line") from None
+    if not isinstance(row, dict):
+        raise ValueError(f'row {at} is not a JSON object such as {{"loss": 0.5, "member": 1}}')
+    return cast(dict[str, Any], row)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        raise ValueError("it names a column twice")
+    return row
+
+
+_DECODER: Any = json.JSONDecoder(object_pairs_hook=_once)
+
+
+def single_values(name: str, cells: Cells) -> Cells:
+    """Cells of a file that may hold anything, stripped; lists, objects and bytes are refused."""
+    for at, cell in enumerate(cells, 1):
+        if not isinstance(cell, str | int | float | None):
+            what = type(cell).__name__
+            raise ValueError(f"column {name!r} holds a {what} in row {at}; expected a single value")
+    return [cell.strip() if isinstance(cell, str) else cell for cell in cells]
+
+
+# ---------------------------------------------------------------- arrays
+
+
+def _numpy_file(data: bytes) -> Table:
+    """Arrays of an NPZ file, fields of a structured NPY file, or its array; objects are never loaded."""
+    if not data.startswith((b"PK", b"\x93NUMPY")):
+        raise ValueError("this is neither an NPZ nor an NPY file")
+    content = _parsed(lambda: np.load(io.BytesIO(data), allow_pickle=False))
+    names = content.files if data.startswith(b"PK") else content.dtype.names
+    if names is None:
+        return _arrays(["array"], lambda _: content, bare=True)
+    return _arrays(names, content.__getitem__)
+
+
+def _torch_file(data: bytes) -> Table:
+    """A tensor of a PyTorch file, or a dictionary of tensors by name; nothing else in it is ever run."""
+    torch = _package("torch")
+    try:
+        content: Any = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+    except Exception as error:
+        raise ValueError(
+            f"cannot be read with weights_only=True ({type(error).__name__}): expected one tensor, or a "
+            "dictionary of tensors"
+        ) from None
+    bare: bool = torch.is_tensor(content)
+    tensors = {"array": content} if bare else content
+    if not hasattr(tensors, "items") or not all(map(torch.is_tensor, tensors.values())):
+        raise ValueError("expected one tensor, or a dictionary of tensors by column name")
+    by_name = {str(name): tensor.detach() for name, tensor in tensors.items()}
+
+    def load(name: str) -> Any:
+        tensor = by_name[name].to_dense()
+        return (tensor.double() if tensor.is_floating_point() else tensor).numpy()
+
+    return _arrays(by_name, load, bare=bare)
+
+
+def _safetensors_file(data: bytes) -> Table:
+    """Tensors of a safetensors file by name."""
+    package = _package("safetensors.numpy")
+    tensors = _parsed(lambda: package.load(data))
+    return _arrays(tensors, tensors.__getitem__)
+
+
+def _arrays(names: Iterable[str], load: Callable[[str], Any], *, bare: bool = False) -> Table:
+    def read(wanted: Sequence[str]) -> dict[str, Cells]:
+        return {name: _vector(table.label(name), lambda name=name: load(name)) for name in wanted}
+
+    table = Table(names=tuple(names), read=read, noun="array", bare=bare)
+    return table
+
+
+def _vector(label: str, load: Callable[[], Any]) -> Cells:
+    """An array of shape (n,) or (n, 1) as cells."""
+    values = _parsed(load, f"{label}: ")
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(f"{label} has shape {values.shape}; expected one value per example")
+    if values.dtype.kind not in "biufUS":
+        raise ValueError(f"{label} holds {values.dtype} values; expected numbers or text")
+    if values.dtype.kind == "S":
+        values = np.char.decode(values, "utf-8", "replace")
+    return (values.astype(np.float64) if values.dtype.kind == "f" else values).tolist()
+
+
+def _parquet(data: bytes) -> Table:
+    """Columns of a Parquet file."""
+    reader = _package("pyarrow.parquet")
+    file = _parsed(lambda: reader.ParquetFile(io.BytesIO(data)))
+    names: list[str] = list(file.schema_arrow.names)
+    if len(set(names)) < len(names):
+        raise ValueError(f"two columns have the same name in {', '.join(map(repr, names))}; rename one")
+
+    def read(wanted: Sequence[str]) -> dict[str, Cells]:
+        table = _parsed(lambda: file.read(columns=list(wanted)))
+        return {name: _arrow_cells(name, table.column(name)) for name in wanted}
+
+    return Table(names=tuple(names), read=read)
+
+
+def _arrow_cells(name: str, column: Any) -> Cells:
+    kind = str(column.type)
+    if kind.startswith(("halffloat", "float", "double", "decimal")):
+        return column.cast("double").to_numpy().tolist()
+    if kind.startswith(("time", "date", "duration")):
+        column = _parsed(lambda: column.cast("string"), f"column {name!r}: ")
+    return single_values(name, column.to_pylist())
+
+
+def _package(module: str) -> Any:
+    try:
+        return import_module(module)
+    except ModuleNotFoundError:
+        name = module.partition(".")[0]
+        raise ValueError(f"reading it needs {name}, which is not installed: pip install {name}") from None
+
+
+def _parsed(read: Callable[[], Any], where: str = "") -> Any:
+    """What a reader of another package returns; whatever it raises over a damaged file becomes one line."""
+    try:
+        return read()
+    except Exception as error:
+        if "allow_pickle" in str(error) or "Object arrays" in str(error):
+            reason = "it holds Python objects; save numbers instead"
+        elif isinstance(error, KeyError):  # a type of safetensors that NumPy has not
+            reason = f"it holds {error.args[0]} values; convert them to float32"
+        else:
+            reason = next(iter(str(error).splitlines()), "") or type(error).__name__
+        raise ValueError(f"{where}cannot be read: {reason}") from None
+
+
+_DELIMITED, _JSON = (".csv", ".tsv", ".txt"), (".jsonl", ".ndjson")
+_BINARY: dict[str, Callable[[bytes], Table]] = {
+    ".parquet": _parquet,
+    ".pq": _parquet,
+    ".npz": _numpy_file,
+    ".npy": _numpy_file,
+    ".pt": _torch_file,
+    ".pth": _torch_file,
+    ".safetensors": _safetensors_file,
+}
+_SUFFIXES = (*_DELIMITED, *_JSON, *_BINARY)
