@@ -13,17 +13,7 @@ import pytest
 from paperlib.core.reading import read_scores
 
 SCORE, MEMBER = [0.9, 0.1, 0.8, 0.3], [1, 0, 1, 0]
-NAMES = [
-    "a.csv",
-    "a.tsv",
-    "a.txt",
-    "a.CSV",
-    "a.csv.gz",
-    "a.jsonl",
-    "a.ndjson.jsonl",
-    "a.jsonl.gz",
-    "a.parquet",
-]
+NAMES = ["a.csv", "a.tsv", "a.txt", "a.CSV", "a.csv.gz", "a.jsonl", "a.ndjson", "a.jsonl.gz", "a.parquet"]
 NAMES += ["a.npz", "a.npy", "a.pt", "a.pth", "a.safetensors"]
 
 
@@ -42,13 +32,9 @@ def write(path, frame):
     elif path.suffix == ".safetensors":
         pytest.importorskip("safetensors.numpy").save_file(arrays, path)
     else:
-        separator = "\t" if path.suffix == ".tsv" else ","
-        is_json = ".jsonl" in path.name
-        text = (
-            frame.to_json(orient="records", lines=True)
-            if is_json
-            else frame.to_csv(index=False, sep=separator)
-        )
+        text = frame.to_csv(index=False, sep="\t" if path.suffix == ".tsv" else ",")
+        if "json" in path.name:
+            text = frame.to_json(orient="records", lines=True)
         path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
     return path
 

@@ -62,7 +62,7 @@ class Case:
     kind: str | None = None  # None: nothing tells the direction
     member: list[float] = field(default_factory=list)
     nonmember: list[float] = field(default_factory=list)
-    oddities: tuple[str, ...] = ()  # what an exact reader may refuse; without any, it must read
+    odd: bool = False  # an exact reader may refuse it; any other must be read
     must_refuse: bool = False
     stdin: bool = False
 
@@ -88,6 +88,7 @@ def chosen_names(rng: random.Random, case: Case) -> tuple[str, str]:
     member = styled(rng, rng.choice(MEMBERS))
     if rng.random() < 0.1:
         member = case.options["member_column"] = rng.choice(OTHER_MEMBERS)
+    case.must_refuse = case.kind is None
     return score, member
 
 
@@ -125,11 +126,8 @@ def rows_of(rng: random.Random, case: Case, marks: str, member_name: str) -> tup
     case.member = [value for (_, value), flag in zip(written, flags, strict=True) if flag]
     case.nonmember = [value for (_, value), flag in zip(written, flags, strict=True) if not flag]
     scores, words = [text for text, _ in written], [pair[0] if flag else pair[1] for flag in flags]
-    odd: list[str] = []
-    if member_name.lower() == "split" and pair[0].lower() in RELATIVE:
-        odd.append("numbered split")  # 1 may stand for the second part as well as for "yes"
-        if "member_column" not in case.options:
-            case.must_refuse = True
+    if member_name.lower() == "split" and pair[0].lower() in RELATIVE and "member_column" not in case.options:
+        case.must_refuse = True  # 1 may stand for the second part as well as for "yes"
     if rng.random() < 0.08:
         scores[rng.randrange(count)] = rng.choice(BAD_CELLS)
         case.must_refuse = True
@@ -139,7 +137,6 @@ def rows_of(rng: random.Random, case: Case, marks: str, member_name: str) -> tup
     if rng.random() < 0.02 and {"1", "-1", "0"} & set(pair):
         words = ["1" if flag else rng.choice(["0", "-1"]) for flag in flags]
         case.must_refuse = case.must_refuse or {"0", "-1"} <= set(words)
-    case.oddities += tuple(odd)
     return scores, words
 
 
@@ -171,18 +168,9 @@ def delimited(rng: random.Random) -> Case:
     else:
         csv.writer(file, delimiter=separator, quoting=quoting, lineterminator=end).writerows(table)
     text = file.getvalue()
-    odd = list(case.oddities)
-    if separator == "|" or marks.startswith("thousands") or (separator == "," and marks == "comma"):
-        odd.append("numbers")
-    if marks == "point" and separator != ",":
-        odd.append("grouping")  # 1.234 and 2.345 alone
-    if marks == "comma":
-        odd.append("grouping")
-    if "kind" not in case.options and case.kind is None:
-        case.must_refuse = True
+    case.odd = separator != "," or marks != "point"  # such as 1.234 and 2.345 alone
     if not unquoted and rng.random() < 0.05:
-        text, changed = ragged(rng, table, separator, end)
-        case.must_refuse = case.must_refuse or changed
+        text, case.must_refuse = ragged(rng, table, separator, end), True
     if rng.random() < 0.2:
         text = text.rstrip("\r\n")
     if len(names) > 1 and rng.random() < 0.05:
@@ -190,7 +178,7 @@ def delimited(rng: random.Random) -> Case:
     encoding = rng.choice([*READABLE, "utf-8", "utf-8", "utf-8", *UNREADABLE])
     if encoding == "cp1252":
         text = text.replace("выход", "vyhod").replace("−", "x").replace("٣", "x")
-        odd.append("encoding")
+        case.odd = True
         if "score_column" in case.options:
             case.options["score_column"] = case.options["score_column"].replace("выход", "vyhod")
     case.must_refuse = case.must_refuse or encoding in ("utf-16-le", "utf-32")
@@ -198,18 +186,17 @@ def delimited(rng: random.Random) -> Case:
     case.stdin = rng.random() < 0.1
     if rng.random() < 0.1:
         case.data, case.name = gzip.compress(case.data), f"{case.name}.gz"
-    case.oddities = tuple(odd)
     return case
 
 
-def ragged(rng: random.Random, table: list[list[str]], separator: str, end: str) -> tuple[str, bool]:
+def ragged(rng: random.Random, table: list[list[str]], separator: str, end: str) -> str:
     """One row with a cell too many or too few; all cells quoted."""
     at = rng.randrange(1, len(table))
     row = [*table[at], "9"] if rng.random() < 0.5 else table[at][:-1]
     rows = [*table[:at], row, *table[at + 1 :]]
     file = io.StringIO()
     csv.writer(file, delimiter=separator, quoting=csv.QUOTE_ALL, lineterminator=end).writerows(rows)
-    return file.getvalue(), True
+    return file.getvalue()
 
 
 def json_lines(rng: random.Random) -> Case:
@@ -231,8 +218,6 @@ def json_lines(rng: random.Random) -> Case:
         lines[at] = rng.choice(
             ["[1]", "3", "{", lines[at] + ",", lines[at][:-1], f"{lines[at]} {lines[at]}", "nil"]
         )
-        case.must_refuse = True
-    if "kind" not in case.options and case.kind is None:
         case.must_refuse = True
     case.data = rng.choice(["\n", "\r\n"]).join(lines).encode(rng.choice(READABLE))
     case.stdin = rng.random() < 0.3 and not lines[0].startswith(("[", "3", "nil"))
@@ -273,7 +258,6 @@ def arrays(rng: random.Random) -> Case:
         content = {score_name: values, member_name: flags.astype(kind)}
         if "split" in member_name.lower() and "member_column" not in case.options:
             case.must_refuse = True
-        case.oddities = ("split",) if "split" in member_name.lower() else ()
         case.must_refuse = case.must_refuse or kind is object
     first = next(iter(content))
     change = rng.random()
@@ -337,7 +321,7 @@ def complaint(case: Case, folder: Path, reader: Reader, monkeypatch: pytest.Monk
         where = "standard input" if case.stdin else str(path)
         if "\n" in text or not text.startswith(f"{where}: ") or len(text) > len(where) + 900:
             return "refused", f"not one line that names the file: {text!r}"
-        if not case.must_refuse and not case.oddities:
+        if not case.must_refuse and not case.odd:
             return "refused", f"an ordinary file is refused: {text}"
         return "refused", ""
     except Exception as error:
