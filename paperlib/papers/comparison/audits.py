@@ -29,6 +29,12 @@ ADD_REMOVE, REPLACEMENT, MODEL = "add/remove", "replacement", "this model"
 """What a number speaks of: neighbouring training sets, or the trained model alone."""
 ACCESS = ("coins", "retraining", "nonmembers", "generator", "labels")
 """What an audit may need, as columns of the table."""
+_WORDS = {
+    "coins": "fair coins tossed before training",
+    "retraining": "time to train many times, which the seconds leave out",
+    "nonmembers": "real records of the same kind that were not trained on",
+    "generator": "a generator of non-members",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +58,7 @@ class Audit:
         name: Name in table and figure.
         run: Function from a target, delta, confidence and seed to a result; None where it does not apply.
         kind: ``LOWER``, ``WITHIN`` or ``MEASURED``.
-        about: What the number speaks of.
+        speaks_of: What the number speaks of.
         needs: Names of ``ACCESS`` that it needs on every target.
         have: What else an auditor needs, in words; may be empty.
         page: Page of the book that shows how, without its ending.
@@ -61,7 +67,7 @@ class Audit:
     name: str
     run: Callable[[Target, float, float, int], AuditResult | None]
     kind: str = LOWER
-    about: str
+    speaks_of: str
     needs: tuple[str, ...]
     have: str = ""
     page: str
@@ -119,8 +125,8 @@ def _many_runs(target: Target, delta: float, confidence: float, seed: int) -> Au
     return audit_clopper_pearson(target.runs, delta=delta, confidence=confidence, seed=seed)
 
 
-_COINS: dict[str, Any] = {"about": ADD_REMOVE, "needs": ("coins",)}
-_TOSSED: dict[str, Any] = {"about": REPLACEMENT}
+_COINS: dict[str, Any] = {"speaks_of": ADD_REMOVE, "needs": ("coins",)}
+_TOSSED: dict[str, Any] = {"speaks_of": REPLACEMENT}
 AUDITS = (
     Audit(name="one run", run=_one_run, **_COINS, page="notebooks/audit_your_model"),
     Audit(name="order learned", run=_learned, **_COINS, have="several signals per record", page="one_run"),
@@ -160,7 +166,7 @@ AUDITS = (
         name="PANORAMIA",
         run=_fitted,
         kind=MEASURED,
-        about=MODEL,
+        speaks_of=MODEL,
         needs=("generator",),
         page="notebooks/panoramia_your_data",
     ),
@@ -168,14 +174,14 @@ AUDITS = (
         name="Epsilon*",
         run=_epsilon_star,
         kind=MEASURED,
-        about=MODEL,
+        speaks_of=MODEL,
         needs=("nonmembers",),
         page="papers/epsilon_star",
     ),
     Audit(
         name="many runs",
         run=_many_runs,
-        about=ADD_REMOVE,
+        speaks_of=ADD_REMOVE,
         needs=("retraining",),
         page="what_a_number_means",
     ),
@@ -205,18 +211,20 @@ def _rows(target: Target, options: Options) -> Iterator[dict[str, Any]]:
             continue
         if "generator" in audit.needs and audit.kind == MEASURED and target.generated is not None:
             seconds += target.generated.seconds
-        theory = {ADD_REMOVE: target.add_remove, REPLACEMENT: target.replacement}.get(audit.about, np.nan)
+        guarantee = {ADD_REMOVE: target.add_remove, REPLACEMENT: target.replacement}.get(
+            audit.speaks_of, np.nan
+        )
         needs = {*audit.needs, *(("labels",) if target.labels else ())}
         yield {
             "family": target.family,
             "target": target.name,
             "audit": audit.name,
             "kind": audit.kind,
-            "about": audit.about,
+            "speaks_of": audit.speaks_of,
             "delta": getattr(result, "delta", options.delta),
             "confidence": options.confidence,
             **_number(result, audit.kind),
-            "theory": theory,
+            "guarantee": guarantee,
             "add_remove": target.add_remove,
             "replacement": target.replacement,
             "claim": result.claim,
@@ -234,3 +242,28 @@ def _number(result: AuditResult, kind: str) -> dict[str, float]:
     value = result.epsilon if result.epsilon is not None else getattr(result, "epsilon_tilde", np.nan)
     low, high = (value, np.inf) if kind in BOUNDS else getattr(result, "interval", None) or (np.nan, np.nan)
     return {"epsilon": value, "low": low, "high": high}
+
+
+def decision_guide(frame: pd.DataFrame) -> pd.DataFrame:
+    """What to use, by what an auditor has, from the rows of `compare_audits`."""
+    present = [audit.name for audit in AUDITS if audit.name in set(frame["audit"])]
+    return pd.DataFrame([_advice(name, frame[frame["audit"] == name]) for name in present])
+
+
+def _advice(name: str, rows: pd.DataFrame) -> dict[str, object]:
+    first, needed = rows.iloc[0], [one for one in ACCESS if rows[one].any()]
+    have = [_WORDS[one] for one in needed if one != "labels"] + [first["have"]] * bool(first["have"])
+    neighbours = {ADD_REMOVE: "adding or removing a record", REPLACEMENT: "replacing a record"}
+    get = f"{LOWER} on ε of training, {neighbours.get(first['speaks_of'])}"
+    if first["kind"] == WITHIN:
+        get += ", if its trade-off curve is of the named family"
+    if first["kind"] == MEASURED:
+        get = "measurement of this model, no bound on ε"
+    return {
+        "you_have": "; ".join(have),
+        "use": name,
+        "page": first["page"],
+        "you_get": get,
+        "access": ", ".join(needed),
+        "seconds": float(rows["seconds"].median()),
+    }

@@ -1,5 +1,8 @@
 """Every lower bound of the comparison keeps its level; every row says what it supports, needs and costs."""
 
+import io
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,10 +18,13 @@ from paperlib.papers.comparison.audits import (
     REPLACEMENT,
     Options,
     compare_audits,
+    decision_guide,
 )
 from paperlib.papers.comparison.mechanisms import MechanismConfig, known_mechanisms
+from paperlib.papers.landing import guide_markdown
 from tests.validity.coverage import assert_rate_at_most
 
+TOC = (Path(__file__).parents[3] / "book" / "_toc.yml").read_text(encoding="utf-8")
 SIZES = {"records": 150, "sets": 1500}
 
 
@@ -41,7 +47,7 @@ def test_no_lower_bound_exceeds_the_known_epsilon_more_often_than_its_level(repe
     bounds = repeated[repeated["kind"].isin(BOUNDS)]
     assert bounds["audit"].nunique() == len(AUDITS) - 2
     for _, rows in [*bounds.groupby("audit"), *bounds.groupby(["audit", "target"])]:
-        assert_rate_at_most(0.05, *wrong(rows, rows["theory"]))
+        assert_rate_at_most(0.05, *wrong(rows, rows["guarantee"]))
 
 
 def test_a_bound_for_replacement_is_no_bound_for_adding_or_removing(repeated):
@@ -78,16 +84,20 @@ def test_intervals_are_one_sided_for_lower_bounds_alone(repeated):
     assert (repeated["low"][~lower] <= repeated["epsilon"][~lower]).all()
 
 
-@pytest.mark.parametrize(("about", "words"), [(ADD_REMOVE, "adding or removing"), (REPLACEMENT, "replac")])
-def test_the_claim_names_the_adjacency_of_the_row(repeated, about, words):
-    rows = repeated[(repeated["about"] == about) & (repeated["audit"] != "many runs")]
+@pytest.mark.parametrize(
+    ("speaks_of", "words"), [(ADD_REMOVE, "adding or removing"), (REPLACEMENT, "replac")]
+)
+def test_the_claim_names_the_adjacency_of_the_row(repeated, speaks_of, words):
+    rows = repeated[(repeated["speaks_of"] == speaks_of) & (repeated["audit"] != "many runs")]
     assert rows["claim"].str.contains(words).all()
 
 
 def test_the_guarantee_is_that_of_the_rows_adjacency(repeated):
     for row in repeated[repeated["kind"] == LOWER].to_dict("records"):
-        assert row["theory"] == row[{ADD_REMOVE: "add_remove", REPLACEMENT: "replacement"}[row["about"]]]
-    assert repeated["theory"][repeated["kind"] == MEASURED].isna().all()
+        assert (
+            row["guarantee"] == row[{ADD_REMOVE: "add_remove", REPLACEMENT: "replacement"}[row["speaks_of"]]]
+        )
+    assert repeated["guarantee"][repeated["kind"] == MEASURED].isna().all()
 
 
 def test_gaussian_noise_guarantees_for_replacement_what_two_changed_bits_need():
@@ -100,3 +110,21 @@ def test_gaussian_noise_guarantees_for_replacement_what_two_changed_bits_need():
 def test_options_out_of_range_are_refused(name, value):
     with pytest.raises(ValueError, match=name):
         Options(**{name: value})
+
+
+def test_the_guide_has_every_audit_with_a_page_of_the_book_and_survives_its_csv():
+    rows = compare_audits(known_mechanisms(MechanismConfig(records=200, sets=60)), Options())
+    fitted = rows[rows["audit"] == "Epsilon*"].assign(audit="PANORAMIA", generator=True, nonmembers=False)
+    rows = pd.concat([rows, fitted.assign(page="notebooks/panoramia_your_data")])
+    guide, kinds = decision_guide(rows), rows.groupby("audit")["kind"].first()
+    assert list(guide) == ["you_have", "use", "page", "you_get", "access", "seconds"]
+    assert guide["use"].tolist() == [one.name for one in AUDITS]
+    assert (guide[["you_have", "you_get", "access"]].map(len) > 0).all(axis=None)
+    assert set(guide.loc[guide["you_have"].duplicated(keep=False), "use"]) == {"game", "Epsilon*"}
+    assert [page for page in guide["page"] if f"file: {page}\n" not in TOC] == []
+    no_bound = guide["you_get"].str.contains("no bound")
+    assert no_bound.tolist() == [kinds[name] == MEASURED for name in guide["use"]]
+    lines = guide_markdown(pd.read_csv(io.StringIO(guide.to_csv(index=False)))).splitlines()
+    assert len(lines) == 2 + len(AUDITS)
+    assert any("{doc}`Epsilon* </papers/epsilon_star>`" in line for line in lines)
+    assert {line.count("|") for line in lines} == {5}
