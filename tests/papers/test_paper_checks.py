@@ -6,9 +6,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from paperlib.papers.errata import other_papers, page, panoramia, rows
-from paperlib.papers.errata.page import CODED
-from paperlib.papers.errata.rows import check_table, claim, compare, half_unit, in_words, values, worst
+from paperlib.papers.errata import checks, rows
+from paperlib.papers.errata.checks import CODED, check_table, entries, training_subsets
+from paperlib.papers.errata.rows import claim, compare, half_unit, values, worst
 from paperlib.report import paper_table
 from paperlib.report.printed import PAPERS
 
@@ -16,10 +16,10 @@ LISTED = paper_table("errata_checks", as_printed=True)
 WORDING = paper_table("errata_wording", as_printed=True)
 
 
-def found(number: str) -> rows.Found:
+def check(number: str) -> rows.Comparison:
     """The check of that number, as the tables are now."""
     (row,) = LISTED[LISTED["no"] == number].to_dict("records")
-    return CODED[row["paper"]][number]() if row["rule"] == "code" else rows.by_data(row)
+    return CODED[number]() if number in CODED else rows.by_data(row["rule"], row["printed"], row["follows"])
 
 
 @pytest.fixture
@@ -36,8 +36,8 @@ def doctored(monkeypatch):
                 frame = frame if as_printed else frame.infer_objects()
             return frame
 
-        for module in (rows, panoramia, other_papers):
-            monkeypatch.setattr(module, "paper_table", table, raising=False)
+        for module in (rows, checks):
+            monkeypatch.setattr(module, "paper_table", table)
 
     return doctor
 
@@ -97,9 +97,9 @@ ALL, OMITTED = "index >= 0", "omitted"
     ],
 )
 def test_a_check_turns_with_the_table_it_reads(doctored, number, fits, name, query, column, value):
-    assert found(number).fits is not fits
+    assert check(number).fits is not fits
     doctored(name, query, column, value)
-    assert found(number).fits is fits
+    assert check(number).fits is fits
 
 
 @pytest.mark.parametrize(
@@ -115,33 +115,29 @@ def test_a_check_turns_with_the_table_it_reads(doctored, number, fits, name, que
     ],
 )
 def test_a_formula_that_does_not_fit_does_where_both_forms_agree(number, fitting):
-    (paper,) = LISTED.loc[LISTED["no"] == number, "paper"]
-    check: Any = CODED[paper][number]
-    assert not check().fits
-    assert check(**fitting).fits
+    assert not CODED[number]().fits
+    assert CODED[number](**fitting).fits
 
 
 def test_table_eleven_is_held_against_the_range_that_follows(monkeypatch):
     inside = {"epsilon": [2.0], "delta": [0.0], "c_lb": [2.3], "c_lb low": [2.0], "c_lb high": [2.4]}
-    monkeypatch.setattr(panoramia, "_ranges", lambda: pd.DataFrame(inside))
-    assert found("63a").fits
-    monkeypatch.setattr(panoramia, "_ranges", lambda: pd.DataFrame(inside | {"c_lb": [2.5]}))
-    assert not found("63a").fits
+    monkeypatch.setattr(checks, "_left", lambda: pd.DataFrame(inside))
+    assert check("63a").fits
+    monkeypatch.setattr(checks, "_left", lambda: pd.DataFrame(inside | {"c_lb": [2.5]}))
+    assert not check("63a").fits
 
 
 def test_folded_cells_do_not_fit_and_fair_ones_do(monkeypatch):
-    assert not found("37").fits
+    assert not check("37").fits
     fair = pd.DataFrame({"value_pct": [49.0, 51.0] * 30})
-    monkeypatch.setattr(other_papers, "auc_cells", lambda split="": fair)
-    assert found("37").fits
+    monkeypatch.setattr(checks, "auc_cells", lambda split="": fair)
+    assert check("37").fits
 
 
 def test_every_erratum_has_a_row_and_every_computation_its_texts():
     numbers = {int(re.match(r"\d+", one)[0]) for one in [*LISTED["no"], *WORDING["no"]]}
     assert numbers == set(range(1, max(numbers) + 1))
-    for paper, coded in CODED.items():
-        listed = LISTED[LISTED["paper"] == paper]
-        assert set(listed.loc[listed["rule"] == "code", "no"]) == set(coded)
+    assert set(LISTED.loc[LISTED["rule"] == "code", "no"]) == set(CODED)
     assert LISTED["no"].is_unique
     assert (LISTED[["place", "compared"]] != "").all().all()
     assert (WORDING != "").all().all()
@@ -189,56 +185,22 @@ def test_the_worst_of_several_and_the_exceptions_are_counted():
     assert claim("all", [True]).fits
 
 
-def test_a_paper_s_table_has_all_its_checks_and_says_in_words_which_fit():
-    table = check_table("epsilon_star", other_papers.EPSILON_STAR)
-    assert table["no"].tolist() == LISTED.loc[LISTED["paper"] == "epsilon_star", "no"].tolist()
-    lines = in_words(table).splitlines()
-    assert [("Does not fit" in line) for line in lines] == [not fits for fits in table["fits"]]
-
-
-TABLES = {paper: check_table(paper, checks) for paper, checks in CODED.items()}
-
-
-@pytest.mark.parametrize("paper", CODED)
-def test_every_entry_has_one_row_with_the_check_that_fits_least(paper):
-    table = TABLES[paper]
-    shown = page.entries(table).set_index("no")
+def test_every_entry_has_one_row_with_the_check_that_fits_least():
+    table = check_table()
+    assert table["no"].tolist() == LISTED["no"].tolist()
+    shown = entries(table).set_index("no")
     numbers = table["no"].str.rstrip("abcdefgh")
     assert shown.index.tolist() == list(dict.fromkeys(numbers))
     assert shown["checks"].sum() == len(table)
     assert shown["fitting"].sum() == table["fits"].sum()
     for number, part in table.groupby(numbers):
         assert shown["fits"][number].startswith("yes") == bool(part["fits"].all())
-
-
-def test_a_distance_stands_beside_what_rounding_allows():
-    shown = page.entries(TABLES["panoramia"]).set_index("no")
     assert shown.loc["2", ["printed", "follows", "fits"]].tolist() == ["1.22", "1.34", "no: 0.12 > 0.01"]
     assert shown["fits"]["6"] == "yes: 0 ≤ 0.001"
-    assert shown["compared"]["63"].startswith("c_lb at gamma 1e-5")
-    assert shown["compared"]["63"].endswith("The same with delta 1e-5.")
 
 
-def test_the_page_shows_six_columns_and_folds_what_checks_mean(monkeypatch):
-    shown, folded = list[Any](), list[Any]()
-    monkeypatch.setattr(page, "show_table", lambda frame, **given: shown.append((frame, given)))
-    monkeypatch.setattr(page, "show", folded.append)
-    for paper, table in TABLES.items():
-        page.show_checks(paper, table)
-        page.show_wording(paper)
-    page.show_folding(100)
-    page.show_readings()
-    assert max(len(given["columns"]) for _, given in shown) == 6
-    assert all(set(given["columns"]) <= set(frame.columns) for frame, given in shown)
-    assert [one.markdown.count("\n- ") for one in folded] == [len(table) for table in TABLES.values()]
-    assert folded[0].markdown.startswith("````{dropdown} What each check means")
-    names = [given["name"] for _, given in shown]
-    assert {"errata-panoramia", "errata-output-sets", "errata-output-sets-wording"} <= set(names)
-
-
-def test_the_summary_counts_all_checks(monkeypatch):
-    folded = list[Any]()
-    monkeypatch.setattr(page, "show", folded.append)
-    page.show_summary(TABLES)
-    every = pd.concat(TABLES.values())["fits"]
-    assert f"{len(every)} checks were computed: {every.sum()} fit, {(~every).sum()} do not" in folded[0].text
+def test_noise_is_folded_the_further_the_fewer_identifiers_there_are():
+    table = training_subsets("Pythia-12b", "loss", 4_000)
+    few, many = table.nsmallest(1, "identifiers"), table.nlargest(1, "identifiers")
+    assert few["noise_mean"].item() > many["noise_mean"].item() > 50
+    assert 0 < (table["printed"] <= table["noise_95"]).sum() < len(table)

@@ -1,6 +1,6 @@
-"""One check: what a paper prints, what follows, and whether rounding explains the distance."""
+"""Comparison of what a paper prints with what follows: its distance, and what rounding explains."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import takewhile
@@ -25,7 +25,7 @@ def half_unit(printed: str, *, about: bool = False) -> float:
 
 
 @dataclass(frozen=True)
-class Found:
+class Comparison:
     """What is printed, what follows, their distance (or the number of exceptions), and what is allowed."""
 
     printed: str
@@ -39,14 +39,16 @@ class Found:
         return bool(self.off <= self.allowed + 1e-9)
 
 
-def compare(printed: str, value: float, reach: float = 0.0, shown: str = "", *, about: bool = False) -> Found:
+def compare(
+    printed: str, value: float, reach: float = 0.0, shown: str = "", *, about: bool = False
+) -> Comparison:
     """A printed number beside the value that follows, give or take ``reach``.
 
     >>> compare("1.06", 3.63 - 2.508, 0.005 + 0.0005).fits
     False
     """
     allowed = half_unit(printed, about=about) + reach
-    return Found(printed, shown or four_decimals(value), abs(float(printed) - value), allowed)
+    return Comparison(printed, shown or four_decimals(value), abs(float(printed) - value), allowed)
 
 
 def four_decimals(value: float) -> str:
@@ -59,31 +61,31 @@ def four_decimals(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
-def between(printed: str, low: float, high: float) -> Found:
+def between(printed: str, low: float, high: float) -> Comparison:
     """A printed number beside the range that follows."""
     return compare(printed, (low + high) / 2, (high - low) / 2, f"{low:.4g} to {high:.4g}")
 
 
-def worst(found: Iterable[Found]) -> Found:
+def worst(comparisons: Iterable[Comparison]) -> Comparison:
     """Of several comparisons the one that fits least, with the number that fit.
 
     >>> worst([compare("1.0", 1.0), compare("1.0", 2.0)]).follows
     '2 (1 of 2 fit)'
     """
-    every = list(found)
+    every = list(comparisons)
     least = max(every, key=lambda one: one.off - one.allowed)
     count = f" ({sum(one.fits for one in every)} of {len(every)} fit)" if len(every) > 1 else ""
-    return Found(least.printed, least.follows + count, least.off, least.allowed)
+    return Comparison(least.printed, least.follows + count, least.off, least.allowed)
 
 
-def claim(printed: str, holds: Iterable[bool], more: str = "") -> Found:
+def claim(printed: str, holds: Iterable[bool], more: str = "") -> Comparison:
     """A claim about several cases; what is off is the number of exceptions.
 
     >>> claim("below 0.1", [True, False])
-    Found(printed='below 0.1', follows='in 1 of 2', off=1, allowed=0.0)
+    Comparison(printed='below 0.1', follows='in 1 of 2', off=1, allowed=0.0)
     """
     cases = [bool(case) for case in holds]
-    return Found(printed, f"in {sum(cases)} of {len(cases)}{more}", len(cases) - sum(cases))
+    return Comparison(printed, f"in {sum(cases)} of {len(cases)}{more}", len(cases) - sum(cases))
 
 
 def cells(place: str) -> pd.DataFrame:
@@ -123,32 +125,12 @@ _DONE: dict[str, Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray
 }
 
 
-def by_data(row: Mapping[Any, Any]) -> Found:
+def by_data(rule: str, printed: str, follows: str) -> Comparison:
     """A check that its row defines: numbers beside numbers, or a claim about the rows of a table."""
-    if row["rule"] == "claim":
-        name, query, holds = (part.strip() for part in row["follows"].split("|"))
-        found: Any = paper_table(name).query(query or "index >= 0").eval(holds)
-        return claim(row["printed"], found)
-    rows, _, column = row["printed"].rpartition("|")
-    trios = zip(cells(rows)[column.strip()], *values(row["follows"]), strict=True)
-    return worst(compare(text, value, reach, about=row["rule"] == "about") for text, value, reach in trios)
-
-
-def check_table(paper: str, coded: dict[str, Callable[[], Found]]) -> pd.DataFrame:
-    """Every check of a paper in order, with its texts; ``coded`` has those whose rule is "code"."""
-    listed = [row for row in cells("errata_checks").to_dict("records") if row["paper"] == paper]
-    found = [coded[row["no"]]() if row["rule"] == "code" else by_data(row) for row in listed]
-    results = {name: [getattr(one, name) for one in found] for name in ("printed", "follows")}
-    results |= {name: [float(getattr(one, name)) for one in found] for name in ("off", "allowed")}
-    texts = pd.DataFrame(listed)[["no", "place", "compared", "meaning"]]
-    texts[list(results)], texts["fits"] = pd.DataFrame(results), [one.fits for one in found]
-    return texts[["no", "place", *results, "fits", "compared", "meaning"]]
-
-
-def in_words(table: pd.DataFrame) -> str:
-    """A Markdown list of what each check of `check_table` compares, and what it means for a reader."""
-    verdicts = {True: "Fits.", False: "**Does not fit.**"}
-    rows = table.to_dict("records")
-    return "\n".join(
-        f"- {r['no']}: {r['compared']} {verdicts[r['fits']]} {r['meaning']}".rstrip() for r in rows
-    )
+    if rule == "claim":
+        name, query, condition = (part.strip() for part in follows.split("|"))
+        holds: Any = paper_table(name).query(query or "index >= 0").eval(condition)
+        return claim(printed, holds)
+    rows, _, column = printed.rpartition("|")
+    trios = zip(cells(rows)[column.strip()], *values(follows), strict=True)
+    return worst(compare(text, value, reach, about=rule == "about") for text, value, reach in trios)
