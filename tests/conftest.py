@@ -1,0 +1,61 @@
+"""A test that needs more CPU time than it may have fails, and so does a suite: they stay fast to work with.
+
+CPU time, of the process and of those it started, does not depend on what else the machine does.
+"""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+MOST_SECONDS = 20.0
+"""CPU time of one test."""
+MOST_SECONDS_OF_ALL = 1800.0
+"""CPU time of all tests together; it follows the suite down."""
+
+
+class Spent:
+    """CPU time of the tests of all worker processes, seconds."""
+
+    seconds = 0.0
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and of those that it started and waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    start = cpu_seconds()
+    result = yield
+    spent = cpu_seconds() - start
+    assert spent <= MOST_SECONDS, (
+        f"{item.name} took {spent:.0f} s of CPU time, and {MOST_SECONDS:g} s is the limit"
+    )
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    start = cpu_seconds()
+    result = yield
+    Spent.seconds += cpu_seconds() - start
+    return result
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    worker = getattr(session.config, "workeroutput", None)
+    if worker is not None:
+        worker["cpu_seconds"] = Spent.seconds
+    elif Spent.seconds > MOST_SECONDS_OF_ALL:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_testnodedown(node: object, error: object) -> None:
+    Spent.seconds += getattr(node, "workeroutput", {}).get("cpu_seconds", 0.0)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(f"CPU time: {Spent.seconds:.0f} s of at most {MOST_SECONDS_OF_ALL:.0f} s")

@@ -1,0 +1,34 @@
+"""A test that needs too much CPU time fails, also where another process spends it, and so does a suite."""
+
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+SPEND = "import time\nwhile time.process_time() < start + 0.3: pass"
+TESTS = f"""
+import subprocess, sys, time
+
+def test_own():
+    start = time.process_time()
+    exec({SPEND!r}, {{"start": start}})
+
+def test_of_a_child():
+    subprocess.run([sys.executable, "-c", "start = 0.1\\n" + {SPEND!r}], check=True)
+"""
+
+
+@pytest.mark.parametrize(("one", "every", "failed"), [(0.2, 60, 2), (20, 60, 0), (20, 0.3, 0)])
+def test_cpu_time_is_limited(pytester: pytest.Pytester, one: float, every: float, failed: int) -> None:
+    source = (Path(__file__).parents[1] / "conftest.py").read_text(encoding="utf-8")
+    lines = [
+        f"MOST_SECONDS = {one}" if line.startswith("MOST_SECONDS =")
+        else f"MOST_SECONDS_OF_ALL = {every}" if line.startswith("MOST_SECONDS_OF_ALL =")
+        else line
+        for line in source.splitlines()
+    ]  # fmt: skip
+    pytester.makeconftest("\n".join(lines))
+    pytester.makepyfile(TESTS)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    result.assert_outcomes(passed=2 - failed, failed=failed)
+    assert result.ret == (1 if failed or every < 1 else 0)
