@@ -108,9 +108,9 @@ def run_sweep(
     check_at_least(0, workers=workers, retries=retries)
     check_at_least(1, max_batch=max_batch)
     items = _checked_configs(configs)
-    place = sweep_place() if workers and client is None else None
-    if place and not (place.address or place.system):
-        place = replace(place, workers=workers)
+    where = client or (sweep_place() if workers else None)
+    if isinstance(where, Place) and not (where.address or where.system):
+        where = replace(where, workers=workers)
     cache = Cache(Path(folder))
     about = {"function": _name(function), "version": version or _source_tag(function)}
 
@@ -125,8 +125,7 @@ def run_sweep(
         keep=lambda config, arrays: cache.put(key(config), arrays),
         batch_key=batch_key,
         max_batch=max_batch,
-        client=client,
-        place=place,
+        where=where,
         retries=retries,
         progress=progress,
     )
@@ -140,8 +139,7 @@ def run_units(
     keep: Callable[[C, Arrays], None] | None = None,
     batch_key: Callable[[C], Hashable] | None = None,
     max_batch: int = 1,
-    client: "Client | None" = None,
-    place: Place | None = None,
+    where: "Client | Place | None" = None,
     retries: int = 3,
     progress: bool = True,
 ) -> Iterator[tuple[C, Result]]:
@@ -150,7 +148,7 @@ def run_units(
     Args:
         find: Says what is kept of a configuration; None if it is still to be computed.
         keep: Keeps what the function returned for a configuration; None where the function does so.
-        place: Where to run; None computes in this process, without Dask.
+        where: A Dask client to use, or where to run; None computes in this process, without Dask.
     """
     waiting: list[C] = []
     for config in configs:
@@ -164,7 +162,7 @@ def run_units(
     failures: list[tuple[C, BaseException]] = []
     with (
         progress_bar(len(configs), label="sweep", initial=len(configs) - len(waiting), show=progress) as bar,
-        closing(_outcomes(partial(_call, function), calls, client, place, retries)) as outcomes,
+        closing(_outcomes(partial(_call, function), calls, where, retries)) as outcomes,
     ):
         for call, outcome in outcomes:
             if isinstance(outcome, OutputError):
@@ -212,12 +210,11 @@ def _calls(items: list[C], batch_key: Callable[[C], Hashable] | None, max_batch:
 def _outcomes(
     run: Callable[[list[C]], list[Arrays]],
     calls: list[list[C]],
-    client: "Client | None",
-    place: Place | None,
+    where: "Client | Place | None",
     retries: int,
 ) -> Generator[tuple[list[C], list[Arrays] | Exception]]:
     """Each call with its results or its error, as they end."""
-    if client is None and place is None:
+    if where is None:
         for call in calls:
             try:
                 outcome = run(call)
@@ -226,7 +223,9 @@ def _outcomes(
             yield call, outcome
         return
     given = (
-        nullcontext(client) if client else sweep_client(place or Place(), calls=len(calls), retries=retries)
+        sweep_client(where, calls=len(calls), retries=retries)
+        if isinstance(where, Place)
+        else nullcontext(where)
     )
     with given as dask:
         from distributed import KilledWorker, as_completed
@@ -235,18 +234,18 @@ def _outcomes(
         try:
             ended: Any = as_completed(list(running), loop=dask.loop, with_results=True, raise_errors=False)
             for future, result in ended:
-                status, call = future.status, running.pop(future)
+                call = running.pop(future)
                 future.release()  # held any longer, it would be computed again if its worker died now
-                if status == "finished":
+                if isinstance(result, list):
                     yield call, result
-                elif status != "error":
+                elif not isinstance(result, tuple):
                     raise SweepError(
                         "the scheduler was lost; what is finished is kept, and the same call goes on with "
                         "the rest"
                     )
                 elif isinstance(result[1], KilledWorker):
-                    text = "its process died at every attempt (out of memory, or killed)"
-                    yield call, RuntimeError(text)
+                    died = "its process died at every attempt (out of memory, or killed)"
+                    yield call, RuntimeError(died)
                 else:
                     yield call, result[1]
         finally:

@@ -124,7 +124,7 @@ def run_notebook_units(
         SweepError: At the end, if units failed; earlier, if the scheduler was lost.
         OutputError: A run cannot be written, such as on a full disk; what was finished is kept.
     """
-    done = run_units(run_batch, units, find=_seconds, place=place, retries=retries, progress=progress)
+    done = run_units(run_batch, units, find=_seconds, where=place, retries=retries, progress=progress)
     for unit, result in done:
         yield unit, result["seconds"]
 

@@ -50,11 +50,9 @@ def test_only_literals_belong_into_the_cell(source: str) -> None:
     ("given", "value"),
     [
         ({"trials": "7"}, 7),
-        ({"trials": 7}, 7),
         ({"delta": "1e-5"}, 1e-5),
         ({"delta": 1}, 1.0),
         ({"exact": "false"}, False),
-        ({"exact": False}, False),
         ({"method": "7"}, "7"),
         ({"sizes": "[1,2]"}, [1, 2]),
         ({"sizes": (1, 2)}, [1, 2]),
@@ -76,17 +74,14 @@ def test_values_take_the_type_of_the_default(given: dict[str, Any], value: Any) 
     [
         {"trials": "x"},
         {"trials": "1.5"},
-        {"trials": 1.0},
         {"trials": True},
         {"delta": "small"},
-        {"delta": True},
         {"delta": [1]},
         {"exact": 1},
         {"exact": "maybe"},
         {"method": 3},
         {"sizes": "1"},
         {"sizes": "[1, 'a']"},
-        {"sizes": [1.5]},
         {"sizes": "["},
     ],
 )
@@ -147,7 +142,6 @@ def test_every_notebook_and_profile_keeps_to_the_least_counts() -> None:
         ("sizes='[1, 2]' names=[\"a b\", 'c]']", ["sizes=[1, 2]", "names=[\"a b\", 'c]']"]),
         ("pair=(1, 2) map={'x': 1}", ["pair=(1, 2)", "map={'x': 1}"]),
         ("a= b=''", ["a=", "b="]),
-        ("a=b=c", ["a=b=c"]),
     ],
 )
 def test_one_line_holds_values_with_spaces_quotes_and_lists(text: str, words: list[str]) -> None:
@@ -158,7 +152,6 @@ def test_one_line_holds_values_with_spaces_quotes_and_lists(text: str, words: li
     ("text", "said"),
     [
         ("file=my rows.csv", "expected name=value, got 'rows.csv'; put a value with spaces in quotes"),
-        ("20", "expected name=value, got '20'"),
         ("a='open b=1", "the quote ' is not closed"),
         ("a=[1, 2 b=1", "a bracket is not closed"),
         ('a=["x', 'the quote " is not closed'),
@@ -193,18 +186,12 @@ def test_new_values_are_written_where_the_old_ones_stood() -> None:
     assert with_values(SOURCE, {}) == SOURCE
 
 
-@pytest.mark.parametrize("word", ["m", "=3", "a b=3", "-m=3"])
-def test_a_word_that_is_no_assignment_is_refused(word: str) -> None:
-    with pytest.raises(ValueError, match="expected name=value"):
-        parse_assignments([word])
-
-
-def test_a_parameter_given_twice_is_refused() -> None:
+def test_words_that_are_no_assignments_are_refused() -> None:
+    for word in ("m", "=3", "a b=3", "-m=3"):
+        with pytest.raises(ValueError, match="expected name=value"):
+            parse_assignments([word])
     with pytest.raises(ValueError, match="'m' is given twice"):
         parse_assignments(["m=1", "m=2"])
-
-
-def test_values_may_hold_equal_signs() -> None:
     assert parse_assignments(["path=a=b.csv"]) == {"path": "a=b.csv"}
 
 

@@ -32,15 +32,18 @@ from paperlib.running.parameters import check_parameters, parse_assignments, par
 from paperlib.running.sources import PACKAGE, notebook_sources, parameter_files
 from tests.running.toys import GOOD, make_project, write_notebook
 
+Ran = tuple[Project, list[str], list[str]]
+STATUS = {"book/_generated/" + name for name in ("data/status.csv", "status.md", "guide.md", "results.md")}
+
 
 def files(project: Project) -> set[str]:
     """Everything below the project but its notebooks."""
-    found = (path.relative_to(project.root) for path in project.root.rglob("*") if path.is_file())
-    return {str(path) for path in found if path.parts[0] != "notebooks"}
+    paths = (path.relative_to(project.root) for path in project.root.rglob("*") if path.is_file())
+    return {str(path) for path in paths if path.parts[0] != "notebooks"}
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, list[str], list[str]]:
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """A checkout in which a good and a failing notebook were run into the book."""
     project = make_project(
         tmp_path_factory.mktemp("checkout"), good=GOOD, bad="import warnings\nwarnings.warn('careful')"
@@ -50,9 +53,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, list[str], l
     return project, failed, said
 
 
-def test_a_failing_notebook_stops_no_other_and_leaves_only_its_log(
-    ran: tuple[Project, list[str], list[str]],
-) -> None:
+def test_a_failing_notebook_stops_no_other_and_leaves_only_its_log(ran: Ran) -> None:
     project, failed, said = ran
     assert failed == ["bad"]
     assert files(project) == {
@@ -62,11 +63,8 @@ def test_a_failing_notebook_stops_no_other_and_leaves_only_its_log(
         "book/notebooks/good.ipynb",
         "book/_generated/results/good.json",
         "book/_generated/data/good/sizes.csv",
-        "book/_generated/data/status.csv",
-        "book/_generated/status.md",
-        "book/_generated/guide.md",
-        "book/_generated/results.md",
         "runs/failed/bad.log",
+        *STATUS,
     }
     text = "\n".join(said)
     assert "bad failed in cell [2]: UserWarning: careful" in text
@@ -74,28 +72,15 @@ def test_a_failing_notebook_stops_no_other_and_leaves_only_its_log(
     assert "warnings.warn('careful')" in (project.runs / "failed" / "bad.log").read_text()
 
 
-def test_the_result_file_holds_records_data_parameters_and_provenance(
-    ran: tuple[Project, list[str], list[str]],
-) -> None:
+def test_the_result_file_holds_records_data_parameters_and_provenance(ran: Ran) -> None:
     project = ran[0]
     result = read_result(project.results / "good.json")
     assert (result.notebook, result.profile) == ("good", "smoke")
     assert result.parameters == {"m": 3, "file": "", "seed": 0}
     assert [item["target"] for item in result.records] == ["output-sets-figure-05"]
     assert result.data == ["sizes.csv"]
-    for key in (
-        "date",
-        "commit",
-        "dirty",
-        "python",
-        "packages",
-        "cpu",
-        "cores",
-        "gpu",
-        "seconds",
-        "fingerprint",
-    ):
-        assert key in result.provenance
+    keys = "date commit dirty python packages cpu cores gpu seconds fingerprint"
+    assert set(keys.split()) <= set(result.provenance)
     page = (project.generated / "results.md").read_text()
     section = page.split("(result-output-sets-figure-05)=")[1].split("(result-")[0]
     assert "[● agrees]{.chip .agrees}" in section
@@ -103,7 +88,7 @@ def test_the_result_file_holds_records_data_parameters_and_provenance(
     assert "Scale: substitute (toy). Seed 0 run here." in section
 
 
-def test_the_page_has_its_box_and_no_path_of_this_machine(ran: tuple[Project, list[str], list[str]]) -> None:
+def test_the_page_has_its_box_and_no_path_of_this_machine(ran: Ran) -> None:
     project = ran[0]
     text = (project.pages / "good.ipynb").read_text()
     assert str(project.root) not in text
@@ -117,9 +102,7 @@ def test_the_page_has_its_box_and_no_path_of_this_machine(ran: tuple[Project, li
     assert not any("papermill" in str(cell["metadata"]) for cell in cells)
 
 
-def test_a_finished_run_is_not_run_again_until_something_changes(
-    ran: tuple[Project, list[str], list[str]], tmp_path: Path
-) -> None:
+def test_a_finished_run_is_not_run_again_until_something_changes(ran: Ran) -> None:
     project = ran[0]
     job = plan(project, "good", profile="smoke")
     assert current_result(job) is not None
@@ -176,9 +159,7 @@ def test_runs_with_other_seeds_join_the_outcomes_and_leave_the_pages(tmp_path: P
 
 
 @pytest.mark.parametrize("name", ["notebooks/good.ipynb", "_generated/data/good/sizes.csv"])
-def test_a_page_that_was_removed_is_shown_again_without_a_run(
-    ran: tuple[Project, list[str], list[str]], name: str
-) -> None:
+def test_a_page_that_was_removed_is_shown_again_without_a_run(ran: Ran, name: str) -> None:
     project = ran[0]
     before = (project.root / "book" / name).read_bytes()
     (project.root / "book" / name).unlink()
@@ -186,23 +167,28 @@ def test_a_page_that_was_removed_is_shown_again_without_a_run(
     assert (project.root / "book" / name).read_bytes() == before
 
 
-def test_the_fingerprint_covers_source_lock_and_named_files(tmp_path: Path) -> None:
+def test_the_fingerprint_covers_source_lock_and_named_files_functions_and_folders(tmp_path: Path) -> None:
     project = make_project(tmp_path, good=GOOD)
     scores = tmp_path / "scores.csv"
-    scores.write_text("1")
 
-    def mark() -> str:
-        return plan(project, "good", given={"file": str(scores)}).fingerprint
+    def mark(file: str = str(scores), where: Path = tmp_path) -> str:
+        return plan(project, "good", given={"file": file}, where=where).fingerprint
 
-    marks = [mark()]
-    scores.write_text("2")
-    marks.append(mark())
-    (tmp_path / "requirements.lock").write_text("numpy==1")
-    marks.append(mark())
+    marks = list[str]()
+    for path, text in [(scores, "1"), (scores, "2"), (tmp_path / "requirements.lock", "numpy==1")]:
+        path.write_text(text)
+        marks.append(mark())
     write_notebook(project, "good", GOOD + "\n")
     marks.append(mark())
-    assert len(set(marks)) == 4
     assert mark() == marks[-1]
+    for text in "12":
+        (tmp_path / "mine.py").write_text(text)
+        marks.append(mark("mine.py:losses"))
+    for name in "ab":
+        (tmp_path / name / "texts").mkdir(parents=True)
+        marks.append(mark("texts", tmp_path / name))
+    marks.append(mark("x" * 400))  # no file can be called so
+    assert len(set(marks)) == len(marks) == 9
 
 
 def test_sources_are_those_a_notebook_can_reach(tmp_path: Path) -> None:
@@ -213,12 +199,8 @@ def test_sources_are_those_a_notebook_can_reach(tmp_path: Path) -> None:
         {str(path.relative_to(PACKAGE)) for path in notebook_sources(project.notebook(name))}
         for name in ("good", "model")
     )
-    assert {
-        "report/tables.py",
-        "core/results.py",
-        "report/printed_tables/targets.csv",
-        "running/execute.py",
-    } <= good
+    report = {"report/tables.py", "report/printed_tables/targets.csv"}
+    assert {*report, "core/results.py", "running/execute.py"} <= good
     assert "papers/own_model.py" not in good
     assert {"papers/own_model.py", "bounds/one_run/audit.py", "models/losses.py"} <= model
     assert "cli.py" not in model
@@ -257,11 +239,8 @@ def test_a_printed_command_gives_back_values_that_hold_spaces_and_quotes(tmp_pat
 
 def test_a_notebook_edited_while_it_runs_loses_no_run(tmp_path):
     project = make_project(tmp_path, good="m")
-    job = plan(project, "good", given={"m": "4"})
-    edited = (
-        project.notebook("good").read_text().replace("m = 3  # how many", "m = 3  # how many\\nk = 5  # new")
-    )
-    project.notebook("good").write_text(edited)
+    job, path = plan(project, "good", given={"m": "4"}), project.notebook("good")
+    path.write_text(path.read_text().replace("# how many", "# how many\\nk = 5  # new"))
     assert rerun_command(job) == 'make run NB=good P="m=4" PROFILE=default'
 
 
@@ -338,22 +317,6 @@ def test_a_file_of_the_checkout_that_a_profile_names_is_found_from_elsewhere(tmp
     monkeypatch.chdir(tmp_path)
     run_aside(plan(project, "toy"))
     assert "book/kept.csv" not in rerun_command(plan(project, "toy"))
-
-
-def test_the_fingerprint_covers_functions_and_tells_folders_apart(tmp_path, monkeypatch):
-    project = make_project(tmp_path, good=GOOD)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.py").write_text("1")
-    marks = {plan(project, "good", given={"file": "mine.py:losses"}).fingerprint}
-    (tmp_path / "mine.py").write_text("2")
-    marks.add(plan(project, "good", given={"file": "mine.py:losses"}).fingerprint)
-    assert len(marks) == 2
-    for name in ("a", "b"):
-        (tmp_path / name / "texts").mkdir(parents=True)
-        marks.add(plan(project, "good", given={"file": "texts"}, where=tmp_path / name).fingerprint)
-    assert len(marks) == 4
-    long = plan(project, "good", given={"file": "x" * 400})  # no file can be called so
-    assert long.fingerprint not in marks
 
 
 def test_two_files_of_one_name_both_keep_their_checksums(tmp_path):
@@ -435,9 +398,4 @@ def test_pages_of_removed_notebooks_go(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True)
         path.write_text("{}")
     assert run_all(project, profile="smoke", say=lambda _: None) == []
-    assert files(project) == {
-        "book/_generated/status.md",
-        "book/_generated/guide.md",
-        "book/_generated/results.md",
-        "book/_generated/data/status.csv",
-    }
+    assert files(project) == STATUS
