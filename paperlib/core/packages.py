@@ -5,11 +5,7 @@ from typing import Any
 
 
 def optional_package(name: str, extra: str, purpose: str) -> Any:
-    """The module ``name`` of a package that an extra of this one installs.
-
-    Raises:
-        ModuleNotFoundError: It is not installed; the message says which purpose needs it and how to get it.
-    """
+    """The module ``name`` of a package of an extra; where it is missing, the error says how to get it."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:

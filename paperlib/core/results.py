@@ -30,11 +30,7 @@ def round_down(value: float, digits: int = 3) -> float:
 
 
 def round_up(value: float, digits: int = 3) -> float:
-    """Round toward infinity, as the most that an audit could have shown must be shown.
-
-    >>> round_up(5.5701)
-    5.571
-    """
+    """Round toward infinity, as the most that an audit could have shown must be shown."""
     return 0.0 - round_down(-value, digits)
 
 

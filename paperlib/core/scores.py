@@ -207,7 +207,7 @@ class MembershipScores:
         """Read scores and membership from one file, as the command ``paperlib audit`` reads it.
 
         Args:
-            path, score_column, member_column, kind: As for `paperlib.io.read_scores`.
+            path, score_column, member_column, kind: As for `read_scores`.
             higher_means_member: The same as ``kind``: True for scores, False for losses.
 
         Raises:

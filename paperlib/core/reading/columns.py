@@ -48,11 +48,7 @@ INDEX = re.compile(r"|index|unnamed:? ?\d*|level_\d+", re.IGNORECASE)
 
 
 def plain(name: str) -> str:
-    """Words of a name in lower case, joined by underscores; one with other signs is nothing that is known.
-
-    >>> plain("Val-Loss"), plain("isMember"), plain("-loss")
-    ('val_loss', 'is_member', '-loss')
-    """
+    """Words of a name as val_loss; a name with other signs, such as -loss, is nothing that is known."""
     text = name.strip()
     if not _WORDS.fullmatch(text):
         return text
@@ -78,11 +74,7 @@ def tells_membership(name: str) -> bool:
 
 
 def role_of(name: str) -> tuple[str, str] | None:
-    """Class whose values an array holds, and what is left of its name; None if the name does not tell.
-
-    >>> role_of("nonmember_losses"), role_of("scores_in"), role_of("loss")
-    (('nonmember', 'losses'), ('member', 'scores'), None)
-    """
+    """Class whose values an array holds and the rest of its name, such as ("member", "losses"), or None."""
     text = plain(name)
     for role, words in _ROLES.items():
         if re.fullmatch(words, text):
@@ -99,24 +91,19 @@ def measure_of(name: str) -> str:
 
 
 def array_pair(names: Sequence[str]) -> tuple[str, str] | None:
-    """Names of an array of members and one of non-members; None without one such pair.
-
-    Where another array is a known score or says who is a member, the arrays are the columns of a table.
-
-    >>> array_pair(["members", "nonmembers"])
-    ('members', 'nonmembers')
-    >>> array_pair(["loss", "train", "test"])
-    """
+    """Names of an array of members and one of non-members; None without one such pair."""
     roles = {name: role_of(name) for name in names}
     pairs = [
         (first, second)
         for first, role in roles.items()
+        if role and role[0] == "member"
         for second, other in roles.items()
-        if role and other and role[0] == "member" and other == ("nonmember", role[1])
+        if other == ("nonmember", role[1])
     ]
     if len(pairs) != 1:
         return None
     others = [name for name in names if name not in pairs[0]]
+    # Beside a known score, or what says who is a member, they are the columns of a table.
     return None if any(kind_of(name) or tells_membership(name) for name in others) else pairs[0]
 
 
@@ -196,7 +183,7 @@ def _check_marks(label: str, texts: list[str]) -> None:
 
 
 def as_flags(table: Table, name: str, cells: Cells, *, chosen: bool) -> NDArray[np.bool_]:
-    """Cells as membership, True for a member; in one chosen 1 means member whatever its name."""
+    """Cells as membership, True for a member; in a column that was chosen 1 means member, even in a split."""
     label = table.label(name)
     member: dict[object, bool] = {}
     written: set[float] = set()  # numbers, and yes or no: what they mean is up to the name of the column
