@@ -6,11 +6,11 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from paperlib.papers.epsilon_star.known_curves import RatioErrors
+from paperlib.papers.epsilon_star.normal_losses import RatioErrors
 from paperlib.papers.verdict import Estimate, Evidence
 
 _TRUTHS = {"every threshold": "true", "rates in [delta, 1 - delta]": "true_delta_range"}
-_RATIOS = {"first": "(TPR - delta) / FPR", "second": "(TNR - delta) / FNR"}
+_RATIOS = {"tpr_ratio": "(TPR - delta) / FPR", "tnr_ratio": "(TNR - delta) / FNR"}
 
 
 def purchase_evidence(frame: pd.DataFrame, *, records: int) -> Evidence:
@@ -60,7 +60,7 @@ def curves_evidence(errors: Mapping[str, RatioErrors]) -> Evidence:
 
 def gamma_evidence(runs: pd.DataFrame, summary: pd.DataFrame) -> list[Evidence]:
     """Figures 4 and 5 from `gamma_runs` and their `gamma_summary`, both methods on the same sample."""
-    wide = runs.pivot(index=["shift", "size", "repeat"], columns="method", values="epsilon")
+    wide = runs.pivot(index=["d", "size", "repeat"], columns="method", values="epsilon_star")
     null = {int(str(size)): part for size, part in wide.loc[0].groupby("size")}
     steps = {
         f"{method}, n = {small:,} to {large:,}": _steps(null[small][method], null[large][method])
@@ -69,10 +69,10 @@ def gamma_evidence(runs: pd.DataFrame, summary: pd.DataFrame) -> list[Evidence]:
     }
     nearer = {f"n = {size:,}": _steps(part["empirical"], part["parametric"]) for size, part in null.items()}
     undershoot, closer = {}, {}
-    for row in summary[(summary["shift"] > 0) & (summary["method"] == "empirical")].to_dict("records"):
-        part = wide.loc[(row["shift"], row["size"]), :]
+    for row in summary[(summary["d"] > 0) & (summary["method"] == "empirical")].to_dict("records"):
+        part = wide.loc[(row["d"], row["size"]), :]
         for words, name in _TRUTHS.items():
-            label = f"n = {row['size']:,}, d = {row['shift']}, {words}"
+            label = f"n = {row['size']:,}, d = {row['d']}, {words}"
             short = row[name] - part
             undershoot[label] = short["empirical"].tolist()
             closer[label] = _steps(short["empirical"].abs(), short["parametric"].abs())

@@ -13,11 +13,8 @@ from scipy.stats import gamma, laplace
 from paperlib.bounds import EpsilonStarResult, epsilon_star, epsilon_star_from_rates
 from paperlib.bounds.loss_rates.audit import Method
 from paperlib.core import FloatArray
-from paperlib.papers.epsilon_star.known_curves import share_at_or_below
+from paperlib.papers.epsilon_star.normal_losses import EMPIRICAL_LOW, share_at_or_below
 from paperlib.training import paper_delta
-
-EMPIRICAL_LOW = 0.001
-"""Appendix B: the empirical version uses rates in (0.001, 0.999)."""
 
 METHODS: tuple[Method, ...] = ("empirical", "parametric")
 
@@ -69,24 +66,21 @@ def true_gamma_value(config: GammaConfig, shift: float, *, delta: float, low: fl
 
 
 def gamma_runs(config: GammaConfig) -> Iterator[dict[str, object]]:
-    """Rows by shift, size, repeat and method: epsilon, and false_positive_rate where the supremum sits."""
+    """Rows by shift d, size, repeat and method: epsilon_star, and the rate where the supremum sits."""
     for shift, size in itertools.product(config.shifts, config.sizes):
         rng = np.random.default_rng([config.seed, shift, size])
-
-        def stars(shift: int = shift, size: int = size, rng: Any = rng) -> list[EpsilonStarResult]:
-            return _by_both_methods(*config.draw(rng, shift, size))
-
-        for repeat, found in enumerate([stars() for _ in range(config.repeats)]):
-            for method, star in zip(METHODS, found, strict=True):
-                place = {"shift": shift, "size": size, "repeat": repeat, "method": method}
-                yield {**place, "epsilon": star.epsilon, "false_positive_rate": star.false_positive_rate}
+        for repeat in range(config.repeats):
+            stars = _by_both_methods(*config.draw(rng, shift, size))
+            for method, star in zip(METHODS, stars, strict=True):
+                place = {"d": shift, "size": size, "repeat": repeat, "method": method}
+                yield {**place, "epsilon_star": star.epsilon, "false_positive_rate": star.false_positive_rate}
 
 
 def gamma_summary(config: GammaConfig, runs: pd.DataFrame) -> pd.DataFrame:
     """Mean and standard deviation of each method beside three true values."""
     rows: list[dict[str, object]] = []
     for shift, size, method in itertools.product(config.shifts, config.sizes, METHODS):
-        part = runs[(runs["shift"] == shift) & (runs["size"] == size) & (runs["method"] == method)]
+        part = runs[(runs["d"] == shift) & (runs["size"] == size) & (runs["method"] == method)]
         delta = paper_delta(size)
         lows = {
             "true": ALL_RATES,
@@ -94,10 +88,22 @@ def gamma_summary(config: GammaConfig, runs: pd.DataFrame) -> pd.DataFrame:
             "true_own_range": EMPIRICAL_LOW if method == "empirical" else delta,
         }
         true = {name: true_gamma_value(config, shift, delta=delta, low=low) for name, low in lows.items()}
-        sampled = {"mean": part["epsilon"].mean(), "std": part["epsilon"].std(ddof=1)}
+        stars = part["epsilon_star"]
+        sampled = {"epsilon_star": stars.mean(), "epsilon_star_sd": stars.std(ddof=1)}
         rate = part["false_positive_rate"].median()
-        rows.append({"shift": shift, "size": size, "method": method, **sampled, **true, "typical_fpr": rate})
+        rows.append({"d": shift, "size": size, "method": method, **sampled, **true, "typical_fpr": rate})
     return pd.DataFrame(rows)
+
+
+def undershoot(runs: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
+    """True value - empirical version where the sets differ: means, and half the 95 % intervals."""
+    runs = runs[(runs["method"] == "empirical") & (runs["d"] > 0)]
+    truths = ["true", "true_delta_range"]
+    short = runs.merge(summary[["d", "size", "method", *truths]])
+    short[truths] = short[truths].sub(short["epsilon_star"], axis=0)
+    long = short.melt(["d", "size"], truths, "truth", "undershoot")
+    found = long.groupby(["truth", "d", "size"])["undershoot"].agg(["mean", "sem"]).reset_index()
+    return found.assign(half_width=1.96 * found.pop("sem")).rename(columns={"mean": "undershoot"})
 
 
 def laplace_values(gaps: tuple[float, ...], *, size: int, repeats: int, seed: int) -> pd.DataFrame:
@@ -143,14 +149,15 @@ def value_over_thresholds(config: GammaConfig, shift: int, size: int) -> tuple[p
     frames = [_curve(*rates, delta).assign(source=source) for source, rates in curves.items()]
     fits = [
         {"set": name, "skewness_of_losses": float(np.mean(((losses - losses.mean()) / losses.std()) ** 3))}
-        | {key: getattr(fit, key) for key in ("skewness", "kurtosis", "ks_distance", "ks_p_value")}
+        | {key: getattr(fit, key) for key in ("skewness", "kurtosis", "ks_distance")}
+        | {"p_value": fit.ks_p_value}
         for name, losses, fit in (("training", train, a), ("population", population, b))
     ]
     values = pd.concat(frames, ignore_index=True)
-    return values[["source", "false_positive_rate", "epsilon"]], pd.DataFrame(fits)
+    return values[["source", "false_positive_rate", "epsilon_star"]], pd.DataFrame(fits)
 
 
 def _curve(fpr: FloatArray, fnr: FloatArray, low: float, delta: float) -> pd.DataFrame:
     kept = (np.minimum(fpr, fnr) >= low) & (np.maximum(fpr, fnr) <= 1 - low)
     values = epsilon_star_from_rates(fpr[kept], fnr[kept], delta=delta)
-    return pd.DataFrame({"false_positive_rate": fpr[kept], "epsilon": values})
+    return pd.DataFrame({"false_positive_rate": fpr[kept], "epsilon_star": values})

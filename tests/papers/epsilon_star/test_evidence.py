@@ -13,7 +13,7 @@ from paperlib.papers.epsilon_star.evidence import (
     gamma_evidence,
     purchase_evidence,
 )
-from paperlib.papers.epsilon_star.known_curves import RatioErrors, curve_noise, ratio_errors
+from paperlib.papers.epsilon_star.normal_losses import RatioErrors, curve_noise, ratio_errors
 from paperlib.papers.measured import measured_table
 
 
@@ -63,7 +63,7 @@ def test_noise_of_one_draw_is_compared_with_three_times_the_middle():
     errors = RatioErrors(
         np.array([1e-6, 1e-3, 1e-2, 0.05, 0.5]), np.array([[9, 3, 4, 9, 1], [9, 1, np.nan, 9, 2.0]])
     )
-    found = curves_evidence({"first": errors, "second": errors}).values["noise at the ends"]
+    found = curves_evidence({"tpr_ratio": errors, "tnr_ratio": errors}).values["noise at the ends"]
     assert list(found) == ["(TPR - delta) / FPR", "(TNR - delta) / FNR"]
     assert found["(TPR - delta) / FPR"] == pytest.approx([np.sqrt(12.5) - 3, 1 - 6])
 
@@ -82,11 +82,11 @@ def gamma_tables():
         (1, 1000, "empirical"): [1.1, 1.1], (1, 1000, "parametric"): [2.0, 2.0],
     }  # fmt: skip
     runs = pd.DataFrame(
-        {"shift": d, "size": n, "method": method, "repeat": repeat, "epsilon": value}
+        {"d": d, "size": n, "method": method, "repeat": repeat, "epsilon_star": value}
         for (d, n, method), some in values.items()
         for repeat, value in enumerate(some)
     )
-    summary = runs.drop_duplicates(["shift", "size", "method"])[["shift", "size", "method"]]
+    summary = runs.drop_duplicates(["d", "size", "method"])[["d", "size", "method"]]
     return runs, summary.assign(true=3.0, true_delta_range=2.0)
 
 

@@ -14,10 +14,15 @@ from paperlib.papers.epsilon_star.gamma_losses import (
     gamma_summary,
     laplace_values,
     true_gamma_value,
+    undershoot,
     value_over_thresholds,
 )
-from paperlib.papers.epsilon_star.interval_coverage import interval_coverage
-from paperlib.papers.epsilon_star.known_curves import curve_noise, curve_terms, ratio_errors
+from paperlib.papers.epsilon_star.normal_losses import (
+    curve_noise,
+    curve_terms,
+    interval_coverage,
+    ratio_errors,
+)
 
 
 @pytest.mark.parametrize("shift", [1, 2, 3])
@@ -53,22 +58,31 @@ def test_curves_follow_the_truth_where_rates_are_large():
     assert set(curves["source"]) == {"true", "empirical"}
     true, sample = (curves[curves["source"] == s].sort_values("position") for s in ("true", "empirical"))
     middle = sample[(sample["fpr"] > 0.2) & (sample["fpr"] < 0.8)]
-    expected = np.interp(middle["position"], true["position"], true["first"])
-    assert np.abs(middle["first"] / expected - 1).max() < 0.1
+    expected = np.interp(middle["position"], true["position"], true["tpr_ratio"])
+    assert np.abs(middle["tpr_ratio"] / expected - 1).max() < 0.1
     noise = curve_noise(ratio_errors(size=5000, draws=10))
-    assert noise["first"].iloc[-1] < noise["first"].iloc[1] / 3
+    assert noise["tpr_ratio"].iloc[-1] < noise["tpr_ratio"].iloc[1] / 3
 
 
 def test_gamma_table_has_every_cell():
     config = GammaConfig(shifts=(0, 2), sizes=(200, 2000), repeats=3)
-    summary = gamma_summary(config, pd.DataFrame(gamma_runs(config)))
+    runs = pd.DataFrame(gamma_runs(config))
+    summary = gamma_summary(config, runs)
     assert len(summary) == 8
     assert summary.notna().all().all()
-    assert (summary[summary["shift"] == 0]["true"] == 0).all()
+    assert (summary[summary["d"] == 0]["true"] == 0).all()
     assert (summary["true"] >= summary["true_delta_range"]).all()
     assert (summary["true_delta_range"] >= summary["true_own_range"] - 1e-9).all()
     again = gamma_summary(config, pd.DataFrame(gamma_runs(config)))
     pd.testing.assert_frame_equal(summary, again)
+    short = undershoot(runs, summary).set_index(["truth", "size"])
+    assert len(short) == 4
+    wide = summary.query("d == 2 and method == 'empirical'").set_index("size")
+    for truth, size in short.index:
+        below = wide[truth][size] - wide["epsilon_star"][size]
+        assert short["undershoot"][truth, size] == pytest.approx(below)
+        half_width = 1.96 * wide["epsilon_star_sd"][size] / math.sqrt(3)
+        assert short["half_width"][truth, size] == pytest.approx(half_width)
 
 
 @pytest.mark.parametrize(
