@@ -1,6 +1,6 @@
 """Every audit of the library on one target: the number, its sentence, what it needed, and its cost."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -38,118 +38,88 @@ _WORDS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """Settings that all audits share."""
-
-    delta: float = 1e-5  #: of the (epsilon, delta)-DP that lower bounds test, and of Epsilon*, in (0, 0.5)
-    confidence: float = 0.95  #: of every number, in (0, 1)
-    seed: int = 0  #: of splits, games and ties, 0 or more
-
-    def __post_init__(self) -> None:
-        check_in("(0, 0.5)", "delta", self.delta)
-        check_confidence(self.confidence)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Audit:
-    """One audit of the comparison.
+    """One audit of the comparison."""
 
-    Attributes:
-        name: Name in table and figure.
-        run: Function from a target, delta, confidence and seed to a result; None where it does not apply.
-        kind: ``LOWER``, ``WITHIN`` or ``MEASURED``.
-        speaks_of: What the number speaks of.
-        needs: Names of ``ACCESS`` that it needs on every target.
-        have: What else an auditor needs, in words; may be empty.
-        page: Page of the book that shows how, without its ending.
-    """
-
-    name: str
-    run: Callable[[Target, float, float, int], AuditResult | None]
-    kind: str = LOWER
-    speaks_of: str
-    needs: tuple[str, ...]
-    have: str = ""
-    page: str
+    name: str  #: in table and figure
+    #: from a target, delta, confidence and seed to a result; None where it does not apply
+    run: Callable[..., AuditResult | None]
+    kind: str = LOWER  #: ``LOWER``, ``WITHIN`` or ``MEASURED``
+    speaks_of: str = ADD_REMOVE  #: neighbouring training sets, or the trained model
+    needs: tuple[str, ...]  #: names of ``ACCESS`` that it needs on every target
+    have: str = ""  #: what else an auditor needs, in words; may be empty
+    page: str  #: page of the book that shows how, without its ending
 
 
-def _one_run(target: Target, delta: float, confidence: float, seed: int) -> AuditResult:
-    return audit_one_run(target.scores, delta=delta, confidence=confidence, seed=seed)
-
-
-def _learned(target: Target, delta: float, confidence: float, seed: int) -> AuditResult:
-    return audit_features(target.signals, target.member, delta=delta, confidence=confidence, seed=seed)
-
-
-def _f_dp(target: Target, delta: float, confidence: float, seed: int) -> AuditResult:
-    return audit_f_dp(target.scores, delta=delta, confidence=confidence, family=target.curve, seed=seed)
-
-
-def _output_set(target: Target, delta: float, confidence: float, seed: int) -> AuditResult:
-    return audit_output_set(*target.scores.split(seed=seed), delta=delta, confidence=confidence, seed=seed)
-
-
-def _game(target: Target, delta: float, confidence: float, seed: int) -> AuditResult:
-    return audit_one_run(target.scores, delta=delta, confidence=confidence, design="game", seed=seed)
-
-
-def _ranks(target: Target, delta: float, confidence: float, seed: int) -> AuditResult:
+def _ranks(target: Target, *, seed: int, **options: Any) -> AuditResult:
     ranks, sizes = ranks_from_scores(target.sets[:, 0], target.sets[:, 1:], seed=seed)
-    return audit_ranks(ranks, sizes, delta=delta, confidence=confidence, delta_term="sharp")
+    return audit_ranks(ranks, sizes, delta_term="sharp", **options)
 
 
-def _exact(target: Target, delta: float, confidence: float, seed: int) -> AuditResult:
+def _exact(target: Target, **options: Any) -> AuditResult:
     """A coin for each set shows the true value or one alternative: the two would tell on each other."""
-    shown = np.random.default_rng([seed, 3]).random(len(target.sets)) < 0.5
+    shown = np.random.default_rng([options["seed"], 3]).random(len(target.sets)) < 0.5
     said = np.where(shown, target.sets[:, 0], target.sets[:, 1])
-    options: dict[str, Any] = {"known_c": 0.0, "design": "played", "seed": seed}
-    return audit_panoramia(np.zeros(said.size), said, shown, delta=delta, confidence=confidence, **options)
+    return audit_panoramia(np.zeros(said.size), said, shown, known_c=0.0, design="played", **options)
 
 
-def _fitted(target: Target, delta: float, confidence: float, seed: int) -> AuditResult | None:
-    made = target.generated
-    if made is None:
+def _fitted(target: Target, **options: Any) -> AuditResult | None:
+    rows = target.generated
+    if rows is None:
         return None
-    options: dict[str, Any] = {"delta": delta, "confidence": confidence, "design": "game", "seed": seed}
-    return audit_panoramia_features(made.seen, made.said, made.member, **options)
+    return audit_panoramia_features(rows.seen, rows.said, rows.member, design="game", **options)
 
 
-def _epsilon_star(target: Target, delta: float, confidence: float, seed: int) -> AuditResult:
-    losses = target.scores
-    return epsilon_star(losses.member, losses.nonmember, delta=delta, confidence=confidence).trusted
+def _epsilon_star(target: Target, *, seed: int, **options: Any) -> AuditResult:
+    return epsilon_star(target.scores.member, target.scores.nonmember, **options).trusted
 
 
-def _many_runs(target: Target, delta: float, confidence: float, seed: int) -> AuditResult | None:
-    if target.runs is None:
-        return None
-    return audit_clopper_pearson(target.runs, delta=delta, confidence=confidence, seed=seed)
+def _many_runs(target: Target, **options: Any) -> AuditResult | None:
+    return None if target.runs is None else audit_clopper_pearson(target.runs, **options)
 
 
-_COINS: dict[str, Any] = {"speaks_of": ADD_REMOVE, "needs": ("coins",)}
-_TOSSED: dict[str, Any] = {"speaks_of": REPLACEMENT}
 AUDITS = (
-    Audit(name="one run", run=_one_run, **_COINS, page="notebooks/audit_your_model"),
-    Audit(name="order learned", run=_learned, **_COINS, have="several signals per record", page="one_run"),
+    Audit(
+        name="one run",
+        run=lambda target, **options: audit_one_run(target.scores, **options),
+        needs=("coins",),
+        page="notebooks/audit_your_model",
+    ),
+    Audit(
+        name="order learned",
+        run=lambda target, **options: audit_features(target.signals, target.member, **options),
+        needs=("coins",),
+        have="several signals per record",
+        page="one_run",
+    ),
     Audit(
         name="f-DP",
-        run=_f_dp,
+        run=lambda target, **options: audit_f_dp(target.scores, family=target.curve, **options),
         kind=WITHIN,
-        **_COINS,
+        needs=("coins",),
         have="a trade-off curve of known shape",
         page="one_run",
     ),
     Audit(
         name="output set",
-        run=_output_set,
-        **_COINS,
+        run=lambda target, seed, **options: audit_output_set(
+            *target.scores.split(seed=seed), seed=seed, **options
+        ),
+        needs=("coins",),
         have="scores whose middle may tell more than their ends",
         page="papers/output_sets",
     ),
-    Audit(name="game", run=_game, **_TOSSED, needs=("nonmembers",), page="notebooks/audit_your_model"),
+    Audit(
+        name="game",
+        run=lambda target, **options: audit_one_run(target.scores, design="game", **options),
+        speaks_of=REPLACEMENT,
+        needs=("nonmembers",),
+        page="notebooks/audit_your_model",
+    ),
     Audit(
         name="ranks",
         run=_ranks,
-        **_TOSSED,
+        speaks_of=REPLACEMENT,
         needs=("generator",),
         have="values drawn at random in the training data, such as hashes",
         page="notebooks/audit_your_language_model",
@@ -157,7 +127,7 @@ AUDITS = (
     Audit(
         name="PANORAMIA, c = 0",
         run=_exact,
-        **_TOSSED,
+        speaks_of=REPLACEMENT,
         needs=("generator",),
         have="proof that it draws from the members' distribution",
         page="notebooks/panoramia_known_c",
@@ -178,63 +148,65 @@ AUDITS = (
         needs=("nonmembers",),
         page="papers/epsilon_star",
     ),
-    Audit(
-        name="many runs",
-        run=_many_runs,
-        speaks_of=ADD_REMOVE,
-        needs=("retraining",),
-        page="what_a_number_means",
-    ),
+    Audit(name="many runs", run=_many_runs, needs=("retraining",), page="what_a_number_means"),
 )
 """Every audit, fixed before looking: no number is chosen among them."""
 
 
-def compare_audits(targets: Iterable[Target], options: Options) -> pd.DataFrame:
+def compare_audits(
+    targets: Iterable[Target], *, delta: float = 1e-5, confidence: float = 0.95, seed: int = 0
+) -> pd.DataFrame:
     """Run every audit that applies on every target.
 
     Each number holds at its own confidence; the largest of several is no bound.
 
+    Args:
+        targets: What is audited.
+        delta: Of the (epsilon, delta)-DP that lower bounds test, and of Epsilon*, in (0, 0.5).
+        confidence: Of every number, in (0, 1).
+        seed: Of splits, games and ties, 0 or more.
+
     >>> from paperlib.papers.comparison.mechanisms import MechanismConfig, known_mechanisms
-    >>> frame = compare_audits(known_mechanisms(MechanismConfig(records=200, sets=50))[1:2], Options())
+    >>> frame = compare_audits(known_mechanisms(MechanismConfig(records=200, sets=50))[1:2])
     >>> frame["kind"].value_counts()["measurement"]
     np.int64(1)
     """
-    return pd.DataFrame([row for target in targets for row in _rows(target, options)])
+    check_in("(0, 0.5)", "delta", delta)
+    check_confidence(confidence)
+    rows = (_row(target, audit, delta, confidence, seed) for target in targets for audit in AUDITS)
+    return pd.DataFrame([row for row in rows if row is not None])
 
 
-def _rows(target: Target, options: Options) -> Iterator[dict[str, Any]]:
-    for audit in AUDITS:
-        started = perf_counter()
-        result = audit.run(target, options.delta, options.confidence, options.seed)
-        seconds = perf_counter() - started
-        if result is None:
-            continue
-        if "generator" in audit.needs and audit.kind == MEASURED and target.generated is not None:
-            seconds += target.generated.seconds
-        guarantee = {ADD_REMOVE: target.add_remove, REPLACEMENT: target.replacement}.get(
-            audit.speaks_of, np.nan
-        )
-        needs = {*audit.needs, *(("labels",) if target.labels else ())}
-        yield {
-            "family": target.family,
-            "target": target.name,
-            "audit": audit.name,
-            "kind": audit.kind,
-            "speaks_of": audit.speaks_of,
-            "delta": getattr(result, "delta", options.delta),
-            "confidence": options.confidence,
-            **_number(result, audit.kind),
-            "guarantee": guarantee,
-            "add_remove": target.add_remove,
-            "replacement": target.replacement,
-            "claim": result.claim,
-            "condition": result.condition,
-            "warnings": "; ".join(result.warnings),
-            **{name: name in needs for name in ACCESS},
-            "have": audit.have,
-            "seconds": seconds,
-            "page": audit.page,
-        }
+def _row(target: Target, audit: Audit, delta: float, confidence: float, seed: int) -> dict[str, Any] | None:
+    started = perf_counter()
+    result = audit.run(target, delta=delta, confidence=confidence, seed=seed)
+    seconds = perf_counter() - started
+    if result is None:
+        return None
+    if audit.run is _fitted and target.generated is not None:
+        seconds += target.generated.seconds
+    guarantees = {ADD_REMOVE: target.add_remove, REPLACEMENT: target.replacement}
+    needs = {*audit.needs, *(("labels",) if target.labels else ())}
+    return {
+        "family": target.family,
+        "target": target.name,
+        "audit": audit.name,
+        "kind": audit.kind,
+        "speaks_of": audit.speaks_of,
+        "delta": getattr(result, "delta", delta),
+        "confidence": confidence,
+        **_number(result, audit.kind),
+        "guarantee": guarantees.get(audit.speaks_of, np.nan),
+        "add_remove": target.add_remove,
+        "replacement": target.replacement,
+        "claim": result.claim,
+        "condition": result.condition,
+        "warnings": "; ".join(result.warnings),
+        **{name: name in needs for name in ACCESS},
+        "have": audit.have,
+        "seconds": seconds,
+        "page": audit.page,
+    }
 
 
 def _number(result: AuditResult, kind: str) -> dict[str, float]:

@@ -13,33 +13,24 @@ from sklearn.datasets import load_digits
 
 from paperlib.core import FloatArray, check_at_least, check_in
 from paperlib.generators.table_filter import FilteredGenerator
-from paperlib.papers.comparison.targets import Generated, Target, guarantees, with_budget
+from paperlib.papers.comparison.targets import Generated, Target, TrainedConfig, guarantees
 from paperlib.papers.natural_identifiers.small_gpt import kept
 from paperlib.report import used_data
 from paperlib.training import TrainingConfig, fit_ensemble
 from paperlib.training.many.trained import MLPEnsemble
 
-FAMILY = "classifier"
 _LABEL = "label"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DigitsConfig:
+class DigitsConfig(TrainedConfig):
     """Records and training of the classifiers."""
 
-    records: int = (
-        1200  #: audited digits, each trained on or not by its own fair coin; the rest is for helpers
-    )
+    #: audited digits, each trained on or not by its own fair coin; the rest is for helpers
+    records: int = 1200
     noisy_labels: float = 0.4  #: share of all records whose label is drawn anew, in (0, 1]
-    epochs: tuple[int, ...] = (20, 60, 200)  #: passes over the members, one model each
-    budgets: tuple[float, ...] = (
-        2.0,
-        10.0,
-    )  #: epsilon of DP-SGD, adding or removing a record, one model each
-    private_epochs: int = 40  #: steps of DP-SGD, each on all records, 1 or more
+    epochs: tuple[int, ...] = (20, 60, 200)
     width: int = 256  #: hidden units, 1 or more
-    delta: float = 1e-5  #: of DP-SGD, in (0, 1)
-    seed: int = 0  #: of records, coins, labels and training, 0 or more
 
     def __post_init__(self) -> None:
         check_in("(0, 1]", "noisy_labels", self.noisy_labels)
@@ -83,32 +74,7 @@ def drawn_digits(config: DigitsConfig) -> Digits:
 def classifiers(config: DigitsConfig) -> list[Target]:
     """All classifiers with their scores, from the cache if the same code trained them before."""
     digits = drawn_digits(config)
-    checksum = used_data("handwritten digits (scikit-learn)", _loaded())
-    stage = {"stage": "compared classifiers", "config": config, "data": checksum}
-    found = kept(stage, lambda: _train(config, digits), code=__name__)
-    names = [f"{epochs} epochs" for epochs in config.epochs] + [f"DP-SGD, ε = {b:g}" for b in config.budgets]
-    examples, targets = int(digits.member.sum()), list[Target]()
-    for at, (name, training) in enumerate(zip(names, _configs(config, examples), strict=True)):
-        add_remove, replacement = guarantees(training, examples, config.delta)
-        made = Generated(found["seen"], found["said"][at], found["real"], float(found["seconds"]))
-        targets.append(
-            Target(
-                family=FAMILY,
-                name=name,
-                signals=found["signals"][at],
-                member=digits.member,
-                sets=found["sets"][at],
-                generated=made,
-                add_remove=add_remove,
-                replacement=replacement,
-                labels=True,
-            )
-        )
-    return targets
-
-
-def _configs(config: DigitsConfig, examples: int) -> list[TrainingConfig]:
-    """Settings of every model; equal but for their epochs where there is no DP, so that one run gives all."""
+    examples = int(digits.member.sum())
     plain = TrainingConfig(
         widths=(64, config.width, 10),
         epochs=1,
@@ -117,16 +83,32 @@ def _configs(config: DigitsConfig, examples: int) -> list[TrainingConfig]:
         learning_rate=1e-3,
         seed=config.seed,
     )
-    private = replace(plain, epochs=config.private_epochs, learning_rate=1e-2, clip_norm=1.0)
-    return [replace(plain, epochs=epochs) for epochs in config.epochs] + [
-        with_budget(private, examples, budget, config.delta) for budget in config.budgets
-    ]
+    trainings = config.trainings(plain, replace(plain, learning_rate=1e-2, clip_norm=1.0), examples)
+    checksum = used_data("handwritten digits (scikit-learn)", _loaded())
+    stage = {"stage": "compared classifiers", "config": config, "data": checksum}
+    found = kept(stage, lambda: _train(config, digits, list(trainings.values())), code=__name__)
+    targets = list[Target]()
+    for at, (name, training) in enumerate(trainings.items()):
+        add_remove, replacement = guarantees(training, examples, config.delta)
+        targets.append(
+            Target(
+                family="classifier",
+                name=name,
+                signals=found["signals"][at],
+                member=digits.member,
+                sets=found["sets"][at],
+                generated=Generated(found["seen"], found["said"][at], found["real"], float(found["seconds"])),
+                add_remove=add_remove,
+                replacement=replacement,
+                labels=True,
+            )
+        )
+    return targets
 
 
-def _train(config: DigitsConfig, digits: Digits) -> Mapping[str, Any]:
+def _train(config: DigitsConfig, digits: Digits, configs: list[TrainingConfig]) -> Mapping[str, Any]:
     here, rest = slice(config.records), slice(config.records, None)
     x, y, member = digits.pixels[here], digits.labels[here], digits.member
-    configs = _configs(config, int(member.sum()))
     models = fit_ensemble(configs, x[member], y[member], device="cpu", progress=False)
     started = perf_counter()
     known = pd.DataFrame(digits.pixels[rest]).add_prefix("pixel ").assign(**{_LABEL: digits.labels[rest]})

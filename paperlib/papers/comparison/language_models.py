@@ -2,14 +2,14 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from paperlib.attacks.language import score_texts
 from paperlib.core import FloatArray, check_at_least
-from paperlib.papers.comparison.targets import Target, guarantees, with_budget
+from paperlib.papers.comparison.targets import Target, TrainedConfig, guarantees
 from paperlib.papers.natural_identifiers.dp_models import PUBLIC, DpRun, canary_documents
 from paperlib.papers.natural_identifiers.planted import planted_model, source_words
 from paperlib.papers.natural_identifiers.small_gpt import kept
@@ -17,23 +17,16 @@ from paperlib.report import used_data
 from paperlib.training import TrainingConfig
 from paperlib.training.language import fit_language_model
 
-FAMILY = "language model"
-
 
 @dataclass(frozen=True, kw_only=True)
-class GptConfig:
+class GptConfig(TrainedConfig):
     """Documents and fine-tuning of the language models."""
 
-    identifiers: int = (
-        240  #: documents with an identifier, each trained on or not by its own coin, 60 or more
-    )
+    #: documents with an identifier, each trained on or not by its own coin, 60 or more
+    identifiers: int = 240
     others: int = 50  #: documents without one, always trained on, 0 or more
     alternatives: int = 15  #: of each identifier, 1 or more
-    epochs: tuple[int, ...] = (4, 8, 16)  #: passes over the documents, one model each
-    budgets: tuple[float, ...] = (2.0, 10.0)  #: epsilon of DP-SGD, one model each
-    private_epochs: int = 40  #: steps of DP-SGD, each on all records, 1 or more
-    delta: float = 1e-5  #: of DP-SGD, in (0, 1)
-    seed: int = 0  #: of identifiers, coins and training, 0 or more
+    epochs: tuple[int, ...] = (4, 8, 16)
 
     def __post_init__(self) -> None:
         check_at_least(60, identifiers=self.identifiers)
@@ -59,17 +52,17 @@ class GptConfig:
 def language_models(config: GptConfig) -> list[Target]:
     """All language models with their scores, from the cache if the same code trained them before."""
     examples = int(config.member.sum()) + config.others
-    trainings = _trainings(config, examples)
+    plain = TrainingConfig(epochs=1, batch_size=16, optimizer="adam", learning_rate=3e-3, seed=config.seed)
+    trainings = config.trainings(plain, config.run.training, examples)
     words = used_data("Python help topics", " ".join(source_words()).encode())
     stage = {"stage": "compared language models", "config": config, "words": words}
-    found = kept(stage, lambda: _train(config, trainings), code=__name__)
-    names = [f"{epochs} epochs" for epochs in config.epochs] + [f"DP-SGD, ε = {b:g}" for b in config.budgets]
+    found = kept(stage, lambda: _train(config, list(trainings.values())), code=__name__)
     targets = list[Target]()
-    for at, (name, training) in enumerate(zip(names, trainings, strict=True)):
+    for at, (name, training) in enumerate(trainings.items()):
         add_remove, replacement = guarantees(training, examples, config.delta)
         targets.append(
             Target(
-                family=FAMILY,
+                family="language model",
                 name=name,
                 signals=found["signals"][at],
                 member=config.member,
@@ -79,14 +72,6 @@ def language_models(config: GptConfig) -> list[Target]:
             )
         )
     return targets
-
-
-def _trainings(config: GptConfig, examples: int) -> list[TrainingConfig]:
-    plain = TrainingConfig(epochs=1, batch_size=16, optimizer="adam", learning_rate=3e-3, seed=config.seed)
-    private = replace(config.run.training, epochs=config.private_epochs)
-    return [replace(plain, epochs=epochs) for epochs in config.epochs] + [
-        with_budget(private, examples, budget, config.delta) for budget in config.budgets
-    ]
 
 
 def _train(config: GptConfig, trainings: Sequence[TrainingConfig]) -> Mapping[str, Any]:

@@ -1,16 +1,13 @@
 """Targets of known epsilon: noise added to the bit of membership."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from paperlib.bounds import gaussian_dp_epsilon
-from paperlib.core import FloatArray, MembershipScores, check_at_least
+from paperlib.core import MembershipScores, check_at_least
 from paperlib.papers.comparison.targets import Target
-
-FAMILY = "known mechanism"
-_Noise = Callable[[np.random.Generator, tuple[int, ...]], FloatArray]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,24 +36,13 @@ def known_mechanisms(config: MechanismConfig) -> list[Target]:
     >>> [target.add_remove for target in known_mechanisms(MechanismConfig())][:2]
     [0.0, 2.0]
     """
-    rng = np.random.default_rng(config.seed)
-    laplace, gaussian = f"Laplace, ε = {config.epsilon:g}", f"Gaussian, μ = {config.mu:g}"
+    rng, epsilon = np.random.default_rng(config.seed), config.epsilon
     single, double = (float(gaussian_dp_epsilon(config.mu * root, config.delta)) for root in (1.0, 2**0.5))
     return [
-        _target(config, rng, "no leak", 0.0, _normal, epsilons=(0.0, 0.0)),
-        _target(
-            config, rng, laplace, config.epsilon, _laplace, epsilons=(config.epsilon, 2 * config.epsilon)
-        ),
-        _target(config, rng, gaussian, config.mu, _normal, epsilons=(single, double)),
+        _target(config, rng, "no leak", 0.0, "gaussian", 0.0, 0.0),
+        _target(config, rng, f"Laplace, ε = {epsilon:g}", epsilon, "laplace", epsilon, 2 * epsilon),
+        _target(config, rng, f"Gaussian, μ = {config.mu:g}", config.mu, "gaussian", single, double),
     ]
-
-
-def _normal(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
-    return rng.normal(size=shape)
-
-
-def _laplace(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
-    return rng.laplace(size=shape)
 
 
 def _target(
@@ -64,25 +50,26 @@ def _target(
     rng: np.random.Generator,
     name: str,
     shift: float,
-    noise: _Noise,
-    *,
-    epsilons: tuple[float, float],
+    curve: Literal["gaussian", "laplace"],
+    add_remove: float,
+    replacement: float,
 ) -> Target:
     """Scores are the bit times ``shift`` plus noise of scale 1; the second signal tells nothing."""
+    noise = rng.laplace if curve == "laplace" else rng.normal
     member, again = rng.integers(0, 2, (2, config.records)).astype(bool)
-    signals = noise(rng, (config.records, 2))
+    signals = noise(size=(config.records, 2))
     signals[:, 0] += shift * member
-    sets = noise(rng, (config.sets, config.candidates))
+    sets = noise(size=(config.sets, config.candidates))
     sets[:, 0] += shift
-    runs = shift * again + noise(rng, (config.records,))
+    runs = shift * again + noise(size=config.records)
     return Target(
-        family=FAMILY,
+        family="known mechanism",
         name=name,
         signals=signals,
         member=member,
         sets=sets,
         runs=MembershipScores.from_labels(runs, again),
-        add_remove=epsilons[0],
-        replacement=epsilons[1],
-        curve="laplace" if noise is _laplace else "gaussian",
+        add_remove=add_remove,
+        replacement=replacement,
+        curve=curve,
     )

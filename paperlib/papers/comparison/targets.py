@@ -64,10 +64,30 @@ class Target:
         """The first signal, as the score audits take it; as a loss, lower for members."""
         return MembershipScores.from_labels(-self.signals[:, 0], self.member, higher_means_member=False)
 
-    @property
-    def private(self) -> bool:
-        """Whether training guarantees an epsilon."""
-        return bool(np.isfinite(self.add_remove))
+
+@dataclass(frozen=True, kw_only=True)
+class TrainedConfig:
+    """What the trained targets of a family share: over-training to several degrees, and DP-SGD."""
+
+    epochs: tuple[int, ...]  #: passes over the members, one model each
+    budgets: tuple[float, ...] = (
+        2.0,
+        10.0,
+    )  #: epsilon of DP-SGD, adding or removing a record, one model each
+    private_epochs: int = 40  #: steps of DP-SGD, each on all records, 1 or more
+    delta: float = 1e-5  #: of DP-SGD, in (0, 1)
+    seed: int = 0  #: of records, coins and training, 0 or more
+
+    def trainings(
+        self, plain: TrainingConfig, private: TrainingConfig, examples: int
+    ) -> dict[str, TrainingConfig]:
+        """Settings of every model by its name."""
+        names = {f"{epochs} epochs": replace(plain, epochs=epochs) for epochs in self.epochs}
+        whole = replace(private, epochs=self.private_epochs)
+        return names | {
+            f"DP-SGD, ε = {budget:g}": with_budget(whole, examples, budget, self.delta)
+            for budget in self.budgets
+        }
 
 
 def with_budget(config: TrainingConfig, examples: int, budget: float, delta: float) -> TrainingConfig:

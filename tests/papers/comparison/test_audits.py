@@ -16,7 +16,6 @@ from paperlib.papers.comparison.audits import (
     LOWER,
     MEASURED,
     REPLACEMENT,
-    Options,
     compare_audits,
     decision_guide,
 )
@@ -34,7 +33,7 @@ def repeated():
     draws = []
     for seed in range(30):
         targets = known_mechanisms(MechanismConfig(seed=seed, **SIZES))
-        draws.append(compare_audits(targets, Options(seed=seed)))
+        draws.append(compare_audits(targets, seed=seed))
     return pd.concat(draws, ignore_index=True)
 
 
@@ -109,11 +108,11 @@ def test_gaussian_noise_guarantees_for_replacement_what_two_changed_bits_need():
 @pytest.mark.parametrize(("name", "value"), [("delta", 0.0), ("delta", 0.5), ("confidence", 1.0)])
 def test_options_out_of_range_are_refused(name, value):
     with pytest.raises(ValueError, match=name):
-        Options(**{name: value})
+        compare_audits([], **{name: value})
 
 
 def test_the_guide_has_every_audit_with_a_page_of_the_book_and_survives_its_csv():
-    rows = compare_audits(known_mechanisms(MechanismConfig(records=200, sets=60)), Options())
+    rows = compare_audits(known_mechanisms(MechanismConfig(records=200, sets=60)))
     fitted = rows[rows["audit"] == "Epsilon*"].assign(audit="PANORAMIA", generator=True, nonmembers=False)
     rows = pd.concat([rows, fitted.assign(page="notebooks/panoramia_your_data")])
     guide, kinds = decision_guide(rows), rows.groupby("audit")["kind"].first()
