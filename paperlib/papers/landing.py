@@ -3,8 +3,9 @@
 import base64
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -31,49 +32,51 @@ HEADLINES = {
 """The finding that stands for each paper."""
 GUIDE_PAGE, GUIDE = "compare_audits", "compare-decision-guide"
 """The notebook that puts one model under every audit, and its table of advice."""
-_FIGURE = re.compile(r"data:image/svg\+xml;base64,(\S+)")
+_FIGURE = re.compile(
+    r"data:image/svg\+xml;base64,(?P<svg>\S+)\n:alt: (?P<alt>.+)\n:name: fig-finding-(?P<slug>\S+)\n"
+    r"(?::.+\n)*\n(?P<caption>.+)\n"
+)
+"""A finding's figure as `show_figure` writes it."""
+Finding = dict[Any, str]
+"""slug, finding and sentence; svg, alt (as JSON) and caption of its figure."""
 
 
-def landing_markdown(judged: Sequence[Judged], *, profile: str, findings: pd.DataFrame | None) -> str:
+def landing_markdown(judged: Sequence[Judged], *, profile: str, findings: Mapping[str, Finding]) -> str:
     """Counts, and for each paper a finding, its figure and a chip for every table and figure, as MyST."""
     best = best_of(judged)
     parts = [
-        f"{counts_in_words(best)} Each was judged by [a rule that was fixed before the run](results). "
-        "The runs of "
-        f"this book have the profile `{profile}`.",
+        f"{counts_in_words(best)} Each was judged by [a rule that was fixed before the run](results). The "
+        f"runs of this book have the profile `{profile}`.",
         legend_html(best),
     ]
     for paper, name in PAPERS.items():
         own = [one for one in best if one.rule.paper == paper]
-        parts += [f"### {{doc}}`{name} <papers/{paper}>`", *_headline(paper, findings)]
+        parts.append(f"### {{doc}}`{name} <papers/{paper}>`")
+        if finding := findings.get(HEADLINES[paper]):
+            parts += [f"**{finding['finding']}.** {finding['sentence']}", _figure(finding)]
         parts += [chips_html(own), f"{{cite:t}}`{CITED[paper]}`. {counts_in_words(own)}"]
     return "\n\n".join(parts) + "\n"
 
 
-def _headline(paper: str, findings: pd.DataFrame | None) -> list[str]:
-    """The finding of a paper in a sentence, and its figure."""
-    if findings is None:
-        return []
-    one = findings.set_index("slug").loc[HEADLINES[paper]]
-    figure = f"_generated/figures/{HEADLINES[paper]}.svg"
-    alt = json.dumps(one["alt"], ensure_ascii=False)
-    return [
-        f"**{one['title']}.** {one['sentence']}",
-        f"```{{figure}} {figure}\n:alt: {alt}\n:class: dark-light\n:figclass: themed "
-        f"headline\n\n{one['caption']}\n```",
-    ]
+def _figure(finding: Finding) -> str:
+    return (
+        f"```{{figure}} _generated/figures/{finding['slug']}.svg\n:alt: {finding['alt']}\n"
+        f":class: dark-light\n:figclass: themed headline\n\n{finding['caption']}\n```"
+    )
 
 
-def finding_figures(page: Path) -> dict[str, str]:
-    """The figures of the page of findings, as SVG, by the name of their finding."""
-    found: dict[str, str] = {}
-    for cell in json.loads(page.read_text(encoding="utf-8"))["cells"]:
-        for output in cell.get("outputs", []):
-            text = "".join(output.get("data", {}).get("text/markdown", ""))
-            name, image = re.search(r":name: fig-finding-(\S+)", text), _FIGURE.search(text)
-            if name and image:
-                found[name[1]] = base64.b64decode(image[1]).decode()
-    return found
+def read_findings(table: pd.DataFrame, page: Path) -> dict[str, Finding]:
+    """Findings by their slug, from their table and the executed page that shows their figures."""
+    cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
+    outputs = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
+    matches = [_FIGURE.search("".join(data.get("text/markdown", ""))) for data in outputs]
+    figures = {match["slug"]: match.groupdict() for match in matches if match}
+    return {
+        row["slug"]: row
+        | figures[row["slug"]]
+        | {"svg": base64.b64decode(figures[row["slug"]]["svg"]).decode()}
+        for row in table.to_dict("records")
+    }
 
 
 def guide_markdown(guide: pd.DataFrame) -> str:

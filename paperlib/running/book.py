@@ -232,11 +232,11 @@ def write_status(project: Project, profile: str) -> None:
 
 def _write_landing(project: Project, judged: Sequence[Judged], profile: str) -> None:
     """The generated parts of the landing page; those whose notebook was not run say so."""
-    findings = _table(project, landing.FINDINGS_PAGE, landing.FINDINGS)
-    if findings is not None:
-        figures = landing.finding_figures(project.pages / f"{landing.FINDINGS_PAGE}.ipynb")
-        for slug, svg in figures.items():
-            _write_if_new(project.generated / "figures" / f"{slug}.svg", svg)
+    table = _table(project, landing.FINDINGS_PAGE, landing.FINDINGS)
+    page = project.pages / f"{landing.FINDINGS_PAGE}.ipynb"
+    findings = {} if table is None else landing.read_findings(table, page)
+    for slug, finding in findings.items():
+        _write_if_new(project.generated / "figures" / f"{slug}.svg", finding["svg"])
     text = landing.landing_markdown(judged, profile=profile, findings=findings)
     _write_if_new(project.generated / "status.md", text)
     guide = _table(project, landing.GUIDE_PAGE, landing.GUIDE)

@@ -1,71 +1,64 @@
 """The landing page is made from results, findings and the guide of the comparison."""
 
-import base64
 from pathlib import Path
 
 import nbformat
 import pandas as pd
+import pytest
 
 from paperlib.papers.landing import (
     CITED,
     COSTS,
     HEADLINES,
     costs_markdown,
-    finding_figures,
     guide_markdown,
     landing_markdown,
+    read_findings,
 )
 from paperlib.papers.verdict.status import judge
+from paperlib.report import figures, panels, show_figure
 from paperlib.report.printed import PAPERS
 
 ESTIMATES = Path(__file__).parents[2] / "book" / "measured" / "estimates"
+ROWS = pd.DataFrame(
+    [{"slug": slug, "finding": f"title of {slug}", "sentence": "s"} for slug in HEADLINES.values()]
+)
 BIBLIOGRAPHY = (Path(__file__).parents[2] / "book" / "references.bib").read_text(encoding="utf-8")
 
 
-def found() -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            {
-                "slug": slug,
-                "paper": paper,
-                "title": f"title of {slug}",
-                "sentence": "s",
-                "caption": "c",
-                "alt": 'a "b"',
-            }
-            for paper, slug in HEADLINES.items()
-        ]
-    )
+@pytest.fixture
+def page(tmp_path, monkeypatch):
+    """An executed page with a figure for each finding of the landing page, as `show_figure` shows it."""
+    shown: list[str] = ["other"]
+    monkeypatch.setattr(figures, "show", lambda bundle: shown.append(bundle.markdown))
+    for slug in HEADLINES.values():
+        show_figure(panels()[0], name=f"finding-{slug}", caption="A caption.", alt='a "b"', data=ROWS)
+    outputs = [nbformat.v4.new_output("display_data", data={"text/markdown": text}) for text in shown]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x", outputs=outputs)])
+    nbformat.write(notebook, tmp_path / "page.ipynb")
+    return tmp_path / "page.ipynb"
 
 
-def test_every_paper_has_its_finding_figure_and_chips():
-    text = landing_markdown(judge([]), profile="smoke", findings=found())
+def test_every_paper_has_its_finding_figure_and_chips(page):
+    findings = read_findings(ROWS, page)
+    text = landing_markdown(judge([]), profile="smoke", findings=findings)
     assert "Of 50 tables and figures: 50 are not yet run." in text
     assert text.count('<a class="chip not-yet"') == 50
     for paper, name in PAPERS.items():
+        slug = HEADLINES[paper]
+        assert findings[slug]["svg"].startswith("<svg")
         assert f"### {{doc}}`{name} <papers/{paper}>`" in text
         assert f"{{cite:t}}`{CITED[paper]}`" in text
         assert f"{{{CITED[paper]}," in BIBLIOGRAPHY
-        assert f"**title of {HEADLINES[paper]}.** s" in text
-        assert f"```{{figure}} _generated/figures/{HEADLINES[paper]}.svg" in text
-    assert ':alt: "a \\"b\\""' in text
+        assert f"**title of {slug}.** s" in text
+        assert f"```{{figure}} _generated/figures/{slug}.svg" in text
+    assert text.count(':alt: "a \\"b\\""\n') == text.count("\n\nA caption.\n```") == len(PAPERS)
 
 
 def test_without_the_page_of_findings_the_counts_stand_alone():
-    text = landing_markdown(judge([]), profile="smoke", findings=None)
+    text = landing_markdown(judge([]), profile="smoke", findings={})
     assert "{figure}" not in text
     assert text.count('<a class="chip not-yet"') == 50
-
-
-def test_figures_are_taken_from_the_executed_page(tmp_path):
-    image = base64.b64encode(b"<svg></svg>").decode()
-    shown = (
-        f'````{{figure}} data:image/svg+xml;base64,{image}\n:alt: "a"\n:name: fig-finding-nulls\n\nc\n````\n'
-    )
-    output = nbformat.v4.new_output("display_data", data={"text/markdown": shown, "text/plain": "x"})
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x", outputs=[output])])
-    nbformat.write(notebook, tmp_path / "page.ipynb")
-    assert finding_figures(tmp_path / "page.ipynb") == {"nulls": "<svg></svg>"}
 
 
 def test_the_guide_links_the_page_of_each_audit():
