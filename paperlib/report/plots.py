@@ -140,7 +140,7 @@ def _dots(
     several: int,
 ) -> None:
     """One of several series, a little apart from the others, so that no bar hides another."""
-    places = np.arange(len(here))[::-1] + 0.22 * ((several - 1) / 2 - at)
+    places = np.arange(len(here))[::-1] + min(0.22, 0.7 / several) * ((several - 1) / 2 - at)
     axes.errorbar(here[value], places, xerr=_bars(here[value], ends), ls="", ms=4, label=series, **_look(at))
     if printed is not None:
         axes.plot(here[printed], places, "x", color=COLORS[at], ms=7, mew=2, label=f"the paper, {series}")
