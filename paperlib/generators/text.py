@@ -19,7 +19,7 @@ from paperlib.core import FloatArray, IntArray, check_at_least, check_choice, ch
 from paperlib.io import config_hash
 from paperlib.training.checkpoints import load_checkpoint, save_checkpoint
 from paperlib.training.fitting import finite_loss, seeded
-from paperlib.training.language.schedule import scheduled_steps
+from paperlib.training.language.fitting import scheduled_steps
 
 Weights = Mapping[str, Tensor]
 PRECISIONS = ("float32", "bfloat16")

@@ -20,6 +20,7 @@ from .curve_figures import guesses_figure as guesses_figure
 from .curve_figures import precision_figure as precision_figure
 from .figures import show_figure as show_figure
 from .notes import show_text as show_text
+from .notes import used_data as used_data
 from .plots import dots_plot as dots_plot
 from .plots import histograms_plot as histograms_plot
 from .plots import images_plot as images_plot
@@ -38,4 +39,3 @@ from .style import panels as panels
 from .tables import format_cell as format_cell
 from .tables import plus_minus as plus_minus
 from .tables import show_table as show_table
-from .used_data import used_data as used_data

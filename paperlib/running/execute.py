@@ -20,8 +20,8 @@ from traitlets.config import Config
 
 from paperlib.io import RunResult, write_result, write_text
 from paperlib.report.display import COMMAND_VARIABLE, NOTEBOOK_VARIABLE, RECORDS_FILE, RESULTS_VARIABLE
+from paperlib.report.notes import USED_DATA_FILE
 from paperlib.report.provenance import describe, provenance
-from paperlib.report.used_data import USED_DATA_FILE
 from paperlib.running.parameters import (
     assignment,
     check_parameters,

@@ -13,5 +13,5 @@ from paperlib.training.private.accounting import epsilon_of as epsilon_of
 from paperlib.training.private.accounting import noise_for as noise_for
 from paperlib.training.private.accounting import paper_delta as paper_delta
 from paperlib.training.private.accounting import privacy_of as privacy_of
+from paperlib.training.private.accounting import replacement_epsilon as replacement_epsilon
 from paperlib.training.private.dp import fit_dp as fit_dp
-from paperlib.training.private.replacement import replacement_epsilon as replacement_epsilon

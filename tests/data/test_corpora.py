@@ -15,9 +15,8 @@ from pyarrow import parquet
 from paperlib.data import DataUnavailableError
 from paperlib.data.text import corpora, streams
 from paperlib.data.text.corpora import corpus_files, installed_text, read_documents
-from paperlib.data.text.formats import read_pieces
+from paperlib.data.text.formats import ends_within_frame, read_pieces
 from paperlib.data.text.pieces import Reading, ReadLog
-from paperlib.data.text.zstandard_frames import ends_within_frame
 
 RECORDS = [
     {"text": "one\nline", "subset": "a"},

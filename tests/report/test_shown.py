@@ -21,8 +21,8 @@ from paperlib.report import (
     tables,
     used_data,
 )
+from paperlib.report.notes import USED_DATA_FILE
 from paperlib.report.style import points_on_a_phone
-from paperlib.report.used_data import USED_DATA_FILE
 
 FRAME = pd.DataFrame({"m": [100, 400], "epsilon": [0.5, 1.63089], "note": ["a|b", None]})
 

@@ -7,7 +7,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from paperlib.training import epsilon_of
-from paperlib.training.private.replacement import replacement_epsilon
+from paperlib.training.private.accounting import replacement_epsilon
 
 
 def exact_epsilon(noise, delta):

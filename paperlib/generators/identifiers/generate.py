@@ -6,9 +6,9 @@ import re
 import numpy as np
 
 from paperlib.core import check_at_least
-from paperlib.generators.identifiers.find import as_identifier
 from paperlib.generators.identifiers.kind import Form, Identifier, Kind
 from paperlib.generators.identifiers.kinds import checked_kinds
+from paperlib.generators.identifiers.scan import as_identifier
 
 _ATTEMPTS = 1_000
 

@@ -1,6 +1,7 @@
 """Training on documents: batches, loss, learning rate, noise."""
 
 import hashlib
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,34 @@ from paperlib.training.checkpoints import load_checkpoint, save_checkpoint
 from paperlib.training.config import TrainingConfig
 from paperlib.training.fitting import finite_loss, make_optimizer, seeded
 from paperlib.training.language.clipping import add_clipped_gradients, check_layers
-from paperlib.training.language.schedule import scheduled_steps
+
+
+def scheduled_steps(
+    model: Any, optimizer: torch.optim.Optimizer, *, steps: int, rising: int, done: int = 0
+) -> Callable[[Tensor], None]:
+    """A function that changes the parameters by the gradient of the loss of one batch.
+
+    The optimizer's learning rate is the largest: it rises linearly over ``rising`` of the ``steps``, and then
+    falls as a cosine to a tenth. The first ``done`` steps were made before, with the optimizer's present
+    state.
+    """
+    steps, rising = max(1, steps), max(1, rising)
+
+    def share(step: int) -> float:
+        return min(1.0, (step + 1) / rising) * (0.55 + 0.45 * math.cos(math.pi * min(1.0, step / steps)))
+
+    parameters = list(model.parameters())
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, share, last_epoch=done - 1)
+
+    def learn(loss: Tensor) -> None:
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        schedule.step()
+
+    return learn
+
 
 _BETAS = (0.9, 0.98)  # of Adam
 _NO_TOKEN = -100  # what torch's cross-entropy leaves out
