@@ -21,7 +21,7 @@ TRAINS = [
     LANDSCAPE,
     f"{P}.images.pools",
     f"{P}.tables.pools",
-    f"{P}.tables.online",
+    f"{P}.tables.lira",
     f"{P}.text.bench",
     f"{N}.planted",
     f"{N}.dp_models",

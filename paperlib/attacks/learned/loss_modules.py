@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import silu
 
 from paperlib.attacks.learned.interface import AttackInputs, Labelled
-from paperlib.attacks.learned.together import BestWeights, Together, Weights, mean_losses
+from paperlib.attacks.learned.stacked_networks import BestWeights, Together, Weights, mean_losses
 from paperlib.core import FloatArray
 
 EVALUATIONS = 10

@@ -11,7 +11,7 @@ from torch.nn.functional import embedding
 
 from paperlib.attacks.learned.interface import AttackInputs, Labelled
 from paperlib.attacks.learned.loss_summaries import sequences_and_summaries
-from paperlib.attacks.learned.together import BestWeights, Together, Weights, mean_losses
+from paperlib.attacks.learned.stacked_networks import BestWeights, Together, Weights, mean_losses
 from paperlib.core import FloatArray
 from paperlib.models.devices import default_device
 from paperlib.models.language import load_language_model

@@ -13,7 +13,8 @@ from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.panoramia.table_models import Learning, train
 from paperlib.papers.panoramia.tables import online as tabular_online
 from paperlib.papers.panoramia.tables import pools as tabular
-from paperlib.papers.panoramia.tables.online import game_pools, judged_rows, shown_rows
+from paperlib.papers.panoramia.tables.attacks import only_columns, strong_attacks
+from paperlib.papers.panoramia.tables.lira import game_pools, judged_rows, shown_rows
 from paperlib.papers.panoramia.tables.pools import build_pools, draw_rows, tabular_audit, tabular_config
 from paperlib.papers.panoramia.tables.shadows import (
     STRONGER,
@@ -23,7 +24,6 @@ from paperlib.papers.panoramia.tables.shadows import (
     online_shadows,
     play_online,
 )
-from paperlib.papers.panoramia.tables.strong import only_columns, strong_attacks
 
 CONFIG = tabular_config(
     "smoke",

@@ -25,7 +25,7 @@ from paperlib.papers.panoramia.tables import evidence as evidence
 from paperlib.papers.panoramia.tables import pools as tabular
 from paperlib.papers.panoramia.tables import tables as tables
 from paperlib.papers.panoramia.tables.data import PartSizes, split_table
-from paperlib.papers.panoramia.tables.online import judged_rows
+from paperlib.papers.panoramia.tables.lira import judged_rows
 from paperlib.papers.panoramia.tables.pools import (
     TabularConfig,
     build_pools,

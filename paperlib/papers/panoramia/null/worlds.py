@@ -31,7 +31,7 @@ from paperlib.papers.panoramia.images.pools import (
     load_split,
 )
 from paperlib.papers.panoramia.images.tables import parse_targets
-from paperlib.papers.panoramia.null.matched import World
+from paperlib.papers.panoramia.null.experiment import World
 from paperlib.papers.panoramia.tables.data import PartSizes
 from paperlib.papers.panoramia.tables.pools import TabularConfig, tabular_pools, tabular_rows
 from paperlib.papers.panoramia.text.config import TextConfig

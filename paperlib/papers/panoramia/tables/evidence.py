@@ -8,7 +8,7 @@ import pandas as pd
 from paperlib.audits.panoramia.results import AuditName, TargetAudits
 from paperlib.papers.panoramia.evidence import by_game, figure_ten
 from paperlib.papers.panoramia.results import PanoramiaResults
-from paperlib.papers.panoramia.tables.online import judged_rows
+from paperlib.papers.panoramia.tables.lira import judged_rows
 from paperlib.papers.panoramia.tables.pools import TabularConfig, TabularRows, tabular_rows
 from paperlib.papers.panoramia.tables.tables import TabularResults
 from paperlib.papers.verdict import Estimate, Evidence

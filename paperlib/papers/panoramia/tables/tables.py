@@ -13,8 +13,8 @@ from paperlib.audits.panoramia.pools import Pools
 from paperlib.audits.panoramia.results import AUDITS, TargetAudits, means_over_games
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.papers.panoramia.results import PanoramiaResults
+from paperlib.papers.panoramia.tables.attacks import only_columns
 from paperlib.papers.panoramia.tables.pools import TabularConfig, tabular_pools, tabular_rows
-from paperlib.papers.panoramia.tables.strong import only_columns
 from paperlib.report import paper_table
 
 _RARE = 0.01

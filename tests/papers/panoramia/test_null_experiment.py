@@ -8,7 +8,7 @@ from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.panoramia import pools as pools_module
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.pools import REAL, SYNTHETIC, Pool, Pools, Target
-from paperlib.papers.panoramia.null.matched import (
+from paperlib.papers.panoramia.null.experiment import (
     TODAY,
     World,
     false_alarms,
@@ -81,7 +81,7 @@ def toy(seed, *, calls=None, fail_at=None):
         judged=JUDGED,
         audit=AUDIT,
         about=f"toy {seed}",
-        code="paperlib.papers.panoramia.null.matched",
+        code="paperlib.papers.panoramia.null.experiment",
         seed=1000 * seed,
     )
 

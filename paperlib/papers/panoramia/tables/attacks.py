@@ -10,7 +10,7 @@ from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.pools import Pool, Pools, part_key
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.core import FloatArray, MembershipScores
-from paperlib.papers.panoramia.tables.online import ONLINE, Shown, game_pools
+from paperlib.papers.panoramia.tables.lira import ONLINE, Shown, game_pools
 from paperlib.papers.panoramia.tables.pools import TabularConfig
 from paperlib.papers.panoramia.tables.shadows import STRONGER
 
