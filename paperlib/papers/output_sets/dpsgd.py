@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from paperlib.bounds.output_sets.selection import selection_of
 from paperlib.core import MembershipScores
 from paperlib.io import user_cache_folder
 from paperlib.papers.output_sets.dpsgd_models import Answers, Audited, Choice, Kind, trained
-from paperlib.papers.output_sets.gain import CHOOSE, HIGHEST, RIVALS, interval
+from paperlib.papers.output_sets.gain import CHOOSE, HIGHEST, RIVALS, interval, paired
 
 SETS = ("printed", "optimal", *RIVALS)
 """Methods that choose a set on one half of the records."""
@@ -51,17 +51,16 @@ class DpSgdConfig:
             raise ValueError(f"epsilons: expected different numbers, 0 or more, got {list(self.epsilons)}")
         if not self.choices:
             raise ValueError("choices: expected one or more")
-        if max(self.seeds, self.tuning_seeds) > _TUNING:
-            raise ValueError(f"seeds: expected at most {_TUNING}, got {self.seeds}, {self.tuning_seeds}")
+        if min(self.seeds, self.tuning_seeds) < 1 or max(self.seeds, self.tuning_seeds) > _TUNING:
+            raise ValueError(f"seeds: expected 1 to {_TUNING}, got {self.seeds}, {self.tuning_seeds}")
 
     def panels(self) -> list[tuple[Kind, int]]:
         """Kind and number of the audit records of each panel."""
         return [("natural", self.natural), *(("mislabelled", count) for count in self.mislabelled)]
 
-    def model(
-        self, kind: Kind, records: int, epsilon: float, choice: Mapping[str, Any], seed: int
-    ) -> Audited:
+    def model(self, panel: tuple[Kind, int], epsilon: float, choice: Mapping[str, Any], seed: int) -> Audited:
         """A model of a panel; ``seed`` counts the models of this config."""
+        kind, records = panel
         return Audited(
             dataset=self.dataset,
             network=self.network,
@@ -77,104 +76,76 @@ class DpSgdConfig:
             seed=2 * _TUNING * self.seed + seed,
         )
 
-    def tried(self) -> list[Audited]:
-        """Models that the settings are chosen on: none where there is no choice."""
-        if len(self.choices) == 1:
-            return []
-        return [
-            self.model(kind, records, epsilon, choice, _TUNING + at)
-            for kind, records in self.panels()
-            for at in range(self.tuning_seeds)
-            for epsilon in self.epsilons
-            for choice in self.choices
-        ]
-
 
 @dataclass(frozen=True, eq=False)
 class DpSgdResults:
     """Bounds of all models, and the settings that were tried."""
 
-    bounds: pd.DataFrame  #: rows of `audits`
-    tried: pd.DataFrame  #: rows of `tried_settings`; empty where there was no choice
+    bounds: pd.DataFrame  #: one row per model and method
+    tried: pd.DataFrame  #: one row per model that settings were chosen on; empty where there was no choice
 
 
 def run_dpsgd(config: DpSgdConfig, *, folder: Path | None = None, progress: bool = True) -> DpSgdResults:
     """Choose settings, train every model and audit it.
 
     Settings are chosen for each panel and epsilon by the mean AUC of the loss on models with other seeds,
-    which are not judged: never by what any method gains.
+    which are not judged: never by what any method gains. Ties go to the first choice.
     """
     place = folder or user_cache_folder() / "sweeps" / "output_set_dpsgd"
-    first = trained(config.tried(), folder=place, progress=progress) if config.tried() else {}
-    settings = tried_settings(first)
-    chosen = _chosen(config, settings)
+    tuning: dict[Audited, Answers] = {}
+    seeds = range(_TUNING, _TUNING + config.tuning_seeds)
+    if len(config.choices) > 1:
+        asked = [
+            config.model(panel, epsilon, choice, seed)
+            for panel in config.panels()
+            for seed in seeds
+            for epsilon in config.epsilons
+            for choice in config.choices
+        ]
+        tuning = trained(asked, folder=place, progress=progress)
+    aucs = {model: _scores(answers).auc() for model, answers in tuning.items()}
+
+    def best_choice(panel: tuple[Kind, int], epsilon: float) -> Mapping[str, Any]:
+        if not aucs:
+            return config.choices[0]
+        means = [
+            np.mean([aucs[config.model(panel, epsilon, choice, seed)] for seed in seeds])
+            for choice in config.choices
+        ]
+        return config.choices[int(np.argmax(means))]
+
     models = [
-        replace(chosen[kind, records, epsilon], seed=2 * _TUNING * config.seed + at)
-        for kind, records in config.panels()
-        for at in range(config.seeds)
+        config.model(panel, epsilon, best_choice(panel, epsilon), seed)
+        for panel in config.panels()
+        for seed in range(config.seeds)
         for epsilon in config.epsilons
     ]
     answers = trained(models, folder=place, progress=progress)
-    pairs = [(model, answers[model]) for model in models]
-    rows = [list(_audits(config, *pair)) for pair in pairs]
-    return DpSgdResults(pd.DataFrame([row for some in rows for row in some]), settings)
+    bounds = [row for model in models for row in _audits(config, model, answers[model])]
+    return DpSgdResults(pd.DataFrame(bounds), pd.DataFrame([_about(*pair) for pair in tuning.items()]))
 
 
-def panel_name(kind: Kind, records: int) -> str:
-    """Name of a panel: its kind, and the number of canaries.
-
-    >>> panel_name("natural", 50_000), panel_name("mislabelled", 1_000)
-    ('natural', '1,000 mislabelled')
-    """
-    return kind if kind == "natural" else f"{records:,} {kind}"
+def _scores(answers: Answers) -> MembershipScores:
+    return MembershipScores.from_labels(-answers["loss"], answers["member"])
 
 
 def _about(model: Audited, answers: Answers) -> dict[str, Any]:
-    scores = MembershipScores.from_labels(-answers["loss"], answers["member"])
+    records = answers["member"].size
     return {
-        "panel": panel_name(model.kind, answers["member"].size),
-        "records": answers["member"].size,
+        "panel": model.kind if model.kind == "natural" else f"{records:,} {model.kind}",
+        "records": records,
         "epsilon": model.epsilon,
         "seed": model.seed,
-        "auc": scores.auc(),
+        "auc": _scores(answers).auc(),
         **{name: answers[name] for name in ("accuracy", "member_accuracy", "guarantee", "seconds")},
         **{name: getattr(model.choice, name) for name in Choice.__dataclass_fields__},
     }
 
 
-def tried_settings(found: Mapping[Audited, Answers]) -> pd.DataFrame:
-    """One row per model that settings are chosen on, with its AUC."""
-    rows = [
-        {"kind": model.kind, "asked": model.records, **_about(model, one)} for model, one in found.items()
-    ]
-    return pd.DataFrame(rows)
-
-
-def _chosen(config: DpSgdConfig, tried: pd.DataFrame) -> dict[tuple[Kind, int, float], Audited]:
-    """A model with the chosen settings for each panel and epsilon; ties go to the first choice."""
-    found = {}
-    for kind, records in config.panels():
-        for epsilon in config.epsilons:
-            models = [config.model(kind, records, epsilon, choice, 0) for choice in config.choices]
-            if len(models) == 1:
-                found[kind, records, epsilon] = models[0]
-                continue
-            part = tried[
-                (tried["kind"] == kind)
-                & (tried["asked"] == records)
-                & (tried["epsilon"] == models[0].epsilon)
-            ]
-            names = list(Choice.__dataclass_fields__)
-            mean = part.groupby(names)["auc"].mean().to_dict()
-            aucs = [mean[tuple(getattr(model.choice, name) for name in names)] for model in models]
-            found[kind, records, epsilon] = models[int(np.argmax(aucs))]
-    return found
-
-
 def _audits(config: DpSgdConfig, model: Audited, answers: Answers) -> Iterator[dict[str, Any]]:
     """Every method on one model: sets on halves, orders on all records."""
     about = _about(model, answers)
-    scores = MembershipScores.from_labels(-answers["loss"], answers["member"])
+    scores = _scores(answers)
     options: dict[str, Any] = {"delta": config.delta, "confidence": config.confidence}
     first, second = scores.split(0.5, seed=model.seed)
     selection = selection_of(first, HIGHEST, total=len(second), **options)
@@ -205,19 +176,9 @@ def by_method(bounds: pd.DataFrame) -> pd.DataFrame:
 
 def gains(bounds: pd.DataFrame, method: str = "printed", *, confidence: float = 0.95) -> pd.DataFrame:
     """Gain of a method over each other one: panel, epsilon, rival, columns of `interval`."""
-    wide = by_method(bounds)
-    rows = [
-        {
-            "panel": panel,
-            "epsilon": epsilon,
-            "rival": rival,
-            **interval((part[method] - part[rival]).to_numpy(), confidence),
-        }
-        for (panel, epsilon), part in wide.groupby(level=["panel", "epsilon"], sort=False)
-        for rival in dict.fromkeys(bounds["method"])
-        if rival != method
-    ]
-    return pd.DataFrame(rows)
+    rivals = [rival for rival in dict.fromkeys(bounds["method"]) if rival != method]
+    pairs = paired(bounds, method, rivals=rivals, setting=("panel", "epsilon"), repeat="seed", value="bound")
+    return pd.DataFrame({**about, **interval(one - other, confidence)} for about, one, other in pairs)
 
 
 def ahead_and_behind(bounds: pd.DataFrame, methods: Iterable[str], *, error: float = 0.05) -> pd.DataFrame:

@@ -19,8 +19,8 @@ def shapes_evidence(table: pd.DataFrame, draws: int) -> list[Evidence]:
         "Laplace intervals": Estimate(int(mixtures["intervals"].iloc[0])),
         "Gaussian intervals": Estimate(int(mixtures["intervals"].iloc[1])),
         "centre missed": {
-            str(pair): np.repeat([1.0, 0.0], _counts(share, draws)).tolist()
-            for pair, share in mixtures["centre_missed_share"].items()
+            str(pair): [1.0] * int(hits) + [0.0] * (draws - int(hits))
+            for pair, hits in (draws * mixtures["centre_missed_share"]).fillna(0).round().items()
         },
     }
     fourth = {
@@ -41,11 +41,6 @@ def shapes_evidence(table: pd.DataFrame, draws: int) -> list[Evidence]:
         Evidence("output-sets-figure-04", "exact", fourth, _whole(table, "figure04")),
         Evidence("output-sets-figure-05", "exact", fifth, _whole(table, "figure05")),
     ]
-
-
-def _counts(share: float, draws: int) -> list[int]:
-    hits = round(share * draws) if draws else 0
-    return [hits, draws - hits]
 
 
 def _exact(rows: pd.DataFrame, column: str, *pairs: str) -> dict[str, Estimate]:

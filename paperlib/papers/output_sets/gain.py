@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,7 +37,7 @@ NAMES = {
 }
 """Names of methods and noise in tables and figures: ``frame.replace(NAMES)`` puts them in."""
 
-_KEYS = ["mechanism", "scale", "m"]
+_SETTING = ("mechanism", "scale", "m")
 _MIN_DENSITY = 0.01  # Section 4.3: the ratio is used where both estimated densities are larger
 HIGHEST = SelectionRule(error_divisor=1.0)
 """Takes the highest bound found, as the paper does."""
@@ -106,39 +106,21 @@ def over_delta(config: GainConfig, deltas: Sequence[float]) -> pd.DataFrame:
 def _audited(config: GainConfig, methods: Sequence[str], deltas: Sequence[float]) -> pd.DataFrame:
     """Every method at every delta on the same scores, seeded by mechanism, scale and m."""
     rows: list[dict[str, Any]] = []
-    for place, group in itertools.groupby(config.settings(), key=lambda setting: setting[:3]):
-        trials = [trial for *_, trial in group]
-        found = [_trial(config, methods, deltas, *place, trial) for trial in trials]
-        about = dict(zip(("mechanism", "scale", "m"), place, strict=True))
-        for trial, some in zip(trials, found, strict=True):
-            rows += [{**about, "trial": trial, **row} for row in some]
+    for mechanism, scale, m, trial in config.settings():
+        first, second = draw_trial(config.seed, mechanism, scale, m, trial)
+        chosen = selection_of(first, HIGHEST, total=2 * m, delta=0.0, confidence=config.confidence)
+        about = {"mechanism": mechanism, "scale": scale, "m": m, "trial": trial}
+        for delta, method in itertools.product(deltas, methods):
+            found = CHOOSE[method](replace(chosen, delta=delta))
+            counts = dict(zip(("correct", "guesses"), count_guesses(found, second), strict=True))
+            searched = {"selection_epsilon": max(found.objective, 0.0), "intervals": len(found.intervals)}
+            rows.append({**about, "delta": delta, "method": method, **counts, **searched})
     frame = pd.DataFrame(rows)
     for delta in deltas:
         part = frame[frame["delta"] == delta]
         options = {"total": 2 * part["m"], "delta": delta, "confidence": config.confidence}
         frame.loc[part.index, "epsilon"] = one_run_epsilon(part["correct"], part["guesses"], **options)
     return frame
-
-
-def _trial(
-    config: GainConfig,
-    methods: Sequence[str],
-    deltas: Sequence[float],
-    mechanism: str,
-    scale: float,
-    m: int,
-    trial: int,
-) -> list[dict[str, Any]]:
-    """Every method at every delta on the scores of one trial."""
-    first, second = draw_trial(config.seed, mechanism, scale, m, trial)
-    chosen = selection_of(first, HIGHEST, total=2 * m, delta=0.0, confidence=config.confidence)
-    rows: list[dict[str, Any]] = []
-    for delta, method in itertools.product(deltas, methods):
-        found = CHOOSE[method](replace(chosen, delta=delta))
-        counts = dict(zip(("correct", "guesses"), count_guesses(found, second), strict=True))
-        about = {"selection_epsilon": max(found.objective, 0.0), "intervals": len(found.intervals)}
-        rows.append({"delta": delta, "method": method, **counts, **about})
-    return rows
 
 
 def draw_trial(
@@ -150,12 +132,20 @@ def draw_trial(
     return first, second
 
 
-def paired(frame: pd.DataFrame, method: str) -> Iterator[tuple[dict[str, Any], FloatArray, FloatArray]]:
-    """Mechanism, scale, m and rival; then bounds of a method of `gain` and of the rival, shape (trials,)."""
-    wide = frame.pivot(index=[*_KEYS, "trial"], columns="method", values="epsilon")
-    for place, part in wide.groupby(level=_KEYS):
-        for rival in RIVALS:
-            about = {**dict(zip(_KEYS, place, strict=True)), "rival": rival}
+def paired(
+    frame: pd.DataFrame,
+    method: str,
+    *,
+    rivals: Iterable[str] = RIVALS,
+    setting: Sequence[str] = _SETTING,
+    repeat: str = "trial",
+    value: str = "epsilon",
+) -> Iterator[tuple[dict[str, Any], FloatArray, FloatArray]]:
+    """Each setting and rival, with bounds of a method and of the rival on the same scores, (repeats,)."""
+    wide = frame.pivot(index=[*setting, repeat], columns="method", values=value)
+    for place, part in wide.groupby(level=list(setting)):
+        for rival in rivals:
+            about = {**dict(zip(setting, place, strict=True)), "rival": rival}
             yield about, part[method].to_numpy(), part[rival].to_numpy()
 
 
@@ -164,18 +154,15 @@ def paired_gain(frame: pd.DataFrame, method: str) -> pd.DataFrame:
     return pd.DataFrame({**about, **interval(one - other)} for about, one, other in paired(frame, method))
 
 
-def deviation_ratios(frame: pd.DataFrame, method: str, *, confidence: float = 0.95) -> pd.DataFrame:
-    """As `paired_gain`, of the log ratio of standard deviations: a method's over that of each rival.
-
-    The interval is the jackknife's; NaN where bounds hardly differ, as where all are 0.
-    """
+def deviation_ratios(frame: pd.DataFrame, method: str) -> pd.DataFrame:
+    """As `paired_gain`, of the log ratio of standard deviations: a method's over that of each rival."""
     return pd.DataFrame(
-        {**about, **interval(_jackknifed(*bounds), confidence)} for about, *bounds in paired(frame, method)
+        {**about, **interval(jackknifed(*bounds))} for about, *bounds in paired(frame, method)
     )
 
 
-def _jackknifed(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Pseudo-values of the log ratio of two standard deviations, shape (trials,)."""
+def jackknifed(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Pseudo-values of the log ratio of two standard deviations, (trials,); NaN where one hardly varies."""
     count = one.size
     with np.errstate(all="ignore"):
         whole = np.log(one.std()) - np.log(other.std())
@@ -215,5 +202,5 @@ def gain_by_rival(frame: pd.DataFrame, method: str, *, error: float = 0.05) -> p
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
     """Mean (epsilon) and standard deviation (epsilon_sd) over trials, one row per setting and method."""
-    grouped = frame.groupby([*_KEYS, "delta", "method"], sort=False)["epsilon"]
+    grouped = frame.groupby([*_SETTING, "delta", "method"], sort=False)["epsilon"]
     return grouped.agg(epsilon="mean", epsilon_sd="std", trials="count").reset_index()

@@ -76,7 +76,6 @@ class ShapeConfig:
 
     m: int = 100  #: scores drawn from each distribution
     confidence: float = 0.95  #: confidence level 1 - beta, in (0, 1)
-    points: int = 801  #: points of each drawn curve
     draws: int = 50  #: samples on which a top/bottom set is searched for
     seed: int = 0  #: seed of the draws, 0 or more
 
@@ -188,7 +187,7 @@ def format_set(intervals: tuple[tuple[float, float], ...]) -> str:
 
 def shape_curve(pair: Pair, config: ShapeConfig) -> pd.DataFrame:
     """max(p, q)/(p + q) and membership in both sets along the drawn axis."""
-    x = np.linspace(*pair.view, config.points + 2)[1:-1]
+    x = np.linspace(*pair.view, 803)[1:-1]
     p, q = pair.p.pdf(x), pair.q.pdf(x)
     low, high, _ = best_top_bottom(pair, config.m, config.confidence)
     return pd.DataFrame(
