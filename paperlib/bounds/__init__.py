@@ -7,10 +7,10 @@ from paperlib.bounds.loss_rates.rates import epsilon_star_from_rates as epsilon_
 from paperlib.bounds.many_runs.bayesian import BayesianResult as BayesianResult
 from paperlib.bounds.many_runs.bayesian import audit_bayesian as audit_bayesian
 from paperlib.bounds.many_runs.clopper_pearson import ClopperPearsonResult as ClopperPearsonResult
+from paperlib.bounds.many_runs.clopper_pearson import ErrorCounts as ErrorCounts
+from paperlib.bounds.many_runs.clopper_pearson import ManyRunsResult as ManyRunsResult
 from paperlib.bounds.many_runs.clopper_pearson import audit_clopper_pearson as audit_clopper_pearson
 from paperlib.bounds.many_runs.clopper_pearson import clopper_pearson_epsilon as clopper_pearson_epsilon
-from paperlib.bounds.many_runs.error_rates import ErrorCounts as ErrorCounts
-from paperlib.bounds.many_runs.error_rates import ManyRunsResult as ManyRunsResult
 from paperlib.bounds.many_runs.gaussian_dp import GaussianDpResult as GaussianDpResult
 from paperlib.bounds.many_runs.gaussian_dp import audit_gaussian_dp as audit_gaussian_dp
 from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_epsilon as gaussian_dp_epsilon
@@ -32,8 +32,8 @@ from paperlib.bounds.output_sets.audit import OutputSetResult as OutputSetResult
 from paperlib.bounds.output_sets.audit import audit_output_set as audit_output_set
 from paperlib.bounds.output_sets.choices import fit_output_set as fit_output_set
 from paperlib.bounds.output_sets.choices import ratio_scores as ratio_scores
+from paperlib.bounds.output_sets.level_sets import OutputSet as OutputSet
 from paperlib.bounds.output_sets.level_sets import optimal_output_set as optimal_output_set
-from paperlib.bounds.output_sets.output_set import OutputSet as OutputSet
 from paperlib.bounds.output_sets.selection import SelectionRule as SelectionRule
 from paperlib.bounds.panoramia import PanoramiaResult as PanoramiaResult
 from paperlib.bounds.panoramia import audit_panoramia as audit_panoramia

@@ -267,24 +267,20 @@ def _claim(result: PanoramiaResult) -> str:
             f"epsilon is at least {both_lb:.3f}, and at the same confidence of its own c is at least "
             f"{c_lb:.3f} ({terms})."
         )
+    most = ""
+    if result.epsilon_tilde <= 0:
+        ceiling = f"{round_up(result.ceiling):.3f}"
+        most = f" A perfect attack on so many examples would show c + epsilon of at most {ceiling}."
+        if result.ceiling <= 0:
+            most = " So few examples can show nothing, however good the attack: nothing is learned."
     return (
         f"Measurement of the trained model, not a lower bound on epsilon: PANORAMIA could not reject a claim "
         f"of c-closeness for the generator at c = {c_lb:.3f}, and if this claim is tight, then the model "
         f"cannot be the output of a mechanism that is (epsilon, {result.delta:g})-differentially private "
         f"under {neighbours} for any epsilon below {round_down(result.epsilon_tilde):.3f}. With confidence "
         f"{result.confidence:g}, c is at least {c_lb:.3f} and c + epsilon at least {both_lb:.3f}, both "
-        f"together ({terms}).{_most(result)}"
+        f"together ({terms}).{most}"
     )
-
-
-def _most(result: PanoramiaResult) -> str:
-    """What a measured 0 could have been at most, as a sentence after the claim."""
-    if result.epsilon_tilde > 0:
-        return ""
-    if result.ceiling <= 0:
-        return " So few examples can show nothing, however good the attack: nothing is learned."
-    most = f"{round_up(result.ceiling):.3f}"
-    return f" A perfect attack on so many examples would show c + epsilon of at most {most}."
 
 
 def _warnings(tests: tuple[RecallTest, RecallTest], known_c: float | None) -> tuple[str, ...]:

@@ -48,9 +48,16 @@ class Terms:
 
     def shown(self, flags: NDArray[np.bool_]) -> IntArray:
         """Positions of the examples that the game shows, rising; ValueError for implausible coins."""
+        members, others = np.flatnonzero(flags), np.flatnonzero(~flags)
         if self.design == "game":
-            return _draw_game(flags, self.seed)
-        _check_fair_coins(flags)
+            shown = draw_game("membership", members.size, others.size, seed=self.seed)
+            return np.sort(np.concatenate([members[shown[0]], others[shown[1]]]))
+        if fair_coin_p_value(members.size, others.size) < IMPLAUSIBLE:
+            raise ValueError(
+                f"membership: {members.size} members and {others.size} generated examples are implausible "
+                "under fair coins; show a member or a generated point by a fair coin for each place, or pass "
+                "design='game' to draw such a subsample here"
+            )
         return np.arange(flags.size)
 
 
@@ -67,23 +74,6 @@ def terms_of(
         design=design,
         seed=seed,
     )
-
-
-def _check_fair_coins(flags: NDArray[np.bool_]) -> None:
-    members = int(flags.sum())
-    if fair_coin_p_value(members, flags.size - members) < IMPLAUSIBLE:
-        raise ValueError(
-            f"membership: {members} members and {flags.size - members} generated examples are implausible "
-            "under fair coins; show a member or a generated point by a fair coin for each place, or pass "
-            "design='game' to draw such a subsample here"
-        )
-
-
-def _draw_game(flags: NDArray[np.bool_], seed: int) -> IntArray:
-    """Indices shown in the privacy game, rising."""
-    members, others = np.flatnonzero(flags), np.flatnonzero(~flags)
-    shown = draw_game("membership", members.size, others.size, seed=seed)
-    return np.sort(np.concatenate([members[shown[0]], others[shown[1]]]))
 
 
 def assumptions(order: str, total: int, terms: Terms) -> tuple[str, ...]:

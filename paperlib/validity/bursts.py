@@ -22,11 +22,7 @@ from paperlib.validity.mechanisms import Mechanism, of_bits
 
 
 def binomial_law(n: int, chance: float) -> FloatArray:
-    """Law of Binomial(n, chance), shape (n + 1,).
-
-    >>> binomial_law(2, 0.5).round(12)
-    array([0.25, 0.5 , 0.25])
-    """
+    """Law of Binomial(n, chance), shape (n + 1,)."""
     k = np.arange(n + 1)
     ways = -betaln(k + 1, n - k + 1) - np.log1p(n)
     return np.asarray(np.exp(ways + xlogy(k, chance) + xlog1py(n - k, -chance)))
@@ -38,45 +34,24 @@ def right_counts(epsilon: float, shown: int) -> FloatArray:
 
 
 def burst_chance(law: FloatArray, right: int, m_delta: float, leak: float = 1.0) -> float:
-    """Chance of a burst of ``right`` right answers or more.
-
-    Args:
-        law: Law of the number of right answers, shape (shown + 1,).
-        right: Right answers of a burst, at least, 1 to shown.
-        m_delta: Delta times the number of examples, at least 0.
-        leak: Factor by which a burst costs less delta, above 0: ``(n - 1) / (n - top)`` for sets of n.
-
-    >>> round(burst_chance(right_counts(0.0, 8), 8, 1.0), 12)
-    0.125
-    """
+    """Chance of a burst of ``right`` right answers or more, which costs ``leak`` times less delta."""
     return float(min(1.0, leak * m_delta / right * law[right:].sum() / law[right]))
 
 
 def with_bursts(law: FloatArray, right: int, chance: float) -> FloatArray:
-    """Law of the number of right answers when a burst takes the place of a run with this chance.
-
-    >>> with_bursts(right_counts(0.0, 2), 2, 0.2).round(12)
-    array([0.2, 0.4, 0.4])
-    """
+    """Law of the number of right answers when a burst takes the place of a run with this chance."""
     burst = np.where(np.arange(law.size) >= right, law, 0.0) / law[right:].sum()
     return (1 - chance) * law + chance * burst
 
 
 @dataclass(frozen=True)
 class Burst:
-    """Randomized response with bursts on some random examples, which are answered the most confidently.
+    """Randomized response with bursts on some random examples, which are answered the most confidently."""
 
-    Attributes:
-        epsilon: Epsilon of the randomized response, nats, at least 0.
-        m_delta: Delta times the number of examples, at least 0.
-        shown: Examples that a burst is about, at least 1.
-        right: Right answers of a burst, at least, 1 to ``shown``.
-    """
-
-    epsilon: float
-    m_delta: float
-    shown: int
-    right: int
+    epsilon: float  # epsilon of the randomized response, nats, at least 0
+    m_delta: float  # delta times the number of examples, at least 0
+    shown: int  # examples that a burst is about, at least 1
+    right: int  # right answers of a burst, at least, 1 to ``shown``
 
     @property
     def chance(self) -> float:
@@ -101,10 +76,7 @@ class Burst:
 
 
 def first_refuting(bounds: FloatArray, epsilon: float) -> int:
-    """Smallest count whose bound exceeds epsilon; the largest count if there is none.
-
-    ``bounds`` has one entry for each count of right answers, 0 to all.
-    """
+    """Smallest count whose bound exceeds epsilon; the largest count if there is none."""
     refuting = np.flatnonzero(bounds > epsilon)
     return int(refuting[0]) if refuting.size else bounds.size - 1
 
@@ -119,17 +91,7 @@ def strongest_burst(
     pilots: int,
     seed: int,
 ) -> Burst:
-    """The burst of all right answers that makes a search wrong most often, by pilot audits of sure bursts.
-
-    Args:
-        bound: Function from scores to the audit's bound.
-        epsilon: True epsilon, nats, at least 0.
-        m_delta: Delta times m, above 0.
-        m: Audit examples.
-        sizes: Sizes tried, each from 1 to m.
-        pilots: Pilot audits of each size.
-        seed: Seed of the pilots, 0 or more.
-    """
+    """The burst of all right answers that makes a search wrong most often, by pilot audits of sure bursts."""
     rng = np.random.default_rng([seed, m])
 
     def harm(burst: Burst) -> float:

@@ -5,10 +5,14 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtr
 
 from paperlib.bounds import (
     ErrorCounts,
+    OutputSetResult,
+    RankAuditResult,
+    SelectionRule,
     audit_clopper_pearson,
     audit_gaussian_dp,
     audit_output_set,
@@ -23,14 +27,18 @@ from paperlib.bounds import (
 )
 from paperlib.bounds.many_runs.bayesian import posterior_cdf
 from paperlib.bounds.output_sets.choices import METHODS, Method
-from paperlib.bounds.output_sets.output_set import count_guesses
-from paperlib.bounds.output_sets.selection import SelectionRule
+from paperlib.bounds.output_sets.level_sets import count_guesses
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.validity import mechanisms as known
 from paperlib.validity.bursts import Burst, binomial_law, burst_chance, first_refuting, with_bursts
-from paperlib.validity.coverage import DEFAULT_SHARE, Case, ValidityConfig, against
+from paperlib.validity.coverage import DEFAULT_SHARE, Case, ValidityConfig, against, case_of, simulate
 from paperlib.validity.mechanisms import Mechanism
 from paperlib.validity.one_run_cases import BLIND, PUBLISHED, one_run_cases, pure, table_case
+
+
+def coverage(config: ValidityConfig) -> pd.DataFrame:
+    """Rates of wrong bounds, every bound of the library; columns as in `simulate`."""
+    return simulate(our_cases(config), config)
 
 
 def our_cases(config: ValidityConfig) -> list[Case]:
@@ -68,21 +76,18 @@ def _panoramia(config: ValidityConfig) -> list[Case]:
 
 def _known_c(config: ValidityConfig) -> Iterator[Case]:
     """A perfect generator, and a model that shows who is a member in bursts."""
-    burst = Burst(0.0, 2 * config.m_delta, config.examples // 6, config.examples // 6)
-    mechanism = burst.mechanism(config.examples)
-    for name, delta, more in (
-        ("known c, anytime", mechanism.delta, {}),
-        (f"known c, anytime, {BLIND}", 0.0, {"valid": False, "share": DEFAULT_SHARE}),
-    ):
+    m = config.examples
+    mechanism = Burst(0.0, 2 * config.m_delta, m // 6, m // 6).mechanism(m)
 
-        def audit(scores: MembershipScores, delta: float = delta) -> float:
-            values, bits = scores.oriented().pooled()
-            options: dict[str, Any] = {"known_c": 0.0, "search": "anytime", "confidence": config.confidence}
-            return audit_panoramia(
-                np.zeros(values.size), values, bits, delta=delta, **options
-            ).c_plus_epsilon_lb
+    def audit(scores: MembershipScores, delta: float) -> float:
+        values, bits = scores.oriented().pooled()
+        options: dict[str, Any] = {"known_c": 0.0, "search": "anytime", "confidence": config.confidence}
+        return audit_panoramia(np.zeros(m), values, bits, delta=delta, **options).c_plus_epsilon_lb
 
-        yield against("PANORAMIA", name, mechanism, audit, config.examples, **more)
+    aware, blind = (partial(audit, delta=delta) for delta in (mechanism.delta, 0.0))
+    yield against("PANORAMIA", "known c, anytime", mechanism, aware, m)
+    twin = {"valid": False, "share": DEFAULT_SHARE}
+    yield against("PANORAMIA", f"known c, anytime, {BLIND}", mechanism, blind, m, **twin)
 
 
 def _ranks(config: ValidityConfig) -> list[Case]:
@@ -91,18 +96,15 @@ def _ranks(config: ValidityConfig) -> list[Case]:
     ) -> Case:
         searched = informed < 1
 
-        def trial(rng: np.random.Generator) -> tuple[float, bool]:
+        def audit(rng: np.random.Generator) -> RankAuditResult:
             ranks, margins = known.ranked_sets(rng, config.examples, size, top, epsilon, informed)
             more: dict[str, Any] = {**options, "margins": margins} if searched else options
-            found = audit_ranks(ranks, size, top=top, confidence=config.confidence, **more)
-            return found.epsilon, found.epsilon > epsilon
+            return audit_ranks(ranks, size, top=top, confidence=config.confidence, **more)
 
-        words = "".join(f", {value}" for value in options.values()) + (
-            ", anytime over sets" if searched else ""
-        )
+        words = [*map(str, options.values()), *(["anytime over sets"] if searched else [])] or ["default"]
         mechanism = f"{'subset selection' if top > 1 else 'k-valued response'}, ε = {epsilon:g}"
-        name = f"top {top} of {size}{words or ', default'}"
-        return Case("ranks", name, mechanism, epsilon, 0.0, trial, share)
+        name = ", ".join([f"top {top} of {size}", *words])
+        return case_of("ranks", name, mechanism, epsilon, audit, share=share)
 
     return [
         case(8, 1, 0.0, DEFAULT_SHARE),
@@ -139,49 +141,42 @@ def _searched_bursts(config: ValidityConfig, size: int = 8, shown: int = 6) -> I
     m, m_delta = config.examples, config.m_delta
     chance = burst_chance(binomial_law(shown, 1 / size), shown, m_delta)
     mechanism = f"bursts of {shown} in {shown} sets, else ε = 0"
-    for name, delta, more in (
-        ("anytime over sets at δ", m_delta / m, {}),
-        (f"anytime over sets, {BLIND}", 0.0, {"valid": False}),
-    ):
 
-        def trial(rng: np.random.Generator, delta: float = delta) -> tuple[float, bool]:
-            told = (np.arange(m) < shown) & (rng.random() < chance)
-            ranks = np.where(told, 1, rng.integers(1, size + 1, m))
-            options: dict[str, Any] = {"delta": delta, "confidence": config.confidence}
-            bound = audit_ranks(ranks, size, margins=np.arange(m, 0, -1.0), **options).epsilon
-            return bound, bound > 0
+    def audit(rng: np.random.Generator, delta: float) -> RankAuditResult:
+        told = (np.arange(m) < shown) & (rng.random() < chance)
+        ranks = np.where(told, 1, rng.integers(1, size + 1, m))
+        options: dict[str, Any] = {"delta": delta, "confidence": config.confidence}
+        return audit_ranks(ranks, size, margins=np.arange(m, 0, -1.0), **options)
 
-        yield Case("ranks", f"top 1 of {size}, {name}", mechanism, 0.0, m_delta / m, trial, **more)
+    for name, delta in (("at δ", m_delta / m), (BLIND, 0.0)):
+        name = f"top 1 of {size}, anytime over sets{' ' if delta else ', '}{name}"
+        aimed = partial(audit, delta=delta)
+        yield case_of("ranks", name, mechanism, 0.0, aimed, m_delta / m, valid=delta > 0)
 
 
 def _output_sets(config: ValidityConfig) -> list[Case]:
+    m, family = config.examples, "output sets"
+
     def case(mechanism: Mechanism, method: Method, share: float) -> Case:
-        def trial(rng: np.random.Generator) -> tuple[float, bool]:
-            chosen, tested = (mechanism.draw(rng, config.examples) for _ in range(2))
-            found = audit_output_set(chosen, tested, method=method, confidence=config.confidence)
-            return found.epsilon, found.epsilon > mechanism.epsilon
+        def audit(rng: np.random.Generator) -> OutputSetResult:
+            chosen, tested = (mechanism.draw(rng, m) for _ in range(2))
+            return audit_output_set(chosen, tested, method=method, confidence=config.confidence)
 
         name = "default" if method == "optimal" else f"{method} set"
-        return Case("output sets", name, mechanism.name, mechanism.epsilon, 0.0, trial, share)
+        return case_of(family, name, mechanism.name, mechanism.epsilon, audit, share=share)
 
-    answered = known.sparing_response(1.0, 0.5)
-    cases = [case(mechanism, "optimal", DEFAULT_SHARE) for mechanism in (*pure(), answered)]
-    others: list[Method] = [method for method in METHODS if method != "optimal"]
-    cases += [case(mechanism, method, 1.0) for mechanism in pure()[:2] for method in others]
-    return [*cases, *_twins_of_output_sets(config)]
-
-
-def _twins_of_output_sets(config: ValidityConfig) -> Iterator[Case]:
-    """The set chosen on the scores that are tested."""
-    mechanism = known.no_leakage()
-    rule = SelectionRule(error_divisor=1.0)
-
-    def audit(scores: MembershipScores) -> float:
+    def twin(scores: MembershipScores) -> float:
+        rule = SelectionRule(error_divisor=1.0)
         chosen = fit_output_set(scores, total=len(scores), confidence=config.confidence, rule=rule)
         return float(one_run_epsilon(*count_guesses(chosen, scores), confidence=config.confidence))
 
-    name = "chosen on the tested scores (twin)"
-    yield against("output sets", name, mechanism, audit, config.examples, valid=False)
+    answered = known.sparing_response(1.0, 0.5)
+    others: list[Method] = [method for method in METHODS if method != "optimal"]
+    return [
+        *(case(mechanism, "optimal", DEFAULT_SHARE) for mechanism in (*pure(), answered)),
+        *(case(mechanism, method, 1.0) for mechanism in pure()[:2] for method in others),
+        against(family, "chosen on the tested scores (twin)", known.no_leakage(), twin, m, valid=False),
+    ]
 
 
 def _epsilon_star(config: ValidityConfig) -> list[Case]:
@@ -219,19 +214,19 @@ def _star_truth(gap: float, method: str, delta: float) -> float:
 
 
 def _classical(config: ValidityConfig) -> list[Case]:
-    m = config.examples
     clopper = partial(audit_clopper_pearson, confidence=config.confidence)
     gaussian = partial(audit_gaussian_dp, delta=config.delta, confidence=config.confidence)
-    places = (("threshold fixed in advance", 0.5), ("split", None))
+    noisy = [known.gaussian(mu, config.delta) for mu in (0.0, 1.0)]
     cases = [
-        against("many runs", f"Clopper-Pearson, {name}", mechanism, partial(clopper, threshold=threshold), m)
-        for mechanism in pure()
-        for name, threshold in places
-    ]
-    cases += [
-        against("many runs", f"Gaussian DP, {name}", mechanism, partial(gaussian, threshold=threshold), m)
-        for mechanism in (known.gaussian(0.0, config.delta), known.gaussian(1.0, config.delta))
-        for name, threshold in places
+        against(
+            "many runs", f"{bound}, {name}", mechanism, partial(audit, threshold=threshold), config.examples
+        )
+        for bound, audit, mechanisms in (
+            ("Clopper-Pearson", clopper, pure()),
+            ("Gaussian DP", gaussian, noisy),
+        )
+        for mechanism in mechanisms
+        for name, threshold in (("threshold fixed in advance", 0.5), ("split", None))
     ]
     return cases + [_bayesian(config, epsilon) for epsilon in (0.0, 1.0)]
 

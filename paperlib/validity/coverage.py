@@ -17,23 +17,14 @@ Trial = Callable[[np.random.Generator], tuple[float, bool]]
 
 @dataclass(frozen=True)
 class ValidityConfig:
-    """Size of the simulation.
+    """Size of the simulation."""
 
-    Attributes:
-        examples: Audit examples m of each audit.
-        trials: Audits of each bound; default options get twice as many.
-        confidence: Confidence level of every bound, in (0, 1).
-        m_delta: Delta times m in the cases with delta above 0, above 0 and below m.
-        interval: Confidence of the interval around each simulated rate.
-        seed: Seed of all random draws, 0 or more; each bound has its own stream.
-    """
-
-    examples: int = 120
-    trials: int = 1_000
-    confidence: float = 0.95
-    m_delta: float = 1.0
-    interval: float = 0.999
-    seed: int = 0
+    examples: int = 120  # audit examples m of each audit
+    trials: int = 1_000  # audits of each bound; default options get twice as many
+    confidence: float = 0.95  # confidence level of every bound, in (0, 1)
+    m_delta: float = 1.0  # delta times m in the cases with delta above 0, above 0 and below m
+    interval: float = 0.999  # confidence of the interval around each simulated rate
+    seed: int = 0  # seed of all random draws, 0 or more; each bound has its own stream
 
     @property
     def delta(self) -> float:
@@ -43,27 +34,16 @@ class ValidityConfig:
 
 @dataclass(frozen=True)
 class Case:
-    """One bound on one mechanism.
+    """One bound on one mechanism."""
 
-    Attributes:
-        family: Group in the table.
-        bound: The bound or rule, with its search.
-        mechanism: Name of the audited mechanism.
-        epsilon: True epsilon, nats.
-        delta: Delta at which it is the truth.
-        trial: Function from a generator to the reported bound and whether it is wrong.
-        share: Audits as a share of the configured number.
-        valid: True if the library claims the nominal level for it.
-    """
-
-    family: str
-    bound: str
-    mechanism: str
-    epsilon: float
-    delta: float
-    trial: Trial
-    share: float = 1.0
-    valid: bool = True
+    family: str  # group in the table
+    bound: str  # the bound or rule, with its search
+    mechanism: str  # name of the audited mechanism
+    epsilon: float  # true epsilon, nats
+    delta: float  # delta at which it is the truth
+    trial: Trial  # function from a generator to the reported bound and whether it is wrong
+    share: float = 1.0  # audits as a share of the configured number
+    valid: bool = True  # whether the library claims the nominal level for it
 
 
 DEFAULT_SHARE = 2.0
@@ -73,15 +53,7 @@ BOUNDARY = 0.5  # nats of slack up to which a row is a boundary case
 
 
 def simulate(cases: Iterable[Case], config: ValidityConfig) -> pd.DataFrame:
-    """Run every case and compare its rate of wrong bounds with the nominal level.
-
-    Returns:
-        One row per case: family, bound, mechanism, epsilon, delta, trials, wrong, rate, low and high
-        (Clopper-Pearson interval of the rate at ``config.interval``), nominal, seen_from (`seen_from`),
-        mean_bound, slack (nats by which all bounds could rise before the rate passes the nominal level),
-        boundary (True where the slack is at most `BOUNDARY` or the rate half the nominal one), valid and
-        verdict: "above the nominal level" where ``low`` exceeds it, else "consistent with it".
-    """
+    """Run every case, a row for each, and compare its rate of wrong bounds with the nominal level."""
     return pd.DataFrame([_row(case, config) for case in cases])
 
 
@@ -105,7 +77,7 @@ def _row(case: Case, config: ValidityConfig) -> dict[str, Any]:
         "nominal": nominal,
         "seen_from": seen_from(trials, nominal, config.interval),
         "mean_bound": float(bounds.mean()),
-        "slack": slack,
+        "slack": slack,  # nats by which all bounds could rise before the rate passes the nominal level
         "boundary": slack <= BOUNDARY or wrong >= trials * nominal / 2,
         "valid": case.valid,
         "verdict": "above the nominal level" if low > nominal else "consistent with it",
@@ -114,14 +86,7 @@ def _row(case: Case, config: ValidityConfig) -> dict[str, Any]:
 
 @cache
 def seen_from(trials: int, nominal: float, interval: float, power: float = 0.9) -> float:
-    """Smallest true rate of wrong bounds that is called above the nominal level with probability ``power``.
-
-    Returns:
-        A rate; above 1 where no rate is.
-
-    >>> round(seen_from(2_000, 0.05, 0.999), 4)
-    0.0742
-    """
+    """Smallest true rate that is called above the nominal level with probability ``power``; or infinity."""
     counts = np.arange(trials + 1)
     above = np.array([rate_interval(int(k), trials, interval)[0] > nominal for k in counts])
     if not above.any():
@@ -131,26 +96,38 @@ def seen_from(trials: int, nominal: float, interval: float, power: float = 0.9) 
 
 
 def rate_interval(wrong: int, trials: int, confidence: float) -> tuple[float, float]:
-    """Two-sided Clopper-Pearson interval for a rate.
-
-    >>> low, high = rate_interval(5, 100, 0.95)
-    >>> round(low, 4), round(high, 4)
-    (0.0164, 0.1128)
-    """
+    """Two-sided Clopper-Pearson interval for a rate."""
     tail = (1 - confidence) / 2
     low = float(betaincinv(wrong, trials - wrong + 1, tail)) if wrong else 0.0
     high = float(betaincinv(wrong + 1, trials - wrong, 1 - tail)) if wrong < trials else 1.0
     return low, high
 
 
+def case_of(
+    family: str,
+    bound: str,
+    mechanism: str,
+    epsilon: float,
+    audit: Callable[[np.random.Generator], Any],
+    delta: float = 0.0,
+    **more: Any,
+) -> Case:
+    """A case whose audit draws its data and returns a bound, or a result with ``.epsilon``."""
+
+    def trial(rng: np.random.Generator) -> tuple[float, bool]:
+        result = audit(rng)
+        value = float(getattr(result, "epsilon", result))
+        return value, value > epsilon
+
+    return Case(family, bound, mechanism, epsilon, delta, trial, **more)
+
+
 def against(
     family: str, bound: str, mechanism: Mechanism, audit: Callable[..., Any], m: int, **more: Any
 ) -> Case:
-    """A case whose audit takes scores and returns a result with ``.epsilon`` (or a number)."""
+    """A case whose audit takes scores of ``m`` examples of a mechanism."""
 
-    def trial(rng: np.random.Generator) -> tuple[float, bool]:
-        result = audit(mechanism.draw(rng, m))
-        value = float(getattr(result, "epsilon", result))
-        return value, value > mechanism.epsilon
+    def drawn(rng: np.random.Generator) -> Any:
+        return audit(mechanism.draw(rng, m))
 
-    return Case(family, bound, mechanism.name, mechanism.epsilon, mechanism.delta, trial, **more)
+    return case_of(family, bound, mechanism.name, mechanism.epsilon, drawn, mechanism.delta, **more)

@@ -17,27 +17,19 @@ Game = tuple[FloatArray, FloatArray, IntArray]
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A mechanism applied to m independent fair-coin bits, one score each.
+    """A mechanism applied to m independent fair-coin bits, one score each."""
 
-    Attributes:
-        name: Name in tables.
-        epsilon: Its smallest epsilon at ``delta``, nats.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
-        draw: Function from a generator and m to scores; membership by fair coins.
-    """
-
-    name: str
-    epsilon: float
-    delta: float
-    draw: Draw
+    name: str  # in tables
+    epsilon: float  # its smallest epsilon at ``delta``, nats
+    delta: float  # delta of (epsilon, delta)-DP, in [0, 1)
+    draw: Draw  # function from a generator and m to scores; membership by fair coins
 
 
 def fair_bits(rng: np.random.Generator, m: int) -> IntArray:
     """Fair coins, tossed again in the one case in a million that an audit refuses as implausible."""
     while True:
         bits = rng.integers(0, 2, m)
-        members = int(bits.sum())
-        if fair_coin_p_value(members, m - members) >= IMPLAUSIBLE:
+        if fair_coin_p_value(int(bits.sum()), m - int(bits.sum())) >= IMPLAUSIBLE:
             return bits
 
 
@@ -99,15 +91,9 @@ def unbalanced(members: int, nonmembers: int) -> Mechanism:
 
 
 def close_generator(rng: np.random.Generator, m: int, c: float, epsilon: float, gamma: float = 0.0) -> Game:
-    """A generator exactly c-close outside a set of probability gamma, and an epsilon-DP model.
-
-    Real points are Laplace(0, 1), generated ones Laplace(c, 1): their density ratio tops out at e^c.
-    With probability gamma a real point is one that is never generated. The model answers each
-    membership by randomized response.
-
-    Returns:
-        Baseline scores (the density ratio), attack scores (ratio and answer), membership.
-    """
+    """Baseline scores, attack scores and membership: a c-close generator and an epsilon-DP model."""
+    # Real points are Laplace(0, 1), generated ones Laplace(c, 1): their density ratio, the baseline's score,
+    # tops out at e^c. With probability gamma a real point is never generated. The model answers at random.
     bits = fair_bits(rng, m)
     points = rng.laplace(size=m) + np.where(bits == 1, 0.0, c)
     ratio = np.abs(points - c) - np.abs(points) + 1e-6 * rng.random(m)
@@ -119,13 +105,8 @@ def close_generator(rng: np.random.Generator, m: int, c: float, epsilon: float, 
 def ranked_sets(
     rng: np.random.Generator, sets: int, size: int, top: int, epsilon: float, informed: float = 1.0
 ) -> tuple[IntArray, FloatArray]:
-    """Ranks under subset selection (at top = 1: randomized response), and margins.
-
-    A share ``informed`` of the sets is answered at epsilon and has the larger margins; the rest at 0.
-
-    Returns:
-        Ranks of the true values, shape (sets,), and margins, shape (sets,).
-    """
+    """Ranks and margins of subset selection (at top = 1: randomized response), shapes (sets,)."""
+    # A share ``informed`` of the sets is answered at epsilon and has the larger margins; the rest at 0.
     knows = rng.random(sets) < informed
     chance = np.where(knows, rank_success_probability(size, epsilon, top=top), top / size)
     hit = rng.random(sets) < chance

@@ -1,7 +1,8 @@
 """Every one-run bound on mechanisms whose epsilon is known, and the twins that must fail."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from paperlib.bounds import audit_f_dp, audit_one_run, f_dp_parameter, one_run_epsilon
+from paperlib.bounds.one_run.adaptive import Bettor, Flags, Proposal, ends_of, reveal
+from paperlib.bounds.one_run.anytime import anytime_from_counts
 from paperlib.bounds.one_run.search import Hypothesis, search_thresholds
 from paperlib.core import FloatArray, Guess, MembershipScores, Search
 from paperlib.validity import mechanisms as known
@@ -20,15 +23,13 @@ from paperlib.validity.bursts import (
     strongest_burst,
     with_bursts,
 )
-from paperlib.validity.coverage import DEFAULT_SHARE, Case, ValidityConfig, against
+from paperlib.validity.coverage import DEFAULT_SHARE, Case, ValidityConfig, against, case_of
 from paperlib.validity.mechanisms import Mechanism
-from paperlib.validity.peeking import peeking_epsilon
 
 BLIND = "blind to δ (twin)"
 PUBLISHED = 0.3  # share of delta for the published term, which refutes nothing at all of it
 CHEAP = 20.0  # share of trials where an audit is a look into a table
 DEFAULT_GUESS: Guess = signature(audit_one_run).parameters["guess"].default
-_BURST_EPSILON = 0.0  # a search is harmed most where every guess is a fair coin
 
 
 def pure() -> list[Mechanism]:
@@ -44,25 +45,17 @@ def searched_epsilon(
     guess: Guess = DEFAULT_GUESS,
     thresholds: Search | float | None = None,
 ) -> float:
-    """The bound of `audit_one_run` alone, without the curve that takes most of its time.
-
-    Arguments as there.
-    """
+    """The bound of `audit_one_run` alone, without the curve that takes most of its time."""
     hypothesis = Hypothesis(delta, 1 - confidence)
     return search_thresholds(scores, guess, thresholds, hypothesis, seed=0).epsilon
 
 
 def one_run_cases(config: ValidityConfig) -> list[Case]:
     """Searches at delta 0, then delta with its bursts, then f-DP."""
-    peeking = [peeking_case(config, mechanism) for mechanism in pure()[:2]]
-    return [
-        *_searches(config),
-        *peeking,
-        *_gaussian(config),
-        *_bursts(config),
-        *_fixed_counts(config),
-        *_f_dp(config),
-    ]
+    peeking = [_peeking_case(config, mechanism) for mechanism in pure()[:2]]
+    # Its epsilon at delta sits in tails that no audit of this size sees.
+    gaussian = _case(config, "default", known.gaussian(1.0, config.delta))
+    return [*_searches(config), *peeking, gaussian, *_bursts(config), *_fixed_counts(config), *_f_dp(config)]
 
 
 def _case(
@@ -86,42 +79,25 @@ def _searches(config: ValidityConfig) -> Iterator[Case]:
         yield _case(config, "bonferroni, grid", mechanism, guess="grid")
 
 
-def _gaussian(config: ValidityConfig) -> Iterator[Case]:
-    """Its epsilon at delta sits in tails that no audit of this size sees."""
-    mechanism = known.gaussian(1.0, config.delta)
-    audit = partial(searched_epsilon, delta=config.delta, confidence=config.confidence)
-    yield against("one run", "default", mechanism, audit, config.examples)
-
-
 def _bursts(config: ValidityConfig) -> Iterator[Case]:
     """The default search against the bursts that harm it most and those that harm its blind twin most."""
+    m, family = config.examples, "delta in one run"
     blind = partial(searched_epsilon, confidence=config.confidence)
     aware = partial(blind, delta=config.delta)
-    found = {name: _burst(config, audit) for name, audit in (("blind", blind), ("aware", aware))}
-    for name, burst in found.items():
-        mechanism = burst.mechanism(config.examples)
-        share = DEFAULT_SHARE if name == "aware" else 1.0
-        yield against("delta in one run", "default", mechanism, aware, config.examples, share=share)
-    mechanism = found["blind"].mechanism(config.examples)
-    yield against(
-        "delta in one run",
-        f"default, {BLIND}",
-        mechanism,
-        blind,
-        config.examples,
-        share=DEFAULT_SHARE,
-        valid=False,
+    sizes = sorted({int(size) for size in np.geomspace(6, 4 * m // 5, 12)})
+    against_blind, against_aware = (
+        # A search is harmed most where every guess is a fair coin, at an epsilon of 0.
+        strongest_burst(
+            audit, 0.0, config.m_delta, m, sizes=sizes, pilots=min(30, config.trials), seed=config.seed
+        ).mechanism(m)
+        for audit in (blind, aware)
     )
+    yield against(family, "default", against_blind, aware, m)
+    yield against(family, "default", against_aware, aware, m, share=DEFAULT_SHARE)
+    yield against(family, f"default, {BLIND}", against_blind, blind, m, share=DEFAULT_SHARE, valid=False)
 
 
-def _burst(config: ValidityConfig, bound: Callable[[MembershipScores], float]) -> Burst:
-    sizes = sorted({int(size) for size in np.geomspace(6, 4 * config.examples // 5, 12)})
-    pilots = min(30, config.trials)
-    settings = {"sizes": sizes, "pilots": pilots, "seed": config.seed}
-    return strongest_burst(bound, _BURST_EPSILON, config.m_delta, config.examples, **settings)
-
-
-def count_case(family: str, bound: str, burst: Burst, bounds: FloatArray, delta: float, **more: Any) -> Case:
+def _count_case(family: str, bound: str, burst: Burst, bounds: FloatArray, delta: float, **more: Any) -> Case:
     """A case whose bound is looked up by the number of right answers under a burst, 0 to ``burst.shown``."""
     law = with_bursts(right_counts(burst.epsilon, burst.shown), burst.right, burst.chance)
     return table_case(
@@ -141,11 +117,10 @@ def table_case(
 ) -> Case:
     """A case whose bound is looked up by a count of known law; both of shape (counts,)."""
 
-    def trial(rng: np.random.Generator) -> tuple[float, bool]:
-        value = float(bounds[rng.choice(law.size, p=law / law.sum())])
-        return value, value > epsilon
+    def looked_up(rng: np.random.Generator) -> float:
+        return bounds[rng.choice(law.size, p=law / law.sum())]
 
-    return Case(family, bound, mechanism, epsilon, delta, trial, **{"share": CHEAP, **more})
+    return case_of(family, bound, mechanism, epsilon, looked_up, delta, **{"share": CHEAP, **more})
 
 
 def _fixed_counts(config: ValidityConfig) -> Iterator[Case]:
@@ -158,7 +133,7 @@ def _fixed_counts(config: ValidityConfig) -> Iterator[Case]:
         (BLIND, config.m_delta, audit(), {"valid": False}),
     ):
         burst = Burst(1.0, m_delta, shown, max(1, first_refuting(bounds, 1.0)))
-        yield count_case("delta in one run", f"fixed count, {name}", burst, bounds, m_delta / m, **more)
+        yield _count_case("delta in one run", f"fixed count, {name}", burst, bounds, m_delta / m, **more)
 
 
 def _f_dp(config: ValidityConfig) -> Iterator[Case]:
@@ -182,16 +157,47 @@ def _f_dp(config: ValidityConfig) -> Iterator[Case]:
     ):
         bounds = audit(np.arange(shown + 1), made, family="approximate", delta=delta)
         burst = Burst(1.0, config.m_delta, shown, max(1, first_refuting(bounds, 1.0)))
-        yield count_case(family, name, burst, bounds, config.delta, **more)
+        yield _count_case(family, name, burst, bounds, config.delta, **more)
 
 
-def peeking_case(config: ValidityConfig, mechanism: Mechanism, share: float = 0.5) -> Case:
+def _peeking_case(config: ValidityConfig, mechanism: Mechanism, share: float = 0.5) -> Case:
     """The twin of the default order that knows a ``share`` of the coins it bets on."""
 
-    def trial(rng: np.random.Generator) -> tuple[float, bool]:
+    def peeked(rng: np.random.Generator) -> float:
         scores = mechanism.draw(rng, config.examples)
-        bound = peeking_epsilon(scores, confidence=config.confidence, share=share, rng=rng)
-        return bound, bound > mechanism.epsilon
+        return peeking_epsilon(scores, confidence=config.confidence, share=share, rng=rng)
 
     name = f"default, {share:.0%} of the coins looked at first (twin)"
-    return Case("one run", name, mechanism.name, mechanism.epsilon, 0.0, trial, valid=False)
+    return case_of("one run", name, mechanism.name, mechanism.epsilon, peeked, valid=False)
+
+
+@dataclass(frozen=True, eq=False)
+class _PeekingBettor:
+    """A bettor that looks one coin ahead: where it peeks, it guesses what the coin shows."""
+
+    bettor: Bettor
+    members: Flags  # True for members, shape (m,)
+    peeks: Flags  # True where the coin is known before the bet, shape (m,)
+
+    def next_size(self, revealed: Flags) -> int:
+        """As of the bettor itself."""
+        return self.bettor.next_size(revealed)
+
+    def propose(self, count: int, revealed: Flags) -> Proposal:
+        """As of the bettor itself, but right wherever it peeks."""
+        offer = self.bettor.propose(count, revealed)
+        known = self.peeks[offer.examples]
+        return replace(offer, as_member=np.where(known, self.members[offer.examples], offer.as_member))
+
+
+def peeking_epsilon(
+    scores: MembershipScores, *, confidence: float, share: float, rng: np.random.Generator
+) -> float:
+    """The default bound of `audit_one_run` at delta 0 if a ``share`` of the guesses, 0 to 1, is known."""
+    values, labels = scores.oriented().pooled()
+    members, peeks = labels == 1, rng.random(values.size) < share
+    bets = reveal([_PeekingBettor(end, members, peeks) for end in ends_of(values)], members)
+    made, right = np.arange(1, bets.right.size + 1), np.cumsum(bets.right, dtype=np.int64)
+    if not bets.stop.any():
+        return 0.0
+    return anytime_from_counts(right[bets.stop], made[bets.stop], level=1 - confidence).epsilon

@@ -1,6 +1,6 @@
-"""How much each sound bound and each design of an audit shows: mean bounds over seeded audits."""
+"""How much each sound bound, design and plan of an audit shows: mean bounds over seeded audits."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,34 +16,26 @@ from paperlib.bounds import (
     audit_output_set,
     audit_panoramia,
     audit_ranks,
+    plan_audit,
     ranks_from_scores,
     score_margins,
 )
 from paperlib.bounds.one_run.guesses import guess_path
 from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.core import FloatArray, Guess, IntArray, MembershipScores
-from paperlib.validity.mechanisms import gaussian, of_bits
+from paperlib.validity.mechanisms import Draw, gaussian, of_bits
 
 
 @dataclass(frozen=True)
 class PowerConfig:
-    """Settings of the comparison.
+    """Settings of the comparison."""
 
-    Attributes:
-        sizes: Audit examples m.
-        deltas: Deltas tested; 0 compares pure bounds, where the truth is infinite.
-        draws: Audits per size.
-        mu: Distance between members and non-members in standard deviations.
-        confidence: Confidence level of every bound, in (0, 1).
-        seed: Seed of the scores, 0 or more.
-    """
-
-    sizes: tuple[int, ...] = (300, 1_000, 3_000, 10_000)
-    deltas: tuple[float, ...] = (0.0, 1e-6, 1e-5, 1e-4)
-    draws: int = 10
-    mu: float = 1.0
-    confidence: float = 0.95
-    seed: int = 0
+    sizes: tuple[int, ...] = (300, 1_000, 3_000, 10_000)  # audit examples m
+    deltas: tuple[float, ...] = (0.0, 1e-6, 1e-5, 1e-4)  # 0 compares pure bounds, where the truth is infinite
+    draws: int = 10  # audits per size
+    mu: float = 1.0  # distance between members and non-members in standard deviations
+    confidence: float = 0.95  # confidence level of every bound, in (0, 1)
+    seed: int = 0  # seed of the scores, 0 or more
 
 
 BOUNDS: dict[str, Callable[..., OneRunResult | FdpResult]] = {
@@ -58,15 +50,7 @@ BOUNDS: dict[str, Callable[..., OneRunResult | FdpResult]] = {
 
 
 def mean_bounds(config: PowerConfig) -> pd.DataFrame:
-    """Mean bound of every search on the same Gaussian scores.
-
-    Returns:
-        One row per bound, size and delta: bound, examples, delta, truth, mean, lowest, highest.
-
-    >>> table = mean_bounds(PowerConfig(sizes=(200,), deltas=(1e-4,), draws=2))
-    >>> list(table.columns)
-    ['bound', 'examples', 'delta', 'truth', 'mean', 'lowest', 'highest']
-    """
+    """Mean bound of every search on the same Gaussian scores, a row for each bound, size and delta."""
     rows: list[dict[str, object]] = []
     for m in config.sizes:
         rng = np.random.default_rng([config.seed, m])
@@ -79,17 +63,8 @@ def mean_bounds(config: PowerConfig) -> pd.DataFrame:
                 if delta == 0 and "Gaussian" in name:
                     continue  # that curve has no finite epsilon at delta = 0
                 bounds = [bound(scores, **options).epsilon for scores in audits]
-                rows.append(
-                    {
-                        "bound": name,
-                        "examples": m,
-                        "delta": delta,
-                        "truth": truth,
-                        "mean": float(np.mean(bounds)),
-                        "lowest": min(bounds),
-                        "highest": max(bounds),
-                    }
-                )
+                names = {"bound": name, "examples": m, "delta": delta, "truth": truth}
+                rows.append(names | _summary(bounds))
     return pd.DataFrame(rows)
 
 
@@ -150,14 +125,7 @@ DESIGNS: dict[str, Design] = {
 
 
 def design_bounds(config: PowerConfig) -> pd.DataFrame:
-    """Mean bound of every design at delta 0, over sample sizes, and of the best fixed rule in hindsight.
-
-    Returns:
-        One row per leak, design and size: leak, design, examples, mean, lowest, highest.
-
-    >>> list(design_bounds(PowerConfig(sizes=(100,), draws=2)).columns)
-    ['leak', 'design', 'examples', 'mean', 'lowest', 'highest']
-    """
+    """Mean bound of every design at delta 0, and of the best fixed rule in hindsight, by leak and size."""
     rows: list[dict[str, object]] = []
     for leak_name, leak in LEAKS.items():
         for m in config.sizes:
@@ -167,25 +135,50 @@ def design_bounds(config: PowerConfig) -> pd.DataFrame:
             found = {ORACLE: [hindsight(one, config.confidence) for one in audits]}
             for name, design in DESIGNS.items():
                 found[name] = [design(rng, scores, leak) for scores in audits]
-            rows += [_summary(leak_name, name, m, bounds) for name, bounds in found.items()]
+            rows += [
+                {"leak": leak_name, "design": name, "examples": m} | _summary(bounds)
+                for name, bounds in found.items()
+            ]
     return pd.DataFrame(rows)
 
 
-def _summary(leak: str, design: str, m: int, bounds: list[float]) -> dict[str, object]:
-    spread = {"mean": float(np.mean(bounds)), "lowest": min(bounds), "highest": max(bounds)}
-    return {"leak": leak, "design": design, "examples": m, **spread}
+def _summary(bounds: list[float]) -> dict[str, object]:
+    return {"mean": float(np.mean(bounds)), "lowest": min(bounds), "highest": max(bounds)}
 
 
 def hindsight(scores: MembershipScores, confidence: float) -> float:
-    """Bound of the best number of guesses, chosen after looking and not corrected for the search.
-
-    A line to compare with and no bound: no search over the guesses of one end or of both, in the order of the
-    scores, can be above it.
-    """
+    """Bound of the best number of guesses, chosen after looking and not corrected: a line to compare with."""
     sides: tuple[Guess, ...] = ("both", "members", "nonmembers")
-    return max(_best_count(scores, guess, confidence) for guess in sides)
+    paths = [guess_path(scores, guess) for guess in sides]
+    return max(float(epsilon_from_counts(path.correct, path.guesses, 1 - confidence).max()) for path in paths)
 
 
-def _best_count(scores: MembershipScores, guess: Guess, confidence: float) -> float:
-    path = guess_path(scores, guess)
-    return float(epsilon_from_counts(path.correct, path.guesses, 1 - confidence).max())
+_SHIFTED = gaussian(1.0, 1e-5).draw  # unit normals one standard deviation apart
+Plan = Callable[[MembershipScores, int, int], tuple[float, float, float]]
+
+
+def planned(
+    pilot: MembershipScores, m: int, seed: int, *, simulations: int = 60
+) -> tuple[float, float, float]:
+    """Mean bound of m examples and its 10 % and 90 % points, by `plan_audit`."""
+    plan = plan_audit(m, attack=pilot, simulations=simulations, seed=seed)
+    return plan.expected, plan.low, plan.high
+
+
+def plan_misses(
+    rule: Plan, pilot: int, m: int, pairs: int, *, draw: Draw = _SHIFTED, seed: int = 0
+) -> tuple[float, float]:
+    """Mean of the planned less the real bound, and the share of real bounds inside the planned interval."""
+    rng = np.random.default_rng([seed, pilot, m])
+    misses, inside = np.zeros(pairs), np.zeros(pairs, dtype=bool)
+    for i in range(pairs):
+        expected, low, high = rule(draw(rng, pilot), m, i)
+        real = audit_one_run(draw(rng, m)).epsilon
+        misses[i], inside[i] = expected - real, low <= real <= high
+    return float(misses.mean()), float(inside.mean())
+
+
+def plan_rows(pilots: Sequence[int], sizes: Sequence[int], pairs: int, *, seed: int = 0) -> pd.DataFrame:
+    """`plan_misses` of `planned`, a row for each size of a pilot and of an audit."""
+    rows = [(pilot, m, *plan_misses(planned, pilot, m, pairs, seed=seed)) for m in sizes for pilot in pilots]
+    return pd.DataFrame(rows, columns=["pilot", "examples", "miss", "inside"])

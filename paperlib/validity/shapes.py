@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from paperlib.core import FloatArray, Guess, IntArray, MembershipScores
+from paperlib.core import FloatArray, Guess, IntArray
 from paperlib.validity.mechanisms import of_bits
 from paperlib.validity.one_run_cases import searched_epsilon
 
@@ -15,31 +15,21 @@ Leak = Callable[[np.random.Generator, IntArray], FloatArray]
 FIXED: tuple[Guess, ...] = ("both", "members", "nonmembers")
 """Rules that fix the side beforehand."""
 
+_RULES: tuple[Guess, ...] = ("adaptive", *FIXED)
+
 
 @dataclass(frozen=True)
 class ShapesConfig:
-    """Settings of the comparison.
+    """Settings of the comparison."""
 
-    Attributes:
-        sizes: Audit examples m.
-        deltas: Deltas tested, in [0, 1).
-        draws: Audits of each shape and size.
-        confidence: Confidence level of every bound, in (0, 1).
-        seed: Seed of the scores, 0 or more.
-    """
-
-    sizes: tuple[int, ...] = (1_000, 10_000)
-    deltas: tuple[float, ...] = (0.0, 1e-5)
-    draws: int = 20
-    confidence: float = 0.95
-    seed: int = 0
+    sizes: tuple[int, ...] = (1_000, 10_000)  # audit examples m
+    deltas: tuple[float, ...] = (0.0, 1e-5)  # deltas tested, in [0, 1)
+    draws: int = 20  # audits of each shape and size
+    confidence: float = 0.95  # confidence level of every bound, in (0, 1)
+    seed: int = 0  # seed of the scores, 0 or more
 
 
-def _shifted(by: float) -> Leak:
-    return lambda rng, bits: rng.normal(size=bits.size) + by * bits
-
-
-def _members_spread(mean: float, spread: float) -> Leak:
+def _members_spread(mean: float, spread: float = 1.0) -> Leak:
     def scores(rng: np.random.Generator, bits: IntArray) -> FloatArray:
         noise = rng.normal(size=bits.size)
         return np.where(bits == 1, mean + spread * noise, noise)
@@ -58,8 +48,8 @@ def _known(members: float, others: float) -> Leak:
 
 
 SHAPES: dict[str, Leak] = {
-    "members N(1, 1)": _shifted(1),
-    "members N(2, 1)": _shifted(2),
+    "members N(1, 1)": _members_spread(1),
+    "members N(2, 1)": _members_spread(2),
     "10 % of members memorised": _known(0.1, 0.0),
     "3 % of members memorised": _known(0.03, 0.0),
     "members N(1, 2)": _members_spread(1, 2),
@@ -71,39 +61,24 @@ SHAPES: dict[str, Leak] = {
 
 
 def shape_bounds(config: ShapesConfig) -> pd.DataFrame:
-    """Mean bounds of the default audit and of the rules that fix the side beforehand, on the same scores.
-
-    The best of the fixed rules is chosen by its mean, so it is a ceiling that no auditor knows.
-
-    Returns:
-        One row per shape, size and delta: shape, examples, delta, one column for each rule, best_fixed, lost
-        (nats) and lost_se (standard error of the mean difference over draws).
-
-    >>> table = shape_bounds(ShapesConfig(sizes=(100,), deltas=(0.0,), draws=2))
-    >>> list(table.columns)[3:]
-    ['adaptive', 'both', 'members', 'nonmembers', 'best_fixed', 'lost', 'lost_se']
-    """
+    """Mean bounds of the default audit and of the rules that fix the side, by shape, size and delta."""
+    # The best of the fixed rules is chosen by its mean, so it is a ceiling that no auditor knows.
     rows: list[dict[str, object]] = []
     for shape, leak in SHAPES.items():
         for m in config.sizes:
             rng = np.random.default_rng([config.seed, m, *shape.encode()])
             audits = [of_bits(leak)(rng, m) for _ in range(config.draws)]
             for delta in config.deltas:
-                rows.append(
-                    {"shape": shape, "examples": m, "delta": delta, **_compared(audits, delta, config)}
-                )
+                options = {"delta": delta, "confidence": config.confidence}
+                bounds = {
+                    guess: np.array([searched_epsilon(one, guess=guess, **options) for one in audits])
+                    for guess in _RULES
+                }
+                means = {guess: float(values.mean()) for guess, values in bounds.items()}
+                best = max(FIXED, key=means.__getitem__)
+                lost = bounds[best] - bounds["adaptive"]
+                spread = float(lost.std(ddof=1) / np.sqrt(lost.size))
+                about = {"shape": shape, "examples": m, "delta": delta}
+                judged = {"best_fixed": best, "lost": float(lost.mean()), "lost_se": spread}
+                rows.append(about | means | judged)
     return pd.DataFrame(rows)
-
-
-def _compared(audits: list[MembershipScores], delta: float, config: ShapesConfig) -> dict[str, float | str]:
-    def bounds(guess: Guess) -> FloatArray:
-        options = {"delta": delta, "confidence": config.confidence, "guess": guess}
-        return np.array([searched_epsilon(scores, **options) for scores in audits])
-
-    rules: tuple[Guess, ...] = ("adaptive", *FIXED)
-    found = {guess: bounds(guess) for guess in rules}
-    means = {guess: float(values.mean()) for guess, values in found.items()}
-    best = max(FIXED, key=means.__getitem__)
-    lost = found[best] - found["adaptive"]
-    spread = float(lost.std(ddof=1) / np.sqrt(lost.size))
-    return {**means, "best_fixed": best, "lost": float(lost.mean()), "lost_se": spread}

@@ -10,7 +10,7 @@ from paperlib.bounds.one_run.adaptive import Bets, EndOfScores, Proposal, favour
 from paperlib.bounds.one_run.anytime import log_mixture, log_threshold
 from paperlib.core import MembershipScores
 
-EXAMPLES = 13  # all membership vectors of so many coins
+EXAMPLES = 11  # all membership vectors of so many coins
 LEVEL = 1 / 3
 
 
@@ -74,6 +74,7 @@ def largest_error(play, epsilon):
 def test_what_is_revealed_next_depends_on_revealed_coins_only():
     games, codes = all_games(honest)
     assert np.unique(codes).size == 2**EXAMPLES
+    assert all(sorted(game.revealed) == list(range(EXAMPLES)) for game in games[::97])
     orders = np.array([game.revealed for game in games])[np.argsort(codes)]
     for known in range(EXAMPLES):
         same = orders[:, known].reshape(2**known, -1)
@@ -95,32 +96,6 @@ def memorised(rng, m, share, sign=1):
 def shifted(rng, m):
     labels = rng.random(m) < 0.5
     return MembershipScores.from_labels(rng.normal(size=m) + labels, labels)
-
-
-def members_in_the_middle(rng, m):
-    labels = rng.random(m) < 0.5
-    noise = rng.normal(size=m)
-    return MembershipScores.from_labels(np.where(labels, 0.3 + 0.6 * noise, noise), labels)
-
-
-@pytest.mark.parametrize("delta", [0.0, 1e-5])
-@pytest.mark.parametrize(
-    "draw",
-    [
-        shifted,
-        members_in_the_middle,
-        lambda rng, m: memorised(rng, m, 0.1),
-        lambda rng, m: memorised(rng, m, 0.1, sign=-1),
-    ],
-)
-def test_nearly_as_strong_as_the_best_end_in_hindsight(draw, delta):
-    audits = [draw(np.random.default_rng([7, i]), 1000) for i in range(20)]
-    means = {
-        guess: np.mean([audit_one_run(one, guess=guess, delta=delta).epsilon for one in audits])
-        for guess in ("adaptive", "both", "members", "nonmembers")
-    }
-    adaptive = means.pop("adaptive")
-    assert adaptive > max(means.values()) - 0.25
 
 
 def test_useless_examples_at_an_end_are_passed_over():
@@ -167,23 +142,6 @@ def test_a_large_tied_block_has_no_order(first):
 def test_answers_of_one_bit_are_all_bet_on():
     answers = MembershipScores([1] * 450 + [0] * 50, [0] * 430 + [1] * 70)
     assert audit_one_run(answers).epsilon >= audit_one_run(answers, guess="both").epsilon
-
-
-@pytest.mark.parametrize("delta", [0.0, 1e-4])
-@pytest.mark.parametrize("search", [None, "dyadic", "bonferroni", "split", 0.5, 1.0])
-@pytest.mark.parametrize("guess", ["adaptive", "both", "members", "nonmembers"])
-def test_scores_that_all_tie_show_nothing(guess, search, delta):
-    ties = MembershipScores(np.ones(50), np.ones(50))
-    result = audit_one_run(ties, guess=guess, thresholds=search, delta=delta)
-    assert result.epsilon == 0.0
-    assert np.isfinite(result.curve.bound).all()
-
-
-def test_every_coin_is_revealed_once():
-    members = np.random.default_rng(3).random(500) < 0.5
-    bets = honest(members)
-    assert sorted(bets.revealed) == list(range(500))
-    assert (bets.right == (members[bets.examples] == bets.as_member)).all()
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,28 @@
-"""The anytime search against numerical integration, dense grids and printed values."""
+"""The anytime search against integration, dense grids and printed values; budgets and order at delta > 0."""
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import beta
 
+from paperlib.bounds import audit_one_run, one_run_epsilon
 from paperlib.bounds.one_run.anytime import (
     anytime_curve,
-    anytime_epsilon,
+    anytime_curve_with_failures,
     anytime_from_counts,
+    anytime_with_failures,
     failure_budget,
     log_mixture,
+    mean_failures,
 )
+from paperlib.core import MembershipScores
 
 EVERY_TENTH_WRONG = np.tile([1] * 9 + [0], 20)
 SIXTY_THEN_ALTERNATING = np.append(np.ones(60), np.tile([1, 0], 200))
+
+
+def searched(hits, level=0.05):
+    return anytime_from_counts(np.cumsum(hits), np.arange(1, len(hits) + 1), level=level).epsilon
 
 
 @pytest.mark.parametrize(
@@ -22,7 +30,7 @@ SIXTY_THEN_ALTERNATING = np.append(np.ones(60), np.tile([1, 0], 200))
     [(EVERY_TENTH_WRONG, 1.582186), (np.ones(100), 3.254826), (SIXTY_THEN_ALTERNATING, 2.748717)],
 )
 def test_check_values(correct, value):
-    assert anytime_epsilon(correct, level=0.05).epsilon == pytest.approx(value, abs=1e-6)
+    assert searched(correct) == pytest.approx(value, abs=1e-6)
 
 
 @pytest.mark.parametrize(("k", "r", "epsilon"), [(9, 10, 0.5), (30, 40, 0.0), (95, 100, 2.0), (7, 7, 3.0)])
@@ -42,7 +50,7 @@ def test_search_equals_a_dense_grid_over_epsilon_and_counts():
     for accuracy in (0.6, 0.8, 0.95):
         hits = (rng.random(300) < accuracy).astype(int)
         k, r = np.cumsum(hits), np.arange(1, 301)
-        found = anytime_epsilon(hits, level=0.05).epsilon
+        found = searched(hits)
         best = max(log_mixture(k, r, found + step).max() for step in np.geomspace(1e-6, 5, 400))
         assert best < np.log(20)
         if found > 0:
@@ -62,17 +70,16 @@ def test_mixture_falls_in_epsilon_wherever_it_is_at_least_e():
 def test_curve_has_the_bound_as_its_maximum_and_failures_only_cost():
     hits = EVERY_TENTH_WRONG
     k, r = np.cumsum(hits), np.arange(1, hits.size + 1)
-    bounds = [anytime_from_counts(k, r, level=0.05, failures=f) for f in (0, 1, 5, 40)]
-    for bound in bounds:
-        curve = anytime_curve(k, r, level=0.05, failures=bound.failures)
-        assert curve.max() == pytest.approx(bound.epsilon, abs=1e-8)
-    epsilons = [bound.epsilon for bound in bounds]
+    epsilons = [anytime_from_counts(k, r, level=0.05, failures=f).epsilon for f in (0, 1, 5, 40)]
+    for failures, epsilon in zip((0, 1, 5, 40), epsilons, strict=True):
+        curve = anytime_curve(k, r, level=0.05, failures=failures)
+        assert curve.max() == pytest.approx(epsilon, abs=1e-8)
     assert epsilons == sorted(epsilons, reverse=True)
 
 
 def test_nothing_right_refutes_nothing():
-    assert anytime_epsilon(np.zeros(50), level=0.05).epsilon == 0.0
-    assert anytime_epsilon([1], level=0.05).epsilon == 0.0
+    assert searched(np.zeros(50)) == 0.0
+    assert searched([1]) == 0.0
 
 
 @pytest.mark.parametrize("mean", [0.0, 0.01, 0.035, 0.036, 0.5, 20.0])
@@ -83,13 +90,62 @@ def test_failure_budget_spends_at_most_the_error(mean, error):
     assert level + mean / (failures + 1) <= error * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("bad", [[0, 2], [0.5], [[1, 0]], [np.nan]])
-def test_other_values_than_zero_and_one_are_refused(bad):
-    with pytest.raises(ValueError, match="correct"):
-        anytime_epsilon(bad, level=0.05)
-
-
 @pytest.mark.parametrize("level", [0.0, 1.0, -1, 2])
 def test_level_outside_the_unit_interval_is_refused(level):
     with pytest.raises(ValueError, match="level"):
-        anytime_epsilon([1, 1], level=level)
+        searched([1, 1], level)
+
+
+# --- delta above 0 ---
+
+HITS = (np.random.default_rng(0).random(2_000) < 0.9).astype(int)
+K, R = np.cumsum(HITS), np.arange(1, HITS.size + 1)
+
+
+def bound(delta, error=0.05, total=2_000):
+    return anytime_with_failures(K, R, error=error, m_delta=total * delta).epsilon
+
+
+def test_no_delta_is_the_plain_search():
+    assert bound(0.0) == pytest.approx(anytime_from_counts(K, R, level=0.05).epsilon, abs=1e-8)
+
+
+def test_delta_and_confidence_only_cost():
+    by_delta = [bound(d) for d in (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)]
+    assert by_delta == sorted(by_delta, reverse=True)
+    by_error = [bound(1e-4, error) for error in (0.01, 0.05, 0.2)]
+    assert by_error == sorted(by_error)
+
+
+@pytest.mark.parametrize("delta", [1e-6, 1e-4, 1e-2])
+def test_curve_has_the_bound_as_its_maximum(delta):
+    best = bound(delta)
+    curve = anytime_curve_with_failures(K, R, error=0.05, m_delta=2_000 * delta, ceiling=best)
+    assert curve.max() == pytest.approx(best, abs=1e-8)
+    assert (curve >= 0).all()
+
+
+def test_guessing_members_only_halves_the_failures():
+    assert mean_failures(1.0, 1.0, sides=1) == mean_failures(1.0, 1.0) / 2
+
+
+def test_default_search_beats_the_fixed_failure_budget_and_the_published_bonferroni():
+    """Power at delta = 1e-5 on seeded scores, against the same search with 2 m delta failures."""
+    rng = np.random.default_rng(120_250)
+    labels = rng.integers(0, 2, 100_000)
+    scores = MembershipScores.from_labels(rng.normal(size=100_000) + labels, labels)
+    found = audit_one_run(scores, delta=1e-5, guess="members").epsilon
+    assert found > 2.45
+    for search in ("dyadic", "bonferroni"):
+        other = audit_one_run(scores, delta=1e-5, guess="members", thresholds=search)
+        assert other.epsilon < found
+
+
+def test_sharp_term_is_stronger_and_at_most_the_pure_bound():
+    for delta in (1e-6, 1e-5, 1e-4):
+        counts = dict(correct=900, guesses=1000, total=10_000, delta=delta)
+        published = one_run_epsilon(**counts)
+        sharp = one_run_epsilon(**counts, delta_term="sharp")
+        assert published < sharp < one_run_epsilon(900, 1000)
+    with pytest.raises(ValueError, match="delta_term"):
+        one_run_epsilon(900, 1000, total=1000, delta=1e-5, delta_term="exact")

@@ -20,7 +20,6 @@ from paperlib.bounds import (
 )
 from paperlib.bounds.many_runs.bayesian import posterior_cdf, posterior_quantile
 from paperlib.bounds.many_runs.clopper_pearson import epsilon_from_rates
-from paperlib.bounds.many_runs.error_rates import upper_rate
 from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_mu
 from paperlib.core import MembershipScores
 
@@ -42,16 +41,6 @@ AUDITS = [
 def scores(n=400, mu=1.5, seed=0):
     rng = np.random.default_rng(seed)
     return MembershipScores(rng.normal(size=n) + mu, rng.normal(size=n))
-
-
-@pytest.mark.parametrize("counts", SHAPES)
-def test_upper_rate_is_clopper_pearson(counts):
-    for errors, trials in (
-        (counts.false_positives, counts.nonmembers),
-        (counts.false_negatives, counts.members),
-    ):
-        interval = binomtest(errors, trials).proportion_ci(0.95, method="exact")
-        assert upper_rate(errors, trials, 0.025) == pytest.approx(interval.high, abs=1e-9)
 
 
 @pytest.mark.parametrize("counts", SHAPES)
@@ -100,12 +89,6 @@ def test_gaussian_dp_conversion(mu, delta):
     assert gaussian_dp_epsilon(mu, delta) <= expected + 1e-6
 
 
-def test_gaussian_dp_check_value():
-    assert gaussian_dp_epsilon(1.0, 1e-5) == pytest.approx(4.3772, abs=1e-4)
-    assert gaussian_dp_epsilon(0.0, 1e-5) == 0.0
-    assert gaussian_dp_epsilon(0.1, 0.5) == 0.0
-
-
 def test_mu_by_hand_and_never_its_absolute_value():
     x, y = (binomtest(k, 500).proportion_ci(0.95, method="exact").high for k in (80, 90))
     assert gaussian_dp_mu(80, 500, 90, 500) == pytest.approx(norm.isf(x) - norm.ppf(y), abs=1e-8)
@@ -135,21 +118,9 @@ def brute_posterior_cdf(epsilon, counts, delta):
 def test_posterior_against_quadrature(counts, epsilon, delta):
     expected = brute_posterior_cdf(epsilon, counts, delta)
     assert posterior_cdf(epsilon, counts, delta=delta) == pytest.approx(expected, abs=1e-6)
-
-
-@pytest.mark.parametrize("counts", SHAPES)
-def test_posterior_against_monte_carlo(counts):
-    rng, draws = np.random.default_rng(0), 200_000
-    x = rng.beta(0.5 + counts.false_positives, 0.5 + counts.nonmembers - counts.false_positives, draws)
-    y = rng.beta(0.5 + counts.false_negatives, 0.5 + counts.members - counts.false_negatives, draws)
-    epsilon = epsilon_from_rates(x, y, 1e-3)
-    for probability in (0.05, 0.5, 0.975):
-        quantile = posterior_quantile(probability, counts, delta=1e-3)
-        share = np.mean(epsilon <= quantile)
-        # Five standard errors; a quantile of 0 only says that the share below is at least that.
-        slack = 5 * np.sqrt(probability * (1 - probability) / draws)
-        assert share >= probability - slack
-        assert quantile == 0.0 or share <= probability + slack
+    quantile = posterior_quantile(0.05, counts, delta=delta)
+    reached = posterior_cdf(quantile, counts, delta=delta)
+    assert reached == pytest.approx(0.05, abs=1e-6) or (quantile == 0 and reached > 0.05)
 
 
 def test_bayesian_quantiles_are_in_order():
@@ -157,6 +128,8 @@ def test_bayesian_quantiles_are_in_order():
     low, high = result.interval
     assert 0 < low < result.epsilon < result.median < high
     assert "Not a confidence bound" in result.claim
+    assert "audit-result" in result._repr_html_()
+    assert json.loads(json.dumps(result.to_dict()))["epsilon"] == result.epsilon
 
 
 def test_losses_and_scores_agree():
@@ -182,16 +155,6 @@ def test_split_counts_errors_on_unseen_scores(audit):
     assert any("seed 4" in text for text in result.assumptions)
     assert result.threshold is not None
     assert audit(scores(), seed=4).epsilon == result.epsilon > 0
-
-
-@pytest.mark.parametrize("audit", AUDITS)
-def test_results_state_their_claim(audit):
-    result = audit(ErrorCounts(5, 100, 20, 100), confidence=0.9)
-    for text in ("0.9", "add/remove", "Lower bound on the mechanism"):
-        assert text in result.claim
-    assert any("own training run" in text for text in result.assumptions)
-    assert json.loads(json.dumps(result.to_dict()))["epsilon"] == result.epsilon
-    assert "audit-result" in result._repr_html_()
 
 
 @pytest.mark.parametrize("audit", AUDITS)
@@ -237,16 +200,14 @@ def test_bad_options_name_the_argument(audit, options, message):
         audit(scores(20), **options)
 
 
-def test_gaussian_dp_needs_a_delta():
-    with pytest.raises(ValueError, match=r"delta.*infinite"):
-        audit_gaussian_dp(ErrorCounts(1, 10, 1, 10), delta=0.0)
-
-
-def test_threshold_with_counts_is_refused():
-    with pytest.raises(ValueError, match="threshold: allowed with scores only"):
-        audit_clopper_pearson(ErrorCounts(1, 10, 1, 10), threshold=0.5)
-
-
-def test_too_few_scores_to_split():
-    with pytest.raises(ValueError, match="too few to split"):
-        audit_clopper_pearson(MembershipScores([1.0], [0.0]))
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: audit_gaussian_dp(ErrorCounts(1, 10, 1, 10), delta=0.0), r"delta.*infinite"),
+        (lambda: audit_clopper_pearson(ErrorCounts(1, 10, 1, 10), threshold=0.5), "allowed with scores only"),
+        (lambda: audit_clopper_pearson(MembershipScores([1.0], [0.0])), "too few to split"),
+    ],
+)
+def test_bad_calls_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -53,8 +53,9 @@ def test_the_coins_stand_beside_every_number_from_one_run(audit, design, conditi
     result = audit(drawn(2.0), design=design)
     assert result.condition == condition
     assert str(result).splitlines()[:2] == [result.headline, condition]
-    assert condition in result._repr_html_()
-    assert result.to_dict()["condition"] == condition
+    neighbours = "adding or removing one example" if design == "randomized" else "replacing one example"
+    assert neighbours in result.claim
+    assert {"randomized": "before training", "game": "drawn here", "played": "after"}[design] in str(result)
 
 
 def test_ranks_and_panoramia_have_conditions_of_their_own():
@@ -72,9 +73,6 @@ def test_every_audit_of_scores_tells_a_reversed_direction(audit):
     warning = reversed_warning(scores)
     result = audit(scores)
     assert result.warnings[0] == warning
-    assert f"Warning: {warning}" in str(result)
-    assert "reversed" in result._repr_html_()
-    assert result.to_dict()["warnings"][0] == warning
     assert not any("reversed" in text for text in audit(drawn(1.0)).warnings)
 
 
@@ -142,13 +140,16 @@ def test_no_bound_exceeds_its_ceiling(thresholds, seed):
         assert result.epsilon <= result.ceiling + 1e-9
 
 
+@pytest.mark.parametrize("delta", [0.0, 1e-4])
 @pytest.mark.parametrize("guess", ["both", "members", "nonmembers", "grid", "adaptive"])
 @pytest.mark.parametrize("thresholds", [None, "anytime", "dyadic", "bonferroni", "split", 1.0, 0.0])
-def test_tied_scores_show_nothing_and_do_not_fail(guess, thresholds):
+def test_tied_scores_show_nothing_and_do_not_fail(guess, thresholds, delta):
     if guess == "grid" and thresholds not in (None, "bonferroni"):
         return
-    result = audit_one_run(MembershipScores([1.0] * 50, [1.0] * 50), guess=guess, thresholds=thresholds)
+    ties = MembershipScores([1.0] * 50, [1.0] * 50)
+    result = audit_one_run(ties, guess=guess, thresholds=thresholds, delta=delta)
     assert result.epsilon == 0
+    assert np.isfinite(result.curve.bound).all()
     assert result.ceiling > 0
     assert "could have refuted at most" in result.claim
 

@@ -1,6 +1,5 @@
 """One-run audits: printed values, brute force, invariances, refusals."""
 
-import json
 from functools import partial
 
 import numpy as np
@@ -9,7 +8,7 @@ from scipy.stats import binom
 
 from paperlib.bounds import audit_one_run, fair_coin_p_value, one_run_epsilon, one_run_p_value
 from paperlib.bounds.one_run.fair_coins import game_size
-from paperlib.bounds.one_run.guesses import both_path, dyadic_counts, grid_path, member_path
+from paperlib.bounds.one_run.guesses import dyadic_counts, guess_path
 from paperlib.bounds.one_run.tails import random_count_p_value, refuted_log_odds
 from paperlib.core import MembershipScores
 
@@ -98,34 +97,31 @@ def test_both_path_is_top_k_and_bottom_k():
     rng = np.random.default_rng(3)
     labels = rng.integers(0, 2, 40)
     values = rng.normal(size=40)
-    path = both_path(MembershipScores.from_labels(values, labels))
+    path = guess_path(MembershipScores.from_labels(values, labels), "both")
     assert list(zip(path.guesses, path.correct, strict=True)) == slow_paths(values, labels, range(1, 21))
 
 
 def test_tied_blocks_enter_whole():
     scores = MembershipScores([3, 2, 2, 1], [2, 1, 1, 0])
-    top = member_path(scores)
+    top = guess_path(scores, "members")
     assert top.guesses.tolist() == [1, 4, 7, 8]
     assert top.correct.tolist() == [1, 3, 4, 4]
-    assert (both_path(scores).as_member + both_path(scores).as_nonmember <= 8).all()
+    assert (guess_path(scores, "both").guesses <= 8).all()
 
 
 def test_binary_scores_guess_everybody():
-    path = both_path(MembershipScores([1] * 9 + [0], [0] * 7 + [1]))
+    path = guess_path(MembershipScores([1] * 9 + [0], [0] * 7 + [1]), "both")
     assert path.guesses[-1] == 18
     assert path.correct[-1] == 16
 
 
 def test_grid_path_depends_on_m_alone():
-    rng = np.random.default_rng(4)
-    paths = [grid_path(MembershipScores(rng.normal(size=50), rng.normal(size=50))) for _ in range(2)]
-    np.testing.assert_array_equal(paths[0].as_member, paths[1].as_member)
-    np.testing.assert_array_equal(paths[0].as_nonmember, paths[1].as_nonmember)
-
-
-def test_dyadic_counts_stop_at_the_smallest():
     assert dyadic_counts(1000).tolist() == [1000, 500, 250, 125, 62, 31, 15]
     assert dyadic_counts(5).tolist() == [5]
+    rng = np.random.default_rng(4)
+    paths = [guess_path(MembershipScores(rng.normal(size=50), rng.normal(size=50)), "grid") for _ in range(2)]
+    np.testing.assert_array_equal(paths[0].as_member, paths[1].as_member)
+    np.testing.assert_array_equal(paths[0].as_nonmember, paths[1].as_nonmember)
 
 
 @pytest.mark.parametrize("search", SEARCHES)
@@ -163,36 +159,15 @@ def test_operating_point_recomputes_the_reported_counts():
 def test_the_search_is_paid_for():
     """A bound that skips the price of its search would be larger."""
     scores = gaussian_scores(1000)
-    path = member_path(scores)
+    path = guess_path(scores, "members")
     unpaid = one_run_epsilon(path.correct, path.guesses).max()
     for search in SEARCHES:
         assert audit_one_run(scores, guess="members", thresholds=search).epsilon < unpaid
 
 
-def test_result_speaks_and_serialises():
-    result = audit_one_run(gaussian_scores(1000), delta=1e-5)
-    assert "not (epsilon, 1e-05)-differentially private" in result.claim
-    assert "adding or removing one example" in result.claim
-    assert "0.95" in result.claim
-    assert str(result).startswith("ε ≥ ")
-    assert "<details>" in result._repr_html_()
-    assert json.loads(json.dumps(result.to_dict()))["total"] == 1000
-
-
-def test_no_signal_claims_nothing():
-    scores = MembershipScores(np.arange(50.0), np.arange(50.0))
-    result = audit_one_run(scores)
-    assert result.epsilon == 0.0
-    assert "refutes no epsilon" in result.claim
-
-
 def test_perfect_separation():
     result = audit_one_run(MembershipScores(np.arange(100, 200), np.arange(100)), thresholds=99.5)
     assert result.epsilon == pytest.approx(one_run_epsilon(200, 200), abs=1e-9)
-
-
-def test_tiny_samples():
-    assert audit_one_run(MembershipScores([1.0], [0.0])).epsilon == 0.0
     assert audit_one_run(MembershipScores([2.0, 1.0], [0.0])).epsilon == 0.0
 
 
@@ -270,16 +245,3 @@ def test_ties_at_positive_delta_are_named_where_they_matter(options):
     assert not said(tied, **options)
     assert not said(scores, delta=1e-6, **options)
     assert not said(tied, delta=1e-6)
-
-
-@pytest.mark.parametrize("delta", [0.0, 1e-5])
-@pytest.mark.parametrize("search", [*SEARCHES, 0.5])
-def test_the_ceiling_is_what_a_perfect_attack_shows(search, delta):
-    perfect = MembershipScores(np.arange(100.0) + 100, np.arange(100.0))
-    best = audit_one_run(perfect, guess="both", thresholds=search, delta=delta)
-    (note,) = best.notes
-    most = float(note.split("at most ")[1].split(",")[0])
-    assert best.epsilon <= most + 1e-9
-    if search == "anytime":
-        assert most == pytest.approx(best.epsilon, abs=1e-3)
-        assert most >= best.epsilon

@@ -1,6 +1,5 @@
 """Plans before training agree with what the audits then show."""
 
-import inspect
 import math
 import re
 from functools import partial
@@ -12,7 +11,7 @@ from paperlib.bounds import audit_one_run, perfect_epsilon, plan_audit
 from paperlib.bounds.one_run import forecast, planning
 from paperlib.bounds.one_run.pilot import AttackLaw, Block, laws_of_pilot
 from paperlib.core import MembershipScores
-from paperlib.validity.plans import plan_misses, planned
+from paperlib.validity.power import plan_misses, planned
 
 
 def normal_scores(rng, m, *, shift=1.0, spread=1.0, memorised=0.0):
@@ -74,13 +73,12 @@ def test_laws_follow_ranks_alone_and_turn_with_the_scores():
     pilot = normal_scores(np.random.default_rng(1), 200)
     bent = MembershipScores(np.exp(pilot.member), np.exp(pilot.nonmember))
     lower = MembershipScores(-pilot.member, -pilot.nonmember, higher_means_member=False)
-    for same in (bent, lower):
-        assert plan_audit(500, attack=same, simulations=5).expected == pytest.approx(
-            plan_audit(500, attack=pilot, simulations=5).expected
-        )
     turned = MembershipScores(-pilot.nonmember, -pilot.member)
-    forth, back = (plan_audit(500, attack=p, simulations=60).expected for p in (pilot, turned))
-    assert forth == pytest.approx(back, abs=0.25)
+    forth, *same, back = (
+        plan_audit(500, attack=one, simulations=40).expected for one in (pilot, bent, lower, turned)
+    )
+    assert same == pytest.approx([forth, forth])
+    assert back == pytest.approx(forth, abs=0.25)
 
 
 def test_scores_drawn_from_a_law_follow_it():
@@ -107,14 +105,10 @@ def test_no_audit_beats_the_ceiling(delta):
     plan = plan_audit(200, delta)
     perfect = MembershipScores(np.arange(100) + 100.0, np.arange(100.0))
     assert audit_one_run(perfect, delta=delta).epsilon <= plan.perfect + 1e-6
-    assert perfect_epsilon(200, delta) == plan.perfect
+    assert perfect_epsilon(200, delta) == plan.perfect == plan.curve.perfect.max()
+    assert "no attack" in plan.assumptions[-1]
     guessed = audit_one_run(perfect, delta=delta, guess="both").epsilon
     assert guessed == pytest.approx(plan.perfect, abs=1e-6)
-
-
-def test_plans_are_for_the_default_audit():
-    ways = {inspect.signature(f).parameters["guess"].default for f in (plan_audit, audit_one_run)}
-    assert len(ways) == 1
 
 
 @pytest.mark.parametrize("guess", ["both", "members", "nonmembers", "grid"])
@@ -123,12 +117,6 @@ def test_the_ceiling_is_that_of_the_way_to_guess(guess):
     perfect = MembershipScores(np.arange(members) + 200.0, np.arange(200.0 - members))
     ceiling = plan_audit(200, guess=guess).perfect
     assert ceiling - 0.5 < audit_one_run(perfect, guess=guess).epsilon <= ceiling + 1e-6
-
-
-def test_more_examples_show_more_and_delta_shows_less():
-    ceilings = [plan_audit(m).perfect for m in (50, 500, 5_000)]
-    assert ceilings == sorted(ceilings)
-    assert plan_audit(500, 1e-3).perfect < ceilings[1]
 
 
 def test_attack_is_planned_from_auc_or_pilot():
@@ -163,20 +151,6 @@ def test_every_way_to_guess_can_be_planned(guess):
     assert plan_audit(epsilon=1.0, attack=0.9, guess=guess, simulations=10).total < 300
 
 
-def test_classes_of_a_pilot_may_differ_in_size():
-    rng = np.random.default_rng(0)
-    pilot = MembershipScores(rng.normal(1, 1, 900), rng.normal(0, 1, 100))
-    by_auc = plan_audit(1_000, attack=pilot.auc(), simulations=40).expected
-    assert plan_audit(1_000, attack=pilot, simulations=40).expected == pytest.approx(by_auc, abs=0.4)
-
-
-def test_plan_without_attack_says_so():
-    plan = plan_audit(100)
-    assert "no attack" in plan.assumptions[-1]
-    assert plan.to_dict()["expected"] == "nan"
-    assert plan.curve.perfect.max() == plan.perfect
-
-
 @pytest.mark.parametrize("delta", [0.0, 1e-3])
 def test_a_perfect_attack_needs_the_fewest_examples(delta):
     plan = plan_audit(None, delta, epsilon=3.0)
@@ -186,8 +160,8 @@ def test_a_perfect_attack_needs_the_fewest_examples(delta):
 
 
 def test_the_examples_for_an_attack_show_the_epsilon_on_average():
-    plan = plan_audit(epsilon=1.5, attack=0.8, simulations=50)
-    fewer = plan_audit(math.floor(0.8 * plan.total), attack=0.8, simulations=50)
+    plan = plan_audit(epsilon=1.5, attack=0.8, simulations=30)
+    fewer = plan_audit(math.floor(0.8 * plan.total), attack=0.8, simulations=30)
     assert fewer.expected < 1.5 <= plan.expected
     assert int(str(plan.total)[2:] or "0") == 0
     assert plan.headline.startswith(f"ε = 1.5 needs about {plan.total} examples")

@@ -7,15 +7,12 @@ from scipy.stats import binom
 
 from paperlib.bounds import (
     ErrorCounts,
-    audit_clopper_pearson,
     clopper_pearson_epsilon,
     gaussian_dp_epsilon,
 )
 from paperlib.bounds.many_runs.bayesian import posterior_cdf
 from paperlib.bounds.many_runs.clopper_pearson import epsilon_from_rates
 from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_mu
-from paperlib.core import MembershipScores
-from tests.validity.coverage import assert_rate_at_most
 
 RUNS = 60
 
@@ -113,34 +110,3 @@ def test_bayesian_is_no_confidence_bound(epsilon):
     high: a miss rate of 13 % and 20 % at a nominal 5 %, as the result's claim warns."""
     rate = float(expit(-epsilon))
     assert 0.10 < bayesian_misses(rate, rate, epsilon) < 0.25
-
-
-def laplace(rng, runs, epsilon):
-    """One score per training run through Laplace noise of scale 1."""
-    return MembershipScores(rng.laplace(size=runs) + epsilon, rng.laplace(size=runs))
-
-
-def best_uncorrected(scores, confidence):
-    """The broken twin: the best threshold's bound, uncorrected for the search."""
-    false_positive, true_positive, _ = scores.roc()
-    n = scores.member.size
-    errors = np.rint(false_positive * n), n, np.rint((1 - true_positive) * n), n
-    return clopper_pearson_epsilon(*errors, confidence=confidence).max()
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 1.0])
-def test_split_threshold_keeps_its_level(epsilon):
-    rng, trials = np.random.default_rng(0), 500
-    hits = sum(
-        audit_clopper_pearson(laplace(rng, 200, epsilon), seed=trial, confidence=0.8).epsilon > epsilon
-        for trial in range(trials)
-    )
-    assert_rate_at_most(0.2, hits, trials)
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 1.0])
-def test_best_threshold_without_correction_is_caught(epsilon):
-    rng, trials = np.random.default_rng(1), 500
-    hits = sum(best_uncorrected(laplace(rng, 400, epsilon), 0.8) > epsilon for _ in range(trials))
-    with pytest.raises(AssertionError, match="allows"):
-        assert_rate_at_most(0.2, hits, trials)

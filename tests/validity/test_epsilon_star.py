@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 
 from paperlib.bounds import epsilon_star, epsilon_star_from_rates, epsilon_star_normals
 from tests.validity.coverage import assert_rate_at_most
@@ -17,28 +16,10 @@ def normal_losses(rng, n, gap, ratio):
     return rng.normal(0, 1, n), rng.normal(gap, ratio, n)
 
 
-def true_clipped(gap, ratio, delta):
-    """The empirical version's target: Definition 2 with true rates clipped to [0.001, 0.999]."""
-    x = np.linspace(-12, 12 + gap, 200_001)
-    rates = (np.clip(r, EMPIRICAL_LOW, 1 - EMPIRICAL_LOW) for r in (ndtr((x - gap) / ratio), ndtr(-x)))
-    return epsilon_star_from_rates(*rates, delta=delta).max()
-
-
 def misses(true, draws, *, n, gap, ratio, seed, **options):
     rng = np.random.default_rng(seed)
     found = (epsilon_star(*normal_losses(rng, n, gap, ratio), **options).interval for _ in range(draws))
     return sum(not low - 1e-9 <= true <= high + 1e-9 for low, high in found)
-
-
-PAIRS = [(0, 1), (0.05, 1), (0.5, 1), (0.5, 1.2), (3, 1)]
-
-
-@pytest.mark.parametrize(("gap", "ratio"), PAIRS)
-def test_region_interval_covers_the_true_value(gap, ratio):
-    """At equality, next to it, at the kink of equal spreads, and where the value is smooth."""
-    true = epsilon_star_normals(0, 1, gap, ratio, delta=1e-4)
-    options = {"n": 400, "gap": gap, "ratio": ratio, "delta": 1e-4, "transform": "none", "confidence": 0.9}
-    assert_rate_at_most(0.1, misses(true, 100, seed=1, **options), 100)
 
 
 def test_a_narrow_region_is_caught():
@@ -47,13 +28,6 @@ def test_a_narrow_region_is_caught():
     options = {"n": 400, "gap": 3, "ratio": 1, "delta": 1e-4, "transform": "none", "confidence": 0.3}
     with pytest.raises(AssertionError, match="allows"):
         assert_rate_at_most(0.1, misses(true, 100, seed=1, **options), 100)
-
-
-@pytest.mark.parametrize(("gap", "ratio"), PAIRS)
-@pytest.mark.parametrize("n", [60, 2000])
-def test_band_interval_covers_the_true_value(gap, ratio, n):
-    options = {"n": n, "gap": gap, "ratio": ratio, "delta": 1e-4, "method": "empirical", "confidence": 0.9}
-    assert_rate_at_most(0.1, misses(true_clipped(gap, ratio, 1e-4), 200, seed=2, **options), 200)
 
 
 def test_band_interval_covers_with_heavy_ties():
@@ -79,7 +53,7 @@ def test_bca_of_the_empirical_version_is_caught():
     assert wrong == 30
 
 
-@pytest.mark.parametrize(("interval_method", "n", "draws"), [("delta", 200, 300), ("bca", 100, 60)])
+@pytest.mark.parametrize(("interval_method", "n", "draws"), [("delta", 200, 300), ("bca", 100, 40)])
 def test_customary_intervals_undercover_at_the_kink(interval_method, n, draws):
     """What the claim says of them: below 95 % at equal spreads, though not uselessly so."""
     true = epsilon_star_normals(0, 1, 0.5, 1, delta=1e-4)
@@ -107,12 +81,6 @@ def test_estimates_converge_to_the_true_value(gap_ratio):
     assert errors[1] < 0.25 * errors[0]
 
 
-def test_empirical_estimate_converges_to_the_true_value():
-    rng = np.random.default_rng(7)
-    found = epsilon_star(*normal_losses(rng, 2_000_000, 0.5, 1), delta=1e-4, method="empirical").epsilon
-    assert found == pytest.approx(true_clipped(0.5, 1, 1e-4), abs=0.08)
-
-
 @pytest.mark.parametrize("method", ["parametric", "empirical"])
 def test_identical_distributions_tend_to_zero(method):
     """The null case: the estimate is above 0 at every size, and the interval reaches 0."""
@@ -124,29 +92,6 @@ def test_identical_distributions_tend_to_zero(method):
         assert_rate_at_most(0.01, sum(r.interval[0] > 0 for r in results), 20)
     assert means[0] > 0.2
     assert means[1] < 0.6 * means[0]
-
-
-@pytest.mark.parametrize("method", ["parametric", "empirical"])
-def test_values_are_ordered_by_how_far_apart_the_losses_are(method):
-    rng = np.random.default_rng(9)
-    values = [
-        epsilon_star(*normal_losses(rng, 20_000, gap, 1), method=method, delta=1e-4).epsilon
-        for gap in (0.0, 0.5, 1.5, 3.0)
-    ]
-    assert values == sorted(values)
-    assert values[-1] > values[0] + 3
-
-
-@pytest.mark.parametrize(("shift", "expected"), [(1, 5.90), (2, 8.86), (3, 10.59)])
-def test_gamma_simulation_means(shift, expected):
-    """The means of the paper's simulation. They lie above the true value over the same range of rates."""
-    n, rng = 100_000, np.random.default_rng(10)
-    found = [epsilon_star(rng.gamma(2, 5, n), rng.gamma(2 + shift, 5, n)).epsilon for _ in range(10)]
-    assert np.mean(found) == pytest.approx(expected, abs=0.06)
-    # P[Gamma(k) <= y] ~ y^k / k! near 0, where that supremum sits: FPR = delta there.
-    delta = 1 / (n * math.log(n))
-    y = (math.factorial(2 + shift) * delta) ** (1 / (2 + shift))
-    assert np.mean(found) > math.log(y**2 / 2 / delta) + 0.5
 
 
 def test_parametric_value_is_no_lower_bound():

@@ -9,11 +9,9 @@ from scipy.special import comb
 from scipy.stats import binom
 
 from paperlib.bounds import audit_ranks, rank_epsilon, rank_p_value, rank_success_probability
-from paperlib.bounds.ranks.poisson_binomial import poisson_binomial
-from tests.validity.coverage import assert_rate_at_most
+from paperlib.bounds.ranks.p_values import poisson_binomial
 
 LEVEL = 0.05
-TRIALS = 600
 
 
 def hit_distribution(sizes, epsilon, top=1):
@@ -148,21 +146,6 @@ def test_leaving_delta_out_is_caught():
     assert lift + (1 - lift) * plain[rejected].sum() > LEVEL
 
 
-@pytest.mark.parametrize(("size", "delta"), [(2, 1e-3), (32, 1e-4), (32, 2e-3)])
-@pytest.mark.parametrize("epsilon", [0.0, 1.0])
-def test_mechanism_that_reveals_with_probability_delta(epsilon, size, delta):
-    """Each set is revealed outright with probability delta, otherwise randomized response."""
-    sets = 400
-    chance = delta + (1 - delta) * float(rank_success_probability(size, epsilon))
-    law = binom.pmf(np.arange(sets + 1), sets, chance)
-    for delta_term in ("published", "sharp"):
-        refuted = [
-            h > 0 and rank_p_value(h, [size] * sets, epsilon, delta=delta, delta_term=delta_term) <= LEVEL
-            for h in range(sets + 1)
-        ]
-        assert law[np.array(refuted)].sum() <= LEVEL
-
-
 @pytest.mark.parametrize("delta_term", ["published", "sharp"])
 def test_mixed_sets_that_reveal_with_probability_delta(delta_term):
     sizes, delta, epsilon = np.repeat([2, 8, 40], 25), 2e-3, 1.0
@@ -178,62 +161,3 @@ def test_mixed_sets_that_reveal_with_probability_delta(delta_term):
     )
     assert law[bounds > epsilon].sum() <= LEVEL
     assert bounds[-1] > epsilon or delta_term == "published"
-
-
-# --- abstention -----------------------------------------------------------------------------------
-
-
-def simulated(rng, sizes, epsilon, delta):
-    """Hits and margins of a mechanism that is surer of some sets than of others.
-
-    Half the sets carry no signal at all; the others are randomized response at epsilon, or revealed with
-    probability delta and then the surest.
-    """
-    count = sizes.size
-    useful = rng.random(count) < 0.5
-    revealed = rng.random(count) < delta
-    chance = np.where(useful, rank_success_probability(sizes, epsilon), 1 / sizes)
-    hits = (rng.random(count) < chance) | revealed
-    return hits, useful + 2.0 * revealed + 0.5 * rng.random(count)
-
-
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.0), (1.5, 0.0), (1.5, 2e-3), (0.0, 1e-4)])
-def test_search_over_stopping_points_is_valid(epsilon, delta):
-    rng = np.random.default_rng(11)
-    sizes = np.repeat([3, 20], 40)
-    errors = 0
-    for _ in range(TRIALS):
-        hits, margins = simulated(rng, sizes, epsilon, delta)
-        found = audit_ranks(np.where(hits, 1, 2), sizes, margins=margins, delta=delta)
-        errors += found.epsilon > epsilon
-    assert_rate_at_most(LEVEL, errors, TRIALS)
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 1.5])
-def test_best_stopping_point_without_payment_is_caught(epsilon):
-    """The broken twin of the same simulation: the maximum of the bounds at every stopping point."""
-    rng = np.random.default_rng(11)
-    sizes = np.full(80, 8)
-    errors = sound = 0
-    for _ in range(TRIALS):
-        hits, margins = simulated(rng, sizes, epsilon, 0.0)
-        ordered = hits[np.argsort(-margins)]
-        best = rank_epsilon(np.cumsum(ordered), np.arange(1, 81), 8).max()
-        errors += best > epsilon
-        sound += audit_ranks(np.where(hits, 1, 2), 8, margins=margins).epsilon > epsilon
-    assert_rate_at_most(LEVEL, sound, TRIALS)
-    with pytest.raises(AssertionError, match="allows"):
-        assert_rate_at_most(LEVEL, errors, TRIALS)
-
-
-def test_search_is_valid_on_many_coin_sequences():
-    """Worst case of the supermartingale: every guess at its largest probability, many runs."""
-    rng = np.random.default_rng(12)
-    sizes, trials = np.repeat([3, 20], 40), 3_000
-    errors = 0
-    for _ in range(trials):
-        hits = rng.random(80) < rank_success_probability(sizes, 1.5)
-        found = audit_ranks(np.where(hits, 1, 2), sizes, margins=rng.random(80))
-        errors += found.epsilon > 1.5
-    assert_rate_at_most(LEVEL, errors, trials)
-    assert errors > 0.005 * trials  # not idle

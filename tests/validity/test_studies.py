@@ -8,14 +8,13 @@ from scipy.special import expit
 from scipy.stats import binom, binomtest
 
 from paperlib.bounds import audit_one_run
-from paperlib.core import MembershipScores
 from paperlib.validity import common_rules as rules
 from paperlib.validity import mechanisms as known
 from paperlib.validity.bursts import Burst
 from paperlib.validity.cases import our_cases
+from paperlib.validity.common_rules import rule_cases
 from paperlib.validity.coverage import Case, ValidityConfig, rate_interval, seen_from, simulate
-from paperlib.validity.one_run_cases import searched_epsilon
-from paperlib.validity.studies import rule_cases
+from paperlib.validity.one_run_cases import peeking_epsilon, searched_epsilon
 
 
 def toy(rate, **more):
@@ -92,18 +91,6 @@ def test_the_bound_alone_is_that_of_the_audit(delta, options):
         assert searched_epsilon(scores, delta=delta, confidence=0.9, **options) == audit.epsilon
 
 
-def test_every_twin_fails_and_every_bound_holds():
-    """One row of each kind at a tenth of the page's size; the twins of the slow searches are in the page."""
-    few, config = ValidityConfig(trials=2), ValidityConfig(trials=100)
-    cases = [
-        case for case in our_cases(few) if "fixed count" in case.bound or "looked at first" in case.bound
-    ]
-    frame = simulate(cases, config)
-    above = frame["verdict"].eq("above the nominal level")
-    assert above.tolist() == (~frame["valid"]).tolist()
-    assert above.sum() == 3
-
-
 @pytest.mark.parametrize("c", [0.0, np.log(2), 2.0])
 def test_close_generator_is_exactly_c_close(c):
     """The share of members at saturated density ratio is e^c/(1+e^c), no more."""
@@ -143,14 +130,19 @@ def test_hull_is_the_least_concave_majorant():
         assert (np.diff(slopes) <= 1e-9).all()
 
 
-def test_rules_report_what_their_names_say():
-    scores = MembershipScores([3.0, 2.0, 1.0, 0.5] * 25, [0.0, -1.0, -2.0, 0.6] * 25)
-    assert rules.best_threshold(scores) >= rules.hull_corrected(scores) > 0
-    assert rules.point_estimate(scores) >= 0
-    assert rules.best_pair(scores) > 0
-    assert rules.best_ratio(scores) >= 0
-    assert rules.best_cut(scores) > 1
-    assert rules.best_clopper_pearson(scores) > 0
-    assert rules.fixed_count(scores) > 0
-    assert rules.fixed_point_estimate(scores) > 0
-    assert rules.absolute_mu(scores) > 0
+MECHANISMS = [known.no_leakage(), known.randomized_response(1.0), known.laplace(2.0)]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: one.name)
+def test_without_a_peek_it_is_the_default_bound(mechanism):
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        scores = mechanism.draw(rng, 300)
+        bound = peeking_epsilon(scores, confidence=0.95, share=0.0, rng=rng)
+        assert bound == pytest.approx(audit_one_run(scores).epsilon, abs=1e-8)
+
+
+def test_all_guesses_known_are_all_right():
+    rng = np.random.default_rng(2)
+    scores = known.no_leakage().draw(rng, 200)
+    assert peeking_epsilon(scores, confidence=0.95, share=1.0, rng=rng) > 3

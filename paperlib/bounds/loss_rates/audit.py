@@ -7,9 +7,8 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from paperlib.bounds.loss_rates import statements as statements
-from paperlib.bounds.loss_rates.estimates import IntervalRequest, Transform, empirical, parametric, relative
-from paperlib.bounds.loss_rates.normal_fit import NormalFit
-from paperlib.bounds.loss_rates.rates import ceiling, check_delta_below_half, normals_epsilon
+from paperlib.bounds.loss_rates.estimates import Transform, empirical, parametric, relative
+from paperlib.bounds.loss_rates.rates import NormalFit, ceiling, check_delta_below_half, normals_epsilon
 from paperlib.core import AuditResult, check_choice, check_confidence, check_delta, check_vector
 from paperlib.core.direction import reversed_warning
 from paperlib.core.scores import MembershipScores
@@ -186,11 +185,10 @@ def epsilon_star(
         confidence = check_confidence(confidence)
     chosen = _interval_method(method, confidence, interval_method)
     level = _delta(delta, method, train.size)
-    asked = IntervalRequest(confidence, chosen, seed)
     if method == "parametric":
-        estimate = parametric(train, population, level, transform, asked)
+        estimate = parametric(train, population, level, transform, confidence, chosen, seed)
     else:
-        estimate = empirical(train, population, level, asked)
+        estimate = empirical(train, population, level, confidence, chosen, seed)
     low, high = estimate.rate_range
     doubt = reversed_warning(MembershipScores(train, population, higher_means_member=False))
     result = EpsilonStarResult(

@@ -2,32 +2,25 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from paperlib.bounds.loss_rates import intervals as intervals
-from paperlib.bounds.loss_rates.normal_fit import NormalFit, fit_normal
 from paperlib.bounds.loss_rates.rates import (
     EMPIRICAL_RANGE,
     BestThreshold,
+    NormalFit,
     best_empirical_threshold,
     best_normal_threshold,
+    fit_normal,
 )
 from paperlib.core import FloatArray
 
 Transform = Literal["paper", "none"]
 
 _SMALLEST_FOR_INTERVAL = 20
-
-
-@dataclass(frozen=True)
-class IntervalRequest:
-    """The confidence interval asked for."""
-
-    confidence: float | None  # nominal confidence, in (0, 1); None for no interval
-    method: str | None  # "region", "delta", "band", "bca", or None
-    seed: int  # seed of the "bca" resampling, 0 or more
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +43,13 @@ def relative(mean_train: float, std_train: float, mean_other: float, std_other: 
 
 
 def parametric(
-    train: FloatArray, population: FloatArray, delta: float, transform: Transform, asked: IntervalRequest
+    train: FloatArray,
+    population: FloatArray,
+    delta: float,
+    transform: Transform,
+    confidence: float | None,
+    interval_method: str | None,
+    seed: int,
 ) -> Estimate:
     """Epsilon* of the normals fitted to the transformed losses."""
     smallest = float(min(train.min(), population.min()))
@@ -68,10 +67,24 @@ def parametric(
     gap, ratio = relative(fits[0].mean, fits[0].std, fits[1].mean, fits[1].std)
     best = best_normal_threshold(gap, ratio, delta)
     score = fits[0].mean + fits[0].std * best.threshold
+    interval = None
+    if confidence is not None:
+        if min(fits[0].size, fits[1].size) < _SMALLEST_FOR_INTERVAL:
+            raise ValueError(
+                f"confidence: a large-sample interval needs at least {_SMALLEST_FOR_INTERVAL} losses in each "
+                f"set, got {fits[0].size} and {fits[1].size}"
+            )
+        if interval_method == "region":
+            interval = intervals.region_interval(*fits, delta, confidence)
+        elif interval_method == "delta":
+            interval = intervals.delta_method_interval(*fits, delta, confidence)
+        else:
+            statistic = partial(intervals.resampled_normals_epsilon, delta=delta)
+            interval = intervals.bootstrap_interval(*pair, statistic, confidence, seed=seed)
     return Estimate(
         best=best,
         threshold=_loss(score, smallest, scale, transform),
-        interval=_parametric_interval(fits, pair, delta, asked),
+        interval=interval,
         rate_range=(delta, 1 - delta),
         fits=fits,
     )
@@ -89,43 +102,23 @@ def _loss(score: float, smallest: float, scale: float, transform: str) -> float:
     return -score if transform == "none" else smallest + scale * (float(np.logaddexp(0.0, -score)) - 1)
 
 
-def _parametric_interval(
-    fits: tuple[NormalFit, NormalFit],
-    pair: tuple[FloatArray, FloatArray],
+def empirical(
+    train: FloatArray,
+    population: FloatArray,
     delta: float,
-    asked: IntervalRequest,
-) -> tuple[float, float] | None:
-    if asked.confidence is None:
-        return None
-    if min(fits[0].size, fits[1].size) < _SMALLEST_FOR_INTERVAL:
-        raise ValueError(
-            f"confidence: a large-sample interval needs at least {_SMALLEST_FOR_INTERVAL} losses in each "
-            f"set, got {fits[0].size} and {fits[1].size}"
-        )
-    if asked.method == "region":
-        return intervals.region_interval(*fits, delta, asked.confidence)
-    if asked.method == "delta":
-        return intervals.delta_method_interval(*fits, delta, asked.confidence)
-
-    def statistic(train: FloatArray, population: FloatArray, axis: int = -1) -> FloatArray:
-        return intervals.resampled_normals_epsilon(train, population, delta)
-
-    return intervals.bootstrap_interval(*pair, statistic, asked.confidence, seed=asked.seed)
-
-
-def empirical(train: FloatArray, population: FloatArray, delta: float, asked: IntervalRequest) -> Estimate:
+    confidence: float | None,
+    interval_method: str | None,
+    seed: int,
+) -> Estimate:
     """Epsilon* of the empirical distributions, rates in `EMPIRICAL_RANGE`."""
     low, high = EMPIRICAL_RANGE
     best = best_empirical_threshold(train, population, delta, low=low, high=high)
     interval = None
-    if asked.confidence is not None and asked.method == "band":
-        interval = intervals.band_interval(train, population, delta, asked.confidence, low=low, high=high)
-    elif asked.confidence is not None:
+    if confidence is not None and interval_method == "band":
+        interval = intervals.band_interval(train, population, delta, confidence, low=low, high=high)
+    elif confidence is not None:
         ranks = np.unique(np.concatenate([train, population]), return_inverse=True)[1].astype(np.float64)
-
-        def statistic(a: FloatArray, b: FloatArray, axis: int = -1) -> FloatArray:
-            return intervals.resampled_empirical_epsilon(a, b, delta, low=low, high=high)
-
+        statistic = partial(intervals.resampled_empirical_epsilon, delta=delta, low=low, high=high)
         pair = ranks[: train.size], ranks[train.size :]
-        interval = intervals.bootstrap_interval(*pair, statistic, asked.confidence, seed=asked.seed)
+        interval = intervals.bootstrap_interval(*pair, statistic, confidence, seed=seed)
     return Estimate(best=best, threshold=best.threshold, interval=interval, rate_range=EMPIRICAL_RANGE)

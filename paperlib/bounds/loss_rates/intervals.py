@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv, fdtri, ndtri
 
-from paperlib.bounds.loss_rates.normal_fit import NormalFit
-from paperlib.bounds.loss_rates.rates import definition_terms, normals_epsilon
+from paperlib.bounds.loss_rates.rates import NormalFit, definition_terms, normals_epsilon
 from paperlib.core import FloatArray
 
 BOOTSTRAP_LIMIT = 5_000
@@ -103,11 +102,16 @@ def band_interval(
     # holds the supremum with rates clipped to [low, high] in finite samples, for any distributions.
     ranks = [_ranks(sample.size, low) for sample in (train, population)]
     level = (1 - confidence) / (2 * sum(r.size for r in ranks))
-    boxes = [_box(np.sort(s), r, level) for s, r in zip((train, population), ranks, strict=True)]
-    edges = np.unique(np.concatenate([points for points, _, _ in boxes]))
-    (tpr, most_tpr), (fpr, most_fpr) = (
-        tuple(np.clip(limits, low, high) for limits in _on_cells(edges, *box)) for box in boxes
-    )
+    points = [np.sort(s)[r.astype(np.int64) - 1] for s, r in zip((train, population), ranks, strict=True)]
+    edges = np.unique(np.concatenate(points))
+    limits: list[FloatArray] = []
+    for sample, at, r in zip((train, population), points, ranks, strict=True):
+        # Limits of F on (-inf, edges[0]) and on every [edges[i], edges[i+1]): F >= lower at and after each
+        # rank's loss, F <= upper before it.
+        passed = np.append(0, np.searchsorted(at, edges, side="right"))
+        lower, upper = (betaincinv(r, sample.size - r + 1, p) for p in (level, 1 - level))
+        limits += [np.append(0.0, lower)[passed], np.append(upper, 1.0)[passed]]
+    tpr, most_tpr, fpr, most_fpr = (np.clip(one, low, high) for one in limits)
     return _corner(tpr, most_tpr, fpr, most_fpr, delta), _corner(most_tpr, tpr, most_fpr, fpr, delta)
 
 
@@ -116,22 +120,6 @@ def _ranks(size: int, low: float) -> FloatArray:
     first, middle = max(1.0, low * size / 2), max(1.0, (size + 1) / 2)
     tail = np.unique(np.round(np.geomspace(min(first, middle), middle, _RANKS_PER_TAIL)))
     return np.unique(np.concatenate([tail, size + 1 - tail]))
-
-
-def _box(ordered: FloatArray, ranks: FloatArray, level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Losses at the ranks, and limits: F >= lower at and after each, F <= upper before each."""
-    points = ordered[ranks.astype(np.int64) - 1]
-    others = ordered.size - ranks + 1
-    lower, upper = (np.asarray(betaincinv(ranks, others, p), dtype=np.float64) for p in (level, 1 - level))
-    return points, lower, upper
-
-
-def _on_cells(
-    edges: FloatArray, points: FloatArray, lower: FloatArray, upper: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Limits of F on (-inf, edges[0]) and on every [edges[i], edges[i+1])."""
-    passed = np.append(0, np.searchsorted(points, edges, side="right"))
-    return np.append(0.0, lower)[passed], np.append(upper, 1.0)[passed]
 
 
 def _corner(
@@ -180,7 +168,9 @@ def bootstrap_interval(
     return low, high
 
 
-def resampled_normals_epsilon(train: FloatArray, population: FloatArray, delta: float) -> FloatArray:
+def resampled_normals_epsilon(
+    train: FloatArray, population: FloatArray, axis: int = -1, *, delta: float
+) -> FloatArray:
     """Parametric Epsilon* of each row: shapes (..., n_train) and (..., n_population) broadcast."""
     spread = train.std(axis=-1)
     gap = (population.mean(axis=-1) - train.mean(axis=-1)) / spread
@@ -188,7 +178,7 @@ def resampled_normals_epsilon(train: FloatArray, population: FloatArray, delta: 
 
 
 def resampled_empirical_epsilon(
-    train: FloatArray, population: FloatArray, delta: float, *, low: float, high: float
+    train: FloatArray, population: FloatArray, axis: int = -1, *, delta: float, low: float, high: float
 ) -> FloatArray:
     """Empirical Epsilon* of each row; losses are whole-number ranks among the pooled losses."""
     width = int(max(train.max(), population.max())) + 1

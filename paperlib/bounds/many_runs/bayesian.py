@@ -6,11 +6,10 @@ from functools import partial
 import numpy as np
 from scipy.special import betainc, betaincc, betaincinv
 
-from paperlib.bounds.many_runs.clopper_pearson import clopper_pearson_epsilon
-from paperlib.bounds.many_runs.error_rates import (
-    INDEPENDENT_RUNS,
+from paperlib.bounds.many_runs.clopper_pearson import (
     ErrorCounts,
     ManyRunsResult,
+    clopper_pearson_epsilon,
     could_refute,
     fixed_test,
 )
@@ -135,13 +134,10 @@ def audit_bayesian(
             "adjacency of the runs with and without the target record (add/remove unless it was replaced). "
             f"Not a confidence bound.{zero}"
         ),
-        warnings=test.warnings,
-        assumptions=(INDEPENDENT_RUNS, test.chosen, "both error rates have Jeffreys' prior Beta(1/2, 1/2)"),
         epsilon=epsilon,
         interval=(low, high),
         median=median,
-        counts=test.counts,
-        threshold=test.threshold,
         delta=delta,
         confidence=confidence,
+        **test.stated("both error rates have Jeffreys' prior Beta(1/2, 1/2)"),
     )

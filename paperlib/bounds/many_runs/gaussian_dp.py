@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtri
 
-from paperlib.bounds.many_runs.error_rates import (
-    INDEPENDENT_RUNS,
+from paperlib.bounds.many_runs.clopper_pearson import (
     ErrorCounts,
     ManyRunsResult,
     could_refute,
@@ -143,18 +142,11 @@ def audit_gaussian_dp(
             "of the runs with and without the target record (add/remove unless it was replaced)."
             + ("" if epsilon > 0 else could_refute(test.counts, ceiling))
         ),
-        warnings=test.warnings,
-        assumptions=(
-            INDEPENDENT_RUNS,
-            test.chosen,
-            "the mechanism's trade-off curve is that of mu-Gaussian DP",
-        ),
         epsilon=epsilon,
         mu=mu,
         false_positive_upper=float(x),
         false_negative_upper=float(y),
-        counts=test.counts,
-        threshold=test.threshold,
         delta=delta,
         confidence=confidence,
+        **test.stated("the mechanism's trade-off curve is that of mu-Gaussian DP"),
     )

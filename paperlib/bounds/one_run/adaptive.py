@@ -1,15 +1,9 @@
 """Predictable orders: which coin comes next, and whether it is bet on, depends on the coins revealed so far.
 
-Nothing in the supermartingale of `anytime` needs an order fixed by the scores. Given the scores and the
-coins revealed so far, each further guess is right with probability at most ``q = e^eps / (1 + e^eps)``,
-whoever it is about; a coin that is only looked at leaves the test as it is. The failures at delta > 0 keep
-their mean too: whether an example is guessed to be a member, given everything but its own coin, is a set of
-outputs, and so is "non-member", so each of the two adds at most ``delta / (2 (1 + e^eps))``.
-
-So the audit may learn from its own coins where the leak is. Several bettors propose guesses, most confident
-first: "member" from the top of the scores, "non-member" from the bottom, and others if wanted. At first a few
-coins of each are looked at. From then on the bettors whose recent guesses were right most often bet, and
-the others are looked at now and then, in case they are better further on.
+Nothing in the supermartingale of `anytime` needs an order fixed by the scores (book: one-run audit, orders
+that learn). Several bettors propose guesses, most confident first. At first a few coins of each are looked
+at; from then on those whose recent guesses were right most often bet, and the others are looked at now and
+then.
 """
 
 import math
@@ -111,17 +105,13 @@ class EndOfScores:
             self._at, step = min(self._at + step, self._order.size), 2 * step
 
 
-def first_looks_of(total: int) -> int:
-    """Coins of each bettor that are looked at before anyone bets: 3 of 1,000 examples, 4 of 10,000."""
-    # A look costs a sure bet where the leak is strong; too few of them take a useless end for a good one.
-    return int(math.log10(total) + 1e-9)
-
-
 class _Record:
     """What is known of one bettor: its guesses so far, right or wrong, and the coins it may take."""
 
     def __init__(self, total: int) -> None:
-        self.credit = float(first_looks_of(total))
+        # Coins looked at before anyone bets, 3 of 1,000 examples, 4 of 10,000. A look costs a sure bet where
+        # the leak is strong; too few of them take a useless end for a good one.
+        self.credit = float(int(math.log10(total) + 1e-9))
         self.guesses = 0
         self._right = np.zeros(total + 1)  # right among the first 0, 1, 2, ... guesses
 

@@ -1,27 +1,15 @@
 """One test for every guess count at once: a mixture supermartingale and Ville's inequality.
 
-Order the guesses by confidence, an order computed from the scores alone. If each guess is right
-with probability at most ``q = e^eps / (1 + e^eps)`` given the earlier ones, then
+(Derivation: book, one-run audit.) If each guess is right with probability at most ``q = e^eps / (1 +
+e^eps)`` given the earlier ones, then
 
     M_r = integral over p in [q, 1] of prod_i (p/q)^X_i ((1-p)/(1-q))^(1-X_i) dF(p)
 
-is a supermartingale, and it ever reaches ``1/level`` with probability at most ``level``. With F a
-Beta(1/2, 1/2) cut to [q, 1] the integral is a ratio of incomplete betas.
+ever reaches ``1/level`` with probability at most ``level``; F is a Beta(1/2, 1/2) cut to [q, 1].
 
-At a fixed r, log M_r has the slope ``h (1 - 1/M_r) - (k - r q) / (q (1-q))`` in q, where the hazard h
-of the prior satisfies ``h q (1-q) <= 1/2``; and M_r >= e implies k - r q > 1/2. So M_r falls in epsilon
-wherever it is at least e, and each test can be inverted by bisection. Levels above 1/3 are tested at 1/3.
-
-Under (epsilon, delta)-DP some right guesses come for free, and few do. Given everything else, call a
-guess failed when it is right and its posterior chance of being right exceeds q, just often enough to
-bring that chance down to q. What remains is right with probability at most q, as under pure DP. With
-P_1 and P_0 the laws of the output with and without the example, a failed guess "member" has
-probability at most
-
-    1/2 (1 - q) integral of (P_1 - e^eps P_0)^+  <=  1/2 (1 - q) delta,
-
-and likewise for "non-member": in all at most ``m delta / (1 + e^eps)`` failures on average, half of
-that if only members are guessed. Knowing less than everything else lowers it (Jensen).
+At a fixed r, log M_r has the slope ``h (1 - 1/M_r) - (k - r q) / (q (1-q))`` in q, where the hazard h of the
+prior satisfies ``h q (1-q) <= 1/2``; and M_r >= e implies k - r q > 1/2. So M_r falls in epsilon wherever it
+is at least e, and each test can be inverted by bisection. Levels above 1/3 are tested at 1/3.
 """
 
 import math
@@ -32,12 +20,12 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincc, betaln
 
 from paperlib.bounds.one_run.tails import last_refuted
-from paperlib.core import FloatArray, IntArray, check_counts, check_in, check_nonnegative
+from paperlib.core import FloatArray, IntArray, check_in, check_nonnegative
 
 _LOG_BETA_PRIOR = math.log(math.pi)  # betaln(1/2, 1/2)
-LARGEST = 60.0  # nats; no audit of fewer than e^60 guesses reaches it
-TOLERANCE = 1e-9
-STEP = 0.25  # nats between two budgets of failures
+_LARGEST = 60.0  # nats; no audit of fewer than e^60 guesses reaches it
+_TOLERANCE = 1e-9
+_STEP = 0.25  # nats between two budgets of failures
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +35,6 @@ class AnytimeBound:
     epsilon: float  # largest log-odds refuted, nats, at least 0, rounded down
     guesses: int  # guess count at which it was reached (0 if nothing is refuted)
     correct: int  # right guesses among them
-    level: float  # error probability spent on all guess counts together
-    failures: int  # right guesses given away before testing
 
 
 def log_mixture(correct: ArrayLike, guesses: ArrayLike, epsilon: ArrayLike) -> FloatArray:
@@ -75,31 +61,21 @@ def _log_upper(k: FloatArray, r: FloatArray, evidence: FloatArray, e: FloatArray
     return evidence - prior_kept + k * np.log1p(np.exp(-e)) + (r - k) * np.logaddexp(0.0, e)
 
 
-def anytime_epsilon(correct: ArrayLike, *, level: float) -> AnytimeBound:
-    """Largest epsilon refuted at error ``level`` by guesses, 1 right and 0 wrong, most confident first."""
-    hits = check_counts("correct", correct)
-    if hits.ndim != 1 or (hits > 1).any():
-        raise ValueError(
-            f"correct: expected a 1-D array of 0 and 1, got shape {hits.shape}, max {hits.max()}"
-        )
-    return anytime_from_counts(np.cumsum(hits), np.arange(1, hits.size + 1), level=level)
-
-
 def anytime_from_counts(
     correct: IntArray, guesses: IntArray, *, level: float, failures: int = 0
 ) -> AnytimeBound:
-    """The same from running counts at increasing stopping points, ``failures`` guesses right for free."""
-    search = CountSearch(correct, guesses, level, failures)
+    """Largest epsilon refuted at any of the increasing stopping points, ``failures`` guesses being free."""
+    search = _CountSearch(correct, guesses, level, failures)
     low, high = 0.0, 1.0
     if not search.refutes(low):
-        return AnytimeBound(0.0, 0, 0, level, failures)
-    while high < LARGEST and search.refutes(high):
+        return AnytimeBound(0.0, 0, 0)
+    while high < _LARGEST and search.refutes(high):
         low, high = high, 2 * high
     low = search.bisect(low, high)
-    return AnytimeBound(low, int(guesses[search.best]), int(correct[search.best]), level, failures)
+    return AnytimeBound(low, int(guesses[search.best]), int(correct[search.best]))
 
 
-class CountSearch:
+class _CountSearch:
     """Asks whether any given stopping point refutes an epsilon, forgetting those that cannot refute more."""
 
     def __init__(self, correct: IntArray, guesses: IntArray, level: float, failures: int) -> None:
@@ -127,7 +103,7 @@ class CountSearch:
 
     def bisect(self, low: float, high: float) -> float:
         """Largest refuted epsilon between a refuted and an unrefuted one, from below."""
-        while high - low > TOLERANCE:
+        while high - low > _TOLERANCE:
             middle = (low + high) / 2
             low, high = (middle, high) if self.refutes(middle) else (low, middle)
         return low
@@ -143,7 +119,7 @@ class CountSearch:
 
 
 def anytime_curve(
-    correct: IntArray, guesses: IntArray, *, level: float, failures: int = 0, ceiling: float = LARGEST
+    correct: IntArray, guesses: IntArray, *, level: float, failures: int = 0, ceiling: float = _LARGEST
 ) -> FloatArray:
     """The bound each guess count gives alone, at most ``ceiling``; all hold together at error ``level``."""
     threshold = log_threshold(level)
@@ -156,7 +132,7 @@ def anytime_curve(
 def _last_refuted(k: FloatArray, r: FloatArray, threshold: float, start: float, end: float) -> FloatArray:
     """Largest epsilon between two that each guess count refutes alone, from below."""
     low, high = np.full_like(r, start), np.full_like(r, end)
-    return last_refuted(lambda e: log_mixture(k, r, e) >= threshold, low, high, TOLERANCE)
+    return last_refuted(lambda e: log_mixture(k, r, e) >= threshold, low, high, _TOLERANCE)
 
 
 def failure_budget(mean_failures: float, beta: float) -> tuple[float, int]:
@@ -185,15 +161,15 @@ def anytime_with_failures(
     """The anytime search where right guesses of mean `mean_failures` come for free."""
     # On each step failures are budgeted at its lower end, where they are most, so that the test there has one
     # level and one shift and can be inverted; the first epsilon not refuted ends the search.
-    bound = AnytimeBound(0.0, 0, 0, error, 0)
-    for start in _starts(LARGEST):
+    bound = AnytimeBound(0.0, 0, 0)
+    for start in _starts(_LARGEST):
         level, failures = failure_budget(mean_failures(start, m_delta, sides=sides), error)
-        search = CountSearch(correct, guesses, level, failures)
+        search = _CountSearch(correct, guesses, level, failures)
         if not search.refutes(start):
             return bound
-        end = start + STEP
+        end = start + _STEP
         epsilon = end if search.refutes(end) else search.bisect(start, end)
-        bound = AnytimeBound(epsilon, int(guesses[search.best]), int(correct[search.best]), level, failures)
+        bound = AnytimeBound(epsilon, int(guesses[search.best]), int(correct[search.best]))
         if epsilon < end:
             return bound
     return bound
@@ -204,13 +180,13 @@ def anytime_curve_with_failures(
 ) -> FloatArray:
     """The bound each guess count gives alone, to ``ceiling`` and a step; all hold together at ``error``."""
     bound, alive = np.zeros(guesses.size), np.arange(guesses.size)
-    for start in _starts(ceiling + STEP):
+    for start in _starts(ceiling + _STEP):
         level, failures = failure_budget(mean_failures(start, m_delta, sides=sides), error)
         k = np.maximum(np.asarray(correct[alive], float) - failures, 0.0)
         r, threshold = np.asarray(guesses[alive], float), log_threshold(level)
         refuted = log_mixture(k, r, start) >= threshold
         alive, k, r = alive[refuted], k[refuted], r[refuted]
-        end = start + STEP
+        end = start + _STEP
         whole = log_mixture(k, r, end) >= threshold
         bound[alive] = np.where(whole, end, _last_refuted(k, r, threshold, start, end))
         alive = alive[bound[alive] >= end]
@@ -218,4 +194,4 @@ def anytime_curve_with_failures(
 
 
 def _starts(end: float) -> list[float]:
-    return [i * STEP for i in range(math.ceil(end / STEP))]
+    return [i * _STEP for i in range(math.ceil(end / _STEP))]

@@ -83,14 +83,13 @@ def one_run_epsilon(
         counts fixed in advance. Add/remove adjacency.
 
     Args:
-        correct: Right guesses, whole numbers from 0 to ``guesses``; broadcasts.
-        guesses: Guesses made, abstentions excluded; broadcasts.
+        correct: Right guesses, whole numbers from 0 to ``guesses``; broadcasts, as do the next two.
+        guesses: Guesses made, abstentions excluded.
         total: Audit examples, abstentions included; needed if ``delta > 0``.
         delta: Delta of (epsilon, delta)-DP, in [0, 1).
         confidence: Confidence level of the bound, in (0, 1).
-        delta_term: "published" (Steinke et al., Theorem 5.2) or "sharp" (ours: the worst case over
-            all mechanisms, for guess counts fixed in advance; never weaker below one half).
-        sides: 1 if every guess is "member", or every guess "non-member": half of delta is then enough.
+        delta_term: "published" or "sharp", as in `one_run_p_value`.
+        sides: 1 if every guess is "member", or every guess "non-member".
 
     Returns:
         Nats, at least 0, rounded down; broadcast shape (a float for scalars).
@@ -193,14 +192,8 @@ class OneRunResult(AuditResult):
 
         At most 200 counts, evenly spaced on a log scale; the reported one is always among them.
         """
-        return table(
-            {
-                "guesses": self.curve_guesses,
-                "correct": self.curve_correct,
-                "threshold": self.curve_threshold,
-                "bound": self.curve_bound,
-            }
-        )
+        columns = ("guesses", "correct", "threshold", "bound")
+        return table({name: getattr(self, f"curve_{name}") for name in columns})
 
 
 def audit_one_run(

@@ -75,7 +75,7 @@ def inverse_blow_up(family: str, parameter: FloatArray, y: FloatArray, delta: fl
     return np.where(y <= 0.5, shrink * y, np.where(middle <= 0.5, middle, 1 - (1 - y) / shrink))
 
 
-def f_dp_refutes(
+def _refutes(
     correct: FloatArray,
     guesses: FloatArray,
     total: int,
@@ -155,16 +155,12 @@ def f_dp_parameter(
     while float((high - low).max()) > _TOLERANCE:
         grid = low + fractions * (high - low)
         hits, made = (np.tile(x.astype(float), grid.shape[0]) for x in (v, r))
-        refuted = f_dp_refutes(hits, made, total, level, inverse, grid.ravel())
-        low, high = _narrowed(low, high, refuted.reshape(grid.shape))
+        refuted = _refutes(hits, made, total, level, inverse, grid.ravel())
+        # The section that holds the end of the run of refutations that starts at the low end.
+        steps = np.cumprod(refuted.reshape(grid.shape), axis=0).sum(axis=0)
+        width = (high - low) / (_SECTIONS + 1)
+        low, high = low + np.maximum(steps - 1, 0) * width, low + steps * width
     return low
-
-
-def _narrowed(low: FloatArray, high: FloatArray, refuted: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-    """The section that holds the end of the run of refutations that starts at the low end."""
-    steps = np.cumprod(refuted, axis=0).sum(axis=0)
-    width = (high - low) / (_SECTIONS + 1)
-    return low + np.maximum(steps - 1, 0) * width, low + steps * width
 
 
 def audit_f_dp(

@@ -1,21 +1,13 @@
 """Was membership decided by fair coins? If not: refuse, or play a privacy game on a subsample.
 
-A whole game tosses one fair coin for each of m places. Heads shows the next member, tails the next
-non-member, both in random order. Compare the two sides of one coin, given all other coins, the other
-examples shown, and the example x at this place. Members and non-members come from one distribution, so x is
-as likely on either side, and so are the training records but one: heads, it is x; tails, it is a hidden
-record in its place. Under epsilon-DP for replacing one record the odds of heads are then between e^-eps and
-e^eps, which is all that a one-run bound uses; delta enters in the same way. For PANORAMIA x is at most e^c
-times as likely on heads. Nothing is paired: given how many members are shown, they are a random subset of
-the members, and the coins are those of a game of pairs, which shows half as many examples.
-
-The coins may ask for more than the n members or others there are. Imagine that game too: there are further
-others, and further real examples are shown as members, a random n of which are trained on. One coin changes
-one trained record or none, so the argument holds for every toss, and a bound from these imagined games holds
-at its confidence. Drawing the coins again in their place multiplies its error by less than 1 + 6e-7.
-
-Where each non-member is the twin of a member (an alternative of an identifier), two shown twins tell on each
-other: toss one coin for each pair, show one of it, and name the design "played".
+A whole game (book: one-run audit) tosses one fair coin for each of m places: heads shows the next member,
+tails the next non-member, both in random order. The two sides of a coin differ by one trained record, the
+one shown or a hidden one in its place, so that each coin is hidden as replacing one record is. The coins may
+ask for more than the n members or others there are. Imagine that game too, with further others, and further
+real examples shown as members, a random n of which are trained on: one coin changes one trained record or
+none, so a bound from these imagined games holds. Drawing the coins again in their place multiplies its error
+by less than 1 + 6e-7. Where each non-member is the twin of a member, two shown twins tell on each other:
+toss one coin for each pair, show one of it, and name the design "played".
 """
 
 from collections.abc import Callable

@@ -7,6 +7,7 @@ it is one threshold and no order within it matters.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -42,26 +43,20 @@ class GuessPath:
         return replace(self, **arrays)
 
 
-def member_path(scores: MembershipScores) -> GuessPath:
-    """Guess the top k to be members, for every k that does not cut a tied block."""
+def _side_path(scores: MembershipScores, *, member: bool) -> GuessPath:
+    """Guess the top k to be members, or the bottom k non-members, for every k that cuts no tied block."""
     values, labels = _descending(scores)
+    if not member:
+        values, labels = values[::-1], 1 - labels[::-1]
     ends = _block_ends(values)
-    hits = np.cumsum(labels)[ends]
-    none = np.zeros(ends.size, dtype=np.int64)
-    return GuessPath(ends + 1, none, hits, none, values[ends], np.full(ends.size, -np.inf), values.size)
+    made, hits, cuts = ends + 1, np.cumsum(labels)[ends], values[ends]
+    none, nobody = np.zeros(ends.size, dtype=np.int64), np.full(ends.size, np.inf)
+    if member:
+        return GuessPath(made, none, hits, none, cuts, -nobody, values.size)
+    return GuessPath(none, made, none, hits, nobody, cuts, values.size)
 
 
-def nonmember_path(scores: MembershipScores) -> GuessPath:
-    """Guess the bottom k to be non-members, for every k that does not cut a tied block."""
-    values, labels = _descending(scores)
-    values, labels = values[::-1], labels[::-1]
-    ends = _block_ends(values)
-    hits = np.cumsum(1 - labels)[ends]
-    none = np.zeros(ends.size, dtype=np.int64)
-    return GuessPath(none, ends + 1, none, hits, np.full(ends.size, np.inf), values[ends], values.size)
-
-
-def both_path(scores: MembershipScores) -> GuessPath:
+def _both_path(scores: MembershipScores) -> GuessPath:
     """Guess the top k to be members and the bottom k non-members, k = 1, 2, ...; tied blocks whole."""
     values, labels = _descending(scores)
     top = _block_ends(values) + 1
@@ -71,7 +66,7 @@ def both_path(scores: MembershipScores) -> GuessPath:
     return _pairs(values, labels, a, b)
 
 
-def grid_path(scores: MembershipScores) -> GuessPath:
+def _grid_path(scores: MembershipScores) -> GuessPath:
     """All pairs (k+, k-) of the fixed grid {0, m, m/2, m/4, ... >= 4}, rounded down to whole blocks."""
     values, labels = _descending(scores)
     sizes = np.append(dyadic_counts(values.size, smallest=4), 0).astype(np.int64)
@@ -90,12 +85,6 @@ def dyadic_counts(m: int, *, smallest: int = 8) -> IntArray:
     return np.array(counts, dtype=np.int64)
 
 
-def adaptive_path(scores: MembershipScores) -> GuessPath:
-    """Bet on the end whose recent guesses were right most often, or on both; look at the other (`reveal`)."""
-    values, labels = _descending(scores)
-    return bets_path(reveal(ends_of(values), labels.astype(bool)), values)
-
-
 def bets_path(bets: Bets, values: FloatArray) -> GuessPath:
     """The stopping points of bets on examples with these scores, shape (m,)."""
     stop, top = bets.stop, bets.as_member
@@ -109,13 +98,16 @@ def bets_path(bets: Bets, values: FloatArray) -> GuessPath:
 def guess_path(scores: MembershipScores, guess: Guess) -> GuessPath:
     """The nested guesses of an option; where ties allow none, one stopping point without a guess."""
     paths: dict[Guess, Callable[[MembershipScores], GuessPath]] = {
-        "adaptive": adaptive_path,
-        "both": both_path,
-        "members": member_path,
-        "nonmembers": nonmember_path,
-        "grid": grid_path,
+        "both": _both_path,
+        "members": partial(_side_path, member=True),
+        "nonmembers": partial(_side_path, member=False),
+        "grid": _grid_path,
     }
-    path = paths[guess](scores)
+    if guess == "adaptive":
+        values, labels = _descending(scores)
+        path = bets_path(reveal(ends_of(values), labels.astype(bool)), values)
+    else:
+        path = paths[guess](scores)
     return path if path.guesses.size else no_guess(len(scores))
 
 
@@ -132,32 +124,23 @@ def dyadic_path(path: GuessPath) -> tuple[GuessPath, int]:
     return path.at(np.unique(at[at >= 0])), wanted.size
 
 
-def fixed_path(scores: MembershipScores, guess: Guess, threshold: float) -> GuessPath:
-    """The single stopping point of a finite threshold on the oriented score, fixed in advance."""
-    if not math.isfinite(threshold):
-        raise ValueError(f"thresholds: expected a finite number, got {threshold!r}")
-    high = math.inf if guess == "nonmembers" else threshold
-    return threshold_path(scores, high, -math.inf if guess == "members" else threshold)
-
-
 def threshold_path(scores: MembershipScores, high: float, low: float) -> GuessPath:
     """The single stopping point of given thresholds: at or above ``high``, below ``low`` (or at it)."""
     oriented = scores.oriented()
     below = np.less if low == high else np.less_equal
-    members, nonmembers = oriented.member, oriented.nonmember
+    counts = [
+        [(side >= high).sum(), below(side, low).sum()] for side in (oriented.member, oriented.nonmember)
+    ]
+    (true_members, false_others), (false_members, true_others) = np.array(counts)[..., None]
     return GuessPath(
-        _one((members >= high).sum() + (nonmembers >= high).sum()),
-        _one(below(members, low).sum() + below(nonmembers, low).sum()),
-        _one((members >= high).sum()),
-        _one(below(nonmembers, low).sum()),
+        true_members + false_members,
+        false_others + true_others,
+        true_members,
+        true_others,
         np.array([high]),
         np.array([low]),
         len(scores),
     )
-
-
-def _one(count: np.intp) -> IntArray:
-    return np.array([count], dtype=np.int64)
 
 
 def _descending(scores: MembershipScores) -> tuple[FloatArray, IntArray]:

@@ -118,7 +118,11 @@ class _RankedPilot:
         ranks = (hits / hits[-1] + misses / misses[-1]) / 2
         starts = np.append(0, ends[:-1])
         tied = ends - starts > 1
-        wanted = _group_ends(values.size)
+        # Ends of groups of ranks: single ones at both ends, larger groups toward the middle.
+        half = values.size // 2
+        single, grown = np.arange(1, min(_SINGLE_RANKS, half) + 1), np.geomspace(1, half, _RANK_GROUPS)
+        low = np.concatenate([single, grown.astype(np.int64)])
+        wanted = np.unique(np.concatenate([low, values.size - low, [values.size]]))
         cuts = np.append(0, np.unique(ends[np.searchsorted(ends, wanted)]))
         ties = Ties(ranks[starts[tied]], ranks[ends[tied]])
         return cls(np.diff(hits[cuts]), np.diff(misses[cuts]), ranks[cuts], ties)
@@ -133,14 +137,6 @@ class _RankedPilot:
         other = self.nonmember.sum() * np.maximum(np.diff(2 * self.ranks - below), 1e-15)
         both = np.log(member + other)
         return float((self.member * (np.log(member) - both) + self.nonmember * (np.log(other) - both)).sum())
-
-
-def _group_ends(count: int) -> IntArray:
-    """Ends of groups of ranks: single ones at both ends, larger groups toward the middle."""
-    half = count // 2
-    single, grown = np.arange(1, min(_SINGLE_RANKS, half) + 1), np.geomspace(1, half, _RANK_GROUPS)
-    ends = np.concatenate([single, grown.astype(np.int64)])
-    return np.unique(np.concatenate([ends, count - ends, [count]]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,23 +157,15 @@ class _State:
         return Block(share, share * math.exp(-self.numbers[at + 1]))
 
 
-class _Prior:
-    """What is held possible before the pilot is seen."""
+def _log_prior(numbers: FloatArray, ends: FloatArray) -> float:
+    """Log density up to a constant of what is held possible before the pilot is seen."""
+    if (numbers < ends[0]).any() or (numbers > ends[1]).any():
+        return -math.inf
+    return -0.5 * ((numbers[0] / _SHIFT_SD) ** 2 + (numbers[1] / _LOG_SPREAD_SD) ** 2)
 
-    def __init__(self, pilot: int) -> None:
-        smallest, odds = math.log(min(0.25, 6 / pilot)), math.log(2 * pilot)
-        self._low = np.array([-np.inf, -np.inf, smallest, 0.0, smallest, 0.0])
-        self._high = np.array([np.inf, np.inf, math.log(0.5), odds, math.log(0.5), odds])
 
-    def log_density(self, numbers: FloatArray) -> float:
-        """Up to a constant."""
-        if (numbers < self._low).any() or (numbers > self._high).any():
-            return -math.inf
-        return -0.5 * ((numbers[0] / _SHIFT_SD) ** 2 + (numbers[1] / _LOG_SPREAD_SD) ** 2)
-
-    def draw(self, rng: np.random.Generator) -> FloatArray:
-        normal = rng.normal(0.0, [_SHIFT_SD, _LOG_SPREAD_SD])
-        return np.append(normal, rng.uniform(self._low[2:], self._high[2:]))
+def _of_prior(ends: FloatArray, rng: np.random.Generator) -> FloatArray:
+    return np.append(rng.normal(0.0, [_SHIFT_SD, _LOG_SPREAD_SD]), rng.uniform(ends[0, 2:], ends[1, 2:]))
 
 
 _PARTS = (slice(1, 2), slice(2, 4), slice(4, 6))  # numbers of the spread, of the top and of the bottom
@@ -186,13 +174,15 @@ _UNITS = np.array([1.0, 0.5, 1.0, 2.0, 1.0, 2.0])  # steps of the walk, times a 
 
 def _walk(pilot: _RankedPilot, rng: np.random.Generator) -> Iterator[_State]:
     """Metropolis steps of many sizes; now and then one part is drawn anew from the prior, in use or not."""
-    prior = _Prior(len(pilot))
-    state = _State(prior.draw(rng) * [0, 0, 1, 1, 1, 1], np.zeros(3, dtype=bool))
+    free, smallest = [-math.inf, math.inf], [math.log(min(0.25, 6 / len(pilot))), math.log(0.5)]
+    odds = [0.0, math.log(2 * len(pilot))]
+    ends = np.array([free, free, smallest, odds, smallest, odds]).T
+    state = _State(_of_prior(ends, rng) * [0, 0, 1, 1, 1, 1], np.zeros(3, dtype=bool))
     fit = _fit(pilot, state)
     # At first the pilot counts like a small one, so that the walk sees every part before it settles.
     powers = np.append(np.geomspace(min(1.0, 20 / len(pilot)), 1.0, _BURN_IN), np.ones(_STEPS))
     for step, power in enumerate(powers):
-        proposed, ratio = _redrawn(state, prior, rng) if rng.random() < 0.3 else _moved(state, prior, rng)
+        proposed, ratio = _redrawn(state, ends, rng) if rng.random() < 0.3 else _moved(state, ends, rng)
         better = _fit(pilot, proposed) if ratio > -math.inf else -math.inf
         if math.log(1 - rng.random()) < power * (better - fit) + ratio:
             state, fit = proposed, better
@@ -207,19 +197,19 @@ def _fit(pilot: _RankedPilot, state: _State) -> float:
     return pilot.log_likelihood(law)
 
 
-def _moved(state: _State, prior: _Prior, rng: np.random.Generator) -> tuple[_State, float]:
+def _moved(state: _State, ends: FloatArray, rng: np.random.Generator) -> tuple[_State, float]:
     """Some numbers moved by one random scale, and the log ratio of the prior densities."""
     scale = 10 ** rng.uniform(-2.5, 0.3)
     moves = rng.normal(size=6) * (rng.random(6) < 0.5) * scale * _UNITS
     numbers = state.numbers + moves
-    return _State(numbers, state.used), prior.log_density(numbers) - prior.log_density(state.numbers)
+    return _State(numbers, state.used), _log_prior(numbers, ends) - _log_prior(state.numbers, ends)
 
 
-def _redrawn(state: _State, prior: _Prior, rng: np.random.Generator) -> tuple[_State, float]:
+def _redrawn(state: _State, ends: FloatArray, rng: np.random.Generator) -> tuple[_State, float]:
     """One part drawn from the prior, so that the ratio is that of the shift, which may move along."""
     part = int(rng.integers(3))
     numbers, used = state.numbers.copy(), state.used.copy()
-    numbers[_PARTS[part]] = prior.draw(rng)[_PARTS[part]]
+    numbers[_PARTS[part]] = _of_prior(ends, rng)[_PARTS[part]]
     used[part] = rng.random() < _CHANCES[part]
     numbers[0] += rng.normal() * 10 ** rng.uniform(-2, 0) * (rng.random() < 0.5)
     return _State(numbers, used), 0.5 * (state.numbers[0] ** 2 - numbers[0] ** 2) / _SHIFT_SD**2

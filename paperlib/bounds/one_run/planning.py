@@ -128,14 +128,11 @@ def plan_audit(
         check_counts("simulations", simulations, minimum=1)
     if epsilon is not None:
         target = check_in("(0, inf)", "epsilon", epsilon)
-        return _plan(forecast, forecast.examples_for(target), target)
-    total = int(check_counts("m", 0 if m is None else m, minimum=2))
-    if total > MOST_EXAMPLES:
-        raise ValueError(f"m: expected at most {MOST_EXAMPLES}, got {m!r}")
-    return _plan(forecast, total, math.nan)
-
-
-def _plan(forecast: Forecast, total: int, target: float) -> AuditPlan:
+        total = forecast.examples_for(target)
+    else:
+        target, total = math.nan, int(check_counts("m", 0 if m is None else m, minimum=2))
+        if total > MOST_EXAMPLES:
+            raise ValueError(f"m: expected at most {MOST_EXAMPLES}, got {m!r}")
     guesses = np.unique(np.geomspace(1, forecast.most_guesses(total), 200).astype(np.int64))
     perfect = forecast.perfect(guesses, total)
     audits = forecast.audits(total)
@@ -143,7 +140,12 @@ def _plan(forecast: Forecast, total: int, target: float) -> AuditPlan:
     low, high = (float(np.quantile(shown, q)) for q in (0.1, 0.9)) if audits else (math.nan, math.nan)
     return AuditPlan(
         epsilon=None,
-        claim=_claim(forecast, total, float(perfect.max())),
+        claim=(
+            f"An audit of {total} examples at delta = {forecast.delta:g} cannot show more than epsilon = "
+            f"{math.ceil(1000 * float(perfect.max())) / 1000:.3f} at confidence {forecast.confidence:g}, "
+            f'however good the attack (add/remove adjacency, guess="{forecast.guess}"). A plan, not a '
+            "measurement."
+        ),
         assumptions=_assumptions(forecast, total),
         warnings=_warnings(forecast.attack, audits),
         total=total,
@@ -160,42 +162,31 @@ def _plan(forecast: Forecast, total: int, target: float) -> AuditPlan:
     )
 
 
-def _claim(forecast: Forecast, total: int, perfect: float) -> str:
-    return (
-        f"An audit of {total} examples at delta = {forecast.delta:g} cannot show more than epsilon = "
-        f"{math.ceil(1000 * perfect) / 1000:.3f} at confidence {forecast.confidence:g}, however good the "
-        f'attack (add/remove adjacency, guess="{forecast.guess}"). A plan, not a measurement.'
-    )
-
-
 def _assumptions(forecast: Forecast, total: int) -> tuple[str, ...]:
-    words = (
-        "each example will be included by its own fair coin before training",
-        f'the bound will be computed by audit_one_run with guess="{forecast.guess}"',
-        _attack_words(forecast.attack, total),
-    )
-    if forecast.attack is None or total <= LARGEST_SIMULATED:
-        return words
-    return (
-        *words,
-        f"audits of {LARGEST_SIMULATED} examples are simulated; a larger one shows more by what the expected "
-        "numbers of right guesses make of the difference in size",
-    )
-
-
-def _attack_words(attack: float | MembershipScores | None, total: int) -> str:
+    attack = forecast.attack
     if attack is None:
-        return "no attack is assumed; the ceiling is that of guesses without an error"
-    if not isinstance(attack, MembershipScores):
-        return f"the planned attack has AUC {attack:g}, with normal scores of equal variance"
-    if lends_scores(attack, min(total, LARGEST_SIMULATED)):
-        return (
+        words = "no attack is assumed; the ceiling is that of guesses without an error"
+    elif not isinstance(attack, MembershipScores):
+        words = f"the planned attack has AUC {attack:g}, with normal scores of equal variance"
+    elif lends_scores(attack, min(total, LARGEST_SIMULATED)):
+        words = (
             f"the planned attack scores like the pilot, whose {len(attack)} scores are drawn without repeats"
         )
+    else:
+        words = (
+            f"the planned attack ranks like the pilot of {len(attack)}: beside normal scores of any shift "
+            "and spread, a share of members may stand apart at the top, and of non-members at the bottom; "
+            "every simulated audit has its own law of those that the pilot leaves open"
+        )
+    larger = (
+        f"audits of {LARGEST_SIMULATED} examples are simulated; a larger one shows more by what the expected "
+        "numbers of right guesses make of the difference in size"
+    )
     return (
-        f"the planned attack ranks like the pilot of {len(attack)}: beside normal scores of any shift and "
-        "spread, a share of members may stand apart at the top, and of non-members at the bottom; every "
-        "simulated audit has its own law of those that the pilot leaves open"
+        "each example will be included by its own fair coin before training",
+        f'the bound will be computed by audit_one_run with guess="{forecast.guess}"',
+        words,
+        *([] if attack is None or total <= LARGEST_SIMULATED else [larger]),
     )
 
 

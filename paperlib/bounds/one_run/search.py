@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from paperlib.bounds.one_run.anytime import (
     anytime_from_counts,
     anytime_with_failures,
 )
-from paperlib.bounds.one_run.guesses import GuessPath, dyadic_path, fixed_path, guess_path, threshold_path
+from paperlib.bounds.one_run.guesses import GuessPath, dyadic_path, guess_path, threshold_path
 from paperlib.bounds.one_run.tails import (
     P_VALUES,
     PValue,
@@ -34,18 +34,6 @@ CURVE_POINTS = 200
 _RECALL_POINTS = 1_000  # rows of a PANORAMIA curve whose bounds are costly
 
 
-class CountTest(Protocol):
-    """A test of many guess counts at once."""
-
-    def best(self, correct: IntArray, guesses: IntArray) -> tuple[float, int]:
-        """Largest log-odds refuted at any guess count, nats, and the position where it is reached."""
-        ...
-
-    def bounds(self, correct: IntArray, guesses: IntArray, largest: float) -> FloatArray:
-        """Log-odds refuted at each guess count, corrected for the search; none exceeds ``largest``."""
-        ...
-
-
 @dataclass(frozen=True)
 class SingleCounts:
     """Each guess count is tested alone at ``level``, its share of the error."""
@@ -55,9 +43,11 @@ class SingleCounts:
     p_value: PValue = published_p_value  # P-value of one count
 
     def best(self, correct: IntArray, guesses: IntArray) -> tuple[float, int]:
+        """Largest log-odds refuted at any guess count, nats, and the position where it is reached."""
         return best_count(correct, guesses, self.level, self.m_delta, self.p_value)
 
     def bounds(self, correct: IntArray, guesses: IntArray, largest: float) -> FloatArray:
+        """Log-odds refuted at each guess count, corrected for the search; none exceeds ``largest``."""
         return refuted_log_odds(correct, guesses, self.level, self.m_delta, self.p_value)
 
 
@@ -70,6 +60,7 @@ class AnytimeCounts:
     sides: int  # 2 if members and non-members are guessed, 1 if members only
 
     def best(self, correct: IntArray, guesses: IntArray) -> tuple[float, int]:
+        """As of `SingleCounts`."""
         if self.m_delta == 0:
             bound = anytime_from_counts(correct, guesses, level=self.error)
         else:
@@ -80,6 +71,7 @@ class AnytimeCounts:
         return bound.epsilon, at
 
     def bounds(self, correct: IntArray, guesses: IntArray, largest: float) -> FloatArray:
+        """As of `SingleCounts`."""
         top = largest + 1e-6
         if self.m_delta == 0:
             return anytime_curve(correct, guesses, level=self.error, ceiling=top)
@@ -95,7 +87,7 @@ class ThresholdBound:
     epsilon: float  # the bound, nats, corrected for the search
     at: int  # position on the path where it is reached
     path: GuessPath
-    test: CountTest  # the test of its guess counts
+    test: SingleCounts | AnytimeCounts  # the test of its guess counts
     words: str  # description of the search
     tests: int = 1  # number of tests the error was divided by
 
@@ -152,16 +144,24 @@ def search_thresholds(
             )
         words = _said_of_ties("a fixed grid of pairs of counts", scores, hypothesis)
         path = guess_path(scores, guess)
-        return _bonferroni(path, hypothesis.single(guess, path.total, path.guesses.size), words)
+        return _best(path, hypothesis.single(guess, path.total, path.guesses.size), words, path.guesses.size)
     guess = guesses_made(guess, thresholds)
     if isinstance(thresholds, int | float):
+        if not math.isfinite(thresholds):
+            raise ValueError(f"thresholds: expected a finite number, got {float(thresholds)!r}")
+        high = math.inf if guess == "nonmembers" else float(thresholds)
+        path = threshold_path(scores, high, -math.inf if guess == "members" else float(thresholds))
         words = f"threshold {thresholds:g} fixed before looking; tests"
-        path = fixed_path(scores, guess, float(thresholds))
-        return _bonferroni(path, hypothesis.single(guess, path.total, random=True), words)
+        return _best(path, hypothesis.single(guess, path.total, random=True), words, 1)
     name = thresholds or "anytime"
     check_choice("thresholds", name, Search)
     if name == "split":
-        return _split(scores, guess, hypothesis, seed)
+        selection, evaluation = scores.split(seed=seed)
+        path = guess_path(selection, guess)
+        test = hypothesis.single(guess, len(evaluation), random=True)
+        _, at = test.best(path.correct, path.guesses)
+        chosen = threshold_path(evaluation, float(path.high[at]), float(path.low[at]))
+        return _best(chosen, test, "threshold chosen on one random half, tested on the other; tests", 1)
     path = guess_path(scores, guess)
     if name == "anytime":
         return every_count(path, hypothesis, _sides(guess))
@@ -170,13 +170,14 @@ def search_thresholds(
         words = "dyadic guess counts"
         path, tests = dyadic_path(path)
     words = _said_of_ties(words, scores, hypothesis)
-    return _bonferroni(path, hypothesis.single(guess, path.total, tests), words, tests)
+    return _best(path, hypothesis.single(guess, path.total, tests), words, tests)
 
 
 def every_count(path: GuessPath, hypothesis: Hypothesis, sides: int) -> ThresholdBound:
     """The anytime search over a path whose order may depend on the coins revealed before each guess."""
     test = AnytimeCounts(hypothesis.error, path.total * hypothesis.delta, sides)
-    return _best(path, test, "every guess count at once by a mixture supermartingale")
+    epsilon, at = test.best(path.correct, path.guesses)
+    return ThresholdBound(epsilon, at, path, test, "every guess count at once by a mixture supermartingale")
 
 
 def guesses_made(guess: Guess, thresholds: Search | float | None) -> Guess:
@@ -191,24 +192,10 @@ def _said_of_ties(words: str, scores: MembershipScores, hypothesis: Hypothesis) 
     return f"{words}, Bonferroni"
 
 
-def _best(path: GuessPath, test: CountTest, words: str, tests: int = 1) -> ThresholdBound:
+def _best(path: GuessPath, test: SingleCounts, words: str, tests: int) -> ThresholdBound:
+    """The error shared by ``tests`` guess counts fixed in advance."""
     epsilon, at = test.best(path.correct, path.guesses)
-    return ThresholdBound(epsilon, at, path, test, words, tests)
-
-
-def _bonferroni(path: GuessPath, test: SingleCounts, words: str, tests: int | None = None) -> ThresholdBound:
-    """The error shared by ``tests`` guess counts fixed in advance (by default those of the path)."""
-    tests = path.guesses.size if tests is None else tests
-    return _best(path, test, f"{words} over {tests}", tests)
-
-
-def _split(scores: MembershipScores, guess: Guess, hypothesis: Hypothesis, seed: int) -> ThresholdBound:
-    selection, evaluation = scores.split(seed=seed)
-    path = guess_path(selection, guess)
-    test = hypothesis.single(guess, len(evaluation), random=True)
-    _, at = test.best(path.correct, path.guesses)
-    chosen = threshold_path(evaluation, float(path.high[at]), float(path.low[at]))
-    return _bonferroni(chosen, test, "threshold chosen on one random half, tested on the other; tests")
+    return ThresholdBound(epsilon, at, path, test, f"{words} over {tests}", tests)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -112,11 +112,6 @@ def _sf(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
     return np.where(k <= 0, 1.0, np.where(k > n, 0.0, inside))
 
 
-def _pmf(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where((k < 0) | (k > n), 0.0, np.exp(_log_pmf(k, n, p)))
-
-
 def _log_pmf(k: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
     log_choose = -betaln(k + 1, n - k + 1) - np.log1p(n)
     return np.asarray(log_choose + xlogy(k, p) + xlog1py(n - k, -p))
@@ -132,7 +127,9 @@ def _best_window(v: FloatArray, r: FloatArray, q: FloatArray) -> FloatArray:
     for _ in range(int(np.ceil(np.log2(max(2.0, float(np.max(high - low, initial=1.0)) + 1)))) + 1):
         middle = np.floor((low + high) / 2)
         mean = (_sf(v - middle, r, q) - base) / middle
-        rising = (middle < high) & (_pmf(v - 1 - middle, r, q) > mean)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            next_mass = np.where(middle > v - 1, 0.0, np.exp(_log_pmf(v - 1 - middle, r, q)))
+        rising = (middle < high) & (next_mass > mean)
         low, high = np.where(rising, middle + 1, low), np.where(rising, high, middle)
         if (low >= high).all():
             break

@@ -9,7 +9,7 @@ from paperlib.bounds.one_run.audit import ADJACENCY, THE_PROCEDURE, lower_bound_
 from paperlib.bounds.one_run.fair_coins import CONDITIONS, coin_warnings, fair_game, score_assumptions
 from paperlib.bounds.one_run.tails import random_count_p_value, refuted_log_odds
 from paperlib.bounds.output_sets.choices import Method, fit_output_set
-from paperlib.bounds.output_sets.output_set import OutputSet, count_guesses
+from paperlib.bounds.output_sets.level_sets import OutputSet, count_guesses
 from paperlib.bounds.output_sets.selection import DEFAULT_RULE, SelectionRule
 from paperlib.core import Design, check_choice
 from paperlib.core.checks import check_confidence, check_delta
@@ -115,7 +115,12 @@ def audit_output_set(
     check_scores("selection_scores", selection_scores)
     check_scores("evaluation_scores", evaluation_scores)
     _refuse_overlap(selection_scores, evaluation_scores)
-    doubt = reversed_warning(_together(selection_scores, evaluation_scores))
+    both = selection_scores, evaluation_scores
+    # A set can be learned from a reversed score, which still is a mistake.
+    together = (np.concatenate(one) for one in zip(*((s.member, s.nonmember) for s in both), strict=True))
+    doubt = reversed_warning(
+        MembershipScores(*together, higher_means_member=evaluation_scores.higher_means_member)
+    )
     evaluation_scores = fair_game(evaluation_scores, design, seed=seed, what="an output-set audit")
     total = len(evaluation_scores)
     chosen = fit_output_set(
@@ -163,15 +168,6 @@ def _assumptions(design: str, delta: float, guess: str) -> tuple[str, ...]:
         THE_PROCEDURE,
         *(sides if guess == "members" else ()),
         *(counted if delta > 0 else ()),
-    )
-
-
-def _together(selection: MembershipScores, evaluation: MembershipScores) -> MembershipScores:
-    """All scores, of one direction: a set can be learned from a reversed score, which still is a mistake."""
-    return MembershipScores(
-        np.concatenate([selection.member, evaluation.member]),
-        np.concatenate([selection.nonmember, evaluation.nonmember]),
-        higher_means_member=evaluation.higher_means_member,
     )
 
 

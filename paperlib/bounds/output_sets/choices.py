@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from paperlib.bounds.output_sets.densities import at_least, spread_of
-from paperlib.bounds.output_sets.output_set import Intervals, OutputSet
+from paperlib.bounds.output_sets.level_sets import Intervals, OutputSet
 from paperlib.bounds.output_sets.selection import (
     DEFAULT_RULE,
     Selection,
@@ -22,6 +22,7 @@ from paperlib.core import FloatArray, IntArray, MembershipScores, check_choice, 
 Method = Literal["optimal", "whole", "top_bottom", "dp_sniper"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
+_EVERYWHERE: Intervals = ((-math.inf, math.inf),)
 _CANDIDATES = 64  # counts compared at once
 _MAX_TAIL = 2048  # tail sizes compared on each side; all of them up to this many scores
 _ROUNDING = 1e-12  # a level reached by a flat stretch of the estimate takes all of it
@@ -116,7 +117,7 @@ def choose_optimal(chosen: Selection) -> OutputSet:
     best = int(last[_best(chosen, right[last], guesses[last])[0]])
     tau = float(ordered[best]) * (1 - _ROUNDING)
     if tau <= 0:
-        return choose_whole(chosen)
+        return chosen.result(_EVERYWHERE)
     grid, ratio = chosen.estimate.grid, chosen.estimate.ratio
     intervals = at_least(grid, ratio, tau) + at_least(grid, -ratio, tau)
     return chosen.result(tuple(sorted(intervals)), tau)
@@ -139,11 +140,6 @@ def _best(chosen: Selection, right: IntArray, guesses: IntArray) -> tuple[int, f
         start, stop = nearer
     value = chosen.value(right[start:stop], guesses[start:stop])
     return start + int(np.argmax(value)), float(value.max())
-
-
-def choose_whole(chosen: Selection) -> OutputSet:
-    """Guess everywhere."""
-    return chosen.result(((-math.inf, math.inf),))
 
 
 def choose_top_bottom(chosen: Selection) -> OutputSet:
@@ -172,7 +168,7 @@ def choose_top_bottom(chosen: Selection) -> OutputSet:
 def _tails(x: FloatArray, low_count: int, high_count: int) -> Intervals:
     """Intervals that hold the lowest and the highest scores; cuts halfway to the next score."""
     if low_count + high_count >= x.size:
-        return ((-math.inf, math.inf),)
+        return _EVERYWHERE
     low = ((-math.inf, float(x[low_count - 1] / 2 + x[low_count] / 2)),) if low_count else ()
     high = ((float(x[-high_count - 1] / 2 + x[-high_count] / 2), math.inf),) if high_count else ()
     return low + high
@@ -182,7 +178,7 @@ def choose_dp_sniper(chosen: Selection) -> OutputSet:
     """The scores whose logistic posterior is above, or below, the best threshold (Bichsel et al. 2021)."""
     slope, intercept, centre, spread = logistic_fit(chosen.x, chosen.is_member)
     posterior = expit(intercept + slope * (chosen.x - centre) / spread)
-    best: tuple[float, Intervals] = (-math.inf, ((-math.inf, math.inf),))
+    best: tuple[float, Intervals] = (-math.inf, _EVERYWHERE)
     for sign in (1.0, -1.0):
         order = np.argsort(-sign * posterior, kind="stable")
         right, guesses = _counts(chosen, order)
@@ -217,7 +213,7 @@ def logistic_fit(x: FloatArray, is_member: NDArray[np.bool_]) -> tuple[float, fl
 
 CHOICES: dict[Method, Callable[[Selection], OutputSet]] = {
     "optimal": choose_optimal,
-    "whole": choose_whole,
+    "whole": lambda chosen: chosen.result(_EVERYWHERE),
     "top_bottom": choose_top_bottom,
     "dp_sniper": choose_dp_sniper,
 }

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
-from paperlib.bounds.output_sets.level_sets import log_ratio
-from paperlib.bounds.output_sets.output_set import Intervals, intervals_of
+from paperlib.bounds.output_sets.level_sets import Intervals, intervals_of, log_ratio
 from paperlib.core import FloatArray, check_vector
 
 _STEP = 8.0  # grid points per bandwidth
@@ -58,7 +57,9 @@ def density_pair(
     first, second = check_vector("member", member), check_vector("nonmember", nonmember)
     pooled = np.concatenate([first, second])
     if bandwidths is None:
-        least = _least_bandwidth(pooled)
+        # Constant samples are kept apart from each other without a kernel of width zero.
+        span, scale = float(np.ptp(pooled)), max(float(np.abs(pooled).max()), 1e-300)
+        least = max(1e-4 * span, 1e-9 * scale) if span > 0 else 1e-3 * max(scale, 1.0)
         bandwidths = max(rule_of_thumb(first), least), max(rule_of_thumb(second), least)
     if not all(np.isfinite(width) and width > 0 for width in bandwidths):
         raise ValueError(f"bandwidths: expected two positive numbers, got {bandwidths}")
@@ -70,19 +71,8 @@ def density_pair(
     grid: FloatArray = low + step * np.arange(size, dtype=np.float64)
     samples = (first, second)
     member, nonmember = (_estimate(x, grid, width) for x, width in zip(samples, bandwidths, strict=True))
-    heights = (_height(first, bandwidths[0]), _height(second, bandwidths[1]))
-    return DensityPair(grid, member, nonmember, heights)
-
-
-def _height(samples: FloatArray, bandwidth: float) -> float:
-    return 1 / (samples.size * bandwidth * math.sqrt(2 * math.pi))
-
-
-def _least_bandwidth(pooled: FloatArray) -> float:
-    """Keep constant samples apart from each other without a kernel of width zero."""
-    spread = float(np.ptp(pooled))
-    scale = max(float(np.abs(pooled).max()), 1e-300)
-    return max(1e-4 * spread, 1e-9 * scale) if spread > 0 else 1e-3 * max(scale, 1.0)
+    heights = [1 / (x.size * w * math.sqrt(2 * math.pi)) for x, w in zip(samples, bandwidths, strict=True)]
+    return DensityPair(grid, member, nonmember, (heights[0], heights[1]))
 
 
 def _estimate(samples: FloatArray, grid: FloatArray, bandwidth: float) -> FloatArray:
@@ -133,11 +123,13 @@ def estimate_ratio(
     at = np.interp(x, pair.grid, pair.member), np.interp(x, pair.grid, pair.nonmember)
     rest = _left_out(at[0], is_member, pair.heights[0]), _left_out(at[1], ~is_member, pair.heights[1])
     levels = np.interp(x, pair.grid, ratio)
+    # Where both estimates are rounding noise the nearest sound point decides.
+    known = np.flatnonzero(np.maximum(pair.member, pair.nonmember) > _RELIABLE * pair.peak)
     change = _floored(rest[0], rest[1], least) - _floored(at[0], at[1], least)
     return RatioEstimate(
         grid=pair.grid,
         ratio=ratio,
-        member_intervals=_member_intervals(pair),
+        member_intervals=at_least(pair.grid[known], pair.member[known] - pair.nonmember[known], 0.0),
         levels=np.minimum(np.abs(levels), np.abs(levels + change)),
         says_member=rest[0] >= rest[1],
     )
@@ -157,7 +149,10 @@ def _carried(pair: DensityPair, least: float) -> FloatArray:
     ratio = _floored(pair.member, pair.nonmember, least)
     sound = np.flatnonzero(np.minimum(pair.member, pair.nonmember) >= least)
     if not sound.size:
-        return _outermost_carried(ratio, np.flatnonzero(ratio != 0))
+        known = np.flatnonzero(ratio != 0)
+        if known.size:
+            ratio[: known[0]], ratio[known[-1] :] = ratio[known[0]], ratio[known[-1]]
+        return ratio
     place = np.arange(ratio.size)
     after = np.clip(np.searchsorted(sound, place), 0, sound.size - 1)
     before = np.maximum(after - 1, 0)
@@ -165,19 +160,6 @@ def _carried(pair: DensityPair, least: float) -> FloatArray:
     carried = ratio[np.where(place > sound[-1], sound[-1], nearest)]
     stronger = (np.abs(carried) > np.abs(ratio)) & (carried * ratio >= 0)
     return np.where(stronger, carried, ratio)
-
-
-def _outermost_carried(ratio: FloatArray, known: NDArray[np.int64]) -> FloatArray:
-    if known.size:
-        ratio[: known[0]] = ratio[known[0]]
-        ratio[known[-1] :] = ratio[known[-1]]
-    return ratio
-
-
-def _member_intervals(pair: DensityPair) -> Intervals:
-    """{p >= q}; where both estimates are rounding noise the nearest sound point decides."""
-    sound = np.flatnonzero(np.maximum(pair.member, pair.nonmember) > _RELIABLE * pair.peak)
-    return at_least(pair.grid[sound], pair.member[sound] - pair.nonmember[sound], 0.0)
 
 
 def at_least(grid: FloatArray, values: FloatArray, level: float) -> Intervals:

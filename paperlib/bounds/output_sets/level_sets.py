@@ -1,4 +1,4 @@
-"""The best output set of two known densities: masses by quadrature, level sets by root finding."""
+"""Sets of scores on which to guess, and the best one of two known densities: quadrature and root finding."""
 
 import math
 from collections.abc import Callable
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paperlib.bounds.output_sets.output_set import Intervals, OutputSet, intervals_of
-from paperlib.core import FloatArray, Sides, check_choice, check_confidence, check_counts
+from paperlib.core import FloatArray, IntArray, MembershipScores, Sides
+from paperlib.core.checks import check_choice, check_confidence, check_counts
 
 Density = Callable[[FloatArray], ArrayLike]
 Mask = NDArray[np.bool_]
@@ -22,6 +22,73 @@ _PLATEAU = 1e-9  # a level this close below a flat stretch of the log-ratio take
 _LEAST_DENSITY = 1e-280  # below, ratios of densities are rounding noise
 _MASS_ALLOWED = (0.9, 1.001)
 _REACH = 64  # node levels on each side of the best that bracket the stationary one
+
+
+Intervals = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OutputSet:
+    """A region of the real line on which to guess, and where to guess "member" inside it.
+
+    Attributes:
+        intervals: Disjoint intervals, rising; guess inside, abstain outside.
+        member_intervals: Intervals in which a guess, if made, is "member"; elsewhere it is "nonmember".
+        objective: Value that the choice of the set maximised, in nats; -inf when the sampling error
+            exceeds the accuracy.
+        tau: Least |log p/q| in the set, in nats; 0 where the set is not chosen by a level.
+        confidence: Confidence level in the objective, in (0, 1).
+        accuracy: Share of right guesses among those made, under the densities or on the scores.
+        mass: p(O) + q(O), under the densities or on the scores, in [0, 2].
+    """
+
+    intervals: Intervals
+    member_intervals: Intervals
+    objective: float
+    tau: float
+    confidence: float
+    accuracy: float
+    mass: float
+
+    def contains(self, x: ArrayLike) -> NDArray[np.bool_]:
+        """Whether each point lies in the set; same shape as ``x``."""
+        return inside(self.intervals, x)
+
+    def guess(self, x: ArrayLike) -> IntArray:
+        """1 for member, -1 for nonmember, 0 for abstain; same shape as ``x``."""
+        side = np.where(inside(self.member_intervals, x), 1, -1)
+        return np.where(self.contains(x), side, 0).astype(np.int64)
+
+    def __str__(self) -> str:
+        parts = [f"({low:.4g}, {high:.4g})" for low, high in self.intervals] or ["no guess"]
+        return f"{' u '.join(parts)}, tau = {self.tau:.4f}, objective = {self.objective:.4f}"
+
+
+def intervals_of(cuts: FloatArray, within: NDArray[np.bool_], ends: tuple[float, float]) -> Intervals:
+    """Intervals of a region that begins or ends at cuts, and whether points between its ends lie in it."""
+    first = [ends[0]] if within[0] else []
+    last = [ends[1]] if within[-1] else []
+    flat = [*first, *(float(cut) for cut in cuts), *last]
+    return tuple(zip(flat[::2], flat[1::2], strict=True))
+
+
+def inside(intervals: Intervals, x: ArrayLike) -> NDArray[np.bool_]:
+    """Whether each point lies in one of the disjoint, rising intervals [low, high)."""
+    cuts = np.array(intervals, dtype=np.float64).ravel()
+    return np.searchsorted(cuts, np.asarray(x, dtype=np.float64), side="right") % 2 == 1
+
+
+def overlap(first: Intervals, second: Intervals) -> Intervals:
+    """Where points lie in both of two sets of disjoint, rising intervals."""
+    pairs = ((max(a, c), min(b, d)) for a, b in first for c, d in second)
+    return tuple(sorted(pair for pair in pairs if pair[0] < pair[1]))
+
+
+def count_guesses(chosen: OutputSet, scores: MembershipScores) -> tuple[int, int]:
+    """Right guesses and guesses made by an output set on scores."""
+    member, nonmember = chosen.guess(scores.member), chosen.guess(scores.nonmember)
+    correct = int((member == 1).sum() + (nonmember == -1).sum())
+    return correct, int((member != 0).sum() + (nonmember != 0).sum())
 
 
 def optimal_output_set(
@@ -166,7 +233,12 @@ def line_of(p: Density, q: Density, support: tuple[float, float], *, members_onl
     x, weights = _nodes(edges[:-1], edges[1:])
     values = [_evaluate(name, density, x) for name, density in (("p", p), ("q", q))]
     for name, value in zip("pq", values, strict=True):
-        _check_mass(name, float((weights * value).sum()))
+        mass = float((weights * value).sum())
+        if not _MASS_ALLOWED[0] <= mass <= _MASS_ALLOWED[1]:
+            raise ValueError(
+                f"{name}: expected a density with mass 1 on the support, found {mass:.4g}; "
+                "give a support that holds its mass and is not very much wider"
+            )
     # Cells at the ends in which the densities are too small to divide say nothing about the ratio.
     solid = np.flatnonzero((values[0] + values[1]).min(axis=1) > _LEAST_DENSITY)
     keep = slice(int(solid[0]), int(solid[-1]) + 1)
@@ -185,14 +257,6 @@ def line_of(p: Density, q: Density, support: tuple[float, float], *, members_onl
         right=(weights[keep] * np.maximum(left, right)).ravel(),
         members_only=members_only,
     )
-
-
-def _check_mass(name: str, mass: float) -> None:
-    if not _MASS_ALLOWED[0] <= mass <= _MASS_ALLOWED[1]:
-        raise ValueError(
-            f"{name}: expected a density with mass 1 on the support, found {mass:.4g}; "
-            "give a support that holds its mass and is not very much wider"
-        )
 
 
 def _positive(p: Density, q: Density, end: float, outward: float) -> bool:

@@ -8,7 +8,7 @@ from scipy.special import betaincinv, logit
 
 from paperlib.bounds.one_run.tails import refuted_log_odds
 from paperlib.bounds.output_sets.densities import RatioEstimate, estimate_ratio
-from paperlib.bounds.output_sets.output_set import Intervals, OutputSet, inside, overlap
+from paperlib.bounds.output_sets.level_sets import Intervals, OutputSet, inside, overlap
 from paperlib.core import FloatArray, MembershipScores, check_choice
 from paperlib.core.checks import check_confidence, check_counts, check_delta, check_in, check_nonnegative
 from paperlib.core.options import Sides
@@ -76,14 +76,19 @@ class Selection:
 
     def bound(self, correct: ArrayLike, guesses: ArrayLike) -> FloatArray:
         """Bound that such counts would give on ``total`` examples, nats; below 0 where none holds."""
-        return self._bound(correct, guesses, 1 - self.confidence)
+        k, n = self._scaled(correct, guesses)
+        error = 1 - self.confidence
+        plain = self._plain(k, n, error)
+        if self.delta == 0:
+            return plain
+        approximate = refuted_log_odds(np.floor(k), np.floor(n), error, self.total * self.delta)
+        return np.where(approximate > 0, approximate, np.minimum(plain, 0.0))
 
     def value(self, correct: ArrayLike, guesses: ArrayLike) -> FloatArray:
         """Value that the choice maximises: the bound, less what the search costs (``error_divisor``)."""
-        error = 1 - self.confidence
-        plain = self._plain(*self._scaled(correct, guesses), error)
-        corrected = self._plain(*self._scaled(correct, guesses), error / self.rule.error_divisor)
-        return self._bound(correct, guesses, error) - (plain - corrected)
+        error, (k, n) = 1 - self.confidence, self._scaled(correct, guesses)
+        cost = self._plain(k, n, error) - self._plain(k, n, error / self.rule.error_divisor)
+        return self.bound(correct, guesses) - cost
 
     def _scaled(self, correct: ArrayLike, guesses: ArrayLike) -> tuple[FloatArray, FloatArray]:
         scale = self.total / self.x.size
@@ -92,14 +97,6 @@ class Selection:
     def _plain(self, k: FloatArray, n: FloatArray, error: float) -> FloatArray:
         accuracy = betaincinv(np.maximum(k, 0.5), np.maximum(n - k, 0.0) + 1.0, error)
         return np.asarray(logit(accuracy), dtype=np.float64)
-
-    def _bound(self, correct: ArrayLike, guesses: ArrayLike, error: float) -> FloatArray:
-        k, n = self._scaled(correct, guesses)
-        plain = self._plain(k, n, error)
-        if self.delta == 0:
-            return plain
-        approximate = refuted_log_odds(np.floor(k), np.floor(n), error, self.total * self.delta)
-        return np.where(approximate > 0, approximate, np.minimum(plain, 0.0))
 
     def result(self, intervals: Intervals, tau: float = 0.0) -> OutputSet:
         """The output set with its counts on the selection scores."""

@@ -113,7 +113,11 @@ def audit_ranks(
     check_delta_term(sets, delta_term)
     delta, confidence = check_delta(delta), check_confidence(confidence)
     hits = (places <= sets.tops[sets.kind]).astype(np.int64)
-    surest = None if margins is None else _checked_margins(margins, hits.size, delta_term)
+    surest = None if margins is None else check_vector("margins", margins)
+    if surest is not None and delta_term == "sharp":
+        raise ValueError("delta_term: 'sharp' is for audits without abstention, got margins; use 'published'")
+    if surest is not None and surest.size != hits.size:
+        raise ValueError(f"margins: expected {hits.size} values like ranks, got {surest.size}")
 
     def bound_of(hits: IntArray) -> tuple[float, int, int]:
         if surest is not None:
@@ -136,11 +140,7 @@ def audit_ranks(
         hit_rate=float(hits.mean()),
         top=(int(sets.tops.min()), int(sets.tops.max())),
         set_size=(int(sets.sizes.min()), int(sets.sizes.max())),
-        claim=(
-            _claim(epsilon, delta, confidence)
-            if epsilon > 0
-            else _nothing_refuted(bound_of(np.ones_like(hits))[0], delta, confidence)
-        ),
+        claim=_claim(epsilon, delta, confidence, epsilon if epsilon > 0 else bound_of(np.ones_like(hits))[0]),
         condition=CONDITION,
         assumptions=_assumptions(sets, delta, delta_term, search),
         warnings=_warnings(sets, delta, confidence, delta_term, search),
@@ -164,7 +164,9 @@ def _fixed(
     start = 0.0
     if sets.sizes.size > 1 and delta > 0 and delta_term == "sharp":
         pure = _largest_refuted(lambda e: p_value(correct, sets, e, 0.0, delta_term), level)
-        start = _refuted_start(judged, pure, level)
+        # The martingale cost is worst at small epsilon, where coins vary little: there it may refute nothing,
+        # though it refutes a larger epsilon and with it all smaller ones. The start is the largest of a grid.
+        start = next((e for e in np.linspace(pure, 0.0, 65).tolist() if judged(e) <= level), 0.0)
     return _largest_refuted(judged, level, start)
 
 
@@ -193,16 +195,6 @@ def _search(
     return epsilon, best + 1, int(counts[best])
 
 
-def _refuted_start(p_value: Callable[[float], float], ceiling: float, level: float) -> float:
-    """The largest epsilon of a grid below the bound at delta = 0 that is refuted; 0 if there is none."""
-    # The martingale cost is worst at small epsilon, where coins vary little: there it may refute nothing,
-    # though it refutes a larger epsilon and with it all smaller ones.
-    for epsilon in np.linspace(ceiling, 0.0, 65):
-        if p_value(float(epsilon)) <= level:
-            return float(epsilon)
-    return 0.0
-
-
 def _largest_refuted(p_value: Callable[[float], float], level: float, start: float = 0.0) -> float:
     """Largest epsilon whose p-value is at most ``level``, from below; 0 if ``start`` is not refuted."""
     from scipy.optimize import brentq  # here, since it is slow to load
@@ -222,25 +214,14 @@ def _largest_refuted(p_value: Callable[[float], float], level: float, start: flo
     return found
 
 
-def _checked_margins(margins: ArrayLike, size: int, delta_term: DeltaTerm) -> FloatArray:
-    if delta_term == "sharp":
-        raise ValueError("delta_term: 'sharp' is for audits without abstention, got margins; use 'published'")
-    checked = check_vector("margins", margins)
-    if checked.size != size:
-        raise ValueError(f"margins: expected {size} values like ranks, got {checked.size}")
-    return checked
-
-
-def _claim(epsilon: float, delta: float, confidence: float) -> str:
-    return (
-        f"With confidence {confidence:g}, the training mechanism is not (ε, {delta:g})-"
-        f"differentially private for any ε below {round_down(epsilon):.3f}, under replacement of one "
-        "identifier by another of its candidate set: a lower bound on the mechanism's ε."
-    )
-
-
-def _nothing_refuted(ceiling: float, delta: float, confidence: float) -> str:
-    """The claim of a bound of 0; ``ceiling`` is the bound if every set is a hit, nats."""
+def _claim(epsilon: float, delta: float, confidence: float, ceiling: float) -> str:
+    """The sentence that the bound supports; ``ceiling`` is the bound if every set is a hit, nats."""
+    if epsilon > 0:
+        return (
+            f"With confidence {confidence:g}, the training mechanism is not (ε, {delta:g})-"
+            f"differentially private for any ε below {round_down(epsilon):.3f}, under replacement of one "
+            "identifier by another of its candidate set: a lower bound on the mechanism's ε."
+        )
     if ceiling <= 0:
         return (
             f"These sets cannot refute any ε at δ = {delta:g} and confidence {confidence:g} under "

@@ -15,7 +15,7 @@ from paperlib.bounds import (
     epsilon_star_from_rates,
     epsilon_star_normals,
 )
-from paperlib.bounds.loss_rates.normal_fit import NoSpreadError
+from paperlib.bounds.loss_rates.rates import NoSpreadError
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.io import Cache, code_tag
 

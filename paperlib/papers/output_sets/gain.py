@@ -15,8 +15,7 @@ from paperlib.bounds import SelectionRule
 from paperlib.bounds.one_run.audit import one_run_epsilon
 from paperlib.bounds.output_sets.choices import CHOICES, choose_optimal
 from paperlib.bounds.output_sets.densities import density_pair
-from paperlib.bounds.output_sets.level_sets import log_ratio
-from paperlib.bounds.output_sets.output_set import OutputSet, count_guesses
+from paperlib.bounds.output_sets.level_sets import OutputSet, count_guesses, log_ratio
 from paperlib.bounds.output_sets.selection import Selection, selection_of
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.papers.output_sets.mechanisms import MECHANISMS, draw_scores, exact_epsilon

@@ -1,0 +1,65 @@
+"""The cases of the validity page with few audits: sound bounds keep their level, every twin is caught."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from paperlib.bounds import audit_one_run
+from paperlib.core import MembershipScores
+from paperlib.validity.cases import our_cases
+from paperlib.validity.common_rules import rule_cases
+from paperlib.validity.coverage import ValidityConfig, simulate
+from tests.validity.coverage import assert_rate_at_most
+
+CONFIG = ValidityConfig(trials=60)
+FAMILIES = (
+    "one run",
+    "delta in one run",
+    "f-DP in one run",
+    "PANORAMIA",
+    "ranks",
+    "output sets",
+    "Epsilon*",
+    "many runs",
+)
+ABOVE = "above the nominal level"
+
+
+@pytest.fixture(scope="module")
+def cases():
+    return our_cases(CONFIG)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_sound_bound_keeps_its_level(cases, family):
+    sound = [case for case in cases if case.valid and case.family == family]
+    assert sound
+    for row in simulate(sound, CONFIG).itertuples():
+        assert_rate_at_most(0.05, row.wrong, row.trials)
+
+
+@pytest.mark.parametrize("number", range(9))
+def test_every_twin_is_caught(cases, number):
+    twins = [case for case in cases if "(twin)" in case.bound]
+    assert len(twins) == 9
+    assert {case.family for case in cases} == set(FAMILIES)
+    assert not twins[number].valid
+    trials = 30 if "looked at" in twins[number].bound else 400  # enough for each to be seen
+    assert simulate([twins[number]], replace(CONFIG, trials=trials))["verdict"].item() == ABOVE
+
+
+def test_every_rule_in_common_use_is_caught_and_the_control_is_not():
+    """All but one that is wrong in a little more than 5 % of its audits, too few to be seen here."""
+    seen = [case for case in rule_cases(CONFIG) if "size of the ROC hull" not in case.bound]
+    frame = simulate(seen, replace(CONFIG, trials=200))
+    above = frame.assign(above=frame["verdict"] == ABOVE).groupby("bound")["above"].any()
+    assert set(above[~above].index) == {"control: number of guesses fixed in advance"}
+
+
+def test_the_game_removes_the_pull_of_unbalanced_classes():
+    """900 members, 100 non-members, no signal; the rules above show what skipping the game does."""
+    rng = np.random.default_rng(13)
+    draws = (MembershipScores(rng.normal(size=900), rng.normal(size=100)) for _ in range(150))
+    played = sum(audit_one_run(s, design="game", seed=i).epsilon > 0 for i, s in enumerate(draws))
+    assert_rate_at_most(0.05, played, 150)
