@@ -30,9 +30,15 @@ from paperlib.bounds.output_sets.choices import METHODS, Method
 from paperlib.bounds.output_sets.level_sets import count_guesses
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.validity import mechanisms as known
-from paperlib.validity.bursts import Burst, binomial_law, burst_chance, first_refuting, with_bursts
 from paperlib.validity.coverage import DEFAULT_SHARE, Case, ValidityConfig, against, case_of, simulate
-from paperlib.validity.mechanisms import Mechanism
+from paperlib.validity.mechanisms import (
+    Burst,
+    Mechanism,
+    binomial_law,
+    burst_chance,
+    first_refuting,
+    with_bursts,
+)
 from paperlib.validity.one_run_cases import BLIND, PUBLISHED, one_run_cases, pure, table_case
 
 

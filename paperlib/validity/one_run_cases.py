@@ -15,16 +15,16 @@ from paperlib.bounds.one_run.anytime import anytime_from_counts
 from paperlib.bounds.one_run.search import Hypothesis, search_thresholds
 from paperlib.core import FloatArray, Guess, MembershipScores, Search
 from paperlib.validity import mechanisms as known
-from paperlib.validity.bursts import (
+from paperlib.validity.coverage import DEFAULT_SHARE, Case, ValidityConfig, against, case_of
+from paperlib.validity.mechanisms import (
     Burst,
+    Mechanism,
     binomial_law,
     first_refuting,
     right_counts,
     strongest_burst,
     with_bursts,
 )
-from paperlib.validity.coverage import DEFAULT_SHARE, Case, ValidityConfig, against, case_of
-from paperlib.validity.mechanisms import Mechanism
 
 BLIND = "blind to δ (twin)"
 PUBLISHED = 0.3  # share of delta for the published term, which refutes nothing at all of it

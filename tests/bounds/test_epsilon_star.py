@@ -78,13 +78,6 @@ def test_normals_edges():
     assert epsilon_star_normals(0, 1, 5, 1, delta=0.4) == 0
 
 
-def test_normals_grow_with_the_gap_and_shrink_with_delta():
-    gaps = [epsilon_star_normals(0, 1, gap, 1, delta=1e-4) for gap in np.linspace(0, 8, 60)]
-    assert (np.diff(gaps) >= -1e-9).all()
-    deltas = [epsilon_star_normals(0, 1, 0.5, 1.3, delta=d) for d in np.geomspace(1e-9, 0.49, 60)]
-    assert (np.diff(deltas) <= 1e-9).all()
-
-
 @pytest.mark.parametrize(
     ("arguments", "delta", "message"),
     [

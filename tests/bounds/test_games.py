@@ -101,19 +101,6 @@ def test_each_coin_of_a_whole_game_is_hidden_up_to_epsilon_for_replacement():
     assert 0.9 < largest <= 1 + 1e-9
 
 
-def test_twins_tell_on_each_other_in_a_whole_game():
-    """Two identifiers and an alternative of each, no model at all: a shown pair gives its coins away."""
-    found = set()
-    for coins in product((0, 1), repeat=2):
-        member_sets = [[0, 1], [1, 0]]
-        for members, others in product(member_sets, repeat=2):
-            queues = {1: iter(members), 0: iter(others)}
-            names = tuple(next(queues[coin]) for coin in coins)
-            found.add((names, coins))
-    seen_with = {coins for names, coins in found if names == (0, 0)}
-    assert seen_with == {(0, 1), (1, 0)}, "the second coin is known from the first"
-
-
 def test_coins_in_doubt_are_a_warning_with_the_number_they_can_fake():
     found = coin_warnings(577, 423, "played")
     assert f"an epsilon of {one_run_epsilon(577, 1000):.2f};" in found[0]

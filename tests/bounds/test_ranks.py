@@ -53,17 +53,6 @@ def test_check_values(hits, sizes, options, expected):
 # --- the tail -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_tail_equals_enumeration_of_all_outcomes(seed):
-    chances = np.random.default_rng(seed).uniform(0, 1, 10)
-    tails = np.zeros(12)
-    for outcome in itertools.product([0, 1], repeat=10):
-        tails[: sum(outcome) + 1] += np.prod(np.where(outcome, chances, 1 - chances))
-    found = poisson_binomial(chances).upper_tail(np.arange(12))
-    np.testing.assert_allclose(found, tails, atol=1e-12)
-    assert (found >= tails - 1e-15).all()
-
-
 def exact_tails(chances: np.ndarray) -> list[Fraction]:
     """Tails in rational arithmetic: no rounding at all."""
     mass = [Fraction(1)]

@@ -18,7 +18,7 @@ from paperlib.bounds.one_run.anytime import (
     mean_failures,
 )
 from paperlib.bounds.one_run.tails import sharp_p_value
-from paperlib.validity.bursts import (
+from paperlib.validity.mechanisms import (
     Burst,
     binomial_law,
     burst_chance,

@@ -10,10 +10,10 @@ from scipy.stats import binom, binomtest
 from paperlib.bounds import audit_one_run
 from paperlib.validity import common_rules as rules
 from paperlib.validity import mechanisms as known
-from paperlib.validity.bursts import Burst
 from paperlib.validity.cases import our_cases
 from paperlib.validity.common_rules import rule_cases
 from paperlib.validity.coverage import Case, ValidityConfig, rate_interval, seen_from, simulate
+from paperlib.validity.mechanisms import Burst
 from paperlib.validity.one_run_cases import peeking_epsilon, searched_epsilon
 
 

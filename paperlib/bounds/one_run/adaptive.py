@@ -9,7 +9,7 @@ then.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from paperlib.core import FloatArray, IntArray
 
 Flags = NDArray[np.bool_]
-_Turn = tuple[IntArray, Flags, Flags, Flags, IntArray]  # examples, as_member, right, stop, bettor
 
 WINDOW = 60  # recent guesses that judge a bettor; a quarter of its guesses where that is more
 ABOVE_CHANCE = 1.0  # standard errors by which the best bettor must exceed one half before anyone bets
@@ -151,7 +150,7 @@ class _Game:
         self._bettors, self._members, self._leader = bettors, members, leader
         self._records = [_Record(members.size) for _ in bettors]
         self._revealed = np.zeros(members.size, dtype=bool)
-        self._bets: list[_Turn] = []
+        self._bets: list[IntArray] = []  # rows: examples, as_member, right, stop, bettor
         self._seen = 0
         self._order: list[IntArray] = []
 
@@ -165,10 +164,9 @@ class _Game:
                 betting = frozenset({self._leader})
             self._give_credit(betting)
             self._turn(betting)
-        none = np.zeros(0, dtype=bool)
-        bets = [(none.astype(np.int64), none, none, none, none.astype(np.int64)), *self._bets]
-        columns = (np.concatenate(column) for column in zip(*bets, strict=True))
-        return Bets(*cast(_Turn, tuple(columns)), np.concatenate(self._order))
+        bets = np.concatenate([np.zeros((5, 0), dtype=np.int64), *self._bets], axis=1)
+        as_member, right, stop = bets[1:4] == 1
+        return Bets(bets[0], as_member, right, stop, bets[4], np.concatenate(self._order))
 
     def _reveal(self, examples: IntArray) -> None:
         self._revealed[examples] = True
@@ -189,7 +187,7 @@ class _Game:
 
     def _turn(self, betting: frozenset[int]) -> None:
         """Every bettor takes what its credit allows; the guesses of those that bet are merged in step."""
-        bets: list[tuple[IntArray, Flags, Flags, IntArray, IntArray]] = []
+        bets: list[IntArray] = []
         for i, (bettor, record) in enumerate(zip(self._bettors, self._records, strict=True)):
             offer = bettor.propose(math.floor(record.credit + 1e-9), self._revealed)
             if not offer.examples.size:
@@ -199,9 +197,13 @@ class _Game:
             record.add(right, offer.block_end)
             if i in betting:
                 whose = np.full(right.size, i)
-                bets.append((offer.examples, offer.as_member, right, offer.block_end, whose))
+                bets.append(np.stack([offer.examples, offer.as_member, right, offer.block_end, whose]))
         if bets:
-            self._bets.append(_in_step(bets))
+            # One order: by the size of each bettor's guesses so far, tied blocks whole.
+            merged = np.concatenate(bets, axis=1)
+            merged = merged[:, np.lexsort((merged[4], merged[3]))]
+            merged[3] = np.append((np.diff(merged[3:]) != 0).any(axis=0), True)
+            self._bets.append(merged)
 
 
 def favoured(accuracies: Sequence[tuple[float, float] | None]) -> frozenset[int]:
@@ -216,13 +218,3 @@ def favoured(accuracies: Sequence[tuple[float, float] | None]) -> frozenset[int]
         return frozenset(unseen)
     close = {i for i, (share, var) in seen.items() if share >= best - CLOSE * math.sqrt(spread + var)}
     return frozenset(unseen | close)
-
-
-def _in_step(bets: list[tuple[IntArray, Flags, Flags, IntArray, IntArray]]) -> _Turn:
-    """Guesses of several bettors in one order: by the size of each bettor's guesses so far, blocks whole."""
-    columns = (np.concatenate(column) for column in zip(*bets, strict=True))
-    examples, as_member, right, block_end, bettor = columns
-    order = np.lexsort((bettor, block_end))
-    bettor, block_end = bettor[order], block_end[order]
-    last = np.append((bettor[1:] != bettor[:-1]) | (block_end[1:] != block_end[:-1]), True)
-    return examples[order], as_member[order], right[order], last, bettor
