@@ -1,5 +1,6 @@
 """Sweeps of notebooks: each unit once, also when workers die; what is finished stays, and is evidence."""
 
+import contextlib
 import json
 import os
 import signal
@@ -14,6 +15,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from paperlib.cli.sweep import sweep_notebook
 from paperlib.io import Place, SweepError, read_result
 from paperlib.running import (
     Project,
@@ -137,11 +139,6 @@ def test_a_failing_unit_is_named_with_cell_and_message_and_stops_no_other(tmp_pa
         assert first == "toy: 13 is a bad number"
         assert (tmp_path / last.rpartition(" ")[2]).is_file()
     assert len(list((project.runs / "failed").iterdir())) == 2, "each failure has a log of its own"
-    table = tmp_path / "a.csv"
-    write_table(table, units, {unit: str(error) for unit, error in caught.value.failures})
-    rows = pd.read_csv(table)
-    assert list(rows["state"]) == ["finished", "finished", "failed", "failed", "finished", "finished"]
-    assert "13 is a bad number" in rows["error"][2]
 
 
 def test_units_that_the_book_asks_for_are_shared_with_it(tmp_path: Path) -> None:
@@ -221,31 +218,24 @@ def test_a_worker_with_several_threads_of_a_scheduler_already_there_runs_one_uni
     assert spans[1][1] < spans[2][0]
 
 
-def command(project: Project, *words: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "paperlib", "sweep", "toy", "--profile", "smoke", *words],
-        cwd=project.root,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # background shells ignore it
-        env={**os.environ, "PAPERLIB_PROGRESS": "0"},
-    )
-
-
-def said(project: Project, *words: str) -> tuple[int, str, str]:
-    process = command(project, *words)
-    out, errors = process.communicate(timeout=120)
-    return process.returncode, out, errors
-
-
 @pytest.mark.slow
 def test_the_command_names_failures_with_exit_code_1_and_goes_on_after_an_interrupt(tmp_path: Path) -> None:
     project, trace = traced(tmp_path, 0.4)
-    words = ("-p", "seed=11..15", "--workers", "2")
-    process = command(project, *words)
-    until = time.monotonic() + 90
+
+    def start() -> "subprocess.Popen[str]":
+        words = ["toy", "--profile", "smoke", "-p", "seed=11..15", "--workers", "2"]
+        return subprocess.Popen(
+            [sys.executable, "-m", "paperlib", "sweep", *words],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # background shells ignore it
+            env={**os.environ, "PAPERLIB_PROGRESS": "0"},
+        )
+
+    process, until = start(), time.monotonic() + 90
     while executions(trace, "finished").total() < 2 and time.monotonic() < until:
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers get it too
@@ -253,31 +243,40 @@ def test_the_command_names_failures_with_exit_code_1_and_goes_on_after_an_interr
     assert process.returncode == 130, errors
     assert "of 5 runs are finished and kept; the same command goes on" in errors
     before = executions(trace, "finished")
-    kept = {path.parent.name for path in (project.runs / "sweep" / "toy").glob("*/result.json")}
-    code, out, errors = said(project, *words)
-    assert code == 1
+    kept = len(list((project.runs / "sweep" / "toy").glob("*/result.json")))
+    process = start()
+    out, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
     assert "1 of 5 runs failed" in errors
     assert "seed=13: toy: 13 is a bad number (No result was kept" in errors
-    assert f"5 runs, {len(kept)} of them finished" in out
+    assert f"5 runs, {kept} of them finished" in out
     after = executions(trace, "finished")
     assert set(after) == {11, 12, 14, 15}
-    assert (after - before).total() == 4 - len(kept)
+    assert (after - before).total() == 4 - kept
     rows = pd.read_csv(project.runs / "sweep" / "toy" / "smoke,seed=11..15.csv")
     assert list(rows["state"]) == ["finished", "finished", "failed", "finished", "finished"]
+    assert "13 is a bad number" in rows["error"][2]
 
 
-def test_a_dry_run_prints_plan_costs_and_job_script_and_starts_nothing(tmp_path: Path) -> None:
+def dry_run(project: Project, *given: str, **options: Any) -> None:
+    usual = {"profile": "smoke", "scheduler": "", "workers": None, "retries": 3, "name": "", "table": False}
+    with contextlib.chdir(project.root):
+        sweep_notebook("toy", given, dry_run=True, **{**usual, **options})
+
+
+def test_a_dry_run_prints_plan_costs_and_job_script_and_starts_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     project = make_project(tmp_path, toy="m")
     queue = tmp_path / "queue.yaml"
     options: dict[str, Any] = {
-        "cores": 8, "memory": "32GB", "queue": "gpu", "account": "lab", "walltime": "12:00:00",
-        "job-extra-directives": ["--gres=gpu:1"],
+        "cores": 8, "memory": "32GB", "queue": "gpu", "walltime": "12:00:00",
         "job-script-prologue": ["export XDG_CACHE_HOME=/shared/cache"],
     }  # fmt: skip
     queue.write_text(json.dumps({"jobs": 40, "jobqueue": {"slurm": options}}))
-    words = ("-p", "m=1,2", "-p", "seed=0..4", "--dry-run")
-    code, out, errors = said(project, *words, "--scheduler", f"slurm:{queue}")
-    assert (code, errors) == (0, "")
+    dry_run(project, "m=1,2", "seed=0..4", scheduler=f"slurm:{queue}")
+    out, errors = capsys.readouterr()
+    assert errors == ""
     for line in (
         "toy, profile smoke: 10 runs, 0 of them finished",
         "    m=1: 5 runs",
@@ -292,27 +291,29 @@ def test_a_dry_run_prints_plan_costs_and_job_script_and_starts_nothing(tmp_path:
     assert out.rstrip().endswith("--nthreads 1"), "a job takes one run at a time"
     assert not project.runs.exists()
     done(units_of(project, m="1", seed="0..1"))
-    code, out, _ = said(project, *words, "--workers", "2")
+    dry_run(project, "m=1,2", "seed=0..4", workers=2)
+    out = capsys.readouterr().out
     assert "10 runs, 2 of them finished" in out
     assert "hours for the 8 left" in out
     assert "MB a run" in out
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("given", "options", "message"),
     [
-        (("-p", "sed=1"), "unknown parameter 'sed'; did you mean 'seed'?; the known ones are:"),
-        (("-p", "seed=a..b"), "parameter 'seed' should be a whole number"),
-        (("-p", "seed=1", "--profile", "paper"), "profile: expected one of default, smoke"),
-        (("-p", "seed=1", "--scheduler", "slrum"), "--scheduler: expected an address such as"),
-        (("-p", "seed=1", "--scheduler", "slurm"), "--scheduler: slurm: You must specify how much cores and"),
-        (("-p", "seed=1", "--workers", "-1"), "workers: expected 0 or more"),
+        ("sed=1", {}, r"unknown parameter 'sed'; did you mean 'seed'\?; the known ones are:"),
+        ("seed=a..b", {}, "parameter 'seed' should be a whole number"),
+        ("seed=1", {"profile": "paper"}, "profile: expected one of default, smoke"),
+        ("seed=1", {"scheduler": "slrum"}, "--scheduler: expected an address such as"),
+        ("seed=1", {"scheduler": "slurm"}, "--scheduler: slurm: You must specify how much cores and"),
+        ("seed=1", {"workers": -1}, "workers: expected 0 or more"),
     ],
 )
-def test_mistakes_are_told_before_anything_runs(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+def test_mistakes_are_named_before_anything_runs(
+    tmp_path: Path, given: str, options: dict[str, Any], message: str
+) -> None:
     project = make_project(tmp_path, toy="m")
-    code, _, errors = said(project, *words, "--dry-run")
-    assert code == 2
-    assert message in errors
-    assert "Traceback" not in errors
+    with pytest.raises(ValueError, match=message):
+        dry_run(project, given, **options)
     assert not project.runs.exists()
