@@ -86,7 +86,7 @@ def audit_table(
 
     Returns:
         One row per run, score, cardinality and top below it, with model (the seed of the run), target,
-        canaries, replacement_epsilon (theory), the columns of `audit_scores` and below_theory.
+        canaries, epsilon_replacement (theory), the columns of `audit_scores` and below_theory.
     """
     rows = []
     options: dict[str, Any] = {"delta": delta, "confidence": confidence}
@@ -97,7 +97,7 @@ def audit_table(
             audited = audit_scores(trained[run][score], cardinality=c, top=top, seed=run.seed, **options)
             about = dict(zip(names, (run.seed, target, run.canaries, score, c, top), strict=True))
             below = max(audited["paper"], audited["tight"]) <= theory
-            rows.append({**about, "replacement_epsilon": theory, **audited, "below_theory": below})
+            rows.append({**about, "epsilon_replacement": theory, **audited, "below_theory": below})
     return pd.DataFrame(rows)
 
 
