@@ -98,6 +98,22 @@ def trained_scores(config: LandscapeConfig, data: Dataset, *, seed: int = 0) -> 
     ]
 
 
+def moments(scores: Iterable[Scores]) -> pd.DataFrame:
+    """Accuracy of every model, and the moments of its transformed training losses."""
+    return pd.DataFrame(
+        {
+            "private": model.private,
+            "seed": model.seed,
+            "accuracy": model.accuracy,
+            "mean": model.train.mean(),
+            "standard_deviation": model.train.std(),
+            "skewness": pd.Series(model.train).skew(),
+            "excess_kurtosis": pd.Series(model.train).kurt(),
+        }
+        for model in scores
+    )
+
+
 def p_values(scores: Iterable[Scores], config: FitConfig) -> pd.DataFrame:
     """Kolmogorov-Smirnov p-values of mixtures fitted to training scores, tested in three ways.
 
@@ -192,7 +208,7 @@ def _mixtures(model: Scores, components: Iterable[int], seed: int) -> Iterator[d
         each_half = [mixture_epsilon(*fit, delta=delta)[0] for fit in fits[1:]]
         yield {
             "components": count,
-            "epsilon": epsilon,
+            "epsilon_star": epsilon,
             "half_low": min(each_half),
             "half_high": max(each_half),
             "rate": float(np.exp(log_rates(fits[0][0], fits[0][1], np.array(threshold)).min())),

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import ndtr
+from scipy.stats import skew
 
 from paperlib.bounds import epsilon_star, epsilon_star_from_rates, epsilon_star_normals
 from paperlib.data import Dataset
@@ -13,6 +14,7 @@ from paperlib.papers.epsilon_star.fit import (
     Scores,
     epsilon_by_components,
     fit_data,
+    moments,
     p_values,
     paper_scores,
     rejection_rates,
@@ -101,7 +103,7 @@ def test_one_component_on_losses_is_epsilon_star():
     rng = np.random.default_rng(2)
     train, population = rng.normal(0, 1, 2_000), rng.normal(0.4, 1.1, 2_000)
     found = epsilon_by_components([scores(*paper_scores(train, population))], [1])
-    assert found["epsilon"][0] == pytest.approx(epsilon_star(train, population).epsilon, abs=1e-6)
+    assert found["epsilon_star"][0] == pytest.approx(epsilon_star(train, population).epsilon, abs=1e-6)
     empirical = epsilon_star(train, population, method="empirical").epsilon
     assert found["empirical"][0] == pytest.approx(empirical)
     assert 0 < found["rate"][0] < 0.5
@@ -159,6 +161,9 @@ def test_models_of_both_kinds_are_trained():
         (True, 5001),
     ]
     assert all(np.isfinite(model.train).all() and model.train.size == 200 for model in found)
+    table = moments(found)
+    assert table["accuracy"].tolist() == [model.accuracy for model in found]
+    assert table["skewness"].to_numpy() == pytest.approx([skew(model.train, bias=False) for model in found])
     assert found[0].accuracy > 0.6
 
 
