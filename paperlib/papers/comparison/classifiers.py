@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 
 from paperlib.core import FloatArray, check_at_least, check_in
 from paperlib.generators.table_filter import FilteredGenerator
-from paperlib.papers.comparison.targets import Generated, Target, TrainedConfig, guarantees
+from paperlib.papers.comparison.targets import Target, TrainedConfig
 from paperlib.papers.natural_identifiers.small_gpt import kept
 from paperlib.report import used_data
 from paperlib.training import TrainingConfig, fit_ensemble
@@ -87,23 +87,9 @@ def classifiers(config: DigitsConfig) -> list[Target]:
     checksum = used_data("handwritten digits (scikit-learn)", _loaded())
     stage = {"stage": "compared classifiers", "config": config, "data": checksum}
     found = kept(stage, lambda: _train(config, digits, list(trainings.values())), code=__name__)
-    targets = list[Target]()
-    for at, (name, training) in enumerate(trainings.items()):
-        add_remove, replacement = guarantees(training, examples, config.delta)
-        targets.append(
-            Target(
-                family="classifier",
-                name=name,
-                signals=found["signals"][at],
-                member=digits.member,
-                sets=found["sets"][at],
-                generated=Generated(found["seen"], found["said"][at], found["real"], float(found["seconds"])),
-                add_remove=add_remove,
-                replacement=replacement,
-                labels=True,
-            )
-        )
-    return targets
+    return config.targets(
+        "classifier", trainings, found, member=digits.member, examples=examples, labels=True
+    )
 
 
 def _train(config: DigitsConfig, digits: Digits, configs: list[TrainingConfig]) -> Mapping[str, Any]:

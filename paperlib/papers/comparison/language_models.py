@@ -9,7 +9,7 @@ import numpy as np
 
 from paperlib.attacks.language import score_texts
 from paperlib.core import FloatArray, check_at_least
-from paperlib.papers.comparison.targets import Target, TrainedConfig, guarantees
+from paperlib.papers.comparison.targets import Target, TrainedConfig
 from paperlib.papers.natural_identifiers.dp_models import PUBLIC, DpRun, canary_documents
 from paperlib.papers.natural_identifiers.planted import planted_model, source_words
 from paperlib.papers.natural_identifiers.small_gpt import kept
@@ -57,21 +57,7 @@ def language_models(config: GptConfig) -> list[Target]:
     words = used_data("Python help topics", " ".join(source_words()).encode())
     stage = {"stage": "compared language models", "config": config, "words": words}
     found = kept(stage, lambda: _train(config, list(trainings.values())), code=__name__)
-    targets = list[Target]()
-    for at, (name, training) in enumerate(trainings.items()):
-        add_remove, replacement = guarantees(training, examples, config.delta)
-        targets.append(
-            Target(
-                family="language model",
-                name=name,
-                signals=found["signals"][at],
-                member=config.member,
-                sets=found["sets"][at],
-                add_remove=add_remove,
-                replacement=replacement,
-            )
-        )
-    return targets
+    return config.targets("language model", trainings, found, member=config.member, examples=examples)
 
 
 def _train(config: GptConfig, trainings: Sequence[TrainingConfig]) -> Mapping[str, Any]:

@@ -1,8 +1,9 @@
 """What the comparison audits: scores of one target, and the epsilon that its training guarantees."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +89,39 @@ class TrainedConfig:
             f"DP-SGD, ε = {budget:g}": with_budget(whole, examples, budget, self.delta)
             for budget in self.budgets
         }
+
+    def targets(
+        self,
+        family: str,
+        trainings: Mapping[str, TrainingConfig],
+        found: Mapping[str, Any],
+        *,
+        member: NDArray[np.bool_],
+        examples: int,
+        labels: bool = False,
+    ) -> list[Target]:
+        """Every model with its part of the arrays of all, ``found``, and what its training guarantees."""
+        targets = list[Target]()
+        for at, (name, training) in enumerate(trainings.items()):
+            add_remove, replacement = guarantees(training, examples, self.delta)
+            generated = None
+            if "said" in found:
+                seconds = float(found["seconds"])
+                generated = Generated(found["seen"], found["said"][at], found["real"], seconds)
+            targets.append(
+                Target(
+                    family=family,
+                    name=name,
+                    signals=found["signals"][at],
+                    member=member,
+                    sets=found["sets"][at],
+                    generated=generated,
+                    add_remove=add_remove,
+                    replacement=replacement,
+                    labels=labels,
+                )
+            )
+        return targets
 
 
 def with_budget(config: TrainingConfig, examples: int, budget: float, delta: float) -> TrainingConfig:

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -155,70 +155,50 @@ def train(models: Sequence[Audited]) -> list[Answers]:
     inputs = inputs_of(first.dataset, first.network, first.filters)
     drawn = draw_records(first, inputs.train_y, inputs.classes)
     taken = np.concatenate([drawn.places[drawn.member], drawn.others])
-    labels = np.concatenate([drawn.labels[drawn.member], inputs.train_y[drawn.others]])
+    x = inputs.train_x[taken]
+    y = np.concatenate([drawn.labels[drawn.member], inputs.train_y[drawn.others]])
     configs = [training_of(model, taken.size) for model in models]
     started = time.perf_counter()
-    trained = _fit_mlps if first.network == FEATURES else _fit_networks
-    found = trained(models, configs, inputs, taken, labels, drawn.places)
-    answers = [
-        _answers(model, config, drawn, inputs.test_y, *logits)
-        for model, config, logits in zip(models, configs, found, strict=True)
-    ]
+    if first.network == FEATURES:
+        widths = (x.shape[1], first.width, inputs.classes)
+        fitted = fit_ensemble([replace(config, widths=widths) for config in configs], x, y, progress=False)
+        asked, tested = inputs.train_x[drawn.places], inputs.test_x[: first.tested]
+        logits = list(zip(fitted.logits(asked), fitted.logits(tested), strict=True))
+    else:
+        pairs = zip(models, configs, strict=True)
+        logits = [_network_logits(*pair, x, y, drawn.places, inputs.classes) for pair in pairs]
     seconds = (time.perf_counter() - started) / len(models)
-    return [{**one, "seconds": seconds} for one in answers]
+    labels = torch.from_numpy(drawn.labels)
+    answers = list[Answers]()
+    for model, config, (asked, tested) in zip(models, configs, logits, strict=True):
+        asked = asked.double().cpu()
+        runner_up = asked.log_softmax(1).scatter(1, labels[:, None], -torch.inf).amax(1)
+        rate, steps = config.sampling_rate(taken.size), config.steps(taken.size)
+        answers.append(
+            Answers(
+                member=drawn.member,
+                loss=cross_entropy(asked, labels).numpy(),
+                runner_up=runner_up.numpy(),
+                accuracy=float((tested.cpu().argmax(1).numpy() == inputs.test_y[: len(tested)]).mean()),
+                member_accuracy=float((asked.argmax(1) == labels).numpy()[drawn.member].mean()),
+                guarantee=epsilon_of(config.noise_multiplier, rate, steps, model.delta),
+                seconds=seconds,
+            )
+        )
+    return answers
 
 
-def _fit_mlps(
-    models: Sequence[Audited],
-    configs: Sequence[TrainingConfig],
-    inputs: Inputs,
-    taken: IntArray,
-    labels: IntArray,
-    asked: IntArray,
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Logits of every model on the records asked about and on the test part."""
-    widths = (inputs.train_x.shape[1], models[0].width, inputs.classes)
-    stack = [replace(config, widths=widths) for config in configs]
-    fitted = fit_ensemble(stack, inputs.train_x[taken], labels, progress=False)
-    tested = inputs.test_x[: models[0].tested]
-    return zip(fitted.logits(inputs.train_x[asked]), fitted.logits(tested), strict=True)
-
-
-def _fit_networks(
-    models: Sequence[Audited],
-    configs: Sequence[TrainingConfig],
-    inputs: Inputs,
-    taken: IntArray,
-    labels: IntArray,
-    asked: IntArray,
-) -> Iterator[tuple[Tensor, Tensor]]:
-    images = images_of(models[0].dataset)
-    for model, config in zip(models, configs, strict=True):
-        options = {"width": model.width, "group_norm": True, "seed": model.seed}
-        module = classifier_for(images.train_x[:1], model.network, inputs.classes, **options)
-        fit_dp(module, inputs.train_x[taken], labels, config=config, at_once=_AT_ONCE, progress=False)
-        module.eval().to(default_device())
-        tested = images.test_x[: model.tested]
-        yield image_logits(module, images.train_x[asked]), image_logits(module, tested)
-
-
-def _answers(
-    model: Audited, config: TrainingConfig, drawn: Drawn, test_y: IntArray, asked: Tensor, test: Tensor
-) -> Answers:
-    logits, labels = asked.double().cpu(), torch.from_numpy(drawn.labels)
-    shares = logits.log_softmax(1).scatter(1, labels[:, None], -torch.inf)
-    examples = int(drawn.member.sum()) + drawn.others.size
-    right = (logits.argmax(1) == labels).numpy()
-    rate, steps = config.sampling_rate(examples), config.steps(examples)
-    return Answers(
-        member=drawn.member,
-        loss=cross_entropy(logits, labels).numpy(),
-        runner_up=shares.amax(1).numpy(),
-        accuracy=float((test.cpu().argmax(1).numpy() == test_y[: len(test)]).mean()),
-        member_accuracy=float(right[drawn.member].mean()),
-        guarantee=epsilon_of(config.noise_multiplier, rate, steps, model.delta),
-        seconds=math.nan,
-    )
+def _network_logits(
+    model: Audited, config: TrainingConfig, x: Tensor, y: IntArray, asked: IntArray, classes: int
+) -> tuple[Tensor, Tensor]:
+    """Logits of a network of convolutions on the records asked about and on the test part."""
+    images = images_of(model.dataset)
+    options = {"width": model.width, "group_norm": True, "seed": model.seed}
+    module = classifier_for(images.train_x[:1], model.network, classes, **options)
+    fit_dp(module, x, y, config=config, at_once=_AT_ONCE, progress=False)
+    module.eval().to(default_device())
+    tested = images.test_x[: model.tested]
+    return image_logits(module, images.train_x[asked]), image_logits(module, tested)
 
 
 def trained(models: Sequence[Audited], *, folder: Path, progress: bool = True) -> dict[Audited, Answers]:
