@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from paperlib.papers.verdict.pages import best_of, chips_html, counts_in_words, legend_html
-from paperlib.papers.verdict.status import Judged
+from paperlib.papers.verdict.status import JudgedTarget
 from paperlib.report.printed import PAPERS
 from paperlib.report.tables import format_cell, pipe_table
 
@@ -41,7 +41,7 @@ Finding = dict[Any, str]
 """slug, finding and sentence; svg, alt (as JSON) and caption of its figure."""
 
 
-def landing_markdown(judged: Sequence[Judged], *, profile: str, findings: Mapping[str, Finding]) -> str:
+def landing_markdown(judged: Sequence[JudgedTarget], *, profile: str, findings: Mapping[str, Finding]) -> str:
     """Counts, and for each paper a finding, its figure and a chip for every table and figure, as MyST."""
     best = best_of(judged)
     parts = [

@@ -19,7 +19,7 @@ from paperlib.papers.verdict.evidence import from_dict
 from paperlib.papers.verdict.outcome import decide_alone
 from paperlib.papers.verdict.pages import results_markdown
 from paperlib.papers.verdict.rules import rules
-from paperlib.papers.verdict.status import CSV_NAME, Judged, judge, status_table
+from paperlib.papers.verdict.status import CSV_NAME, JudgedTarget, judge, status_table
 from paperlib.running.answers import evidence_records
 from paperlib.running.execute import PAGE, RESULT, Job, finished_run, plan, variables_set
 from paperlib.running.parameters import notebook_parameters
@@ -230,7 +230,7 @@ def write_status(project: Project, profile: str) -> None:
             _write_if_new(project.generated / f"{name}.md", landing.costs_markdown(name, pd.read_csv(path)))
 
 
-def _write_landing(project: Project, judged: Sequence[Judged], profile: str) -> None:
+def _write_landing(project: Project, judged: Sequence[JudgedTarget], profile: str) -> None:
     """The generated parts of the landing page; those whose notebook was not run say so."""
     table = _table(project, landing.FINDINGS_PAGE, landing.FINDINGS)
     page = project.pages / f"{landing.FINDINGS_PAGE}.ipynb"

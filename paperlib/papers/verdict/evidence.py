@@ -3,42 +3,34 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
-from paperlib.papers.verdict.rules import Rule, Unit, rule_of
+from paperlib.core import check_choice
+from paperlib.papers.verdict.rules import TargetRule, Unit, rule_of
 
 Level = Literal["paper's scale", "paper's data", "substitute", "made-up data"]
-"""The paper's data, sizes and models; its data with other sizes or models; other data; a rehearsal."""
+"""The paper's data, sizes and models; its data with other sizes or models; other data; a rehearsal, which
+decides nothing."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How near a run is to the paper's.
-
-    Attributes:
-        level: "paper's scale", "paper's data", "substitute", or "made-up data", which decides nothing.
-        facts: Data, sizes and models, in words.
-    """
+    """How near a run is to the paper's."""
 
     level: Level
-    facts: str
+    facts: str  # data, sizes and models, in words
 
     def __post_init__(self) -> None:
-        _check_word("level", self.level, get_args(Level))
+        check_choice("level", self.level, Level)
         if not self.facts.strip():
             raise ValueError("facts: expected data, sizes and models in words")
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number whose error is known otherwise than from repetitions.
-
-    Attributes:
-        value: The number.
-        error: Standard error, 0 or more; 0 for a number that is computed exactly.
-    """
+    """A number whose standard error is known otherwise than from repetitions; 0 where it is exact."""
 
     value: float
     error: float = 0.0
@@ -46,9 +38,6 @@ class Estimate:
 
 Sample = Sequence[float] | Estimate
 """One value per repetition (none: not measured), or an estimate with its error."""
-
-Labelled = Mapping[str, Sample]
-"""Label of a setting, level or panel to its sample."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +47,7 @@ class Evidence:
     Attributes:
         target: Id of the table or figure.
         unit: What the values are repetitions of.
-        values: Name of each term of the rule to its sample, or to several, by label.
+        values: Name of each term of the rule to its sample, or to several, by setting, level or panel.
         note: What a reader must know of these values; may be empty.
 
     >>> Evidence("nid-figure-03", "set", {"p falls": Estimate(1.4)})
@@ -69,22 +58,25 @@ class Evidence:
 
     target: str
     unit: Unit
-    values: Mapping[str, Sample | Labelled]
+    values: Mapping[str, Sample | Mapping[str, Sample]]
     note: str = ""
 
     def __post_init__(self) -> None:
-        names = [term.name for term in rule_of(self.target).terms]
+        names = [term.name for term in self.rule.terms]
         if set(self.values) != set(names):
             raise ValueError(
                 f"values: the rule of {self.target} has the terms {', '.join(names)}; "
                 f"got {', '.join(self.values) or 'none'}"
             )
-        _check_word("unit", self.unit, get_args(Unit))
+        check_choice("unit", self.unit, Unit)
         for (name, label), sample in self.samples().items():
-            _check_finite(f"{self.target}, {name} {label}".strip(), sample)
+            numbers = [sample.value, sample.error] if isinstance(sample, Estimate) else list(sample)
+            if not all(map(math.isfinite, numbers)):
+                about = f"{self.target}, {name} {label}".strip()
+                raise ValueError(f"values: expected finite numbers, got {np.asarray(numbers)} for {about}")
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> TargetRule:
         """The rule that decides."""
         return rule_of(self.target)
 
@@ -112,14 +104,3 @@ def from_dict(kept: Mapping[str, Any]) -> tuple[Evidence, Scale]:
     }
     evidence = Evidence(kept["target"], kept["unit"], values, kept["note"])
     return evidence, Scale(kept["level"], kept["facts"])
-
-
-def _check_word(name: str, given: str, known: Sequence[str]) -> None:
-    if given not in known:
-        raise ValueError(f"{name}: expected one of {', '.join(known)}; got {given!r}")
-
-
-def _check_finite(name: str, sample: Sample) -> None:
-    numbers = [sample.value, sample.error] if isinstance(sample, Estimate) else list(sample)
-    if not all(math.isfinite(number) for number in numbers):
-        raise ValueError(f"values: expected finite numbers, got {np.asarray(numbers)} for {name}")

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
 
 from paperlib.papers.verdict.evidence import Estimate, Evidence, Level, Sample
-from paperlib.papers.verdict.rules import Rule, Term
+from paperlib.papers.verdict.rules import TargetRule, Term
 
 Word = Literal["agrees", "disagrees", "undecided", "shown", "not yet"]
 ERROR = 0.05
@@ -20,19 +20,11 @@ FEWEST_GAMES = 5
 
 @dataclass(frozen=True)
 class Contrast:
-    """One comparison with its interval.
-
-    Attributes:
-        term: The term of the rule.
-        label: Setting, level or panel; empty for the only one.
-        mean: Mean over the repetitions, or the estimate.
-        low: Lower end of the interval.
-        high: Upper end of the interval.
-    """
+    """One comparison with its interval."""
 
     term: Term
-    label: str
-    mean: float
+    label: str  # setting, level or panel; empty for the only one
+    mean: float  # over the repetitions, or the estimate
     low: float
     high: float
 
@@ -60,19 +52,11 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What evidence says about one table or figure.
-
-    Attributes:
-        word: The outcome.
-        reason: Why a target is undecided, or what a verdict is limited to; may be empty.
-        contrasts: The comparisons that the paper claims.
-        needs: The comparisons that must hold for a verdict to be given.
-    """
+    """What evidence says about one table or figure."""
 
     word: Word
-    reason: str = ""
-    contrasts: tuple[Contrast, ...] = ()
-    needs: tuple[Contrast, ...] = ()
+    reason: str = ""  # why a target is undecided, or what a verdict is limited to
+    contrasts: tuple[Contrast, ...] = ()  # the comparisons that the paper claims
 
     @property
     def closest(self) -> Contrast | None:
@@ -85,24 +69,23 @@ class Outcome:
         return f"{self.word} ({self.reason})" if self.reason else self.word
 
 
-def decide(rule: Rule, evidence: Mapping[str, Evidence], level: Level, *, seeds: int = 1) -> Outcome:
-    """Apply a rule to evidence of one scale."""
-    if not rule.claims:
+def decide(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, *, seeds: int = 1) -> Outcome:
+    """Apply a rule to evidence of one scale, by notebook."""
+    if not any(term.claimed for term in rule.terms):
         return Outcome("shown")
     claimed = list(_samples(rule, evidence, claimed=True))
     contrasts = tuple(_contrast(*one, ERROR / len(claimed)) for one in claimed)
-    needs = tuple(_contrast(*one, ERROR) for one in _samples(rule, evidence, claimed=False))
-    reason = _missing(rule, evidence, level, seeds) or _unmet(needs) or _too_few(rule, evidence)
+    reason = _missing(rule, evidence, level, seeds) or _unmet(rule, evidence) or _too_few(rule, evidence)
     if not reason and min(one.high - one.low for one in contrasts) > 2 * rule.widest:
         reason = f"every interval is wider than {rule.widest:g} to each side"
     if reason:
-        return Outcome("undecided", reason, contrasts, needs)
+        return Outcome("undecided", reason, contrasts)
     if any(one.outside for one in contrasts):
-        return Outcome("disagrees", _limits(rule, evidence), contrasts, needs)
+        return Outcome("disagrees", _limits(rule, evidence), contrasts)
     if across := [str(one) for one in contrasts if not one.inside]:
         more = f"; and {len(across) - 3} more" if len(across) > 3 else ""
-        return Outcome("undecided", f"too wide an interval: {'; '.join(across[:3])}{more}", contrasts, needs)
-    return Outcome("agrees", _limits(rule, evidence), contrasts, needs)
+        return Outcome("undecided", f"too wide an interval: {'; '.join(across[:3])}{more}", contrasts)
+    return Outcome("agrees", _limits(rule, evidence), contrasts)
 
 
 def decide_alone(evidence: Evidence, level: Level) -> Outcome:
@@ -117,7 +100,6 @@ def pool(runs: Sequence[Evidence]) -> Evidence:
     Where the rule asks for more models than one run has, and the runs are as many as it asks for, each run
     counts as one model with its mean. Otherwise repetitions are put together, and estimates averaged: games
     of several runs then speak of the models of these runs.
-    Estimates without an error that differ between runs are a sample, one value per run.
     """
     first = runs[0]
     as_models = first.unit != first.rule.unit == "model" and len(runs) >= first.rule.repetitions
@@ -138,17 +120,19 @@ def _means(samples: Sequence[Sample]) -> Sample:
 
 
 def _together(samples: Sequence[Sample]) -> Sample:
+    """All repetitions; of estimates their mean, or one value per run where they are exact and differ."""
     estimates = [one for one in samples if isinstance(one, Estimate)]
     if not estimates:
         return [value for one in samples if not isinstance(one, Estimate) for value in one]
-    if not any(one.error for one in estimates) and len({one.value for one in estimates}) > 1:
-        return [one.value for one in estimates]
+    values = [one.value for one in estimates]
+    if not any(one.error for one in estimates) and len(set(values)) > 1:
+        return values
     error = math.hypot(*(one.error for one in estimates)) / len(estimates)
-    return Estimate(float(np.mean([one.value for one in estimates])), error)
+    return Estimate(float(np.mean(values)), error)
 
 
 def _samples(
-    rule: Rule, evidence: Mapping[str, Evidence], *, claimed: bool
+    rule: TargetRule, evidence: Mapping[str, Evidence], *, claimed: bool
 ) -> Iterator[tuple[Term, str, Sample]]:
     """Term, label and sample of each comparison; labels name the notebook where a rule needs several."""
     for notebook, one in evidence.items():
@@ -180,7 +164,7 @@ def _share(count: int, size: int, error: float) -> tuple[float, float]:
     return low, high
 
 
-def _missing(rule: Rule, evidence: Mapping[str, Evidence], level: Level, seeds: int) -> str:
+def _missing(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, seeds: int) -> str:
     """What the rule asks for and the evidence lacks."""
     if level == "made-up data":
         return "made-up data decide nothing"
@@ -201,7 +185,9 @@ def _missing(rule: Rule, evidence: Mapping[str, Evidence], level: Level, seeds: 
     return f"{seeds} seed, {rule.runs} needed" if seeds < rule.runs else ""
 
 
-def _unmet(needs: Sequence[Contrast]) -> str:
+def _unmet(rule: TargetRule, evidence: Mapping[str, Evidence]) -> str:
+    """Conditions of a verdict that do not hold with their whole interval."""
+    needs = [_contrast(*one, ERROR) for one in _samples(rule, evidence, claimed=False)]
     unmet = [
         f"{one}{'' if math.isfinite(one.low) else ', one repetition,'} needed {one.term.limits}"
         for one in needs
@@ -210,7 +196,7 @@ def _unmet(needs: Sequence[Contrast]) -> str:
     return f"a condition is not met: {'; '.join(unmet)}" if unmet else ""
 
 
-def _too_few(rule: Rule, evidence: Mapping[str, Evidence]) -> str:
+def _too_few(rule: TargetRule, evidence: Mapping[str, Evidence]) -> str:
     for notebook, one in evidence.items():
         needed = rule.repetitions if one.unit == rule.unit else FEWEST_GAMES if one.unit == "game" else 1
         samples = [sample for _, _, sample in _samples(rule, {notebook: one}, claimed=True)]
@@ -220,7 +206,7 @@ def _too_few(rule: Rule, evidence: Mapping[str, Evidence]) -> str:
     return ""
 
 
-def _limits(rule: Rule, evidence: Mapping[str, Evidence]) -> str:
+def _limits(rule: TargetRule, evidence: Mapping[str, Evidence]) -> str:
     units = {one.unit for one in evidence.values()}
     alone = "game" in units or (rule.unit == "model" and units != {"model"})
     return "on these models" if alone else ""

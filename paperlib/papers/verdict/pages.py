@@ -2,14 +2,12 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
-from typing import get_args
 
-from paperlib.papers.verdict.outcome import Outcome, Word
+from paperlib.papers.verdict.outcome import Word
 from paperlib.papers.verdict.records import SIGNS, anchor, chip, class_of, compared, escaped
-from paperlib.papers.verdict.status import CSV_NAME, Judged, Run, joined, seeds_of
+from paperlib.papers.verdict.status import CSV_NAME, JudgedTarget, Run, joined, seeds_of
 from paperlib.report.printed import PAPERS
 
-WORDS: tuple[Word, ...] = get_args(Word)
 _VERBS: dict[Word, tuple[str, str]] = {
     "agrees": ("agrees", "agree"), "disagrees": ("disagrees", "disagree"),
     "undecided": ("is undecided", "are undecided"), "shown": ("is only shown", "are only shown"),
@@ -21,7 +19,7 @@ _MOST_COMPARED = 4
 """Comparisons of a target that the page lists."""
 
 
-def results_markdown(judged: Sequence[Judged], *, pages: Collection[str]) -> str:
+def results_markdown(judged: Sequence[JudgedTarget], *, pages: Collection[str]) -> str:
     """The page of results as MyST: a section for each paper, and in it one for each table and figure."""
     parts = []
     for paper in PAPERS:
@@ -31,7 +29,7 @@ def results_markdown(judged: Sequence[Judged], *, pages: Collection[str]) -> str
     return "\n\n".join([*parts, f"All rows: {{download}}`{CSV_NAME} </_generated/data/{CSV_NAME}>`."]) + "\n"
 
 
-def _target(evidence: list[Judged], pages: Collection[str]) -> str:
+def _target(evidence: list[JudgedTarget], pages: Collection[str]) -> str:
     """A table or figure: claim, outcome by the best evidence, and further evidence below, folded."""
     best, *others = evidence
     rule = best.rule
@@ -40,7 +38,7 @@ def _target(evidence: list[Judged], pages: Collection[str]) -> str:
         f"({anchor(rule.target)})=",
         f"### {rule.item}",
         "",
-        f"{chip(best.outcome.word)} {_about(best.outcome)}",
+        _outcome(best),
         "",
         f"- The paper's claim: {escaped(rule.claim)}.{printed}",
         *(f"- {line}" for line in _evidence(best, pages)),
@@ -48,20 +46,26 @@ def _target(evidence: list[Judged], pages: Collection[str]) -> str:
     if others:
         lines += ["", f"````{{dropdown}} Further evidence: {', '.join(one.outcome.word for one in others)}"]
     for one in others:
-        lines += ["", f"Further evidence: {chip(one.outcome.word)} {_about(one.outcome)}", ""]
-        lines += [f"- {line}" for line in _evidence(one, pages)]
+        lines += [
+            "",
+            f"Further evidence: {_outcome(one)}",
+            "",
+            *(f"- {line}" for line in _evidence(one, pages)),
+        ]
     return "\n".join([*lines, *(["````"] if others else [])])
 
 
-def _about(outcome: Outcome) -> str:
-    return f"{escaped(outcome.reason)}." if outcome.reason else ""
+def _outcome(one: JudgedTarget) -> str:
+    reason = f"{escaped(one.outcome.reason)}." if one.outcome.reason else ""
+    return f"{chip(one.outcome.word)} {reason}"
 
 
-def _evidence(one: Judged, pages: Collection[str]) -> Iterator[str]:
+def _evidence(one: JudgedTarget, pages: Collection[str]) -> Iterator[str]:
     """What was compared, on what, where it is shown, and how it is repeated."""
-    if one.outcome.closest:
-        yield f"Closest: {escaped(f'{one.outcome.closest}, claimed {one.outcome.closest.term.limits}')}."
-    others = [line for line in compared(one.outcome) if not line.startswith(str(one.outcome.closest))]
+    closest = one.outcome.closest
+    if closest:
+        yield f"Closest: {escaped(f'{closest}, claimed {closest.term.limits}')}."
+    others = [line for line in compared(one.outcome) if not line.startswith(str(closest))]
     if 0 < len(others) <= _MOST_COMPARED:
         yield f"Also compared: {escaped('; '.join(others))}."
     if one.level:
@@ -69,26 +73,21 @@ def _evidence(one: Judged, pages: Collection[str]) -> Iterator[str]:
         yield f"Scale: {one.level} ({facts}). {_seeds_by_origin(one.runs)}.".replace(" .", "")
     if notes := joined(run.evidence.note.rstrip(".") for run in one.runs):
         yield f"{escaped(notes)}."
-    shown = [name for name in dict.fromkeys(run.notebook for run in one.runs) if name in pages]
     here = {run.notebook for run in one.runs if not run.origin}
-    if links := ", ".join(_link(name, one.rule.target, name in here) for name in shown):
-        yield f"Shown on: {links}."
-    commands = {run.notebook: run.command for run in reversed(one.runs) if run.command}
-    again = [
-        f"`{text}`"
-        if len(text) <= _LONGEST_COMMAND
-        else f"the command in {CSV_NAME}, at the end of this page"
-        for text in commands.values()
+    shown = [name for name in dict.fromkeys(run.notebook for run in one.runs) if name in pages]
+    links = [  # to the verdict, or to the page alone where the evidence is of another run
+        f"{{ref}}`{name} <{anchor(one.rule.target, name)}>`"
+        if name in here
+        else f"{{doc}}`{name} </notebooks/{name}>`"
+        for name in shown
     ]
+    if links:
+        yield f"Shown on: {', '.join(links)}."
+    commands = {run.notebook: run.command for run in reversed(one.runs) if run.command}
+    elsewhere = f"the command in {CSV_NAME}, at the end of this page"
+    again = [f"`{text}`" if len(text) <= _LONGEST_COMMAND else elsewhere for text in commands.values()]
     if again:
         yield f"Run it again: {'; '.join(dict.fromkeys(again))}"
-
-
-def _link(notebook: str, target: str, here: bool) -> str:
-    """The verdict on a notebook's page, or the page alone where the evidence is of another run."""
-    if here:
-        return f"{{ref}}`{notebook} <{anchor(target, notebook)}>`"
-    return f"{{doc}}`{notebook} </notebooks/{notebook}>`"
 
 
 def _seeds_by_origin(runs: Sequence[Run]) -> str:
@@ -102,12 +101,12 @@ def _seeds_by_origin(runs: Sequence[Run]) -> str:
     return words[:1].upper() + words[1:]
 
 
-def best_of(judged: Sequence[Judged]) -> list[Judged]:
+def best_of(judged: Sequence[JudgedTarget]) -> list[JudgedTarget]:
     """One entry for each target, by its best evidence."""
     return list({one.rule.target: one for one in reversed(judged)}.values())[::-1]
 
 
-def counts_in_words(judged: Sequence[Judged]) -> str:
+def counts_in_words(judged: Sequence[JudgedTarget]) -> str:
     """How many of the tables and figures have which outcome, at least one.
 
     >>> from paperlib.papers.verdict.status import judge
@@ -115,32 +114,31 @@ def counts_in_words(judged: Sequence[Judged]) -> str:
     'Of 50 tables and figures: 50 are not yet run.'
     """
     words = [one.outcome.word for one in best_of(judged)]
-    counts: dict[Word, int] = {word: words.count(word) for word in WORDS if word in words}
-    counted = [f"{count} {_VERBS[word][count > 1]}" for word, count in counts.items()]
+    counts = [(words.count(word), verbs) for word, verbs in _VERBS.items()]
+    counted = [f"{count} {verbs[count > 1]}" for count, verbs in counts if count]
     return f"Of {len(words)} tables and figures: {', '.join(counted)}."
 
 
-def legend_html(judged: Sequence[Judged]) -> str:
+def legend_html(judged: Sequence[JudgedTarget]) -> str:
     """The key of the chips, with the count of every outcome."""
     words = [one.outcome.word for one in best_of(judged)]
     keys = [
-        f'<li><span class="key {class_of(word)}" aria-hidden="true">{SIGNS[word]}</span> {word} '
+        f'<li><span class="key {class_of(word)}" aria-hidden="true">{sign}</span> {word} '
         f'<span data-outcome="{class_of(word)}" data-count="{words.count(word)}">'
         f"({words.count(word)})</span></li>"
-        for word in WORDS
+        for word, sign in SIGNS.items()
     ]
     return f'<ul class="chip-legend">{"".join(keys)}</ul>'
 
 
-def chips_html(judged: Sequence[Judged]) -> str:
+def chips_html(judged: Sequence[JudgedTarget]) -> str:
     """A linked chip for each table and figure of a paper, by its best evidence."""
-    return f'<p class="chips">{" ".join(_chip(one) for one in best_of(judged))}</p>'
-
-
-def _chip(one: Judged) -> str:
-    kind, _, number = one.rule.item.partition(" ")
-    word, words = one.outcome.word, f"{one.rule.item}: {one.outcome.word}"
-    return (
-        f'<a class="chip {class_of(word)}" href="results.html#{anchor(one.rule.target)}" title="{words}" '
-        f'aria-label="{words}">{kind[0]}{number} {SIGNS[word]}</a>'
-    )
+    chips: list[str] = []
+    for one in best_of(judged):
+        word, words = one.outcome.word, f"{one.rule.item}: {one.outcome.word}"
+        kind, _, number = one.rule.item.partition(" ")
+        chips.append(
+            f'<a class="chip {class_of(word)}" href="results.html#{anchor(one.rule.target)}" title="{words}" '
+            f'aria-label="{words}">{kind[0]}{number} {SIGNS[word]}</a>'
+        )
+    return f'<p class="chips">{" ".join(chips)}</p>'

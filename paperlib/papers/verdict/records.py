@@ -47,51 +47,32 @@ def record(evidence: Evidence, *, scale: Scale) -> None:
 def _bundle(evidence: Evidence, scale: Scale, *, named: bool) -> Bundle:
     """The box of a verdict; links lead to the one that is named, the first of its target on a page."""
     rule, outcome = evidence.rule, decide_alone(evidence, scale.level)
-    title = f"{rule.item}, by this run alone:"
-    reason = [f"Why undecided: {outcome.reason}."] if outcome.word == "undecided" else []
-    printed = f" Printed: {rule.printed}." if rule.printed else ""
+    title, word = f"{rule.item}, by this run alone:", f"{SIGNS[outcome.word]} {outcome.word}"
     lines = [
-        f"The paper's claim: {rule.claim}.{printed}",
+        f"The paper's claim: {rule.claim}.{f' Printed: {rule.printed}.' if rule.printed else ''}",
         *_shown(outcome),
-        *reason,
-        *filter(None, [evidence.note]),
+        *([f"Why undecided: {outcome.reason}."] if outcome.word == "undecided" else []),
+        *([evidence.note] if evidence.note else []),
         f"Scale: {scale.level} ({scale.facts}).",
     ]
+    command = os.environ.get(COMMAND_VARIABLE, "")
+    again = f" Run this page again: `{command}`" if command else ""
     listed = "\n".join(f"- {escaped(line)}" for line in lines)
     name = f":name: {anchor(evidence.target, notebook_name())}\n" if named else ""
     return Bundle(
-        html=f"<p><strong>{html.escape(title)} {html.escape(sign(outcome.word))}</strong></p>"
+        html=f"<p><strong>{html.escape(title)} {html.escape(word)}</strong></p>"
         f"<ul>{''.join(f'<li>{html.escape(line)}</li>' for line in lines)}</ul>",
         markdown=f"````{{admonition}} {title} {chip(outcome.word)}\n"
         f":class: verdict {class_of(outcome.word)}\n"
         f"{name}\n"
-        f"{listed}\n{_links(evidence.target)}\n````\n",
-        text="\n".join([f"{title} {sign(outcome.word)}", *lines]),
+        f"{listed}\n"
+        f"- All evidence on it: {{ref}}`results, one by one <{anchor(evidence.target)}>`.{again}\n````\n",
+        text="\n".join([f"{title} {word}", *lines]),
     )
 
 
-def _links(target: str) -> str:
-    """The page of results, and the command that repeats this run."""
-    command = os.environ.get(COMMAND_VARIABLE, "")
-    again = f" Run this page again: `{command}`" if command else ""
-    return f"- All evidence on it: {{ref}}`results, one by one <{anchor(target)}>`.{again}"
-
-
-def sign(word: Word) -> str:
-    """An outcome with its sign.
-
-    >>> sign("agrees")
-    '● agrees'
-    """
-    return f"{SIGNS[word]} {word}"
-
-
 def class_of(word: Word) -> str:
-    """The style class of an outcome.
-
-    >>> class_of("not yet")
-    'not-yet'
-    """
+    """The style class of an outcome."""
     return word.replace(" ", "-")
 
 
@@ -101,7 +82,7 @@ def chip(word: Word) -> str:
     >>> chip("not yet")
     '[– not yet]{.chip .not-yet}'
     """
-    return f"[{sign(word)}]{{.chip .{class_of(word)}}}"
+    return f"[{SIGNS[word]} {word}]{{.chip .{class_of(word)}}}"
 
 
 def anchor(target: str, notebook: str = "") -> str:
@@ -120,11 +101,12 @@ def compared(outcome: Outcome) -> list[str]:
 
 def _shown(outcome: Outcome) -> list[str]:
     """The comparisons nearest to deciding against the claim, and how many others there are."""
-    lines = compared(replace(outcome, contrasts=tuple(sorted(outcome.contrasts, key=lambda one: one.margin))))
-    if len(lines) <= _MOST_SHOWN:
+    others = len(outcome.contrasts) - _MOST_SHOWN
+    if others <= 0:
         return compared(outcome)
-    others = len(lines) - _MOST_SHOWN
-    return [*lines[:_MOST_SHOWN], f"and {others} more comparisons with a wider margin, all in status.csv"]
+    nearest = sorted(outcome.contrasts, key=lambda one: one.margin)[:_MOST_SHOWN]
+    more = f"and {others} more comparisons with a wider margin, all in status.csv"
+    return [*compared(replace(outcome, contrasts=tuple(nearest))), more]
 
 
 def escaped(text: str) -> str:

@@ -4,7 +4,7 @@ import difflib
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 from paperlib.report import paper_table, targets
 
@@ -16,23 +16,13 @@ since the value is exact."""
 
 @dataclass(frozen=True, kw_only=True)
 class Term:
-    """One comparison of a rule.
+    """One comparison of a rule."""
 
-    Attributes:
-        name: Short name, by which evidence gives its values.
-        claimed: True if the paper claims it; False if it must hold for a verdict to be given.
-        quantity: What is measured, in words.
-        at_least: Lower end of the claimed range; -inf for none.
-        at_most: Upper end of the claimed range; inf for none.
-        measure: Unit of measurement, such as "nats"; "share" for values that are 0 or 1.
-    """
-
-    name: str
-    claimed: bool
-    quantity: str
-    at_least: float
-    at_most: float
-    measure: str
+    name: str  # by which evidence gives its values
+    claimed: bool  # by the paper; the others must hold for a verdict to be given
+    at_least: float  # lower end of the claimed range; -inf for none
+    at_most: float  # upper end; inf for none
+    measure: str  # unit of measurement, such as "nats"; "share" for values that are 0 or 1
 
     @property
     def limits(self) -> str:
@@ -41,97 +31,68 @@ class Term:
         limits = " and ".join(f"{word} {end:g}" for end, word in ends if math.isfinite(end))
         return f"{limits} {self.measure}".strip()
 
-    def __str__(self) -> str:
-        return f"{self.quantity}: {self.limits}"
-
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
-    """How a table or figure of a paper is judged.
+class TargetRule:
+    """How a table or figure of a paper is judged."""
 
-    Attributes:
-        target: Its id.
-        paper: The paper's key.
-        item: Its place in the paper, such as "Table 3".
-        claim: What the paper claims, in words.
-        printed: The paper's headline number.
-        notebooks: Notebooks that give evidence; where there are several, each is needed.
-        unit: What must be repeated.
-        repetitions: Least number of repetitions.
-        runs: Least number of runs that differ in the seed alone.
-        own_data: True if only the paper's own data can decide.
-        widest: Half-width; the target is undecided if every claimed interval is wider than this to each side.
-        terms: The comparisons; no claimed one where the paper says nothing that could be false.
-    """
-
-    target: str
-    paper: str
-    item: str
-    claim: str
-    printed: str
-    notebooks: tuple[str, ...]
-    unit: Unit
-    repetitions: int
-    runs: int
-    own_data: bool
-    widest: float
-    terms: tuple[Term, ...]
-
-    @property
-    def claims(self) -> tuple[Term, ...]:
-        """The terms that the paper claims."""
-        return tuple(term for term in self.terms if term.claimed)
+    target: str  # its id
+    paper: str  # the paper's key
+    item: str  # its place in the paper, such as "Table 3"
+    claim: str  # what the paper claims, in words
+    printed: str  # the paper's headline number
+    notebooks: tuple[str, ...]  # which give evidence; where there are several, each is needed
+    unit: Unit  # what must be repeated
+    repetitions: int  # least number of repetitions
+    runs: int  # least number of runs that differ in the seed alone
+    own_data: bool  # whether only the paper's own data can decide
+    widest: float  # undecided if every claimed interval is wider than this to each side
+    terms: tuple[Term, ...]  # no claimed one where the paper says nothing that could be false
 
 
 @cache
-def rules() -> dict[str, Rule]:
+def rules() -> dict[str, TargetRule]:
     """Every rule by the id of its target, in the papers' order.
 
     >>> rule = rules()["panoramia-table-02"]
-    >>> print(rule.terms[0])
-    c_lb, helper on generated data - no helper: at least 0.1 nats
+    >>> rule.terms[0].name, rule.terms[0].limits
+    ('generated over none', 'at least 0.1 nats')
     >>> rule.unit, rule.repetitions
     ('game', 5)
     """
-    rows = paper_table("rules", as_printed=True).to_dict("records")
+    terms: dict[str, list[Term]] = {}
+    for row in paper_table("rules", as_printed=True).to_dict("records"):
+        term = Term(
+            name=row["name"],
+            claimed=row["role"] == "claimed",
+            at_least=float(row["at_least"] or "-inf"),
+            at_most=float(row["at_most"] or "inf"),
+            measure=row["measure"],
+        )
+        terms.setdefault(row["target"], []).append(term)
     return {
-        row["id"]: _rule(row, tuple(_term(one) for one in rows if one["target"] == row["id"]))
+        row["id"]: TargetRule(
+            target=row["id"],
+            paper=row["paper"],
+            item=row["item"],
+            claim=row["claim"],
+            printed=row["headline"],
+            notebooks=tuple(row["notebook"].split("; ")),
+            unit=cast(Unit, row["unit"]),
+            repetitions=int(row["repetitions"] or 1),
+            runs=int(row["runs"] or 1),
+            own_data=row["own_data"] == "yes",
+            widest=float(row["widest"] or "inf"),
+            terms=tuple(terms.get(row["id"], ())),
+        )
         for row in targets().to_dict("records")
     }
 
 
-def rule_of(target: str) -> Rule:
+def rule_of(target: str) -> TargetRule:
     """The rule of a table or figure."""
     known = rules()
     if target not in known:
         near = difflib.get_close_matches(target, known, n=3, cutoff=0.5) or list(known)
         raise ValueError(f"target: {target!r} is not in the list of targets; did you mean {', '.join(near)}?")
     return known[target]
-
-
-def _rule(row: dict[Any, str], terms: tuple[Term, ...]) -> Rule:
-    return Rule(
-        target=row["id"],
-        paper=row["paper"],
-        item=row["item"],
-        claim=row["claim"],
-        printed=row["headline"],
-        notebooks=tuple(row["notebook"].split("; ")),
-        unit=cast(Unit, row["unit"]),
-        repetitions=int(row["repetitions"] or 1),
-        runs=int(row["runs"] or 1),
-        own_data=row["own_data"] == "yes",
-        widest=float(row["widest"] or "inf"),
-        terms=terms,
-    )
-
-
-def _term(row: dict[Any, str]) -> Term:
-    return Term(
-        name=row["name"],
-        claimed=row["role"] == "claimed",
-        quantity=row["quantity"],
-        at_least=float(row["at_least"] or "-inf"),
-        at_most=float(row["at_most"] or "inf"),
-        measure=row["measure"],
-    )

@@ -1,7 +1,7 @@
 """All tables and figures of the papers with their outcomes, a row for each."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import pandas as pd
@@ -9,7 +9,7 @@ import pandas as pd
 from paperlib.papers.verdict.evidence import Estimate, Evidence, Level, Scale, from_dict
 from paperlib.papers.verdict.outcome import Outcome, decide, pool
 from paperlib.papers.verdict.records import compared
-from paperlib.papers.verdict.rules import Rule, rules
+from paperlib.papers.verdict.rules import TargetRule, rules
 
 CSV_NAME = "status.csv"
 _LEVELS: tuple[Level, ...] = get_args(Level)[:-1]  # no made-up data on the page
@@ -17,39 +17,22 @@ _LEVELS: tuple[Level, ...] = get_args(Level)[:-1]  # no made-up data on the page
 
 @dataclass(frozen=True)
 class Run:
-    """Evidence of one run on one target.
-
-    Attributes:
-        notebook: Stem of the notebook.
-        setting: Its parameters but the seed, as text: runs of equal settings and other seeds are pooled.
-            Empty values ("", [], {}) count as absent: earlier runs lack parameters that came later.
-        seed: The seed, as text.
-        evidence: What it measured.
-        scale: How near it is to the paper's.
-        origin: When and on what it was measured; empty for a run of this book.
-        command: What repeats it.
-    """
+    """Evidence of one run on one target."""
 
     notebook: str
-    setting: str
+    setting: str  # its parameters but the seed, as text: runs that differ in the seed alone are pooled
     seed: str
     evidence: Evidence
     scale: Scale
-    origin: str = ""
-    command: str = ""
+    origin: str  # when and on what it was measured; empty for a run of this book
+    command: str  # what repeats it
 
 
 @dataclass(frozen=True)
-class Judged:
-    """One target judged by runs of equal settings.
+class JudgedTarget:
+    """One target judged by runs of equal settings."""
 
-    Attributes:
-        rule: The rule.
-        outcome: The outcome.
-        runs: The runs; none for "not yet".
-    """
-
-    rule: Rule
+    rule: TargetRule
     outcome: Outcome
     runs: tuple[Run, ...] = ()
 
@@ -67,33 +50,38 @@ class Judged:
         return _LEVELS.index(self.level) if self.level else len(_LEVELS), -values
 
 
-def judge(runs: Iterable[Mapping[str, Any]], measured: Iterable[Mapping[str, Any]] = ()) -> list[Judged]:
+def judge(
+    runs: Iterable[Mapping[str, Any]], measured: Iterable[Mapping[str, Any]] = ()
+) -> list[JudgedTarget]:
     """Every target by the evidence at hand, at least one entry each, its best evidence first."""
     kept = [one for run in runs for one in _evidence(run, "")]
-    kept += [one for run in measured for one in _evidence(run, _measured_on(run))]
-    kept = [one for one in kept if one.scale.level != "made-up data"]
-    judged: list[Judged] = []
+    for run in measured:
+        about = run["provenance"]
+        place = about.get("gpu") or about.get("cpu")
+        kept += _evidence(run, f"measured {str(about.get('date', ''))[:10]} on {place}")
+    judged: list[JudgedTarget] = []
     for target, rule in rules().items():
         own = _judged(rule, [one for one in kept if one.evidence.target == target])
-        judged += sorted(own, key=lambda one: one.rank) or [Judged(rule, Outcome("not yet"))]
+        judged += sorted(own, key=lambda one: one.rank) or [JudgedTarget(rule, Outcome("not yet"))]
     return judged
 
 
 def _evidence(run: Mapping[str, Any], origin: str) -> Iterator[Run]:
+    """Evidence of a result file but that on made-up data.
+
+    Empty parameters ("", [], {}) count as absent: earlier runs lack parameters that came later.
+    """
     given = run["parameters"].items()
-    others = sorted((name, value) for name, value in given if name != "seed" and value not in ("", [], {}))
-    seed = repr(run["parameters"].get("seed"))
-    for kept in run["records"]:
-        command = run["provenance"].get("command", "")
-        yield Run(run["notebook"], repr(others), seed, *from_dict(kept), origin, command)
+    setting = repr(
+        sorted((name, value) for name, value in given if name != "seed" and value not in ("", [], {}))
+    )
+    seed, command = repr(run["parameters"].get("seed")), run["provenance"].get("command", "")
+    for evidence, scale in map(from_dict, run["records"]):
+        if scale.level != "made-up data":
+            yield Run(run["notebook"], setting, seed, evidence, scale, origin, command)
 
 
-def _measured_on(run: Mapping[str, Any]) -> str:
-    origin = run["provenance"]
-    return f"measured {str(origin.get('date', ''))[:10]} on {origin.get('gpu') or origin.get('cpu')}"
-
-
-def _judged(rule: Rule, runs: Sequence[Run]) -> list[Judged]:
+def _judged(rule: TargetRule, runs: Sequence[Run]) -> list[JudgedTarget]:
     """One outcome for each setting; where a rule needs several notebooks, one from the best of each."""
     settings: dict[tuple[str, ...], dict[str, Run]] = {}
     for one in runs:  # a seed that was run here and elsewhere counts once
@@ -110,39 +98,39 @@ def _judged(rule: Rule, runs: Sequence[Run]) -> list[Judged]:
     return [_decided(rule, [one.runs for one in best])]
 
 
-def _decided(rule: Rule, groups: Sequence[Sequence[Run]]) -> Judged:
+def _decided(rule: TargetRule, groups: Sequence[Sequence[Run]]) -> JudgedTarget:
+    """The outcome of the runs of each notebook."""
     evidence = {group[0].notebook: pool([one.evidence for one in group]) for group in groups}
-    judged = Judged(rule, Outcome("not yet"), tuple(one for group in groups for one in group))
+    judged = JudgedTarget(rule, Outcome("not yet"), tuple(one for group in groups for one in group))
     level = judged.level or _LEVELS[-1]
-    return Judged(rule, decide(rule, evidence, level, seeds=min(map(len, groups))), judged.runs)
+    return replace(judged, outcome=decide(rule, evidence, level, seeds=min(map(len, groups))))
 
 
-def status_table(judged: Sequence[Judged]) -> pd.DataFrame:
+def status_table(judged: Sequence[JudgedTarget]) -> pd.DataFrame:
     """One row per entry of `judge`; ``best`` is true for one row of each target."""
-    rows = [_row(one) for one in judged]
+    rows = [
+        {
+            "id": one.rule.target,
+            "paper": one.rule.paper,
+            "item": one.rule.item,
+            "outcome": one.outcome.word,
+            "reason": one.outcome.reason,
+            "scale": one.level or "",
+            "facts": joined(run.scale.facts for run in one.runs),
+            "claim": one.rule.claim,
+            "compared": "; ".join(compared(one.outcome)),
+            "paper_number": one.rule.printed,
+            "notebook": joined(run.notebook for run in one.runs) or "; ".join(one.rule.notebooks),
+            "seeds": ", ".join(seeds_of(one.runs)),
+            "command": joined(run.command for run in one.runs),
+            "origin": joined(run.origin for run in one.runs),
+            "note": joined(run.evidence.note for run in one.runs),
+        }
+        for one in judged
+    ]
     table = pd.DataFrame(rows)
     table.insert(3, "best", ~table["id"].duplicated())
     return table
-
-
-def _row(one: Judged) -> dict[str, Any]:
-    return {
-        "id": one.rule.target,
-        "paper": one.rule.paper,
-        "item": one.rule.item,
-        "outcome": one.outcome.word,
-        "reason": one.outcome.reason,
-        "scale": one.level or "",
-        "facts": joined(run.scale.facts for run in one.runs),
-        "claim": one.rule.claim,
-        "compared": "; ".join(compared(one.outcome)),
-        "paper_number": one.rule.printed,
-        "notebook": joined(run.notebook for run in one.runs) or "; ".join(one.rule.notebooks),
-        "seeds": ", ".join(seeds_of(one.runs)),
-        "command": joined(run.command for run in one.runs),
-        "origin": joined(run.origin for run in one.runs),
-        "note": joined(run.evidence.note for run in one.runs),
-    }
 
 
 def joined(texts: Iterable[str]) -> str:
