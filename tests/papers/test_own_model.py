@@ -65,8 +65,3 @@ def test_an_audit_that_cannot_be_made_is_reported_and_not_hidden() -> None:
     refused = [item for item in audits if item.result is None]
     assert refused
     assert all(item.refused for item in refused)
-
-
-def test_the_main_audit_s_refusal_is_the_error() -> None:
-    with pytest.raises(ValueError, match='design="game"'):
-        audit_scores(MembershipScores(np.arange(900.0), np.arange(100.0)))
