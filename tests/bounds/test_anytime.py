@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import beta
 
-from paperlib.bounds import audit_one_run, one_run_epsilon
+from paperlib.bounds import audit_one_run
 from paperlib.bounds.one_run.anytime import (
     anytime_curve,
     anytime_curve_with_failures,
@@ -139,13 +139,3 @@ def test_default_search_beats_the_fixed_failure_budget_and_the_published_bonferr
     for search in ("dyadic", "bonferroni"):
         other = audit_one_run(scores, delta=1e-5, guess="members", thresholds=search)
         assert other.epsilon < found
-
-
-def test_sharp_term_is_stronger_and_at_most_the_pure_bound():
-    for delta in (1e-6, 1e-5, 1e-4):
-        counts = dict(correct=900, guesses=1000, total=10_000, delta=delta)
-        published = one_run_epsilon(**counts)
-        sharp = one_run_epsilon(**counts, delta_term="sharp")
-        assert published < sharp < one_run_epsilon(900, 1000)
-    with pytest.raises(ValueError, match="delta_term"):
-        one_run_epsilon(900, 1000, total=1000, delta=1e-5, delta_term="exact")

@@ -201,6 +201,7 @@ def test_fair_coin_p_value_is_the_two_sided_binomial():
         ({"correct": 9, "guesses": 10, "delta": -0.1, "total": 10}, "delta"),
         ({"correct": 9, "guesses": 10, "confidence": 1.0}, "confidence"),
         ({"correct": 9, "guesses": 10, "confidence": 0.0}, "confidence"),
+        ({"correct": 9, "guesses": 10, "delta_term": "exact"}, "delta_term"),
     ],
 )
 def test_bad_counts_are_refused(arguments, message):

@@ -75,7 +75,7 @@ def test_laws_follow_ranks_alone_and_turn_with_the_scores():
     lower = MembershipScores(-pilot.member, -pilot.nonmember, higher_means_member=False)
     turned = MembershipScores(-pilot.nonmember, -pilot.member)
     forth, *same, back = (
-        plan_audit(500, attack=one, simulations=40).expected for one in (pilot, bent, lower, turned)
+        plan_audit(500, attack=attack, simulations=40).expected for attack in (pilot, bent, lower, turned)
     )
     assert same == pytest.approx([forth, forth])
     assert back == pytest.approx(forth, abs=0.25)

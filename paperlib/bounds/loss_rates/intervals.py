@@ -111,7 +111,7 @@ def band_interval(
         passed = np.append(0, np.searchsorted(at, edges, side="right"))
         lower, upper = (betaincinv(r, sample.size - r + 1, p) for p in (level, 1 - level))
         limits += [np.append(0.0, lower)[passed], np.append(upper, 1.0)[passed]]
-    tpr, most_tpr, fpr, most_fpr = (np.clip(one, low, high) for one in limits)
+    tpr, most_tpr, fpr, most_fpr = (np.clip(limit, low, high) for limit in limits)
     return _corner(tpr, most_tpr, fpr, most_fpr, delta), _corner(most_tpr, tpr, most_fpr, fpr, delta)
 
 

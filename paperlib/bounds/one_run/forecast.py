@@ -172,9 +172,9 @@ class Forecast:
         error, m_delta = 1 - self.confidence, total * self.delta
         return max(
             anytime_with_failures(
-                np.floor(right).astype(np.int64), made, error=error, m_delta=m_delta
+                np.floor(right).astype(np.int64), guesses, error=error, m_delta=m_delta
             ).epsilon
-            for side, (right, made) in paths.items()
+            for side, (right, guesses) in paths.items()
             if side == self.guess or self.guess not in paths
         )
 

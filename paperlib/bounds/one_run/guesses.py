@@ -49,11 +49,11 @@ def _side_path(scores: MembershipScores, *, member: bool) -> GuessPath:
     if not member:
         values, labels = values[::-1], 1 - labels[::-1]
     ends = _block_ends(values)
-    made, hits, cuts = ends + 1, np.cumsum(labels)[ends], values[ends]
+    counts, hits, cuts = ends + 1, np.cumsum(labels)[ends], values[ends]
     none, nobody = np.zeros(ends.size, dtype=np.int64), np.full(ends.size, np.inf)
     if member:
-        return GuessPath(made, none, hits, none, cuts, -nobody, values.size)
-    return GuessPath(none, made, none, hits, nobody, cuts, values.size)
+        return GuessPath(counts, none, hits, none, cuts, -nobody, values.size)
+    return GuessPath(none, counts, none, hits, nobody, cuts, values.size)
 
 
 def _both_path(scores: MembershipScores) -> GuessPath:

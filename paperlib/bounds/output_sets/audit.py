@@ -117,10 +117,12 @@ def audit_output_set(
     _refuse_overlap(selection_scores, evaluation_scores)
     both = selection_scores, evaluation_scores
     # A set can be learned from a reversed score, which still is a mistake.
-    together = (np.concatenate(one) for one in zip(*((s.member, s.nonmember) for s in both), strict=True))
-    doubt = reversed_warning(
-        MembershipScores(*together, higher_means_member=evaluation_scores.higher_means_member)
+    together = MembershipScores(
+        np.concatenate([scores.member for scores in both]),
+        np.concatenate([scores.nonmember for scores in both]),
+        higher_means_member=evaluation_scores.higher_means_member,
     )
+    doubt = reversed_warning(together)
     evaluation_scores = fair_game(evaluation_scores, design, seed=seed, what="an output-set audit")
     total = len(evaluation_scores)
     chosen = fit_output_set(
