@@ -1,11 +1,12 @@
 import json
 
+import pandas as pd
 import pytest
 
 from paperlib.generators.identifiers import KINDS, PAPER_KINDS, as_identifier
 from paperlib.papers.natural_identifiers.census import tables
 from paperlib.papers.natural_identifiers.census.corpus import take_census
-from tests.generators.true_identifiers import KNOWN, LOOK_ALIKES
+from tests.generators.true_identifiers import KNOWN, LOOK_ALIKES, random_ones
 
 
 @pytest.fixture
@@ -64,3 +65,29 @@ def test_a_corpus_of_which_nothing_can_be_read_says_why(tmp_path):
     census = take_census([tmp_path], folder=tmp_path / "units", progress=False)
     with pytest.raises(ValueError, match=r"binary file: 1, such as b\.bin; empty file: 1, such as a\.txt"):
         tables.census_by_subset(census)
+
+
+def test_the_papers_totals_stand_beside_ours_and_add_up():
+    counts = zip([*PAPER_KINDS, "total"], (3, 4, 0, 0, 0, 0, 7), strict=True)
+    table = tables.beside_the_paper(pd.DataFrame([dict(counts)])).set_index("kind")
+    assert table["here"].tolist() == [7, 3, 4, 0, 0, 0, 0]
+    assert table.loc["all kinds", ["pile_train", "pile_test", "dolma"]].tolist() == [30_344, 293, 23_571]
+    assert (table.iloc[1:].sum() == table.loc["all kinds"]).all()
+
+
+def test_shares_of_the_kinds_are_of_the_same_subsets():
+    filtered = pd.DataFrame([{"subset": "github", **dict(zip(PAPER_KINDS, (3, 1, 0, 0, 0, 0), strict=True))}])
+    shares = tables.kind_shares(filtered, ["github", "wikipedia"]).set_index("kind")
+    assert shares.loc[PAPER_KINDS[1], "here"] == 25
+    two = tables.paper_census().set_index("dataset").loc[["pile test github", "pile test wikipediaen"]]
+    expected = 100 * two[PAPER_KINDS[0]].sum() / two["total"].sum()
+    assert shares.loc[PAPER_KINDS[0], "paper"] == pytest.approx(expected)
+
+
+def test_look_alikes_stand_with_the_reasons(tmp_path):
+    (tmp_path / "a.txt").write_text("\n".join([*LOOK_ALIKES["md5"], *random_ones("sha1", 3)]))
+    census = take_census([tmp_path / "a.txt"], folder=tmp_path / "units", progress=False)
+    table = tables.look_alikes(census.totals).set_index("kind")
+    assert table.loc["sha1", ["identifiers", "why"]].tolist() == [3, "–"]
+    assert table.loc["md5", "look_alikes"] == len(LOOK_ALIKES["md5"])
+    assert "few different digits" in table.loc["md5", "why"]

@@ -51,6 +51,7 @@ _PILE_NAMES = {
     "europarl": "EuroParl",
     "dm_mathematics": "DM Mathematics",
 }
+_PAPERS = (("pile_train", "pile", "train"), ("pile_test", "pile", "test"), ("dolma", "dolma", "train"))
 _IN_TABLE = {
     "github": "pile test github",
     "stackexchange": "pile test stackexchange",
@@ -69,6 +70,39 @@ def paper_census() -> pd.DataFrame:
     """Table 2 as printed, with our names of the kinds: dataset, corpus, split, total, and the kinds."""
     table = paper_table("nid_table02").rename(columns=_PAPER_COLUMNS)
     return table[["dataset", "corpus", "split", "total", *PAPER_KINDS]]
+
+
+def beside_the_paper(by_subset: pd.DataFrame) -> pd.DataFrame:
+    """One row per kind: different identifiers here, in the paper's corpora, and in all of these (paper)."""
+    printed = paper_census()
+    printed = printed[~printed["dataset"].str.contains("all subsets")]
+    columns = ["total", *PAPER_KINDS]
+    frame = pd.DataFrame({"kind": ["all kinds", *PAPER_KINDS], "here": by_subset[columns].sum().tolist()})
+    for name, corpus, split in _PAPERS:
+        chosen = printed[(printed["corpus"] == corpus) & (printed["split"] == split)]
+        frame[name] = chosen[columns].sum().tolist()
+    return frame.assign(paper=printed[columns].sum().tolist())
+
+
+def kind_shares(filtered: pd.DataFrame, subsets: Sequence[str]) -> pd.DataFrame:
+    """Percent of the identifiers that are of each of the paper's kinds: columns kind, here, paper."""
+    kinds, printed = list(PAPER_KINDS), paper_census()
+    ours = filtered[kinds].sum()
+    theirs = printed[printed["dataset"].isin([PILE_SUBSETS[name] for name in subsets])][kinds].sum()
+    share = {"here": 100 * ours / max(1, ours.sum()), "paper": 100 * theirs / max(1, theirs.sum())}
+    return pd.DataFrame(share).rename_axis("kind").reset_index()
+
+
+def look_alikes(totals: pd.DataFrame) -> pd.DataFrame:
+    """One row per kind: kind, identifiers and look_alikes (different values), why."""
+    rows = []
+    for kind, here in totals.groupby("kind", sort=False):
+        valid = here["valid"].astype(bool)
+        failed = here[~valid]
+        why = [f"{form} ({number})" for form, number in zip(failed["form"], failed["different"], strict=True)]
+        row = {"kind": kind, "identifiers": int(here.loc[valid, "different"].sum())}
+        rows.append(row | {"look_alikes": int(failed["different"].sum()), "why": ", ".join(why) or "–"})
+    return pd.DataFrame(rows)
 
 
 def census_by_subset(census: Census) -> pd.DataFrame:
