@@ -6,7 +6,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[2] / "paperlib"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 FOLDERS = sorted({path.parent for path in MODULES})
-MOST_ENTRIES, MOST_MODULE_LINES, MOST_ROOM_SHARE = 15, 400, 0.37
+MOST_ENTRIES, MOST_MODULE_LINES, MOST_ROOM_SHARE = 15, 400, 0.3
 MOST_LINES, SLACK = 49_220, 200  # follows the package down, and never rises to fit it
 
 
