@@ -137,7 +137,7 @@ def epsilon_star(
     interval_method: IntervalMethod | None = None,
     seed: int = 0,
 ) -> EpsilonStarResult:
-    """Estimate how far one trained model's losses tell training records from other records.
+    """RatesEstimate how far one trained model's losses tell training records from other records.
 
     Guarantee:
         None beyond an estimate: Epsilon* measures this model (Definition 1), it is no lower bound on

@@ -24,7 +24,7 @@ _SMALLEST_FOR_INTERVAL = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
+class RatesEstimate:
     """Epsilon* of two samples of losses."""
 
     best: BestThreshold  # threshold that attains the supremum, in the unit it was searched in
@@ -50,7 +50,7 @@ def parametric(
     confidence: float | None,
     interval_method: str | None,
     seed: int,
-) -> Estimate:
+) -> RatesEstimate:
     """Epsilon* of the normals fitted to the transformed losses."""
     smallest = float(min(train.min(), population.min()))
     scale = float(max(train.max(), population.max())) - smallest
@@ -81,7 +81,7 @@ def parametric(
         else:
             statistic = partial(intervals.resampled_normals_epsilon, delta=delta)
             interval = intervals.bootstrap_interval(*pair, statistic, confidence, seed=seed)
-    return Estimate(
+    return RatesEstimate(
         best=best,
         threshold=_loss(score, smallest, scale, transform),
         interval=interval,
@@ -109,7 +109,7 @@ def empirical(
     confidence: float | None,
     interval_method: str | None,
     seed: int,
-) -> Estimate:
+) -> RatesEstimate:
     """Epsilon* of the empirical distributions, rates in `EMPIRICAL_RANGE`."""
     low, high = EMPIRICAL_RANGE
     best = best_empirical_threshold(train, population, delta, low=low, high=high)
@@ -121,4 +121,4 @@ def empirical(
         statistic = partial(intervals.resampled_empirical_epsilon, delta=delta, low=low, high=high)
         pair = ranks[: train.size], ranks[train.size :]
         interval = intervals.bootstrap_interval(*pair, statistic, confidence, seed=seed)
-    return Estimate(best=best, threshold=best.threshold, interval=interval, rate_range=EMPIRICAL_RANGE)
+    return RatesEstimate(best=best, threshold=best.threshold, interval=interval, rate_range=EMPIRICAL_RANGE)

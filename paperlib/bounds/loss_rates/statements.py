@@ -2,7 +2,7 @@
 
 import math
 
-from paperlib.bounds.loss_rates.estimates import Estimate
+from paperlib.bounds.loss_rates.estimates import RatesEstimate
 
 _FIT_LEVEL = 0.01
 _FEW = 10.0
@@ -10,7 +10,7 @@ _FEW = 10.0
 NOT_TRUSTED = "the parametric estimate, {:.3f}, is not trusted: its normal fit is rejected"
 
 
-def fit_rejected(estimate: Estimate) -> bool | None:
+def fit_rejected(estimate: RatesEstimate) -> bool | None:
     """Whether a Kolmogorov-Smirnov test rejects either fit at 1 %; None without fits."""
     if estimate.fits is None:
         return None
@@ -18,7 +18,9 @@ def fit_rejected(estimate: Estimate) -> bool | None:
     return min(fit.ks_p_value for fit in estimate.fits) < _FIT_LEVEL / 2
 
 
-def claim(estimate: Estimate, method: str, delta: float, confidence: float | None, chosen: str | None) -> str:
+def claim(
+    estimate: RatesEstimate, method: str, delta: float, confidence: float | None, chosen: str | None
+) -> str:
     """The sentence that the estimate supports."""
     text = (
         f"Measurement of one trained model, an estimate and not a lower bound: at delta = {delta:.3g} the "
@@ -83,7 +85,7 @@ def assumptions(method: str, chosen: str | None) -> tuple[str, ...]:
     return tuple(stated)
 
 
-def warnings(estimate: Estimate, n_train: int, n_population: int) -> tuple[str, ...]:
+def warnings(estimate: RatesEstimate, n_train: int, n_population: int) -> tuple[str, ...]:
     """Problems of this very run."""
     best, texts = estimate.best, list[str]()
     if best.clipped:

@@ -22,7 +22,7 @@ from paperlib.core.reading.columns import (
     plain,
     tells_membership,
 )
-from paperlib.core.reading.tables import Source, Table, named, open_source, table_of
+from paperlib.core.reading.tables import NamedBytes, Table, named, open_source, table_of
 from paperlib.core.records import check_ids, unit_means
 from paperlib.core.scores import MembershipScores
 
@@ -255,7 +255,7 @@ def _only(table: Table, known: list[str], what: str, meaning: str, usual: str) -
     )
 
 
-def _loaded(sources: list[Source], parts: list[_Part], text: str, *, units: bool) -> LoadedScores:
+def _loaded(sources: list[NamedBytes], parts: list[_Part], text: str, *, units: bool) -> LoadedScores:
     """Scores of all parts with one value per record: identifiers that stand once, or the means of units."""
     flags = np.concatenate([part.member for part in parts])
     order = np.argsort(~flags, kind="stable")  # members first
@@ -292,7 +292,7 @@ def _loaded(sources: list[Source], parts: list[_Part], text: str, *, units: bool
     )
 
 
-def _warnings(sources: list[Source], parts: list[_Part]) -> tuple[str, ...]:
+def _warnings(sources: list[NamedBytes], parts: list[_Part]) -> tuple[str, ...]:
     """A direction that contradicts the name of the column, and names of two measures."""
     part, texts = parts[0], list[str]()
     told = None if part.table.bare else kind_of(part.score)

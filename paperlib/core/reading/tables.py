@@ -62,7 +62,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Source:
+class NamedBytes:
     """The path of a file as the user gave it, or "standard input", and all of its bytes."""
 
     path: str
@@ -74,20 +74,20 @@ class Source:
         return Path(self.path).name
 
 
-def open_source(path: str) -> Source:
+def open_source(path: str) -> NamedBytes:
     """Read a file, or standard input for "-"."""
     if path == "-":
-        return Source(STANDARD_INPUT, sys.stdin.buffer.read())
+        return NamedBytes(STANDARD_INPUT, sys.stdin.buffer.read())
     place = Path(path)
     if place.is_dir():
         raise ValueError(f"{path}: this is a folder; give one of its files")
     if not place.exists():
         raise FileNotFoundError(f"{path}: there is no such file")
-    return Source(path, place.read_bytes())
+    return NamedBytes(path, place.read_bytes())
 
 
 @contextmanager
-def named(source: Source) -> Generator[None]:
+def named(source: NamedBytes) -> Generator[None]:
     """Put the file's name in front of an error, which is kept to one line."""
     try:
         yield
@@ -95,7 +95,7 @@ def named(source: Source) -> Generator[None]:
         raise ValueError(f"{source.path}: {' '.join(str(error).split())}") from None
 
 
-def table_of(source: Source) -> Table:
+def table_of(source: NamedBytes) -> Table:
     """The columns of a file, by the end of its name; standard input is JSON if it begins with a brace."""
     if source.data[:4] == b"PAR1":
         return _parquet(source.data)
