@@ -3,6 +3,7 @@ from .candidates import CandidateScores as CandidateScores
 from .corpus import FoundIdentifier as FoundIdentifier
 from .corpus import corpus_identifiers as corpus_identifiers
 from .corpus import open_corpus as open_corpus
+from .document import AuditDocument as AuditDocument
 from .features import FeaturesResult as FeaturesResult
 from .features import audit_features as audit_features
 from .language import LanguageModelAudit as LanguageModelAudit

@@ -1,8 +1,8 @@
 """Any causal language model and any corpus: which identifiers of the corpus does the model know?"""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -11,13 +11,15 @@ from paperlib.attacks.dataset_inference import DatasetInference, infer_dataset, 
 from paperlib.attacks.language import causal_neighbours, score_candidates
 from paperlib.audits.candidates import CandidateScores, attack_quality
 from paperlib.audits.corpus import FoundIdentifier, corpus_identifiers, is_fair, open_corpus
+from paperlib.audits.document import AuditDocument, DocumentParts, answer_of
 from paperlib.bounds import audit_ranks, exposure
 from paperlib.bounds.ranks.audit import RankAuditResult
-from paperlib.core import MembershipScores, check_choice
+from paperlib.core import MembershipScores, ScoreAudit, check_choice
 from paperlib.data.text.corpora import Document
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import Identifier, generate_identifiers
 from paperlib.generators.identifiers.filter import filter_identifiers
+from paperlib.report.audit.tables import TableSection
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +78,81 @@ class LanguageModelAudit:
         kinds = [one.kind for one in self.found]
         others = self.scores.values.shape[1] - 1
         return [*kinds, *(kind for kind in kinds for _ in range(others))]
+
+    def document(
+        self, *, subject: str = "", log: Sequence[str] = (), count: int = 20, **parts: Unpack[DocumentParts]
+    ) -> AuditDocument:
+        """The audit for readers and programs: its page, its JSON, and the number that a limit judges.
+
+        Args:
+            subject: What was audited, in words.
+            log: What was left out of the corpus, and why.
+            count: Identifiers in the table of the best known, 1 or more.
+            parts: ``facts``, ``inputs``, ``about`` and ``claimed_epsilon`` of the document.
+        """
+        ranks = ScoreAudit(
+            title=f"Ranks of identifiers by {self.rank_attack}",
+            kind="lower bound",
+            purpose="How often the model prefers an identifier to all alternatives from the same source.",
+            result=self.rank_audit,
+        )
+        whole = ScoreAudit(
+            title="Dataset inference",
+            kind="measurement",
+            purpose="Was the model trained on this set? All scores together, by a rank test.",
+            result=self.inference,
+        )
+        kinds = self.pooled_kinds
+        return AuditDocument(
+            title="Privacy audit of a language model",
+            scores=self.pooled,
+            audits=(ranks, whole),
+            answers=(answer_of(self.rank_audit, about=subject, warnings=log),),
+            limits=((self.rank_audit.epsilon, self.ceiling),),
+            design="candidates",
+            ids=self.pooled_names,
+            groups=kinds if len(set(kinds)) > 1 else None,
+            sections=(_best_known(self, count), _attacks(self)),
+            more={
+                "attacks": self.quality.to_dict("records"),
+                "identifiers": self.table.to_dict("records"),
+            },
+            **parts,
+        )
+
+
+def _best_known(audit: LanguageModelAudit, count: int) -> TableSection:
+    """The identifiers that stand first among their alternatives."""
+    size = audit.scores.values.shape[1]
+    rows = [
+        (str(row["value"]), str(row["kind"]), f"{row['occurrences']:,}", f"{row['rank']} of {size}",
+         f"{row['exposure']:.2f}")
+        for row in audit.table.head(count).to_dict("records")
+    ]  # fmt: skip
+    return TableSection(
+        title="Best-known identifiers",
+        text=f"The place of each identifier among its {size} candidates by {audit.rank_attack}, and its "
+        f"exposure. One in {size} stands first where the model knows nothing: a single first place can be "
+        "luck.",
+        headings=("Identifier", "Kind", "Occurrences", "Rank", "Exposure (bits)"),
+        rows=rows,
+    )
+
+
+def _attacks(audit: LanguageModelAudit) -> TableSection:
+    def percent(row: Mapping[Any, Any], name: str) -> str:
+        low, high = row[f"{name}_low"], row[f"{name}_high"]
+        return f"{100 * row[name]:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
+
+    return TableSection(
+        title="Scores",
+        text="How well each score tells identifiers from alternatives: no bounds; 50 % is guessing.",
+        headings=("Score", "AUC [interval]", "TPR at 1 % FPR [at this threshold]"),
+        rows=[
+            (str(row["attack"]), percent(row, "auc"), percent(row, "tpr"))
+            for row in audit.quality.to_dict("records")
+        ],
+    )
 
 
 def audit_language_model(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from os import PathLike
-from typing import Any, Literal, Never, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, Never, TypedDict, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from paperlib.bounds import OneRunResult, audit_one_run, audit_output_set, epsilon_star, game_spread
 from paperlib.core import (
-    RESULT_SCHEMA_VERSION,
     AuditResult,
     Design,
     Guess,
@@ -22,12 +21,14 @@ from paperlib.core import (
     ScoreMeasures,
     check_choice,
     check_scores,
-    json_ready,
     reversed_warning,
     score_measures,
     table,
 )
 from paperlib.core.records import check_ids, check_ties, unit_means, unit_sentence
+
+if TYPE_CHECKING:
+    from paperlib.audits.document import AuditDocument, ScoreDocumentParts
 
 Kind = Literal["scores", "losses"]
 
@@ -116,7 +117,10 @@ class Audits:
         ]
         if self.reversed:
             blocks.insert(0, blocks.pop(2))
-        others = [f"  {one.title} ({one.kind}): {_shortly(one)}" for one in self.audits[1:]]
+        said = [one.result.headline if one.result else f"not possible: {one.refused}" for one in self.audits]
+        others = [
+            f"  {one.title} ({one.kind}): {text}" for one, text in zip(self.audits[1:], said[1:], strict=True)
+        ]
         if others:
             blocks.append("\n".join(["Other audits, each at its own confidence:", *others]))
         return "\n\n".join(filter(None, blocks))
@@ -144,34 +148,28 @@ class Audits:
             }
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready values: those of the main audit on top, then ``measures`` and every one of ``audits``.
+    def document(self, **parts: "Unpack[ScoreDocumentParts]") -> "AuditDocument":
+        """The audit for readers and programs; ``parts`` are fields that it does not know, such as ``facts``."""
+        from paperlib.audits.document import AuditDocument, answer_of
 
-        ``schema_version`` rises when a field changes its meaning. Epsilon, headline and claim on top are None
-        where the direction or the membership is probably reversed.
-        """
         main = self.headline
-        answers = self.reversed is None
-        top = {
-            "schema_version": RESULT_SCHEMA_VERSION,
-            "epsilon": main.epsilon if answers else None,
-            "kind": self.audits[0].kind,
-            "headline": main.headline if answers else None,
-            "claim": main.claim if answers else None,
-            "condition": main.condition,
-            "assumptions": main.assumptions,
-            "warnings": self.warnings,
-            "delta": main.delta,
-            "confidence": main.confidence,
-            "ceiling": main.ceiling,
-            "design": self.design,
-            "measures": self.measures,
-        }
-        return {**json_ready(top), "audits": [audit.to_dict() for audit in self.audits]}
+        answer = answer_of(main, about="", warnings=[*filter(None, [self.reversed]), *self.reading])
+        if self.reversed:
+            answer = replace(answer, epsilon=None, headline="", claim="")
+        return AuditDocument(
+            scores=self.scores,
+            audits=self.audits,
+            answers=(answer,),
+            limits=((main.epsilon, main.ceiling),),
+            design=self.design,
+            warnings=answer.warnings,
+            more={"ceiling": main.ceiling, "warnings": self.warnings},
+            **parts,
+        )
 
-
-def _shortly(audit: ScoreAudit) -> str:
-    return audit.result.headline if audit.result else f"not possible: {audit.refused}"
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready values, as `AuditDocument.to_dict` gives them without provenance."""
+        return self.document().to_dict()
 
 
 def audit(
@@ -327,7 +325,6 @@ def audit_scores(
     ['lower bound', 'lower bound']
     >>> print(audits.headline.headline)
     ε ≥ 4.161 (δ = 0, confidence 0.95; 430 of 431 guesses right, 1000 examples)
-
     """
     given = check_scores("scores", scores, *others)
     copies = check_ties("scores", given.member, given.nonmember) if unit is None else ()

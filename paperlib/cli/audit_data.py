@@ -129,11 +129,30 @@ def audit_data(
         "known_c": known_c, "search": search, "delta": delta, "gamma": gamma, "confidence": confidence,
         "repetitions": repetitions, "restarts": restarts, "seed": seed,
     }  # fmt: skip
-    from paperlib.cli.gate import Wishes
-    from paperlib.cli.own_data import audit_own_data
+    from paperlib.audits.document import checksums, report_facts
+    from paperlib.audits.panoramia.yours.files import audit_files
+    from paperlib.cli.gate import Wishes, command_line, deliver
 
     wishes = Wishes(
         claimed_epsilon=claimed_epsilon, fail_above=fail_above, junit=junit, about=about, output=output,
         as_json=as_json,
     )  # fmt: skip
-    raise typer.Exit(audit_own_data(kind, members, target, options, wishes))
+    files = {
+        "Members": members, "Target": target, "Trained again by": train_again, "Generated": generated,
+        "Non-members": nonmembers,
+    }  # fmt: skip
+    owner = wishes.checked(members, generated, nonmembers)
+    audit = audit_files(kind, members, target, **options)
+    settings = {name: options[name] for name in ("label", "unit", "known_c", "search", "repetitions")}
+    document = audit.document(
+        subject=f"{target} on {members}",
+        facts={
+            **report_facts(files, kind=kind, **settings, restarts=restarts, seed=seed),
+            "Command": command_line(),
+        },
+        inputs={**checksums(files.values()), "target": target},
+        about=owner,
+        claimed_epsilon=claimed_epsilon,
+    )
+    text = [" ".join(document.verdict.sentences), *map(str, document.answers)]
+    raise typer.Exit(deliver(document, members, wishes, text))

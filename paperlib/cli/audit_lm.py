@@ -1,6 +1,6 @@
 """``paperlib audit-lm``: which identifiers of a corpus a language model knows, from its name and files."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -84,22 +84,49 @@ def audit_lm(
     if not model or not corpus:
         missing = "MODEL" if not model else "CORPUS"
         raise ValueError(f"{missing}: name a language model and a corpus; {_NOTEBOOK}")
-    found: dict[str, Any] = {
-        "kinds": identifiers, "blind_filter": blind_filter, "limit": limit, "before": before, "seed": seed,
-    }  # fmt: skip
-    options: dict[str, Any] = {
-        "generated": generated, "rank_attack": rank_attack, "neighbours": neighbours,
-        "batch_size": batch_size, "delta": delta, "confidence": confidence, "seed": seed,
-    }  # fmt: skip
-    from paperlib.cli.gate import Wishes
-    from paperlib.cli.own_data import audit_own_language_model
+    from paperlib.audits.document import checksums, report_facts
+    from paperlib.audits.language import audit_language_model, audited_identifiers
+    from paperlib.cli.gate import Wishes, command_line, deliver
+    from paperlib.data.text.pieces import ReadLog
+    from paperlib.models.language import load_language_model
 
     wishes = Wishes(
         claimed_epsilon=claimed_epsilon, fail_above=fail_above, junit=junit, about=about, output=output,
         as_json=as_json,
     )  # fmt: skip
-    raise typer.Exit(
-        audit_own_language_model(
-            model, corpus, found, options, wishes, dtype=dtype, device=device, shown=shown
-        )
+    owner, skipped = wishes.checked(corpus), ReadLog()
+    audited = audited_identifiers(  # before the model is loaded: a mistake shows at once
+        corpus, kinds=identifiers, blind_filter=blind_filter, limit=limit, before=before, seed=seed,
+        log=skipped,
+    )  # fmt: skip
+    log = [f"{reason}: {number} (such as {example})" for reason, number, example in skipped.rows]
+    if len(audited) < 10:
+        left = "; ".join([f"{corpus}: {len(audited)} identifiers are left, 10 are needed", *log])
+        raise ValueError(left)
+    loaded, tokenizer = load_language_model(model, dtype=dtype, device=device or None)
+    audit = audit_language_model(
+        loaded, tokenizer, audited, generated=generated, rank_attack=rank_attack, neighbours=neighbours,
+        batch_size=batch_size, delta=delta, confidence=confidence, seed=seed,
+    )  # fmt: skip
+    settings = {"limit": limit, "before": before, "seed": seed, "generated": generated}
+    document = audit.document(
+        subject=f"{model} on {corpus}",
+        log=log,
+        count=shown,
+        facts={
+            **report_facts({"Model": model, "Corpus": corpus}, **settings, rank_attack=rank_attack),
+            "Command": command_line(),
+        },
+        inputs={**checksums([model, corpus]), "model": model},
+        about=owner,
+        claimed_epsilon=claimed_epsilon,
     )
+    best = audit.table.head(5)[["kind", "value", "occurrences", "rank"]]
+    text = [
+        " ".join(document.verdict.sentences),
+        *map(str, document.answers),
+        f"{len(audited)} identifiers, {generated} alternatives each",
+        f"Was the set trained on? {audit.inference.headline}",
+        f"Best known:\n{best.to_string(index=False)}",
+    ]
+    raise typer.Exit(deliver(document, corpus, wishes, text))

@@ -1,13 +1,19 @@
-"""An audit as a gate: the exit code, the JUnit file, and a report path that takes no other report's place."""
+"""The end of every audit: what is printed and written, and the exit code of its gate."""
 
 import json
 import re
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
+
+if TYPE_CHECKING:
+    from paperlib.audits import AuditDocument
+    from paperlib.report import About
 
 FAILED_GATE = 3
 
@@ -26,6 +32,55 @@ class Wishes:
     about: Path | None
     output: Path | None
     as_json: bool
+
+    def checked(self, *inputs: str | None) -> "About":
+        """What the file of --about says, before the audit begins.
+
+        Raises:
+            ValueError: It cannot be used, or an output is one of the inputs.
+        """
+        from paperlib.report import About, read_about
+
+        for option, path in (("--output", self.output), ("--junit", self.junit)):
+            if path is not None and any(path.resolve() == Path(one).resolve() for one in inputs if one):
+                raise ValueError(f"{option}: {path} is the input; name another file")
+        return About() if self.about is None else read_about(self.about)
+
+
+def command_line() -> str:
+    """The command as it was called."""
+    return shlex.join(["paperlib", *sys.argv[1:]])
+
+
+def deliver(document: "AuditDocument", file: str, wishes: Wishes, text: Sequence[str]) -> int:
+    """Write the report, print the answer or JSON, and judge the limit on epsilon: the exit code.
+
+    Args:
+        document: The audit.
+        file: What was audited; it names the report.
+        wishes: What to print and write.
+        text: Paragraphs that are printed; empty ones are left out.
+
+    Raises:
+        OutputError: The report or the JUnit file cannot be written.
+    """
+    name = report_name(file)
+    report = report_path(wishes.output, name, as_json=wishes.as_json, inputs=dict(document.inputs))
+    if report is not None:
+        document.write(report)
+    if wishes.as_json:
+        print(json.dumps(document.to_dict(), indent=1, sort_keys=True, ensure_ascii=False))
+    else:
+        steps = [f"  - {step}" for step in document.verdict.next_steps]
+        print("\n\n".join(filter(None, [*text, "\n".join(["Next:", *steps]) if steps else ""])) + "\n")
+        usual = f"{name}-audit.html"
+        moved = wishes.output is None and report is not None and report.name != usual
+        print(f"Report: {report}{f' ({usual} is the report of other data)' if moved else ''}")
+    answer, epsilon, ceiling = document.judged(wishes.fail_above)
+    return finish(
+        name=name, epsilon=epsilon, headline=answer.headline, claim=answer.claim,
+        warnings=document.answer_warnings, fail_above=wishes.fail_above, junit=wishes.junit, ceiling=ceiling,
+    )  # fmt: skip
 
 
 def finish(

@@ -9,23 +9,15 @@ import pytest
 from safetensors.torch import save_file
 
 from paperlib.attacks.learned import BoostedTrees
+from paperlib.audits.document import checksums, report_facts
 from paperlib.audits.panoramia.brought import AuditData, audit_model
-from paperlib.audits.panoramia.yours.answer import (
-    audits_of,
-    content_of,
-    gate_numbers,
-    verdict_of,
-    write_report,
-)
 from paperlib.audits.panoramia.yours.files import (
     audit_files,
     bring_files,
-    checksums,
     load_target,
     load_training,
     read_images,
     read_table,
-    report_facts,
 )
 from paperlib.audits.panoramia.yours.null import NullCheck
 from paperlib.io import file_sha256
@@ -143,7 +135,7 @@ def test_the_page_holds_the_number_its_sentence_and_both_curves(tmp_path):
     audit = audit_model(
         lambda x: rng.normal(size=300) - 3 * np.isin(x[:, 0], members), brought, repetitions=1, restarts=1
     )
-    write_report(str(tmp_path / "page.html"), audit, {"Input": json.dumps("made up")})
+    audit.document(facts={"Input": json.dumps("made up")}).write(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert audit.result.claim.split("PANORAMIA")[0] in page
     assert "check it with a null model" in page
@@ -169,44 +161,53 @@ def audited(tmp_path, **options):
 
 def test_an_audit_from_files_is_an_answer_with_its_condition(tmp_path):
     audit = audited(tmp_path, generated=str(tmp_path / "my data" / "made.csv"), delta=0.01)
-    content = content_of(audit)
+    document = audit.document(claimed_epsilon=1.0)
+    content = document.to_dict()
     assert (content["epsilon"], content["kind"]) == (None, "measurement")
     assert content["epsilon_tilde"] == audit.result.epsilon_tilde > 0
     assert content["delta"] == 0.01
     assert content["condition"].startswith("a measurement")
     assert content["null"] is None
-    assert "not a lower bound" in verdict_of(audit, claimed_epsilon=1.0).sentences[0]
-    assert gate_numbers(audit) == [(audit.result.epsilon_tilde, audit.result.ceiling - audit.result.c_lb)]
+    assert "not a lower bound" in document.verdict.sentences[0]
+    assert document.limits == ((audit.result.epsilon_tilde, audit.result.ceiling - audit.result.c_lb),)
     json.dumps(content, allow_nan=False)
 
 
 def test_a_lower_bound_with_real_nonmembers_is_the_main_number(tmp_path):
     folder = tmp_path / "my data"
     audit = audited(tmp_path, generated=str(folder / "made.csv"), nonmembers=str(folder / "real.csv"))
-    content = content_of(audit)
-    assert [one.kind for one in audits_of(audit)] == ["lower bound", "measurement"]
+    document = audit.document(claimed_epsilon=0.1)
+    content = document.to_dict()
+    assert [one.kind for one in document.audits] == ["lower bound", "measurement"]
     assert content["epsilon"] == audit.real.epsilon > 0.3
     assert content["claim"] == audit.real.claim
-    assert verdict_of(audit, claimed_epsilon=0.1).refuted
-    assert gate_numbers(audit)[0] == (audit.real.epsilon, audit.real.ceiling)
-    write_report(folder / "page.html", audit, {})
-    page = (folder / "page.html").read_text()
+    assert document.verdict.refuted
+    assert document.limits[0] == (audit.real.epsilon, audit.real.ceiling)
+    assert document.judged(1e9)[0].epsilon == audit.real.epsilon, "the main number, where none is above"
+    page = document.html()
     assert page.index(audit.real.headline) < page.index(audit.result.headline)
     assert "coins tossed by this audit" in page
 
 
 def test_a_known_c_makes_a_lower_bound_that_a_limit_judges(tmp_path):
     audit = audited(tmp_path, generated=str(tmp_path / "my data" / "made.csv"), known_c=0.5)
-    assert [one.kind for one in audits_of(audit)] == ["lower bound"]
-    assert gate_numbers(audit) == [(audit.result.epsilon, audit.result.ceiling - 0.5)]
+    document = audit.document()
+    assert [one.kind for one in document.audits] == ["lower bound"]
+    assert document.limits == ((audit.result.epsilon, audit.result.ceiling - 0.5),)
 
 
 def test_an_attack_weaker_than_the_baseline_gives_a_limit_nothing_to_judge(tmp_path):
     audit = audited(tmp_path, generated=str(tmp_path / "my data" / "made.csv"))
     weak = replace(audit, null=NullCheck(mean=-0.5, low=-0.6, high=-0.4, games=5))
-    assert gate_numbers(weak)[0][0] is None
+    assert weak.document().limits[0][0] is None
     strong = replace(audit, null=NullCheck(mean=0.5, low=0.4, high=0.6, games=5))
-    assert gate_numbers(strong)[0][0] == audit.result.epsilon_tilde
+    assert strong.document().limits[0][0] == audit.result.epsilon_tilde
+
+
+def test_a_reversed_direction_gives_a_limit_nothing_to_judge(tmp_path):
+    document = audited(tmp_path, generated=str(tmp_path / "my data" / "made.csv")).document()
+    first = replace(document.answers[0], warnings=("direction or membership is probably reversed",))
+    assert replace(document, answers=(first,)).judged(0.1)[1] is None
 
 
 def test_checksums_are_of_files_functions_and_folders(tmp_path):

@@ -9,9 +9,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from paperlib import cli
+from paperlib.report import result_schema
 from tests.audits.samples import table
 
 MODEL = """import pandas as pd
@@ -85,6 +87,7 @@ def test_json_is_one_document_and_real_nonmembers_make_it_a_lower_bound(
     assert "coins tossed by this audit" in content["condition"]
     assert {one["result"]["delta"] for one in content["audits"]} == {0.01}
     assert content["verdict"]["refuted"] is True
+    jsonschema.validate(content, result_schema())
     assert set(content["inputs"]) == {"my rows.csv", "model.py:losses", "made.csv", "real.csv", "target"}
     assert not list(here.glob("*.html"))
 

@@ -6,13 +6,14 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from paperlib import cli
 from paperlib.audits.language import audit_language_model, audited_identifiers
-from paperlib.audits.language_page import content_of, write_report
 from paperlib.generators.identifiers import generate_identifiers
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
+from paperlib.report import result_schema
 
 QUICK = ("--generated", "7")
 
@@ -88,10 +89,11 @@ def test_json_is_one_document_with_every_identifier(
     assert {one["kind"] for one in content["identifiers"]} == {"md5"}
     assert content["verdict"]["refuted"] is False
     assert set(content["inputs"]) == {"model", "my docs"}
+    jsonschema.validate(content, result_schema())
     assert not list(tmp_path.iterdir())
 
 
-def test_the_ceiling_is_the_bound_of_a_model_that_knows_all(place: Path, tmp_path: Path) -> None:
+def test_the_ceiling_is_the_bound_of_a_model_that_knows_all(place: Path) -> None:
     """Then the page says so, and the identifiers stand first."""
     from paperlib.models.language import load_language_model
 
@@ -101,12 +103,10 @@ def test_the_ceiling_is_the_bound_of_a_model_that_knows_all(place: Path, tmp_pat
     assert audit.rank_audit.epsilon < audit.ceiling
     assert audit.pooled.member.size == 30 == len(audit.found)
     assert len(audit.pooled_names) == len(audit.pooled_kinds) == len(audit.pooled) == 240
-    ranks = [one["rank"] for one in content_of(audit)["identifiers"]]
+    document = audit.document(count=3)
+    ranks = [one["rank"] for one in document.to_dict()["identifiers"]]
     assert ranks == sorted(ranks)
-    write_report(tmp_path / "page.html", audit, {}, count=3)
-    section = (
-        (tmp_path / "page.html").read_text().partition("Best-known identifiers")[2].partition("</section>")[0]
-    )
+    section = document.html().partition("<h2>Best-known identifiers")[2].partition("</section>")[0]
     assert section.count("<tr>") == 4
 
 

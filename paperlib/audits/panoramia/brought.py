@@ -1,14 +1,15 @@
 """PANORAMIA on the user's data: a target, known members, and defaults for the rest."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, TypedDict, TypeVar
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypedDict, TypeVar, Unpack
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from paperlib.attacks.learned import Attack, BoostedTrees
+from paperlib.audits.document import AuditDocument, DocumentParts, answer_of
 from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.folds import taught_out_of_fold
 from paperlib.audits.panoramia.game import sizes_for
@@ -16,13 +17,14 @@ from paperlib.audits.panoramia.pools import FOLDS, KINDS, PLACEBO, Helper, Pools
 from paperlib.audits.panoramia.results import TargetAudits
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.panoramia.yours.batches import Batch, Model, Trainer, columns
-from paperlib.audits.panoramia.yours.null import NULL, NullCheck, beside_headline, null_of_games
+from paperlib.audits.panoramia.yours.null import LIMIT, NULL, NullCheck, beside_headline, null_of_games
 from paperlib.audits.panoramia.yours.shares import MOST, Shares, shared_sizes, shares_of
 from paperlib.bounds.one_run.audit import OneRunResult
 from paperlib.bounds.panoramia import PanoramiaResult
-from paperlib.core import FloatArray, MembershipScores, RecallSearch, check_at_least
+from paperlib.core import AuditResult, FloatArray, MembershipScores, RecallSearch, ScoreAudit, check_at_least
 
 YOURS = Target("yours")
+_Number = tuple[ScoreAudit, AuditResult, tuple[float | None, float | None]]
 _Result = TypeVar("_Result", PanoramiaResult, OneRunResult)
 
 
@@ -152,6 +154,57 @@ class PanoramiaAudit:
     def headline(self) -> str:
         """The number on one line, and whether a null target was found to give 0."""
         return self.result.headline
+
+    def document(self, *, subject: str = "", **parts: Unpack[DocumentParts]) -> AuditDocument:
+        """The audit for readers and programs: its page, its JSON, and the number that a limit judges.
+
+        The main number is a lower bound where there is one, else the measurement. In the JSON, epsilon is
+        null for a measurement, and ``epsilon_tilde`` is the measurement.
+
+        Args:
+            subject: What was audited, in words.
+            parts: ``facts``, ``inputs``, ``about`` and ``claimed_epsilon`` of the document.
+        """
+        result, null = self.result, self.null
+        # Where the attack is weaker than the baseline, a small measurement means nothing.
+        weak = null is not None and not null.passes and null.mean < -LIMIT
+        measured = None if weak else result.epsilon_tilde
+        most = result.ceiling - (result.c_lb if result.known_c is None else result.known_c)
+        own = ScoreAudit(
+            title="PANORAMIA, generated non-members",
+            kind="measurement" if result.epsilon is None else "lower bound",
+            purpose="Known members against generated points.",
+            result=result,
+        )
+        numbers: list[_Number] = [
+            (own, result, (measured if result.epsilon is None else result.epsilon, max(0.0, most)))
+        ]
+        if self.real is not None:
+            real = ScoreAudit(
+                title="Real non-members (RM;RN)",
+                kind="lower bound",
+                purpose="The same attack on real examples the model was not trained on.",
+                result=self.real,
+            )
+            place = 0 if result.epsilon is None else 1
+            numbers.insert(place, (real, self.real, (self.real.epsilon, self.real.ceiling)))
+        audits, results, limits = zip(*numbers, strict=True)
+        return AuditDocument(
+            title="Privacy audit with generated non-members",
+            scores=self.scores,
+            audits=audits,
+            answers=tuple(
+                answer_of(one, about=f"{subject}: {audit.title}")
+                for audit, one in zip(audits, results, strict=True)
+            ),
+            limits=limits,
+            design="game",
+            more={
+                "epsilon_tilde": result.epsilon_tilde,
+                "null": None if null is None else {**asdict(null), "passes": null.passes},
+            },
+            **parts,
+        )
 
     def __str__(self) -> str:
         return str(self.result)

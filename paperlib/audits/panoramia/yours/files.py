@@ -2,7 +2,7 @@
 
 import importlib.util
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -20,11 +20,9 @@ from paperlib.audits.panoramia.yours.batches import Model, Trainer
 from paperlib.core import check_choice
 from paperlib.core.suggest import did_you_mean
 from paperlib.data import read_documents
-from paperlib.io import config_hash, file_sha256
 from paperlib.io.scores.frames import read_frames
 from paperlib.models.images import classifier_for, image_logits, image_losses
 from paperlib.models.language import load_language_model
-from paperlib.report.provenance import report_conditions
 
 KINDS = ("table", "images", "text")
 
@@ -191,45 +189,6 @@ def read_images(path: str) -> tuple[NDArray[Any], NDArray[Any]]:
     except (OSError, EOFError, AttributeError, ValueError) as error:
         raise ValueError(f"{path}: expected an NPZ file with images and labels: {error}") from error
     raise ValueError(f"{path}: expected the arrays images and labels, got {held}")
-
-
-def report_facts(files: Mapping[str, str], **facts: object) -> dict[str, str]:
-    """Where a report's numbers come from: the files with their checksums, date, versions and hardware.
-
-    Args:
-        files: Headings to paths; empty paths are left out.
-        facts: Anything else.
-    """
-    found = {name: path for name, path in files.items() if path}
-    return {
-        **found,
-        **{f"SHA-256 of {name}": digest for name, digest in checksums(found.values()).items()},
-        **{name.replace("_", " ").capitalize(): str(value) for name, value in facts.items()},
-        **report_conditions("paperlib", "numpy", "scipy", "scikit-learn", "torch"),
-    }
-
-
-def checksums(paths: Iterable[str]) -> dict[str, str]:
-    """Name to SHA-256 of each file or folder; FILE.py:FUNCTION stands for its file, other names are left out.
-
-    Args:
-        paths: Paths; empty ones are left out.
-    """
-    found = {Path(path).name: Path(_file_of(path)) for path in paths if path}
-    sums = {name: path for name, path in found.items() if path.exists()}
-    return {
-        name: file_sha256(path) if path.is_file() else _folder_sha256(path) for name, path in sums.items()
-    }
-
-
-def _folder_sha256(folder: Path) -> str:
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return config_hash({str(path.relative_to(folder)): file_sha256(path) for path in files})
-
-
-def _file_of(path: str) -> str:
-    file, colon, _ = path.rpartition(":")
-    return file if colon and file.endswith(".py") else path
 
 
 def _existing(path: str) -> Path:

@@ -1,0 +1,239 @@
+"""One audit as it is shown everywhere: as text, as JSON, as a page, and as a number that a limit judges."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypedDict
+
+from paperlib.core import AuditResult, MembershipScores, ScoreAudit, ScoreMeasures, json_ready, score_measures
+from paperlib.io import config_hash, file_sha256, write_text
+from paperlib.report.audit.about import About
+from paperlib.report.audit.tables import Names, TableSection
+from paperlib.report.audit.verdict import Verdict, is_reversed
+from paperlib.report.provenance import report_conditions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A number of an audit, with what must stand beside it.
+
+    Attributes:
+        about: What was audited.
+        epsilon: The number, nats; None for a result that is no epsilon.
+        headline: The number in words.
+        claim: The sentence it supports.
+        condition: The assumption that must stand beside it; may be empty.
+        warnings: What weakens it.
+        report: Path of the HTML report; empty where none was written.
+    """
+
+    about: str
+    epsilon: float | None
+    headline: str
+    claim: str
+    condition: str = ""
+    warnings: tuple[str, ...] = ()
+    report: str = ""
+
+    def words(self, where: Path | None = None) -> str:
+        """The answer as lines of text; the report's path is seen from the folder ``where``."""
+        lines = [self.headline, f"({self.condition})" if self.condition else "", self.claim]
+        lines += [f"Warning: {text}" for text in self.warnings]
+        shown = [f"  {line}" for line in lines if line]
+        if self.report:
+            shown.append(f"Report: {(where or Path()) / self.report}")
+        return "\n".join([self.about, *shown])
+
+    def __str__(self) -> str:
+        return self.words()
+
+
+def answer_of(
+    result: AuditResult, *, about: str, warnings: Sequence[str] = (), report: str | Path | None = None
+) -> Answer:
+    """The answer that a result gives.
+
+    Args:
+        result: Result of the audit.
+        about: What was audited.
+        warnings: Further warnings, before the result's own.
+        report: Path of the HTML report, if there is one.
+    """
+    return Answer(
+        about=about,
+        epsilon=result.epsilon,
+        headline=result.headline,
+        claim=result.claim,
+        condition=result.condition,
+        warnings=tuple(dict.fromkeys((*warnings, *result.warnings))),
+        report=str(report or ""),
+    )
+
+
+class DocumentParts(TypedDict, total=False):
+    """Fields of `AuditDocument` that do not come from the audit itself."""
+
+    facts: Mapping[str, str]
+    inputs: Mapping[str, str]
+    about: About
+    claimed_epsilon: float | None
+
+
+class ScoreDocumentParts(DocumentParts, total=False):
+    """Those of an audit of scores, which may name the examples."""
+
+    title: str
+    ids: Names | None
+    groups: Names | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AuditDocument:
+    """An audit with its verdict and its provenance.
+
+    Attributes:
+        title: Heading of the page.
+        scores: The audited scores.
+        audits: One or more audits, the main one first.
+        answers: The numbers that answer the question, that of the main audit first.
+        limits: For each answer, what a limit on epsilon judges (None for no answer) and the largest epsilon
+            that could have been shown (None where it is not known), nats.
+        design: Where coins were tossed, as in ``result.schema.json``.
+        warnings: Warnings of the whole audit, beside those of the main result.
+        facts: Where the numbers come from: heading to text.
+        inputs: File name to SHA-256 of what was audited.
+        about: The model in its owner's words.
+        claimed_epsilon: Epsilon that somebody claims for the training, nats; None for no claim.
+        ids, groups: As for `paperlib.report.audit_report`.
+        sections: Further sections of the page.
+        more: Further fields of the JSON, or other values of those there are.
+    """
+
+    title: str = "Privacy audit"
+    scores: MembershipScores
+    audits: tuple[ScoreAudit, ...]
+    answers: tuple[Answer, ...]
+    limits: tuple[tuple[float | None, float | None], ...]
+    design: str
+    warnings: tuple[str, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    about: About = field(default_factory=About)
+    claimed_epsilon: float | None = None
+    ids: Names | None = None
+    groups: Names | None = None
+    sections: tuple[TableSection, ...] = ()
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def measures(self) -> ScoreMeasures:
+        """Area under the ROC curve and true-positive rates, at the confidence of the main audit."""
+        return score_measures(self.scores, confidence=getattr(self.audits[0].result, "confidence", 0.95))
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """What the main number means, in plain words."""
+        from paperlib.report.audit.page import audit_verdict
+
+        answered = [one.result for one in self.audits[: len(self.answers)] if one.result]
+        own = [text for result in answered for text in result.warnings]
+        return audit_verdict(self.audits[0], (*self.warnings, *own), self.claimed_epsilon)
+
+    @cached_property
+    def answer_warnings(self) -> tuple[str, ...]:
+        """The warnings of every answer, each once."""
+        return tuple(dict.fromkeys(text for one in self.answers for text in one.warnings))
+
+    def judged(self, limit: float | None) -> tuple[Answer, float | None, float | None]:
+        """The answer that a limit on epsilon judges, its number and its ceiling.
+
+        It is the first one above the limit, else the main one.
+        """
+        if any(map(is_reversed, self.answer_warnings)):
+            return self.answers[0], None, self.limits[0][1]
+        numbers = [(answer, *pair) for answer, pair in zip(self.answers, self.limits, strict=True)]
+        above = [one for one in numbers if limit is not None and one[1] is not None and one[1] > limit]
+        return (above or numbers)[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready values, as ``result.schema.json`` describes them.
+
+        ``schema_version`` rises when a field changes its meaning. Epsilon, headline and claim on top are None
+        where the direction or the membership is probably reversed.
+        """
+        from paperlib.report.audit.page import audit_content
+
+        content = audit_content(
+            self.audits, self.verdict, self.measures, self.about, self.answer_warnings, self.facts
+        )
+        own = {"design": self.design, "inputs": self.inputs, "claimed_epsilon": self.claimed_epsilon}
+        return json_ready({**content, **own, **self.more})
+
+    def html(self) -> str:
+        """One page that needs nothing else to be read.
+
+        Raises:
+            ValueError: Another number of ids or groups than of scores.
+        """
+        from paperlib.report import audit_report
+
+        return audit_report(
+            self.scores,
+            self.audits,
+            title=self.title,
+            facts=self.facts,
+            verdict=self.verdict,
+            measures=self.measures,
+            about=self.about,
+            ids=self.ids,
+            groups=self.groups,
+            data=self.to_dict(),
+            warnings=self.warnings,
+            more=self.sections,
+        )
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Write the page.
+
+        Raises:
+            OutputError: It cannot be written.
+        """
+        write_text(Path(path), self.html())
+
+
+def report_facts(files: Mapping[str, str], **facts: object) -> dict[str, str]:
+    """Where a report's numbers come from: the files with their checksums, date, versions and hardware.
+
+    Args:
+        files: Headings to paths; empty paths are left out.
+        facts: Anything else.
+    """
+    named = {name: path for name, path in files.items() if path}
+    return {
+        **named,
+        **{f"SHA-256 of {name}": digest for name, digest in checksums(named.values()).items()},
+        **{name.replace("_", " ").capitalize(): str(value) for name, value in facts.items()},
+        **report_conditions("paperlib", "numpy", "scipy", "scikit-learn", "torch"),
+    }
+
+
+def checksums(paths: Iterable[str]) -> dict[str, str]:
+    """Name to SHA-256 of each file or folder; FILE.py:FUNCTION stands for its file, other names are left out.
+
+    Args:
+        paths: Paths; empty ones are left out.
+    """
+    sums: dict[str, str] = {}
+    for path in filter(None, paths):
+        file, colon, _ = path.rpartition(":")
+        place = Path(file if colon and file.endswith(".py") else path)
+        if place.is_dir():
+            files = sorted(one for one in place.rglob("*") if one.is_file())
+            sums[Path(path).name] = config_hash(
+                {str(one.relative_to(place)): file_sha256(one) for one in files}
+            )
+        elif place.exists():
+            sums[Path(path).name] = file_sha256(place)
+    return sums
