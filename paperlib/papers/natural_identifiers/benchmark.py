@@ -11,6 +11,7 @@ from scipy.special import ndtri
 from paperlib.audits.candidates import CandidateScores, attack_quality, auc_difference
 from paperlib.core import FloatArray
 from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, TOKENS, PlantedConfig, planted_scores
+from paperlib.report import paper_table
 
 SCORES = (*PAPER_ATTACKS, TOKENS)
 """What is judged: the paper's attacks, and the number of tokens."""
@@ -20,6 +21,13 @@ Pair = tuple[tuple[str, np.ndarray], tuple[int, str]]
 """A group and its identifiers, and the place and name of a score."""
 PAPER_MODELS = {"large": "Pythia-12b", "medium": "Pythia-6.9b", "small": "Pythia-2.8b", "one pass": "OLMo-7B"}
 """Our small models and the models of the paper whose tables they stand beside."""
+
+PAPER_TABLES: Mapping[str, Mapping[str, int]] = {
+    "auc": {"large": 1, "medium": 4, "small": 5, "one pass": 3},
+    "tpr": {"large": 6, "medium": 7, "small": 8, "one pass": 9},
+}
+"""The paper's table that each of our models stands beside, by metric."""
+_SPLITS = {"trained": "train", "trained, occurs once": "train", "held out": "test"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +181,18 @@ def paper_averages(table: pd.DataFrame) -> pd.DataFrame:
     """Mean over subsets of a paper's table, such as ``nid_table01``, per attack and split; percent."""
     own = table[~table["subset"].isin(["average", "unlabelled"])]
     return own.groupby(["mia", "split"], sort=False)["value_pct"].mean().reset_index()
+
+
+def beside_paper(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the four models and the attacks of the paper, percent, beside its means over its subsets."""
+    rows = table[table["model"].isin(list(PAPER_MODELS)) & table["attack"].isin(PAPER_ATTACKS)]
+    rows = rows.assign(paper_model=rows["model"].map(PAPER_MODELS), split=rows["group"].map(_SPLITS))
+    for metric, numbers in PAPER_TABLES.items():
+        tables = [(model, paper_table(f"nid_table{number:02d}")) for model, number in numbers.items()]
+        means = pd.concat([paper_averages(printed).assign(model=model) for model, printed in tables])
+        means = means.rename(columns={"mia": "attack", "value_pct": f"paper_{metric}"})
+        rows = rows.merge(means, how="left", on=["model", "attack", "split"])
+    return rows.drop(columns="split")
 
 
 def folded_cells(aucs: pd.DataFrame, counts: pd.DataFrame, *, attack: str = "loss") -> pd.DataFrame:
