@@ -1,5 +1,6 @@
 """The grids of training strategies behind Figures 1 and 2 of Epsilon*."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -144,10 +145,13 @@ def landscape_config(dataset: str, *, size: str = "default", architecture: str =
     return config
 
 
-def config_fields(config: LandscapeConfig) -> pd.DataFrame:
-    """The grid as a table of two columns, for a page."""
-    shown = {name.replace("_", " "): _shown(value) for name, value in asdict(config).items()}
-    return pd.DataFrame(shown.items(), columns=["setting", "value"])
+def grids(configs: Iterable[LandscapeConfig]) -> pd.DataFrame:
+    """The settings of grids, a column for each data set."""
+    table = pd.DataFrame(
+        {one.dataset: {name: _shown(value) for name, value in asdict(one).items()} for one in configs}
+    )
+    table.insert(0, "setting", table.index.str.replace("_", " "))
+    return table.drop(index=["dataset", "seed", "confidence"]).reset_index(drop=True)
 
 
 def _shown(value: Any) -> str:

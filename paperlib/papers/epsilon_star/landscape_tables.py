@@ -1,7 +1,7 @@
-"""The landscape by strategy: means, the Pareto frontier, and which number moves when."""
+"""The landscape by strategy: means, Pareto frontier, what the paper prints, and which number moves when."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from scipy.stats import t as student
 
 from paperlib.core import FloatArray
 from paperlib.papers.epsilon_star.landscape_measures import MEASURES, convex_frontier
+from paperlib.report import paper_table
 
 STRATEGY = ("dataset", "kind", "epochs", "batch_size", "clip_norm", "microbatches", "target_epsilon")
 """Columns that make a strategy: models that differ in none of them are its instances."""
@@ -35,19 +36,20 @@ def strategies(frame: pd.DataFrame) -> pd.DataFrame:
             continue
         about = {**dict(zip(STRATEGY, key, strict=True)), "models": len(part)}
         ranges = {
-            f"{name}_{how}": getattr(sound[name], how)()
+            f"{name}{ending}": getattr(sound[name], how)()
             for name in ("epsilon_star", "utility")
-            for how in ("mean", "min", "max")
+            for ending, how in (("", "mean"), ("_min", "min"), ("_max", "max"))
         }
         means = {name: sound[name].mean() for name in ("dp_epsilon", *MEASURES[3:9], "seconds")}
         lost = {"diverged": len(part) - len(sound)}
         rows.append({**about, **lost, **ranges, **means, "fits_rejected": _rejected(sound)})
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    return table.assign(strategy=[describe(row) for _, row in table.iterrows()])
 
 
 def pareto(table: pd.DataFrame) -> pd.DataFrame:
     """The `strategies` on the convex frontier of small Epsilon* and large utility, in order (Section 4.2)."""
-    chosen = convex_frontier(table["epsilon_star_mean"].to_numpy(), table["utility_mean"].to_numpy())
+    chosen = convex_frontier(table["epsilon_star"].to_numpy(), table["utility"].to_numpy())
     return table.iloc[chosen].reset_index(drop=True)
 
 
@@ -71,33 +73,24 @@ def noise_models(frame: pd.DataFrame) -> pd.DataFrame:
     """Means over the DP models with a large Epsilon*, those that learned, and the models without DP."""
     private, binary = frame["kind"] == "dp", bool(frame["auroc"].notna().any())
     utility, large, learned = ("auroc", 0.3, 0.88) if binary else ("accuracy", 1, 0.5)
-    title = "AUROC" if binary else "test accuracy"
+    frame = frame.assign(utility=frame[utility], lower_bound=frame["one_run"].fillna(frame["one_run_both"]))
     groups = {
-        f"DP, above {large:g}": private & (frame["epsilon_star"] > large),
-        f"DP, {title} above {learned:g}": private & (frame[utility] > learned),
+        f"DP, Epsilon* above {large:g}": private & (frame["epsilon_star"] > large),
+        f"DP, utility above {learned:g}": private & (frame["utility"] > learned),
         "no DP": frame["kind"] == "baseline",
     }
-    shown = {
-        "epsilon_star": "Epsilon*",
-        "epsilon_star_clipped": "clipped",
-        "epsilon_shuffled": "shuffled",
-        utility: title,
-        "loss_auc": "loss AUC",
-        "one_run": "one run",
-        "one_run_both": "both ends",
-    }
-    columns = [name for name in shown if name in frame]
-    means = [
-        {"models": name, "number": chosen.sum(), **frame.loc[chosen, columns].mean()}
+    names = ["epsilon_star", "epsilon_shuffled", "epsilon_star_clipped", "utility", "loss_auc"]
+    names += ["one_run", "one_run_both", "lower_bound"]
+    return pd.DataFrame(
+        {"group": name, "models": chosen.sum(), **frame.loc[chosen, names].mean()}
         for name, chosen in groups.items()
-    ]
-    return pd.DataFrame(means).rename(columns=shown)
+    )
 
 
 def readings(frames: Mapping[str, pd.DataFrame], *, epochs: int = 5) -> pd.DataFrame:
-    """The order that Figure 2 claims, for each architecture and precision of the losses."""
+    """The order that Figure 2 claims, for each network and precision of the losses."""
     rows = []
-    for layers, frame in frames.items():
+    for network, frame in frames.items():
         for losses, name in (("exact", "epsilon_star"), ("clipped", "epsilon_star_clipped")):
             private = frame[frame["kind"] == "dp"].groupby("seed")[name].max()
             base = frame[(frame["kind"] == "baseline") & (frame["epochs"] == epochs)].set_index("seed")[name]
@@ -105,9 +98,9 @@ def readings(frames: Mapping[str, pd.DataFrame], *, epochs: int = 5) -> pd.DataF
             low, high = t_interval(difference)
             rows.append(
                 {
-                    "layers": layers, "losses": losses, "largest": frame[name].max(),
-                    "largest DP": private.mean(), f"no DP, {epochs} epochs": base.mean(),
-                    "difference": difference.mean(), "from": low, "to": high, "seeds": len(difference),
+                    "network": network, "losses": losses, "largest": frame[name].max(),
+                    "largest_dp": private.mean(), "baseline": base.mean(),
+                    "difference": difference.mean(), "low": low, "high": high, "seeds": len(difference),
                 }
             )  # fmt: skip
     return pd.DataFrame(rows)
@@ -163,3 +156,106 @@ def _rejected(models: pd.DataFrame) -> float:
 def epochs_in_words(count: Any) -> str:
     """A number of epochs in words, such as "1 epoch"."""
     return f"{count:g} epoch{'' if count == 1 else 's'}"
+
+
+def printed_landscape(dataset: str) -> tuple[pd.DataFrame, float]:
+    """Points without DP that Section 4.2 prints for a data set, and its limit of DP models, or of all.
+
+    >>> points, limit = printed_landscape("purchase100")
+    >>> points["epsilon_star"].tolist(), limit
+    ([2.48, 7.06, 7.79], 1.0)
+    """
+    text = _section_42(dataset)
+    training = "all" if dataset == "adult" else "dp_sgd"
+    below = text[(text["training"] == training) & (text["relation"] == "lt") & text["target_dp_eps"].isna()]
+    wanted = text["quantity"].isin(["epsilon_star", "test_accuracy_pct"]) & text["epochs"].notna()
+    points = text[wanted].pivot(index="epochs", columns="quantity", values="value").astype(float)
+    points = points.reindex(columns=["epsilon_star", "test_accuracy_pct"]).reset_index()
+    points["utility"] = points.pop("test_accuracy_pct") / 100
+    return points, float(below["value"].iloc[0])
+
+
+def section_42(dataset: str, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Every number of Section 4.2 on "purchase100" or "adult", with a column for each `landscape`."""
+    rows = []
+    for row in _section_42(dataset).to_dict("records"):
+        ours = {name: _measured(row, frame) for name, frame in frames.items()}
+        what = next(iter(ours.values()))[0]
+        rows.append({"what": what, "paper": _printed(row)} | {name: one[1] for name, one in ours.items()})
+    return pd.DataFrame(rows)
+
+
+def _section_42(dataset: str) -> pd.DataFrame:
+    text = paper_table("epsilon_star_text")
+    return text[(text["section"].astype(str) == "4.2") & (text["dataset"] == dataset)]
+
+
+def _printed(row: Mapping[Hashable, Any]) -> str:
+    sign = {"eq": "", "lt": "below ", "le": "at most ", "ge": "at least "}[str(row["relation"])]
+    unit = {"percent": " %", "bool": "", "strategies": ""}.get(str(row["unit"]), "")
+    return "yes" if row["unit"] == "bool" else f"{sign}{float(str(row['value'])):g}{unit}"
+
+
+def _measured(row: Mapping[Hashable, Any], frame: pd.DataFrame) -> tuple[str, str]:
+    """What a printed number is about, and the same number of our models."""
+    table = strategies(frame)
+    kinds, who = {
+        "baseline": (["baseline"], "no DP"),
+        "dp_sgd": (["dp"], "DP"),
+        "all": (["baseline", "dp"], "all models"),
+    }[str(row["training"])]
+    part = table[table["kind"].isin(kinds)]
+    epochs, epsilon = (float(str(row[name])) for name in ("epochs", "target_dp_eps"))
+    if not math.isnan(epochs):
+        return _by_epochs(str(row["quantity"]), epochs, table, part)
+    if math.isnan(epsilon):
+        largest = frame.loc[frame["kind"].isin(kinds), "epsilon_star"].max()
+        return f"largest Epsilon*, {who}", f"{largest:.2f}"
+    return _on_frontier(str(row["quantity"]), epsilon, pareto(table))
+
+
+def _by_epochs(quantity: str, epochs: float, table: pd.DataFrame, part: pd.DataFrame) -> tuple[str, str]:
+    if quantity in _NAMES:
+        at = part[part["epochs"] == epochs]
+        return f"{_NAMES[quantity]}, no DP, {epochs_in_words(epochs)}", _mean_of(quantity, at)
+    if quantity == "pareto_elbow":
+        on_it = pareto(table)
+        elbow = (on_it["kind"] == "baseline") & (on_it["epochs"] == part["epochs"].min())
+        return "baseline of 1 epoch at the elbow of the frontier", "yes" if elbow.any() else "no"
+    over = part.loc[part["epochs"] >= epochs, "epsilon_star"].min()
+    private = table.loc[table["kind"] == "dp", "epsilon_star"]
+    below, largest = (private < over).sum(), private.max()
+    return (
+        f"baselines of {epochs:g} or more epochs above DP models",
+        f"{'yes' if below == len(private) else 'no'} ({below} of {len(private)} DP strategies below "
+        f"{over:.2f}; largest {largest:.2f})",
+    )
+
+
+def _on_frontier(quantity: str, epsilon: float, frontier: pd.DataFrame) -> tuple[str, str]:
+    best = frontier[(frontier["kind"] == "dp") & (frontier["target_epsilon"] == epsilon)]
+    what = f"Pareto strategies at DP epsilon {epsilon:g}"
+    if quantity == "n_pareto_strategies":
+        return what, f"{len(best)}"
+    if best.empty:
+        return f"{what}: {_NAMES[quantity]}", "none on the frontier"
+    if quantity == "epsilon_star":
+        return f"{what}: largest Epsilon*", f"{best['epsilon_star'].max():.2f}"
+    value = getattr(best["utility"], quantity.rsplit("_", 1)[1])()
+    return f"{what}: {_NAMES[quantity]}", f"{100 * value:.1f} %"
+
+
+_NAMES = {
+    "test_accuracy_pct": "test accuracy",
+    "epsilon_star": "mean Epsilon*",
+    "test_accuracy_pct_min": "smallest test accuracy",
+    "test_accuracy_pct_max": "largest test accuracy",
+}
+
+
+def _mean_of(quantity: str, at: pd.DataFrame) -> str:
+    if at.empty:
+        return "not trained"
+    if quantity == "epsilon_star":
+        return f"{at['epsilon_star'].iloc[0]:.2f}"
+    return f"{100 * at['utility'].iloc[0]:.1f} %"

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from scipy.stats import norm
 from paperlib.bounds import epsilon_star_normals
 from paperlib.papers.epsilon_star import landscape_measures, landscape_models
 from paperlib.papers.epsilon_star.landscape import landscape
-from paperlib.papers.epsilon_star.landscape_claims import below_target, section_42
 from paperlib.papers.epsilon_star.landscape_grids import landscape_config
 from paperlib.papers.epsilon_star.landscape_measures import (
     MEASURES,
@@ -28,7 +26,10 @@ from paperlib.papers.epsilon_star.landscape_measures import (
 from paperlib.papers.epsilon_star.landscape_tables import (
     both_ends_named,
     noise_models,
+    pareto,
+    printed_landscape,
     readings,
+    section_42,
     strategies,
     which_number_moves,
 )
@@ -283,7 +284,9 @@ def test_a_small_landscape_from_end_to_end_is_kept_and_does_not_depend_on_who_sh
     for name in ("accuracy", "auroc", "epsilon_star"):
         np.testing.assert_allclose(half[name], alone[name], rtol=0.02, atol=0.01)
     monkeypatch.setattr(landscape_models, "fit_ensemble", None)  # nothing is trained again
-    monkeypatch.setattr(landscape_measures, "privacy_of_losses", None)
+    monkeypatch.setattr(landscape_measures, "code_tag", lambda name: "a bound was changed")
+    pd.testing.assert_frame_equal(frame, landscape(tiny, folder=tmp_path / "a", workers=0, progress=False))
+    monkeypatch.setattr(landscape_measures, "privacy_of_losses", None)  # nor measured
     again = landscape(tiny, folder=tmp_path / "a", workers=0, progress=False)
     pd.testing.assert_frame_equal(frame, again)
 
@@ -314,27 +317,6 @@ def test_a_landscape_that_was_stopped_goes_on_to_the_same_numbers(tiny, tmp_path
         )
 
 
-def test_models_are_cut_into_parts_whatever_is_finished_and_one_seed_stays_together(tiny):
-    data = landscape_models.landscape_data(tiny.dataset, tiny.options)
-    models = landscape_models.landscape_models(replace(tiny, seeds=5, baseline_epochs=(1, 2, 4)), data)
-    parts = landscape_models._parts(models, 4)
-    assert set(parts) == set(models)
-    assert max(Counter(parts.values()).values()) == 4
-    baselines = [model for model in models if model.target_epsilon is None]
-    together = Counter((parts[model], model.training.seed) for model in baselines)
-    assert len(together) < len(baselines)
-    for model in models:
-        assert parts[model][0] == model.training.batch_key
-
-
-def test_other_measures_need_no_training(tiny, tmp_path, monkeypatch):
-    frame = landscape(tiny, folder=tmp_path, workers=0, progress=False)
-    monkeypatch.setattr(landscape_models, "fit_ensemble", None)
-    monkeypatch.setattr(landscape_measures, "code_tag", lambda name: "a bound was changed")
-    again = landscape(tiny, folder=tmp_path, workers=0, progress=False)
-    pd.testing.assert_frame_equal(frame, again)
-
-
 def made_up(baseline, private, *, dataset="adult", diverged=False):
     """Models of baselines (epochs to Epsilon*, utility) and of DP (target to Epsilon*, utility), two each."""
     rows = []
@@ -362,40 +344,30 @@ SOUND = (
 )
 
 
-def test_models_below_the_epsilon_of_their_training_are_counted():
-    frame = made_up({1: (0.05, 0.9)}, {1: (1.2, 0.8), 100: (0.6, 0.9)}).assign(interval_low=1.1)
-    frame.loc[(frame["target_epsilon"] == 1) & (frame["seed"] == 0), "interval_low"] = 0.5
-    said = below_target(frame)
-    assert "On adult it is so for 2 of 4; of the others, 1 have an interval that starts below it." in said
-    assert below_target(made_up(*SOUND)).endswith("it is so for 4 of 4.")
-
-
-def test_strategies_count_diverged_models_and_keep_the_range():
-    table = strategies(made_up(*SOUND, diverged=True))
+def test_strategies_count_diverged_models_keep_the_range_and_take_auroc_where_there_is_one():
+    table = strategies(made_up(*SOUND, diverged=True).assign(accuracy=0.1))
     assert table["models"].tolist() == [2] * 6
     assert table["diverged"].tolist() == [0, 0, 0, 0, 1, 1]
     first = table.iloc[0]
     assert (first["epsilon_star_min"], first["epsilon_star_max"]) == pytest.approx((0.04, 0.06))
-    assert first["epsilon_star_mean"] == pytest.approx(0.05)
+    assert first["epsilon_star"] == pytest.approx(0.05)
+    assert table["strategy"][0] == "no DP, 1 epoch"
+    assert (first["utility"], table["fits_rejected"][0]) == (0.9, 0)
+    many = made_up(*SOUND, dataset="purchase100").assign(auroc=math.nan)
+    assert strategies(many.assign(accuracy=0.1))["utility"].iloc[0] == 0.1  # without AUROC
     gone = made_up(SOUND[0], {1: (math.nan, 0.5)})
     assert len(strategies(gone)) == 4
-
-
-def test_utility_is_auroc_for_two_classes_and_accuracy_for_many():
-    frame = made_up(*SOUND).assign(accuracy=0.1)
-    assert strategies(frame)["utility_mean"].iloc[0] == 0.9
-    assert strategies(made_up(*SOUND, dataset="purchase100"))["utility_mean"].iloc[0] == 0.9
+    assert set(pareto(strategies(gone))["kind"]) == {"baseline"}
 
 
 def test_every_number_of_section_42_is_compared():
-    printed = paper_table("epsilon_star_text").query("section == '4.2'")
     purchase = ({10: (2.5, 0.86), 50: (7.0, 0.9), 100: (7.8, 0.91)}, {100: (0.6, 0.7)})
     frames = {"adult": made_up(*SOUND), "purchase100": made_up(*purchase, dataset="purchase100")}
-    table = pd.concat(
-        section_42(printed[printed["dataset"] == name], frame) for name, frame in frames.items()
-    )
+    table = pd.concat(section_42(name, {"ours": frame, "again": frame}) for name, frame in frames.items())
+    printed = paper_table("epsilon_star_text").query("section == '4.2'")
     assert len(table) == len(printed)
-    assert table.columns.tolist() == ["what", "paper", "ours"]
+    assert table.columns.tolist() == ["what", "paper", "ours", "again"]
+    assert table["again"].equals(table["ours"])
     ours = dict(zip(table["what"], table["ours"], strict=True))
     assert ours["mean Epsilon*, no DP, 50 epochs"] == "7.00"
     assert ours["test accuracy, no DP, 10 epochs"] == "86.0 %"
@@ -403,6 +375,12 @@ def test_every_number_of_section_42_is_compared():
     assert ours["Pareto strategies at DP epsilon 100"] == "1"
     assert ours["baselines of 5 or more epochs above DP models"].startswith("yes")
     assert ours["baseline of 1 epoch at the elbow of the frontier"] == "yes"
+
+
+def test_figure_2_has_a_limit_for_all_models_and_no_points():
+    points, limit = printed_landscape("adult")
+    assert points.empty
+    assert limit == 0.3
 
 
 def test_tables_work_on_models_of_every_kind():
@@ -417,13 +395,13 @@ def test_readings_pair_the_baseline_with_the_largest_dp_model_of_its_seed():
         epochs=5
     )
     table = readings({"8 relu": frame, "9 tanh": frame.assign(epsilon_star=1.0)})
-    assert table[["layers", "losses"]].to_numpy().tolist() == [
+    assert table[["network", "losses"]].to_numpy().tolist() == [
         ["8 relu", "exact"], ["8 relu", "clipped"], ["9 tanh", "exact"], ["9 tanh", "clipped"]
     ]  # fmt: skip
     exact, clipped, flat, _ = table.to_dict("records")
-    assert (exact["largest"], exact["largest DP"], exact["no DP, 5 epochs"]) == pytest.approx((0.5, 0.4, 0.3))
+    assert (exact["largest"], exact["largest_dp"], exact["baseline"]) == pytest.approx((0.5, 0.4, 0.3))
     assert exact["difference"] == pytest.approx(-0.1)  # -0.3 and 0.1
-    assert (exact["from"], exact["to"]) == pytest.approx(
+    assert (exact["low"], exact["high"]) == pytest.approx(
         (-0.1 - 12.7062 * 0.2, -0.1 + 12.7062 * 0.2), abs=1e-4
     )
     assert clipped["difference"] == pytest.approx(-0.1)  # -0.3 and 0.1
@@ -432,11 +410,12 @@ def test_readings_pair_the_baseline_with_the_largest_dp_model_of_its_seed():
 
 def test_models_that_learned_are_told_by_accuracy_where_there_are_many_classes():
     frame = made_up({10: (2.5, 0.86)}, {1: (1.2, 0.01), 100: (0.6, 0.7)}, dataset="purchase100")
-    table = noise_models(frame).set_index("models")
-    assert table.loc["DP, above 1", "test accuracy"] == pytest.approx(0.01)
-    assert table.loc["DP, test accuracy above 0.5", "Epsilon*"] == pytest.approx(0.6)
-    assert table["number"].tolist() == [2, 2, 2]
-    assert "AUROC" in noise_models(made_up(*SOUND))
+    frame["one_run"] = np.where(frame["kind"] == "dp", 0.2, math.nan)
+    table = noise_models(frame).set_index("group")
+    assert table.loc["DP, Epsilon* above 1", "utility"] == pytest.approx(0.01)
+    assert table.loc["DP, utility above 0.5", "epsilon_star"] == pytest.approx(0.6)
+    assert table["models"].tolist() == [2, 2, 2]
+    assert table["lower_bound"].tolist() == pytest.approx([0.2, 0.2, 0.5])
 
 
 def test_clipped_losses_hide_what_lies_beyond_their_limit():

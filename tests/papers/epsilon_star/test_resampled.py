@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_rel
 
-from paperlib.papers.epsilon_star.resampled import models as resampled_models
-from paperlib.papers.epsilon_star.resampled import sides
-from paperlib.papers.epsilon_star.resampled.models import ResampledConfig, resampled_losses
-from paperlib.papers.epsilon_star.resampled.sides import summary_of_theorem_2, theorem_2_resampled
+from paperlib.papers.epsilon_star import resampled_models, theorem_2
+from paperlib.papers.epsilon_star.resampled_models import ResampledConfig, resampled_losses
+from paperlib.papers.epsilon_star.theorem_2 import summary_of_theorem_2, theorem_2_resampled
 
 TINY = ResampledConfig(
     records=120, population=80, models=2, repetitions=2, epochs=(2, 3), private_epochs=1, mixing=1.0
@@ -38,10 +37,10 @@ def test_every_model_has_records_of_its_own_and_all_have_the_same_population(tmp
 
 def test_what_was_trained_is_read_again_and_another_seed_is_another_population(tmp_path, monkeypatch):
     first = theorem_2_resampled(TINY, folder=tmp_path, progress=False)
-    assert np.isfinite(first[["mechanism", "log_mean_exp", "one_model"]]).all(axis=None)
-    assert (first["log_mean_exp"] >= first["one_model"] - 1e-12).all()
+    assert np.isfinite(first[["left", "right", "one_model"]]).all(axis=None)
+    assert (first["right"] >= first["one_model"] - 1e-12).all()
     other = theorem_2_resampled(replace(TINY, seed=1), folder=tmp_path, progress=False)
-    assert not np.isclose(other["mechanism"], first["mechanism"]).any()
+    assert not np.isclose(other["left"], first["left"]).any()
     monkeypatch.setattr(resampled_models, "train", None)
     pd.testing.assert_frame_equal(theorem_2_resampled(TINY, folder=tmp_path, progress=False), first)
 
@@ -52,26 +51,26 @@ def made_up(monkeypatch, first, second):
     config = ResampledConfig(models=4, repetitions=6)
     shifts = ([first] * 4 + [second] * 4) * 6
     pairs = [(rng.normal(-shift, 1, 500), rng.normal(0, 1, 2_000)) for shift in shifts]
-    monkeypatch.setattr(sides, "resampled_losses", lambda *_, **__: {"made up": pairs})
+    monkeypatch.setattr(theorem_2, "resampled_losses", lambda *_, **__: {"made up": pairs})
     return summary_of_theorem_2(theorem_2_resampled(config)).iloc[0]
 
 
 def test_each_side_knows_its_own_half_alone_so_that_the_order_can_fail(monkeypatch):
     broken = made_up(monkeypatch, 1.5, 0.3)
-    assert broken["failed"] == 1
+    assert broken["right_below_left"] == 1
     assert broken["high"] < 0
-    assert broken["mechanism"] > broken["log_mean_exp"] + 0.5
+    assert broken["left"] > broken["right"] + 0.5
     sound = made_up(monkeypatch, 0.3, 1.5)
-    assert sound["failed"] == 0
+    assert sound["right_below_left"] == 0
     assert sound["low"] > 0
 
 
 def test_the_interval_is_that_of_a_paired_t_test():
     rng = np.random.default_rng(1)
-    sides = pd.DataFrame(rng.normal(size=(9, 3)), columns=["mechanism", "log_mean_exp", "one_model"])
+    sides = pd.DataFrame(rng.normal(size=(9, 3)), columns=["left", "right", "one_model"])
     row = summary_of_theorem_2(sides.assign(strategy="one"), confidence=0.9).iloc[0]
-    for name, ends in (("log_mean_exp", ("low", "high")), ("one_model", ("one_low", "one_high"))):
-        expected = ttest_rel(sides[name], sides["mechanism"]).confidence_interval(0.9)
+    for name, ends in (("right", ("low", "high")), ("one_model", ("one_low", "one_high"))):
+        expected = ttest_rel(sides[name], sides["left"]).confidence_interval(0.9)
         assert tuple(row[list(ends)]) == pytest.approx(tuple(expected))
 
 

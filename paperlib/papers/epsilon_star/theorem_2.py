@@ -9,7 +9,7 @@ from paperlib.core import FloatArray
 from paperlib.io import user_cache_folder
 from paperlib.papers.epsilon_star.landscape_measures import Normals, log_mean_exp, mechanism_epsilon
 from paperlib.papers.epsilon_star.landscape_tables import t_interval
-from paperlib.papers.epsilon_star.resampled.models import ResampledConfig, resampled_losses
+from paperlib.papers.epsilon_star.resampled_models import ResampledConfig, resampled_losses
 from paperlib.training import paper_delta
 
 
@@ -32,11 +32,7 @@ def theorem_2_resampled(
             start = 2 * size * repetition
             left, right = normals[start : start + size], normals[start + size : start + 2 * size]
             mechanism, values = mechanism_epsilon(left, right, delta=delta)
-            sides = {
-                "mechanism": mechanism,
-                "log_mean_exp": log_mean_exp(values),
-                "one_model": float(values.mean()),
-            }
+            sides = {"left": mechanism, "right": log_mean_exp(values), "one_model": float(values.mean())}
             rows.append({"strategy": name, "repetition": repetition, **sides})
     return pd.DataFrame(rows)
 
@@ -49,19 +45,18 @@ def _normals(train: FloatArray, population: FloatArray, delta: float) -> Normals
 
 
 def summary_of_theorem_2(sides: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:
-    """Means over the repetitions of `theorem_2_resampled`, and t-intervals of right side - left side."""
+    """Means over the repetitions of `theorem_2_resampled`, and t-intervals of differences from the left."""
     rows = []
     for name, part in sides.groupby("strategy", sort=False):
-        difference = (part["log_mean_exp"] - part["mechanism"]).to_numpy()
-        one = (part["one_model"] - part["mechanism"]).to_numpy()
-        means = {side: part[side].mean() for side in ("mechanism", "log_mean_exp")}
-        low, high = t_interval(difference, confidence)
-        one_low, one_high = t_interval(one, confidence)
+        more, one = (part[side] - part["left"] for side in ("right", "one_model"))
+        low, high = t_interval(more.to_numpy(), confidence)
+        one_low, one_high = t_interval(one.to_numpy(), confidence)
         rows.append(
             {
-                "strategy": name, "repetitions": len(part), **means, "difference": difference.mean(),
-                "low": low, "high": high, "failed": float((difference < 0).mean()),
-                "one_model": part["one_model"].mean(), "one_low": one_low, "one_high": one_high,
+                "strategy": name, "repetitions": len(part), "left": part["left"].mean(),
+                "right": part["right"].mean(), "right_less_left": more.mean(), "low": low, "high": high,
+                "right_below_left": float((more < 0).mean()), "one_model": part["one_model"].mean(),
+                "one_less_left": one.mean(), "one_low": one_low, "one_high": one_high,
             }
         )  # fmt: skip
     return pd.DataFrame(rows)

@@ -1,1 +1,0 @@
-"""What the notebooks on Epsilon* show: figures and tables with their captions and descriptions in words."""
