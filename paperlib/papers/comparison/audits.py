@@ -218,24 +218,27 @@ def _number(result: AuditResult, kind: str) -> dict[str, float]:
 
 def decision_guide(frame: pd.DataFrame) -> pd.DataFrame:
     """What to use, by what an auditor has, from the rows of `compare_audits`."""
-    present = [audit.name for audit in AUDITS if audit.name in set(frame["audit"])]
-    return pd.DataFrame([_advice(name, frame[frame["audit"] == name]) for name in present])
-
-
-def _advice(name: str, rows: pd.DataFrame) -> dict[str, object]:
-    first, needed = rows.iloc[0], [one for one in ACCESS if rows[one].any()]
-    have = [_WORDS[one] for one in needed if one != "labels"] + [first["have"]] * bool(first["have"])
-    neighbours = {ADD_REMOVE: "adding or removing a record", REPLACEMENT: "replacing a record"}
-    get = f"{LOWER} on ε of training, {neighbours.get(first['speaks_of'])}"
-    if first["kind"] == WITHIN:
-        get += ", if its trade-off curve is of the named family"
-    if first["kind"] == MEASURED:
-        get = "measurement of this model, no bound on ε"
-    return {
-        "you_have": "; ".join(have),
-        "use": name,
-        "page": first["page"],
-        "you_get": get,
-        "access": ", ".join(needed),
-        "seconds": float(rows["seconds"].median()),
-    }
+    guide = []
+    for audit in AUDITS:
+        rows = frame[frame["audit"] == audit.name]
+        if rows.empty:
+            continue
+        needed = [one for one in ACCESS if rows[one].any()]
+        have = [_WORDS[one] for one in needed if one != "labels"] + [audit.have] * bool(audit.have)
+        neighbours = {ADD_REMOVE: "adding or removing a record", REPLACEMENT: "replacing a record"}
+        get = f"{LOWER} on ε of training, {neighbours.get(audit.speaks_of)}"
+        if audit.kind == WITHIN:
+            get += ", if its trade-off curve is of the named family"
+        if audit.kind == MEASURED:
+            get = "measurement of this model, no bound on ε"
+        guide.append(
+            {
+                "you_have": "; ".join(have),
+                "use": audit.name,
+                "page": audit.page,
+                "you_get": get,
+                "access": ", ".join(needed),
+                "seconds": float(rows["seconds"].median()),
+            }
+        )
+    return pd.DataFrame(guide)

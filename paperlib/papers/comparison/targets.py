@@ -14,51 +14,34 @@ from paperlib.training import TrainingConfig, epsilon_of, noise_for, replacement
 
 @dataclass(frozen=True, eq=False)
 class Generated:
-    """Members against rows of a fitted generator, whose c is not known.
+    """Members against rows of a fitted generator, whose c is not known."""
 
-    Attributes:
-        seen: What anyone sees of each example, shape (n, d).
-        said: What the target says of it, the strongest score first and higher for members, shape (n, k).
-        member: True for members, shape (n,).
-        seconds: Time that fitting the generator and its helper took.
-    """
-
-    seen: FloatArray
+    seen: FloatArray  #: what anyone sees of each example, shape (n, d)
+    #: what the target says of it, the strongest score first and higher for members, shape (n, k)
     said: FloatArray
-    member: NDArray[np.bool_]
-    seconds: float
+    member: NDArray[np.bool_]  #: shape (n,)
+    seconds: float  #: time that fitting the generator and its helper took
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Target:
-    """One target with all that the audits take.
+    """One target with all that the audits take."""
 
-    Attributes:
-        family: "known mechanism", "classifier" or "language model".
-        name: Name within its family.
-        signals: Signals of each record, the strongest score first and higher for members, shape (n, d).
-        member: Who was trained on, by a fair coin tossed before training, shape (n,).
-        sets: Scores of values that were drawn at random, and of the other candidates of each, the true one
-            first, shape (m, k).
-        generated: Members against generated rows, where a generator was fitted.
-        runs: Scores of one record in runs with it and without it, where training can be repeated.
-        add_remove: Epsilon that training guarantees for adding or removing one record, nats, or infinite.
-        replacement: The same for replacing one record by another.
-        curve: Family of trade-off curves for the f-DP audit.
-        labels: Whether the scores need the records' labels.
-    """
-
-    family: str
-    name: str
+    family: str  #: "known mechanism", "classifier" or "language model"
+    name: str  #: within its family
+    #: signals of each record, the strongest score first and higher for members, shape (n, d)
     signals: FloatArray
-    member: NDArray[np.bool_]
+    member: NDArray[np.bool_]  #: who was trained on, by a fair coin tossed before training, shape (n,)
+    #: scores of values that were drawn at random, and of the other candidates of each, the true one first,
+    #: shape (m, k)
     sets: FloatArray
-    generated: Generated | None = None
+    generated: Generated | None = None  #: where a generator was fitted
+    #: scores of one record in runs with it and without it, where training can be repeated
     runs: MembershipScores | None = None
-    add_remove: float = np.inf
-    replacement: float = np.inf
-    curve: Literal["gaussian", "laplace"] = "gaussian"
-    labels: bool = False
+    add_remove: float = np.inf  #: epsilon that training guarantees for adding or removing one record, nats
+    replacement: float = np.inf  #: the same for replacing one record by another
+    curve: Literal["gaussian", "laplace"] = "gaussian"  #: family of trade-off curves for the f-DP audit
+    labels: bool = False  #: whether the scores need the records' labels
 
     @property
     def scores(self) -> MembershipScores:

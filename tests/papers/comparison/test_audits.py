@@ -114,7 +114,7 @@ def test_options_out_of_range_are_refused(name, value):
 def test_the_guide_has_every_audit_with_a_page_of_the_book_and_survives_its_csv():
     rows = compare_audits(known_mechanisms(MechanismConfig(records=200, sets=60)))
     fitted = rows[rows["audit"] == "Epsilon*"].assign(audit="PANORAMIA", generator=True, nonmembers=False)
-    rows = pd.concat([rows, fitted.assign(page="notebooks/panoramia_your_data")])
+    rows = pd.concat([rows, fitted])
     guide, kinds = decision_guide(rows), rows.groupby("audit")["kind"].first()
     assert list(guide) == ["you_have", "use", "page", "you_get", "access", "seconds"]
     assert guide["use"].tolist() == [one.name for one in AUDITS]
