@@ -210,5 +210,5 @@ def above_guarantee(bounds: pd.DataFrame) -> pd.DataFrame:
     """How many bounds lie above the guarantee of their model, which a valid one does in at most 1 of 20."""
     private = bounds[np.isfinite(bounds["guarantee"])]
     room = (private["guarantee"] - private["bound"]).groupby(private["method"], sort=False)
-    table = pd.DataFrame({"bounds": room.size(), "above": room.agg(lambda r: int((r < 0).sum()))})
+    table = pd.DataFrame({"bounds": room.size(), "above_guarantee": room.agg(lambda r: int((r < 0).sum()))})
     return table.assign(least_room=room.min()).reset_index()

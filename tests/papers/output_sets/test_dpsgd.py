@@ -143,10 +143,10 @@ def test_settings_are_chosen_by_the_auc_on_models_that_are_not_judged(results):
 
 
 def test_no_bound_lies_above_the_guarantee_and_a_false_one_is_counted(results):
-    assert not above_guarantee(results.bounds)["above"].any()
+    assert not above_guarantee(results.bounds)["above_guarantee"].any()
     false = results.bounds.assign(bound=9.0)
     checked = above_guarantee(false)
-    assert (checked["above"] == checked["bounds"]).all()
+    assert (checked["above_guarantee"] == checked["bounds"]).all()
 
 
 def test_a_resumed_sweep_ends_as_an_uninterrupted_one(results, tmp_path, monkeypatch):
