@@ -149,7 +149,7 @@ class Audits:
         )
 
     def document(self, **parts: "Unpack[ScoreDocumentParts]") -> "AuditDocument":
-        """The audit for readers and programs; ``parts`` are fields that it does not know, such as ``facts``."""
+        """The audit for readers and programs; ``parts`` are further fields, such as ``facts``."""
         from paperlib.audits.document import AuditDocument, answer_of
 
         main = self.headline

@@ -43,7 +43,6 @@ def from_parameters(settings: type[T], values: Mapping[str, Any], **others: Any)
     Sizes(widths=(8, 4), seed=3)
     """
     known = {field.name for field in fields(settings)}  # pyright: ignore[reportArgumentType]
-    taken = {
-        name: tuple(one) if isinstance(one, list) else one for name, one in values.items() if name in known
-    }
+    lists: dict[str, Any] = {name: values[name] for name in known & set(values)}
+    taken = {name: tuple[Any, ...](one) if isinstance(one, list) else one for name, one in lists.items()}
     return settings(**{**taken, **others})

@@ -1,13 +1,14 @@
 """Rooms stay small and keep to themselves (import-linter checks the directions of imports)."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "paperlib"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 FOLDERS = sorted({path.parent for path in MODULES})
 MOST_ENTRIES, MOST_MODULE_LINES, MOST_ROOM_SHARE = 15, 400, 0.3
-MOST_LINES, SLACK = 49_220, 200  # follows the package down, and never rises to fit it
+MOST_LINES, SLACK = 47_930, 200  # follows the package down, and never rises to fit it
 
 
 def private_imports(source: str, room: str) -> list[str]:
@@ -57,3 +58,13 @@ def test_the_package_only_shrinks_and_no_room_holds_most_of_it():
     total = sum(map(lines, MODULES))
     assert MOST_LINES - SLACK <= total <= MOST_LINES, "lower MOST_LINES with the package"
     assert {room.name for room, count in by_room.items() if count > MOST_ROOM_SHARE * total} == set()
+
+
+def test_no_two_classes_share_a_name():
+    names = [
+        node.name
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    ]
+    assert sorted(name for name, count in Counter(names).items() if count > 1) == []

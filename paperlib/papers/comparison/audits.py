@@ -20,7 +20,7 @@ from paperlib.bounds import (
     ranks_from_scores,
 )
 from paperlib.core import AuditResult, check_confidence, check_in
-from paperlib.papers.comparison.targets import Target
+from paperlib.papers.comparison.targets import AuditTarget
 
 LOWER, WITHIN, MEASURED = "lower bound", "lower bound within a family", "measurement"
 """Kinds of numbers; the second holds if the trade-off curve of training is of the family that was named."""
@@ -51,30 +51,30 @@ class Audit:
     page: str  #: page of the book that shows how, without its ending
 
 
-def _ranks(target: Target, *, seed: int, **options: Any) -> AuditResult:
+def _ranks(target: AuditTarget, *, seed: int, **options: Any) -> AuditResult:
     ranks, sizes = ranks_from_scores(target.sets[:, 0], target.sets[:, 1:], seed=seed)
     return audit_ranks(ranks, sizes, delta_term="sharp", **options)
 
 
-def _exact(target: Target, **options: Any) -> AuditResult:
+def _exact(target: AuditTarget, **options: Any) -> AuditResult:
     """A coin for each set shows the true value or one alternative: the two would tell on each other."""
     shown = np.random.default_rng([options["seed"], 3]).random(len(target.sets)) < 0.5
     said = np.where(shown, target.sets[:, 0], target.sets[:, 1])
     return audit_panoramia(np.zeros(said.size), said, shown, known_c=0.0, design="played", **options)
 
 
-def _fitted(target: Target, **options: Any) -> AuditResult | None:
+def _fitted(target: AuditTarget, **options: Any) -> AuditResult | None:
     rows = target.generated
     if rows is None:
         return None
     return audit_panoramia_features(rows.seen, rows.said, rows.member, design="game", **options)
 
 
-def _epsilon_star(target: Target, *, seed: int, **options: Any) -> AuditResult:
+def _epsilon_star(target: AuditTarget, *, seed: int, **options: Any) -> AuditResult:
     return epsilon_star(target.scores.member, target.scores.nonmember, **options).trusted
 
 
-def _many_runs(target: Target, **options: Any) -> AuditResult | None:
+def _many_runs(target: AuditTarget, **options: Any) -> AuditResult | None:
     return None if target.runs is None else audit_clopper_pearson(target.runs, **options)
 
 
@@ -154,7 +154,7 @@ AUDITS = (
 
 
 def compare_audits(
-    targets: Iterable[Target], *, delta: float = 1e-5, confidence: float = 0.95, seed: int = 0
+    targets: Iterable[AuditTarget], *, delta: float = 1e-5, confidence: float = 0.95, seed: int = 0
 ) -> pd.DataFrame:
     """Run every audit that applies on every target.
 
@@ -177,7 +177,9 @@ def compare_audits(
     return pd.DataFrame([row for row in rows if row is not None])
 
 
-def _row(target: Target, audit: Audit, delta: float, confidence: float, seed: int) -> dict[str, Any] | None:
+def _row(
+    target: AuditTarget, audit: Audit, delta: float, confidence: float, seed: int
+) -> dict[str, Any] | None:
     started = perf_counter()
     result = audit.run(target, delta=delta, confidence=confidence, seed=seed)
     seconds = perf_counter() - started

@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 
 from paperlib.core import FloatArray, check_at_least, check_in
 from paperlib.generators.table_filter import FilteredGenerator
-from paperlib.papers.comparison.targets import Target, TrainedConfig
+from paperlib.papers.comparison.targets import AuditTarget, TrainedConfig
 from paperlib.papers.natural_identifiers.small_gpt import kept
 from paperlib.report import used_data
 from paperlib.training import TrainingConfig, fit_ensemble
@@ -71,7 +71,7 @@ def drawn_digits(config: DigitsConfig) -> Digits:
     return Digits(pixels[order], given, spoiled, rng.integers(0, 2, config.records).astype(bool))
 
 
-def classifiers(config: DigitsConfig) -> list[Target]:
+def classifiers(config: DigitsConfig) -> list[AuditTarget]:
     """All classifiers with their scores, from the cache if the same code trained them before."""
     digits = drawn_digits(config)
     examples = int(digits.member.sum())

@@ -9,7 +9,7 @@ import numpy as np
 
 from paperlib.attacks.language import score_texts
 from paperlib.core import FloatArray, check_at_least
-from paperlib.papers.comparison.targets import Target, TrainedConfig
+from paperlib.papers.comparison.targets import AuditTarget, TrainedConfig
 from paperlib.papers.natural_identifiers.dp_models import PUBLIC, DpRun, canary_documents
 from paperlib.papers.natural_identifiers.planted import planted_model, source_words
 from paperlib.papers.natural_identifiers.small_gpt import kept
@@ -49,7 +49,7 @@ class GptConfig(TrainedConfig):
         return np.random.default_rng([self.seed, 4]).integers(0, 2, self.identifiers).astype(bool)
 
 
-def language_models(config: GptConfig) -> list[Target]:
+def language_models(config: GptConfig) -> list[AuditTarget]:
     """All language models with their scores, from the cache if the same code trained them before."""
     examples = int(config.member.sum()) + config.others
     plain = TrainingConfig(epochs=1, batch_size=16, optimizer="adam", learning_rate=3e-3, seed=config.seed)

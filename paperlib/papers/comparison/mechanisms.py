@@ -7,7 +7,7 @@ import numpy as np
 
 from paperlib.bounds import gaussian_dp_epsilon
 from paperlib.core import MembershipScores, check_at_least
-from paperlib.papers.comparison.targets import Target
+from paperlib.papers.comparison.targets import AuditTarget
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class MechanismConfig:
         check_at_least(10, sets=self.sets)
 
 
-def known_mechanisms(config: MechanismConfig) -> list[Target]:
+def known_mechanisms(config: MechanismConfig) -> list[AuditTarget]:
     """No leak, Laplace noise and Gaussian noise on the bit of every record.
 
     To replace a record changes two bits: Laplace noise then guarantees twice its epsilon, and mu-Gaussian DP
@@ -53,7 +53,7 @@ def _target(
     curve: Literal["gaussian", "laplace"],
     add_remove: float,
     replacement: float,
-) -> Target:
+) -> AuditTarget:
     """Scores are the bit times ``shift`` plus noise of scale 1; the second signal tells nothing."""
     noise = rng.laplace if curve == "laplace" else rng.normal
     member, again = rng.integers(0, 2, (2, config.records)).astype(bool)
@@ -62,7 +62,7 @@ def _target(
     sets = noise(size=(config.sets, config.candidates))
     sets[:, 0] += shift
     runs = shift * again + noise(size=config.records)
-    return Target(
+    return AuditTarget(
         family="known mechanism",
         name=name,
         signals=signals,

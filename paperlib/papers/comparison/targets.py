@@ -24,7 +24,7 @@ class Generated:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Target:
+class AuditTarget:
     """One target with all that the audits take."""
 
     family: str  #: "known mechanism", "classifier" or "language model"
@@ -82,9 +82,9 @@ class TrainedConfig:
         member: NDArray[np.bool_],
         examples: int,
         labels: bool = False,
-    ) -> list[Target]:
+    ) -> list[AuditTarget]:
         """Every model with its part of the arrays of all, ``found``, and what its training guarantees."""
-        targets = list[Target]()
+        targets = list[AuditTarget]()
         for at, (name, training) in enumerate(trainings.items()):
             add_remove, replacement = guarantees(training, examples, self.delta)
             generated = None
@@ -92,7 +92,7 @@ class TrainedConfig:
                 seconds = float(found["seconds"])
                 generated = Generated(found["seen"], found["said"][at], found["real"], seconds)
             targets.append(
-                Target(
+                AuditTarget(
                     family=family,
                     name=name,
                     signals=found["signals"][at],

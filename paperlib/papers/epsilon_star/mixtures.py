@@ -17,7 +17,7 @@ from paperlib.core import FloatArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Mixture:
+class NormalMixture:
     """A mixture of normals: weights with sum 1, means, and stds above 0, each of shape (k,)."""
 
     weights: FloatArray
@@ -56,7 +56,7 @@ class Mixture:
         return (np.asarray(values)[..., None] - self.means) / self.stds
 
 
-def fit_mixture(values: FloatArray, components: int, *, seed: int = 0) -> Mixture:
+def fit_mixture(values: FloatArray, components: int, *, seed: int = 0) -> NormalMixture:
     """Fit a mixture of normals by expectation maximisation (scikit-learn), k-means start.
 
     Values are fitted in units of their own standard deviation; no component gets narrower than a
@@ -72,22 +72,22 @@ def fit_mixture(values: FloatArray, components: int, *, seed: int = 0) -> Mixtur
     if not std > 0:
         raise ValueError(f"values: all {values.size} equal {mean:g}; a mixture needs some spread")
     if components == 1:
-        return Mixture(weights=np.ones(1), means=np.array([mean]), stds=np.array([std]))
+        return NormalMixture(weights=np.ones(1), means=np.array([mean]), stds=np.array([std]))
     model: Any = GaussianMixture(components, tol=1e-4, max_iter=300, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = model.fit((values[:, None] - mean) / std)
-    return Mixture(
+    return NormalMixture(
         weights=fitted.weights_ / fitted.weights_.sum(),
         means=mean + std * fitted.means_[:, 0],
         stds=std * np.sqrt(fitted.covariances_[:, 0, 0]),
     )
 
 
-def ks_p_value(values: FloatArray, mixture: Mixture) -> float:
+def ks_p_value(values: FloatArray, mixture: NormalMixture) -> float:
     """One-sample Kolmogorov-Smirnov p-value, right for a mixture that was fixed without these values.
 
-    >>> standard = Mixture(weights=np.ones(1), means=np.zeros(1), stds=np.ones(1))
+    >>> standard = NormalMixture(weights=np.ones(1), means=np.zeros(1), stds=np.ones(1))
     >>> round(ks_p_value(np.array([0.0, 0.0]), standard), 3)
     0.5
     """
@@ -95,7 +95,7 @@ def ks_p_value(values: FloatArray, mixture: Mixture) -> float:
     return float(kstest(values, law).pvalue)
 
 
-def mixture_epsilon(train: Mixture, population: Mixture, *, delta: float) -> tuple[float, float]:
+def mixture_epsilon(train: NormalMixture, population: NormalMixture, *, delta: float) -> tuple[float, float]:
     """Epsilon* of two mixtures in nats, at least 0, and the threshold that attains it.
 
     Rates run over [delta, 1 - delta], which is one interval of thresholds. The supremum over it is found
@@ -105,7 +105,7 @@ def mixture_epsilon(train: Mixture, population: Mixture, *, delta: float) -> tup
     Source:
         Negoescu et al. (2024), Definition 2, Appendix B.
 
-    >>> one, other = (Mixture(weights=np.ones(1), means=np.array([m]), stds=np.ones(1)) for m in (3.0, 0.0))
+    >>> one, other = (NormalMixture(np.ones(1), np.array([m]), np.ones(1)) for m in (3.0, 0.0))
     >>> round(mixture_epsilon(one, other, delta=1e-5)[0], 6)
     9.239367
     """
@@ -127,6 +127,6 @@ def mixture_epsilon(train: Mixture, population: Mixture, *, delta: float) -> tup
     return max(best, 0.0), threshold
 
 
-def log_rates(train: Mixture, population: Mixture, thresholds: FloatArray) -> FloatArray:
+def log_rates(train: NormalMixture, population: NormalMixture, thresholds: FloatArray) -> FloatArray:
     """Logs of TPR, FNR, FPR and TNR, shape (4, ...); "member" is a score above the threshold."""
     return np.stack([law(thresholds) for part in (train, population) for law in (part.log_sf, part.log_cdf)])

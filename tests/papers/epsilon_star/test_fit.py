@@ -22,7 +22,7 @@ from paperlib.papers.epsilon_star.fit import (
 )
 from paperlib.papers.epsilon_star.landscape_grids import landscape_config
 from paperlib.papers.epsilon_star.mixtures import (
-    Mixture,
+    NormalMixture,
     fit_mixture,
     log_rates,
     mixture_epsilon,
@@ -30,12 +30,14 @@ from paperlib.papers.epsilon_star.mixtures import (
 
 
 def normal(mean, std):
-    return Mixture(weights=np.ones(1), means=np.array([mean]), stds=np.array([std]))
+    return NormalMixture(weights=np.ones(1), means=np.array([mean]), stds=np.array([std]))
 
 
 def pair():
-    train = Mixture(weights=np.array([0.7, 0.3]), means=np.array([0.0, 2.0]), stds=np.array([1.0, 0.5]))
-    other = Mixture(weights=np.array([0.9, 0.1]), means=np.array([-0.2, 1.0]), stds=np.array([1.1, 0.2]))
+    train = NormalMixture(weights=np.array([0.7, 0.3]), means=np.array([0.0, 2.0]), stds=np.array([1.0, 0.5]))
+    other = NormalMixture(
+        weights=np.array([0.9, 0.1]), means=np.array([-0.2, 1.0]), stds=np.array([1.1, 0.2])
+    )
     return train, other
 
 
@@ -73,7 +75,7 @@ def test_mixture_epsilon_matches_a_dense_grid(delta):
 
 def test_splitting_a_component_changes_nothing():
     train, other = pair()
-    twice = Mixture(
+    twice = NormalMixture(
         weights=np.tile(train.weights / 2, 2), means=np.tile(train.means, 2), stds=np.tile(train.stds, 2)
     )
     split, whole = (mixture_epsilon(law, other, delta=1e-5)[0] for law in (twice, train))

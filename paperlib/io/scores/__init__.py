@@ -1,1 +1,0 @@
-"""The former place of the readers of tables, which are in `paperlib.core.reading`."""

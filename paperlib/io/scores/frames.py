@@ -1,3 +1,0 @@
-"""Tables of files as data frames."""
-
-from paperlib.core.reading import read_frames as read_frames
