@@ -92,15 +92,11 @@ def judged(
     score is NaN are left out, and a group in which a score has none has no row for it.
     """
 
-    def quality(pair: Pair) -> dict[str, float]:
-        (_, here), (at, _) = pair
-        return attack_quality(values[here][..., at], draws=draws, confidence=confidence, seed=seed)
-
-    pairs = _pairs(values, groups, attacks)
-    found = [quality(pair) for pair in pairs]
+    options = {"draws": draws, "confidence": confidence, "seed": seed}
     return pd.DataFrame(
-        {"model": model, "group": group, "identifiers": int(here.sum()), "attack": attack, **one}
-        for ((group, here), (_, attack)), one in zip(pairs, found, strict=True)
+        {"model": model, "group": group, "identifiers": int(here.sum()), "attack": attack}
+        | attack_quality(values[here][..., at], **options)
+        for (group, here), (at, attack) in _pairs(values, groups, attacks)
     )
 
 
@@ -125,25 +121,13 @@ def auc_differences(
     auc_high.
     """
 
-    def difference(pair: Pair) -> tuple[float, float]:
-        (_, here), (at, _) = pair
+    rows, z = [], float(ndtri((1 + confidence) / 2))
+    for (group, here), (at, attack) in _pairs(values["large"], groups, SCORES):
         large, small = (values[name][here][..., at] for name in ("large", "small"))
-        return auc_difference(large, small, draws=draws)
-
-    pairs, z = _pairs(values["large"], groups, SCORES), float(ndtri((1 + confidence) / 2))
-    found = [difference(pair) for pair in pairs]
-    return pd.DataFrame(
-        {
-            "model": DIFFERENCE,
-            "group": group,
-            "identifiers": int(here.sum()),
-            "attack": attack,
-            "auc": auc,
-            "auc_low": auc - z * error,
-            "auc_high": auc + z * error,
-        }
-        for ((group, here), (_, attack)), (auc, error) in zip(pairs, found, strict=True)
-    )
+        auc, error = auc_difference(large, small, draws=draws)
+        row = {"model": DIFFERENCE, "group": group, "identifiers": int(here.sum()), "attack": attack}
+        rows.append(row | {"auc": auc, "auc_low": auc - z * error, "auc_high": auc + z * error})
+    return pd.DataFrame(rows)
 
 
 def subsets(scores: CandidateScores) -> dict[str, np.ndarray]:

@@ -142,12 +142,13 @@ def _dialogues(run: DpRun) -> list[str]:
         order = np.random.default_rng(run.seed).permutation(len(found))
         return [found[int(index)] for index in order[:count]]
     starts = np.random.default_rng(run.seed).integers(0, len(found) - 40, count)
-    return [_two_speakers(found[start : start + 40]) for start in starts]
-
-
-def _two_speakers(words: Sequence[str]) -> str:
-    turns = [words[start : start + 10] for start in range(0, len(words), 10)]
-    return "\n".join(f"{'AB'[turn % 2]}: {' '.join(some)}" for turn, some in enumerate(turns))
+    return [
+        "\n".join(
+            f"{'ABAB'[turn]}: {' '.join(found[at : at + 10])}"
+            for turn, at in enumerate(range(start, start + 40, 10))
+        )
+        for start in starts
+    ]
 
 
 def train_and_score(runs: Sequence[DpRun]) -> list[Mapping[str, Any]]:

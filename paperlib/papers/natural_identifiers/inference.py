@@ -95,21 +95,13 @@ def p_values_of_draws(
     By one schedule, or by both for None; ``held_out`` False leaves the held-out group out.
     """
     sets = {name: chosen for name, chosen in _sets(scores).items() if held_out or name != _HELD_OUT}
-
-    def tested(draw: tuple[str, int, int]) -> list[dict[str, str | int | float]]:
-        name, size, number = draw
+    rows = []
+    for name, size, number in progress(list(itertools.product(sets, sizes, range(draws))), label="draws"):
         values = scores.values[sets[name]]
         rng = np.random.default_rng([config.planted.seed, size, number])
         some = values[rng.choice(len(values), min(size, len(values)), replace=False)]
-        return _tested(some, schedule, config, seed=number)
-
-    every = list(itertools.product(sets, sizes, range(draws)))
-    found = [tested(draw) for draw in progress(every, label="draws")]
-    rows = [
-        {"set": name, **one, "identifiers": size}
-        for (name, size, _), both in zip(every, found, strict=True)
-        for one in both
-    ]
+        for one in _tested(some, schedule, config, seed=number):
+            rows.append({"set": name, **one, "identifiers": size})
     return pd.DataFrame(rows)
 
 
@@ -123,17 +115,13 @@ def held_out_p_values(config: InferenceConfig, scores: CandidateScores) -> pd.Da
     pool = scores.values[scores.groups == 0]
     rng = np.random.default_rng([config.planted.seed, 7])
 
-    def tested(number: int) -> list[dict[str, str | int | float]]:
-        return _tested(_null_set(pool, config, rng), None, config, seed=number)
-
-    found = [tested(number) for number in progress(range(config.held_out_sets), label="null sets")]
-    return pd.DataFrame([{"set": number, **row} for number, rows in enumerate(found) for row in rows])
-
-
-def _null_set(pool: FloatArray, config: InferenceConfig, rng: np.random.Generator) -> FloatArray:
-    chosen = pool[rng.choice(len(pool), config.set_size, replace=False)]
-    order = rng.permuted(np.tile(np.arange(pool.shape[1]), (len(chosen), 1)), axis=1)
-    return np.take_along_axis(chosen, order[:, : 1 + config.null_alternatives, None], axis=1)
+    rows = []
+    for number in progress(range(config.held_out_sets), label="null sets"):
+        chosen = pool[rng.choice(len(pool), config.set_size, replace=False)]
+        order = rng.permuted(np.tile(np.arange(pool.shape[1]), (len(chosen), 1)), axis=1)
+        values = np.take_along_axis(chosen, order[:, : 1 + config.null_alternatives, None], axis=1)
+        rows += [{"set": number, **row} for row in _tested(values, None, config, seed=number)]
+    return pd.DataFrame(rows)
 
 
 def rejection_rates(

@@ -14,7 +14,6 @@ from paperlib.data.text.pieces import Piece, Reading, ReadLog
 from paperlib.generators.identifiers import (
     KINDS,
     PAPER_KINDS,
-    Candidate,
     Identifier,
     Scanner,
     StreamScanner,
@@ -122,11 +121,7 @@ def census_by_subset(census: Census) -> pd.DataFrame:
 def plain_counts(
     files: Iterable[CorpusFile], *, characters: int, reading: Reading | None = None
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Count the paper's kinds twice in the same text: by this package, and by one plain expression each.
-
-    Files are read in order, up to this number of characters. Two mappings of kind to number of matches,
-    look-alikes included: ours, and the plain expressions'.
-    """
+    """Matches of each kind in the first characters, look-alikes included: ours, and by plain expressions."""
     ours, plain, left = dict.fromkeys(_PLAIN, 0), dict.fromkeys(_PLAIN, 0), characters
     scanner = Scanner(checked_kinds(PAPER_KINDS))
     expressions = {
@@ -148,48 +143,29 @@ def plain_counts(
 def sample_identifiers(
     files: Iterable[CorpusFile], *, per_kind: int, reading: Reading | None = None, seed: int = 0
 ) -> list[Identifier]:
-    """A random sample of the different identifiers of a corpus, the same number of each kind at most.
-
-    Identifiers by kind; their places mean nothing.
-    """
+    """A random sample of the different identifiers, so many of each kind at most; places mean nothing."""
     found: dict[str, dict[str, str]] = {name: {} for name in KINDS}
-    for _, one in _valid(files, None, reading):
-        found[one.kind.name].setdefault(one.kind.key(one.value), one.value)
+    scanner = Scanner(checked_kinds(None))
+    for file in files:
+        stream = StreamScanner(scanner)
+        for piece in _pieces([file], reading):
+            for one in stream.feed(piece.data, more=piece.more):
+                if one.form.valid:
+                    found[one.kind.name].setdefault(one.kind.key(one.value), one.value)
     rng, chosen = np.random.default_rng(seed), list[Identifier]()
     for kind, values in found.items():
         every = sorted(values.values())
         size = min(per_kind, len(every))
         picked = rng.choice(len(every), size, replace=False) if size else np.empty(0, dtype=int)
-        chosen += [_identifier(kind, every[at]) for at in np.sort(picked)]
+        chosen += [Identifier(kind, every[at], 0, len(every[at])) for at in np.sort(picked)]
     return chosen
-
-
-def _identifier(kind: str, value: str) -> Identifier:
-    return Identifier(kind, value, 0, len(value))
-
-
-def _valid(
-    files: Iterable[CorpusFile], kinds: Sequence[str] | None, reading: Reading | None
-) -> Iterator[tuple[str, Candidate]]:
-    """Subset and match of every valid identifier."""
-    scanner = Scanner(checked_kinds(kinds))
-    for file in files:
-        stream = StreamScanner(scanner)
-        for piece in read_pieces(file.path, file.subset, reading or Reading(), ReadLog()):
-            for one in stream.feed(piece.data, more=piece.more):
-                if one.form.valid:
-                    yield piece.subset, one
 
 
 def census_speed(
     files: Sequence[CorpusFile], *, megabytes: float = 50.0, reading: Reading | None = None
 ) -> pd.DataFrame:
-    """Megabytes of text per second of one core: unpacking and parsing, scanning, and both.
-
-    The first pass fills the disk's cache; the text that is timed is held in memory. Columns step, megabytes,
-    cpu_seconds, mb_per_second.
-    """
-    held, size = list[bytes](), 0
+    """Megabytes of text per second of one core: unpacking and parsing, scanning, and both."""
+    held, size = list[bytes](), 0  # this pass fills the disk's cache
     for piece in _pieces(files, reading):
         held.append(piece.data)
         size += len(piece.data)
