@@ -127,20 +127,13 @@ def p_values(scores: Iterable[Scores], config: FitConfig) -> pd.DataFrame:
     if (least := min((model.train.size for model in models), default=2 * largest)) < 2 * largest:
         raise ValueError(f"sample_sizes: expected at most half of the {least} scores, got {largest}")
 
-    def tested(partition: tuple[Scores, int]) -> pd.DataFrame:
-        model, repeat = partition
+    rows = []
+    for model, repeat in progress(list(product(models, range(config.repeats))), label="partitions"):
         rng = np.random.default_rng([config.seed, model.seed, model.private, repeat])
         shuffled = rng.permutation(model.train)
-        return pd.DataFrame(_tested(shuffled[largest:], shuffled[:largest], config, rng))
-
-    partitions = list(product(models, range(config.repeats)))
-    tables = [tested(partition) for partition in progress(partitions, label="partitions")]
-    found = [
-        table.assign(private=model.private, seed=model.seed, repeat=repeat)
-        for (model, repeat), table in zip(partitions, tables, strict=True)
-    ]
-    first = ["private", "seed", "repeat"]
-    return pd.concat(found, ignore_index=True)[[*first, *found[0].columns.drop(first)]]
+        about = {"private": model.private, "seed": model.seed, "repeat": repeat}
+        rows += [about | row for row in _tested(shuffled[largest:], shuffled[:largest], config, rng)]
+    return pd.DataFrame(rows)
 
 
 def _tested(
@@ -185,14 +178,12 @@ def epsilon_by_components(
     scores: Iterable[Scores], components: Iterable[int], *, seed: int = 0
 ) -> pd.DataFrame:
     """Parametric Epsilon* with k normals in place of one, beside p-values of the fits."""
-    counts, models = tuple(components), list(scores)
-    tables = [pd.DataFrame(_mixtures(model, counts, seed)) for model in progress(models, label="mixtures")]
-    found = [
-        table.assign(private=model.private, seed=model.seed)
-        for model, table in zip(models, tables, strict=True)
-    ]
-    first = ["private", "seed"]
-    return pd.concat(found, ignore_index=True)[[*first, *found[0].columns.drop(first)]]
+    counts = tuple(components)
+    return pd.DataFrame(
+        {"private": model.private, "seed": model.seed, **row}
+        for model in progress(list(scores), label="mixtures")
+        for row in _mixtures(model, counts, seed)
+    )
 
 
 def _mixtures(model: Scores, components: Iterable[int], seed: int) -> Iterator[dict[str, float]]:

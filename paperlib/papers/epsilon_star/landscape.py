@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,19 +36,17 @@ def landscape(
     data = landscape_data(config.dataset, config.options)
     models = landscape_models(config, data)
     trained = trained_models(models, data, folder=place, workers=workers, progress=progress)
-    measures = partial(_measures, len(data.train_y), place / "measures", config.confidence)
-    pairs = [(model, trained[model]) for model in models]
+    delta = paper_delta(len(data.train_y))
+
+    def measures(model: LandscapeModel) -> dict[str, float]:
+        losses = trained[model]["train"], trained[model]["population"]
+        options = {"delta": delta, "confidence": config.confidence, "seed": model.training.seed}
+        return kept_measures(*losses, **options, folder=place / "measures")
+
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        found = list(pool.map(measures, pairs))
-    return pd.DataFrame(_row(data, *pair, one) for pair, one in zip(pairs, found, strict=True))
-
-
-def _measures(
-    examples: int, folder: Path, confidence: float, pair: tuple[LandscapeModel, TrainedModel]
-) -> dict[str, float]:
-    model, trained = pair
-    losses, delta = (trained["train"], trained["population"]), paper_delta(examples)
-    return kept_measures(*losses, delta=delta, confidence=confidence, seed=model.training.seed, folder=folder)
+        found = list(pool.map(measures, models))
+    rows = zip(models, found, strict=True)
+    return pd.DataFrame(_row(data, model, trained[model], measured) for model, measured in rows)
 
 
 def _row(

@@ -216,8 +216,11 @@ def _measured(row: Mapping[Hashable, Any], frame: pd.DataFrame) -> tuple[str, st
 
 def _by_epochs(quantity: str, epochs: float, table: pd.DataFrame, part: pd.DataFrame) -> tuple[str, str]:
     if quantity in _NAMES:
-        at = part[part["epochs"] == epochs]
-        return f"{_NAMES[quantity]}, no DP, {epochs_in_words(epochs)}", _mean_of(quantity, at)
+        what, at = f"{_NAMES[quantity]}, no DP, {epochs_in_words(epochs)}", part[part["epochs"] == epochs]
+        if at.empty:
+            return what, "not trained"
+        star, utility = at[["epsilon_star", "utility"]].iloc[0]
+        return what, f"{star:.2f}" if quantity == "epsilon_star" else f"{100 * utility:.1f} %"
     if quantity == "pareto_elbow":
         on_it = pareto(table)
         elbow = (on_it["kind"] == "baseline") & (on_it["epochs"] == part["epochs"].min())
@@ -251,11 +254,3 @@ _NAMES = {
     "test_accuracy_pct_min": "smallest test accuracy",
     "test_accuracy_pct_max": "largest test accuracy",
 }
-
-
-def _mean_of(quantity: str, at: pd.DataFrame) -> str:
-    if at.empty:
-        return "not trained"
-    if quantity == "epsilon_star":
-        return f"{at['epsilon_star'].iloc[0]:.2f}"
-    return f"{100 * at['utility'].iloc[0]:.1f} %"

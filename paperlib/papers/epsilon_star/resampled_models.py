@@ -63,10 +63,7 @@ def strategies_of(config: ResampledConfig) -> dict[str, TrainingConfig]:
 def resampled_losses(
     config: ResampledConfig, *, folder: Path, progress: bool = True
 ) -> dict[str, list[tuple[FloatArray, FloatArray]]]:
-    """Losses of every model on its own training set and on the population, by strategy, in the order drawn.
-
-    What was trained before is read from ``folder``.
-    """
+    """Losses of each model on its own training set and on the population, by strategy, in the order drawn."""
     named = strategies_of(config)
     options = (
         ("n_train", config.sets * config.records), ("n_test", config.population), ("mixing", config.mixing),
@@ -91,12 +88,11 @@ def resampled_losses(
 
 def _train_sets(units: Sequence[_OwnSet]) -> list[dict[str, FloatArray]]:
     """The unit of work of the sweep."""
-    return [_train_set(unit) for unit in units]
-
-
-def _train_set(unit: _OwnSet) -> dict[str, FloatArray]:
-    pool = landscape_data("purchase100_like", unit.options)
-    here = slice(unit.part * unit.records, (unit.part + 1) * unit.records)
-    own = replace(pool, train_x=pool.train_x[here], train_y=pool.train_y[here])
-    models = train(unit.trainings, own)
-    return {part: np.array([model[part] for model in models]) for part in ("train", "population")}
+    losses = []
+    for unit in units:
+        pool = landscape_data("purchase100_like", unit.options)
+        here = slice(unit.part * unit.records, (unit.part + 1) * unit.records)
+        own = replace(pool, train_x=pool.train_x[here], train_y=pool.train_y[here])
+        models = train(unit.trainings, own)
+        losses.append({part: np.array([one[part] for one in models]) for part in ("train", "population")})
+    return losses

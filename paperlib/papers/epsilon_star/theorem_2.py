@@ -16,14 +16,7 @@ from paperlib.training import paper_delta
 def theorem_2_resampled(
     config: ResampledConfig, *, folder: str | Path | None = None, progress: bool = True
 ) -> pd.DataFrame:
-    """Both sides of Theorem 2 for every strategy and repetition, each side over models of its own.
-
-    Every model has its own training set. In each repetition one half of the models gives the left side, from
-    rates averaged over models and training sets, and the other half the right side.
-
-    Source:
-        Negoescu et al. (2024), Theorem 2.
-    """
+    """Both sides of Theorem 2 for every strategy and repetition, each over a half of the models."""
     place = Path(folder or user_cache_folder() / "sweeps" / "epsilon_star_resampled")
     delta, size, rows = paper_delta(config.records), config.models, list[dict[str, object]]()
     for name, losses in resampled_losses(config, folder=place, progress=progress).items():
