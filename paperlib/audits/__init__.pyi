@@ -9,9 +9,9 @@ from .features import audit_features as audit_features
 from .language import LanguageModelAudit as LanguageModelAudit
 from .language import audit_language_model as audit_language_model
 from .model_losses import losses as losses
-from .panoramia.brought import AuditData as AuditData
-from .panoramia.brought import PanoramiaAudit as PanoramiaAudit
-from .panoramia.brought import audit_model as audit_model
+from .panoramia.audit import AuditData as AuditData
+from .panoramia.audit import PanoramiaAudit as PanoramiaAudit
+from .panoramia.audit import audit_model as audit_model
 from .panoramia.images import ImageDefaults as ImageDefaults
 from .panoramia.images import audit_images as audit_images
 from .panoramia.images import bring_images as bring_images

@@ -130,7 +130,7 @@ def audit_data(
         "repetitions": repetitions, "restarts": restarts, "seed": seed,
     }  # fmt: skip
     from paperlib.audits.document import checksums, report_facts
-    from paperlib.audits.panoramia.yours.files import audit_files
+    from paperlib.audits.panoramia.files import audit_files
     from paperlib.cli.gate import Wishes, command_line, deliver
 
     wishes = Wishes(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from paperlib.attacks.learned import BoostedTrees
-from paperlib.audits.panoramia.brought import YOURS, AuditData, audit_model
+from paperlib.audits.panoramia.audit import YOURS, AuditData, audit_model
 from paperlib.audits.panoramia.images import bring_images
 from paperlib.audits.panoramia.pools import SYNTHETIC
 from paperlib.audits.panoramia.results import TargetScores

@@ -10,8 +10,8 @@ from safetensors.torch import save_file
 
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.document import checksums, report_facts
-from paperlib.audits.panoramia.brought import AuditData, audit_model
-from paperlib.audits.panoramia.yours.files import (
+from paperlib.audits.panoramia.audit import AuditData, audit_model
+from paperlib.audits.panoramia.files import (
     audit_files,
     bring_files,
     load_target,
@@ -19,7 +19,7 @@ from paperlib.audits.panoramia.yours.files import (
     read_images,
     read_table,
 )
-from paperlib.audits.panoramia.yours.null import NullCheck
+from paperlib.audits.panoramia.results import NullCheck
 from paperlib.io import file_sha256
 from paperlib.models.images import ImageArchitecture, build_image_model
 from tests.audits.samples import table

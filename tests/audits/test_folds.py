@@ -7,9 +7,8 @@ import pytest
 
 from paperlib.attacks.learned import AttackInputs, BoostedTrees, LossScore
 from paperlib.audits.panoramia import folds as module
-from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.folds import out_of_fold
-from paperlib.audits.panoramia.game import GameSplit
+from paperlib.audits.panoramia.game import AuditConfig, GameSplit
 from paperlib.audits.panoramia.pools import FOLDS, PLACEBO, SYNTHETIC, Pool, Pools, Target, add_helpers
 from paperlib.audits.panoramia.run import audit_pools
 

@@ -8,8 +8,7 @@ import pytest
 
 from paperlib.attacks.learned import AttackInputs, BoostedTrees, LossScore
 from paperlib.audits.panoramia import pools as pools_module
-from paperlib.audits.panoramia.config import AuditConfig
-from paperlib.audits.panoramia.game import GameSplit, TestPartError, smallest_pool
+from paperlib.audits.panoramia.game import AuditConfig, GameSplit, TestPartError, smallest_pool
 from paperlib.audits.panoramia.pools import SYNTHETIC, Pool, Pools, Target, cached_pools
 from paperlib.audits.panoramia.run import audit_pools, baseline_by_helper, over_training_size
 

@@ -8,11 +8,11 @@ import pytest
 
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits import audit_images, audit_table, audit_text
-from paperlib.audits.panoramia.brought import AuditData, audit_model
+from paperlib.audits.panoramia.audit import AuditData, audit_model
+from paperlib.audits.panoramia.folds import MOST, RATIO, shared_sizes, shares_of
+from paperlib.audits.panoramia.pools import columns, joined, take
+from paperlib.audits.panoramia.results import NullCheck, beside_headline, null_check
 from paperlib.audits.panoramia.text import TextDefaults
-from paperlib.audits.panoramia.yours.batches import columns, joined, take
-from paperlib.audits.panoramia.yours.null import NullCheck, beside_headline, null_check
-from paperlib.audits.panoramia.yours.shares import MOST, RATIO, shared_sizes, shares_of
 from tests.audits.samples import SMALL_PICTURES, blobs, pages, table
 
 QUICK = (BoostedTrees(rounds=20, smallest_leaf=10),)

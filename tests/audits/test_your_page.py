@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from paperlib.audits.panoramia.yours.null import NullCheck
-from paperlib.audits.panoramia.yours.page import games_figure, in_words
+from paperlib.audits.panoramia.results import NullCheck
+from paperlib.papers.own_data_page import games_figure, in_words
 
 
 def games(audits=("panoramia",)):

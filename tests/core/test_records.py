@@ -6,8 +6,8 @@ import pytest
 
 from paperlib import MembershipScores
 from paperlib.audits import audit, audit_features, audit_losses, audit_scores
+from paperlib.audits.panoramia.files import audit_files
 from paperlib.audits.panoramia.images import bring_images
-from paperlib.audits.panoramia.yours.files import audit_files
 from paperlib.core import check_ids, check_ties
 
 rng = np.random.default_rng(0)

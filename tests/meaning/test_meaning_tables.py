@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.audits.panoramia.yours.files import read_table
+from paperlib.audits.panoramia.files import read_table
 from paperlib.generators.tabular import ChowLiuTree, IndependentColumns
 
 TRIALS = 500  # of each property

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, ks_2samp
 
-from paperlib.audits.panoramia.yours.null import LIMIT
+from paperlib.audits.panoramia.results import LIMIT
 from paperlib.bounds import epsilon_star_normals, panoramia_ceiling
 from paperlib.bounds.one_run.fair_coins import game_size
 from paperlib.bounds.one_run.tails import sharp_p_value

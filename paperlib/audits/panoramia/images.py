@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paperlib.attacks.learned.images import ImageStack
-from paperlib.audits.panoramia.brought import AuditData, AuditOptions, PanoramiaAudit, audit_model
+from paperlib.audits.panoramia.audit import AuditData, AuditOptions, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.image_models import ImageHelper, train_helper
 from paperlib.audits.panoramia.memorization import copies
-from paperlib.audits.panoramia.pools import SYNTHETIC
-from paperlib.audits.panoramia.yours.batches import Model
+from paperlib.audits.panoramia.pools import SYNTHETIC, Model
 from paperlib.core import FloatArray, check_in, check_ties, one_of_each
 from paperlib.generators.images import FlowConfig
 from paperlib.models.images import image_logits, image_losses

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from paperlib.attacks.learned import AttackInputs, LossScore, fit_best
-from paperlib.audits.panoramia.config import AuditConfig
-from paperlib.audits.panoramia.game import Flags, GameSplit
+from paperlib.audits.panoramia.game import AuditConfig, Flags, GameSplit
 from paperlib.audits.panoramia.pools import Pool, Pools, pools_cache
 from paperlib.audits.panoramia.results import AUDITS, AuditName, TargetAudits, TargetScores
 from paperlib.bounds import audit_panoramia

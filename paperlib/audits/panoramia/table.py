@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from paperlib.audits.panoramia.brought import AuditData, AuditOptions, PanoramiaAudit, audit_model
+from paperlib.audits.panoramia.audit import AuditData, AuditOptions, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.memorization import copies
-from paperlib.audits.panoramia.pools import SYNTHETIC
+from paperlib.audits.panoramia.pools import SYNTHETIC, Model, Trainer
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
-from paperlib.audits.panoramia.yours.batches import Model, Trainer
 from paperlib.core import check_ids, check_in, check_ties, one_of_each
 from paperlib.core.suggest import did_you_mean
 from paperlib.generators.table_filter import FilteredGenerator, RowCoder

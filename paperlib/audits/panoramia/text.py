@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from paperlib.audits.panoramia.brought import AuditData, AuditOptions, PanoramiaAudit, audit_model
-from paperlib.audits.panoramia.pools import SYNTHETIC
-from paperlib.audits.panoramia.yours.batches import Model, Trainer, check_model
+from paperlib.audits.panoramia.audit import AuditData, AuditOptions, PanoramiaAudit, audit_model
+from paperlib.audits.panoramia.pools import SYNTHETIC, Model, Trainer, check_model
 from paperlib.core import FloatArray, IntArray, check_at_least, check_in, check_ties, one_of_each
 from paperlib.generators.text import ChunkTraining, TextGenerator, copied_text, token_losses, train_on_chunks
 from paperlib.models.language import (

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.results import TargetAudits
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.papers.panoramia.images.models import ImageTarget, dp_training

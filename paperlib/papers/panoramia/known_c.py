@@ -8,7 +8,7 @@ import pandas as pd
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.candidate_features import audit_candidate_features
 from paperlib.audits.candidates import CandidateScores
-from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.pools import Pool, Pools, Target
 from paperlib.audits.panoramia.results import TargetScores
 from paperlib.audits.panoramia.run import audit_pools

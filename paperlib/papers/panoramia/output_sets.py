@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from paperlib.audits.panoramia.config import AuditConfig
-from paperlib.audits.panoramia.game import Flags
+from paperlib.audits.panoramia.game import AuditConfig, Flags
 from paperlib.audits.panoramia.pools import Target
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.bounds import SelectionRule, fit_output_set, one_run_epsilon, ratio_scores

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.pools import Pools
 from paperlib.audits.panoramia.results import AUDITS, AuditName, TargetAudits
 from paperlib.audits.panoramia.run import baseline_by_helper

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from paperlib.attacks.learned.images import ImageStack
-from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.image_models import ImageHelper
 from paperlib.audits.panoramia.pools import Pool, Pools
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores

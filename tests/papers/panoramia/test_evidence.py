@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.pools import Pool, Pools, Target
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.papers.panoramia import evidence

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from paperlib.audits.panoramia.config import AuditConfig
-from paperlib.audits.panoramia.game import smallest_pool
+from paperlib.audits.panoramia.game import AuditConfig, smallest_pool
 from paperlib.papers.panoramia.dp import DpPlan
 from paperlib.papers.panoramia.images.data import PARTS, ImageSplit
 from paperlib.papers.panoramia.images.models import dp_training

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from paperlib.attacks.learned.images import ImageStack
-from paperlib.audits.panoramia.config import AuditConfig
-from paperlib.audits.panoramia.game import smallest_pool
+from paperlib.audits.panoramia.game import AuditConfig, smallest_pool
 from paperlib.audits.panoramia.image_models import ImageHelper
 from paperlib.audits.panoramia.pools import Pool, Pools, Target
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from paperlib.attacks.learned import BoostedTrees
-from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.pools import SYNTHETIC, Pool, Pools, Target
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.bounds.one_run.fair_coins import game_size

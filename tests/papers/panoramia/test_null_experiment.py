@@ -6,7 +6,7 @@ import pytest
 
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.panoramia import pools as pools_module
-from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.pools import REAL, SYNTHETIC, Pool, Pools, Target
 from paperlib.papers.panoramia.null.experiment import (
     TODAY,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.pools import Target
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.papers.panoramia import output_sets as output_set

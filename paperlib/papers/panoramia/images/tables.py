@@ -8,8 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from paperlib.audits.panoramia.config import AuditConfig
-from paperlib.audits.panoramia.game import smallest_pool
+from paperlib.audits.panoramia.game import AuditConfig, smallest_pool
 from paperlib.audits.panoramia.pools import Pools
 from paperlib.audits.panoramia.results import TargetAudits
 from paperlib.audits.panoramia.run import audit_pools, over_training_size

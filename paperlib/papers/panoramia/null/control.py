@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.stats import binomtest
 
 from paperlib.attacks.learned import BoostedTrees
-from paperlib.audits.panoramia.config import FORMS, AuditConfig
+from paperlib.audits.panoramia.game import FORMS, AuditConfig
 from paperlib.audits.panoramia.pools import SYNTHETIC, Pool, Pools, Target
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.panoramia.table_models import Learning

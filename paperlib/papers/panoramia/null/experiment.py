@@ -15,8 +15,8 @@ import pandas as pd
 from scipy.special import stdtrit
 from scipy.stats import binomtest
 
-from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.folds import Answer, out_of_fold
+from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.pools import (
     FOLDS,
     PLACEBO,

@@ -10,9 +10,8 @@ import pandas as pd
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.attacks.learned.images import ImageStack
 from paperlib.attacks.learned.loss_summaries import LossSummaries
-from paperlib.audits.panoramia.config import AuditConfig
 from paperlib.audits.panoramia.folds import Answer
-from paperlib.audits.panoramia.game import largest_test
+from paperlib.audits.panoramia.game import AuditConfig, largest_test
 from paperlib.audits.panoramia.image_models import answers
 from paperlib.audits.panoramia.pools import REAL, add_helpers, pools_cache
 from paperlib.audits.panoramia.table_models import Learning, losses, train

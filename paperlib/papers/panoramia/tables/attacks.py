@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.pools import Pool, Pools, part_key
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.core import FloatArray, MembershipScores

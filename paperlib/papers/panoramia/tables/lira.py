@@ -8,8 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from paperlib.attacks.learned import AttackInputs, LossScore
-from paperlib.audits.panoramia.config import AuditConfig
-from paperlib.audits.panoramia.game import GameSplit
+from paperlib.audits.panoramia.game import AuditConfig, GameSplit
 from paperlib.audits.panoramia.pools import Pool, Pools, part_key, pools_cache
 from paperlib.core import FloatArray, IntArray
 from paperlib.io import code_tag

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from paperlib.attacks.learned import BoostedTrees
-from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.memorization import Copies, copies
 from paperlib.audits.panoramia.pools import (
     REAL,

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from paperlib.audits.panoramia.config import FORMS, AuditConfig
+from paperlib.audits.panoramia.game import FORMS, AuditConfig
 from paperlib.audits.panoramia.pools import Pools
 from paperlib.audits.panoramia.results import AUDITS, TargetAudits, means_over_games
 from paperlib.audits.panoramia.run import audit_pools

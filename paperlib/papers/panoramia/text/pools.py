@@ -9,7 +9,7 @@ import pandas as pd
 
 from paperlib.attacks.learned.loss_summaries import LossSummaries
 from paperlib.attacks.learned.text import TextClassifier
-from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.pools import Pools, cached_pools
 from paperlib.core import check_in
 from paperlib.papers.panoramia.text.bench import TextBench

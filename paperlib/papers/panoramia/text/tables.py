@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from paperlib.audits.panoramia.config import AuditConfig
+from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.pools import SYNTHETIC, Pool, Pools, part_key, with_helpers
 from paperlib.audits.panoramia.run import audit_pools, over_training_size
 from paperlib.core import FloatArray

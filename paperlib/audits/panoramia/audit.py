@@ -10,15 +10,30 @@ from numpy.typing import NDArray
 
 from paperlib.attacks.learned import Attack, BoostedTrees
 from paperlib.audits.document import AuditDocument, DocumentParts, answer_of
-from paperlib.audits.panoramia.config import AuditConfig
-from paperlib.audits.panoramia.folds import taught_out_of_fold
-from paperlib.audits.panoramia.game import sizes_for
-from paperlib.audits.panoramia.pools import FOLDS, KINDS, PLACEBO, Helper, Pools, Target, pools_of
-from paperlib.audits.panoramia.results import TargetAudits
+from paperlib.audits.panoramia.folds import MOST, Shares, shared_sizes, shares_of, taught_out_of_fold
+from paperlib.audits.panoramia.game import AuditConfig, sizes_for
+from paperlib.audits.panoramia.pools import (
+    FOLDS,
+    KINDS,
+    PLACEBO,
+    Batch,
+    Helper,
+    Model,
+    Pools,
+    Target,
+    Trainer,
+    columns,
+    pools_of,
+)
+from paperlib.audits.panoramia.results import (
+    LIMIT,
+    NULL,
+    NullCheck,
+    TargetAudits,
+    beside_headline,
+    null_of_games,
+)
 from paperlib.audits.panoramia.run import audit_pools
-from paperlib.audits.panoramia.yours.batches import Batch, Model, Trainer, columns
-from paperlib.audits.panoramia.yours.null import LIMIT, NULL, NullCheck, beside_headline, null_of_games
-from paperlib.audits.panoramia.yours.shares import MOST, Shares, shared_sizes, shares_of
 from paperlib.bounds.one_run.audit import OneRunResult
 from paperlib.bounds.panoramia import PanoramiaResult
 from paperlib.core import AuditResult, FloatArray, MembershipScores, RecallSearch, ScoreAudit, check_at_least

@@ -11,12 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from paperlib.attacks.language import score_texts
-from paperlib.audits.panoramia.brought import AuditData, AuditOptions, PanoramiaAudit, audit_model
+from paperlib.audits.panoramia.audit import AuditData, AuditOptions, PanoramiaAudit, audit_model
 from paperlib.audits.panoramia.image_models import read_weights
 from paperlib.audits.panoramia.images import ImageDefaults, bring_images
+from paperlib.audits.panoramia.pools import Model, Trainer
 from paperlib.audits.panoramia.table import bring_table
 from paperlib.audits.panoramia.text import TextDefaults, bring_text, of_text, of_training
-from paperlib.audits.panoramia.yours.batches import Model, Trainer
 from paperlib.core import check_choice
 from paperlib.core.reading import read_frames
 from paperlib.core.suggest import did_you_mean

@@ -1,1 +1,0 @@
-"""What an audit of your own data needs: batches, shares, the null check, files and a demonstration."""
