@@ -14,7 +14,7 @@ from paperlib.report import progress
 
 RATIO = 8.0
 """Members that a helper's model should learn, beside D_G, over members judged: the largest ratio tried in
-`papers.panoramia.null.matched`. Null targets pass with it on tables and images; on text some is left."""
+`papers.panoramia.null.experiment`. Null targets pass with it on tables and images; on text some is left."""
 MOST = 0.6
 """Largest share of the members that is judged; attacks learn from the others."""
 _LEAST = 100

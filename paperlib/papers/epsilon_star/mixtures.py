@@ -105,7 +105,8 @@ def mixture_epsilon(train: NormalMixture, population: NormalMixture, *, delta: f
     Source:
         Negoescu et al. (2024), Definition 2, Appendix B.
 
-    >>> one, other = (NormalMixture(np.ones(1), np.array([m]), np.ones(1)) for m in (3.0, 0.0))
+    >>> w = np.ones(1)
+    >>> one, other = (NormalMixture(weights=w, means=w * m, stds=w) for m in (3.0, 0.0))
     >>> round(mixture_epsilon(one, other, delta=1e-5)[0], 6)
     9.239367
     """
