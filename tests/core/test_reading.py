@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.core.reading import read_scores
+from paperlib.core.reading import read_frames, read_scores
 
 SCORE, MEMBER = [0.9, 0.1, 0.8, 0.3], [1, 0, 1, 0]
 NAMES = ["a.csv", "a.tsv", "a.txt", "a.CSV", "a.csv.gz", "a.jsonl", "a.ndjson", "a.jsonl.gz", "a.parquet"]
@@ -458,3 +458,24 @@ def test_a_package_that_is_missing_is_named(file, monkeypatch, name, package):
         monkeypatch.setitem(sys.modules, module, None)
     message = refusal(file(b"something", name))
     assert message.endswith(f"needs {package}, which is not installed: pip install {package}")
+
+
+@pytest.mark.parametrize(
+    ("rows", "values"),
+    [
+        (["1,5;x", "2,25;1,234"], [[1.5, "x"], [2.25, "1,234"]]),
+        (["1,5;x", "1.234,5;y"], [["1,5", "x"], ["1.234,5", "y"]]),
+        (["1,234;x", "2,345;y"], r"column 'a' holds '1,234' in row 1, and no cell tells whether its mark"),
+    ],
+)
+def test_a_table_with_semicolons_keeps_codes_and_refuses_a_comma_that_may_stand_for_thousands(
+    tmp_path, rows, values
+):
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(["a;b", *rows]))
+    if isinstance(values, str):
+        with pytest.raises(ValueError, match=values):
+            read_frames([str(path)])
+    else:
+        (frame,) = read_frames([str(path)])
+        assert frame.to_numpy().tolist() == values

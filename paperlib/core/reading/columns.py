@@ -155,7 +155,7 @@ def as_numbers(table: Table, name: str, cells: Cells) -> FloatArray:
 def _text_numbers(table: Table, label: str, cells: Cells) -> FloatArray:
     texts = [cell if isinstance(cell, str) else repr(cell) for cell in cells]
     if table.decimal_comma:
-        _check_marks(label, texts)
+        check_marks(label, texts)
         texts = [text.replace(",", ".") for text in texts]
     for at, text in enumerate(texts):
         if not NUMBER.fullmatch(text):
@@ -165,7 +165,7 @@ def _text_numbers(table: Table, label: str, cells: Cells) -> FloatArray:
     return np.array(list(map(float, texts)))
 
 
-def _check_marks(label: str, texts: list[str]) -> None:
+def check_marks(label: str, texts: list[str]) -> None:
     """Refuse commas beside points, and a mark that may stand for thousands as well as for decimals."""
     rows = {mark: [at for at, text in enumerate(texts) if mark in text] for mark in ",."}
     if rows[","] and rows["."]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paperlib.core.reading.columns import MISSING
+from paperlib.core.reading.columns import MISSING, check_marks
 from paperlib.core.reading.tables import named, open_source, table_of
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _cells(path: str) -> "tuple[pd.DataFrame, bool]":
             columns = table.read(table.names)
             is_text = all(isinstance(cell, str) for cells in columns.values() for cell in cells)
             if table.decimal_comma:
-                columns = {name: [_pointed(cell) for cell in cells] for name, cells in columns.items()}
+                columns = {name: _pointed(table.label(name), cells) for name, cells in columns.items()}
             frame = pd.DataFrame(columns, dtype=object)
             frame = frame if is_text else frame.infer_objects()
         if frame.empty:
@@ -67,9 +67,15 @@ def _cells(path: str) -> "tuple[pd.DataFrame, bool]":
     return frame, is_text
 
 
-def _pointed(cell: Any) -> Any:
-    """A decimal comma as a point."""
-    return cell.replace(",", ".") if isinstance(cell, str) and re.fullmatch(r"-?\d+,\d+", cell) else cell
+def _pointed(label: str, cells: Sequence[Any]) -> Sequence[Any]:
+    """Decimal commas as points in a column of numbers; refused where the comma may stand for thousands."""
+    present = [cell for cell in cells if cell not in MISSING]
+    if not any("," in cell for cell in present):
+        return cells
+    if not all(_NUMBER.fullmatch(cell.replace(",", ".")) for cell in present):
+        return cells
+    check_marks(label, [*cells])
+    return [cell.replace(",", ".") for cell in cells]
 
 
 def _kind(cells: Sequence[str]) -> str:
