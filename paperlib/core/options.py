@@ -43,6 +43,9 @@ def from_parameters(settings: type[T], values: Mapping[str, Any], **others: Any)
     Sizes(widths=(8, 4), seed=3)
     """
     known = {field.name for field in fields(settings)}  # pyright: ignore[reportArgumentType]
-    lists: dict[str, Any] = {name: values[name] for name in known & set(values)}
-    taken = {name: tuple[Any, ...](one) if isinstance(one, list) else one for name, one in lists.items()}
-    return settings(**{**taken, **others})
+    given = {name: _frozen(values[name]) for name in known & set(values)}
+    return settings(**{**given, **others})
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType]
