@@ -10,6 +10,13 @@ import pytest
 
 MOST_SECONDS = 20.0
 """CPU time of one test."""
+SLOWER = {
+    "test_the_rehearsal_reaches_its_last_cell_and_decides_nothing": 120.0,
+    "test_notebook_runs_in_the_smoke_profile": 60.0,
+    "test_a_changed_file_gives_the_same_audit_or_is_refused": 60.0,
+    "test_a_changed_file_is_read_as_the_same_scores_or_refused": 40.0,
+}
+"""Tests that may take longer: of whole notebooks, and of many files. The limits only fall."""
 MOST_SECONDS_OF_ALL = 1800.0
 """CPU time of all tests together; it follows the suite down."""
 
@@ -31,9 +38,8 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     start = cpu_seconds()
     result = yield
     spent = cpu_seconds() - start
-    assert spent <= MOST_SECONDS, (
-        f"{item.name} took {spent:.0f} s of CPU time, and {MOST_SECONDS:g} s is the limit"
-    )
+    limit = SLOWER.get(item.name.partition("[")[0], MOST_SECONDS)
+    assert spent <= limit, f"{item.name} took {spent:.0f} s of CPU time, and {limit:g} s is the limit"
     return result
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -48,4 +48,4 @@ def from_parameters(settings: type[T], values: Mapping[str, Any], **others: Any)
 
 
 def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType]
+    return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
