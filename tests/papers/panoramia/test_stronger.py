@@ -11,7 +11,7 @@ from scipy.stats import norm
 from paperlib.audits.panoramia.pools import Pool
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.panoramia.table_models import Learning, train
-from paperlib.papers.panoramia.tables import online as tabular_online
+from paperlib.papers.panoramia.tables import lira as tabular_online
 from paperlib.papers.panoramia.tables import pools as tabular
 from paperlib.papers.panoramia.tables.attacks import only_columns, strong_attacks
 from paperlib.papers.panoramia.tables.lira import game_pools, judged_rows, shown_rows
