@@ -253,21 +253,6 @@ def assignment(name: str, value: Any) -> str:
     return f"{name}={text}"
 
 
-def _word_end(text: str) -> int:
-    """Where the first word ends: at a space outside of quotes."""
-    quote = ""
-    for at, letter in enumerate(text):
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'\"":
-            quote = letter
-        elif letter.isspace():
-            return at
-    if quote:
-        raise ValueError(f"P: the quote {quote} is not closed in {text}")
-    return len(text)
-
-
 def with_values(source: str, values: Mapping[str, Any]) -> str:
     """The parameter cell with other values; names, order and comments stay."""
     lines = source.splitlines()

@@ -12,7 +12,7 @@ from paperlib.validity.common_rules import rule_cases
 from paperlib.validity.coverage import ValidityConfig, simulate
 from tests.validity.coverage import assert_rate_at_most
 
-CONFIG = ValidityConfig(trials=60)
+CONFIG = ValidityConfig(trials=200)
 FAMILIES = (
     "one run",
     "delta in one run",
