@@ -365,7 +365,7 @@ def takes_any_loss(name: str) -> str | None:
             ("paperlib.core.reading.scores.kind_of", takes_any_loss),
             "a file is read that has to be refused",
         ),
-        (read_scores, ("paperlib.core.reading.columns._check_marks", lambda *_: None), "wrong values"),
+        (read_scores, ("paperlib.core.reading.columns.check_marks", lambda *_: None), "wrong values"),
     ],
 )
 def test_a_reader_with_a_fault_is_caught(reader, fault, complaint, tmp_path, monkeypatch):
