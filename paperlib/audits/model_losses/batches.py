@@ -10,9 +10,7 @@ from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset,
 
 from paperlib.audits.model_losses.values import pair_of, row_count, rows
 
-BATCH_SIZE = 256
-"""Records per batch where none is given."""
-
+_BATCH_SIZE = 256
 _WANTED = (
     "a DataLoader, a Dataset, inputs and targets as (x, y), a dictionary with 'labels', or an iterator of "
     "batches"
@@ -20,33 +18,32 @@ _WANTED = (
 
 
 def batches_of(data: Any, batch_size: int | None, dtype: torch.dtype) -> tuple[Iterable[Any], int | None]:
-    """Batches in the order of the records, and how many there are where that is known.
-
-    Args:
-        data: A DataLoader, a Dataset (or what has a length and items as one), inputs and targets as
-            ``(x, y)``, a dictionary of arrays with "labels", or an iterator of batches.
-        batch_size: Records per batch; None for the loader's own, or `BATCH_SIZE`.
-        dtype: Type that floating-point inputs are given where they are no tensors: the model's own.
-
-    Raises:
-        ValueError: A loader that shuffles or drops records, a batch size for batches that are made already,
-            or another form.
-    """
-    if isinstance(data, DataLoader) or _is_stream(data):
+    """Batches in the order of the records, their floating inputs of ``dtype``, and their number if known."""
+    has_items = hasattr(data, "__getitem__") and hasattr(data, "__len__")
+    # What may only be gone through: no container that could hold records as well.
+    is_stream = hasattr(data, "__iter__") and not hasattr(data, "__getitem__")
+    if isinstance(data, DataLoader) or (is_stream and not isinstance(data, Dataset)):
         if batch_size is not None:
             raise ValueError("batch_size: the data come in batches already; leave it out")
         if isinstance(data, DataLoader):
             _check_order(data)
         return data, _length(data)
-    size = batch_size or BATCH_SIZE
+    size = batch_size or _BATCH_SIZE
     if isinstance(data, tuple):
         x, y, count = pair_of(data, _WANTED)
         return _parts(lambda at: (_tensor(at(x), dtype), _tensor(at(y))), count, size)
     if isinstance(data, Mapping):
-        count = _common_count(data)
+        if "labels" not in data:
+            raise ValueError(f"data: expected a dictionary with 'labels', got {', '.join(map(str, data))}")
+        counts = {str(name): row_count(column) for name, column in data.items()}
+        count = counts["labels"]
+        if count is None or set(counts.values()) != {count}:
+            raise ValueError(f"data: expected arrays of one length, got lengths {counts}")
         types = {name: None if name == "labels" else dtype for name in data}
         return _parts(lambda at: {name: _tensor(at(data[name]), types[name]) for name in data}, count, size)
-    if _is_dataset(data):
+    if isinstance(data, Dataset) or (
+        has_items and not isinstance(data, list | str) and not hasattr(data, "shape")
+    ):
         loader = DataLoader(data, batch_size=size)
         return loader, _length(loader)
     hint = "; a list could hold records or batches: give iter(list) if it holds batches"
@@ -62,16 +59,6 @@ def _parts(batch: Callable[[Callable[[Any], Any]], Any], count: int, size: int) 
     return map(batch, cuts), len(starts)
 
 
-def _common_count(columns: Mapping[Any, Any]) -> int:
-    if "labels" not in columns:
-        raise ValueError(f"data: expected a dictionary with 'labels', got {', '.join(map(str, columns))}")
-    counts = {str(name): row_count(column) for name, column in columns.items()}
-    count = counts["labels"]
-    if count is None or set(counts.values()) != {count}:
-        raise ValueError(f"data: expected arrays of one length, got lengths {counts}")
-    return count
-
-
 def _tensor(values: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
     """A tensor as it is; other arrays with floating-point numbers of type ``dtype``."""
     if isinstance(values, torch.Tensor):
@@ -81,18 +68,6 @@ def _tensor(values: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
         raise ValueError(f"data: expected numbers, got values of type {array.dtype}")
     tensor = torch.from_numpy(array)
     return tensor.to(dtype) if dtype is not None and tensor.is_floating_point() else tensor
-
-
-def _is_stream(data: Any) -> bool:
-    """Whether data are batches to go through: no container that could hold records as well."""
-    return hasattr(data, "__iter__") and not hasattr(data, "__getitem__") and not isinstance(data, Dataset)
-
-
-def _is_dataset(data: Any) -> bool:
-    if isinstance(data, Dataset):
-        return True
-    has_items = hasattr(data, "__getitem__") and hasattr(data, "__len__")
-    return has_items and not isinstance(data, list | str) and not hasattr(data, "shape")
 
 
 def _length(loader: Any) -> int | None:

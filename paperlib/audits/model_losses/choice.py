@@ -7,21 +7,12 @@ from typing import Any
 
 from paperlib.core import FloatArray, check_at_least
 
-KINDS = {
-    "network": "a torch module",
-    "estimator": "a scikit-learn estimator",
-    "language": "a language model with its tokenizer",
-    "function": "a function",
+_KINDS = {  # what messages call it, its module, and the options that it uses
+    "network": ("a torch module", "networks", ("loss", "device")),
+    "estimator": ("a scikit-learn estimator", "estimators", ()),
+    "text": ("a language model with its tokenizer", "texts", ("tokenizer", "device")),
+    "function": ("a function", "values", ()),
 }
-"""Kinds of models, and what messages call them."""
-
-_ADAPTERS = {
-    "network": ("networks", "network_losses"),
-    "estimator": ("estimators", "estimator_losses"),
-    "language": ("texts", "text_losses"),
-    "function": ("functions", "function_losses"),
-}
-_OPTIONS = {"network": ("loss", "device"), "language": ("tokenizer", "device")}
 _WANTED = (
     "a torch module, a fitted scikit-learn estimator, (model, tokenizer) of a causal language model, or a "
     "function from data to one loss per record"
@@ -44,14 +35,13 @@ def losses(
 
     - *torch module*: the cross entropy of logits, shape (n, classes), and whole-number targets, shape (n,);
       the squared error of floating targets of the same shape as the outputs, averaged over the outputs of a
-      record. Everything else needs ``loss``. The module runs in evaluation mode and without gradients; its
-      mode and device are put back afterwards.
-    - *scikit-learn classifier*: minus the logarithm of the probability of the true class. A probability of 0
-      counts as 2.2e-308, the smallest normal float64: the loss stays finite and the largest of all.
+      record. Everything else needs ``loss``. The module runs in evaluation mode and without gradients, and
+      is put back as it was.
+    - *scikit-learn classifier*: minus the logarithm of the probability of the true class; a probability of 0
+      counts as 2.2e-308, the smallest normal float64, so that the loss is finite.
     - *scikit-learn regressor*: the squared error, averaged over the outputs of a record.
-    - *causal language model*: the mean over the tokens of minus the logarithm of their probability, as
-      ``loss`` of `paperlib.attacks.score_texts`. The first token of a text is scored only where the tokenizer
-      puts a start token before it.
+    - *causal language model*: the mean over the tokens of minus the logarithm of their probability. The first
+      token of a text is scored only where the tokenizer puts a start token before it.
     - *function*: what it returns.
 
     One batch is in memory at a time, and the losses.
@@ -60,27 +50,25 @@ def losses(
         model: A torch module, a fitted scikit-learn estimator (pipelines and searches too), a causal language
             model of the transformers library as ``(model, tokenizer)`` or as a text-generation pipeline, or a
             function from data to losses, shape (n,).
-        data: For a torch module a DataLoader that neither shuffles nor drops records, a Dataset, inputs and
-            targets as ``(x, y)``, a dictionary of arrays with "labels", or an iterator of batches; a batch is
-            (inputs, targets) or a dictionary with "labels". For an estimator ``(x, y)``. For a language model
-            n texts of two tokens or more. For a function whatever it takes.
+        data: For a torch module a DataLoader that neither shuffles nor drops records, a Dataset, ``(x, y)``,
+            a dictionary of arrays with "labels", or an iterator of batches: (inputs, targets) or dictionaries
+            with "labels". For an estimator ``(x, y)``. For a language model texts of two tokens or more. For
+            a function whatever it takes.
         loss: Function from outputs (or their ``.logits``) and targets of a batch to losses, shape (n,), for a
             torch module; None for the rule above.
         tokenizer: Tokenizer of the language model, where ``model`` does not bring it.
-        batch_size: Records per batch, 1 or more; None for 256 (torch module), 32 (language model) or all at
-            once (estimator, function). A DataLoader has its own.
-        device: Device of the computation, such as "cuda", for torch modules and language models; None for the
-            one that holds the model.
+        batch_size: Records per batch; None for 256 (torch module), 32 (language model) or all at once. A
+            DataLoader has its own.
+        device: Device for torch modules and language models, such as "cuda"; None for the model's own.
         progress: Whether a bar shows the progress; None shows it on a terminal.
 
     Returns:
         Losses in the order of the records, shape (n,).
 
     Raises:
-        ValueError: Another kind of model or an option that this kind does not use, data in another form, a
-            loader that shuffles or drops records, outputs and targets that no rule fits, outputs that are
-            probabilities, a label that the estimator never saw, a text of fewer than two tokens, or losses
-            that are NaN or infinite.
+        ValueError: A model, data or an option that do not go together, outputs and targets that no rule fits,
+            outputs that are probabilities, a label that the estimator never saw, or losses that are not
+            finite.
 
     >>> losses(lambda numbers: [abs(number - 2.0) for number in numbers], [1, 2, 4])
     array([1., 0., 2.])
@@ -90,13 +78,12 @@ def losses(
     model, tokenizer = _parted(model, tokenizer)
     kind = _kind(model, tokenizer, data)
     options = {"loss": loss, "tokenizer": tokenizer, "device": device}
-    used = _OPTIONS.get(kind, ())
+    words, module, used = _KINDS[kind]
     for name, value in options.items():
         if value is not None and name not in used:
-            raise ValueError(f"{name}: not used for {KINDS[kind]}; leave it out")
-    module, function = _ADAPTERS[kind]
-    adapter = getattr(import_module(f"paperlib.audits.model_losses.{module}"), function)
-    return adapter(
+            raise ValueError(f"{name}: not used for {words}; leave it out")
+    function = getattr(import_module(f"paperlib.audits.model_losses.{module}"), f"{kind}_losses")
+    return function(
         model, data, batch_size=batch_size, progress=progress, **{name: options[name] for name in used}
     )
 
@@ -123,10 +110,11 @@ def _kind(model: Any, tokenizer: Any, data: Any) -> str:
     if isinstance(model, type):
         raise ValueError(f"model: expected {_WANTED}; got the class {model.__name__}, give an instance of it")
     if tokenizer is not None:
-        return "language"
+        return "text"
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(model, torch.nn.Module):
-        if _are_texts(data):
+        first = data[0] if isinstance(data, list) and data else data
+        if isinstance(first, str):
             raise ValueError("tokenizer: needed for texts; call losses((model, tokenizer), texts)")
         return "network"
     if any(hasattr(model, name) for name in ("predict_proba", "predict", "classes_")):
@@ -134,7 +122,3 @@ def _kind(model: Any, tokenizer: Any, data: Any) -> str:
     if callable(model):
         return "function"
     raise ValueError(f"model: expected {_WANTED}; got {type(model).__name__}")
-
-
-def _are_texts(data: Any) -> bool:
-    return isinstance(data, str) or (isinstance(data, list) and bool(data) and isinstance(data[0], str))

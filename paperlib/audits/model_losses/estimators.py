@@ -10,25 +10,12 @@ import numpy as np
 from paperlib.audits.model_losses.values import as_losses, gathered, pair_of, rows
 from paperlib.core import FloatArray
 
-SMALLEST_PROBABILITY = float(np.finfo(np.float64).tiny)
-"""What a probability of 0 counts as: minus its logarithm is finite and larger than of any other."""
-
+_SMALLEST = np.finfo(np.float64).tiny  # what a probability of 0 counts as: minus its logarithm is finite
 _SURE = 1e-6  # rounding of probabilities in float32
 
 
 def estimator_losses(model: Any, data: Any, *, batch_size: int | None, progress: bool | None) -> FloatArray:
-    """Minus log p of the true class of a classifier, or the squared error of a regressor.
-
-    Args:
-        model: Fitted estimator with ``predict_proba`` and ``classes_``, or a regressor with ``predict``.
-        data: Records and targets, ``(x, y)``.
-        batch_size: Records per batch; None for all at once.
-        progress: Whether a bar is shown.
-
-    Raises:
-        ValueError: An estimator that is neither, or is not fitted, a label that it never saw, or another form
-            of the data.
-    """
+    """Minus log p of the true class of a classifier, or the squared error of a regressor."""
     x, y, count = pair_of(data, "records and targets, (x, y), for a scikit-learn estimator")
     of_rows = _function_of(model)
     targets = np.asarray(y)
@@ -87,21 +74,21 @@ def _classified(model: Any, x: Any, y: np.ndarray) -> FloatArray:
             f"model: predict_proba gives {chosen.min():g} to {chosen.max():g}; expected probabilities in "
             "[0, 1]; give a function from data to one loss per record"
         )
-    return as_losses(0.0 - np.log(np.maximum(chosen, SMALLEST_PROBABILITY)), len(y), "model")
+    return as_losses(0.0 - np.log(np.maximum(chosen, _SMALLEST)), len(y), "model")
 
 
 def _places(y: np.ndarray, classes: list[Any]) -> np.ndarray:
     """Place of each label among the classes; "1" is not 1."""
     place = {label: at for at, label in enumerate(classes)}
-    found = np.array([place.get(label, -1) for label in y.tolist()], dtype=np.int64)
-    if (found < 0).any():
-        first = int((found < 0).argmax())
+    places = np.array([place.get(label, -1) for label in y.tolist()], dtype=np.int64)
+    if (places < 0).any():
+        first = int((places < 0).argmax())
         shown = f"{', '.join(map(repr, classes[:5]))}{', ...' if len(classes) > 5 else ''}"
         raise ValueError(
             f"data: label {y.tolist()[first]!r} at index {first} is none of the classes that the model was "
             f"fitted on ({shown}); leave such records out, or write the labels as in training"
         )
-    return found
+    return places
 
 
 def _regressed(model: Any, x: Any, y: np.ndarray) -> FloatArray:

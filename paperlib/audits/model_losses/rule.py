@@ -15,24 +15,17 @@ _OWN = "pass loss=, a function from outputs and targets to one loss per record"
 
 
 class LossRule:
-    """Cross entropy for logits and whole numbers, squared error for floating targets of the same shape.
+    """Cross entropy for logits and whole numbers, squared error for floating targets of the same shape."""
 
-    It keeps in mind, over all batches, whether what was given could have been meant otherwise: outputs that
-    are all probabilities are no logits, and targets that are all 0, 1 or probabilities are classes, not
-    values of a regression.
-    """
-
+    # Over all batches: outputs that are all probabilities are no logits, and targets that are all 0, 1 or
+    # probabilities are classes, not values of a regression.
     def __init__(self) -> None:
         self._rows = 0
         self._all_probabilities = True
         self._all_classes: bool | None = None
 
     def losses(self, outputs: Any, targets: Any) -> Tensor:
-        """Losses of a batch, float64, shape (n,).
-
-        Raises:
-            ValueError: Outputs and targets of other types and shapes, or outputs that are probabilities.
-        """
+        """Losses of a batch, float64, shape (n,)."""
         if not isinstance(outputs, Tensor):
             raise ValueError(f"model: expected a tensor as output, got {type(outputs).__name__}; {_OWN}")
         targets = _as_tensor(targets)
@@ -41,19 +34,19 @@ class LossRule:
         floating = outputs.is_floating_point(), targets.is_floating_point()
         if floating == (True, False) and outputs.ndim == 2 and outputs.shape[1] > 1:
             if shapes[1] == shapes[0][:1]:
-                self._see_outputs(outputs)
+                self._rows += len(outputs)
+                self._all_probabilities &= _are_probabilities(outputs)
+                if self._rows >= _ENOUGH and self._all_probabilities:
+                    self._refuse_probabilities()
                 return cross_entropy(outputs, targets)
         elif floating == (True, True) and shapes[0] == shapes[1] and targets.ndim:
-            self._see_targets(targets)
+            classes = bool(((targets == 0) | (targets == 1)).all()) or _are_probabilities(targets)
+            self._all_classes = classes and self._all_classes is not False
             return (outputs.double() - targets.double()).square().reshape(len(targets), -1).mean(1)
         raise ValueError(_unknown(outputs, targets))
 
     def check_end(self) -> None:
-        """Refuse what all batches together leave in doubt.
-
-        Raises:
-            ValueError: All outputs are probabilities, or all floating targets are classes.
-        """
+        """Refuse what all batches together leave in doubt."""
         if self._rows and self._all_probabilities:
             self._refuse_probabilities()
         if self._all_classes:
@@ -61,16 +54,6 @@ class LossRule:
                 "data: all floating targets are 0, 1 or probabilities of classes, so a squared error may "
                 f"not be meant; {_OWN}, such as paperlib.models.binary_margin_loss for one logit per record"
             )
-
-    def _see_outputs(self, outputs: Tensor) -> None:
-        self._rows += len(outputs)
-        self._all_probabilities &= _are_probabilities(outputs)
-        if self._rows >= _ENOUGH and self._all_probabilities:
-            self._refuse_probabilities()
-
-    def _see_targets(self, targets: Tensor) -> None:
-        classes = bool(((targets == 0) | (targets == 1)).all()) or _are_probabilities(targets)
-        self._all_classes = classes and self._all_classes is not False
 
     def _refuse_probabilities(self) -> None:
         raise ValueError(

@@ -1,17 +1,14 @@
 """Losses of texts under causal language models."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from paperlib.attacks.language import score_texts
 from paperlib.attacks.language.windows import check_texts, text_tokens
-from paperlib.audits.model_losses.evaluation import evaluated
+from paperlib.audits.model_losses.networks import evaluated
 from paperlib.audits.model_losses.values import as_losses, gathered
 from paperlib.core import FloatArray
 
-BATCH_SIZE = 32
-"""Texts per batch where no number is given."""
-
+_BATCH_SIZE = 32
 _TOGETHER = 16  # batches that are sorted by length together
 
 
@@ -24,28 +21,26 @@ def text_losses(
     device: Any,
     progress: bool | None,
 ) -> FloatArray:
-    """Mean over the tokens of each text of minus log p, nats.
-
-    Args:
-        model: Causal language model of the transformers library.
-        data: Texts of two tokens or more, shape (n,).
-        tokenizer: Tokenizer of the model.
-        batch_size: Texts per batch; None for `BATCH_SIZE`.
-        device: Device to compute on; None for the model's own.
-        progress: Whether a bar is shown.
-
-    Raises:
-        ValueError: No causal language model, something that is no list of texts, a text of fewer than two
-            tokens, or what `score_texts` refuses.
-    """
-    _check_causal(model)
+    """Mean over the tokens of each text of minus log p, nats."""
+    config = getattr(model, "config", None)
+    generates = getattr(model, "can_generate", lambda: True)()
+    if not hasattr(model, "parameters") or not generates or getattr(config, "is_encoder_decoder", False):
+        raise ValueError(
+            f"model: expected a causal language model with a tokenizer, got {type(model).__name__}; give a "
+            "classifier alone, as a torch module, with batches that its tokenizer made and 'labels'"
+        )
     texts = check_texts("data", data)
-    size = batch_size or BATCH_SIZE
+    size = batch_size or _BATCH_SIZE
     starts = range(0, len(texts), size * _TOGETHER)
 
     def of_part(start: int) -> FloatArray:
         part = texts[start : start + size * _TOGETHER]
-        _check_lengths(tokenizer, part, start)
+        for at, tokens in enumerate(text_tokens(tokenizer, part)):
+            if len(tokens) < 2:
+                raise ValueError(
+                    f"data: text {part[at][:40]!r} at index {start + at} has {len(tokens)} token(s), and a "
+                    "loss needs two; leave it out"
+                )
         try:
             frame = score_texts(model, tokenizer, part, attacks=["loss"], batch_size=size)
         except ValueError as error:
@@ -55,22 +50,3 @@ def text_losses(
 
     with evaluated(model, device):
         return gathered(of_part, starts, total=len(starts), progress=progress)
-
-
-def _check_causal(model: Any) -> None:
-    config = getattr(model, "config", None)
-    generates = getattr(model, "can_generate", lambda: True)()
-    if not hasattr(model, "parameters") or not generates or getattr(config, "is_encoder_decoder", False):
-        raise ValueError(
-            f"model: expected a causal language model with a tokenizer, got {type(model).__name__}; give a "
-            "classifier alone, as a torch module, with batches that its tokenizer made and 'labels'"
-        )
-
-
-def _check_lengths(tokenizer: Any, texts: Sequence[str], start: int) -> None:
-    for at, some in enumerate(text_tokens(tokenizer, texts)):
-        if len(some) < 2:
-            raise ValueError(
-                f"data: text {texts[at][:40]!r} at index {start + at} has {len(some)} token(s), and a loss "
-                "needs two; leave it out"
-            )
