@@ -11,6 +11,7 @@ from paperlib.core.checks import check_finite as check_finite
 from paperlib.core.checks import check_in as check_in
 from paperlib.core.checks import check_nonnegative as check_nonnegative
 from paperlib.core.checks import check_vector as check_vector
+from paperlib.core.checks import did_you_mean as did_you_mean
 from paperlib.core.direction import check_scores as check_scores
 from paperlib.core.direction import reversed_warning as reversed_warning
 from paperlib.core.intervals import RateAtFpr as RateAtFpr
@@ -38,4 +39,3 @@ from paperlib.core.results import json_ready as json_ready
 from paperlib.core.results import round_down as round_down
 from paperlib.core.results import table as table
 from paperlib.core.scores import MembershipScores as MembershipScores
-from paperlib.core.suggest import did_you_mean as did_you_mean

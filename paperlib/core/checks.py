@@ -1,5 +1,7 @@
 """Argument checks shared by every room: each error names the argument, what was given and what is allowed."""
 
+import difflib
+from collections.abc import Iterable
 from typing import Any, get_args
 
 import numpy as np
@@ -12,13 +14,8 @@ IntArray = NDArray[np.int64]
 def check_vector(name: str, values: ArrayLike, *, minimum_size: int = 1) -> FloatArray:
     """Return ``values`` as a new, read-only, finite 1-D float array.
 
-    Args:
-        name: Name in error messages.
-        values: Numbers, shape (n,).
-        minimum_size: Smallest allowed n.
-
     Raises:
-        ValueError: Text, a wrong shape, too few values, NaN or infinite values (never dropped).
+        ValueError: Text, another shape, fewer than ``minimum_size``, NaN or infinite values (never dropped).
 
     >>> check_vector("scores", [1, 2])
     array([1., 2.])
@@ -34,11 +31,7 @@ def check_vector(name: str, values: ArrayLike, *, minimum_size: int = 1) -> Floa
 
 
 def check_finite(name: str, vector: FloatArray) -> None:
-    """Refuse NaN and infinite values, saying how many there are and where the first is.
-
-    Raises:
-        ValueError: Some value is not finite.
-    """
+    """Refuse NaN and infinite values by a ValueError with their number and the place of the first."""
     finite = np.isfinite(vector)
     if finite.all():
         return
@@ -58,80 +51,38 @@ def _as_floats(name: str, values: ArrayLike) -> FloatArray:
 
 
 def check_counts(name: str, values: ArrayLike, *, minimum: int = 0) -> IntArray:
-    """Return ``values`` as int64 (any shape), refusing fractions and values below ``minimum``.
-
-    Raises:
-        ValueError: Not whole numbers, or below ``minimum``.
+    """Return ``values`` as int64 (any shape); a ValueError for fractions and values below ``minimum``.
 
     >>> check_counts("guesses", [3.0, 4])
     array([3, 4])
     """
     numbers = _as_floats(name, values)
     check_finite(name, numbers.ravel())
-    if (numbers != np.floor(numbers)).any():
-        raise ValueError(
-            f"{name}: expected whole numbers, got {_first(numbers, numbers != np.floor(numbers))}"
-        )
-    if (numbers < minimum).any():
-        raise ValueError(f"{name}: expected at least {minimum}, got {_first(numbers, numbers < minimum):g}")
+    fractions, small = numbers != np.floor(numbers), numbers < minimum
+    if fractions.any():
+        raise ValueError(f"{name}: expected whole numbers, got {numbers[fractions][0]}")
+    if small.any():
+        raise ValueError(f"{name}: expected at least {minimum}, got {numbers[small][0]:g}")
     return numbers.astype(np.int64)
 
 
-def _first(numbers: FloatArray, mask: NDArray[np.bool_]) -> float:
-    return float(numbers[mask].ravel()[0])
-
-
 def check_confidence(confidence: float) -> float:
-    """Return ``confidence`` as a float in the open interval (0, 1).
-
-    Raises:
-        ValueError: Outside (0, 1) or not a number.
-    """
+    """Return ``confidence`` as a float in (0, 1); a ValueError otherwise."""
     return check_in("(0, 1)", "confidence", confidence)
 
 
 def check_delta(delta: float, name: str = "delta") -> float:
-    """Return ``delta`` as a float in [0, 1).
-
-    Raises:
-        ValueError: Outside [0, 1) or not a number.
-    """
+    """Return ``delta`` as a float in [0, 1); a ValueError otherwise."""
     return check_in("[0, 1)", name, delta)
 
 
-def check_at_least(least: int, **values: float) -> None:
-    """Refuse numbers below ``least``.
-
-    Args:
-        least: Smallest number that is allowed.
-        values: Arguments by name.
-
-    Raises:
-        ValueError: A number is smaller; the message names it.
-
-    >>> check_at_least(1, epochs=3, batch_size=64)
-    """
-    for name, value in values.items():
-        if value < least:
-            raise ValueError(f"{name}: expected {least} or more, got {value}")
-
-
 def check_nonnegative(name: str, value: float) -> float:
-    """Return ``value`` as a finite float of at least 0.
-
-    Raises:
-        ValueError: Negative, NaN or infinite.
-    """
+    """Return ``value`` as a finite float of at least 0; a ValueError otherwise."""
     return check_in("[0, inf)", name, value)
 
 
 def check_in(interval: str, name: str, value: Any) -> float:
-    """Return ``value`` as a float in an interval.
-
-    Args:
-        interval: Such as "(0, 1]", or "[0, inf)" for finite numbers from 0 on.
-        name: Name in error messages.
-        value: A number.
+    """Return ``value`` as a float in an interval such as "(0, 1]", or "[0, inf)" of finite numbers from 0 on.
 
     Raises:
         ValueError: Outside the interval, or not a number.
@@ -150,14 +101,34 @@ def check_in(interval: str, name: str, value: Any) -> float:
     return number
 
 
-def check_choice(name: str, value: object, allowed: Any) -> None:
-    """Refuse a value that is not one of ``allowed``, a collection or a ``Literal``.
+def check_at_least(least: int, **values: float) -> None:
+    """Refuse arguments below ``least`` by a ValueError with the name of the first.
 
-    Raises:
-        ValueError: Another value; the message lists the allowed ones.
+    >>> check_at_least(1, epochs=3, batch_size=64)
+    """
+    for name, value in values.items():
+        if value < least:
+            raise ValueError(f"{name}: expected {least} or more, got {value}")
+
+
+def check_choice(name: str, value: object, allowed: Any) -> None:
+    """Refuse a value outside ``allowed``, a collection or a ``Literal``, by a ValueError that lists it.
 
     >>> check_choice("kind", "scores", ("scores", "losses"))
     """
     choices = get_args(allowed) or allowed
     if value not in choices:
         raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The known word that is most like ``word``, as the end of an error message; "" if none is.
+
+    Upper and lower case are the same.
+
+    >>> did_you_mean("Los", ["loss", "member"])
+    "; did you mean 'loss'?"
+    """
+    spelled = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word.lower(), spelled, n=1)
+    return f"; did you mean {spelled[near[0]]!r}?" if near else ""

@@ -15,15 +15,7 @@ _PERMUTATIONS, _GROUPS = 1_999, 128
 
 
 def check_scores(name: str, scores: object, *others: object) -> MembershipScores:
-    """Return ``scores`` if they are `MembershipScores`, and say how to build them if they are not.
-
-    Args:
-        name: Name in error messages.
-        scores: What the caller was given.
-        others: Further arguments given by position, which no audit of scores takes.
-
-    Raises:
-        ValueError: Lists or arrays in place of `MembershipScores`, or a further argument.
+    """Return ``scores`` if they are `MembershipScores`, alone; else a ValueError says how to build them.
 
     >>> check_scores("scores", [0.9, 0.8], [0.1])
     Traceback (most recent call last):
@@ -33,24 +25,19 @@ def check_scores(name: str, scores: object, *others: object) -> MembershipScores
     """
     if isinstance(scores, MembershipScores) and not others:
         return scores
-    given = f"an argument of type {type(scores).__name__}"
-    if others:
-        given = f"{1 + len(others)} arguments, the first of type {type(scores).__name__}"
+    given = f"{1 + len(others)} arguments, the first" if others else "an argument"
     raise ValueError(
-        f"{name}: expected MembershipScores, got {given}; build them with MembershipScores(member, "
-        "nonmember), or call audit_losses(members, nonmembers) for losses"
+        f"{name}: expected MembershipScores, got {given} of type {type(scores).__name__}; build them with "
+        "MembershipScores(member, nonmember), or call audit_losses(members, nonmembers) for losses"
     )
 
 
 def reversed_warning(scores: MembershipScores) -> str | None:
     """A warning where members score significantly less like members than non-members do.
 
-    The area under the ROC curve is tested against one half: a one-sided Mann-Whitney test with corrections
-    for ties and continuity, at level 0.01. Below 50 of one side, or where a score is held by more than 5 %
-    of all, normal theory is confirmed by permutations, which keep the level for any scores.
-
-    Args:
-        scores: Scores of members and non-members, with the direction they are said to have.
+    A one-sided Mann-Whitney test of the area under the ROC curve, with corrections for ties and continuity,
+    at level 0.01. Below 50 of one side, or where a score is held by more than 5 % of all, normal theory is
+    confirmed by permutations, which keep the level for any scores.
 
     Returns:
         One sentence, or None where the area is not significantly below one half.
@@ -58,13 +45,9 @@ def reversed_warning(scores: MembershipScores) -> str | None:
     Source:
         Mann and Whitney (1947); variance with ties as in Lehmann (1975), Nonparametrics, section 1.4.
 
-    >>> reversed_warning(MembershipScores(range(20), range(20))) is None
-    True
-    >>> losses = MembershipScores(range(20), range(10, 30))
-    >>> print(reversed_warning(losses))
+    >>> print(reversed_warning(MembershipScores(range(20), range(10, 30))))
     AUC 0.125 is significantly below one half (p = 0.0005), so the direction of the score or the membership
-    is probably reversed and a leak may be missed: check whether the values are losses or scores (`--kind
-    losses`, or higher_means_member in Python) and what the membership column means
+    is probably reversed and a leak may be missed: ...
     """
     auc = scores.auc()
     p_value = _chance_below(scores, auc) if auc < 0.5 else 1.0

@@ -32,10 +32,7 @@ def share_interval(count: int, total: int, *, confidence: float = 0.95) -> tuple
     Args:
         count: Successes, 0 to ``total``.
         total: Trials, at least 1.
-        confidence: Confidence level of the interval, in (0, 1).
-
-    Returns:
-        Lower and upper end, in [0, 1].
+        confidence: In (0, 1).
 
     Raises:
         ValueError: A number out of range.
@@ -76,19 +73,11 @@ def tpr_interval(scores: MembershipScores, rate: float, *, confidence: float = 0
 def auc_interval(scores: MembershipScores, *, confidence: float = 0.95) -> tuple[float, float]:
     """DeLong's interval of the area under the ROC curve, clipped to [0, 1].
 
-    It is a large-sample interval; members and non-members are taken as independent draws. Below 200 of one
-    side it is widened to hold Hanley and McNeil's areas that are no further from the measured one than
-    chance allows, since DeLong's alone is too short near 0 and 1. Where it has no width,
-    an exact one stands in: k disjoint pairs of a member and a non-member, k the smaller number of both, are
-    independent, and all of them were right (area 1), wrong (area 0) or tied (all scores equal).
-    With one member or one non-member only, that pair is all there is.
-
-    Args:
-        scores: Scores of members and non-members.
-        confidence: Confidence level of the interval, in (0, 1).
-
-    Returns:
-        Lower and upper end, in [0, 1].
+    A large-sample interval for independent members and non-members. Below 200 of one side it is widened to
+    hold Hanley and McNeil's areas that are no further from the measured one than chance allows, since
+    DeLong's alone is too short near 0 and 1. Where it has no width, an exact one stands in: k disjoint pairs
+    of a member and a non-member, k the smaller number of both, are independent, and all of them were right
+    (area 1), wrong (area 0) or tied (all scores equal). With one member or non-member k is 1.
 
     Raises:
         ValueError: A confidence outside (0, 1).
@@ -105,15 +94,18 @@ def auc_interval(scores: MembershipScores, *, confidence: float = 0.95) -> tuple
     level, oriented = (1 - check_confidence(confidence)) / 2, scores.oriented()
     member, nonmember = np.sort(oriented.member), np.sort(oriented.nonmember)
     auc = scores.auc()
-    all_tied = member[0] == member[-1] == nonmember[0] == nonmember[-1]
-    if min(member.size, nonmember.size) == 1 or auc in (0.0, 1.0) or all_tied:
-        return _interval_of_pairs(auc, min(member.size, nonmember.size), level, all_tied=bool(all_tied))
+    pairs = min(member.size, nonmember.size)
+    least = level ** (1 / pairs)  # lower bound on the chance of what every one of these pairs showed
+    if member[0] == member[-1] == nonmember[0] == nonmember[-1]:
+        return least / 2, 1 - least / 2
+    if pairs == 1 or auc in (0.0, 1.0):
+        return (least if auc == 1.0 else 0.0), (1 - least if auc == 0.0 else 1.0)
     won = twice_below(member, nonmember) / (2.0 * nonmember.size)
     lost = twice_below(nonmember, member) / (2.0 * member.size)
     variance = won.var(ddof=1) / member.size + lost.var(ddof=1) / nonmember.size
     reach = -float(ndtri(level)) * math.sqrt(float(variance))
     low, high = max(0.0, auc - reach), min(1.0, auc + reach)
-    if min(member.size, nonmember.size) >= _LARGE_SAMPLE:
+    if pairs >= _LARGE_SAMPLE:
         return low, high
     return (
         min(low, 1 - _highest_area(1 - auc, member.size, nonmember.size, level)),
@@ -133,14 +125,6 @@ def _highest_area(auc: float, members: int, others: int, level: float) -> float:
     return float(brentq(excess, auc, 1.0))
 
 
-def _interval_of_pairs(auc: float, pairs: int, level: float, *, all_tied: bool) -> tuple[float, float]:
-    """The interval where all of ``pairs`` independent pairs came out alike; no limits for one mixed pair."""
-    least = level ** (1 / pairs)  # lower bound on the chance of what every pair showed
-    if all_tied:
-        return least / 2, 1 - least / 2
-    return (least if auc == 1.0 else 0.0), (1 - least if auc == 0.0 else 1.0)
-
-
 @dataclass(frozen=True, kw_only=True)
 class RateAtFpr:
     """The true-positive rate at one false-positive rate.
@@ -148,7 +132,7 @@ class RateAtFpr:
     Attributes:
         false_positive_rate: Largest share of non-members called members, in [0, 1].
         true_positive_rate: Share of members called members, in [0, 1]; None where it cannot be measured.
-        interval: Its interval with the error of the threshold, of `tpr_interval`, or None.
+        interval: Its interval, with the error of the threshold; None without a rate.
         note: Reason why there is no rate; empty otherwise.
     """
 
@@ -171,9 +155,7 @@ class RateAtFpr:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreMeasures:
-    """The area under the ROC curve and true-positive rates of one set of scores, with intervals.
-
-    They describe the attack on these examples; none of them is a bound on epsilon.
+    """Measures of the attack on these examples, with intervals; none of them is a bound on epsilon.
 
     Attributes:
         auc: Area under the ROC curve, in [0, 1].
@@ -200,10 +182,6 @@ def score_measures(scores: MembershipScores, *, confidence: float = 0.95) -> Sco
     """Area under the ROC curve, and true-positive rates at 0.1 % and 1 % false positives, with intervals.
 
     A rate needs one non-member that may exceed the threshold: 1,000 non-members for 0.1 %, 100 for 1 %.
-
-    Args:
-        scores: Scores of members and non-members.
-        confidence: Confidence level of each interval, in (0, 1).
 
     Raises:
         ValueError: A confidence outside (0, 1).

@@ -31,11 +31,10 @@ RankBound = Literal["tight", "paper"]
 
 
 def from_parameters(settings: type[T], values: Mapping[str, Any], **others: Any) -> T:
-    """Settings whose fields are a notebook's parameters of the same names; lists become tuples.
+    """A dataclass with fields from a notebook's parameters of the same names; lists become tuples.
 
     Args:
-        settings: A dataclass.
-        values: Parameters by name, such as ``globals()``; names that are no field are left out.
+        values: Such as ``globals()``; names that are no field are left out.
         others: Fields that are not taken from ``values``.
 
     >>> from dataclasses import make_dataclass

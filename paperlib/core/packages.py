@@ -1,5 +1,8 @@
-"""Packages that only some users need, imported when they are used."""
+"""Other packages: imported when they are used, and their messages kept off the page."""
 
+import logging
+from collections.abc import Generator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -14,3 +17,15 @@ def optional_package(name: str, extra: str, purpose: str) -> Any:
             "shows how)",
             name=error.name,
         ) from None
+
+
+@contextmanager
+def quiet(name: str, level: int) -> Generator[None]:
+    """Hide what a package logs below ``level``, and leave its logger as it was."""
+    logger = logging.getLogger(name)
+    before = logger.level
+    logger.setLevel(level)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)

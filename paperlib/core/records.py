@@ -15,15 +15,10 @@ _WAYS = "keep one row of each, or say what a record is with --unit COLUMN (in Py
 
 
 def check_ids(members: Sequence[Any], nonmembers: Sequence[Any], *, unit: bool = False) -> None:
-    """Refuse records that stand on both sides, or several times on one.
+    """Refuse by a ValueError names of rows on both sides, or several times on one.
 
     Args:
-        members: Names of the members' rows.
-        nonmembers: Names of the non-members' rows.
         unit: Whether the names are those of units, which may have several rows of one side.
-
-    Raises:
-        ValueError: Some record does, with their number.
 
     >>> check_ids(["a", "b"], ["b", "c"])
     Traceback (most recent call last):
@@ -46,21 +41,15 @@ def check_ids(members: Sequence[Any], nonmembers: Sequence[Any], *, unit: bool =
 
 
 def check_ties(name: str, members: Any, nonmembers: Any = None) -> tuple[str, ...]:
-    """Refuse values or rows that stand several times too often for independent records.
+    """Refuse values, shape (n,), or rows, shape (n, d), that are equal too often for independent records.
 
     Independent draws from one law, or from two, may have ties where the law has atoms: rounded scores, scores
     of a forest, rows of categories. The numbers N1, N2, N3 of values that stand once, twice and three times
     are then those of a mixture of Poisson counts, so that 6 N1 N3 >= 4 N2^2 in expectation (Cauchy and
-    Schwarz). Records that were copied break this: many pairs, hardly a triple. So do copies of all records,
-    after which no value stands alone.
+    Schwarz). Copies break this: many pairs, hardly a triple, or no value that stands alone.
 
     Guarantee:
         Independent records are refused with probability 0.001 at most, in the Poisson approximation.
-
-    Args:
-        name: What the values are, for the message.
-        members: One value, or one row (n, d), per member.
-        nonmembers: The same of the non-members; None where there are none.
 
     Returns:
         A warning where a few rows, or values in more than seven digits, are equal.
@@ -68,15 +57,14 @@ def check_ties(name: str, members: Any, nonmembers: Any = None) -> tuple[str, ..
     Raises:
         ValueError: Too many values are equal.
 
-    >>> check_ties("losses", np.arange(50.0), np.arange(50.0, 90.0))
-    ()
     >>> check_ties("losses", np.repeat(np.arange(30.0), 3))
     Traceback (most recent call last):
     ...
     ValueError: losses: each of 30 different values stands 3 times or a multiple of it: copies of a record are
     not independent; keep one row of each, or say what a record is with --unit COLUMN (in Python unit=)
     """
-    keys = [_keys(side) for side in (members, nonmembers) if side is not None]
+    sides = [np.asarray(side) for side in (members, nonmembers) if side is not None]
+    keys = [side if side.ndim == 1 else np.array([hash(row.tobytes()) for row in side]) for side in sides]
     values, times = np.unique(np.concatenate(keys), return_counts=True)
     divisor = int(np.gcd.reduce(times))
     if divisor > 1 and times.size >= _FEWEST:
@@ -85,7 +73,10 @@ def check_ties(name: str, members: Any, nonmembers: Any = None) -> tuple[str, ..
             f"copies of a record are not independent; {_WAYS}"
         )
     alone, pairs, triples = (int((times == count).sum()) for count in (1, 2, 3))
-    if _too_many_pairs(alone, pairs, triples):
+    fewest_pairs = float(gammaincinv(max(pairs, 1), _LEVEL / 3))  # limits of Poisson means by their counts
+    most_alone = float(gammainccinv(alone + 1, _LEVEL / 3))
+    expected = fewest_pairs**2 * 2 / 3 / most_alone
+    if pairs > 2 and gammaincc(triples + 1, expected) < _LEVEL / 3:
         raise ValueError(
             f"{name}: {pairs:,} values stand twice and {triples:,} three times, which independent records do "
             f"not show: some are copies, perhaps of the other side; {_WAYS}"
@@ -95,20 +86,6 @@ def check_ties(name: str, members: Any, nonmembers: Any = None) -> tuple[str, ..
         of = f"{2 * pairs:,} of {int(times.sum()):,}"
         return (f"{name}: {of} are equal to another one; check for copies",)
     return ()
-
-
-def _too_many_pairs(alone: int, pairs: int, triples: int) -> bool:
-    third = _LEVEL / 3
-    fewest_pairs = float(gammaincinv(max(pairs, 1), third))  # limits of Poisson means by their counts
-    most_alone = float(gammainccinv(alone + 1, third))
-    expected = fewest_pairs**2 * 2 / 3 / most_alone
-    return pairs > 2 and bool(gammaincc(triples + 1, expected) < third)
-
-
-def _keys(values: Any) -> NDArray[Any]:
-    """One hashable value per record."""
-    array = np.asarray(values)
-    return array if array.ndim == 1 else np.array([hash(row.tobytes()) for row in array])
 
 
 def unit_means(values: FloatArray, units: Iterable[Any]) -> tuple[FloatArray, NDArray[Any]]:

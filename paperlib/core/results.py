@@ -35,12 +35,8 @@ def round_up(value: float, digits: int = 3) -> float:
 
 
 def table(columns: Mapping[str, Any]) -> "pd.DataFrame":
-    """Build a pandas table; pandas is imported here so that the bounds work without it.
-
-    Args:
-        columns: Column name to values, all of one length.
-    """
-    import pandas as pd
+    """A pandas table of columns by name."""
+    import pandas as pd  # here, so that the bounds work without it
 
     return pd.DataFrame(dict(columns))
 
@@ -52,9 +48,8 @@ class AuditResult(ABC):
     Attributes:
         claim: The exact sentence the number supports, with confidence, adjacency and delta.
         assumptions: Conditions under which the claim holds.
-        condition: The one assumption that must stand beside the number everywhere; empty where there is none
-            that a reader is likely to miss.
-        warnings: Problems of this very run that weaken its number; often empty.
+        condition: The one assumption that a reader is likely to miss, shown beside the number; or empty.
+        warnings: Problems of this very run that weaken its number.
         notes: What puts the number in proportion, such as the most that so many examples can show.
         epsilon: The number as an epsilon, nats; None for a result that is no epsilon.
     """
@@ -76,7 +71,7 @@ class AuditResult(ABC):
 
     @property
     def curve(self) -> "pd.DataFrame | None":
-        """The bound over guess counts, with columns guesses and bound at least; None without a search."""
+        """The bound over guess counts, with columns guesses, bound and more; None without a search."""
         return None
 
     @property
@@ -121,7 +116,6 @@ class ScoreAudit:
     """One audit of membership scores, or the reason why it could not be made.
 
     Attributes:
-        title: Name of the audit.
         kind: "lower bound", "measurement" or "baseline".
         purpose: Its use, in one sentence.
         result: The number with its claim, or None.
@@ -135,19 +129,14 @@ class ScoreAudit:
     refused: str = ""
 
     def __str__(self) -> str:
+        lines = [f"{self.title} ({self.kind})"]
         if self.result is None:
-            return f"{self.title} ({self.kind})\n  not possible: {self.refused}"
-        warnings = [f"Warning: {text}" for text in self.result.warnings]
-        return "\n  ".join(
-            [
-                f"{self.title} ({self.kind})",
-                self.result.headline,
-                *([self.result.condition] if self.result.condition else []),
-                self.result.claim,
-                *self.result.notes,
-                *warnings,
-            ]
-        )
+            lines += [f"not possible: {self.refused}"]
+        else:
+            lines += [self.result.headline, *([self.result.condition] if self.result.condition else [])]
+            lines += [self.result.claim, *self.result.notes]
+            lines += [f"Warning: {text}" for text in self.result.warnings]
+        return "\n  ".join(lines)
 
     def with_claim(self, sentence: str) -> "ScoreAudit":
         """The audit with one more sentence in its claim."""

@@ -27,8 +27,7 @@ class MembershipScores:
     Args:
         member: Scores of the members, shape (n_member,), finite.
         nonmember: Scores of the non-members, shape (n_nonmember,), finite.
-        higher_means_member: Direction of the score. Pass False for losses; `oriented`
-            then negates them.
+        higher_means_member: Direction of the score; False for losses.
 
     Raises:
         ValueError: An array is empty, not 1-D, not numeric, or holds NaN or infinity.
@@ -48,20 +47,14 @@ class MembershipScores:
 
     def __repr__(self) -> str:
         direction = "higher" if self.higher_means_member else "lower"
-        return (
-            f"MembershipScores({self.member.size} members, {self.nonmember.size} non-members, "
-            f"{direction} means member)"
-        )
+        sizes = f"{self.member.size} members, {self.nonmember.size} non-members"
+        return f"MembershipScores({sizes}, {direction} means member)"
 
     def __len__(self) -> int:
         return self.member.size + self.nonmember.size
 
     def oriented(self) -> "MembershipScores":
-        """The same scores with higher meaning member: itself, or a negated copy.
-
-        >>> MembershipScores([1.0], [3.0], higher_means_member=False).oriented().member
-        array([-1.])
-        """
+        """The same scores with higher meaning member: itself, or a negated copy."""
         if self.higher_means_member:
             return self
         return MembershipScores(-self.member, -self.nonmember)
@@ -85,15 +78,8 @@ class MembershipScores:
     def tpr_at_fpr(self, false_positive_rate: float) -> float:
         """True-positive rate at a false-positive rate: a point of the empirical ROC curve, never between two.
 
-        The threshold is the lowest score that at most this share of the non-members exceeds; a member
-        counts if its score is above it. A member tied with the threshold does not count, so ties can only
-        lower the result.
-
-        Args:
-            false_positive_rate: Largest share of non-members above the threshold, in [0, 1].
-
-        Returns:
-            Share of the members above the threshold, in [0, 1].
+        It is the share of members above the lowest score that at most ``false_positive_rate`` of the
+        non-members exceed. Members tied with this threshold do not count: ties can only lower the result.
 
         Raises:
             ValueError: A rate outside [0, 1].
@@ -116,10 +102,9 @@ class MembershipScores:
         return table({name: scores, "member": labels.astype(np.int64)})
 
     def roc(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """False-positive rate, true-positive rate and threshold, one entry per distinct score.
+        """False-positive rates, true-positive rates and thresholds, from (0, 0, inf), one per distinct score.
 
-        A tied block is one threshold. Starts at (0, 0, inf); thresholds fall; an example is
-        called a member when its oriented score is at least the threshold.
+        An example is called a member when its oriented score is at least the threshold.
         """
         scores, labels = self.oriented().pooled()
         order = np.argsort(-scores, kind="stable")
@@ -139,34 +124,27 @@ class MembershipScores:
         The draw does not look at membership, so that fair coins stay fair coins in each part.
 
         Args:
-            fraction: Share of all examples that goes to the first part, in (0, 1).
-            seed: Seed of the draw, 0 or more.
+            fraction: Share of all examples in the first part, in (0, 1).
+            seed: 0 or more.
 
         Raises:
             ValueError: A part would hold no member or no non-member.
-
-        >>> first, second = MembershipScores([1, 2, 3, 4], [5, 6, 7, 8]).split(seed=1)
-        >>> len(first), len(second)
-        (4, 4)
         """
         check_in("(0, 1)", "fraction", fraction)
         values, labels = self.pooled()
         order = np.random.default_rng(seed).permutation(values.size)
         cut = round(fraction * values.size)
-        return self._part(values, labels, order[:cut]), self._part(values, labels, order[cut:])
 
-    def _part(
-        self, values: FloatArray, labels: NDArray[np.bool_], chosen: NDArray[np.int64]
-    ) -> "MembershipScores":
-        member = labels[chosen]
-        if member.all() or not member.any():
-            raise ValueError(
-                f"scores: {self.member.size} members and {self.nonmember.size} non-members "
-                "are too few to split"
+        def part(chosen: NDArray[np.int64]) -> MembershipScores:
+            member = labels[chosen]
+            if member.all() or not member.any():
+                sizes = f"{self.member.size} members and {self.nonmember.size} non-members"
+                raise ValueError(f"scores: {sizes} are too few to split")
+            return MembershipScores(
+                values[chosen][member], values[chosen][~member], higher_means_member=self.higher_means_member
             )
-        return MembershipScores(
-            values[chosen][member], values[chosen][~member], higher_means_member=self.higher_means_member
-        )
+
+        return part(order[:cut]), part(order[cut:])
 
     @classmethod
     def from_labels(
@@ -176,9 +154,6 @@ class MembershipScores:
 
         Raises:
             ValueError: Different lengths, a flag that is not 0 or 1, or one class only.
-
-        >>> MembershipScores.from_labels([0.1, 0.9], [0, 1]).member
-        array([0.9])
         """
         values = check_vector("scores", scores)
         flags = np.asarray(membership)
@@ -207,13 +182,8 @@ class MembershipScores:
         """Read scores and membership from one file, as the command ``paperlib audit`` reads it.
 
         Args:
-            path, score_column, member_column, kind: As for `read_scores`.
+            path, score_column, member_column, kind: As for `read_scores`, with the same errors.
             higher_means_member: The same as ``kind``: True for scores, False for losses.
-
-        Raises:
-            ValueError: An unknown direction, a missing or doubtful column, empty cells, text in the score
-                column (with its row), an unknown membership value, an empty file, one class only.
-            FileNotFoundError: There is no such file.
         """
         from paperlib.core.reading import read_scores  # which builds scores of this class
 

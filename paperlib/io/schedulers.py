@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paperlib.core.logs import quiet
-from paperlib.core.packages import optional_package
+from paperlib.core.packages import optional_package, quiet
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -24,13 +23,7 @@ SCHEDULER_VARIABLE = "PAPERLIB_SCHEDULER"
 _ADDRESSES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 _BATCH_SYSTEMS = {
-    "slurm": "SLURMCluster",
-    "pbs": "PBSCluster",
-    "lsf": "LSFCluster",
-    "sge": "SGECluster",
-    "moab": "MoabCluster",
-    "oar": "OARCluster",
-    "htcondor": "HTCondorCluster",
+    name.lower(): f"{name}Cluster" for name in ("SLURM", "PBS", "LSF", "SGE", "Moab", "OAR", "HTCondor")
 }
 _SECONDS_TO_CONNECT = 20
 _SECONDS_TO_REPLACE = 5
@@ -64,7 +57,7 @@ def sweep_place(chosen: str = "", *, workers: int | None = None, said_by: str = 
     Args:
         chosen: A word as in `SCHEDULER_VARIABLE`; empty for what that variable says.
         workers: Local processes or batch jobs, 1 or more; None takes one process for each GPU, or else for
-            each core, and the number of jobs that the batch system's file names, or else 1.
+            each core, and the number of jobs in the batch system's file, or else 1.
         said_by: What named ``chosen``, for messages.
 
     Raises:
@@ -133,8 +126,15 @@ def sweep_client(place: Place, *, calls: int, retries: int) -> Iterator["Client"
                     "with 'dask scheduler', or use processes of this machine"
                 ) from None
         elif place.system:
+            from tornado.ioloop import PeriodicCallback
+
             cluster = stack.enter_context(_batch_cluster(place))
-            _submit(cluster, min(place.workers, math.ceil(calls / (place.options.get("processes") or 1))))
+            jobs = min(place.workers, math.ceil(calls / (place.options.get("processes") or 1)))
+            cluster.scale(jobs=jobs)
+            # Jobs that end before the sweep, such as at their walltime, are submitted again.
+            again = PeriodicCallback(lambda: cluster.scale(jobs=jobs), 1000 * _SECONDS_TO_REPLACE)
+            cluster.periodic_callbacks["jobs"] = again  # which the cluster stops
+            cluster.loop.add_callback(again.start)
             client = distributed.Client(cluster)
         else:
             # What matters of Dask's messages about its own processes is raised or reported.
@@ -163,12 +163,7 @@ def _local_cluster(workers: int) -> Any:
 
 
 def job_script(place: Place) -> str:
-    """The script of each job of a batch system, without submitting it; empty where there is none.
-
-    Raises:
-        ModuleNotFoundError: dask-jobqueue is not installed.
-        ValueError: The batch system's options are wrong.
-    """
+    """The script of a batch system's jobs; empty without one, a ValueError where its options are wrong."""
     if not place.system:
         return ""
     with _batch_cluster(place) as cluster:
@@ -186,16 +181,6 @@ def _batch_cluster(place: Place) -> Any:
         return cluster(**{"scheduler_options": {"dashboard_address": _FREE_PORT}, **place.options})
     except (TypeError, ValueError) as error:
         raise ValueError(f"{place.said_by}: {place.system}: {error}") from None
-
-
-def _submit(cluster: Any, jobs: int) -> None:
-    """Submit jobs, and again those that ended before the sweep, such as at their walltime."""
-    from tornado.ioloop import PeriodicCallback
-
-    cluster.scale(jobs=jobs)
-    again = PeriodicCallback(lambda: cluster.scale(jobs=jobs), 1000 * _SECONDS_TO_REPLACE)
-    cluster.periodic_callbacks["jobs"] = again  # which the cluster stops
-    cluster.loop.add_callback(again.start)
 
 
 def _read_batch_file(path: Path, said_by: str, needed: str) -> tuple[str, dict[str, Any], int]:

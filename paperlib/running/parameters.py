@@ -14,7 +14,7 @@ from typing import Any
 
 import nbformat
 
-from paperlib.core.suggest import did_you_mean
+from paperlib.core import did_you_mean
 
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _ZERO = re.compile(r"(?<![\w.,-])0(?![\w.,])")

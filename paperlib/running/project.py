@@ -68,7 +68,7 @@ class Project:
         stem = Path(name).name.removesuffix(".ipynb")
         path = self.notebooks / f"{stem}.ipynb"
         if not path.is_file():
-            from paperlib.core.suggest import did_you_mean  # the shell completes names without numpy
+            from paperlib.core import did_you_mean  # the shell completes names without numpy
 
             known = ", ".join(self.stems()) or "none yet"
             meant = did_you_mean(stem, self.stems())
@@ -102,7 +102,7 @@ class Project:
     def _profile_file(self, name: str) -> dict[str, Any]:
         path = self.notebooks / "profiles" / f"{name}.yaml"
         if not path.is_file():
-            from paperlib.core.suggest import did_you_mean
+            from paperlib.core import did_you_mean
 
             meant = did_you_mean(name, self.profiles())
             raise ValueError(f"profile: expected one of {', '.join(self.profiles())}; got {name!r}{meant}")

@@ -1,10 +1,12 @@
 """Intervals of shares, areas and error rates against other computations and against draws."""
 
 import json
+from dataclasses import astuple
 
 import numpy as np
 import pytest
-from scipy.stats import binom, binomtest
+from scipy.special import ndtr, ndtri
+from scipy.stats import binom, binomtest, norm
 
 from paperlib.core import MembershipScores, auc_interval, score_measures, share_interval
 from paperlib.core.intervals import tpr_interval, upper_rate
@@ -20,8 +22,7 @@ def test_a_share_has_the_interval_of_clopper_and_pearson(count, total, confidenc
 
 def test_an_upper_rate_is_rounded_up():
     rate = upper_rate(3, 50, 0.05)
-    assert binom.cdf(3, 50, rate) <= 0.05
-    assert binom.cdf(3, 50, rate * (1 - 1e-9)) > 0.05
+    assert binom.cdf(3, 50, rate) <= 0.05 < binom.cdf(3, 50, rate * (1 - 1e-9))
     assert upper_rate([0, 5], 5, 0.05).shape == (2,)
 
 
@@ -34,8 +35,6 @@ def test_shares_out_of_range_are_refused():
 
 def slow_interval(member, nonmember, confidence):
     """DeLong's interval from all pairs."""
-    from scipy.stats import norm
-
     wins = (member[:, None] > nonmember[None, :]) + 0.5 * (member[:, None] == nonmember[None, :])
     variance = wins.mean(1).var(ddof=1) / member.size + wins.mean(0).var(ddof=1) / nonmember.size
     low, high = norm.interval(confidence, wins.mean(), np.sqrt(variance))
@@ -57,11 +56,9 @@ def test_the_interval_of_the_area_is_delong_s(members, others, levels, confidenc
 
 
 @pytest.mark.parametrize("gap", [0.0, 1.0, 3.0])
-@pytest.mark.parametrize(("members", "others"), [(5, 5), (5, 100), (100, 10), (20, 20), (60, 60)])
+@pytest.mark.parametrize(("members", "others"), [(5, 5), (5, 100), (100, 10), (60, 60)])
 def test_the_interval_of_the_area_covers_with_few_examples(members, others, gap):
     """At least 93 % at nominal 95 %; DeLong's alone does not where the area is near 1."""
-    from scipy.special import ndtr
-
     rng, truth, covered, by_delong = np.random.default_rng(0), float(ndtr(gap / np.sqrt(2))), 0, 0
     for _ in range(400):
         member, other = rng.normal(gap, 1, members), rng.normal(0, 1, others)
@@ -88,37 +85,26 @@ def test_without_a_width_pairs_give_an_exact_interval():
 def test_rates_at_few_false_positives_say_when_they_cannot_be_measured():
     rng = np.random.default_rng(0)
     scores = MembershipScores(rng.normal(2, 1, 400), rng.normal(0, 1, 300))
-    low, high = score_measures(scores).rates
-    assert (low.false_positive_rate, high.false_positive_rate) == (0.001, 0.01)
-    assert low.true_positive_rate is None
-    assert low.interval is None
-    assert low.note == "needs 1,000 non-members, there are 300"
-    assert high.true_positive_rate == scores.tpr_at_fpr(0.01)
-    assert high.interval == tpr_interval(scores, 0.01)
-    assert high.note == ""
-
-
-@pytest.mark.parametrize(("nonmembers", "measured"), [(99, 0), (100, 1), (999, 1), (1_000, 2)])
-def test_a_rate_needs_one_non_member_above_its_threshold(nonmembers, measured):
-    found = score_measures(MembershipScores(np.arange(10.0), np.arange(float(nonmembers))))
-    assert sum(rate.true_positive_rate is not None for rate in found.rates) == measured
+    low, high = map(astuple, score_measures(scores).rates)
+    assert low == (0.001, None, None, "needs 1,000 non-members, there are 300")
+    assert high == (0.01, scores.tpr_at_fpr(0.01), tpr_interval(scores, 0.01), "")
+    for nonmembers, measured in ((99, 0), (100, 1), (999, 1), (1_000, 2)):
+        rates = score_measures(MembershipScores(np.arange(10.0), np.arange(float(nonmembers)))).rates
+        assert sum(rate.true_positive_rate is not None for rate in rates) == measured
 
 
 def test_measures_as_text_and_dictionary():
     found = score_measures(MembershipScores(np.arange(1_000.0) + 500, np.arange(1_000.0)), confidence=0.9)
     written = json.loads(json.dumps(found.to_dict()))
-    assert written["auc"] == found.auc
-    assert written["confidence"] == 0.9
-    assert written["auc_interval"] == list(found.auc_interval)
-    assert [rate["false_positive_rate"] for rate in written["rates"]] == [0.001, 0.01]
+    rates = written.pop("rates")
+    assert written == {"auc": found.auc, "auc_interval": list(found.auc_interval), "confidence": 0.9}
+    assert [rate["false_positive_rate"] for rate in rates] == [0.001, 0.01]
     assert "AUC 0.8750 [" in str(found)
     assert "TPR at 0.1 % FPR: 0.5010 [" in str(found)
 
 
 def covered_rates(members, others, rate, gap, interval, trials=200):
     """How many of the intervals hold the true-positive rate of two normals at this false-positive rate."""
-    from scipy.special import ndtr, ndtri
-
     rng, truth = np.random.default_rng(0), float(ndtr(gap + ndtri(rate)))
     drawn = [MembershipScores(rng.normal(gap, 1, members), rng.normal(0, 1, others)) for _ in range(trials)]
     return sum(low <= truth <= high for low, high in (interval(scores, rate) for scores in drawn)) / trials

@@ -5,6 +5,7 @@ import hashlib
 import io
 import sys
 import time
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -36,7 +37,6 @@ def write(path, frame):
         if "json" in path.name:
             text = frame.to_json(orient="records", lines=True)
         path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
-    return path
 
 
 @pytest.fixture
@@ -47,8 +47,9 @@ def file(tmp_path):
         path = tmp_path / name
         if isinstance(content, str | bytes):
             path.write_bytes(content.encode() if isinstance(content, str) else content)
-            return path
-        return write(path, content)
+        else:
+            write(path, content)
+        return path
 
     return written
 
@@ -68,9 +69,7 @@ def refusal(*paths, **options):
 def test_every_format_gives_the_same_scores(file, name):
     for member in (MEMBER, [True, False, True, False], [1.0, 0.0, 1.0, 0.0], [1, -1, 1, -1]):
         found = read_scores(file({"score": SCORE, "member": member}, name))
-        assert sides(found) == ([0.9, 0.8], [0.1, 0.3])
-        assert found.kind == "scores"
-        assert found.scores.higher_means_member
+        assert (found.kind, *sides(found)) == ("scores", [0.9, 0.8], [0.1, 0.3])
 
 
 WORDS = [("in", "out"), ("Member", "nonmember"), ("TRUE", "False"), ("train", "test"), ("y", "N"), ("t", "f")]
@@ -92,10 +91,12 @@ def test_membership_may_be_a_word(file, tmp_path, name):
     assert "'member' holds both 0 and -1" in refusal(file({"score": SCORE, "member": [1, 0, 1, -1]}, name))
 
 
-def test_columns_can_be_named(file):
+def test_columns_can_be_named_and_flags_of_train_and_test_are_no_scores(file):
     path = file({"id": list("abcd"), "val_loss": SCORE, "score": 0, "in_train": MEMBER})
     found = read_scores(path, score_column="val_loss", member_column="in_train")
     assert (found.kind, *sides(found)) == ("losses", [0.9, 0.8], [0.1, 0.3])
+    path = file({"loss": SCORE, "train": MEMBER, "test": [0, 1, 0, 1]})
+    assert read_scores(path).source == "a.csv, columns 'loss' and 'train'"
 
 
 @pytest.mark.parametrize("names", [("a.csv", "b.csv"), ("a.parquet", "b.npz"), ("a.npz", "b.jsonl")])
@@ -131,7 +132,6 @@ def test_half_floats_of_safetensors_are_exact_or_refused(tmp_path):
 @pytest.mark.parametrize(
     ("names", "kind"),
     [
-        (("member", "nonmember"), None),
         (("members", "nonmembers"), None),
         (("member", "non_member"), None),
         (("train", "test"), None),
@@ -152,11 +152,6 @@ def test_two_arrays_of_one_file_are_the_two_classes(tmp_path, names, kind):
     assert "hold no identifiers and no groups" in refusal(path, kind="losses", unit_column="x")
 
 
-def test_flags_of_train_and_test_are_not_taken_for_scores(file):
-    path = file({"loss": SCORE, "train": MEMBER, "test": [0, 1, 0, 1]})
-    assert read_scores(path).source == "a.csv, columns 'loss' and 'train'"
-
-
 # ---------------------------------------------------------------- what comes with the scores
 
 
@@ -166,7 +161,10 @@ def test_identifiers_and_groups_follow_their_scores_members_first(file, name):
     found = read_scores(file(frame, name), group_column="kind of record")
     assert found.ids.tolist() == ["7", "9", "8", "10"]
     assert found.groups.tolist() == ["x", "y", "y", "x"]
-    assert found.scores.pooled()[0].tolist() == [0.9, 0.8, 0.1, 0.3]
+    assert sides(found) == ([0.9, 0.8], [0.1, 0.3])
+    frame["record_id"] = 2
+    assert read_scores(file(frame, name)).ids is None, "two columns could hold the identifiers"
+    assert "no column 'idd'; the columns are" in refusal(file(frame, name), id_column="idd")
 
 
 def test_identifiers_and_groups_of_two_files(file):
@@ -175,13 +173,6 @@ def test_identifiers_and_groups_of_two_files(file):
     found = read_scores(first, second, id_column="name", group_column="g")
     assert (found.ids.tolist(), found.groups.tolist()) == (["a", "b", "c"], ["x", "(missing)", "y"])
     assert read_scores(first, second).ids is None
-
-
-def test_without_one_identifier_column_there_are_no_identifiers(file):
-    frame = {"score": SCORE, "member": MEMBER}
-    assert read_scores(file(frame)).ids is None
-    assert read_scores(file({**frame, "id": 1, "record_id": 2})).ids is None
-    assert "no column 'idd'; the columns are" in refusal(file({**frame, "id": 1}), id_column="idd")
 
 
 def test_identifiers_can_be_written_as_utf_8(file):
@@ -225,6 +216,7 @@ def test_standard_input_is_a_table_or_json_lines(monkeypatch, text, pack):
 
 # ---------------------------------------------------------------- text as people save it
 
+WIDE = ",".join(map(str, range(200)))
 HABITS = {
     "spaces": " score , member \n 0.9 , 1 \n 0.1 , 0 \n",
     "mark": "\ufeffscore;member\n0.9;1\n0.1;0\n",
@@ -241,11 +233,8 @@ HABITS = {
     "decimal commas": "score;member\n0,9;1,0\n1,0e-1;0,0\n",
     "decimal commas and tabs": "score\tmember\n+0,9\t1\n0,1\t0\n",
     "a cell that settles the mark": "score;member\n0.900;1\n0.100;0\n",
+    "wide": "\n".join(f"{WIDE},{rest}" for rest in ("score,member", "0.9,1", "0.1,0")),
 }
-WIDE = [str(at) for at in range(200)]
-HABITS["wide"] = "\n".join(
-    ",".join([*WIDE, *more]) for more in (["score", "member"], ["0.9", "1"], ["0.1", "0"])
-)
 
 
 @pytest.mark.parametrize("habit", HABITS)
@@ -288,12 +277,12 @@ def test_a_table_that_pandas_writes_with_decimal_commas_is_read_back(tmp_path):
 
 
 def test_a_long_table_takes_moments(tmp_path):
-    rng, rows = np.random.default_rng(0), 200_000
+    rng, rows = np.random.default_rng(0), 100_000
     frame = pd.DataFrame({"loss": rng.normal(size=rows), "member": rng.integers(0, 2, rows)})
     frame.to_csv(tmp_path / "a.csv", index=False)
     start = time.process_time()
     found = read_scores(tmp_path / "a.csv")
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < 1
     np.testing.assert_array_equal(found.scores.member, frame["loss"][frame["member"] == 1])
 
 
@@ -312,10 +301,8 @@ BAD = {
     "score,member\n1,1\n1_0,0\n": "holds '1_0', not a number, in row 2",
     "score,member\n1,1\n٣,0\n": "not a number, in row 2",
     "score,member\n1,1\n2,1\n": "both classes are needed, got 2 members only",
-    "score,member\n1,0\n2,0\n": "both classes are needed, got 2 non-members only",
     "score,member\n1,1\n2,perhaps\n": "column 'member' holds 'perhaps' in row 2; use 1/0",
     "score,member\n1,1\n2\n": "row 2 has 1 cells, but the first line names 2 columns",
-    "score,member\n1,1\n2,0,5\n": "row 2 has 3 cells, but the first line names 2 columns",
     "score,member\n1\n2,0,1\n": "row 1 has 1 cells",
     'score,member\n1,1\n2,"0\n': "row 2 cannot be read",
     "0.5,1\n0.6,0\n": "the first line holds the number 0.5, not a name",
@@ -343,18 +330,18 @@ BAD_LINES = {
     '[{"loss": 1, "member": 1}]': "row 1 is not a JSON object",
     '{"loss": 1%s, "member": 1}\n{"loss": 2, "member": 0}' % ("0" * 400): "1 infinite value",
 }
-BAD_FILES = [(text, "a.csv") for text in BAD] + [(text, "a.jsonl") for text in BAD_LINES]
 
 
-@pytest.mark.parametrize(("text", "name"), BAD_FILES, ids=range(len(BAD_FILES)))
-def test_a_bad_text_is_refused_in_one_line(file, monkeypatch, text, name):
-    path = file(text, name)
-    message = refusal(path)
-    assert {**BAD, **BAD_LINES}[text] in message
-    assert message.startswith(f"{path}: ")
-    assert message.count(str(path)) == 1
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    assert name != "a.csv" or refusal("-") == message.replace(str(path), "standard input")
+@pytest.mark.parametrize(("texts", "name"), [(BAD, "a.csv"), (BAD_LINES, "a.jsonl")])
+def test_a_bad_text_is_refused_in_one_line(file, monkeypatch, texts, name):
+    for text, words in texts.items():
+        path = file(text, name)
+        message = refusal(path)
+        assert words in message
+        assert message.startswith(f"{path}: ")
+        assert message.count(str(path)) == 1
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        assert name != "a.csv" or refusal("-") == message.replace(str(path), "standard input")
 
 
 def test_an_empty_cell_of_a_lone_column_is_not_a_blank_line(file):
@@ -366,9 +353,7 @@ def test_an_empty_cell_of_a_lone_column_is_not_a_blank_line(file):
 
 def test_many_columns_are_listed_in_part(file):
     names = ",".join(f"column{at}" for at in range(500))
-    message = refusal(file(f"{names}\n{names}\n"))
-    assert "and 470 more" in message
-    assert len(message) < 900
+    assert "and 470 more" in refusal(file(f"{names}\n{names}\n"))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -385,9 +370,8 @@ def test_other_mistakes_are_named(file, tmp_path):
     assert "expected a file ending in" in refusal(file({"score": SCORE}, "a.xlsx"))
     assert "no column 'x'; the columns are 'score', 'member'" in refusal(good, score_column="x")
     assert refusal(good, score_column="scor").endswith("'score', 'member'; did you mean 'score'?")
-    assert "cannot both be column" in refusal(
-        good, score_column="member", member_column="member", kind="scores"
-    )
+    twice = {"score_column": "member", "member_column": "member", "kind": "scores"}
+    assert "cannot both be column" in refusal(good, **twice)
     assert "kind: expected one of" in refusal(good, kind="loss")
     losses, scores = file({"loss": SCORE}, "b.csv"), file({"score": SCORE}, "c.csv")
     assert f"{scores} holds scores but {losses} holds losses" in refusal(scores, losses)
@@ -432,13 +416,8 @@ def test_parquet_of_other_kinds_is_refused(file, values, message):
 
 
 def test_parquet_of_every_kind_of_number_is_read(file):
-    from decimal import Decimal
-
-    for values in (
-        [Decimal("0.5"), Decimal("2.25")],
-        pd.Categorical(["0.5", "2.25"]),
-        np.float16([0.5, 2.25]),
-    ):
+    decimals, texts = [Decimal("0.5"), Decimal("2.25")], ["0.5", "2.25"]
+    for values in (decimals, pd.Categorical(texts), np.float16([0.5, 2.25])):
         assert sides(read_scores(file({"score": values, "member": [1, 0]}, "a.parquet"))) == ([0.5], [2.25])
 
 
@@ -469,13 +448,11 @@ def test_a_package_that_is_missing_is_named(file, monkeypatch, name, package):
     ],
 )
 def test_a_table_with_semicolons_keeps_codes_and_refuses_a_comma_that_may_stand_for_thousands(
-    tmp_path, rows, values
+    file, rows, values
 ):
-    path = tmp_path / "table.csv"
-    path.write_text("\n".join(["a;b", *rows]))
+    path = file("\n".join(["a;b", *rows]))
     if isinstance(values, str):
         with pytest.raises(ValueError, match=values):
             read_frames([str(path)])
     else:
-        (frame,) = read_frames([str(path)])
-        assert frame.to_numpy().tolist() == values
+        assert read_frames([str(path)])[0].to_numpy().tolist() == values

@@ -5,7 +5,6 @@ import pytest
 from scipy.stats import mannwhitneyu
 
 from paperlib.core import MembershipScores
-from paperlib.core.reading import read_scores
 
 
 def test_arrays_are_kept_as_given_and_read_only():
@@ -41,13 +40,10 @@ def test_split_is_disjoint_complete_seeded_and_blind_to_membership():
     assert scores.split(seed=3)[0].member.tolist() == first.member.tolist()
     sizes = {scores.split(seed=seed)[0].member.size for seed in range(20)}
     assert len(sizes) > 1  # a split stratified by membership would always take 30
-
-
-def test_too_few_to_split():
     with pytest.raises(ValueError, match="too few"):
         MembershipScores([1.0], [2.0]).split()
     with pytest.raises(ValueError, match="fraction"):
-        MembershipScores([1.0, 2], [2.0, 3]).split(1.0)
+        scores.split(1.0)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +53,6 @@ def test_too_few_to_split():
         ([1], [np.inf], "nonmember scores: 1 of 1 values are infinite"),
         ([], [1], "member scores: expected at least 1"),
         ([[1]], [1], "1-D"),
-        (["a"], [1], "real numbers"),
         ([1], [None], "real numbers"),
         ([1j], [1], "real numbers"),
     ],
@@ -73,7 +68,6 @@ def test_bad_scores_are_refused(member, nonmember, message):
         ([1, 2], [1], "expected 2 values"),
         ([1, 2], [1, 2], "only 0 and 1"),
         ([1, 2], [1, 1], "both classes"),
-        ([1, 2], [0, 0], "both classes"),
     ],
 )
 def test_bad_labels_are_refused(scores, membership, message):
@@ -81,40 +75,17 @@ def test_bad_labels_are_refused(scores, membership, message):
         MembershipScores.from_labels(scores, membership)
 
 
-def write(tmp_path, text):
-    path = tmp_path / "scores.csv"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def test_a_file_is_read_with_the_direction_of_its_column(tmp_path):
-    path = write(tmp_path, "id,loss,member\na,1.5,1\nb,-2e3,false\n\nc,0,in\n")
-    scores = MembershipScores.from_csv(path)
-    assert (scores.member.tolist(), scores.nonmember.tolist()) == ([1.5, 0.0], [-2000.0])
-    assert not scores.higher_means_member
-
-
 def test_the_direction_can_be_given_in_two_ways_that_must_agree(tmp_path):
-    path = write(tmp_path, "value,member\n1,1\n2,0\n")
+    path = tmp_path / "scores.csv"
+    path.write_text("value,member\n1,1\n2,0\n")
+    with pytest.raises(ValueError, match="does a high value of column 'value' point to a member"):
+        MembershipScores.from_file(path)
     for higher, kind in ((True, "scores"), (False, "losses")):
-        for options in (
-            {"kind": kind},
-            {"higher_means_member": higher},
-            {"kind": kind, "higher_means_member": higher},
-        ):
+        direction = {"higher_means_member": higher}
+        for options in ({"kind": kind}, direction, {"kind": kind, **direction}):
             assert MembershipScores.from_file(path, **options).higher_means_member is higher
     with pytest.raises(ValueError, match="higher_means_member: True contradicts kind='losses'"):
         MembershipScores.from_file(path, kind="losses", higher_means_member=True)
-
-
-def test_python_and_the_command_refuse_the_same_files_in_the_same_words(tmp_path):
-    for text in ("value,member\n1,1\n2,0\n", "loss,member\n1,1\n,0\n", "loss,who\n1,1\n2,0\n"):
-        path = write(tmp_path, text)
-        with pytest.raises(ValueError) as by_class:
-            MembershipScores.from_file(path)
-        with pytest.raises(ValueError) as by_reader:
-            read_scores(path)
-        assert str(by_class.value) == str(by_reader.value)
 
 
 def thresholds_by_hand(member, nonmember, rate):
@@ -125,26 +96,23 @@ def thresholds_by_hand(member, nonmember, rate):
 
 
 @pytest.mark.parametrize("levels", [2, 5, 10_000])
-@pytest.mark.parametrize("rate", [0.0, 0.01, 0.3, 0.99, 1.0])
-def test_tpr_at_fpr_is_the_best_threshold_among_the_nonmembers(levels, rate):
+def test_tpr_at_fpr_is_the_best_threshold_among_the_nonmembers(levels):
     rng = np.random.default_rng(levels)
     member, nonmember = rng.integers(0, levels, 150) / 7, rng.integers(0, levels, 90) / 7
-    scores = MembershipScores(member, nonmember)
-    assert scores.tpr_at_fpr(rate) == thresholds_by_hand(member, nonmember, rate)
     losses = MembershipScores(-member, -nonmember, higher_means_member=False)
-    assert losses.tpr_at_fpr(rate) == scores.tpr_at_fpr(rate)
+    for rate in (0.0, 0.01, 0.3, 0.99, 1.0):
+        expected = thresholds_by_hand(member, nonmember, rate)
+        assert MembershipScores(member, nonmember).tpr_at_fpr(rate) == expected
+        assert losses.tpr_at_fpr(rate) == expected
 
 
 def test_ties_never_raise_tpr_at_fpr():
     assert MembershipScores([1.0] * 5, [1.0] * 4).tpr_at_fpr(0.5) == 0.0
     assert MembershipScores([1.0, 1.0, 0.0], [1.0, 0.0, 0.0]).tpr_at_fpr(0.34) == pytest.approx(2 / 3)
     assert MembershipScores([1.0, 1.0, 0.0], [1.0, 0.0, 0.0]).tpr_at_fpr(0.33) == 0.0
-
-
-@pytest.mark.parametrize("rate", [-0.1, 1.1, float("nan")])
-def test_a_rate_outside_0_and_1_is_refused(rate):
-    with pytest.raises(ValueError, match="false_positive_rate"):
-        MembershipScores([1.0], [0.0]).tpr_at_fpr(rate)
+    for rate in (-0.1, 1.1, float("nan")):
+        with pytest.raises(ValueError, match="false_positive_rate"):
+            MembershipScores([1.0], [0.0]).tpr_at_fpr(rate)
 
 
 @pytest.mark.parametrize("higher", [True, False])

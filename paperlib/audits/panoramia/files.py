@@ -17,9 +17,8 @@ from paperlib.audits.panoramia.images import ImageDefaults, bring_images
 from paperlib.audits.panoramia.pools import Model, Trainer
 from paperlib.audits.panoramia.table import bring_table
 from paperlib.audits.panoramia.text import TextDefaults, bring_text, of_text, of_training
-from paperlib.core import check_choice
+from paperlib.core import check_choice, did_you_mean
 from paperlib.core.reading import read_frames
-from paperlib.core.suggest import did_you_mean
 from paperlib.data import read_documents
 from paperlib.models.images import classifier_for, image_logits, image_losses
 from paperlib.models.language import load_language_model

@@ -13,8 +13,7 @@ from paperlib.audits.panoramia.audit import AuditData, AuditOptions, PanoramiaAu
 from paperlib.audits.panoramia.memorization import copies
 from paperlib.audits.panoramia.pools import SYNTHETIC, Model, Trainer
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, losses, train
-from paperlib.core import check_ids, check_in, check_ties, one_of_each
-from paperlib.core.suggest import did_you_mean
+from paperlib.core import check_ids, check_in, check_ties, did_you_mean, one_of_each
 from paperlib.generators.table_filter import FilteredGenerator, RowCoder
 from paperlib.generators.tabular import TableGenerator, check_table, is_name_like
 

@@ -63,11 +63,6 @@ def kind_of(name: str) -> str | None:
     return "scores" if _SCORES.fullmatch(text) else None
 
 
-def kind_of_class(name: str) -> str | None:
-    """As `kind_of`, for values of one class alone, whose name may say which class it is."""
-    return kind_of(name) or kind_of(measure_of(name))
-
-
 def tells_membership(name: str) -> bool:
     """Whether a column of this name says who is a member."""
     return _MEMBERS.fullmatch(plain(name)) is not None

@@ -27,7 +27,7 @@ def read_frames(paths: Sequence[str]) -> "list[pd.DataFrame]":
     text, in which codes keep their zeros and NA is a value. Parquet and JSON lines have types of their own.
 
     Args:
-        paths: CSV with commas, semicolons or tabs, JSON lines (both also ``.gz``) or Parquet, by content.
+        paths: CSV with commas, semicolons or tabs, JSON lines (both also ``.gz``) or Parquet.
 
     Raises:
         ValueError: A file that is none of these or empty, or a column whose type differs between files.
@@ -67,15 +67,13 @@ def _cells(path: str) -> "tuple[pd.DataFrame, bool]":
     return frame, is_text
 
 
-def _pointed(label: str, cells: Sequence[Any]) -> Sequence[Any]:
+def _pointed(label: str, cells: list[str]) -> list[str]:
     """Decimal commas as points in a column of numbers; refused where the comma may stand for thousands."""
-    present = [cell for cell in cells if cell not in MISSING]
-    if not any("," in cell for cell in present):
+    pointed = [cell.replace(",", ".") for cell in cells]
+    if pointed == cells or not all(_NUMBER.fullmatch(cell) for cell in pointed if cell not in MISSING):
         return cells
-    if not all(_NUMBER.fullmatch(cell.replace(",", ".")) for cell in present):
-        return cells
-    check_marks(label, [*cells])
-    return [cell.replace(",", ".") for cell in cells]
+    check_marks(label, cells)
+    return pointed
 
 
 def _kind(cells: Sequence[str]) -> str:

@@ -17,7 +17,6 @@ from paperlib.core.reading.columns import (
     as_texts,
     check_gaps,
     kind_of,
-    kind_of_class,
     measure_of,
     plain,
     tells_membership,
@@ -35,12 +34,11 @@ class LoadedScores:
     """Scores read from files, and how they were read.
 
     Attributes:
-        scores: The scores as given; ``scores.higher_means_member`` is False for losses.
+        scores: The scores as given.
         kind: "scores" (higher means member) or "losses" (lower means member).
         source: Files and columns that were used, as text.
-        ids: Name of each example, members first as in ``scores.pooled()``; None without an identifier column.
-        groups: Group of each example in the same order, "(missing)" where its cell is empty; None if no group
-            column was named.
+        ids: Name of each example, in the order of ``scores.pooled()``; None without an identifier column.
+        groups: Group of each in the same order, "(missing)" where its cell is empty; None without the column.
         checksums: SHA-256 of what was read, by file name.
         warnings: What is not wrong, yet should be looked at.
     """
@@ -95,26 +93,18 @@ def read_scores(
             column and a membership column (1/0, 1/-1, true/false, in/out, train/test, member/nonmember), or
             two arrays such as ``member`` and ``nonmember``. With two: the members' scores.
         nonmember_path: The non-members' scores, in the same or another form.
-        score_column: Name of the score column; by default the one whose name is a common one, such as score,
-            loss, nll or logprob.
-        member_column: Name of the membership column; by default the one whose name is a common one, such as
-            member, is_train or split.
-        kind: "scores" if higher means member, "losses" if lower does; needed where the name of the column
-            does not tell, and for arrays without a name.
-        id_column: Name of the column that names the examples; by default id, record_id or example_id.
-        group_column: Name of the column that groups the examples; by default none.
-        unit_column: Name of the column that says what one record is, such as a customer: the values of its
-            rows are averaged, and its rows are of one side. By default each row is a record, which its
-            identifiers must not contradict.
-
-    Returns:
-        The scores, their direction, and where they came from.
+        score_column: By default the one with a common name, such as score, loss, nll or logprob.
+        member_column: By default the one with a common name, such as member, is_train or split.
+        kind: "scores" if higher means member, "losses" if lower does; needed where no name tells.
+        id_column: Names of the examples; by default the column id, record_id or example_id.
+        group_column: Groups of the examples.
+        unit_column: What one record is, such as a customer: the values of its rows, all of one side, are
+            averaged. By default each row is a record, which its identifiers must not contradict.
 
     Raises:
         ValueError: An unreadable or empty file, a missing or doubtful column, an unknown direction, an empty
             cell, text where a number belongs, an unknown membership value, infinite scores, one class only,
-            an identifier that stands twice, a unit on both sides. The message is one line that names the file
-            and what to do.
+            an identifier that stands twice, a unit on both sides; in one line that names the file.
         FileNotFoundError: There is no such file.
     """
     if kind is not None:
@@ -134,10 +124,8 @@ def read_scores(
         with named(source):
             parts.append(_part(table_of(source), wanted, side))
     if parts[0].kind != parts[1].kind:
-        raise ValueError(
-            f"{first.path} holds {parts[0].kind} but {second.path} holds {parts[1].kind}; say which "
-            f"{_SAY_KIND}"
-        )
+        each = f"{first.path} holds {parts[0].kind} but {second.path} holds {parts[1].kind}"
+        raise ValueError(f"{each}; say which {_SAY_KIND}")
     with named(first):
         text = f"members {first.name}, non-members {second.name}"
         return _loaded([first, second], parts, text, units=unit_column is not None)
@@ -166,12 +154,16 @@ def _part_of_both(table: Table, wanted: _Wanted) -> _Part:
 
 def _part(table: Table, wanted: _Wanted, side: bool | None = None) -> _Part:
     """The columns of one table, of members (side True), of non-members (False) or of both (None)."""
-    told = kind_of if side is None else kind_of_class
+
+    def told(name: str) -> str | None:  # the name of values of one class alone may say which class it is
+        return kind_of(name) or (None if side is None else kind_of(measure_of(name)))
+
     member = _member_column(table, wanted, side)
-    known_ids = [name for name in table.names if plain(name) in ("id", "record_id", "example_id")]
-    identifier = known_ids[0] if len(known_ids) == 1 else None
     if wanted.id is not None:
         identifier = table.check(wanted.id)
+    else:
+        known_ids = [name for name in table.names if plain(name) in ("id", "record_id", "example_id")]
+        identifier = known_ids[0] if len(known_ids) == 1 else None
     group = None if wanted.group is None else table.check(wanted.group)
     if table.bare:
         score = table.names[0]

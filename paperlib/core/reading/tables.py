@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from paperlib.core.suggest import did_you_mean
+from paperlib.core.checks import did_you_mean
 
 Cells = list[Any]
 """One value per example: str, int, float, bool or None."""

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from paperlib.core.suggest import did_you_mean
+from paperlib.core import did_you_mean
 
 
 @dataclass(frozen=True, kw_only=True)
