@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from paperlib.io import data_folder, file_sha256
-from paperlib.io.folders import DATA_VARIABLE
+from paperlib.io.files import DATA_VARIABLE
 
 MANIFEST = "MADE-UP.json"
 """File that marks a data folder as made up; it holds the checksums of the files."""

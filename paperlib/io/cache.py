@@ -18,20 +18,13 @@ from paperlib.io.files import canonical_json, config_hash, output_error, write_b
 T = TypeVar("T")
 Arrays = dict[str, np.ndarray]
 
-_MAGIC = b"paperlib-cache-1"
-_LEASE_SECONDS = 120.0
-
 
 @dataclass(frozen=True)
 class Cache:
-    """Arrays on disk, one file per configuration.
+    """Arrays on disk, one file per configuration, in a folder that is made when the first one is written.
 
-    An entry carries the checksum of its content and the configuration itself. An entry that is
-    damaged, or belongs to another configuration, counts as absent: it is computed and written
-    again. Nothing is ever unpickled.
-
-    Args:
-        folder: Folder of the entries; made when the first one is written.
+    An entry carries the checksum of its content and the configuration itself: one that is damaged, or of
+    another configuration, counts as absent. Nothing is ever unpickled.
     """
 
     folder: Path
@@ -39,8 +32,7 @@ class Cache:
     def get(self, config: Mapping[str, Any], compute: Callable[[], Mapping[str, Any]]) -> Arrays:
         """The arrays of ``config``: read if a sound entry exists, else computed and kept.
 
-        Processes that ask at one time, on machines that share the folder, compute an entry once: one of
-        them holds the entry's lease, and the others wait for what it keeps (see `lease`).
+        Processes that ask at one time, on machines that share the folder, compute it once (see `lease`).
 
         Args:
             config: Everything the arrays depend on: typed configurations, seed, checksum of the data, and
@@ -56,8 +48,6 @@ class Cache:
         >>> cache = Cache(Path(tempfile.mkdtemp()))
         >>> cache.get({"seed": 0}, lambda: {"losses": [1.0, 2.0]})["losses"]
         array([1., 2.])
-        >>> cache.get({"seed": 0}, lambda: {"losses": "not called again"})["losses"]
-        array([1., 2.])
         """
         with lease(self.path(config).with_suffix(".lease"), lambda: self.find(config)) as entry:
             if entry is not None:
@@ -69,16 +59,27 @@ class Cache:
     def find(self, config: Mapping[str, Any]) -> Arrays | None:
         """The arrays of ``config``, or None when there is no sound entry."""
         path = self.path(config)
-        return _decode(path.read_bytes(), _text(config)) if path.is_file() else None
+        if not path.is_file():
+            return None
+        head, _, body = path.read_bytes().partition(b"\n")
+        stored, _, arrays = body.partition(b"\n")
+        if head != _head(body) or stored != _text(config):
+            return None
+        try:
+            with np.load(io.BytesIO(arrays), allow_pickle=False) as archive:
+                return {name: archive[name] for name in archive.files}
+        except (ValueError, OSError, zipfile.BadZipFile):
+            return None
 
     def put(self, config: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        """Keep arrays under ``config``, in one piece or not at all.
-
-        Raises:
-            OutputError: The entry cannot be written.
-            ValueError: An array holds Python objects.
-        """
-        write_bytes(self.path(config), _encode(_text(config), arrays))
+        """Keep arrays under ``config``, in one piece or not at all; errors as in `get`."""
+        for name, values in arrays.items():
+            if values.dtype.hasobject:
+                raise ValueError(f"{name}: expected an array of numbers, truth values or text, got objects")
+        buffer = io.BytesIO()
+        np.savez(buffer, allow_pickle=False, **dict(arrays))
+        body = _text(config) + b"\n" + buffer.getvalue()
+        write_bytes(self.path(config), _head(body) + b"\n" + body)
 
     def path(self, config: Mapping[str, Any]) -> Path:
         """Path of the entry of ``config``, which need not exist."""
@@ -86,14 +87,7 @@ class Cache:
 
 
 def typed(value: Any) -> Any:
-    """A configuration in which every dataclass names its type, so that no two types give the same key.
-
-    >>> @dataclass(frozen=True)
-    ... class Trees:
-    ...     leaves: int
-    >>> typed({"attack": Trees(4)})
-    {'attack': {'': 'Trees', 'leaves': 4}}
-    """
+    """A configuration in which every dataclass names its type, so that no two types give the same key."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         parts = {field.name: typed(getattr(value, field.name)) for field in dataclasses.fields(value)}
         return {"": type(value).__qualname__, **parts}
@@ -104,38 +98,16 @@ def typed(value: Any) -> Any:
     return value
 
 
-def _text(config: Mapping[str, Any]) -> str:
-    return canonical_json(typed(config))
+def _text(config: Mapping[str, Any]) -> bytes:
+    return canonical_json(typed(config)).encode("utf-8")
 
 
-def _encode(config: str, arrays: Mapping[str, np.ndarray]) -> bytes:
-    for name, values in arrays.items():
-        if values.dtype.hasobject:
-            raise ValueError(f"{name}: expected an array of numbers, truth values or text, got objects")
-    buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **dict(arrays))
-    body = config.encode("utf-8") + b"\n" + buffer.getvalue()
-    return _MAGIC + b" " + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
-
-
-def _decode(data: bytes, config: str) -> Arrays | None:
-    head, _, body = data.partition(b"\n")
-    if head != _MAGIC + b" " + hashlib.sha256(body).hexdigest().encode():
-        return None
-    stored, _, arrays = body.partition(b"\n")
-    if stored != config.encode("utf-8"):
-        return None
-    try:
-        with np.load(io.BytesIO(arrays), allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, zipfile.BadZipFile):
-        return None
+def _head(body: bytes) -> bytes:
+    return b"paperlib-cache-1 " + hashlib.sha256(body).hexdigest().encode()
 
 
 @contextmanager
-def lease(
-    path: Path, ready: Callable[[], T | None], *, seconds: float = _LEASE_SECONDS
-) -> Iterator[T | None]:
+def lease(path: Path, ready: Callable[[], T | None], *, seconds: float = 120.0) -> Iterator[T | None]:
     """Hold the lease on making something while the block runs, or hand over what another process made.
 
     Guarantee:
@@ -145,10 +117,10 @@ def lease(
         its parent has noticed its end.
 
     Args:
-        path: File of the lease, which holds its owner; removed at the end. Its folder is made.
-        ready: Finds what is to be made; None as long as it is missing. Asked again once the lease is held.
+        path: File of the lease, removed at the end. Its folder is made.
+        ready: What is to be made; None as long as it is missing. Asked again once the lease is held.
         seconds: Age at which a lease counts as lost, above 0; its holder renews it six times as often. Each
-            waiting process measures it from the last renewal that it saw, so clocks need not agree.
+            waiting process counts from the last renewal that it saw, so that clocks need not agree.
 
     Raises:
         OutputError: The file cannot be written.

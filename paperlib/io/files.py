@@ -1,17 +1,22 @@
-"""Writing files so that a reader sees the old file or the new one, and never half of either."""
+"""Files: where they stand, and written or downloaded so that a reader never sees half of one."""
 
 import errno
 import hashlib
+import http.client
 import json
 import os
+import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from paperlib.core import json_ready
 
+DATA_VARIABLE = "PAPERLIB_DATA"
+_CHUNK = 1 << 20
 _REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -27,15 +32,33 @@ class OutputError(OSError):
     """A file could not be written; what stood there before is untouched."""
 
 
+class DownloadError(RuntimeError):
+    """A file could not be fetched, or is not the file that was asked for; nothing was kept."""
+
+
+def user_cache_folder() -> Path:
+    """The folder of this user's caches, by the habit of the operating system."""
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        return Path(base) / "paperlib"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", str(Path.home() / "AppData" / "Local"))) / "paperlib"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "paperlib"
+    return Path.home() / ".cache" / "paperlib"
+
+
+def data_folder() -> Path:
+    """First place to look for data sets: ``PAPERLIB_DATA``, else a folder in the user's cache."""
+    chosen = os.environ.get(DATA_VARIABLE)
+    return Path(chosen).expanduser() if chosen else user_cache_folder() / "data"
+
+
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file for writing that takes its place only when all of it is on disk.
+    """Open a file for writing that takes its place only when all of it is on disk; missing folders are made.
 
     Guarantee:
         After a crash, a full disk or an exception in the block, ``path`` is what it was before.
-
-    Args:
-        path: File to write; missing folders are made.
 
     Raises:
         OutputError: It cannot be written; the message says where and why.
@@ -51,18 +74,14 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)
         os.replace(name, target)
     except OSError as error:
         raise output_error(target, error) from error
     finally:
         Path(name).unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 def output_error(target: Path, error: OSError) -> OutputError:
@@ -72,31 +91,18 @@ def output_error(target: Path, error: OSError) -> OutputError:
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write ``data`` in one piece or not at all.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
+    """Write ``data`` in one piece, or not at all with an OutputError."""
     with atomic_file(path) as file:
         file.write(data)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write UTF-8 text in one piece or not at all.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
+    """As `write_bytes`, of text in UTF-8."""
     write_bytes(path, text.encode("utf-8"))
 
 
 def write_json(path: str | os.PathLike[str], value: Any) -> None:
-    """Write JSON with sorted keys, in one piece or not at all.
-
-    Raises:
-        OutputError: It cannot be written.
-        ValueError: ``value`` holds something JSON has no word for.
-    """
+    """As `write_text`, of `canonical_json`."""
     write_text(path, canonical_json(value, indent=1) + "\n")
 
 
@@ -118,11 +124,7 @@ def canonical_json(value: Any, *, indent: int | None = None) -> str:
 
 
 def config_hash(config: Mapping[str, Any]) -> str:
-    """32 hexadecimal digits that change when any value of ``config`` changes.
-
-    >>> config_hash({"m": 100, "seed": 0}) == config_hash({"seed": 0, "m": 100})
-    True
-    """
+    """32 hexadecimal digits that change when any value of ``config`` changes, and not with their order."""
     return hashlib.sha256(canonical_json(config).encode("utf-8")).hexdigest()[:32]
 
 
@@ -130,3 +132,55 @@ def file_sha256(path: str | os.PathLike[str]) -> str:
     """The SHA-256 of a file, as 64 hexadecimal digits."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fetch(
+    url: str,
+    path: str | os.PathLike[str],
+    *,
+    sha256: str | None = None,
+    timeout: float = 30.0,
+    opener: Callable[..., Any] = urllib.request.urlopen,
+) -> str:
+    """Download ``url`` to ``path``, and return the SHA-256 of the file.
+
+    Guarantee:
+        ``path`` holds the whole file, with the checksum asked for, or is what it was before.
+
+    Args:
+        url: An https address.
+        path: File to write; missing folders are made.
+        sha256: The checksum it must have, 64 hexadecimal digits; None accepts any content.
+        timeout: Seconds without an answer after which to give up.
+        opener: Opens the address; `urllib.request.urlopen` honours the usual proxy variables.
+
+    Raises:
+        DownloadError: No https, no answer, a file cut short, or another checksum.
+        OutputError: The file cannot be written.
+    """
+    if not url.startswith("https://"):
+        raise DownloadError(f"url: expected an https address, got {url!r}")
+    digest = hashlib.sha256()
+    with atomic_file(path) as file:
+        for chunk in _chunks(url, timeout, opener):
+            digest.update(chunk)
+            file.write(chunk)
+        if sha256 is not None and digest.hexdigest() != sha256:
+            raise DownloadError(
+                f"{url}: expected SHA-256 {sha256}, got {digest.hexdigest()}; the file was not kept"
+            )
+    return digest.hexdigest()
+
+
+def _chunks(url: str, timeout: float, opener: Callable[..., Any]) -> Iterator[bytes]:
+    received = 0
+    try:
+        with opener(url, timeout=timeout) as answer:
+            length = answer.headers.get("Content-Length") or ""
+            while chunk := answer.read(_CHUNK):
+                received += len(chunk)
+                yield chunk
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise DownloadError(f"{url} cannot be fetched: {error}") from error
+    if length.isdigit() and received != int(length):
+        raise DownloadError(f"{url}: the answer was cut short after {received} of {length} bytes")

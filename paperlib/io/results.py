@@ -1,7 +1,7 @@
 """Result files: what one run of one notebook found, and under which conditions."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,6 @@ from typing import Any
 from paperlib.io.files import write_json
 
 SCHEMA = 1
-_KEYS = ("notebook", "profile", "parameters", "records", "data", "provenance")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +17,6 @@ class RunResult:
 
     Attributes:
         notebook: Stem of the notebook.
-        profile: Profile it ran in.
         parameters: Every parameter with the value used.
         records: One mapping per paper table or figure: its evidence and scale, as `record` keeps them.
         data: Names of the CSVs written beside it.
@@ -34,20 +32,12 @@ class RunResult:
 
 
 def write_result(path: str | PathLike[str], result: RunResult) -> None:
-    """Write a result file: keys sorted, in one piece or not at all.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
-    write_json(path, {"schema": SCHEMA, **{key: getattr(result, key) for key in _KEYS}})
+    """Write a result file in one piece, or not at all with an OutputError."""
+    write_json(path, {"schema": SCHEMA, **vars(result)})
 
 
 def read_result(path: str | PathLike[str]) -> RunResult:
-    """Read a result file.
-
-    Raises:
-        ValueError: Not JSON, another schema, or a missing key.
-    """
+    """Read a result file; a ValueError for other text, another schema and a missing key."""
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -55,6 +45,7 @@ def read_result(path: str | PathLike[str]) -> RunResult:
     schema = content.get("schema") if isinstance(content, dict) else None
     if schema != SCHEMA:
         raise ValueError(f"{path}: expected a result file of schema {SCHEMA}, got {schema!r}")
-    if missing := [key for key in _KEYS if key not in content]:
+    keys = [field.name for field in fields(RunResult)]
+    if missing := [key for key in keys if key not in content]:
         raise ValueError(f"{path}: the result file lacks {', '.join(missing)}")
-    return RunResult(**{key: content[key] for key in _KEYS})
+    return RunResult(**{key: content[key] for key in keys})

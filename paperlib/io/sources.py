@@ -15,19 +15,7 @@ _PARSING = RLock()  # Python 3.11 raises SystemError now and then where two thre
 
 
 def code_tag(*modules: str) -> str:
-    """A checksum of all source files that modules reach by their imports.
-
-    Files of other distributions do not count.
-
-    Args:
-        modules: Dotted names of modules, such as ``__name__``.
-
-    Raises:
-        ValueError: A module that does not exist or has no source file.
-
-    >>> code_tag("paperlib.io.cache") == code_tag("paperlib.io.cache")
-    True
-    """
+    """A checksum of the `source_files` of modules, such as ``__name__``."""
     digest = hashlib.sha256()
     for file in source_files(modules):
         digest.update(f"{file.parent.name}/{file.name} {file_sha256(file)}\n".encode())
@@ -35,14 +23,11 @@ def code_tag(*modules: str) -> str:
 
 
 def source_files(names: Iterable[str]) -> list[Path]:
-    """Source files that modules reach by their imports, themselves included, sorted.
+    """Source files that modules, or names that they define, reach by their imports, with their own, sorted.
 
     Imports are followed into the package of each module and into this one, those inside functions included,
     those for type checkers alone left out. A package whose ``__init__`` only passes names on is passed
     through: an imported name leads to the module that defines it, and to no other.
-
-    Args:
-        names: Dotted names of modules, or of names that they define.
 
     Raises:
         ValueError: A module that does not exist or has no source file.
@@ -58,7 +43,10 @@ def source_files(names: Iterable[str]) -> list[Path]:
             continue
         seen.add(name)
         reached, more = _reached(name)
-        waiting += [one for file in reached - files for one in _followed(file, name)]
+        own = (name.partition(".")[0], _OWN)
+        for file in reached - files:
+            imports = imported_names(file.read_text(encoding="utf-8"), _package_of(file))
+            waiting += [one for one in imports if one.partition(".")[0] in own]
         waiting += more
         files |= reached
     return sorted(files)
@@ -68,9 +56,7 @@ def source_files(names: Iterable[str]) -> list[Path]:
 def imported_names(source: str, package: str = "") -> tuple[str, ...]:
     """Dotted names that a source imports, those inside functions included: ``from a import b`` gives ``a.b``.
 
-    Args:
-        source: Python code.
-        package: Name of the package that relative imports start from.
+    Relative imports start from ``package``.
 
     >>> imported_names("import numpy as np\\nfrom paperlib.core import FloatArray")
     ('numpy', 'paperlib.core.FloatArray')
@@ -94,7 +80,8 @@ def _reached(name: str) -> tuple[set[Path], list[str]]:
         return {place}, []
     package = top
     while True:
-        passed_on = _face(place, package)
+        stub = place.with_suffix(".pyi")
+        passed_on = _passed_on((stub if stub.is_file() else place).read_text(encoding="utf-8"), package)
         if passed_on is None:
             files.add(place)
         if not parts:
@@ -111,20 +98,9 @@ def _reached(name: str) -> tuple[set[Path], list[str]]:
         parts = parts[1:]
 
 
-def _followed(file: Path, name: str) -> list[str]:
-    """Imports of a file that lead into its own package, or into this one."""
-    own = name.partition(".")[0]
-    names = imported_names(_source(file), _package_of(file))
-    return [one for one in names if one.partition(".")[0] in (own, _OWN)]
-
-
 def _parsed(source: str) -> ast.Module:
     with _PARSING:
         return ast.parse(source)
-
-
-def _source(file: Path) -> str:
-    return file.read_text(encoding="utf-8")
 
 
 def _package_of(file: Path) -> str:
@@ -135,14 +111,9 @@ def _package_of(file: Path) -> str:
     return ".".join(reversed(parts))
 
 
-def _face(init: Path, package: str) -> dict[str, str] | None:
-    """Names that an ``__init__`` passes on, with their origins; None if it does more than that."""
-    stub = init.with_suffix(".pyi")
-    return _passed_on(_source(stub if stub.is_file() else init), package)
-
-
 @lru_cache(maxsize=256)
 def _passed_on(source: str, package: str) -> dict[str, str] | None:
+    """Names that an ``__init__`` passes on, with their origins; None if it does more than that."""
     names: dict[str, str] = {}
     for node in _parsed(source).body:
         if isinstance(node, ast.ImportFrom):

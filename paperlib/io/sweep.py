@@ -72,25 +72,23 @@ def run_sweep(
             depend on which configurations share its call.
         configs: Frozen dataclasses, all different.
         folder: Folder in which finished units are kept.
-        batch_key: Configurations with equal keys may share a call, such as networks of one
-            shape; None gives each a call of its own.
+        batch_key: Configurations with equal keys may share a call; None gives each a call of its own.
         max_batch: Most configurations in one call; a group is cut into calls of about equal size.
-        client: A Dask client to use, which stays open; None makes one for this sweep: local processes,
-            or what ``PAPERLIB_SCHEDULER`` says.
+        client: A Dask client to use, which stays open; None starts local processes, or what
+            ``PAPERLIB_SCHEDULER`` says.
         workers: Local processes with one thread each; 0 computes in this process, without Dask.
-        retries: Number of new attempts elsewhere after a call lost its worker, where this process starts the
-            scheduler. A call that fails with an error is not tried again: all its configurations failed.
+        retries: New attempts after a call lost its worker, where this process starts the scheduler. A call
+            that fails with an error is not tried again: all its configurations failed.
         version: Part of every unit's name; units of another version are left alone and computed again.
             None takes `code_tag` of the module that ``function`` is defined in.
-        progress: Show a bar with an estimate of the time left; silent too when ``PAPERLIB_PROGRESS=0``.
+        progress: Show a bar; silent too when ``PAPERLIB_PROGRESS=0``.
 
     Returns:
-        Pairs of a configuration and its result, those on disk first; numbers come back as
-        Python numbers, lists as arrays.
+        Pairs of a configuration and its result, those on disk first; numbers come back as Python numbers,
+        lists as arrays.
 
     Raises:
-        ValueError: A configuration that is no frozen dataclass or is given twice, or an option out
-            of range.
+        ValueError: A configuration that is no frozen dataclass or is given twice, or an option out of range.
         SweepError: At the end, if configurations failed; earlier, if the scheduler was lost.
         OutputError: A unit cannot be written, such as on a full disk; what was finished is kept.
 
@@ -111,8 +109,11 @@ def run_sweep(
     where = client or (sweep_place() if workers else None)
     if isinstance(where, Place) and not (where.address or where.system):
         where = replace(where, workers=workers)
+    name = getattr(function, "__qualname__", None)
+    if name is None:
+        raise ValueError(f"function: expected a plain function, which has a name, got {function!r}")
     cache = Cache(Path(folder))
-    about = {"function": _name(function), "version": version or _source_tag(function)}
+    about = {"function": f"{function.__module__}.{name}", "version": version or _source_tag(function)}
 
     def key(config: C) -> dict[str, Any]:
         kind = type(config)
@@ -143,11 +144,11 @@ def run_units(
     retries: int = 3,
     progress: bool = True,
 ) -> Iterator[tuple[C, Result]]:
-    """As `run_sweep`, for units that are kept in another way; arguments not listed are the same.
+    """As `run_sweep`, for units that are kept in another way.
 
     Args:
-        find: Says what is kept of a configuration; None if it is still to be computed.
-        keep: Keeps what the function returned for a configuration; None where the function does so.
+        find: What is on disk of a configuration; None if it is still to be computed.
+        keep: Writes what the function returned for a configuration; None where the function does so.
         where: A Dask client to use, or where to run; None computes in this process, without Dask.
     """
     waiting: list[C] = []
@@ -239,10 +240,8 @@ def _outcomes(
                 if isinstance(result, list):
                     yield call, result
                 elif not isinstance(result, tuple):
-                    raise SweepError(
-                        "the scheduler was lost; what is finished is kept, and the same call goes on with "
-                        "the rest"
-                    )
+                    goes_on = "what is finished is kept, and the same call goes on with the rest"
+                    raise SweepError(f"the scheduler was lost; {goes_on}")
                 elif isinstance(result[1], KilledWorker):
                     died = "its process died at every attempt (out of memory, or killed)"
                     yield call, RuntimeError(died)
@@ -258,19 +257,16 @@ def _call(function: Function[C], batch: list[C]) -> list[Arrays]:
     if not isinstance(results, Sequence) or len(results) != len(batch):
         size = len(results) if isinstance(results, Sequence) else type(results).__name__
         raise ValueError(f"function: expected a list of {len(batch)} results, got {size}")
-    return [_as_arrays(result) for result in results]
-
-
-def _as_arrays(result: Mapping[str, Any]) -> Arrays:
-    if not isinstance(result, Mapping):
-        raise ValueError(f"function: expected results that are mappings, got {type(result).__name__}")
-    arrays = {str(name): np.asarray(value) for name, value in result.items()}
-    for name, values in arrays.items():
+    for result in results:
+        if not isinstance(result, Mapping):
+            raise ValueError(f"function: expected results that are mappings, got {type(result).__name__}")
+    as_arrays = [{str(name): np.asarray(value) for name, value in result.items()} for result in results]
+    for name, values in (pair for arrays in as_arrays for pair in arrays.items()):
         if values.dtype.kind not in "biufcSU":
             raise ValueError(
                 f"function: result {name!r}: expected numbers, truth values or text, got {values!r}"
             )
-    return arrays
+    return as_arrays
 
 
 def _checked_configs(configs: Iterable[C]) -> list[C]:
@@ -284,13 +280,6 @@ def _checked_configs(configs: Iterable[C]) -> list[C]:
             raise ValueError(f"configs: index {at} is the same as index {seen[key]}: {config!r}")
         seen[key] = at
     return items
-
-
-def _name(function: Callable[..., Any]) -> str:
-    name = getattr(function, "__qualname__", None)
-    if name is None:
-        raise ValueError(f"function: expected a plain function, which has a name, got {function!r}")
-    return f"{function.__module__}.{name}"
 
 
 def _source_tag(function: Callable[..., Any]) -> str:

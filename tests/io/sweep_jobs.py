@@ -41,6 +41,10 @@ def square(batch):
     return [{"square": job.number**2, **about} for job in batch]
 
 
+def squares(pairs):
+    return {config.number: result["square"] for config, result in pairs}
+
+
 def group(job):
     """Jobs of one group may share a call."""
     return job.group

@@ -28,10 +28,6 @@ def ask(folder: str, seconds: float) -> None:
     Cache(Path(folder)).get(CONFIG, compute)
 
 
-def started(folder: Path) -> list[Path]:
-    return list(folder.glob("started-*"))
-
-
 def held(path: Path, *, seconds: float) -> float:
     """How many seconds it took to get the lease."""
     before = time.monotonic()
@@ -39,14 +35,14 @@ def held(path: Path, *, seconds: float) -> float:
         return time.monotonic() - before
 
 
-def test_five_processes_compute_an_entry_once(tmp_path: Path) -> None:
-    processes = [SPAWN.Process(target=ask, args=(str(tmp_path), 0.5)) for _ in range(5)]
+def test_processes_compute_an_entry_once(tmp_path: Path) -> None:
+    processes = [SPAWN.Process(target=ask, args=(str(tmp_path), 0.5)) for _ in range(3)]
     for process in processes:
         process.start()
     for process in processes:
         process.join(60)
-    assert [process.exitcode for process in processes] == [0] * 5
-    assert len(started(tmp_path)) == 1
+    assert [process.exitcode for process in processes] == [0] * 3
+    assert len(list(tmp_path.glob("started-*"))) == 1
     assert [path.suffix for path in tmp_path.iterdir() if path.suffix] == [".cache"]
 
 
@@ -54,7 +50,7 @@ def test_a_killed_holder_is_replaced_at_once(tmp_path: Path) -> None:
     holder = SPAWN.Process(target=ask, args=(str(tmp_path), 60.0))
     holder.start()
     until = time.monotonic() + 30
-    while not started(tmp_path) and time.monotonic() < until:
+    while not list(tmp_path.glob("started-*")) and time.monotonic() < until:
         time.sleep(0.01)
     os.kill(holder.pid or 0, signal.SIGKILL)
     holder.join(10)
@@ -80,7 +76,7 @@ def test_a_renewed_lease_is_not_taken_over_and_goes_on_at_its_end(tmp_path: Path
     def hold() -> None:
         with contextlib.suppress(RuntimeError), lease(path, lambda: None, seconds=0.3):
             order.append("first")
-            time.sleep(1.5)  # five times its age
+            time.sleep(0.9)  # three times its age
             order.append("first ends")
             if fails:
                 raise RuntimeError

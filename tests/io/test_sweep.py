@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from paperlib.io import OutputError, SweepError, run_sweep
-from tests.io.sweep_jobs import Job, executions, group, square
+from tests.io.sweep_jobs import Job, executions, group, square, squares
 
 
 @pytest.fixture
@@ -25,10 +25,6 @@ def sweep(configs, folder, function=square, **options):
     return run_sweep(function, configs, folder=folder, **{"workers": 0, "version": "1", **options})
 
 
-def squares(pairs):
-    return {config.number: result["square"] for config, result in pairs}
-
-
 def test_every_config_is_yielded_once_and_never_computed_again(tmp_path, trace):
     jobs = [Job(number, trace) for number in range(6)]
     first = list(sweep(jobs[:4], tmp_path / "u"))
@@ -36,7 +32,7 @@ def test_every_config_is_yielded_once_and_never_computed_again(tmp_path, trace):
     assert executions(trace) == dict.fromkeys(range(6), 1)
     assert len(again) == 6
     assert squares(again) == {number: number**2 for number in range(6)}
-    assert first == [pair for pair in again if pair[0].number < 4]
+    assert first == again[:4]
     assert list(sweep([], tmp_path / "u")) == []
 
 
@@ -184,7 +180,6 @@ def test_bad_arguments_are_refused_before_anything_runs(tmp_path, configs, optio
         (None, "expected a list of 1 results, got NoneType"),
         ([3.0], "expected results that are mappings, got float"),
         ([{"a": None}], "result 'a': expected numbers"),
-        ([{"a": {"b": 1}}], "result 'a': expected numbers"),
     ],
 )
 def test_a_function_that_returns_something_else_is_refused(tmp_path, returned, message):

@@ -9,7 +9,7 @@ from pathlib import Path
 from paperlib.data.files import MANIFEST
 from paperlib.data.made_up import images, models, tables, texts
 from paperlib.io import code_tag, file_sha256, write_text
-from paperlib.io.folders import DATA_VARIABLE, user_cache_folder
+from paperlib.io.files import DATA_VARIABLE, user_cache_folder
 
 HUB = "hub"
 WRITERS: tuple[Callable[..., None], ...] = (images.write, tables.write, texts.write, models.write)
