@@ -286,6 +286,7 @@ def complaint(case: Case, folder: Path, reader: Reader, monkeypatch: pytest.Monk
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(case.data)))
         path = "-"
     else:
+        Path(path).unlink(missing_ok=True)  # overwriting a file takes a disk a hundred times as long
         Path(path).write_bytes(case.data)
     try:
         found = reader(path, **case.options)
