@@ -1,9 +1,7 @@
 """Images of a class, drawn by a rectified flow: straight lines from noise to images.
 
-The paper's generator is StyleGAN2, which is not packaged. A rectified flow learns, at each point between
-noise and an image, the direction from the one to the other; drawing follows it from noise. Two networks are
-on offer: diffusers' `UNet2DModel` for images like CIFAR's, and a multi-layer perceptron for images of a
-few dozen pixels, where it is many times faster.
+The paper's generator is StyleGAN2, which is not packaged. A rectified flow learns the direction from noise to
+an image at each point between the two; drawing follows it.
 """
 
 import copy
@@ -36,7 +34,7 @@ class FlowConfig:
     """Settings of the generator.
 
     Attributes:
-        network: "mlp" or "unet".
+        network: "mlp", for images of a few dozen pixels, or "unet", diffusers' `UNet2DModel`.
         width: Hidden units of the MLP; channels of the U-Net's first block, a multiple of 8.
         blocks: Residual blocks of the MLP; levels of the U-Net, whose channels double after the first.
         steps: Training steps, 1 or more.
@@ -48,12 +46,12 @@ class FlowConfig:
         sampler: "heun" (second order) or "euler".
         sampler_steps: Steps from noise to image.
         precision: "float32", or "bfloat16" to train and draw under autocast.
-        compile: Compile the network's training on a GPU, which pays in long runs; without effect on a CPU.
+        compile: Compile the network's training on a GPU, which pays in long runs.
         seed: Seed of the parameters and the training.
 
     Source:
-        Liu, Gong and Liu (2023), Flow straight and fast, arXiv:2209.03003; times drawn by a logistic normal,
-        Esser et al. (2024), arXiv:2403.03206.
+        Liu, Gong and Liu (2023), arXiv:2209.03003; times drawn by a logistic normal: Esser et al. (2024),
+        arXiv:2403.03206.
     """
 
     network: str = "mlp"
@@ -104,8 +102,8 @@ class FlowConfig:
             classes: Number of classes.
             device: Device to use; None takes CUDA where there is one, else the CPU.
             progress: True to show a progress bar.
-            checkpoint: File that is written about once a minute and at the end, and read if it is there: a
-                training taken up from it ends as one that was not interrupted. The caller removes it.
+            checkpoint: File that is written about once a minute and at the end, and read if it is there: the
+                training ends as one that was not interrupted. The caller removes it.
 
         Raises:
             ValueError: Images or labels that do not fit.
@@ -131,49 +129,32 @@ class FlowConfig:
 
 @dataclass(frozen=True, eq=False)
 class FittedFlow:
-    """A trained generator.
+    """A trained generator."""
 
-    Attributes:
-        network: Takes points (B, channels, side, side), times (B,) and classes (B,); returns velocities.
-        config: Settings of the generator.
-        shape: Shape of an image: channels, side, side.
-        shares: Share of each class in the training data, shape (classes,).
-        losses: Mean squared error of each tenth of the training.
-    """
-
-    network: nn.Module
+    network: nn.Module  # points (B, channels, side, side), times (B,) and classes (B,) to velocities
     config: FlowConfig
-    shape: tuple[int, ...]
-    shares: NDArray[np.float64]
-    losses: tuple[float, ...]
+    shape: tuple[int, ...]  # of an image: channels, side, side
+    shares: NDArray[np.float64]  # of each class in the training data, shape (classes,)
+    losses: tuple[float, ...]  # mean squared error of each tenth of the training
 
     def sample(
         self, n: int, seed: int, *, batch: int | None = None
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Draw images, their classes as frequent as in the training data.
-
-        Args:
-            n: Number of images, 1 or more.
-            seed: Seed of the classes and the noise; on one device equal seeds give equal images.
-            batch: Images at a time; None takes 1,024, and fewer of images beyond 32 pixels a side, for their
-                memory. On a GPU the images depend on it, their distribution does not.
-
-        Returns:
-            Images, uint8, shape (n, channels, side, side), and class numbers, shape (n,).
-        """
+        """Draw images, uint8 (n, channels, side, side), and classes, (n,), as frequent as in training."""
         check_at_least(1, n=n)
         labels = np.random.default_rng(seed).choice(len(self.shares), size=n, p=self.shares)
+        # Fewer of images beyond 32 pixels a side, for their memory; on a GPU the images depend on the number.
         batch = batch or max(1, min(1024, 1024 * 32 * 32 // math.prod(self.shape[1:])))
-        rng = torch.Generator().manual_seed(seed)
-        device = next(self.network.parameters()).device
+        rng, steps = torch.Generator().manual_seed(seed), self.config.levels - 1
+        device, parts = next(self.network.parameters()).device, list[NDArray[np.uint8]]()
         with progress_bar(n, label="drawing", unit="image") as bar:
-
-            def drawn(classes: Tensor) -> NDArray[np.uint8]:
+            for classes in torch.from_numpy(labels).split(batch):
                 noise = torch.randn(len(classes), *self.shape, generator=rng)
                 bar.update(len(classes))
-                return _to_pixels(self._drawn(noise.to(device), classes.to(device)).cpu(), self.config.levels)
-
-            parts = [drawn(classes) for classes in torch.from_numpy(labels).split(batch)]
+                x = self._drawn(noise.to(device), classes.to(device)).cpu()
+                # From about -1 to 1 to the nearest of evenly spaced grey values.
+                grey = ((x.double() + 1) / 2 * steps).round().clamp(0, steps)
+                parts.append((grey * (255 / steps)).round().to(torch.uint8).numpy())
         return np.concatenate(parts), labels.astype(np.int64)
 
     @torch.inference_mode()
@@ -193,13 +174,6 @@ class FittedFlow:
             return self.network(x, time.expand(len(x)), y).float()
 
 
-def _to_pixels(x: Tensor, levels: int) -> NDArray[np.uint8]:
-    """Numbers around -1 to 1 as pixels, rounded to the nearest of evenly spaced grey values."""
-    steps = levels - 1
-    grey = ((x.double() + 1) / 2 * steps).round().clamp(0, steps)
-    return (grey * (255 / steps)).round().to(torch.uint8).numpy()
-
-
 class _FlowTraining:
     """A training of the generator, with all that has to be restored where it is taken up again."""
 
@@ -211,17 +185,16 @@ class _FlowTraining:
         self.cycle = torch.optim.lr_scheduler.OneCycleLR(
             self.optimizer, config.learning_rate, total_steps=config.steps + 1
         )
+        self.parts: dict[str, Any] = {"network": network, "averaged": self.averaged}
+        self.parts |= {"optimizer": self.optimizer, "cycle": self.cycle}
         self.rng = seeded_generator(config.seed, "module", 0, x.device)
         self.done, self.losses = 0, list[float]()
         self.total = torch.zeros((), device=x.device)
 
-    def rows(self) -> Tensor:
-        """Numbers of the images of the next step."""
-        size = (self.config.batch_size,)
-        return torch.randint(len(self.x), size, generator=self.rng, device=self.x.device)
-
-    def step(self, rows: Tensor) -> None:
+    def step(self) -> None:
         """One step of the network, and of its running mean."""
+        size = (self.config.batch_size,)
+        rows = torch.randint(len(self.x), size, generator=self.rng, device=self.x.device)
         self.optimizer.zero_grad(set_to_none=True)
         loss = _loss(self.config, self.forward, self.x[rows], self.y[rows], self.rng)
         loss.backward()
@@ -234,40 +207,29 @@ class _FlowTraining:
 
     def finish(self, saved: Saved, *, progress: bool) -> None:
         """Train to the end, from the checkpoint where there is one."""
-        self._restore(saved.state(self.x.device))
+        state = saved.state(self.x.device)
+        if state is not None:
+            for name, part in self.parts.items():
+                part.load_state_dict(state[name])
+            self.rng.set_state(state["rng"].cpu())
+            self.done, self.losses = state["done"], list(state["losses"])
+            self.total.copy_(state["total"])
         steps, tenth, first = self.config.steps, max(1, self.config.steps // 10), self.done
         with progress_bar(steps, label="generator", unit="step", initial=first, show=progress) as bar:
             for _ in range(first, steps):
-                self.step(self.rows())
+                self.step()
                 if self.done % tenth == 0:
-                    self._note_loss(tenth)
+                    self.losses.append(float(self.total) / tenth)
+                    self.total.zero_()
+                    if not math.isfinite(loss := self.losses[-1]):
+                        at = f"the generator's loss is {loss} at step {self.done}"
+                        raise TrainingDiverged(f"{at}; lower learning_rate")
                 saved.keep(self._state, now=self.done == steps)
                 bar.update()
 
-    def _note_loss(self, steps: int) -> None:
-        self.losses.append(float(self.total) / steps)
-        self.total.zero_()
-        if not math.isfinite(self.losses[-1]):
-            raise TrainingDiverged(
-                f"the generator's loss is {self.losses[-1]} at step {self.done}; lower learning_rate"
-            )
-
-    def _parts(self) -> dict[str, Any]:
-        return {"network": self.network, "averaged": self.averaged, "optimizer": self.optimizer,
-                "cycle": self.cycle}  # fmt: skip
-
     def _state(self) -> dict[str, Any]:
         own = {"rng": self.rng.get_state(), "done": self.done, "losses": self.losses, "total": self.total}
-        return {name: part.state_dict() for name, part in self._parts().items()} | own
-
-    def _restore(self, state: dict[str, Any] | None) -> None:
-        if state is None:
-            return
-        for name, part in self._parts().items():
-            part.load_state_dict(state[name])
-        self.rng.set_state(state["rng"].cpu())
-        self.done, self.losses = state["done"], list(state["losses"])
-        self.total.copy_(state["total"])
+        return {name: part.state_dict() for name, part in self.parts.items()} | own
 
 
 def _loss(config: FlowConfig, forward: Any, x: Tensor, y: Tensor, rng: torch.Generator) -> Tensor:
@@ -299,7 +261,6 @@ class VelocityMLP(nn.Module):
         self.frequencies = nn.Buffer(torch.exp(torch.linspace(0, 6, 16)), persistent=False)
 
     def forward(self, x: Tensor, times: Tensor, labels: Tensor) -> Tensor:
-        """Velocities, shaped as ``x``."""
         angles = times[:, None] * self.frequencies
         told = silu(self.time(torch.cat([angles.sin(), angles.cos()], dim=1)) + self.label(labels))
         hidden = self.entry(x.flatten(1))
@@ -340,5 +301,4 @@ class VelocityUNet(nn.Module):
         )
 
     def forward(self, x: Tensor, times: Tensor, labels: Tensor) -> Tensor:
-        """Velocities, shaped as ``x``."""
         return self.unet(x, 1000 * times, class_labels=labels).sample

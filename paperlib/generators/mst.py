@@ -12,7 +12,7 @@ import pandas as pd
 
 from paperlib.core import FloatArray, check_at_least, check_in
 from paperlib.core.packages import optional_package
-from paperlib.generators.tabular import ColumnCodes, FittedTree, blocks, coded, fitted_tree
+from paperlib.generators.tabular import FittedTree, blocks, coded, fitted_tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,15 +20,13 @@ class NoisyTree:
     """MST of McKenna et al. (2021), whose graphical model comes from ``mbi`` (the extra ``mst``).
 
     A third of the budget each goes to the counts of single columns, to the choice of the tree and to the
-    counts of its edges. The tree is grown edge by edge: each joins two parts of the tree so far, and is drawn
-    by the exponential mechanism, its quality the distance of the pair's counts from what independence would
-    give.
+    counts of its edges. Each edge joins two parts of the tree so far, drawn by the exponential mechanism; its
+    quality is the distance of the pair's counts from what independence would give.
 
     Guarantee:
         Counts and tree are (epsilon, delta)-DP for adding or removing one row, in exact arithmetic, by
-        zero-concentrated DP. The rows drawn are not: which values there are, the quantiles, and the values
-        drawn within a quantile come from the table without noise. PANORAMIA needs no such guarantee:
-        the generator's table holds no member.
+        zero-concentrated DP. The rows drawn are not: values and quantiles come from the table without noise.
+        PANORAMIA needs no such guarantee: the generator's table holds no member.
 
     Attributes:
         epsilon: Privacy budget in nats, above 0; the paper's is 1000.
@@ -36,9 +34,6 @@ class NoisyTree:
         bins: Quantiles of a column of numbers, 2 or more.
         iterations: Steps of mirror descent, 1 or more.
         seed: Seed of the noise and the tree.
-
-    Raises:
-        ValueError: A value is out of range.
 
     Source:
         McKenna, Miklau and Sheldon (2021), Winning the NIST Contest, Algorithm 2; PANORAMIA, appendix C.3.
@@ -58,11 +53,7 @@ class NoisyTree:
 
     @property
     def rho(self) -> float:
-        """Budget of zero-concentrated DP that gives (epsilon, delta)-DP (Bun and Steinke, 2016).
-
-        >>> round(NoisyTree(epsilon=1.0).rho, 4)
-        0.0118
-        """
+        """Budget of zero-concentrated DP that gives (epsilon, delta)-DP (Bun and Steinke, 2016)."""
         log = math.log(1 / self.delta)
         return (math.sqrt(log + self.epsilon) - math.sqrt(log)) ** 2
 
@@ -93,17 +84,22 @@ class NoisyTree:
         model = mbi.estimation.MirrorDescent().estimate(
             mbi.Domain(names, sizes), measured, iters=self.iterations
         )
-        return _fitted(model, codecs, edges)
+        weights = np.zeros((count, count))
+        for first, second in edges:
+            weights[first, second] = weights[second, first] = 1.0
+
+        def counts(*columns: int) -> FloatArray:
+            projected = model.project(tuple(names[at] for at in columns))
+            return np.asarray(projected.datavector(flatten=False), dtype=np.float64)
+
+        # Sampled as a tree, from our own random numbers.
+        return fitted_tree(codecs, weights, single=counts, pair=counts, smoothing=1e-6)
 
 
 def grow_tree(
     exact: Any, singles: Sequence[FloatArray], epsilon: float, rng: np.random.Generator
 ) -> list[tuple[int, int]]:
-    """Edges that join all columns, each drawn by the exponential mechanism among those that close no cycle.
-
-    ``exact[i][j]`` counts a pair of columns, shape (K, L), and ``singles`` are noisy counts of each column;
-    each draw spends ``epsilon`` nats.
-    """
+    """Edges that join all columns, each drawn with ``epsilon`` nats among those that close no cycle."""
     frequencies = [np.maximum(values, 0) / max(np.maximum(values, 0).sum(), 1.0) for values in singles]
     total = max(1.0, float(np.mean([values.sum() for values in singles])))
     # Adding a row moves one count by 1, and with it the distance by 1 at most.
@@ -122,20 +118,6 @@ def grow_tree(
         old, new = group[second], group[first]
         group = [new if one == old else one for one in group]
     return edges
-
-
-def _fitted(model: Any, codecs: dict[str, ColumnCodes], edges: Sequence[tuple[int, int]]) -> FittedTree:
-    """The graphical model as a tree that is sampled from the root downwards, from our own random numbers."""
-    names = list(codecs)
-    weights = np.zeros((len(names), len(names)))
-    for first, second in edges:
-        weights[first, second] = weights[second, first] = 1.0
-
-    def counts(*columns: int) -> FloatArray:
-        wanted = tuple(names[at] for at in columns)
-        return np.asarray(model.project(wanted).datavector(flatten=False), dtype=np.float64)
-
-    return fitted_tree(codecs, weights, single=counts, pair=counts, smoothing=1e-6)
 
 
 def import_mbi() -> Any:

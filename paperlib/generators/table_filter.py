@@ -28,15 +28,9 @@ class RowRule(Protocol):
 
 @dataclass(frozen=True)
 class RejectionByOdds:
-    """Keep a row with a chance in proportion to its odds of being real.
+    """Keep a row with a chance in proportion to its odds of being real, always above a quantile of them."""
 
-    With a perfect discriminator and no cap this is rejection sampling: the kept rows are distributed as the
-    real rows are.
-
-    Attributes:
-        cap: Quantile of the odds from which on a row is always kept, in (0, 1).
-    """
-
+    # With a perfect discriminator and no cap this is rejection sampling: rows are distributed as real ones.
     cap: float = 0.95
 
     def __post_init__(self) -> None:
@@ -51,16 +45,9 @@ class RejectionByOdds:
 
 @dataclass(frozen=True)
 class ConfidentlySynthetic:
-    """Remove the rows that the discriminator takes for generated with high confidence.
+    """Remove rows that look generated with high confidence: PANORAMIA, appendix C.3, without a threshold."""
 
-    Attributes:
-        confidence: Probability of being generated above which a row goes, in (0, 1).
-
-    Source:
-        PANORAMIA, appendix C.3 (the threshold is not printed).
-    """
-
-    confidence: float = 0.8
+    confidence: float = 0.8  # probability of being generated above which a row goes
 
     def __post_init__(self) -> None:
         check_confidence(self.confidence)
@@ -97,11 +84,7 @@ class FilteredGenerator:
     seed: int = 0
 
     def fit(self, table: pd.DataFrame) -> "FilteredTable":
-        """Fit the generator, and train the discriminator on ``table`` and as many generated rows.
-
-        Raises:
-            ValueError: A table that the generator refuses.
-        """
+        """Fit the generator, and train the discriminator on ``table`` and as many generated rows."""
         fitted = self.generator.fit(table)
         coder = RowCoder.fit(table)
         made = fitted.sample(2 * len(table), self.seed)
@@ -122,15 +105,7 @@ class FilteredGenerator:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FilteredTable:
-    """A fitted generator and its discriminator.
-
-    Attributes:
-        generator: Generator of the rows.
-        coder: Encoding of the rows for the discriminator.
-        model: The discriminator.
-        rule: Rule that says which rows are kept.
-        limit: Threshold that the rule learned.
-    """
+    """A fitted generator, its discriminator, and the rule with the threshold that it learned."""
 
     generator: FittedTable
     coder: "RowCoder"
@@ -157,11 +132,7 @@ class FilteredTable:
 
 @dataclass(frozen=True, eq=False)
 class RowCoder:
-    """Rows as numbers for trees: numbers unchanged, words by their place among the fitted words.
-
-    Attributes:
-        words: The fitted words of each column of words, sorted.
-    """
+    """Rows as numbers for trees: numbers unchanged, words by their place among a column's fitted words."""
 
     words: dict[str, NDArray[Any]]
 
@@ -172,11 +143,7 @@ class RowCoder:
         return cls({name: np.unique(values) for name, values in columns.items() if values.dtype.kind == "U"})
 
     def numbers(self, table: pd.DataFrame) -> FloatArray:
-        """Shape (n, columns); a word not seen while fitting is -1.
-
-        >>> RowCoder.fit(pd.DataFrame({"w": ["b", "a"]})).numbers(pd.DataFrame({"w": ["c", "b"]})).tolist()
-        [[-1.0], [1.0]]
-        """
+        """Shape (n, columns); a word not seen while fitting is -1."""
         columns = []
         for name, values in check_table("table", table).items():
             words = self.words.get(name)

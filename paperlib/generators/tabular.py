@@ -1,7 +1,7 @@
 """Generated rows of a table: a Chow-Liu tree over its columns, and rejection by a discriminator."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,31 +28,6 @@ class TableGenerator(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class Original:
-    """The values of a column as they were given, so that drawn ones have their type to the last detail.
-
-    Attributes:
-        name: Name of the column.
-        keys: Its different values as numbers or text, sorted.
-        values: The value of each key, of the column's type.
-    """
-
-    name: Any
-    keys: NDArray[Any]
-    values: "pd.Series[Any]"
-
-    @classmethod
-    def of(cls, name: Any, column: "pd.Series[Any]") -> "Original":
-        """Keep one value of each key."""
-        keys, first = np.unique(_plain(column), return_index=True)
-        return cls(name, keys, column.iloc[first].reset_index(drop=True))
-
-    def restore(self, keys: NDArray[Any]) -> "pd.Series[Any]":
-        """The values of keys, shape (n,)."""
-        return self.values.take(np.searchsorted(self.keys, keys)).reset_index(drop=True)
-
-
 def is_name_like(values: NDArray[Any]) -> bool:
     """Whether a column of text names rows rather than describes them: most values stand a few times alone."""
     distinct = 0 if values.dtype.kind != "U" else np.unique(values).size
@@ -61,39 +36,30 @@ def is_name_like(values: NDArray[Any]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ColumnCodes:
-    """One column as whole numbers: a word or a frequent number each its own, other numbers by quantile.
+    """One column as whole numbers: a word or a frequent number each its own, other numbers by quantile."""
 
-    A column of text that names rows has one code: pairs with it would tell nothing, at a quadratic cost.
-
-    Attributes:
-        values: The fitted values, sorted by code; sampling within a code draws from these.
-        starts: Start of the values of each code in ``values``, and their number at the end, (K + 1,).
-        floors: Least value of each code, (K,): a value belongs to the last floor not above it.
-        original: The column's own values; None where they are the fitted ones.
-    """
-
-    values: NDArray[Any]
-    starts: IntArray
-    floors: NDArray[Any]
-    original: Original | None = None
+    values: NDArray[Any]  # the fitted values as numbers or text, sorted
+    starts: IntArray  # where the values of each code start, and their number at the end, (K + 1,)
+    floors: NDArray[Any]  # least value of each code, (K,)
+    distinct: NDArray[Any]  # different values, sorted
+    originals: "pd.Series[Any]"  # each different value as it was given, of the column's name and type
 
     @classmethod
-    def fit(cls, column: NDArray[Any], bins: int) -> "ColumnCodes":
-        """Learn the codes of a column, at most about 2 ``bins`` of them where it holds numbers.
-
-        >>> ColumnCodes.fit(np.array([0, 0, 0, 0, 1, 2, 3, 9]), bins=3).floors.tolist()
-        [0, 1, 2]
-        """
-        ordered = np.sort(column)
-        distinct, counts = np.unique(ordered, return_counts=True)
-        if column.dtype.kind in "biuf" and distinct.size > bins:
-            floors = _number_floors(ordered, distinct, counts, bins)
-        elif is_name_like(ordered):
-            floors = distinct[:1]
+    def fit(cls, column: "pd.Series[Any]", plain: NDArray[Any], bins: int) -> "ColumnCodes":
+        """Learn the codes of a column from its values as numbers or text."""
+        ordered = np.sort(plain)
+        distinct, first, counts = np.unique(plain, return_index=True, return_counts=True)
+        if plain.dtype.kind in "biuf" and distinct.size > bins:
+            # Quantiles, and a code of its own for each value that fills a bin alone.
+            quantiles = ordered[(np.arange(bins) * ordered.size) // bins]
+            frequent = np.flatnonzero(counts * bins >= ordered.size)
+            following = frequent[frequent + 1 < distinct.size] + 1
+            floors = np.unique(np.concatenate([quantiles, distinct[frequent], distinct[following]]))
         else:
-            floors = distinct
-        starts = np.append(np.searchsorted(ordered, floors), ordered.size)
-        return cls(values=ordered, starts=starts.astype(np.int64), floors=floors)
+            # Pairs with names of rows would tell nothing, at a quadratic cost.
+            floors = distinct[:1] if is_name_like(ordered) else distinct
+        starts = np.append(np.searchsorted(ordered, floors), ordered.size).astype(np.int64)
+        return cls(ordered, starts, floors, distinct, column.iloc[first].reset_index(drop=True))
 
     def __len__(self) -> int:
         return self.floors.size
@@ -102,37 +68,23 @@ class ColumnCodes:
         """Code of each value, shape (n,); a value below all floors gets the first code."""
         return np.maximum(np.searchsorted(self.floors, column, side="right") - 1, 0)
 
-    def decode(self, codes: IntArray, rng: np.random.Generator) -> Any:
+    def decode(self, codes: IntArray, rng: np.random.Generator) -> "pd.Series[Any]":
         """A fitted value of each code, drawn uniformly among those that share it, of the column's type."""
-        low, high = self.starts[codes], self.starts[codes + 1]
-        drawn = self.values[rng.integers(low, high)]
-        return drawn if self.original is None else self.original.restore(drawn)
-
-
-def _number_floors(
-    ordered: NDArray[Any], distinct: NDArray[Any], counts: IntArray, bins: int
-) -> NDArray[Any]:
-    """Quantiles, and a code of its own for each value that fills a bin alone."""
-    quantiles = ordered[(np.arange(bins) * ordered.size) // bins]
-    frequent = np.flatnonzero(counts * bins >= ordered.size)
-    following = frequent[frequent + 1 < distinct.size] + 1
-    return np.unique(np.concatenate([quantiles, distinct[frequent], distinct[following]]))
+        drawn = self.values[rng.integers(self.starts[codes], self.starts[codes + 1])]
+        return self.originals.take(np.searchsorted(self.distinct, drawn)).reset_index(drop=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChowLiuTree:
     """The tree of column pairs with the most mutual information, sampled from the root downwards.
 
-    MST fits the same model, with noise: at the paper's privacy budget of 1000 hardly any. This one adds
-    none and guarantees no privacy. The information of a pair counts less what chance alone gives it,
-    (K - 1)(L - 1) / 2n for K and L codes, without which columns of many codes attract each other.
+    MST fits the same model with noise; this one guarantees no privacy. The information of a pair counts less
+    what chance alone gives it, (K - 1)(L - 1) / 2n for K and L codes, lest columns of many codes attract each
+    other.
 
     Attributes:
         bins: Quantiles of a column of numbers, 2 or more; frequent values get codes of their own.
         smoothing: Strength of the Dirichlet prior around a column's own frequencies, in rows, at least 0.
-
-    Raises:
-        ValueError: A value is out of range.
 
     Source:
         Chow and Liu (1968); PANORAMIA, appendix C.3, uses MST of McKenna et al. (2021).
@@ -176,10 +128,7 @@ def fitted_tree(
     pair: Callable[[int, int], FloatArray],
     smoothing: float,
 ) -> "FittedTree":
-    """The tree of largest ``weights``, shape (d, d), with smoothed conditional distributions.
-
-    ``single`` counts a column's codes, shape (K,), ``pair`` those of a parent and a child, shape (K, L).
-    """
+    """The tree of largest ``weights``, (d, d), from counts of a column, (K,), and of a pair, (K, L)."""
     order, parents = spanning_tree(weights)
     conditionals = []
     for child in order.tolist():
@@ -193,19 +142,12 @@ def fitted_tree(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedTree:
-    """A fitted Chow-Liu tree.
+    """A fitted Chow-Liu tree."""
 
-    Attributes:
-        codecs: The codes of each column, in the table's order.
-        order: Columns from the root downwards, shape (d,).
-        parents: Parent of each column, -1 for the root, shape (d,).
-        conditionals: Distribution functions of each column of ``order`` given the parent's code.
-    """
-
-    codecs: Mapping[str, ColumnCodes]
-    order: IntArray
-    parents: IntArray
-    conditionals: tuple[FloatArray, ...]
+    codecs: Mapping[str, ColumnCodes]  # of each column, in the table's order
+    order: IntArray  # columns from the root downwards, shape (d,)
+    parents: IntArray  # of each column, -1 for the root, shape (d,)
+    conditionals: tuple[FloatArray, ...]  # distribution functions of ``order`` given the parent's code
 
     def sample(self, n: int, seed: int) -> pd.DataFrame:
         """``n`` rows: codes from the root downwards, then values within the codes."""
@@ -215,9 +157,8 @@ class FittedTree:
         for child, below in zip(self.order.tolist(), self.conditionals, strict=True):
             rows = below[codes[int(self.parents[child])]]
             codes[child] = (rng.random(n)[:, None] >= rows).sum(axis=1)
-        drawn = [codec.decode(codes[at], rng) for at, codec in enumerate(self.codecs.values())]
-        names = [codec.original.name if codec.original else name for name, codec in self.codecs.items()]
-        return pd.DataFrame(dict(zip(names, drawn, strict=True)))
+        codecs = enumerate(self.codecs.values())
+        return pd.DataFrame({codec.originals.name: codec.decode(codes[at], rng) for at, codec in codecs})
 
     @property
     def edges(self) -> pd.DataFrame:
@@ -236,11 +177,7 @@ class IndependentColumns:
     """
 
     def fit(self, table: pd.DataFrame) -> "FittedColumns":
-        """Keep the columns.
-
-        Raises:
-            ValueError: The cases of `ChowLiuTree.fit`.
-        """
+        """Keep the columns; refuses what `ChowLiuTree.fit` does."""
         check_table("table", table)
         return FittedColumns(table.reset_index(drop=True))
 
@@ -254,19 +191,14 @@ class FittedColumns:
     def sample(self, n: int, seed: int) -> pd.DataFrame:
         """``n`` rows whose columns know nothing of each other."""
         rng = np.random.default_rng(seed)
-        drawn = {
-            name: values.take(rng.choice(len(values), n)).reset_index(drop=True)
-            for name, values in self.columns.items()
-        }
-        return pd.DataFrame(drawn)
+        columns = self.columns.items()
+        return pd.DataFrame(
+            {name: values.take(rng.choice(len(values), n)).reset_index(drop=True) for name, values in columns}
+        )
 
 
 def check_table(name: str, table: pd.DataFrame) -> dict[str, NDArray[Any]]:
-    """Columns of a table as arrays of numbers or of text, by which their values can be told apart.
-
-    >>> check_table("table", pd.DataFrame({"a": [1, 2]}))
-    {'a': array([1, 2])}
-    """
+    """Columns of a table as arrays of numbers or of text, by which their values can be told apart."""
     if len(table) < 2 or not len(table.columns):
         raise ValueError(f"{name}: expected two rows and one column at least, got shape {table.shape}")
     if not table.columns.is_unique or len(set(map(str, table.columns))) < len(table.columns):
@@ -294,23 +226,17 @@ def _plain(column: "pd.Series[Any]") -> NDArray[Any]:
 
 
 def coded(table: pd.DataFrame, bins: int) -> tuple[dict[str, ColumnCodes], FloatArray]:
-    """The codes of each column of a table that passes `check_table`, and joint counts (`pair_counts`)."""
-    columns = check_table("table", table)
-    own = {str(name): Original.of(name, values) for name, values in table.items()}
+    """The codes of each column, and joint counts of all pairs of columns as blocks of one matrix."""
+    plain = check_table("table", table)
     codecs = {
-        name: replace(ColumnCodes.fit(values, bins), original=own[name]) for name, values in columns.items()
+        name: ColumnCodes.fit(column, plain[name], bins)
+        for name, (_, column) in zip(plain, table.items(), strict=True)
     }
-    codes = [codecs[name].encode(values) for name, values in columns.items()]
-    return codecs, pair_counts(codes, [len(codec) for codec in codecs.values()])
-
-
-def pair_counts(codes: list[IntArray], sizes: list[int]) -> FloatArray:
-    """Joint counts of all pairs of columns as blocks of one matrix, shape (sum(sizes), sum(sizes))."""
-    rows, width = codes[0].size, sum(sizes)
-    hot = np.zeros((rows, width), dtype=np.float32)
-    offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    hot[np.arange(rows)[:, None], np.stack(codes, axis=1) + offsets] = 1
-    return (hot.T @ hot).astype(np.float64)
+    codes = np.stack([codecs[name].encode(values) for name, values in plain.items()], axis=1)
+    ends = np.cumsum([len(codec) for codec in codecs.values()])
+    hot = np.zeros((len(table), ends[-1]), dtype=np.float32)
+    hot[np.arange(len(table))[:, None], codes + np.append(0, ends[:-1])] = 1
+    return codecs, (hot.T @ hot).astype(np.float64)
 
 
 def blocks(joint: FloatArray, sizes: Sequence[int]) -> list[list[FloatArray]]:
@@ -320,11 +246,7 @@ def blocks(joint: FloatArray, sizes: Sequence[int]) -> list[list[FloatArray]]:
 
 
 def corrected_information(joint: FloatArray, sizes: list[int], rows: int) -> FloatArray:
-    """Mutual information of each pair less its expectation under independence, nats, shape (d, d).
-
-    Source:
-        (K - 1)(L - 1) / 2n is the first term of the bias of the plug-in estimate (Miller, 1955).
-    """
+    """Mutual information of each pair less its bias (Miller, 1955), nats, shape (d, d)."""
     single = np.diag(joint)
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = joint / rows * np.log(joint * rows / np.outer(single, single))
@@ -335,20 +257,9 @@ def corrected_information(joint: FloatArray, sizes: list[int], rows: int) -> Flo
 
 
 def spanning_tree(weights: FloatArray) -> tuple[IntArray, IntArray]:
-    """The spanning tree of largest total weight, read from column 0.
-
-    Weights are symmetric, shape (d, d); the diagonal is not used.
-
-    Returns:
-        Columns from the root downwards and the parent of each column (-1 for the root), both (d,).
-
-    >>> order, parents = spanning_tree(np.array([[0, 1, 3], [1, 0, 2], [3, 2, 0]]))
-    >>> order.tolist(), parents.tolist()
-    ([0, 2, 1], [-1, 2, 0])
-    """
+    """The tree of largest ``weights``, (d, d): columns from the root downwards, and their parents or -1."""
     # Zero means no edge to scipy, so all costs are made positive; that changes no spanning tree.
     costs = np.max(weights) + 1 - np.asarray(weights, dtype=np.float64)
     np.fill_diagonal(costs, 0)
-    tree = minimum_spanning_tree(costs)
-    order, parents = breadth_first_order(tree, 0, directed=False)
+    order, parents = breadth_first_order(minimum_spanning_tree(costs), 0, directed=False)
     return order.astype(np.int64), np.where(parents < 0, -1, parents).astype(np.int64)

@@ -5,7 +5,6 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +23,7 @@ from paperlib.training.language.fitting import scheduled_steps
 Weights = Mapping[str, Tensor]
 PRECISIONS = ("float32", "bfloat16")
 _LARGE_VOCABULARY = 10_000  # tokens from which on the loss is computed along the last axis, as memory lies
-_BETWEEN_CHECKPOINTS = 600.0  # seconds
-_LOGITS = {"cpu": 2**25}  # of a batch whose losses are computed
-_LOGITS_ELSEWHERE = 2**30
+_LOGITS, _LOGITS_ON_A_CPU = 2**30, 2**25  # of a batch whose losses are computed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,9 +40,6 @@ class ChunkTraining:
         patience: Epochs without a lower validation loss before training ends; 0 never ends it early.
         seed: Seed of the order of the chunks, 0 or more.
         precision: "float32", or "bfloat16" to train under autocast; the weights stay in float32.
-
-    Raises:
-        ValueError: A value is out of range.
     """
 
     epochs: int = 3
@@ -67,26 +61,16 @@ class ChunkTraining:
 
 @dataclass(frozen=True, eq=False)
 class TrainedOnChunks:
-    """Result of training on chunks.
+    """Result of training on chunks."""
 
-    Attributes:
-        train: Mean training loss of each epoch, nats per token, seen while training.
-        validation: Mean validation loss after each epoch; empty without validation chunks.
-        best: Epoch of the lowest validation loss, counted from 1; the last without validation.
-        kept: Weights after the epochs asked for.
-    """
-
-    train: tuple[float, ...]
-    validation: tuple[float, ...]
-    best: int
-    kept: Mapping[int, Weights] = field(repr=False)
+    train: tuple[float, ...]  # mean loss of each epoch while training, nats per token
+    validation: tuple[float, ...]  # mean loss after each epoch; empty without validation chunks
+    best: int  # epoch of the lowest validation loss, counted from 1; the last without validation
+    kept: Mapping[int, Weights] = field(repr=False)  # weights after the epochs asked for
 
 
 def with_start(model: Any, chunks: ArrayLike) -> Tensor:
-    """Chunks behind the token that starts a text, on the model's device, shape (n, 1 + length).
-
-    So every token of a chunk has a loss, the first one too.
-    """
+    """Chunks behind the token that starts a text, lest their first have no loss; shape (n, 1 + length)."""
     tokens = np.asarray(chunks)
     vocabulary = int(model.config.vocab_size)
     if tokens.ndim != 2 or not tokens.size or tokens.dtype.kind not in "iu":
@@ -106,7 +90,8 @@ def token_losses(
 ) -> FloatArray:
     """Loss of each token given those before it in its chunk, nats, shape (n, length)."""
     tokens = with_start(model, chunks)
-    room = _LOGITS.get(model.device.type, _LOGITS_ELSEWHERE) // (tokens.shape[1] * model.config.vocab_size)
+    most = _LOGITS_ON_A_CPU if model.device.type == "cpu" else _LOGITS
+    room = most // (tokens.shape[1] * model.config.vocab_size)
     with torch.inference_mode(), _autocast(model, precision):
         parts = [_each(model, batch).cpu() for batch in tokens.split(max(1, min(batch_size, room)))]
     return torch.cat(parts).numpy().astype(np.float64)
@@ -133,16 +118,13 @@ def train_on_chunks(
     keep: tuple[int, ...] = (),
     after_epoch: Callable[[], object] | None = None,
     checkpoint: Path | None = None,
-    between: float = _BETWEEN_CHECKPOINTS,
+    between: float = 600.0,
 ) -> TrainedOnChunks:
-    """Train a causal language model in place; with validation chunks it ends at its best epoch.
+    """Train a causal language model in place on chunks of tokens, shape (n, length).
 
-    Chunks are tokens, shape (n, length), and (k, length) for validation; with ``patience`` training may end
-    early, and then, and whenever no epoch's weights are to be copied (``keep``), the model gets the weights
-    of its best epoch.
-
-    A long run writes a ``checkpoint`` after the first epoch that ends ``between`` seconds or more after the
-    last one. Called again with the same arguments it goes on from there, to the same result.
+    With validation chunks, (k, length), it ends at its best epoch, unless weights are to be copied after the
+    epochs ``keep``. A ``checkpoint`` is written after the first epoch that ends ``between`` seconds or more
+    after the last one; called again with the same arguments, training goes on from it to the same result.
     """
     tokens = with_start(model, chunks)
     order = torch.Generator().manual_seed(training.seed)
@@ -153,7 +135,11 @@ def train_on_chunks(
         "training": config_hash(asdict(training)),
         "chunks": hashlib.sha256(tokens.cpu().numpy().tobytes()).hexdigest(),
     }
-    state = _resumed(model, optimizer, checkpoint, run)
+    state: dict[str, Any] = {"train": [], "losses": [], "kept": {}, "best": None}
+    if checkpoint is not None and (saved := load_checkpoint(checkpoint, run, device=model.device)):
+        state = saved
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
     train, losses, kept, best = state["train"], state["losses"], state["kept"], state["best"]
     each = -(-len(tokens) // training.batch_size)
     steps = training.epochs * each
@@ -188,18 +174,6 @@ def train_on_chunks(
     return TrainedOnChunks(tuple(train), tuple(losses), at, kept)
 
 
-def _resumed(
-    model: Any, optimizer: torch.optim.Optimizer, checkpoint: Path | None, run: Mapping[str, str]
-) -> dict[str, Any]:
-    """The state that a checkpoint holds, given back to model and optimizer; that of the start without one."""
-    found = load_checkpoint(checkpoint, run, device=model.device) if checkpoint is not None else None
-    if found is None:
-        return {"train": [], "losses": [], "kept": {}, "best": None}
-    model.load_state_dict(found["model"])
-    optimizer.load_state_dict(found["optimizer"])
-    return found
-
-
 def _one_epoch(
     model: Any,
     tokens: Tensor,
@@ -232,11 +206,8 @@ class TextGenerator:
         held_share: Share of the passages that give prompts, and decide when training ends.
         top_k: The likeliest tokens that are drawn from; 0 takes all. The paper has 200 of 50,257.
         temperature: Divisor of the logits, above 0.
-        samples_per_prompt: Number of uses of each prompt in turn, 1 or more.
+        samples_per_prompt: Uses of each prompt before one is drawn again, 1 or more.
         training: Settings of the fine-tuning.
-
-    Raises:
-        ValueError: A value is out of range.
 
     Source:
         PANORAMIA, appendix C.2.
@@ -257,13 +228,13 @@ class TextGenerator:
         check_in("(0, inf)", "temperature", self.temperature)
 
     def fit(self, passages: ArrayLike, *, base: Any) -> "FittedTextGenerator":
-        """Fine-tune a copy of ``base``.
+        """Fine-tune a copy of ``base``, a causal language model.
 
         Args:
             passages: Tokens of consecutive text, shape (n, prompt + length), or chunks as long as a prompt,
                 as in the paper; the last rows are held for prompts, so that passages of one document should
                 follow each other.
-            base: Causal language model to start from; it is not changed.
+            base: Model to start from.
 
         Raises:
             ValueError: Passages of another length, or too few of them.
@@ -283,44 +254,30 @@ class TextGenerator:
 
 @dataclass(frozen=True, eq=False)
 class FittedTextGenerator:
-    """A fine-tuned language model with its prompts.
-
-    Attributes:
-        settings: Settings of the generator.
-        model: Fine-tuned model in evaluation mode.
-        prompts: Shape (k, prompt).
-        trained: Losses of the fine-tuning.
-    """
+    """A fine-tuned language model with its prompts."""
 
     settings: TextGenerator
     model: Any = field(repr=False)
-    prompts: NDArray[Any] = field(repr=False)
+    prompts: NDArray[Any] = field(repr=False)  # shape (k, prompt)
     trained: TrainedOnChunks
 
     def sample(self, n: int, seed: int, *, batch_size: int = 512) -> IntArray:
-        """Chunks that continue prompts drawn from the held ones, shape (n, length).
-
-        Prompts are used ``samples_per_prompt`` times each before one is drawn again.
-        """
+        """Chunks that continue prompts drawn from the held ones, shape (n, length)."""
         check_at_least(0, n=n)
         rng = np.random.default_rng(seed)
         rounds = -(-n // (len(self.prompts) * self.settings.samples_per_prompt))
         orders = np.array([rng.permutation(len(self.prompts)) for _ in range(rounds)], dtype=np.int64)
         chosen = np.repeat(orders, self.settings.samples_per_prompt)[:n]
-        device = self.model.device
-        coins = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
-        batches = [self.prompts[chosen[at : at + batch_size]] for at in range(0, n, batch_size)]
-        draw = partial(continue_prompts, self.model, settings=self.settings, coins=coins)
-        parts = [draw(prompts) for prompts in batches]
-        return np.concatenate([np.empty((0, self.settings.length), dtype=np.int64), *parts])
+        coins = torch.Generator(self.model.device).manual_seed(int(rng.integers(2**62)))
+        parts = [np.empty((0, self.settings.length), dtype=np.int64)]
+        for at in range(0, n, batch_size):
+            prompts = self.prompts[chosen[at : at + batch_size]]
+            parts.append(continue_prompts(self.model, prompts, self.settings, coins))
+        return np.concatenate(parts)
 
 
 def continue_prompts(model: Any, prompts: NDArray[Any], settings: TextGenerator, coins: Any) -> IntArray:
-    """One continuation of each prompt, drawn token by token with the keys and values kept.
-
-    From tokens (n, prompt), where prompt may be 0, to tokens (n, length); ``coins`` is a torch generator on
-    the model's device.
-    """
+    """One continuation (n, length) of each prompt (n, prompt or 0), drawn token by token by ``coins``."""
     start = torch.full((len(prompts), 1), model.config.bos_token_id or 0, device=model.device)
     given = torch.as_tensor(prompts, dtype=torch.long, device=model.device)
     inputs = torch.cat([start, given], dim=1)
@@ -345,13 +302,7 @@ def _draw(logits: Tensor, top_k: int, coins: Any) -> Tensor:
 
 
 def copied_share(generated: ArrayLike, text: ArrayLike, *, length: int) -> float:
-    """Share of the generated chunks that hold ``length`` consecutive tokens of a row of ``text``.
-
-    Chunks have shape (n, t), text (k, u); the length may be up to the shorter of t and u.
-
-    >>> copied_share([[1, 2, 3, 9], [4, 5, 6, 7]], [[0, 1, 2, 3]], length=3)
-    0.5
-    """
+    """Share of the chunks (n, t) that hold ``length`` consecutive tokens of a row of ``text`` (k, u)."""
     made, real = np.asarray(generated), np.asarray(text)
     check_in(f"[1, {min(made.shape[1], real.shape[1])}]", "length", length)
     known = {row.tobytes() for row in _runs(real, length)}
@@ -366,11 +317,7 @@ def _runs(rows: NDArray[Any], length: int) -> NDArray[np.int64]:
 
 
 def copied_text(generated: IntArray, trained_on: IntArray, real: IntArray, *, length: int) -> tuple[str, ...]:
-    """Warning that generated chunks repeat the generator's training text more than other real text does.
-
-    All are chunks of ``length`` tokens, three quarters of which in a row count as a copy; ``real`` ones were
-    not trained on. One sentence, or nothing where the shares differ by at most 2 points.
-    """
+    """Warning that generated chunks repeat training text by 2 points more than other real text does."""
     run = max(1, round(0.75 * length))
     copied, by_chance = (copied_share(rows, trained_on, length=run) for rows in (generated, real))
     if copied <= by_chance + 0.02:

@@ -23,6 +23,7 @@ from paperlib.generators.identifiers import (
 from tests.generators.true_identifiers import KNOWN, LOOK_ALIKES, RANDOM, random_ones
 
 MIXED = " ".join(value for values in [*KNOWN.values(), *LOOK_ALIKES.values()] for value in values)
+MD5 = KINDS["md5"].example
 every_kind = pytest.mark.parametrize("kind", list(KINDS))
 
 
@@ -32,8 +33,8 @@ def test_every_kind_is_in_the_tables_of_the_tests():
 
 
 @every_kind
-def test_known_values_are_found_in_text(kind):
-    for value in [KINDS[kind].example, *KNOWN[kind]]:
+def test_known_and_random_values_are_found_in_text(kind):
+    for value in [KINDS[kind].example, *KNOWN[kind], *random_ones(kind, 2 if kind == "ssh_rsa" else 20)]:
         text = f"see ({value}), and no more"
         assert find_identifiers(text) == [Identifier(kind, value, 5, 5 + len(value))]
         assert as_identifier(value).kind == kind
@@ -46,15 +47,10 @@ def test_look_alikes_are_not_found(kind):
 
 
 @every_kind
-@pytest.mark.parametrize("beside", ["a", "Z", "7", "_"])
-def test_nothing_is_found_next_to_a_letter_digit_or_underscore(kind, beside):
+def test_nothing_is_found_next_to_a_letter_digit_underscore_or_what_its_kind_bars(kind):
     value = KINDS[kind].example
-    assert value not in {found.value for found in find_identifiers(f"{beside}{value} {value}{beside}")}
-
-
-@every_kind
-def test_characters_that_a_kind_bars_beside_it(kind):
-    value = KINDS[kind].example
+    for beside in "aZ7_":
+        assert value not in {found.value for found in find_identifiers(f"{beside}{value} {value}{beside}")}
     for beside in KINDS[kind].not_beside:
         assert kind not in {found.kind for found in find_identifiers(value + beside)}
 
@@ -66,21 +62,11 @@ def test_places_count_characters_of_any_script():
     assert [one.kind for one in found] == ["md5", "git_short_hash"]
 
 
-def test_of_overlapping_ones_the_longest_stays():
+def test_of_overlapping_ones_the_longest_stays_and_an_identifier_before_a_longer_look_alike():
     text = "commit 12f4a9cd-1834-4a3c-8afc-127456e890ab"
     assert [found.kind for found in find_identifiers(text)] == ["uuid"]
-    assert [found.value for found in find_identifiers("commit 12f4a9cd")] == ["commit 12f4a9cd"]
-
-
-def test_an_identifier_stays_before_a_longer_look_alike():
     broken = "commit 12f4a9cd/1234-4abc"
     assert [found.value for found in find_identifiers(broken)] == ["commit 12f4a9cd"]
-
-
-@pytest.mark.parametrize("kind", [kind for kind in RANDOM if kind != "ssh_rsa"])
-def test_random_true_ones_are_found(kind):
-    for value in random_ones(kind, 50):
-        assert as_identifier(value).kind == kind
 
 
 @every_kind
@@ -102,11 +88,10 @@ def test_generated_ones_are_found_again_in_the_same_form(kind, data):
 @settings(derandomize=True, deadline=None, max_examples=10)
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
 def test_draws_depend_on_seed_and_value_alone(seed, other):
-    value = KINDS["md5"].example
-    first = generate_identifiers(value, 3, seed)
-    assert first == generate_identifiers(Identifier("md5", value, 9, 41), 3, seed)
-    assert first == generate_identifiers(value, 5, seed)[:3]
-    assert (first == generate_identifiers(value, 3, other)) == (seed == other)
+    first = generate_identifiers(MD5, 3, seed)
+    assert first == generate_identifiers(Identifier("md5", MD5, 9, 41), 3, seed)
+    assert first == generate_identifiers(MD5, 5, seed)[:3]
+    assert (first == generate_identifiers(MD5, 3, other)) == (seed == other)
     assert not set(first) & set(generate_identifiers(first[0], 3, seed))
 
 
@@ -132,39 +117,24 @@ def test_rsa_moduli_keep_length_exponent_and_leading_bits_and_have_no_small_fact
     assert all(key.modulus % prime for key in keys for prime in (2, 3, 5, 7, 11, 997))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("hello", 1, 0), "expected the text of one identifier"),
-        ((Identifier("md5", "0" * 32, 0, 32), 1, 0), "few different digits"),
-        ((Identifier("md5", "xyz", 0, 3), 1, 0), "expected a valid md5"),
-        ((Identifier("md6", "xyz", 0, 3), 1, 0), "kinds: expected some of md5"),
-        (("2f6b8d1c90e4a7353b1e64d7f08a5c92", -1, 0), "count: expected 0 or more"),
-        (("2f6b8d1c90e4a7353b1e64d7f08a5c92", 1, -1), "seed: expected 0 or more"),
-    ],
-)
-def test_bad_requests_say_what_is_wrong(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        generate_identifiers(*arguments)
-
-
-def test_bad_texts_and_kinds():
+def test_bad_requests_say_what_is_wrong():
+    generate = generate_identifiers
+    for call, message in (
+        (lambda: generate("hello", 1, 0), "expected the text of one identifier"),
+        (lambda: generate(Identifier("md5", "0" * 32, 0, 32), 1, 0), "few different digits"),
+        (lambda: generate(Identifier("md5", "xyz", 0, 3), 1, 0), "expected a valid md5"),
+        (lambda: generate(Identifier("md6", "xyz", 0, 3), 1, 0), "kinds: expected some of md5"),
+        (lambda: generate(MD5, -1, 0), "count: expected 0 or more"),
+        (lambda: generate(MD5, 1, -1), "seed: expected 0 or more"),
+        (lambda: find_identifiers(b"abc"), "got bytes"),
+        (lambda: find_identifiers("", kinds=["md6"]), "'md6'"),
+        (lambda: Scanner(checked_kinds(None), "hyperscan"), "engine"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
     assert find_identifiers("") == []
-    assert find_identifiers("\ud800 2f6b8d1c90e4a7353b1e64d7f08a5c92")[0].start == 2
-    with pytest.raises(ValueError, match="got bytes"):
-        find_identifiers(b"abc")
-    with pytest.raises(ValueError, match="'md6'"):
-        find_identifiers("", kinds=["md6"])
-    with pytest.raises(ValueError, match="engine"):
-        Scanner(checked_kinds(None), "hyperscan")
+    assert find_identifiers(f"\ud800 {MD5}")[0].start == 2
     assert find_identifiers(MIXED, kinds="uuid") == find_identifiers(MIXED, kinds=["uuid"])
-
-
-def scanned(engine, data):
-    return [
-        (one.start, one.end, one.kind.name, one.form)
-        for one in Scanner(checked_kinds(None), engine).scan(data)
-    ]
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)
@@ -175,19 +145,8 @@ def scanned(engine, data):
 )
 def test_both_engines_find_the_same(words):
     for glue in (" ", "", "/"):
-        data = glue.join(words).encode()
-        assert scanned("re2", data) == scanned("re", data)
-
-
-def test_engines_agree_with_plain_expressions_of_the_papers_kinds():
-    data = (MIXED + "\n").encode() * 3
-    for name, pattern in {
-        "md5": rb"(?<![0-9A-Za-z_])[0-9a-fA-F]{32}(?![0-9A-Za-z_])",
-        "ethereum": rb"(?<![0-9A-Za-z_])0x[0-9a-fA-F]{40}(?![0-9A-Za-z_])",
-    }.items():
-        plain = [match.span() for match in re.finditer(pattern, data)]
-        ours = [(start, end) for start, end, kind, _ in scanned("re2", data) if kind == name]
-        assert ours == plain
+        scanners = [Scanner(checked_kinds(None), engine) for engine in ("re2", "re")]
+        assert scanners[0].scan(glue.join(words).encode()) == scanners[1].scan(glue.join(words).encode())
 
 
 @settings(derandomize=True, deadline=None, max_examples=30)
@@ -217,7 +176,7 @@ def test_a_long_run_of_base64_stays_within_bounded_memory():
 @every_kind
 def test_fresh_values_stay(kind):
     """At most one in a hundred goes; digits alone and letters alone may be a number or a word, and go too."""
-    rng, drawn = np.random.default_rng(5), 300 if kind.startswith(("ssh", "bitcoin")) else 3_000
+    rng, drawn = np.random.default_rng(5), 300 if kind.startswith(("ssh", "bitcoin")) else 1_000
     example = (KNOWN[kind] or random_ones(kind, 1))[0]
     forms = Counter(KINDS[kind].check(KINDS[kind].draw(example, rng)).name for _ in range(drawn))
     reasons = (
@@ -226,20 +185,21 @@ def test_fresh_values_stay(kind):
         "run of zeros",
         "counting or repeating",
         "time-ordered UUID",
+        "few different digits",
+        "few different bytes",
+        "readable text in hexadecimal digits",
     )
-    gone = sum(forms[name] for name in (*reasons, "few different digits", "few different bytes"))
-    gone += forms["readable text in hexadecimal digits"]
-    assert gone <= binom.isf(1e-6, drawn, 0.01)
+    assert sum(forms[name] for name in reasons) <= binom.isf(1e-6, drawn, 0.01)
 
 
 @pytest.mark.parametrize("version", [1, 3, 4, 5])
 def test_alternatives_of_a_uuid_without_hyphens_keep_its_version(version):
     rng = np.random.default_rng(version)
-    values = [uuid.UUID(bytes=rng.bytes(16), version=version).hex for _ in range(20)]
+    values = [uuid.UUID(bytes=rng.bytes(16), version=version).hex for _ in range(12)]
     values = [value for value in values if find_identifiers(value)]  # of version 1 some hold a time of today
     for value in values:
-        others = generate_identifiers(value, 31, 0)
+        others = generate_identifiers(value, 9, 0)
         assert {other[12] for other in others} == {str(version)}
         assert {other[16] for other in others} <= set("89ab")
-    assert len(values) > 15
+    assert len(values) > 8
     assert not find_identifiers(uuid.uuid1().hex)

@@ -1,6 +1,7 @@
 """The rectified flow, the filter of fakes, and the kernel distance."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -45,7 +46,8 @@ def test_a_seed_makes_the_images(flow):
 
 def test_a_generator_goes_on_from_its_checkpoint_to_the_same_end(tmp_path, monkeypatch):
     config = FlowConfig(width=8, blocks=1, steps=30, batch_size=8, levels=2, sampler_steps=2)
-    whole = config.fit(X, LABELS, classes=2, device="cpu", progress=False)
+    fit = partial(config.fit, X, LABELS, classes=2, device="cpu", progress=False)
+    whole = fit()
     file, keep = tmp_path / "run.checkpoint", Saved.keep
 
     def stops(saved, state, *, now):
@@ -56,16 +58,14 @@ def test_a_generator_goes_on_from_its_checkpoint_to_the_same_end(tmp_path, monke
     with monkeypatch.context() as patch:
         patch.setattr(Saved, "keep", stops)
         with pytest.raises(KeyboardInterrupt):
-            config.fit(X, LABELS, classes=2, device="cpu", progress=False, checkpoint=file)
-    ended = config.fit(X, LABELS, classes=2, device="cpu", progress=False, checkpoint=file)
+            fit(checkpoint=file)
+    ended = fit(checkpoint=file)
     assert ended.losses == whole.losses
     assert (ended.sample(9, 1)[0] == whole.sample(9, 1)[0]).all()
     for one, other in zip(ended.network.parameters(), whole.network.parameters(), strict=True):
         assert one.equal(other)
     monkeypatch.setattr("paperlib.generators.images._loss", None)  # a finished training is not repeated
-    assert (
-        config.fit(X, LABELS, classes=2, device="cpu", progress=False, checkpoint=file).losses == whole.losses
-    )
+    assert fit(checkpoint=file).losses == whole.losses
 
 
 def test_both_samplers_follow_the_same_lines(flow):
@@ -82,22 +82,16 @@ def test_the_unet_makes_images_of_the_right_form():
     assert labels.shape == (3,)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
+def test_bad_settings_and_images_are_named():
+    for options, words in (
         ({"network": "gan"}, "network"),
         ({"sampler": "ddim"}, "sampler"),
         ({"steps": 0}, "steps: expected 1 or more"),
         ({"levels": 1}, r"levels: expected a number in \[2, 256\]"),
         ({"average": 1.0}, r"average: expected a number in \[0, 1\)"),
-    ],
-)
-def test_bad_settings_are_named(options, words):
-    with pytest.raises(ValueError, match=words):
-        FlowConfig(**options)
-
-
-def test_bad_images_are_named():
+    ):
+        with pytest.raises(ValueError, match=words):
+            FlowConfig(**options)
     config = FlowConfig(network="unet", width=8, blocks=3, steps=1)
     with pytest.raises(ValueError, match="blocks: expected levels that halve a side of 6 evenly"):
         config.fit(np.zeros((2, 1, 6, 6), np.uint8), [0, 1], classes=2, device="cpu", progress=False)
@@ -118,24 +112,18 @@ def test_the_filter_drops_what_is_plainly_generated():
 
 
 def test_the_kernel_distance_has_no_bias_and_sees_a_shift():
-    values = [
-        kernel_distance(RNG.normal(size=(60, 4)), RNG.normal(size=(60, 4)), subsets=1)[0] for _ in range(200)
-    ]
-    error = np.std(values) / np.sqrt(200)
-    assert abs(np.mean(values)) < 5 * error
-    shifted, spread = kernel_distance(RNG.normal(size=(300, 4)), RNG.normal(0.5, size=(300, 4)), subset=150)
-    assert shifted > 5 * spread
-
-
-def test_a_distance_that_counts_each_point_with_itself_is_biased():
-    """The broken twin: the diagonal of the kernel left in."""
+    """Its broken twin, with the diagonal of the kernel left in, is biased."""
 
     def biased(x, y):
         kernels = [((a @ b.T / 4 + 1) ** 3).mean() for a, b in ((x, x), (y, y), (x, y))]
         return kernels[0] + kernels[1] - 2 * kernels[2]
 
-    values = [biased(RNG.normal(size=(60, 4)), RNG.normal(size=(60, 4))) for _ in range(200)]
-    assert np.mean(values) > 5 * np.std(values) / np.sqrt(200)
+    pairs = RNG.normal(size=(200, 2, 60, 4))
+    values = np.array([(kernel_distance(x, y, subsets=1)[0], biased(x, y)) for x, y in pairs])
+    away = np.abs(values.mean(axis=0)) / (values.std(axis=0) / np.sqrt(200))
+    assert away[0] < 5 < away[1]
+    shifted, spread = kernel_distance(RNG.normal(size=(300, 4)), RNG.normal(0.5, size=(300, 4)), subset=150)
+    assert shifted > 5 * spread
 
 
 @pytest.mark.gpu

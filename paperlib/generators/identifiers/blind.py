@@ -9,8 +9,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 
-from paperlib.core import check_choice
-
 _TRIGRAMS = 1 << 15  # columns that three letters in a row are hashed to
 _LETTERS = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -25,21 +23,12 @@ def out_of_fold(
     *,
     learned: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """Scores of N ASCII texts by a classifier fitted on the other folds, shape (N,).
-
-    Higher means more like values ``found`` in a text than like generated ones; scores are comparable within a
-    fold. Classifiers learn from texts that are ``learned`` alone; ``fold`` is the number of each one's fold.
-    """
-    check_choice("baselines", baseline, BASELINES)
+    """Scores (N,) of ASCII texts by classifiers fitted on other folds' ``learned`` texts; high: ``found``."""
     features = shapes(texts) if baseline == "boosted trees" else ngrams(texts)
     scores, labels = np.empty(len(texts)), found.astype(np.int64)
-
-    def judged(at: int) -> NDArray[np.float64]:
-        held, train = fold == at, (fold != at) & learned
-        return _FITS[baseline](features[train], labels[train], features[held])
-
     for at in np.unique(fold).tolist():
-        scores[fold == at] = judged(at)
+        held, train = fold == at, (fold != at) & learned
+        scores[held] = _FITS[baseline](features[train], labels[train], features[held])
     return scores
 
 
@@ -60,27 +49,19 @@ def _boosted_trees(x: Features, labels: NDArray[np.int64], held: Features) -> ND
     return np.asarray(model.decision_function(held), dtype=float)
 
 
-_FITS = {
-    "naive Bayes": _naive_bayes,
-    "boosted trees": _boosted_trees,
-    "logistic regression": _logistic,
-}
+_FITS = {"naive Bayes": _naive_bayes, "boosted trees": _boosted_trees, "logistic regression": _logistic}
 BASELINES = tuple(_FITS)
 
 
 def ngrams(texts: list[str]) -> Features:
-    """Counts of one, two and three characters in a row, sparse, shape (N, 128 + 128² + 2¹⁵).
-
-    >>> ngrams(["abab"]).sum()
-    np.float64(9.0)
-    """
+    """Counts of one, two and three characters in a row, sparse, shape (N, 128 + 128² + 2¹⁵)."""
     lengths = np.array([len(text) for text in texts])
-    letters = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8).astype(np.int64)
+    first = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8).astype(np.int64)
     row = np.repeat(np.arange(len(texts)), lengths)
-    first, second, third = letters, np.roll(letters, -1), np.roll(letters, -2)
+    second, third = np.roll(first, -1), np.roll(first, -2)
     two = 128 + 128 * first + second
     three = 128 + 128**2 + (first * 16_807 + second * 1_299_721 + third * 40_503) % _TRIGRAMS
-    left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(letters))  # letters from here to the end
+    left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(first))  # letters from here to the end
     columns = [first, two[left > 1], three[left > 2]]
     rows = [row, row[left > 1], row[left > 2]]
     # The solvers take 32-bit places alone.
@@ -90,15 +71,10 @@ def ngrams(texts: list[str]) -> Features:
 
 
 def shapes(texts: list[str]) -> NDArray[np.float32]:
-    """Dense features for trees: counts of letters, letters at the ends, repeats, runs and length.
-
-    Returns:
-        Shape (N, 83).
-    """
+    """Dense features for trees, (N, 83): counts of letters, letters at the ends, repeats, runs and length."""
     lengths = np.array([len(text) for text in texts])
     width = int(lengths.max(initial=16))
-    table = np.frombuffer("".join(text.ljust(width, "\0") for text in texts).encode("ascii"), dtype=np.uint8)
-    table = table.reshape(len(texts), width)
+    table = letters(texts, width)
     counts = np.stack([(table == letter).sum(axis=1) for letter in _LETTERS], axis=1)
     tail = np.clip(lengths[:, None] + np.arange(-8, 0), 0, None)
     ends = [table[:, :8], np.take_along_axis(table, tail, axis=1)]
@@ -109,6 +85,12 @@ def shapes(texts: list[str]) -> NDArray[np.float32]:
     doubled = ((steps == 0) & inside).sum(axis=1)
     columns = [counts, *ends, np.stack([*runs, different, doubled], axis=1)]
     return np.concatenate(columns, axis=1).astype(np.float32)
+
+
+def letters(texts: list[str], width: int) -> NDArray[np.uint8]:
+    """ASCII codes of each text, shape (N, width), 0 behind its end."""
+    codes = "".join(text.ljust(width, "\0") for text in texts).encode("ascii")
+    return np.frombuffer(codes, dtype=np.uint8).reshape(len(texts), width)
 
 
 def _longest_runs(hits: NDArray[np.bool_]) -> NDArray[np.int64]:

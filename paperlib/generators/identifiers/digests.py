@@ -1,33 +1,81 @@
 """Digests: hexadecimal ones, UUIDs, git's short hashes, and base64 ones of package managers."""
 
+import hashlib
 import math
+from collections import Counter
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
+from scipy.stats import binom
 
 from paperlib.generators.identifiers.encodings import from_base64, from_urlsafe, to_base64, to_urlsafe
 from paperlib.generators.identifiers.kind import Form, Kind, cased_like, casing
-from paperlib.generators.identifiers.patterns import no_draw, repeats
 
-FEWEST_DIGITS = 7
-"""Fewer different digits than this, and 32 hexadecimal digits are padding or a placeholder."""
+FEWEST_DIGITS = 7  # with fewer different ones, 32 hexadecimal digits are padding or a placeholder
 
 _UUID_VERSIONS = "3457"
 _TICKS = (0x1B3CCF0 << 32, 0x20A0000 << 32)  # 100 ns from 1582 to the years 1993 and about 2050
 _MILLISECONDS = (725_846_400_000, 2_524_608_000_000)  # 1993 to 2050
+_LEVEL = 1e-4  # chance of one reason for a value drawn uniformly, at most
+_STRINGS = (
+    "", "\n", " ", "0", "1", "a", "abc", "test", "hello", "hello world", "Hello World", "Hello, World!",
+    "foo", "bar", "admin", "password", "123456", "12345678", "secret", "root", "null", "true",
+    "example", "string", "The quick brown fox jumps over the lazy dog",
+    "The quick brown fox jumps over the lazy dog.", "tree 0\0",
+    "blob 0\0",
+)  # fmt: skip
+_OTHERS = (
+    "67452301efcdab8998badcfe10325476", "67452301efcdab8998badcfe10325476c3d2e1f0",
+    "550e8400e29b41d4a716446655440000", "123e4567e89b42d3a456426614174000",
+    "f47ac10b58cc4372a5670e02b2c3d479",
+)  # fmt: skip
+_WORDS = ("deadbee", "cafebab", "badcafe", "c0ffee", "feedface", "baadf00d", "facefeed")
+
+
+@cache
+def constants() -> frozenset[str]:
+    """Digests of common texts (test vectors, empty files) and other known values, in hexadecimal digits."""
+    names = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
+    made = {hashlib.new(name, text.encode()).hexdigest() for name in names for text in _STRINGS}
+    return frozenset(made | set(_OTHERS))
+
+
+def no_draw(digits: str) -> str:
+    """Why 7 or more hexadecimal digits are no random draw, at the level of each reason; else empty."""
+    if digits in constants():
+        return "known constant"
+    if any(word in digits for word in _WORDS):
+        return "hexadecimal word"
+    if digits.startswith("00000") or digits.endswith("00000"):
+        return "run of zeros"
+    if repeats([int(digit, 16) for digit in digits], 16):
+        return "counting or repeating"
+    if len(digits) >= 32 and len(digits) % 2 == 0:
+        letters = sum(32 <= byte < 127 for byte in bytes.fromhex(digits))
+        if letters > _most(len(digits) // 2, 95 / 256, 1):
+            return "readable text in hexadecimal digits"
+    return ""
+
+
+def repeats(digits: list[int], base: int) -> bool:
+    """Whether digits repeat a block, or one step between neighbours or next neighbours is too frequent."""
+    size = len(digits)
+    # A block that fills the value twice: 2 * base ** (-size / 2) of all values at most.
+    if size >= 12 and any(digits[at:] == digits[:-at] for at in range(1, size // 2 + 1)):
+        return True
+    steps = ([(b - a) % base for a, b in zip(digits, digits[lag:], strict=False)] for lag in (1, 2))
+    return any(max(Counter(some).values()) > _most(len(some), 1 / base, 2 * base) for some in steps)
+
+
+@cache
+def _most(trials: int, chance: float, tests: int) -> int:
+    """Successes that independent trials exceed with the level's probability at most, shared by the tests."""
+    return int(binom.isf(_LEVEL / tests, trials, chance))
 
 
 def check_hex(digits: str) -> Form:
-    """The form of a run of 32 or more hexadecimal digits.
-
-    A UUID may be written as 32 digits: its version is part of the form, which the alternatives keep. That is
-    right for digests too, since all other digits of a digest are uniform, whatever these two are.
-
-    >>> check_hex("83a5ef2c9d0b3e71f6a8c3d25b190e47"), check_hex("0" * 31 + "1").name
-    (Form(name='lower', valid=True), 'few different digits')
-    >>> check_hex("7d4448409dc041d1b2455ffdce74fad2").name
-    'lower, digits of a UUID of version 4'
-    """
+    """The form of a run of 32 or more hexadecimal digits."""
     low = digits.lower()
     if len(set(low)) < FEWEST_DIGITS:
         return Form("few different digits", False)
@@ -38,8 +86,9 @@ def check_hex(digits: str) -> Form:
         return Form("mixed case", False)
     if digits.isdigit():
         return Form("decimal digits alone", False)
+    # Kept in a digest too: its other digits are uniform, whatever these two are.
     if version := uuid_version(low):
-        if _has_time(low):
+        if _has_time(low):  # a digest does once in 4,000 times
             return Form("time-ordered UUID", False)
         return Form(f"{case}, digits of a UUID of version {version}", True)
     return Form(case, True)
@@ -51,10 +100,7 @@ def uuid_version(digits: str) -> str:
 
 
 def _has_time(digits: str) -> bool:
-    """Whether a UUID of version 1, 6 or 7 without hyphens holds a time from 1993 to 2050.
-
-    A digest has such digits once in 4,000 times.
-    """
+    """Whether a UUID of version 1, 6 or 7 without hyphens holds a time from 1993 to 2050."""
     low, middle, high = digits[:8], digits[8:12], digits[13:16]
     ticks = {"1": high + middle + low, "6": low + middle + high}.get(digits[12])
     if ticks:
@@ -88,13 +134,7 @@ def hex_digest(name: str, digits: int, example: str) -> Kind:
 
 
 def check_uuid(value: str) -> Form:
-    """The form of a UUID: versions whose bits are random or a digest, with the standard's variant.
-
-    >>> check_uuid("7d444840-9dc0-41d1-b245-5ffdce74fad2").name
-    'version 4, lower'
-    >>> check_uuid("7d444840-9dc0-11d1-b245-5ffdce74fad2")
-    Form(name='version 1', valid=False)
-    """
+    """The form of a UUID: versions whose bits are random or a digest, with the standard's variant."""
     version, variant = value[14].lower(), value[19].lower()
     if len(set(value.lower())) <= FEWEST_DIGITS:  # the hyphen is one more
         return Form("few different digits", False)
@@ -129,11 +169,7 @@ UUID = Kind(
 
 
 def check_short_hash(value: str) -> Form:
-    """The form of ``commit`` and an abbreviated hash: needs a digit and a letter, or it may be a word.
-
-    >>> check_short_hash("commit 83a5ef2"), check_short_hash("commit defaced")
-    (Form(name='7 digits', valid=True), Form(name='word or number', valid=False))
-    """
+    """The form of ``commit`` and an abbreviated hash: with a digit and a letter, lest it be a word."""
     digits = value.split(" ")[-1]
     if digits.isdigit() or digits.isalpha():
         return Form("word or number", False)
@@ -215,11 +251,7 @@ NPM_DIGEST = base64_digest(
 
 
 def check_serial(value: str) -> Form:
-    """The form of a ``serialVersionUID`` of 15 digits or more: a 64-bit number, not a counter or padding.
-
-    >>> check_serial("serialVersionUID = -6849794470754667710L").name
-    'negative, 19 digits'
-    """
+    """The form of a ``serialVersionUID`` of 15 digits or more: a 64-bit number, no counter or padding."""
     head, digits = _serial_parts(value)
     negative = head.endswith("-")
     if digits.startswith("0") or int(digits) >= 2**63 + negative:

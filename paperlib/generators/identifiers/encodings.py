@@ -1,7 +1,6 @@
 """The encodings that identifiers come in: checksums, base58, bech32, base64 and SSH's of RSA keys."""
 
 import base64
-import binascii
 import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -20,29 +19,16 @@ _SECP256K1 = 2**256 - 2**32 - 977
 
 
 def erc55(address: str) -> str:
-    """An Ethereum address with the letter case that is its checksum.
-
-    Args:
-        address: ``0x`` and 40 hexadecimal digits, in any case.
-
-    Source:
-        ERC-55; Keccak-256 is not the SHA3-256 of the standard library.
-
-    >>> erc55("0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed")
-    '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
-    """
+    """An Ethereum address, ``0x`` and 40 digits in any case, in the case that is its checksum (ERC-55)."""
     digits = address[2:].lower()
+    # Keccak-256 is not the SHA3-256 of the standard library.
     check = keccak.new(digest_bits=256, data=digits.encode()).hexdigest()
     cased = [digit.upper() if check[at] >= "8" else digit for at, digit in enumerate(digits)]
     return "0x" + "".join(cased)
 
 
 def base58check(payload: bytes) -> str:
-    """Base58 text of a payload and four bytes of its double SHA-256.
-
-    >>> base58check(bytes(21))
-    '1111111111111111111114oLvT2'
-    """
+    """Base58 text of a payload and four bytes of its double SHA-256."""
     data = payload + _double_sha256(payload)
     number, letters = int.from_bytes(data), ""
     while number:
@@ -53,11 +39,7 @@ def base58check(payload: bytes) -> str:
 
 
 def base58check_payload(text: str) -> bytes | None:
-    """The payload of base58 text, or None where the checksum is wrong.
-
-    >>> base58check_payload("1111111111111111111114oLvT2") == bytes(21)
-    True
-    """
+    """The payload of base58 text, or None where the checksum is wrong."""
     number = 0
     for letter in text:
         number = 58 * number + _BASE58_VALUE[letter]
@@ -71,14 +53,7 @@ def _double_sha256(data: bytes) -> bytes:
 
 
 def segwit_address(version: int, program: bytes) -> str:
-    """The bech32 (version 0) or bech32m (version 1) address of a witness program, in lower case.
-
-    Source:
-        BIP-173 and BIP-350.
-
-    >>> segwit_address(0, bytes.fromhex("751e76e8199196d454941c45d1b3a323f1433bd6"))
-    'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'
-    """
+    """The lower-case bech32 (version 0) or bech32m (1) address of a witness program: BIP-173, BIP-350."""
     values = [version, *_regroup(program, 8, 5, pad=True)]
     state = _polymod([*_BC, *values, 0, 0, 0, 0, 0, 0]) ^ _CONSTANT[version]
     check = [(state >> 5 * (5 - at)) & 31 for at in range(6)]
@@ -86,11 +61,7 @@ def segwit_address(version: int, program: bytes) -> str:
 
 
 def segwit_program(address: str) -> tuple[int, bytes] | None:
-    """Version and witness program of a lower-case address, or None where it is not valid.
-
-    >>> segwit_program("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4")[1].hex()
-    '751e76e8199196d454941c45d1b3a323f1433bd6'
-    """
+    """Version and witness program of a lower-case address, or None where it is not valid."""
     values = [_BECH32_VALUE[letter] for letter in address[3:]]
     version = values[0]
     if version not in _CONSTANT or _polymod([*_BC, *values]) != _CONSTANT[version]:
@@ -123,11 +94,7 @@ def _regroup(values: Sequence[int], bits_in: int, bits_out: int, *, pad: bool) -
 
 
 def is_taproot_key(program: bytes) -> bool:
-    """Whether 32 bytes are the x coordinate of a point of secp256k1, as half of all are.
-
-    >>> is_taproot_key(bytes(31) + bytes([1])), is_taproot_key(bytes(31) + bytes([5]))
-    (True, False)
-    """
+    """Whether 32 bytes are the x coordinate of a point of secp256k1, as half of all are."""
     x = int.from_bytes(program)
     square = (pow(x, 3, _SECP256K1) + 7) % _SECP256K1
     return x < _SECP256K1 and pow(square, (_SECP256K1 - 1) // 2, _SECP256K1) == 1
@@ -146,11 +113,7 @@ def ssh_rsa_text(key: RsaKey) -> str:
 
 
 def parse_ssh_rsa(text: str) -> RsaKey | None:
-    """The RSA key of a text, or None where the text is not how that key is written.
-
-    >>> parse_ssh_rsa("ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAAgyh")
-    RsaKey(exponent=65537, modulus=3233)
-    """
+    """The RSA key of a text, or None where the text is not how that key is written."""
     blob, parts = from_base64(text.partition(" ")[2]) or b"", list[bytes]()
     while blob:
         end = 4 + int.from_bytes(blob[:4])
@@ -163,41 +126,24 @@ def parse_ssh_rsa(text: str) -> RsaKey | None:
 
 
 def from_base64(text: str) -> bytes | None:
-    """The bytes of padded base64, or None where the text is not how they are written.
-
-    >>> from_base64("AAE="), from_base64("AAF=")
-    (b'\\x00\\x01', None)
-    """
+    """The bytes of padded base64, or None where the text is not how they are written."""
     try:
         data = base64.b64decode(text, validate=True)
-    except binascii.Error:
+    except ValueError:
         return None
     return data if to_base64(data) == text else None
 
 
 def to_base64(data: bytes) -> str:
-    """Padded base64.
-
-    >>> to_base64(bytes([0, 1]))
-    'AAE='
-    """
+    """Padded base64."""
     return base64.b64encode(data).decode()
 
 
 def from_urlsafe(text: str) -> bytes | None:
-    """The bytes of URL-safe base64 without padding, or None where the text is not how they are written.
-
-    >>> from_urlsafe("-_8")
-    b'\\xfb\\xff'
-    """
-    padded = text.translate(str.maketrans("-_", "+/")) + "=" * (-len(text) % 4)
-    return from_base64(padded)
+    """As `from_base64`, of URL-safe base64 without padding."""
+    return from_base64(text.translate(str.maketrans("-_", "+/")) + "=" * (-len(text) % 4))
 
 
 def to_urlsafe(data: bytes) -> str:
-    """URL-safe base64 without padding.
-
-    >>> to_urlsafe(bytes([251, 255]))
-    '-_8'
-    """
+    """URL-safe base64 without padding."""
     return base64.urlsafe_b64encode(data).decode().rstrip("=")

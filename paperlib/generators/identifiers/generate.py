@@ -6,7 +6,7 @@ import re
 import numpy as np
 
 from paperlib.core import check_at_least
-from paperlib.generators.identifiers.kind import Form, Identifier, Kind
+from paperlib.generators.identifiers.kind import Form, Identifier
 from paperlib.generators.identifiers.kinds import checked_kinds
 from paperlib.generators.identifiers.scan import as_identifier
 
@@ -17,10 +17,9 @@ def generate_identifiers(identifier: Identifier | str, count: int, seed: int) ->
     """Draw identifiers that could have stood in the place of a found one.
 
     Guarantee:
-        If the found value was drawn at random as its kind says, it and the generated ones are
-        exchangeable: each is equally likely to be the true one. All that is kept (letter case, prefix,
-        version bits, length, sign, the leading bits of an RSA modulus) is the same in all of them, and
-        each passes the kind's check with the same form, checksums included.
+        If the found value was drawn at random as its kind says, it and the generated ones are exchangeable.
+        Letter case, prefix, version bits, length, sign and the leading bits of an RSA modulus are the same in
+        all of them, and each passes the kind's check with the same form, checksums included.
 
     Args:
         identifier: The found one, or its text.
@@ -28,8 +27,8 @@ def generate_identifiers(identifier: Identifier | str, count: int, seed: int) ->
         seed: At least 0. The value is part of the seed: two identifiers never share their draws.
 
     Returns:
-        ``count`` values, different from each other and from the found one, letter case aside where it
-        says nothing.
+        ``count`` values, different from each other and from the found one, letter case aside where it says
+        nothing.
 
     Raises:
         ValueError: A text that is no identifier, an unknown kind, a negative count or seed, or more values
@@ -38,8 +37,8 @@ def generate_identifiers(identifier: Identifier | str, count: int, seed: int) ->
     Source:
         Natural identifiers, Appendix A.
 
-    >>> found = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
-    >>> generate_identifiers(found, 1, seed=0) == generate_identifiers(found, 1, seed=0)
+    >>> value = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+    >>> generate_identifiers(value, 1, seed=0) == generate_identifiers(value, 1, seed=0)
     True
     """
     check_at_least(0, count=count, seed=seed)
@@ -49,7 +48,8 @@ def generate_identifiers(identifier: Identifier | str, count: int, seed: int) ->
     form = kind.check(found.value) if fits else Form("of another pattern", False)
     if not form.valid:
         raise ValueError(f"identifier: expected a valid {kind.name}, got {found.value!r} ({form.name})")
-    rng = _rng(kind, found.value, seed)
+    digest = hashlib.sha256(f"{kind.name} {found.value}".encode()).digest()
+    rng = np.random.default_rng([seed, *np.frombuffer(digest, dtype=np.uint32).tolist()])
     seen, drawn, failed = {kind.key(found.value)}, list[str](), 0
     while len(drawn) < count:
         value = kind.draw(found.value, rng)
@@ -64,8 +64,3 @@ def generate_identifiers(identifier: Identifier | str, count: int, seed: int) ->
         seen.add(kind.key(value))
         drawn.append(value)
     return drawn
-
-
-def _rng(kind: Kind, value: str, seed: int) -> np.random.Generator:
-    digest = hashlib.sha256(f"{kind.name} {value}".encode()).digest()
-    return np.random.default_rng([seed, *np.frombuffer(digest, dtype=np.uint32).tolist()])

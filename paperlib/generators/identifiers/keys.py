@@ -23,13 +23,7 @@ from paperlib.generators.identifiers.kind import Form, Kind, cased_like, casing
 
 
 def check_ethereum(value: str) -> Form:
-    """The form of an address: one case throughout, or mixed with the checksum of ERC-55 right.
-
-    >>> check_ethereum("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")
-    Form(name='checksum', valid=True)
-    >>> check_ethereum("0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")
-    Form(name='wrong checksum', valid=False)
-    """
+    """The form of an address: one case throughout, or mixed with the checksum of ERC-55 right."""
     form = check_hex(value[2:])
     if form.name != "mixed case":
         return form
@@ -56,11 +50,7 @@ _BASE58_FORMS = {0: "public key hash", 5: "script hash"}
 
 
 def check_base58(value: str) -> Form:
-    """The form of a bitcoin address in base58: pays to the hash of a public key, or of a script.
-
-    >>> check_base58("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa").name
-    'public key hash'
-    """
+    """The form of a bitcoin address in base58: pays to the hash of a public key, or of a script."""
     payload = base58check_payload(value)
     if payload is None:
         return Form("wrong checksum", False)
@@ -81,11 +71,7 @@ BITCOIN_BASE58 = Kind(
 
 
 def check_bech32(value: str) -> Form:
-    """The form of a bitcoin address in bech32: witness version, bytes of its program, case.
-
-    >>> check_bech32("bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4").name
-    'version 0, 20 bytes, lower'
-    """
+    """The form of a bitcoin address in bech32: witness version, bytes of its program, case."""
     decoded = segwit_program(value.lower())
     if decoded is None:
         return Form("wrong checksum", False)
@@ -115,11 +101,7 @@ BITCOIN_BECH32 = Kind(
 
 
 def check_ed25519(value: str) -> Form:
-    """The form of an Ed25519 public key: its 32 bytes are a point of the curve.
-
-    >>> check_ed25519(ED25519.example).name
-    '32 bytes'
-    """
+    """The form of an Ed25519 public key: its 32 bytes are a point of the curve."""
     blob = from_base64(value.partition(" ")[2])
     if blob is None:
         return Form("not canonical base64", False)
@@ -158,11 +140,7 @@ def _no_small_factor(modulus: int) -> bool:
 
 
 def check_rsa(value: str) -> Form:
-    """The form of an RSA public key: the length of a modulus without small factors, and the exponent.
-
-    >>> check_rsa("ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAAgyh")
-    Form(name='modulus of 12 bits', valid=False)
-    """
+    """The form of an RSA public key: the length of a modulus without small factors, and the exponent."""
     key = parse_ssh_rsa(value)
     if key is None:
         return Form("not in the wire format", False)
@@ -177,12 +155,9 @@ def check_rsa(value: str) -> Form:
 
 
 def _draw_rsa(value: str, rng: np.random.Generator) -> str:
-    """Another modulus with the leading 16 bits kept.
-
-    How the leading bits of a product of two primes are distributed depends on the program that made
-    them; given these bits, the others are uniform among odd numbers without small factors, as far as
-    anyone can tell who does not factor the modulus.
-    """
+    """Another modulus with the leading 16 bits kept."""
+    # How the leading bits of a product of primes are distributed depends on the program that made them; given
+    # these, the others are uniform among odd numbers without small factors, unless one factors the modulus.
     key = parse_ssh_rsa(value)
     assert key is not None
     free = key.modulus.bit_length() - _KEPT_BITS

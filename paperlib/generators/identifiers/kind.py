@@ -8,10 +8,10 @@ import numpy as np
 
 
 class Form(NamedTuple):
-    """The notation of a value, such as "lower" or "checksum"; or the reason why it is a look-alike.
+    """The notation of a value, such as "lower" or "checksum", which generated values keep.
 
     Attributes:
-        name: Form that generated values keep; for a look-alike, the reason.
+        name: Form; for a look-alike, the reason.
         valid: False for a look-alike: no known generator makes such values.
     """
 
@@ -21,13 +21,13 @@ class Form(NamedTuple):
 
 @dataclass(frozen=True, order=True)
 class Identifier:
-    """A value that a known random source made, and where it stands.
+    """A value that a known random source made, and where it stands: ``text[start:end] == value``.
 
     Attributes:
         kind: Name of its kind, such as "sha256".
         value: Text of the identifier with its prefix, such as the ``0x`` of an address.
         start: Start in the text, in characters.
-        end: End in the text: ``text[start:end] == value``.
+        end: End in the text.
     """
 
     kind: str
@@ -46,12 +46,11 @@ class Kind:
             capture, no looking around. Starts and ends at letters, digits or ``=``; may not match over a
             line end, nor more than 4,000 characters that pass ``check``.
         check: The form of a text that ``pattern`` matches.
-        draw: Another value from the distribution of the one given, by the generator given. Whoever calls
-            it draws again until the form is the same (`generate_identifiers` does).
+        draw: Another value from the distribution of the one given; `generate_identifiers` draws again until
+            the form is the same.
         bits: Entropy of what ``draw`` draws, in bits.
         example: A valid value.
-        not_beside: Characters that may not stand right before or after, besides letters, digits and the
-            underscore.
+        not_beside: Characters barred right before and after, besides letters, digits and the underscore.
         fold_case: True if values that differ in letter case alone are the same.
     """
 
@@ -70,18 +69,10 @@ class Kind:
 
 
 def cased_like(text: str, example: str) -> str:
-    """``text`` in upper case if ``example`` has capital letters, else in lower case.
-
-    >>> cased_like("ab1", "F00")
-    'AB1'
-    """
+    """``text`` in upper case if ``example`` has capital letters, else in lower case."""
     return text.lower() if example == example.lower() else text.upper()
 
 
 def casing(text: str) -> str:
-    """ "lower", "upper" or "mixed".
-
-    >>> casing("ab1"), casing("A1"), casing("aB")
-    ('lower', 'upper', 'mixed')
-    """
+    """One of lower, upper and mixed."""
     return "lower" if text == text.lower() else "upper" if text == text.upper() else "mixed"

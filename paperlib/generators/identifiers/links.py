@@ -39,11 +39,7 @@ def _parts(value: str) -> tuple[str, _Service, str]:
 
 
 def check_link(value: str) -> Form:
-    """The form of a shortened URL; a code that lacks a class of letters may have been chosen by a person.
-
-    >>> check_link("https://bit.ly/3xK9aQz"), check_link("https://bit.ly/my-talk").name
-    (Form(name='bit.ly, 7', valid=True), 'code of another alphabet')
-    """
+    """The form of a shortened URL; a code without a class of letters may be a person's choice."""
     _, service, code = _parts(value)
     if len(code) not in service.lengths:
         return Form("code of another length", False)

@@ -27,7 +27,7 @@ class Candidate(NamedTuple):
         end: Offset after its last byte.
         kind: The kind.
         value: Text of the candidate.
-        form: Form of the candidate; ``form.valid`` tells an identifier from a look-alike.
+        form: Form; ``form.valid`` tells an identifier from a look-alike.
     """
 
     start: int
@@ -48,11 +48,11 @@ class Scanner:
 
     Args:
         kinds: Kinds to look for.
-        engine: "re2" or "re", which finds where a candidate may start.
+        engine: "re2" (package google-re2) or "re".
 
     Raises:
         ValueError: An unknown engine.
-        ModuleNotFoundError: The engine is "re2", and google-re2 is not installed.
+        ModuleNotFoundError: google-re2 is not installed.
     """
 
     kinds: Sequence[Kind]
@@ -85,11 +85,7 @@ class Scanner:
         ]
 
     def scan(self, data: bytes) -> list[Candidate]:
-        """Candidates in order; of overlapping ones an identifier stays before a look-alike, then the longest.
-
-        Args:
-            data: Text in an encoding that keeps ASCII, such as UTF-8.
-        """
+        """Candidates in order; of overlapping ones identifiers stay before look-alikes, then the longest."""
         return resolve(self.candidates(data))
 
     def candidates(self, data: bytes) -> list[Candidate]:
@@ -137,9 +133,6 @@ class StreamScanner:
 
     Guarantee:
         The candidates are those of the whole text, each once, for any division into pieces.
-
-    Args:
-        scanner: Scanner of the kinds to look for.
     """
 
     def __init__(self, scanner: Scanner) -> None:
@@ -148,12 +141,7 @@ class StreamScanner:
         self._seen = 0  # leading bytes of those held that were scanned, and are kept as context
 
     def feed(self, piece: bytes, *, more: bool) -> list[Candidate]:
-        """Candidates that are certain now; their offsets mean nothing.
-
-        Args:
-            piece: The next bytes.
-            more: True if further pieces of the same text follow.
-        """
+        """Candidates that are certain now, offsets without meaning; ``more`` if pieces of the text follow."""
         data = self._held + piece if self._held else piece
         candidates = [one for one in self._scanner.candidates(data) if one.start >= self._seen]
         if not more:
@@ -175,16 +163,16 @@ _scanner = cache(Scanner)
 def find_identifiers(text: str, *, kinds: Iterable[str] | None = None) -> list[Identifier]:
     """Every identifier in a text, in order, none overlapping another.
 
-    A match counts when no letter, digit or underscore (ASCII) stands beside it and the kind's check
-    passes: checksums are right, decoded bytes are what they should be, and the value is not of so few
-    different letters that a random source would hardly make it. Of overlapping ones the longest is kept.
+    A match counts when no letter, digit or underscore (ASCII) stands beside it and the kind's check passes:
+    checksums are right, decoded bytes are what they should be, and a random source would make such values. Of
+    overlapping ones the longest is kept.
 
     Args:
         text: Any text.
         kinds: Names of the kinds to look for, keys of `KINDS`; None for all.
 
     Returns:
-        The identifiers with their places in characters: ``text[found.start:found.end] == found.value``.
+        The identifiers with their places in characters.
 
     Raises:
         ValueError: An unknown kind, or a text that is no str.
@@ -207,9 +195,6 @@ def as_identifier(value: str) -> Identifier:
 
     Raises:
         ValueError: It is none, or holds more than one.
-
-    >>> as_identifier("2f6b8d1c90e4a7353b1e64d7f08a5c92").kind
-    'md5'
     """
     identifiers = find_identifiers(value)
     if len(identifiers) != 1 or identifiers[0].value != value:
