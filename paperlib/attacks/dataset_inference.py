@@ -12,6 +12,11 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from paperlib.core import AuditResult, FloatArray, IntArray, check_at_least, check_choice
 
 SCHEDULES = ("forward", "kfold")
+_CLAIM = (
+    "If the model had not been trained on the identifiers (nor on anything that depends on which of its "
+    "candidates each one is), a p-value of at most a would occur with probability a{}. A small p-value is "
+    "evidence of training on this set; a large one is no evidence of the contrary."
+)
 _ASSUMPTIONS = (
     "Each identifier was drawn from the distribution of its generated alternatives, independently of the "
     "other identifiers and of its context.",
@@ -26,8 +31,8 @@ class DatasetInference(AuditResult):
     """Evidence that a set of identifiers was trained on.
 
     Attributes:
-        p_value: P-value of the one-sided test: identifiers rank better than chance.
-        p_value_two_sided: P-value of the paper's two-sided test: ranks are not uniform.
+        p_value: One-sided: identifiers rank better than chance.
+        p_value_two_sided: The paper's: ranks are not uniform.
         ranks: Rank of each identifier among its candidates, 1 is best, shape (n,).
         positions: Rank as a share of the set, spread evenly within its cell: uniform on (0, 1) if nothing was
             trained on, shape (n,).
@@ -67,9 +72,8 @@ def infer_dataset(
     Guarantee:
         With ``schedule="forward"``, if the model does not depend on which candidate of each set is the
         identifier, both p-values are uniform: each fold is scored by trees that saw earlier folds only (the
-        first by the mean of the standardized attacks), so given all before it its ranks are uniform. With
-        "kfold", the paper's schedule, each fold's trees saw all others; folds then judge each other, ranks
-        are dependent, and the test rejects too often; the notebook nid_dataset_inference counts how often.
+        first by the mean of the standardized attacks). With "kfold", the paper's, trees saw all other folds;
+        ranks are dependent, and the test rejects too often, as the notebook nid_dataset_inference counts.
 
     Args:
         features: Attack scores, higher means member, shape (n, 1 + c, attacks); the identifier comes first.
@@ -79,9 +83,6 @@ def infer_dataset(
         within_set: Standardize each attack within each set, which takes out what the identifiers' contexts
             have in common.
         seed: Seed of the folds, the ties and the places within cells.
-
-    Returns:
-        `DatasetInference`.
 
     Raises:
         ValueError: Features of another shape or not finite, fewer than 2 candidates or fewer identifiers than
@@ -94,9 +95,8 @@ def infer_dataset(
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.normal(size=(60, 8, 2))
     >>> scores[:, 0] += 2.0
-    >>> found = infer_dataset(scores, trees=5)
-    >>> found.p_value < 0.001, found.set_size
-    (True, 8)
+    >>> infer_dataset(scores, trees=5).p_value < 0.001
+    True
     """
     check_choice("schedule", schedule, SCHEDULES)
     return _inferred(features, (schedule,), folds, trees, within_set, seed)[schedule]
@@ -105,12 +105,7 @@ def infer_dataset(
 def infer_by_schedule(
     features: ArrayLike, *, folds: int = 5, trees: int = 30, within_set: bool = True, seed: int = 0
 ) -> dict[str, DatasetInference]:
-    """`infer_dataset` by each of `SCHEDULES`, in less time: trees that saw the same folds are fitted once.
-
-    >>> found = infer_by_schedule(np.random.default_rng(0).normal(size=(20, 4, 2)), trees=2)
-    >>> sorted(found)
-    ['forward', 'kfold']
-    """
+    """`infer_dataset` by each of `SCHEDULES`, in less time: trees that saw the same folds are fitted once."""
     return _inferred(features, SCHEDULES, folds, trees, within_set, seed)
 
 
@@ -119,12 +114,26 @@ def _inferred(
 ) -> dict[str, DatasetInference]:
     table = _checked(features, folds)
     check_at_least(1, trees=trees)
-    found, fits = dict[str, DatasetInference](), dict[bytes, _Score]()
+    # Mean 0 and deviation 1 within each set, 0 where all candidates score alike. The whole set is treated
+    # alike, so nothing tells which candidate is the identifier.
+    smallest = 1e-12 * np.maximum(1.0, np.abs(table).max(axis=1, keepdims=True))
+    deviation = table.std(axis=1, keepdims=True)
+    centred = table - table.mean(axis=1, keepdims=True)
+    relative = np.where(deviation > smallest, centred / np.maximum(deviation, smallest), 0.0)
+    used = relative if within_set else table
+    results, fits = dict[str, DatasetInference](), dict[bytes, _Score]()  # fits by the sets seen
     for schedule in schedules:
         rng = np.random.default_rng(seed)
-        scores = _out_of_fold(table, folds, schedule, trees, within_set, rng, fits)
+        fold = rng.permutation(np.arange(len(table)) % folds)
+        scores = np.empty(table.shape[:2])
+        for number in range(folds):
+            seen = fold < number if schedule == "forward" else fold != number
+            held = fold == number
+            if seen.any() and (key := seen.tobytes()) not in fits:
+                fits[key] = _fitted(used[seen], trees)
+            scores[held] = fits[seen.tobytes()](used[held]) if seen.any() else relative[held].mean(axis=2)
         ranks, positions = ranks_and_positions(scores, rng)
-        found[schedule] = DatasetInference(
+        results[schedule] = DatasetInference(
             epsilon=None,
             p_value=rank_test(positions, one_sided=True),
             p_value_two_sided=rank_test(positions, one_sided=False),
@@ -132,81 +141,24 @@ def _inferred(
             positions=positions,
             set_size=table.shape[1],
             schedule=schedule,
-            claim=_claim(schedule),
+            claim=_CLAIM.format("" if schedule == "forward" else " only approximately"),
             assumptions=_ASSUMPTIONS if schedule == "forward" else (*_ASSUMPTIONS, _OF_FOLDS),
         )
-    return found
+    return results
 
 
 def rank_test(positions: ArrayLike, *, one_sided: bool) -> float:
-    """Kolmogorov-Smirnov p-value that ranks are uniform, exact for discrete ranks.
-
-    Guarantee:
-        Uniform p-values if the positions come from `ranks_and_positions` and each rank is uniform on its set.
-        The usual test on ranks themselves is conservative, because they take few values.
-
-    Args:
-        positions: Positions in (0, 1), small where the identifier ranks well, shape (n,).
-        one_sided: True if only good ranks count as evidence.
-
-    >>> rank_test([0.05, 0.1, 0.12, 0.3], one_sided=True) < rank_test([0.7, 0.8, 0.9, 0.95], one_sided=True)
-    True
-    """
+    """P-value of a Kolmogorov-Smirnov test that positions (n,), small for good ranks, are uniform: exact."""
     alternative = "greater" if one_sided else "two-sided"
     return float(kstest(np.asarray(positions, dtype=float), "uniform", alternative=alternative).pvalue)
 
 
 def ranks_and_positions(scores: FloatArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
-    """Ranks, ties at random, and their positions, spread evenly within the cells of the ranks.
-
-    Args:
-        scores: Shape (n, 1 + c), higher means member; the identifier comes first.
-        rng: Generator of ties and places within cells.
-
-    Returns:
-        Ranks from 1 to 1 + c, and positions in (0, 1), both of shape (n,).
-
-    >>> ranks_and_positions(np.array([[3.0, 1.0, 2.0], [0.0, 5.0, 5.0]]), np.random.default_rng(0))[0]
-    array([1, 3])
-    """
+    """Ranks in scores (n, 1 + c), ties at random, and positions in (0, 1), even within ranks' cells."""
     better = (scores[:, 1:] > scores[:, :1]).sum(axis=1)
     tied = (scores[:, 1:] == scores[:, :1]).sum(axis=1)
     ranks = 1 + better + rng.integers(0, tied + 1)
     return ranks.astype(np.int64), (ranks - rng.random(ranks.size)) / scores.shape[1]
-
-
-def standardized_within_sets(features: FloatArray) -> FloatArray:
-    """Each attack with mean 0 and deviation 1 within each set; 0 where all candidates score alike.
-
-    The whole set is treated alike, so nothing tells which candidate is the identifier.
-    """
-    centred = features - features.mean(axis=1, keepdims=True)
-    deviation = features.std(axis=1, keepdims=True)
-    smallest = 1e-12 * np.maximum(1.0, np.abs(features).max(axis=1, keepdims=True))
-    return np.where(deviation > smallest, centred / np.maximum(deviation, smallest), 0.0)
-
-
-def _out_of_fold(
-    features: FloatArray,
-    folds: int,
-    schedule: str,
-    trees: int,
-    within_set: bool,
-    rng: np.random.Generator,
-    fits: dict[bytes, _Score],
-) -> FloatArray:
-    """Score of every candidate by trees that did not see its set, shape (n, 1 + c); ``fits`` by sets seen."""
-    relative = standardized_within_sets(features)
-    used = relative if within_set else features
-    fold = rng.permutation(np.arange(len(features)) % folds)
-    scores = np.empty(features.shape[:2])
-    for number in range(folds):
-        seen = fold < number if schedule == "forward" else fold != number
-        held = fold == number
-        if seen.any() and (key := seen.tobytes()) not in fits:
-            fits[key] = _fitted(used[seen], trees)
-        scores[held] = fits[seen.tobytes()](used[held]) if seen.any() else relative[held].mean(axis=2)
-    return scores
 
 
 def _fitted(features: FloatArray, trees: int) -> _Score:
@@ -239,12 +191,3 @@ def _checked(features: ArrayLike, folds: int) -> FloatArray:
 
 def _shown(p_value: float) -> str:
     return "< 0.0001" if p_value < 1e-4 else f"= {p_value:.4f}"
-
-
-def _claim(schedule: str) -> str:
-    level = "" if schedule == "forward" else " only approximately"
-    return (
-        "If the model had not been trained on the identifiers (nor on anything that depends on which of its "
-        f"candidates each one is), a p-value of at most a would occur with probability a{level}. A small "
-        "p-value is evidence of training on this set; a large one is no evidence of the contrary."
-    )

@@ -22,18 +22,13 @@ def gradient_norms(module: nn.Module, x: Any, y: Any, *, batch_size: int = 256) 
         batch_size: Examples whose gradients are held at once.
 
     Returns:
-        Norms, float64, shape (n,).
+        Norms, shape (n,).
 
     Raises:
         ValueError: Lengths that differ, or a batch size below 1.
 
     Source:
         Nasr, Shokri and Houmansadr (2019), section III (gradient norms as white-box features).
-
-    >>> layer = nn.Linear(1, 1, bias=False)
-    >>> _ = nn.init.zeros_(layer.weight)
-    >>> gradient_norms(layer, [[2.0], [4.0]], [1, 0]).tolist()
-    [1.0, 2.0]
     """
     examples, labels = torch.as_tensor(np.asarray(x)).float(), torch.as_tensor(np.asarray(y)).long()
     if len(examples) != len(labels) or labels.ndim != 1:

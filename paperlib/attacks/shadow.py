@@ -6,7 +6,6 @@ higher for members. Variances are divided by one less than the number of models.
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_ndtr
 
 from paperlib.core import FloatArray, check_finite, check_in
 
@@ -23,9 +22,8 @@ def lira_online(
             shape (n,).
         shadows: The same of the shadow models, shape (K, n).
         included: True where a shadow model was trained on an example, shape (K, n).
-        fixed_variance: One variance for all examples, pooled over them, instead of one for each: better with
-            few shadow models. Members and others must then stand in one call: a variance of each kind's own
-            would tell the kinds apart.
+        fixed_variance: One variance pooled over all examples: better with few shadow models. Members and
+            others must then stand in one call, lest a variance of each kind's own tell the kinds apart.
 
     Returns:
         Shape (n,), nats.
@@ -54,21 +52,16 @@ def lira_online(
 def lira_offline(
     target: ArrayLike, shadows: ArrayLike, included: ArrayLike | None = None, *, fixed_variance: bool = False
 ) -> FloatArray:
-    """Confidence that the target's score lies above that of models which were not trained on the example.
+    """Standard deviations of the target's score above the mean of models not trained on the example, (n,).
 
     Guarantee:
-        The normal distribution function of the returned number is the paper's score 1 - Pr[Z > confidence];
-        the number itself orders examples alike and does not round to 1.
+        Its normal distribution function is the paper's score 1 - Pr[Z > confidence]; the number itself orders
+        examples alike and does not round to 1.
 
     Args:
-        target: Scores of the target as in `lira_online`, shape (n,).
-        shadows: Shape (K, n).
+        target, shadows, fixed_variance: As in `lira_online`.
         included: Shadow models to leave out for an example because they were trained on it; None leaves out
             none.
-        fixed_variance: Choice of the variance as in `lira_online`.
-
-    Returns:
-        Standard deviations above the mean, shape (n,).
 
     Raises:
         ValueError: The cases of `lira_online`.
@@ -85,18 +78,6 @@ def lira_offline(
     return (scores - mean) / np.sqrt(variance)
 
 
-def lira_offline_p_values(scores: ArrayLike) -> FloatArray:
-    """Natural logarithm of the chance of such a confidence without training on the example.
-
-    Args:
-        scores: Scores that `lira_offline` returned.
-
-    >>> lira_offline_p_values([0.0]).round(4).tolist()
-    [-0.6931]
-    """
-    return np.asarray(log_ndtr(-np.asarray(scores, dtype=np.float64)))
-
-
 def rmia(
     target: ArrayLike,
     shadows: ArrayLike,
@@ -107,7 +88,7 @@ def rmia(
     gamma: float = 1.0,
     offline_slope: float = 0.3,
 ) -> FloatArray:
-    """Share of population points z that the example x beats in a pairwise likelihood ratio.
+    """Share of population points z that the example x beats in a pairwise likelihood ratio, shape (n,).
 
     The ratio is Pr(x|target)/Pr(x) over Pr(z|target)/Pr(z), where Pr(.) is the mean over shadow models. Where
     no shadow model was trained on x, its probability with training is put at 1 + a(p - 1) for the mean p
@@ -123,9 +104,6 @@ def rmia(
         gamma: x beats z if the ratio is at least this, above 0.
         offline_slope: The a, in [0, 1]; used offline only.
 
-    Returns:
-        Shares, shape (n,).
-
     Raises:
         ValueError: Values outside [0, 1], shapes that do not fit, or an example that all (or no) shadow
             models were trained on.
@@ -133,9 +111,6 @@ def rmia(
     Source:
         Zarifzadeh, Liu and Shokri (2024), Low-Cost High-Power Membership Inference Attacks, equations 2, 3, 9
         and 10.
-
-    >>> rmia([0.9, 0.2], [[0.3, 0.3]], [0.5, 0.5], [[0.5, 0.25]], offline_slope=1.0).tolist()
-    [1.0, 0.0]
     """
     check_in("[0, 1]", "offline_slope", offline_slope)
     check_in("(0, inf)", "gamma", gamma)
@@ -144,20 +119,17 @@ def rmia(
     if included is None:
         x_mean = 0.5 * ((1 + offline_slope) * x_models.mean(axis=0) + 1 - offline_slope)
     else:
-        x_mean = _balanced_mean(x_models, _flags(included, x_models.shape))
+        inside = _flags(included, x_models.shape)
+        with_it, without = inside.sum(axis=0), (~inside).sum(axis=0)
+        if (bad := np.flatnonzero((with_it == 0) | (without == 0))).size:
+            raise ValueError(
+                f"included: expected shadow models with and without each example; not so at {bad[0]}"
+            )
+        means = (x_models * inside).sum(axis=0) / with_it, (x_models * ~inside).sum(axis=0) / without
+        x_mean = 0.5 * (means[0] + means[1])
     ratio = _ratios("target", x, x_mean)
     others = np.sort(_ratios("population_target", z, z_models.mean(axis=0)))
     return np.searchsorted(others, ratio / gamma, side="right") / others.size
-
-
-def _balanced_mean(models: FloatArray, inside: NDArray[np.bool_]) -> FloatArray:
-    """Mean of the means with and without training, shape (n,)."""
-    with_it, without = inside.sum(axis=0), (~inside).sum(axis=0)
-    if (bad := np.flatnonzero((with_it == 0) | (without == 0))).size:
-        raise ValueError(
-            f"included: expected shadow models with and without each example; not so at {bad[0]}"
-        )
-    return 0.5 * ((models * inside).sum(axis=0) / with_it + (models * ~inside).sum(axis=0) / without)
 
 
 def _ratios(name: str, target: FloatArray, mean: FloatArray) -> FloatArray:

@@ -42,29 +42,24 @@ def test_trained_sets_are_found(schedule):
     found = infer_dataset(features(100, 31, 0.8, 1), schedule=schedule, trees=15)
     assert found.p_value < 0.01
     assert found.p_value_two_sided < 0.01
-    assert found.ranks.min() >= 1
-    assert found.ranks.max() <= 32
-    assert found.set_size == 32
+    assert 1 <= found.ranks.min() <= found.ranks.max() <= found.set_size == 32
     assert schedule in str(found)
 
 
 def test_both_schedules_at_once_are_each_by_itself():
-    table = features(40, 7, 0.5, 3)
-    both = infer_by_schedule(table, folds=4, trees=3, seed=5)
+    table, options = features(40, 7, 0.5, 3), {"folds": 4, "trees": 3, "seed": 5}
+    both = infer_by_schedule(table, **options)
     assert tuple(both) == SCHEDULES
     for schedule, found in both.items():
-        alone = infer_dataset(table, folds=4, trees=3, seed=5, schedule=schedule)
+        alone = infer_dataset(table, schedule=schedule, **options)
         np.testing.assert_array_equal(found.positions, alone.positions)
-        assert found.p_value == alone.p_value
-        assert found.schedule == schedule
+        assert (found.p_value, found.schedule) == (alone.p_value, schedule)
 
 
 def test_identifiers_that_rank_worse_are_no_evidence_of_training():
-    found = infer_dataset(features(60, 31, -0.8, 2)[..., :1], folds=2, trees=1)
     worse = ranks_and_positions(features(60, 31, -0.8, 2)[..., 0], np.random.default_rng(0))[1]
     assert rank_test(worse, one_sided=True) > 0.5
     assert rank_test(worse, one_sided=False) < 0.01
-    assert found.p_value > 0  # trees may learn the sign from earlier folds
 
 
 def null_p_values(schedule, runs):
@@ -85,7 +80,7 @@ def test_forward_p_values_are_uniform_on_held_out_sets_and_kfold_ones_are_not(li
 
 
 def test_trees_reject_held_out_sets_at_the_nominal_rate():
-    runs = 40
+    runs = 30
     found = [infer_dataset(features(40, 7, 0.0, s), folds=4, trees=3, seed=s).p_value for s in range(runs)]
     assert_rate_at_most(0.05, int((np.array(found) <= 0.05).sum()), runs)
 
@@ -94,13 +89,13 @@ def test_positions_of_discrete_ranks_are_uniform_and_plain_ranks_are_not():
     """With 4 candidates the continuous test on ranks is far off; on positions it is exact."""
     rng = np.random.default_rng(3)
     p_values, coarse = [], []
-    for _ in range(2_000):
+    for _ in range(1_000):
         scores = rng.integers(0, 3, size=(30, 4)).astype(float)  # many ties
         ranks, positions = ranks_and_positions(scores, rng)
         p_values.append(rank_test(positions, one_sided=False))
         coarse.append(rank_test((ranks - 0.5) / 4, one_sided=False))
     low = int((np.array(p_values) <= 0.05).sum())
-    assert binom.ppf(1e-6, 2_000, 0.05) <= low <= binom.isf(1e-6, 2_000, 0.05)
+    assert binom.ppf(1e-6, 1_000, 0.05) <= low <= binom.isf(1e-6, 1_000, 0.05)
     assert kstest(p_values, "uniform").pvalue > 1e-6
     assert kstest(coarse, "uniform").pvalue < 1e-6
 
@@ -114,16 +109,13 @@ def test_ranks_are_uniform_under_ties_and_best_for_the_highest():
     assert ranks_and_positions(np.array([[2.0, 1.0], [0.0, 1.0]]), rng)[0].tolist() == [1, 2]
 
 
-def test_what_a_context_adds_to_all_candidates_does_not_matter():
-    table = features(50, 15, 0.5, 5)
-    moved = table + np.random.default_rng(6).normal(size=(50, 1, 4)) * 10
-    assert infer_dataset(table, trees=5).ranks.tolist() == infer_dataset(moved, trees=5).ranks.tolist()
-
-
-def test_attacks_that_say_nothing_are_harmless():
+def test_what_a_context_adds_to_all_candidates_and_an_attack_that_says_nothing_do_not_matter():
     table = features(50, 15, 1.0, 7)
     table[..., 3] = 5.0
-    assert infer_dataset(table, trees=10).p_value < 0.01
+    moved = table + np.random.default_rng(6).normal(size=(50, 1, 4)) * 10
+    found, again = (infer_dataset(one, trees=5) for one in (table, moved))
+    assert found.ranks.tolist() == again.ranks.tolist()
+    assert found.p_value < 0.01
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Neighbours are those of a slow reference, token by token, and differ where they should."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -13,7 +15,13 @@ from transformers import (
     RobertaForMaskedLM,
 )
 
-from paperlib.attacks.language import causal_neighbours, masked_neighbours, random_neighbours, score_texts
+from paperlib.attacks.language import (
+    causal_neighbours,
+    masked_neighbours,
+    neighbours,
+    random_neighbours,
+    score_texts,
+)
 from paperlib.models.language import train_tokenizer
 
 CONTEXT = 48
@@ -76,30 +84,20 @@ def slow_neighbours(predict, tokenizer, text, context, count):
     return list(best)[:count]
 
 
-@pytest.mark.parametrize("contexts", [None, CONTEXTS], ids=["alone", "in context"])
-@pytest.mark.parametrize("batch_size", [1, 8])
-def test_causal_neighbours_are_the_slow_reference(causal, tokenizer, contexts, batch_size):
-    def predict(ids, place):
-        with torch.no_grad():
-            return causal(torch.tensor([ids[:place]])).logits[0, -1]
-
-    fast = causal_neighbours(causal, tokenizer, TEXTS, count=12, contexts=contexts, batch_size=batch_size)
-    for index, text in enumerate(TEXTS):
-        around = contexts[index] if contexts else ""
-        assert fast[index] == slow_neighbours(predict, tokenizer, text, around, 12)
-
-
-@pytest.mark.parametrize("contexts", [None, CONTEXTS], ids=["alone", "in context"])
-def test_masked_neighbours_are_the_slow_reference(masked, tokenizer, contexts):
+@pytest.mark.parametrize(("contexts", "batch_size"), [(None, 1), (CONTEXTS, 5)], ids=["alone", "in context"])
+@pytest.mark.parametrize("kind", ["causal", "masked"])
+def test_neighbours_are_the_slow_reference(causal, masked, tokenizer, contexts, batch_size, kind):
     def predict(ids, place):
         hidden = [*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :]]
         with torch.no_grad():
+            if kind == "causal":
+                return causal(torch.tensor([ids[:place]])).logits[0, -1]
             return masked(torch.tensor([hidden])).logits[0, place]
 
-    fast = masked_neighbours(masked, tokenizer, TEXTS, count=12, contexts=contexts, batch_size=5)
-    for index, text in enumerate(TEXTS):
-        around = contexts[index] if contexts else ""
-        assert fast[index] == slow_neighbours(predict, tokenizer, text, around, 12)
+    find, model = (causal_neighbours, causal) if kind == "causal" else (masked_neighbours, masked)
+    fast = find(model, tokenizer, TEXTS, count=12, contexts=contexts, batch_size=batch_size)
+    for found, text, around in zip(fast, TEXTS, contexts or [""] * len(TEXTS), strict=True):
+        assert found == slow_neighbours(predict, tokenizer, text, around, 12)
 
 
 def test_texts_longer_than_the_context_have_neighbours(causal, masked, tokenizer):
@@ -113,25 +111,20 @@ def test_texts_longer_than_the_context_have_neighbours(causal, masked, tokenizer
 
 
 def test_random_neighbours_differ_in_as_many_tokens_as_asked(tokenizer):
-    numbers = [f"{n:03x}" for n in range(0, 4096, 7)]
-    (found,) = random_neighbours(tokenizer, ["b7a1f3c2"], corpus=numbers, count=40, replaced=2, seed=3)
-    assert (
-        found == random_neighbours(tokenizer, ["b7a1f3c2"], corpus=numbers, count=40, replaced=2, seed=3)[0]
-    )
+    draw = partial(random_neighbours, tokenizer, corpus=[f"{n:03x}" for n in range(0, 4096, 7)])
+    (found,), (again,) = (draw(["b7a1f3c2"], count=40, replaced=2, seed=3) for _ in range(2))
+    assert found == again
     assert len(set(found)) == 40
-    (more,) = random_neighbours(tokenizer, ["zzzzzzzz"], corpus=numbers, count=100, replaced=1)
+    (more,) = draw(["zzzzzzzz"], count=100, replaced=1)
     assert {sum(letter != "z" for letter in new) for new in more} == {1}  # its tokens are letters
 
 
 def test_random_tokens_are_as_frequent_as_in_the_corpus_without_the_own(tokenizer):
     """The first token stays (nothing precedes it), the second is drawn."""
-    from paperlib.attacks.language import neighbours
-
     frequencies = np.zeros(300)
     frequencies[[10, 40, 77, 299]] = [0.1, 0.2, 0.3, 0.4]
     one, rng = neighbours.Window(0, (5, 40), 1, 0), np.random.default_rng(0)
-    options = {"frequencies": frequencies, "count": 20_000, "replaced": 1}
-    table = next(neighbours._draws(one, np.array([1]), rng=rng, **options))
+    table = next(neighbours._draws(one, np.array([1]), frequencies, 20_000, 1, rng))
     assert (table[:, 0] == 5).all()
     values, counts = np.unique(table[:, 1], return_counts=True)
     assert values.tolist() == [10, 77, 299]

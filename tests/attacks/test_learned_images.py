@@ -42,35 +42,31 @@ def test_both_modules_are_heard(architecture):
 
 
 def test_there_is_nothing_to_find_where_there_is_nothing():
-    assert np.mean([auc(ImageStack(**FAST), seed=10 * at) for at in range(5)]) == pytest.approx(0.5, abs=0.06)
+    assert np.mean([auc(ImageStack(**FAST), seed=10 * at) for at in range(3)]) == pytest.approx(0.5, abs=0.08)
 
 
 def test_the_scale_of_losses_does_not_matter():
     train, test = game(0, leak=1.0), game(1, leak=1.0)
 
     def scores(change):
-        changed, shown = (
-            AttackInputs(part.inputs.examples, change(part.inputs.losses)) for part in (train, test)
+        taught, shown = (
+            AttackInputs(one.inputs.examples, change(one.inputs.losses)) for one in (train, test)
         )
-        part = Labelled(changed, train.membership)
+        part = Labelled(taught, train.membership)
         return ImageStack(**FAST).fit(part, part, seeds=[0])[0].scores(shown)
 
-    np.testing.assert_allclose(
-        scores(lambda losses: losses), scores(lambda losses: np.exp(3 * losses)), atol=1e-5
-    )
+    np.testing.assert_allclose(scores(lambda x: x), scores(lambda x: np.exp(3 * x)), atol=1e-5)
 
 
 def test_the_image_module_is_trained_once_for_baseline_and_attack(monkeypatch):
-    calls = []
+    calls, fit = [], module.BoostedTrees.fit
     monkeypatch.setattr(module, "_kept", module._Recent(8 * module._SIZE_OF_TREES))
-    trees = module.BoostedTrees
 
-    class Counted(trees):
-        def fit(self, *args, **options):
-            calls.extend(options["seeds"])
-            return super().fit(*args, **options)
+    def counted(self, *args, **options):
+        calls.extend(options["seeds"])
+        return fit(self, *args, **options)
 
-    monkeypatch.setattr(module, "BoostedTrees", Counted)
+    monkeypatch.setattr(module.BoostedTrees, "fit", counted)
     part, other = game(0), game(1)
     for losses in (part.inputs.losses, part.inputs.losses[:, :1]):
         both = Labelled(AttackInputs(part.inputs.examples, losses), part.membership)
@@ -81,7 +77,7 @@ def test_the_image_module_is_trained_once_for_baseline_and_attack(monkeypatch):
     assert calls == [0, 1, 0], "another seed and other images are trained anew"
 
 
-def test_only_images_are_taken():
+def test_only_images_and_whole_counts_are_taken():
     part = game(0)
     floats = Labelled(AttackInputs(part.inputs.examples / 255, part.inputs.losses), part.membership)
     with pytest.raises(ValueError, match="examples: expected uint8 images"):
@@ -108,11 +104,6 @@ def test_what_is_kept_is_bounded():
     assert [kept.get(key) for key in ("2", "3", "large")] == [None, None, 9]
 
 
-def share_first(scores, membership):
-    """Another criterion than the AUC: members among the first tenth."""
-    return membership[np.argsort(-scores)[: scores.size // 10]].mean() + 1e-6 * scores[membership].mean()
-
-
 def test_both_modules_stop_by_the_criterion():
     train, check = game(0, bright=4.0, leak=0.3), game(1, bright=4.0, leak=0.3)
     asked = []
@@ -122,27 +113,24 @@ def test_both_modules_stop_by_the_criterion():
         return float(len(asked))
 
     stack = ImageStack(architecture="cnn", **{**FAST, "evaluations": 4})
-    columns = [
-        stack.fit(train, replace(check, criterion=criterion), seeds=[0])[0].modules
-        for criterion in (last, lambda scores, _: -last(scores, None))
-    ]
-    for late, early in zip(*columns, strict=True):
+    criteria = (last, lambda scores, _: -last(scores, None))
+    parts = (replace(check, criterion=one) for one in criteria)
+    late_and_early = [stack.fit(train, part, seeds=[0])[0].modules for part in parts]
+    for late, early in zip(*late_and_early, strict=True):
         assert np.abs(late.scores(check.inputs) - early.scores(check.inputs)).max() > 1e-3
 
 
-@pytest.mark.parametrize("criterion", [area_under_curve, share_first])
-def test_the_loss_module_is_taken_from_the_best_evaluation(criterion):
+def test_the_loss_module_is_taken_from_the_best_evaluation():
     """Against a loop written out for one module: autograd, evaluations, and the first of equal values."""
     rng = np.random.default_rng(3)
     member = np.arange(60) < 30
     losses, check = (rng.exponential(size=(60, 2)) * np.exp(-0.7 * member)[:, None] for _ in range(2))
     options = {"seeds": (1, 2), "hidden": 6, "weight_decay": 0.01}
     parts = [Labelled(AttackInputs(values, values), member) for values in (losses, check)]
-    parts[1] = replace(parts[1], criterion=criterion)
     found = fit_loss_modules(*parts, steps=200, **options)
     for at, seed in enumerate(options["seeds"]):
         scores = alone(losses, member, check, seed)
-        best = max(scores, key=lambda one: criterion(one, member))
+        best = max(scores, key=lambda one: area_under_curve(one, member))
         np.testing.assert_allclose(found[at].scores(parts[1].inputs), best, atol=2e-3)
         assert np.abs(scores[-1] - best).max() > 0.1, "the last evaluation is not the best one"
 

@@ -8,7 +8,7 @@ from scipy.stats import norm, rankdata
 from torch import nn
 
 from paperlib.attacks.gradients import gradient_norms
-from paperlib.attacks.shadow import lira_offline, lira_offline_p_values, lira_online, rmia
+from paperlib.attacks.shadow import lira_offline, lira_online, rmia
 
 
 def auc(member, other):
@@ -25,41 +25,18 @@ def world():
     return rng.normal(size=9), shadows + included, included
 
 
-def test_lira_online_is_the_ratio_of_two_fitted_normals(world):
+@pytest.mark.parametrize("fixed", [False, True])
+def test_lira_compares_two_fitted_normals(world, fixed):
     target, shadows, included = world
-    slow = [
-        norm.logpdf(target[i], shadows[included[:, i], i].mean(), shadows[included[:, i], i].std(ddof=1))
-        - norm.logpdf(target[i], shadows[~included[:, i], i].mean(), shadows[~included[:, i], i].std(ddof=1))
-        for i in range(9)
-    ]
-    np.testing.assert_allclose(lira_online(target, shadows, included), slow, rtol=1e-9)
-
-
-def test_fixed_variance_is_pooled_over_examples(world):
-    target, shadows, included = world
-    deviations = {True: [], False: []}
-    for i in range(9):
-        for flag in (True, False):
-            values = shadows[included[:, i] == flag, i]
-            deviations[flag].append(((values - values.mean()) ** 2).sum() / (len(values) - 1))
-    sigma = {flag: np.sqrt(np.mean(found)) for flag, found in deviations.items()}
-    slow = [
-        norm.logpdf(target[i], shadows[included[:, i], i].mean(), sigma[True])
-        - norm.logpdf(target[i], shadows[~included[:, i], i].mean(), sigma[False])
-        for i in range(9)
-    ]
-    np.testing.assert_allclose(lira_online(target, shadows, included, fixed_variance=True), slow, rtol=1e-9)
-
-
-def test_lira_offline_is_the_papers_one_sided_score(world):
-    target, shadows, included = world
-    slow = [
-        1 - norm.sf(target[i], shadows[~included[:, i], i].mean(), shadows[~included[:, i], i].std(ddof=1))
-        for i in range(9)
-    ]
-    scores = lira_offline(target, shadows, included)
-    np.testing.assert_allclose(ndtr(scores), slow, rtol=1e-9)
-    np.testing.assert_allclose(np.exp(lira_offline_p_values(scores)), 1 - np.array(slow), rtol=1e-7)
+    slow = {}
+    for flag in (True, False):
+        groups = [shadows[included[:, i] == flag, i] for i in range(9)]
+        mean, sigma = np.array([(group.mean(), group.std(ddof=1)) for group in groups]).T
+        slow[flag] = norm(mean, np.sqrt(np.mean(sigma**2)) if fixed else sigma)
+    online = lira_online(target, shadows, included, fixed_variance=fixed)
+    np.testing.assert_allclose(online, slow[True].logpdf(target) - slow[False].logpdf(target), rtol=1e-9)
+    offline = lira_offline(target, shadows, included, fixed_variance=fixed)
+    np.testing.assert_allclose(ndtr(offline), 1 - slow[False].sf(target), rtol=1e-9)
 
 
 @pytest.mark.parametrize("online", [True, False])
@@ -106,27 +83,21 @@ def test_lira_reaches_the_optimum_of_a_gaussian_world_and_the_raw_confidence_doe
 
 def test_shadow_scores_refuse_bad_input(world):
     target, shadows, included = world
-    with pytest.raises(ValueError, match=r"shadows: expected shape \(K, 9\)"):
-        lira_offline(target, shadows[:, :5])
-    with pytest.raises(ValueError, match=r"shadows: .* NaN"):
-        lira_offline(target, np.where(included, np.nan, shadows))
-    with pytest.raises(ValueError, match="two shadow models or more that are 'in'"):
-        lira_online(target, shadows, np.zeros_like(included))
-    with pytest.raises(ValueError, match="two shadow models or more that are 'out'"):
-        lira_offline(target, shadows[:1])
-    with pytest.raises(ValueError, match="included: expected truth values"):
-        lira_online(target, shadows, included[:4])
-    half = np.full((3, 9), 0.5)
-    with pytest.raises(ValueError, match=r"target: expected probabilities in \[0, 1\]"):
-        rmia(np.full(9, 1.5), half, np.full(9, 0.5), half)
-    with pytest.raises(ValueError, match="offline_slope"):
-        rmia(np.full(9, 0.5), half, np.full(9, 0.5), half, offline_slope=2)
-    with pytest.raises(ValueError, match="gamma"):
-        rmia(np.full(9, 0.5), half, np.full(9, 0.5), half, gamma=0)
-    with pytest.raises(ValueError, match="probability 0 at index 0"):
-        rmia(np.full(9, 0.5), half, np.full(9, 0.5), 0 * half)
-    with pytest.raises(ValueError, match="with and without each example"):
-        rmia(np.full(9, 0.5), half, np.full(9, 0.5), half, included=np.ones((3, 9)))
+    x, half = np.full(9, 0.5), np.full((3, 9), 0.5)
+    for call, message in (
+        (lambda: lira_offline(target, shadows[:, :5]), r"shadows: expected shape \(K, 9\)"),
+        (lambda: lira_offline(target, np.where(included, np.nan, shadows)), r"shadows: .* NaN"),
+        (lambda: lira_online(target, shadows, 0 * included), "two shadow models or more that are 'in'"),
+        (lambda: lira_offline(target, shadows[:1]), "two shadow models or more that are 'out'"),
+        (lambda: lira_online(target, shadows, included[:4]), "included: expected truth values"),
+        (lambda: rmia(3 * x, half, x, half), r"target: expected probabilities in \[0, 1\]"),
+        (lambda: rmia(x, half, x, half, offline_slope=2), "offline_slope"),
+        (lambda: rmia(x, half, x, half, gamma=0), "gamma"),
+        (lambda: rmia(x, half, x, 0 * half), "probability 0 at index 0"),
+        (lambda: rmia(x, half, x, half, included=0 * half), "with and without each example"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
 @pytest.mark.parametrize("outputs", [1, 3])

@@ -1,7 +1,6 @@
 """Neighbours of texts for the neighbourhood attack: the same text with a token replaced."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,8 +30,7 @@ def causal_neighbours(
     """Replace the token that a causal model, such as the audited one, would most readily replace.
 
     A replacement w of the token v at some place is as good as p(w) / (1 - p(v)), p being the model's
-    probabilities there. The ``count`` best ones over all places are the neighbours, the best first. All
-    places of a text take one pass.
+    probabilities there. The ``count`` best ones over all places are the neighbours, the best first.
 
     Args:
         model: A causal language model.
@@ -51,9 +49,8 @@ def causal_neighbours(
             model that returns NaN.
 
     Source:
-        Mattern et al. (2023). They ask a masked model (BERT) that sees both sides, with dropout
-        on the embedding of the token in question; a causal model sees only the text before. Tokens are
-        replaced here, not words.
+        Mattern et al. (2023). They replace words and ask a masked model (BERT) with dropout on the embedding
+        of the token in question; a causal model sees only the text before.
     """
     search = _Search(tokenizer, texts, contexts, count)
     cut = windows(model, tokenizer, search.encoded, max_length=max_length)
@@ -74,26 +71,17 @@ def masked_neighbours(
 ) -> list[list[str]]:
     """`causal_neighbours` by a masked model, which sees both sides of each token.
 
-    Every place takes a pass of its own, with the mask there.
-
     Args:
         model: A masked language model, of any tokenizer: its neighbours are texts.
         tokenizer: Tokenizer of the model, one that keeps letter case and blanks, such as RoBERTa's.
-        texts: Texts as for `causal_neighbours`.
-        count: Number of neighbours of each text, as there.
-        contexts: Text before each text, as there.
-        batch_size: Masked texts per batch.
-        max_length: Limit in tokens, as there.
-
-    Returns:
-        As `causal_neighbours`.
+        texts, count, contexts, max_length: As for `causal_neighbours`.
+        batch_size: Masked texts per batch: every place takes a pass of its own, with the mask there.
 
     Raises:
         ValueError: A tokenizer without a mask, and as `causal_neighbours`.
 
     Source:
-        Mattern et al. (2023). They put strong dropout on the embedding of the token, so that
-        some of it is seen; here it is masked.
+        Mattern et al. (2023), who put strong dropout on the token's embedding in place of a mask.
     """
     mask = getattr(tokenizer, "mask_token_id", None)
     if mask is None:
@@ -101,9 +89,8 @@ def masked_neighbours(
     search = _Search(tokenizer, texts, contexts, count)
     limit = context_length(model, tokenizer, max_length)
     places = [search.replaceable(one) for one in search.encoded]
-    jobs = [
-        (one.tokens, at) for one, some in zip(search.encoded, places, strict=True) for at in some.tolist()
-    ]
+    by_text = zip(search.encoded, places, strict=True)
+    jobs = [(one.tokens, at) for one, some in by_text for at in some.tolist()]
     parts = list[Tensor]()
     with evaluating(model):
         for start in range(0, len(jobs), batch_size):
@@ -129,11 +116,9 @@ def random_neighbours(
 
     Args:
         tokenizer: Tokenizer of the audited model.
-        texts: Non-empty texts, shape (n,).
+        texts, count, contexts: As for `causal_neighbours`.
         corpus: Texts whose tokens are counted, such as generated identifiers.
-        count: Neighbours of each text.
         replaced: Tokens replaced in each neighbour, or all where there are fewer.
-        contexts: Text before each text; it is not changed.
         seed: Seed of the places and tokens.
 
     Returns:
@@ -145,9 +130,11 @@ def random_neighbours(
     check_at_least(1, replaced=replaced)
     search = _Search(tokenizer, texts, contexts, count)
     frequencies = search.frequencies(check_texts("corpus", corpus))
-    draws = partial(_draws, frequencies=frequencies, count=count, replaced=replaced)
     rng = np.random.default_rng(seed)
-    return [search.different(one, draws(one, search.replaceable(one), rng=rng)) for one in search.encoded]
+    return [
+        search.different(one, _draws(one, search.replaceable(one), frequencies, count, replaced, rng))
+        for one in search.encoded
+    ]
 
 
 class _Search:
@@ -171,10 +158,8 @@ class _Search:
                 )
 
     def _decoded(self, table: Sequence[Sequence[int]]) -> list[str]:
-        rows = [list(row) for row in table]
-        return self._tokenizer.batch_decode(
-            rows, skip_special_tokens=True, clean_up_tokenization_spaces=False
-        )
+        options = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
+        return self._tokenizer.batch_decode([list(row) for row in table], **options)
 
     def replaceable(self, one: Window) -> IntArray:
         """Places of tokens that are scored and not special."""
@@ -261,7 +246,6 @@ def _replaced(one: Window, places: IntArray, tokens: IntArray, size: int) -> Ite
 def _draws(
     one: Window,
     places: IntArray,
-    *,
     frequencies: FloatArray,
     count: int,
     replaced: int,

@@ -1,18 +1,33 @@
 """`score_texts`: every attack from one forward pass per text; and the same for sets of candidates."""
 
-from collections.abc import Sequence
+import zlib
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from paperlib.attacks.language import formulas
-from paperlib.attacks.language.formulas import TokenStatistics, mean_log_prob, mean_margin, ratio
 from paperlib.attacks.language.statistics import token_rows, token_statistics
 from paperlib.attacks.language.windows import Window, check_texts, encode, flattened, windows
 from paperlib.core import FloatArray, check_in
+
+OWN_PASS = ("loss", "min_k", "min_k_pp", "zlib", "hinge")
+REFERENCE = ("ratio", "difference")
+PREFIX = ("recall", "recall_hinge")
+NEIGHBOURS = ("neighbourhood",)
+
+ATTACKS = (*OWN_PASS, *REFERENCE, *PREFIX, *NEIGHBOURS)
+"""Names of all attacks: five need nothing else, the others a reference model, a prefix or neighbours."""
+
+
+class TokenStatistics(NamedTuple):
+    """Statistics of the model's predictions of the scored tokens of one text, shape (t,) each."""
+
+    log_prob: FloatArray  # nats
+    standardized: FloatArray  # (log p - mean) / standard deviation over the vocabulary
+    margin: FloatArray  # logit of the token minus the largest of the others
 
 
 def score_texts(
@@ -62,8 +77,7 @@ def score_texts(
         reference: Another causal language model.
         reference_tokenizer: Tokenizer of that model; None takes ``tokenizer``.
         prefix: Text of non-members to put before everything, at most half the context.
-        neighbours: Neighbours of each text, at least one; they get its context. `causal_neighbours`,
-            `masked_neighbours` and `random_neighbours` give some.
+        neighbours: Neighbours of each text, at least one, as of `causal_neighbours`; they get its context.
         share_context: Compute a context that several texts have in common once.
 
     Returns:
@@ -85,17 +99,27 @@ def score_texts(
     encoded = encode(tokenizer, checked, contexts)
     margins = bool({"hinge", "recall_hinge"} & set(wanted))
     own = statistics(model, tokenizer, encoded, standardize="min_k_pp" in wanted, margins=margins)
-    columns: dict[str, Any] = dict(formulas.own_pass(checked, own, k))
-    if reference is not None and set(wanted) & set(formulas.REFERENCE):
+
+    def compressed(text: str) -> int:
+        return len(zlib.compress(text.encode("utf-8", errors="surrogatepass")))
+
+    columns: dict[str, Callable[[int], float]] = {
+        "loss": lambda i: _mean(own[i].log_prob),
+        "min_k": lambda i: _mean_lowest(own[i].log_prob, k),
+        "min_k_pp": lambda i: _mean_lowest(own[i].standardized, k),
+        "zlib": lambda i: _mean(own[i].log_prob) / compressed(checked[i]),
+        "hinge": lambda i: _mean(own[i].margin),
+    }
+    if reference is not None and set(wanted) & set(REFERENCE):
         theirs = encoded if reference_tokenizer is None else encode(reference_tokenizer, checked, contexts)
         names = ("reference", "texts")
         other = statistics(reference, reference_tokenizer or tokenizer, theirs, names=names)
-        columns["ratio"] = lambda i: -ratio(mean_log_prob(own[i]), mean_log_prob(other[i]))
-        columns["difference"] = lambda i: mean_log_prob(own[i]) - mean_log_prob(other[i])
-    if prefix is not None and set(wanted) & set(formulas.PREFIX):
+        columns["ratio"] = lambda i: -_ratio(_mean(own[i].log_prob), _mean(other[i].log_prob))
+        columns["difference"] = lambda i: _mean(own[i].log_prob) - _mean(other[i].log_prob)
+    if prefix is not None and set(wanted) & set(PREFIX):
         after = statistics(model, tokenizer, encoded, prefix=prefix, margins="recall_hinge" in wanted)
-        columns["recall"] = lambda i: ratio(mean_log_prob(after[i]), mean_log_prob(own[i]))
-        columns["recall_hinge"] = lambda i: ratio(mean_margin(after[i]), mean_margin(own[i]))
+        columns["recall"] = lambda i: _ratio(_mean(after[i].log_prob), _mean(own[i].log_prob))
+        columns["recall_hinge"] = lambda i: _ratio(_mean(after[i].margin), _mean(own[i].margin))
     if neighbours is not None and "neighbourhood" in wanted:
         if len(neighbours) != len(checked):
             raise ValueError(
@@ -103,10 +127,27 @@ def score_texts(
             )
         flat, around, sizes = flattened("neighbours", neighbours, contexts)
         names = ("model", "neighbours, all in one list: ")
-        near = map(mean_log_prob, statistics(model, tokenizer, encode(tokenizer, flat, around), names=names))
+        around_each = statistics(model, tokenizer, encode(tokenizer, flat, around), names=names)
+        near = (_mean(one.log_prob) for one in around_each)
         means = [sum(islice(near, size)) / size for size in sizes]
-        columns["neighbourhood"] = lambda i: mean_log_prob(own[i]) - means[i]
+        columns["neighbourhood"] = lambda i: _mean(own[i].log_prob) - means[i]
     return pd.DataFrame({name: [columns[name](i) for i in range(len(checked))] for name in wanted})
+
+
+def _mean(values: FloatArray) -> float:
+    """The mean; ``values.mean()`` has checks that take longer than the sum of a few tokens."""
+    return float(np.add.reduce(values) / values.size)
+
+
+def _mean_lowest(values: FloatArray, k: float) -> float:
+    """Mean of the lowest share of the values; Shi et al. take none of fewer than 1 / k, here one is taken."""
+    return _mean(np.sort(values)[: max(1, int(k * values.size))])
+
+
+def _ratio(numerator: float, denominator: float) -> float:
+    """A quotient that stays finite: the denominator keeps its sign and at least 1e-12 of size."""
+    sign = -1.0 if denominator < 0 else 1.0
+    return numerator / (sign * max(abs(denominator), 1e-12))
 
 
 def _statistics(
@@ -136,16 +177,16 @@ def _statistics(
 def _wanted(attacks: Sequence[str] | None, reference: Any, prefix: Any, neighbours: Any) -> tuple[str, ...]:
     """The attacks to compute; an error if there is none, or one twice, unknown or without its argument."""
     needs = (
-        ("reference", formulas.REFERENCE, reference),
-        ("prefix", formulas.PREFIX, prefix),
-        ("neighbours", formulas.NEIGHBOURS, neighbours),
+        ("reference", REFERENCE, reference),
+        ("prefix", PREFIX, prefix),
+        ("neighbours", NEIGHBOURS, neighbours),
     )
     possible = [name for _, names, given in needs if given is not None for name in names]
     if attacks is None:
-        return (*formulas.OWN_PASS, *possible)
+        return (*OWN_PASS, *possible)
     chosen = tuple([attacks] if isinstance(attacks, str) else attacks)
-    if not chosen or len(set(chosen)) < len(chosen) or set(chosen) - set(formulas.ATTACKS):
-        known = ", ".join(formulas.ATTACKS)
+    if not chosen or len(set(chosen)) < len(chosen) or set(chosen) - set(ATTACKS):
+        known = ", ".join(ATTACKS)
         raise ValueError(f"attacks: expected different names of {known}; got {attacks!r}")
     for argument, names, given in needs:
         if given is None and (missing := sorted(set(chosen) & set(names))):
@@ -164,8 +205,7 @@ def score_candidates(
     """Scores of identifiers and of the generated alternatives that could have stood in their place.
 
     Args:
-        model: Causal language model, as for `score_texts`.
-        tokenizer: Tokenizer of the model, as for `score_texts`.
+        model, tokenizer: As for `score_texts`.
         candidates: Each identifier itself, then its generated alternatives: n lists of 1 + c texts.
         contexts: Text before each identifier in its document, shape (n,); None scores them alone.
         options: Further arguments of `score_texts`.

@@ -23,9 +23,6 @@ _SMALLEST_VARIANCE = 1e-12  # of log-probabilities: 0 where the model is certain
 Rows = Callable[[Tensor, Tensor], Tensor]
 """From logits, shape (n, vocabulary), and the tokens that followed, shape (n,), to numbers, shape (n, k)."""
 
-_Turn = tuple[int, list[int], list[Window]]
-"""Number of tokens that the windows of a batch begin with, their numbers, and the windows."""
-
 
 def token_rows(
     model: Any,
@@ -36,57 +33,36 @@ def token_rows(
     share: bool,
     names: tuple[str, str] = ("model", "texts"),
 ) -> list[FloatArray]:
-    """For each text ``rows`` of its scored tokens, shape (tokens, k), from one pass over all windows.
-
-    Windows come in the order of their texts; those of similar length share a batch. Batches are padded on the
-    right with token 0 and masked: in a causal model nothing to the left sees the padding, so no padding token
-    is needed. Where windows of one group begin alike, the common part is computed once if ``share``.
-
-    In a torch.distributed group (accelerate's ``PartialState`` makes one under ``accelerate launch``) each
-    process, with the model on its own GPU, takes its share of the batches and gets all results.
-    """
+    """For each text ``rows`` of its scored tokens, shape (tokens, k), from one pass over all windows."""
+    # Batches of similar lengths are padded on the right with token 0 and masked: in a causal model nothing to
+    # the left sees it. In a torch.distributed group (``accelerate launch``) each process, with the model on
+    # its own GPU, takes its share of the batches and gets all results.
     check_at_least(1, batch_size=batch_size)
     share = share and not getattr(model, "_is_stateful", False)
-    process, processes = _place_in_group()
-    mine = [
-        (common, numbers, [windows[number] for number in numbers])
-        for common, numbers in islice(_batches(windows, batch_size, share), process, None, processes)
-    ]
-
-    def of_batch(turn: _Turn) -> FloatArray:
-        common, _, batch = turn
-        table = in_parts(rows, *_scored_logits(model, batch, common)).double().cpu().numpy()
-        _check_finite(table, batch, names)
-        return table
-
+    process, processes = 0, 1
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        process, processes = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    by_window: dict[int, FloatArray] = {}
     with evaluating(model):
-        tables = [of_batch(turn) for turn in mine]
-    found: dict[int, FloatArray] = {}  # by the number of the window
-    for (_, numbers, batch), table in zip(mine, tables, strict=True):
-        found |= zip(numbers, _of_windows(table, batch), strict=True)
+        for common, numbers in islice(_batches(windows, batch_size, share), process, None, processes):
+            batch = [windows[number] for number in numbers]
+            table = in_parts(rows, *_scored_logits(model, batch, common)).double().cpu().numpy()
+            counts = [len(window.tokens) - window.first for window in batch]
+            finite = np.isfinite(table).all(axis=1)
+            if not finite.all():
+                text = np.repeat([window.text for window in batch], counts)[finite.argmin()]
+                raise ValueError(
+                    f"{names[0]}: returned NaN or infinity for {int((~finite).sum())} of {len(table)} tokens "
+                    f"of a batch, first in {names[1]}[{text}]; load it in a wider number format (bfloat16 or "
+                    "float32), or mend its weights"
+                )
+            by_window |= zip(numbers, np.split(table, np.cumsum(counts)[:-1]), strict=True)
     if processes > 1:
         everyone: list[Any] = [None] * processes
-        torch.distributed.all_gather_object(everyone, found)
-        found = {number: part for one in everyone for number, part in one.items()}
+        torch.distributed.all_gather_object(everyone, by_window)
+        by_window = {number: part for one in everyone for number, part in one.items()}
     by_text = groupby(range(len(windows)), key=lambda number: windows[number].text)
-    return [np.concatenate([found[number] for number in numbers]) for _, numbers in by_text]
-
-
-def _of_windows(table: FloatArray, batch: Sequence[Window]) -> list[FloatArray]:
-    """Rows of each window of a batch."""
-    return np.split(table, np.cumsum([len(window.tokens) - window.first for window in batch])[:-1])
-
-
-def _check_finite(table: FloatArray, batch: Sequence[Window], names: tuple[str, str]) -> None:
-    finite = np.isfinite(table).all(axis=1)
-    if not finite.all():
-        counts = [len(window.tokens) - window.first for window in batch]
-        text = np.repeat([window.text for window in batch], counts)[finite.argmin()]
-        raise ValueError(
-            f"{names[0]}: returned NaN or infinity for {int((~finite).sum())} of {len(table)} tokens of a "
-            f"batch, first in {names[1]}[{text}]; load it in a wider number format (bfloat16 or float32), or "
-            "mend its weights"
-        )
+    return [np.concatenate([by_window[number] for number in numbers]) for _, numbers in by_text]
 
 
 def in_parts(rows: Rows, logits: Tensor, targets: Tensor) -> Tensor:
@@ -113,27 +89,22 @@ def _batches(windows: Sequence[Window], size: int, share: bool) -> Iterator[tupl
     groups: dict[int | None, list[int]] = {}
     for number, window in enumerate(windows):
         groups.setdefault(window.group if share else None, []).append(number)
-    alone: list[int] = []
+    parts, alone = list[tuple[int, list[int]]](), list[int]()
     for group, numbers in groups.items():
-        common = 0 if group is None or len(numbers) == 1 else _common([windows[at] for at in numbers])
+        common = 0
+        if group is not None and len(numbers) > 1:
+            tokens = [windows[at].tokens for at in numbers]
+            first, last = min(tokens), max(tokens)
+            # Short of the token that predicts the first scored one.
+            limit = min(windows[at].first for at in numbers) - 1
+            common = next((at for at in range(limit) if first[at] != last[at]), limit)
         if common < _WORTH_SHARING:
             alone += numbers
         else:
-            yield from ((common, batch) for batch in _by_length(windows, numbers, size))
-    yield from ((0, batch) for batch in _by_length(windows, alone, size))
-
-
-def _by_length(windows: Sequence[Window], numbers: Sequence[int], size: int) -> Iterator[list[int]]:
-    ordered = sorted(numbers, key=lambda at: -len(windows[at].tokens))  # the largest batch fails first
-    for start in range(0, len(ordered), size):
-        yield ordered[start : start + size]
-
-
-def _common(windows: Sequence[Window]) -> int:
-    """Tokens that all windows begin with, short of the one that predicts the first scored token."""
-    first, last = min(window.tokens for window in windows), max(window.tokens for window in windows)
-    limit = min(window.first for window in windows) - 1
-    return next((at for at in range(limit) if first[at] != last[at]), limit)
+            parts.append((common, numbers))
+    for common, numbers in [*parts, (0, alone)]:
+        ordered = sorted(numbers, key=lambda at: -len(windows[at].tokens))  # the largest batch fails first
+        yield from ((common, ordered[start : start + size]) for start in range(0, len(ordered), size))
 
 
 def _scored_logits(model: Any, batch: Sequence[Window], common: int) -> tuple[Tensor, Tensor]:
@@ -171,11 +142,8 @@ def token_statistics(logits: Tensor, targets: Tensor, *, standardize: bool, marg
 
 
 def _standardized(log_probs: Tensor, log_prob: Tensor) -> Tensor:
-    """(log p - mean) / standard deviation under p; overwrites ``log_probs``.
-
-    The variance is summed around the mean, so that it cannot cancel; a forbidden token (probability 0) adds
-    nothing to either.
-    """
+    """(log p - mean) / standard deviation under p; overwrites ``log_probs``."""
+    # A forbidden token (probability 0) adds nothing; the variance is summed around the mean, lest it cancel.
     log_probs.clamp_(min=-1e4)
     probs = log_probs.exp()
     mean = torch.linalg.vecdot(probs, log_probs)
@@ -190,10 +158,3 @@ def _margins(logits: Tensor, targets: Tensor) -> Tensor:
     if hit.any():  # only there the second largest is needed
         largest[hit] = logits[hit].scatter(-1, targets[hit][:, None], -torch.inf).amax(-1)
     return logits.gather(-1, targets[:, None])[:, 0] - largest
-
-
-def _place_in_group() -> tuple[int, int]:
-    """Number of this process, and of processes in the torch.distributed group, if there is one."""
-    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
-        return 0, 1
-    return torch.distributed.get_rank(), torch.distributed.get_world_size()

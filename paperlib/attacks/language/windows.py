@@ -9,20 +9,12 @@ _NO_LIMIT = 10**9  # tokenizers without a limit state absurdly large numbers
 
 @dataclass(frozen=True)
 class Window:
-    """A stretch of tokens of one text and of what precedes it; those from ``first`` on are scored here.
+    """A stretch of tokens of one text and of what precedes it; those from ``first`` on are scored here."""
 
-    Attributes:
-        text: Number of the text.
-        tokens: Token numbers.
-        first: Place of the first scored token in ``tokens``, at least 1 (nothing predicts the token at 0).
-        group: Texts of one group have the same context, so that their windows may begin alike; all are in
-            one group if there is none.
-    """
-
-    text: int
+    text: int  # number of the text
     tokens: tuple[int, ...]
-    first: int
-    group: int
+    first: int  # at least 1, since nothing predicts the token at 0
+    group: int  # texts of one group have the same context, so that their windows may begin alike
 
 
 def check_texts(name: str, texts: Sequence[str]) -> list[str]:
@@ -50,16 +42,20 @@ def flattened(
 
 
 def encode(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None) -> list[Window]:
-    """Tokens of each text, after its context if there is one, each text in one window of any length.
-
-    Text and context are tokenized as one string, as they were in training; tokens that the tokenizer adds
-    before them are kept, those behind them are not. A token that holds the last letters of the context and
-    the first of the text is scored. Contexts may be empty; None scores the texts alone.
-    """
+    """Tokens of each text, after its context if there are contexts, each text in one window of any length."""
+    # Text and context are one string, as in training; a token with letters of both is scored.
     if contexts is None:
         encoded = [Window(at, tuple(tokens), 1, 0) for at, tokens in enumerate(text_tokens(tokenizer, texts))]
     else:
-        encoded = _encode_after(tokenizer, texts, contexts)
+        if isinstance(contexts, str) or len(contexts) != len(texts):
+            given = "one string" if isinstance(contexts, str) else str(len(contexts))
+            raise ValueError(f"contexts: expected {len(texts)}, one per text, got {given}")
+        groups = {context: number for number, context in enumerate(dict.fromkeys(contexts))}
+        divided = _by_offsets if getattr(tokenizer, "is_fast", False) else _apart
+        encoded = [
+            Window(at, tuple(tokens), max(1, first), groups[contexts[at]])
+            for at, (tokens, first) in enumerate(divided(tokenizer, texts, contexts))
+        ]
     for index, one in enumerate(encoded):
         if len(one.tokens) <= one.first:
             raise ValueError(
@@ -67,18 +63,6 @@ def encode(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str] | None)
                 "before them, so none can be scored; give contexts, or leave it out"
             )
     return encoded
-
-
-def _encode_after(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str]) -> list[Window]:
-    if isinstance(contexts, str) or len(contexts) != len(texts):
-        given = "one string" if isinstance(contexts, str) else str(len(contexts))
-        raise ValueError(f"contexts: expected {len(texts)}, one per text, got {given}")
-    groups = {context: number for number, context in enumerate(dict.fromkeys(contexts))}
-    divided = _by_offsets if getattr(tokenizer, "is_fast", False) else _apart
-    return [
-        Window(at, tuple(tokens), max(1, first), groups[contexts[at]])
-        for at, (tokens, first) in enumerate(divided(tokenizer, texts, contexts))
-    ]
 
 
 def _by_offsets(
@@ -102,16 +86,11 @@ def _apart(tokenizer: Any, texts: Sequence[str], contexts: Sequence[str]) -> Ite
 def text_tokens(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
     """Tokens of each text, with those that the tokenizer puts before it and without those behind it."""
     rows = tokenizer(list(texts), return_attention_mask=False, verbose=False)["input_ids"]
-    behind = _tokens_behind(tokenizer)
-    return [row[: len(row) - behind] for row in rows] if behind else rows
-
-
-def _tokens_behind(tokenizer: Any) -> int:
-    """Number of tokens, such as an end of text, that the tokenizer appends to every text."""
     whole = tokenizer("a")["input_ids"]
     alone = tokenizer("a", add_special_tokens=False)["input_ids"]
     at = next((at for at in range(len(whole)) if whole[at : at + len(alone)] == alone), 0)
-    return len(whole) - len(alone) - at
+    behind = len(whole) - len(alone) - at
+    return [row[: len(row) - behind] for row in rows]
 
 
 def context_length(model: Any, tokenizer: Any, max_length: int | None) -> int:
@@ -136,16 +115,16 @@ def windows(
     max_length: int | None = None,
     prefix: str | None = None,
 ) -> list[Window]:
-    """Windows that fit the model's context, in the order of the texts; every scored token is scored once.
-
-    A text that fits is one window. A context that does not fit loses its beginning. A text longer than the
-    limit (``max_length``, at least 2, or the model's context) gets windows that overlap by half, so that each
-    token has at least half a window before it. A prefix is put before every window, in place of the
-    tokenizer's start tokens.
-    """
+    """Windows that fit the model's context, in the order of the texts; every scored token is scored once."""
     limit = context_length(model, tokenizer, max_length)
-    before = () if prefix is None else _prefix_tokens(tokenizer, prefix, limit)
-    special = () if prefix is None else getattr(tokenizer, "all_special_ids", ())
+    before, special = list[int](), list[int]()
+    if prefix is not None:  # it takes the place of the tokenizer's start tokens
+        (before,) = text_tokens(tokenizer, check_texts("prefix", [prefix]))
+        special = getattr(tokenizer, "all_special_ids", [])
+        if 2 * len(before) > limit:
+            raise ValueError(
+                f"prefix: expected at most half of the {limit} tokens that fit the model, got {len(before)}"
+            )
     room = limit - len(before)
     cut: list[Window] = []
     for one in encoded:
@@ -154,21 +133,18 @@ def windows(
             begin = max(begin, min(start, first))
             tokens = (*before, *one.tokens[begin:end])
             cut.append(Window(one.text, tokens, len(before) + first - begin, one.group))
-    _check_vocabulary(model, cut)
+    embeddings = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
+    size = getattr(embeddings, "num_embeddings", None)
+    largest = max(max(window.tokens) for window in cut)
+    if size is not None and largest >= size:
+        raise ValueError(
+            f"tokenizer: gives token {largest}, the model has tokens 0 to {size - 1}; take the model's own"
+        )
     return cut
 
 
-def _prefix_tokens(tokenizer: Any, prefix: str, limit: int) -> tuple[int, ...]:
-    (tokens,) = text_tokens(tokenizer, check_texts("prefix", [prefix]))
-    if 2 * len(tokens) > limit:
-        raise ValueError(
-            f"prefix: expected at most half of the {limit} tokens that fit the model, got {len(tokens)}"
-        )
-    return tuple(tokens)
-
-
 def _spans(length: int, first: int, room: int) -> Iterator[tuple[int, int, int]]:
-    """(begin, first scored, end) of each window."""
+    """(begin, first scored, end) of each window; they overlap by half, so that none scores without a past."""
     if length - first < room:
         yield max(0, length - room), first, length
         return
@@ -178,13 +154,3 @@ def _spans(length: int, first: int, room: int) -> Iterator[tuple[int, int, int]]
         end = min(length, begin + room)
         yield begin, first, end
         first, begin = end, end - half
-
-
-def _check_vocabulary(model: Any, cut: Sequence[Window]) -> None:
-    embeddings = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
-    size = getattr(embeddings, "num_embeddings", None)
-    largest = max(max(window.tokens) for window in cut)
-    if size is not None and largest >= size:
-        raise ValueError(
-            f"tokenizer: gives token {largest}, the model has tokens 0 to {size - 1}; take the model's own"
-        )

@@ -24,6 +24,13 @@ class BoostedTrees:
 
     Source:
         PANORAMIA, appendix C.3 (gradient boosting with a grid search).
+
+    >>> import numpy as np
+    >>> inputs = AttackInputs(np.zeros((80, 1)), np.arange(80.0)[:, None])
+    >>> part = Labelled(inputs, np.arange(80) < 40)
+    >>> [trees] = BoostedTrees(smallest_leaf=5).fit(part, part, seeds=[0])
+    >>> bool(trees.scores(inputs)[:40].min() > trees.scores(inputs)[40:].max())
+    True
     """
 
     learning_rate: float = 0.1
@@ -39,15 +46,7 @@ class BoostedTrees:
         return f"boosted trees ({self.leaves} leaves, rate {self.learning_rate:g})"
 
     def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> list[FittedClassifier]:
-        """Train on examples and losses as one table, once per seed.
-
-        >>> import numpy as np
-        >>> inputs = AttackInputs(np.zeros((80, 1)), np.arange(80.0)[:, None])
-        >>> part = Labelled(inputs, np.arange(80) < 40)
-        >>> [trees] = BoostedTrees(smallest_leaf=5).fit(part, part, seeds=[0])
-        >>> bool(trees.scores(inputs)[:40].min() > trees.scores(inputs)[40:].max())
-        True
-        """
+        """Train on examples and losses as one table, once per seed."""
         stop: Any = True  # scikit-learn's own annotation has only the default, "auto"
         untrained: Any = partial(
             HistGradientBoostingClassifier,

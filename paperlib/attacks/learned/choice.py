@@ -21,8 +21,8 @@ def fit_best(
     """Train attacks, and keep the one that does best on the validation part.
 
     Every setting is trained once; the best of them is trained again from other seeds until it has been
-    trained ``restarts`` times, and the best of these is kept. The first of equals wins. One half of the
-    validation part decides when a training stops, the other half compares the trained attacks.
+    trained ``restarts`` times, and the best of these is kept, the first of equals. One half of the validation
+    part decides when a training stops, the other half compares the trained attacks.
 
     Args:
         attacks: Settings to choose from, at least one.

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,8 +27,7 @@ class ImageStack:
 
     Both are trained on the training part and stopped where they do best on the validation part, by its
     criterion (trees on pixels by their log loss); the logistic regression on their two scores is fitted on
-    the validation part. The image module never sees a loss, so that baseline and attack share it where they
-    see the same images.
+    the validation part. Baseline and attack share the image module where they see the same images.
 
     Attributes:
         architecture: Name of the image module: the paper's "resnet101", another network, or "trees",
@@ -78,23 +76,25 @@ class ImageStack:
         return f"image stack ({self.architecture})"
 
     def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> "list[FittedStack]":
-        """Train both modules and the stacking for each seed; the loss modules take their steps together.
-
-        Raises:
-            ValueError: Examples that are not uint8 images.
-        """
+        """Train both modules and the stacking for each seed, on uint8 images."""
         x = train.inputs.examples
         if x.ndim != 4 or x.dtype != np.uint8:
             raise ValueError(
                 f"examples: expected uint8 images (n, channels, side, side), got {x.dtype} {x.shape}"
             )
         train, validation = (replace(part, inputs=self._seen(part.inputs)) for part in (train, validation))
-        image_module = partial(_shared_image_module, self, train, validation)
-        columns: list[Sequence[FittedAttack]] = [[image_module(seed) for seed in seeds]]
+        images = [_shared_image_module(self, train, validation, seed) for seed in seeds]
+        columns: list[Sequence[FittedAttack]] = [images]
         if train.inputs.losses.shape[1]:
             options = {"hidden": self.hidden, "steps": self.loss_steps, "weight_decay": self.weight_decay}
             columns.append(fit_loss_modules(train, validation, seeds=seeds, **options))
-        return [_stacked(modules, validation, self._seen) for modules in zip(*columns, strict=True)]
+        stacks = list[FittedStack]()
+        for modules in zip(*columns, strict=True):
+            scores = _columns(modules, validation.inputs)
+            center, scale = scores.mean(axis=0), np.maximum(scores.std(axis=0), 1e-9)
+            stacking = LogisticRegression().fit((scores - center) / scale, validation.membership)
+            stacks.append(FittedStack(modules, stacking.coef_[0] / scale, center, self._seen))
+        return stacks
 
     def _seen(self, inputs: AttackInputs) -> AttackInputs:
         return inputs if self.least_loss else AttackInputs(inputs.examples, inputs.losses[:, ::2])
@@ -116,15 +116,6 @@ class FittedStack:
 
 def _columns(modules: tuple[FittedAttack, ...], inputs: AttackInputs) -> FloatArray:
     return np.stack([module.scores(inputs) for module in modules], axis=1)
-
-
-def _stacked(
-    modules: tuple[FittedAttack, ...], validation: Labelled, seen: Callable[[AttackInputs], AttackInputs]
-) -> FittedStack:
-    scores = _columns(modules, validation.inputs)
-    center, scale = scores.mean(axis=0), np.maximum(scores.std(axis=0), 1e-9)
-    stacking = LogisticRegression().fit((scores - center) / scale, validation.membership)
-    return FittedStack(modules, stacking.coef_[0] / scale, center, seen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,16 +151,12 @@ class _Recent:
 _kept = _Recent(_KEPT_PARAMETERS)
 
 
-def _digest(settings: object, *shown: NDArray[Any]) -> str:
-    digest = hashlib.sha256(repr(settings).encode())
-    for values in shown:
-        digest.update(f"{values.shape} {values.dtype}".encode() + np.ascontiguousarray(values).tobytes())
-    return digest.hexdigest()
-
-
 def _shared_image_module(stack: ImageStack, train: Labelled, validation: Labelled, seed: int) -> FittedAttack:
-    shown = [values for part in (train, validation) for values in (part.inputs.examples, part.membership)]
-    key = (_digest((stack, seed), *shown), validation.criterion)
+    digest = hashlib.sha256(repr((stack, seed)).encode())
+    for part in (train, validation):
+        for values in (part.inputs.examples, part.membership):
+            digest.update(f"{values.shape} {values.dtype}".encode() + np.ascontiguousarray(values).tobytes())
+    key = (digest.hexdigest(), validation.criterion)
     if (module := _kept.get(key)) is not None:
         return module
     if stack.architecture == "trees":

@@ -28,9 +28,6 @@ class AttackInputs:
 
     Raises:
         ValueError: The lengths differ, ``losses`` is not a table, or a number is NaN or infinite.
-
-    >>> AttackInputs([[1, 2], [3, 4]], [[0.1], [0.2]]).take([1]).losses
-    array([[0.2]])
     """
 
     examples: NDArray[Any]
@@ -45,7 +42,13 @@ class AttackInputs:
                 f"got {self.losses.shape}"
             )
         for name, values in (("examples", self.examples), ("losses", self.losses)):
-            _check_finite(name, values)
+            if values.dtype.kind in "fc":
+                bad = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
+                if bad.any():
+                    raise ValueError(
+                        f"{name}: {int(bad.sum())} of {len(values)} rows hold NaN or infinite values (first "
+                        f"at row {int(bad.argmax())}); mend the model or drop these examples before auditing"
+                    )
 
     def __len__(self) -> int:
         return len(self.losses)
@@ -83,10 +86,6 @@ class Labelled:
 
     Raises:
         ValueError: The lengths differ.
-
-    >>> part = Labelled(AttackInputs([[1], [2]], [[0.1], [0.2]]), np.array([True, False]))
-    >>> part.value(np.array([3.0, 1.0]))
-    1.0
     """
 
     inputs: AttackInputs
@@ -142,16 +141,13 @@ class Attack(Protocol):
         ...
 
     def fit(self, train: Labelled, validation: Labelled, *, seeds: Sequence[int]) -> Sequence[FittedAttack]:
-        """Train once from each seed.
+        """Train once from each seed, each as if it were the only one, but for rounding.
 
         Args:
             train: Examples to train on.
             validation: Examples that may decide when training stops, by their ``value`` if the attack can;
                 nothing else is seen.
             seeds: Seeds of the trainings, at least one.
-
-        Returns:
-            One trained attack per seed, each as if it were the only one, but for rounding.
         """
         ...
 
@@ -162,9 +158,6 @@ class LossScore:
 
     Source:
         PANORAMIA, section 5.2, O(1): a threshold on the loss of the target.
-
-    >>> LossScore().scores(AttackInputs([[0], [0]], [[2.0, 9.0], [1.0, 9.0]]))
-    array([-2., -1.])
     """
 
     name: str = "loss"
@@ -178,14 +171,3 @@ class LossScore:
         if not inputs.losses.shape[1]:
             raise ValueError("losses: expected at least one column, the target's loss, got none")
         return -inputs.losses[:, 0]
-
-
-def _check_finite(name: str, values: NDArray[Any]) -> None:
-    if values.dtype.kind not in "fc":
-        return
-    bad = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
-    if bad.any():
-        raise ValueError(
-            f"{name}: {int(bad.sum())} of {len(values)} rows hold NaN or infinite values "
-            f"(first at row {int(bad.argmax())}); mend the model or drop these examples before auditing"
-        )

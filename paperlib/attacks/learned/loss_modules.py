@@ -13,21 +13,15 @@ from paperlib.attacks.learned.interface import AttackInputs, Labelled
 from paperlib.attacks.learned.stacked_networks import BestWeights, Together, Weights, mean_losses
 from paperlib.core import FloatArray
 
-EVALUATIONS = 10
-"""Number of evaluations on the validation part during training, evenly spaced."""
+EVALUATIONS = 10  # on the validation part during training, evenly spaced
 
 
 @dataclass(frozen=True, eq=False)
 class LossModule:
-    """A perceptron with two hidden layers on losses, each column as normal scores of training ranks.
+    """A perceptron with two hidden layers on losses, each column as normal scores of training ranks."""
 
-    Attributes:
-        network: The perceptron, as the only one of its kind.
-        sorted_columns: The losses of the training part, each column sorted.
-    """
-
-    network: Together
-    sorted_columns: FloatArray
+    network: Together  # of one
+    sorted_columns: FloatArray  # the losses of the training part, each column sorted
 
     def scores(self, inputs: AttackInputs) -> FloatArray:
         """Log odds of being a member, shape (n,)."""
@@ -45,17 +39,7 @@ def fit_loss_modules(
     steps: int,
     weight_decay: float,
 ) -> list[LossModule]:
-    """One module per seed, each as it was at the best of ten evaluations on ``validation``.
-
-    They are trained together, on all examples of ``train`` in each of the ``steps``; each is what it would be
-    alone, but for rounding. Both hidden layers have ``hidden`` units; the losses have at least one column.
-
-    >>> inputs = AttackInputs(np.zeros(40), np.arange(40.0)[:, None])
-    >>> part = Labelled(inputs, np.arange(40) < 20)
-    >>> modules = fit_loss_modules(part, part, seeds=(0, 1), hidden=4, steps=50, weight_decay=0.0)
-    >>> [bool(module.scores(inputs)[0] > module.scores(inputs)[-1]) for module in modules]
-    [True, True]
-    """
+    """One module per seed, trained together, each as at the best of ten evaluations on ``validation``."""
     columns = np.sort(train.inputs.losses, axis=0)
     x, shown = (normal_scores(part.inputs.losses, columns) for part in (train, validation))
     members = torch.from_numpy(train.membership).float()
@@ -67,9 +51,13 @@ def fit_loss_modules(
         mean_losses(_logits(x, networks), members).sum().backward()
         optimizer.step()
         if step % max(1, steps // EVALUATIONS) == 0:
-            best.update(_values(_logits(shown, networks), validation))
+            scores = _logits(shown, networks).detach().double().numpy()
+            values = [validation.value(row) for row in scores]
+            best.update(torch.tensor(values, dtype=torch.float64))
     best.restore()
-    return [LossModule(Together([_one(networks, at)]), columns) for at in range(len(seeds))]
+    weights = {name: values.detach() for name, values in networks.weights.items()}
+    alone = ({name: values[at] for name, values in weights.items()} for at in range(len(seeds)))
+    return [LossModule(Together([one]), columns) for one in alone]
 
 
 def normal_scores(losses: FloatArray, sorted_columns: FloatArray) -> Tensor:
@@ -92,16 +80,7 @@ def _perceptron(inputs: int, hidden: int, seed: int) -> Weights:
     return weights | {f"{name} bias": layer.bias.detach()[None] for name, layer in layers.items()}
 
 
-def _one(networks: Together, at: int) -> Weights:
-    return {name: values.detach()[at] for name, values in networks.weights.items()}
-
-
 def _logits(x: Tensor, networks: Together) -> Tensor:
     """Logits of all networks, shape (networks, n)."""
     hidden = silu(networks.linear("first", x[None]))
     return networks.linear("last", silu(networks.linear("second", hidden)))[..., 0]
-
-
-def _values(logits: Tensor, validation: Labelled) -> Tensor:
-    scores = logits.detach().double().numpy()
-    return torch.tensor([validation.value(row) for row in scores], dtype=torch.float64)

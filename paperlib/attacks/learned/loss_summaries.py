@@ -16,27 +16,8 @@ from paperlib.core import FloatArray
 _QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-def loss_sequences(inputs: AttackInputs, tokens: int) -> FloatArray:
-    """Losses by model and token, shape (n, models, tokens).
-
-    Columns of the inputs' losses are, per model, the mean loss of a chunk of ``tokens``, then each token's.
-
-    >>> loss_sequences(AttackInputs([[5, 6]], [[2.0, 1.0, 3.0, 4.0, 4.0, 4.0]]), 2)[0].tolist()
-    [[1.0, 3.0], [4.0, 4.0]]
-    """
-    columns = inputs.losses.shape[1]
-    if columns % (1 + tokens):
-        raise ValueError(
-            f"losses: expected 1 + {tokens} columns for each model, the mean and each token, got {columns}"
-        )
-    return inputs.losses.reshape(len(inputs), -1, 1 + tokens)[:, :, 1:]
-
-
 def summaries(sequences: FloatArray) -> FloatArray:
-    """Mean, deviation and quartiles of each model's losses, and of the differences of each two models.
-
-    From shape (n, models, tokens) to (n, 7 * models * (models + 1) / 2).
-    """
+    """Mean, deviation and quartiles of each model's losses, and of the differences of each two models."""
     count = sequences.shape[1]
     pairs = [sequences[:, i] - sequences[:, j] for i in range(count) for j in range(i)]
     series = np.concatenate([sequences, np.stack(pairs, axis=1)], axis=1) if pairs else sequences
@@ -90,6 +71,11 @@ def _table(inputs: AttackInputs, tokens: int) -> FloatArray:
 
 @lru_cache(maxsize=3)  # every setting and try reads the same training part and halves of the validation part
 def sequences_and_summaries(inputs: AttackInputs, tokens: int) -> tuple[FloatArray, FloatArray]:
-    """`loss_sequences` of the inputs, and their `summaries`."""
-    sequences = loss_sequences(inputs, tokens)
+    """Losses by model and token, (n, models, tokens), and their `summaries`."""
+    columns = inputs.losses.shape[1]
+    if columns % (1 + tokens):
+        raise ValueError(
+            f"losses: expected 1 + {tokens} columns for each model, the mean and each token, got {columns}"
+        )
+    sequences = inputs.losses.reshape(len(inputs), -1, 1 + tokens)[:, :, 1:]
     return sequences, summaries(sequences)

@@ -15,11 +15,7 @@ Weights = Mapping[str, Tensor]
 
 
 class Together(nn.Module):
-    """Weights of K networks.
-
-    Args:
-        networks: Initial weights of each network, of equal names and shapes.
-    """
+    """Weights of K networks, from the initial weights of each, of equal names and shapes."""
 
     def __init__(self, networks: Sequence[Weights]) -> None:
         super().__init__()
@@ -39,22 +35,14 @@ def mean_losses(logits: Tensor, members: Tensor) -> Tensor:
 
 
 class BestWeights:
-    """The weights of every network at its own best evaluation.
-
-    Args:
-        networks: Networks in training.
-        values: Evaluations before training, higher is better, shape (K,).
-    """
+    """The weights of every network at its own best evaluation; ``values`` are those before training, (K,)."""
 
     def __init__(self, networks: Together, values: Tensor) -> None:
         self._networks, self._values = networks, values
         self._state = {name: tensor.clone() for name, tensor in networks.state_dict().items()}
 
     def update(self, values: Tensor, still_open: Tensor | None = None) -> Tensor:
-        """Keep the present weights of networks that evaluate better than ever; returns which, shape (K,).
-
-        Only networks that are ``still_open`` are looked at, shape (K,); None for all.
-        """
+        """Keep the weights of ``still_open`` networks that evaluate better than ever; returns which, (K,)."""
         better = values > self._values
         if still_open is not None:
             better &= still_open

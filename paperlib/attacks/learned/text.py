@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,8 +22,7 @@ class TextClassifier:
     """A network on tokens, a network on loss sequences, and a feed-forward layer on both.
 
     First the losses' network is trained alone, so that the tokens cannot drown it, then everything; the
-    weights with the lowest validation loss of all are kept. Small networks are trained for several seeds at
-    once, each as if it were alone.
+    weights with the lowest validation loss of all are kept.
 
     Attributes:
         tokens: Length of a chunk.
@@ -68,8 +67,7 @@ class TextClassifier:
     ) -> "list[FittedTextClassifier]":
         """Train in two phases, each ended early by the validation part; small networks share their steps."""
         groups = [[seed] for seed in seeds] if self.pretrained else [list(seeds)]
-        trained = [self._trained(train, validation, group) for group in groups]
-        return [fitted for group in trained for fitted in group]
+        return [fitted for group in groups for fitted in self._trained(train, validation, group)]
 
     def _trained(
         self, train: Labelled, validation: Labelled, seeds: list[int]
@@ -79,7 +77,7 @@ class TextClassifier:
         device = default_device()
         network = _Networks(self, known[0].shape[1], known[1].shape[1], seeds).to(device)
         parts = [
-            _Tokens(
+            (
                 _inputs(part.inputs, self.tokens, scale, device),
                 torch.as_tensor(part.membership, dtype=torch.float32, device=device),
             )
@@ -92,28 +90,40 @@ class TextClassifier:
         return [FittedTextClassifier(self, network, at, scale) for at in range(len(seeds))]
 
     def _phase(
-        self, network: "_Networks", parts: "list[_Tokens]", orders: list[torch.Generator], alone: bool
+        self,
+        network: "_Networks",
+        parts: "list[tuple[Inputs, Tensor]]",
+        orders: list[torch.Generator],
+        alone: bool,
     ) -> None:
         """Train until no validation loss falls any more; each network ends at its lowest, start included."""
-        data, held = parts
+        (inputs, members), (held, held_members) = parts
+
+        def value() -> Tensor:
+            return -mean_losses(_logits(network, held, alone=alone), held_members)
+
+        groups: list[dict[str, Any]] = [{"params": list(network.weights.values())}]
+        if network.reader is not None:
+            groups.append({"params": list(network.reader.parameters()), "lr": self.reader_rate})
         optimizer = torch.optim.AdamW(
-            network.groups(self), lr=self.learning_rate, weight_decay=self.weight_decay, fused=True
+            groups, lr=self.learning_rate, weight_decay=self.weight_decay, fused=True
         )
-        count, device = len(data.members), data.members.device
-        best = BestWeights(network, -_losses(network, held, alone))
+        count, device = len(members), members.device
+        best = BestWeights(network, value())
         waited = torch.zeros(len(orders), dtype=torch.int64, device=device)
         for _ in range(self.epochs):
             network.train()
             rows = torch.stack([torch.randperm(count, generator=order) for order in orders]).to(device)
-            left_in = network.left_in(count, orders).to(device)
-            places = torch.arange(count, device=device).split(self.batch_size)
-            for some in places:
-                chosen, kept = rows[:, some], left_in[:, some]
+            drawn = torch.stack([torch.rand(count, self.width, generator=order) for order in orders])
+            left_in = ((drawn >= self.dropout) / (1 - self.dropout)).to(device)  # factors of dropout
+            for some in torch.arange(count, device=device).split(self.batch_size):
+                chosen = rows[:, some]
                 optimizer.zero_grad()
-                logits = network(*(part[chosen] for part in data.inputs), alone=alone, left_in=kept)
-                mean_losses(logits, data.members[chosen]).sum().backward()
+                shown = (part[chosen] for part in inputs)
+                logits = network(*shown, alone=alone, left_in=left_in[:, some])
+                mean_losses(logits, members[chosen]).sum().backward()
                 optimizer.step()
-            lower = best.update(-_losses(network, held, alone), waited < self.patience)
+            lower = best.update(value(), waited < self.patience)
             waited = torch.where(lower, 0, waited + 1)
             if (waited >= self.patience).all():
                 break
@@ -121,15 +131,7 @@ class TextClassifier:
 
 
 Inputs = tuple[Tensor, Tensor, Tensor]
-
-
-class _Tokens(NamedTuple):
-    inputs: Inputs  # tokens (n, T), windows of loss sequences (n, T, 3 * models), summaries (n, columns)
-    members: Tensor  # (n,), 0 or 1
-
-
-def _losses(network: "_Networks", held: _Tokens, alone: bool) -> Tensor:
-    return mean_losses(_logits(network, held.inputs, alone=alone), held.members)
+"""Tokens (n, T), windows of loss sequences (n, T, 3 * models), and summaries (n, columns)."""
 
 
 def _logits(network: "_Networks", inputs: Inputs, *, alone: bool = False) -> Tensor:
@@ -158,15 +160,12 @@ def _windows(sequences: Tensor) -> Tensor:
 
 
 class _Networks(Together):
-    """Networks of one shape, one per seed: tokens, loss sequences and their summaries to one logit each.
-
-    A pretrained reader of the tokens belongs to a single network, so that there can be only one.
-    """
+    """Networks of one shape, one per seed: tokens, loss sequences and their summaries to one logit each."""
 
     def __init__(self, settings: TextClassifier, models: int, columns: int, seeds: list[int]) -> None:
         width, reader, read = settings.width, None, settings.width
         shapes = {"last": (width, 1)}
-        if settings.pretrained:
+        if settings.pretrained:  # a reader belongs to a single network
             reader = load_language_model(settings.pretrained, dtype="float32")[0].base_model
             read = int(reader.config.hidden_size)
         else:
@@ -192,19 +191,6 @@ class _Networks(Together):
             parts.append(self.linear("table", table))
         joint = self.linear("joint", torch.cat(parts, dim=2)).relu()
         return self.linear("last", joint if left_in is None else joint * left_in)[:, :, 0]
-
-    def groups(self, settings: TextClassifier) -> list[dict[str, Any]]:
-        """Parameters by learning rate: a pretrained reader has one of its own."""
-        found: list[dict[str, Any]] = [{"params": list(self.weights.values())}]
-        if self.reader is not None:
-            found.append({"params": list(self.reader.parameters()), "lr": settings.reader_rate})
-        return found
-
-    def left_in(self, count: int, orders: list[torch.Generator]) -> Tensor:
-        """Factors of dropout in one pass, shape (networks, count, width)."""
-        settings = self.settings
-        drawn = torch.stack([torch.rand(count, settings.width, generator=order) for order in orders])
-        return (drawn >= settings.dropout) / (1 - settings.dropout)
 
     def _text(self, tokens: Tensor) -> Tensor:
         if self.reader is not None:
