@@ -1,4 +1,4 @@
-"""Which records are in which batch, and the noise: drawn from the seed alone.
+"""Checked training data; which records are in which batch, and the noise: drawn from the seed alone.
 
 One-at-a-time training, ensembles and Opacus all draw from here, by (seed, purpose, epoch). So they
 see the same batches, and an interrupted run resumes with nothing to restore but the epoch number.
@@ -6,10 +6,56 @@ see the same batches, and an interrupted run resumes with nothing to restore but
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from paperlib.models.arrays import as_tensor, check_labels
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Records and their labels on one device."""
+
+    x: Tensor  # float32, shape (n, ...)
+    y: Tensor  # class numbers, int64, shape (n,)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+def check_examples(
+    x: Any, y: Any, *, classes: int, device: torch.device, width: int | None = None
+) -> Examples:
+    """Check records and labels, and put them on ``device``."""
+    records = check_records(x, width)
+    labels = as_tensor(y)
+    if not len(records):
+        raise ValueError("x: expected at least one record, got none")
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if len(labels) != len(records):
+        raise ValueError(f"y: expected {len(records)} labels, one for each record of x, got {len(labels)}")
+    return Examples(records.to(device), check_labels(labels, classes).to(device))
+
+
+def check_records(x: Any, width: int | None = None) -> Tensor:
+    """Return ``x`` as float32, refusing values that are not finite and rows of a wrong width."""
+    records = as_tensor(x).float()
+    if records.ndim < 2:
+        raise ValueError(f"x: expected shape (n, features...), got {tuple(records.shape)}")
+    if width is not None and (records.ndim != 2 or records.shape[1] != width):
+        raise ValueError(f"x: expected shape (n, {width}) for these widths, got {tuple(records.shape)}")
+    wrong = (~torch.isfinite(records)).nonzero()
+    if len(wrong):
+        raise ValueError(
+            f"x: {len(wrong)} values are not finite (first in row {int(wrong[0, 0])}); "
+            "fix them before training"
+        )
+    return records
+
 
 _PURPOSES = {"initial": 0, "order": 1, "poisson": 2, "noise": 3, "module": 4}
 
@@ -26,11 +72,7 @@ def generator(seed: int, purpose: str, epoch: int = 0, device: torch.device | st
 
 
 def shuffled(seed: int, epoch: int, examples: int) -> np.ndarray:
-    """The order in which one epoch of plain training goes through the records, shape (examples,).
-
-    >>> sorted(shuffled(0, 3, 4).tolist())
-    [0, 1, 2, 3]
-    """
+    """The order in which one epoch of plain training goes through the records, shape (examples,)."""
     return _numpy(seed, "order", epoch).permutation(examples)
 
 
@@ -56,16 +98,8 @@ class PoissonBatches:
 def poisson_batches(
     seed: int, epoch: int, examples: int, *, rate: float, steps: int, shuffle: bool = False
 ) -> PoissonBatches:
-    """Draw every record into every batch by its own coin, exactly.
-
-    The ``steps * examples`` coins are one long row; the gaps between heads are geometric, so the work
-    grows with the number of heads, not of coins. Heads have chance ``rate``, in (0, 1]. With ``shuffle`` the
-    order within a batch does not follow the record numbers.
-
-    >>> batches = poisson_batches(0, 0, 1000, rate=0.1, steps=50)
-    >>> bool(4_500 < len(batches.records) < 5_500)
-    True
-    """
+    """Draw every record into every batch by its own coin, with chance ``rate`` in (0, 1], exactly."""
+    # The coins are one long row; gaps between heads are geometric: work grows with the heads, not the coins.
     rng = _numpy(seed, "poisson", epoch)
     coins = steps * examples
     expected = rate * coins
@@ -75,17 +109,13 @@ def poisson_batches(
         heads = np.concatenate([heads, (heads[-1] if len(heads) else -1) + np.cumsum(gaps)])
     heads = heads[heads < coins]
     step, record = np.divmod(heads, examples)
-    if shuffle:  # A random renaming of the records leaves the coins as fair as they were.
+    if shuffle:  # The order in a batch is random; renaming the records leaves the coins as fair as they were.
         record = rng.permutation(examples)[record]
     return PoissonBatches(record, np.searchsorted(step, np.arange(steps + 1)))
 
 
 class NoiseStreams:
-    """Standard normal noise for each model of a stack, from each model's own seed.
-
-    The numbers a model gets do not depend on which other models are in the stack. They do depend on
-    the kind of device.
-    """
+    """Standard normal noise for each model of a stack, from its own seed and the kind of device alone."""
 
     def __init__(self, seeds: Sequence[int], size: int, device: torch.device) -> None:
         self._seeds = seeds

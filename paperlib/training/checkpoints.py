@@ -20,10 +20,7 @@ class CheckpointError(ValueError):
 
 
 def save_checkpoint(path: str | os.PathLike[str], run: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-    """Write ``state``, tensors and plain values, so that ``path`` holds the old checkpoint or all of the new.
-
-    Loading asks for the same ``run``, plain values that say which run this is.
-    """
+    """Write tensors and plain values; loading asks for the same ``run``, plain values that name it."""
     with atomic_file(path) as file:
         torch.save({"format": _FORMAT, "run": dict(run), "state": dict(state)}, file)
 
@@ -31,10 +28,7 @@ def save_checkpoint(path: str | os.PathLike[str], run: Mapping[str, Any], state:
 def load_checkpoint(
     path: str | os.PathLike[str], run: Mapping[str, Any], *, device: torch.device | str = "cpu"
 ) -> dict[str, Any] | None:
-    """Read the state of the same run; None where there is no checkpoint yet.
-
-    Only tensors and plain values are read (``weights_only=True``): a file cannot run code.
-    """
+    """Read the state of the same run; None where there is no checkpoint yet."""
     source = Path(path)
     if not source.exists():
         return None
@@ -42,7 +36,7 @@ def load_checkpoint(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the format of files that fail right after
-            checkpoint = torch.load(source, map_location=device, weights_only=True)
+            checkpoint = torch.load(source, map_location=device, weights_only=True)  # a file runs no code
     except (RuntimeError, EOFError, OSError, ValueError, KeyError, pickle.UnpicklingError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise CheckpointError(f"{source} is not a whole checkpoint ({reason}); {advice}") from error
@@ -55,15 +49,11 @@ def load_checkpoint(
 
 
 class Saved:
-    """The checkpoint of one run, written again when some time has passed.
+    """The checkpoint of one run, written again when ``seconds`` have passed; without a path none is."""
 
-    Args:
-        path: The file; None keeps nothing.
-        run: Plain values that say which run this is.
-        seconds: Time between two writings, 0 or more.
-    """
-
-    def __init__(self, path: Path | None, run: Mapping[str, Any], *, seconds: float = 60.0) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str] | None, run: Mapping[str, Any], *, seconds: float = 60.0
+    ) -> None:
         self._path, self._run, self._seconds = path, run, seconds
         self._written = time.monotonic()
 
@@ -75,6 +65,5 @@ class Saved:
         """Write what ``state`` returns, if the time has come or ``now`` says so."""
         if self._path is None or not (now or time.monotonic() - self._written >= self._seconds):
             return
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         save_checkpoint(self._path, self._run, state())
         self._written = time.monotonic()

@@ -14,10 +14,9 @@ OPTIMIZERS = ("sgd", "adam")
 class TrainingConfig:
     """Settings of the training of one classifier.
 
-    With ``clip_norm`` set, training is DP-SGD: every batch is a Poisson sample of expected size
-    ``batch_size`` (each record is in it with probability batch_size / n, by its own coin), gradients
-    are clipped, and noise of standard deviation ``noise_multiplier * clip_norm`` is added to their sum
-    before momentum. Otherwise an epoch goes through shuffled batches, the last one possibly smaller.
+    With ``clip_norm`` set, training is DP-SGD: each record is in a batch with probability batch_size / n,
+    by its own coin, gradients are clipped, and noise of standard deviation ``noise_multiplier * clip_norm``
+    is added to their sum before momentum. Otherwise an epoch goes through shuffled batches.
 
     Attributes:
         widths: Widths of the MLP, inputs first; empty where a module is given instead.
@@ -25,19 +24,18 @@ class TrainingConfig:
         epochs: Passes over the data, 0 or more; an epoch is ceil(n / batch_size) steps.
         batch_size: Records in a batch (expected number under DP-SGD), 1 or more.
         optimizer: "sgd" or "adam" (betas 0.9 and 0.999).
-        learning_rate: Learning rate, above 0.
-        momentum: Momentum of SGD, in [0, 1); 0 with Adam.
+        learning_rate: Above 0.
+        momentum: Of SGD, in [0, 1); 0 with Adam.
         seed: Seed of the initial parameters, the batches and the noise, 0 or more.
         clip_norm: Largest Euclidean norm of a clipped gradient, above 0; None trains without DP.
         noise_multiplier: Noise in units of ``clip_norm``, 0 or more; needs ``clip_norm`` unless 0.
-        microbatches: Groups of DP-SGD. None, or ``batch_size`` and more, clips each example's
-            gradient. With fewer, the batch is dealt into this many groups and each group's *average*
-            gradient is clipped; 1 clips the average of the batch. One record then moves a clipped
-            average by up to twice ``clip_norm``, so the accountant's epsilon is not a guarantee
-            for a record (see ``record_level``).
+        microbatches: None, or ``batch_size`` and more, clips each example's gradient. With fewer, the batch
+            is dealt into this many groups and each group's *average* gradient is clipped. One record then
+            moves a clipped average by up to twice ``clip_norm``, so the accountant's epsilon is not a
+            guarantee for a record (see ``record_level``).
 
     Raises:
-        ValueError: A value is out of range; the message names it and what is allowed.
+        ValueError: A value is out of range.
 
     >>> TrainingConfig(widths=(108, 150, 1), epochs=5, batch_size=64, learning_rate=0.01).is_private
     False
@@ -118,12 +116,7 @@ class TrainingConfig:
         return min(self.batch_size, examples)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; ``from_dict`` reads them back.
-
-        >>> config = TrainingConfig(widths=(3, 1), epochs=1, batch_size=8, learning_rate=0.1)
-        >>> TrainingConfig.from_dict(config.to_dict()) == config
-        True
-        """
+        """Plain values for JSON; ``from_dict`` reads them back."""
         return {**asdict(self), "widths": list(self.widths)}
 
     @classmethod

@@ -3,9 +3,9 @@
 import hashlib
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,10 +17,16 @@ from paperlib.io import config_hash
 from paperlib.io.progress import progress_bar
 from paperlib.models import MLP
 from paperlib.models.devices import default_device
-from paperlib.training.batches import generator, shuffled, torch_seed
-from paperlib.training.checkpoints import CheckpointError, load_checkpoint, save_checkpoint
+from paperlib.training.batches import (
+    Examples,
+    check_examples,
+    check_records,
+    generator,
+    shuffled,
+    torch_seed,
+)
+from paperlib.training.checkpoints import CheckpointError, Saved
 from paperlib.training.config import TrainingConfig
-from paperlib.training.examples import Examples, check_examples, check_records
 
 
 class TrainingDiverged(ArithmeticError):
@@ -65,18 +71,17 @@ def fit(
     """Train one classifier with cross-entropy.
 
     Guarantee:
-        The result depends on the arguments alone, on a given device. A run that was interrupted and
-        resumed ends with the same bits as one that was not (on CUDA as far as its kernels are
-        deterministic). The global random state is left as it was.
+        On a given device the result depends on the arguments alone. A run that was interrupted and
+        resumed ends with the same bits as any other (on CUDA as far as its kernels are deterministic).
+        The global random state is left as it was.
 
     Args:
-        module_or_widths: A module, trained in place from its present parameters, whose forward
-            takes (B, ...) and returns logits (B, outputs); or the widths of an MLP, initialised from
-            ``config.seed``.
+        module_or_widths: A module, trained in place, that maps (B, ...) to logits (B, outputs); or the
+            widths of an MLP, initialised from ``config.seed``.
         x: Records, shape (n, ...), finite.
         y: Class numbers, shape (n,); 0 or 1 for one output.
-        config: Settings without ``clip_norm``; DP-SGD is in ``fit_dp`` and ``fit_ensemble``.
-        device: Device to use; None takes CUDA where there is one, else the CPU.
+        config: Settings without ``clip_norm``.
+        device: None takes CUDA where there is one, else the CPU.
         precision: "float32", or "bfloat16" to run under autocast.
         checkpoint: File to write after every ``checkpoint_every`` epochs and after the last.
         checkpoint_every: Epochs, 1 or more.
@@ -100,9 +105,31 @@ def fit(
     module = as_module(module_or_widths, config).to(place)
     data = check_examples(x, y, classes=check_outputs(module, x, place), device=place)
     optimizer = make_optimizer(module, config)
-    one_epoch = _plain_epoch(module, optimizer, config, data, autocast=precision == "bfloat16")
-    run = TrainingRun(module, optimizer, one_epoch, config, data, precision)
-    return run.finish(checkpoint, every=checkpoint_every, resume=resume, progress=progress)
+
+    def step(records: Tensor) -> Tensor:
+        optimizer.zero_grad()
+        with torch.autocast(place.type, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
+            logits = module(data.x[records])
+        loss = training_loss(logits.float(), data.y[records])
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    def one_epoch(epoch: int) -> float:
+        module.train()
+        return epoch_loss(step, config.seed, epoch, len(data), config.batch_size, place)
+
+    losses = train_epochs(
+        one_epoch,
+        {"module": module, "optimizer": optimizer},
+        checkpoint_of(checkpoint, module, data, config, precision),
+        config,
+        place,
+        every=checkpoint_every,
+        resume=resume,
+        progress=progress,
+    )
+    return Fitted(module=module.eval(), config=config, losses=losses)
 
 
 def as_module(module_or_widths: nn.Module | Sequence[int], config: TrainingConfig) -> nn.Module:
@@ -165,64 +192,64 @@ def seeded(seed: int, epoch: int, device: torch.device) -> Iterator[None]:
         yield
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingRun:
-    """A module in training: everything a checkpoint has to hold, and the loop over the epochs."""
+def checkpoint_of(
+    path: str | os.PathLike[str] | None,
+    module: nn.Module,
+    data: Examples,
+    config: TrainingConfig,
+    precision: str = "float32",
+) -> Saved:
+    """The checkpoint of a classifier's training, which only a run on the same data takes up."""
+    if path is None:
+        return Saved(None, {})
+    digest = hashlib.sha256()
+    for tensor in (data.x, data.y):
+        digest.update(str(tuple(tensor.shape)).encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    run = {  # without the number of epochs: a longer run may continue a shorter one
+        "config": config_hash({**config.to_dict(), "epochs": "any", "precision": precision}),
+        "data": digest.hexdigest()[:32],
+        "module": {name: list(tensor.shape) for name, tensor in module.state_dict().items()},
+    }
+    return Saved(path, run, seconds=math.inf)
 
-    module: nn.Module
-    optimizer: torch.optim.Optimizer
-    one_epoch: Callable[[int], float]
-    config: TrainingConfig
-    data: Examples
-    precision: str = "float32"
-    losses: list[float] = field(default_factory=list[float])
 
-    def finish(
-        self, checkpoint: str | os.PathLike[str] | None, *, every: int, resume: bool, progress: bool
-    ) -> Fitted:
-        """Train the epochs that are left, writing checkpoints."""
+def train_epochs(
+    one_epoch: Callable[[int], float],
+    parts: Mapping[str, Any],
+    saved: Saved,
+    config: Any,
+    device: torch.device,
+    *,
+    every: int | None = None,
+    resume: bool = True,
+    progress: bool = True,
+) -> tuple[float, ...]:
+    """Losses of ``config.epochs`` epochs; a checkpoint holds them and the states of ``parts``, in order."""
+    if every is not None:
         check_at_least(1, checkpoint_every=every)
-        run = {} if checkpoint is None else self._identity()
-        device = self.data.y.device
-        if checkpoint is not None and resume:
-            self._restore(load_checkpoint(checkpoint, run, device=device))
-        epochs = self.config.epochs
-        with progress_bar(epochs, label="training", unit="epoch", show=progress) as bar:
-            bar.update(len(self.losses))
-            for epoch in range(len(self.losses), epochs):
-                with seeded(self.config.seed, epoch, device):
-                    self.losses.append(finite_loss(self.one_epoch(epoch), epoch))
-                bar.update()
-                if checkpoint is not None and ((epoch + 1) % every == 0 or epoch + 1 == epochs):
-                    save_checkpoint(checkpoint, run, self._state())
-        return Fitted(module=self.module.eval(), config=self.config, losses=tuple(self.losses))
-
-    def _identity(self) -> dict[str, Any]:
-        """Values that a checkpoint of this run shares; a longer run may continue a shorter one."""
-        return {
-            "config": config_hash({**self.config.to_dict(), "epochs": "any", "precision": self.precision}),
-            "data": _fingerprint([self.data.x, self.data.y]),
-            "module": {name: list(tensor.shape) for name, tensor in self.module.state_dict().items()},
-        }
-
-    def _state(self) -> dict[str, Any]:
-        return {
-            "module": self.module.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "losses": list(self.losses),
-        }
-
-    def _restore(self, state: dict[str, Any] | None) -> None:
-        if state is None:
-            return
-        if len(state["losses"]) > self.config.epochs:
+    state = saved.state(device) if resume else None
+    losses: list[float] = []
+    if state is not None:
+        losses.extend(state["losses"])
+        if len(losses) > config.epochs:
             raise CheckpointError(
-                f"checkpoint: already has {len(state['losses'])} epochs, and config.epochs is "
-                f"{self.config.epochs}; ask for as many or more, or use another file"
+                f"checkpoint: already has {len(losses)} epochs, and config.epochs is {config.epochs}; "
+                "ask for as many or more, or use another file"
             )
-        self.module.load_state_dict(state["module"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.losses.extend(state["losses"])
+        for name, part in parts.items():
+            part.load_state_dict(state[name])
+    with progress_bar(config.epochs, label="training", unit="epoch", show=progress) as bar:
+        bar.update(len(losses))
+        for epoch in range(len(losses), config.epochs):
+            with seeded(config.seed, epoch, device):
+                losses.append(finite_loss(one_epoch(epoch), epoch))
+            bar.update()
+            saved.keep(
+                lambda: {name: part.state_dict() for name, part in parts.items()} | {"losses": losses},
+                now=every is not None and ((epoch + 1) % every == 0 or epoch + 1 == config.epochs),
+            )
+    return tuple(losses)
 
 
 def finite_loss(loss: float, epoch: int) -> float:
@@ -233,12 +260,7 @@ def finite_loss(loss: float, epoch: int) -> float:
 
 
 def epoch_loss(
-    step: Callable[[Tensor], Tensor],
-    seed: int,
-    epoch: int,
-    examples: int,
-    batch: int,
-    device: torch.device,
+    step: Callable[[Tensor], Tensor], seed: int, epoch: int, examples: int, batch: int, device: torch.device
 ) -> float:
     """Mean loss of one pass over shuffled batches; ``step`` learns from record numbers."""
     total = torch.zeros((), device=device)
@@ -246,37 +268,3 @@ def epoch_loss(
     for records in order.split(batch):
         total += step(records) * len(records)
     return float(total) / examples
-
-
-def _plain_epoch(
-    module: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    config: TrainingConfig,
-    data: Examples,
-    *,
-    autocast: bool,
-) -> Callable[[int], float]:
-    device = data.y.device
-
-    def step(records: Tensor) -> Tensor:
-        optimizer.zero_grad()
-        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=autocast):
-            logits = module(data.x[records])
-        loss = training_loss(logits.float(), data.y[records])
-        loss.backward()
-        optimizer.step()
-        return loss.detach()
-
-    def one_epoch(epoch: int) -> float:
-        module.train()
-        return epoch_loss(step, config.seed, epoch, len(data), config.batch_size, device)
-
-    return one_epoch
-
-
-def _fingerprint(tensors: Sequence[Tensor]) -> str:
-    digest = hashlib.sha256()
-    for tensor in tensors:
-        digest.update(str(tuple(tensor.shape)).encode())
-        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()[:32]

@@ -16,13 +16,12 @@ from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.flop_counter import FlopCounterMode
 
 from paperlib.core import check_at_least, check_choice, check_in
-from paperlib.io.progress import progress_bar
 from paperlib.models.arrays import as_tensor
 from paperlib.models.devices import default_device
 from paperlib.models.images import as_input
 from paperlib.training.batches import generator
 from paperlib.training.checkpoints import Saved
-from paperlib.training.fitting import epoch_loss, finite_loss, seeded, training_loss
+from paperlib.training.fitting import epoch_loss, train_epochs, training_loss
 
 OPTIMIZERS = ("adam", "sgd")
 SCHEDULES = ("constant", "cosine")
@@ -36,7 +35,7 @@ class ImageTraining:
         epochs: Passes over the data, 1 or more.
         batch_size: Images in a batch, 1 or more.
         optimizer: "adam" or "sgd" (momentum 0.9, Nesterov).
-        learning_rate: Learning rate, above 0.
+        learning_rate: Above 0.
         weight_decay: 0 or more.
         schedule: Learning rate over the epochs: "constant", or "cosine" down to 0.
         augment: Random flips and shifts by up to an eighth of the side, as usual on CIFAR.
@@ -94,16 +93,15 @@ def fit_images(
 ) -> FittedImages:
     """Train a classifier in place.
 
-    Pixels stay uint8 on the device, and become numbers batch by batch. An interrupted run that is taken up
-    from its checkpoint ends as any other.
+    An interrupted run that is taken up from its checkpoint ends as any other.
 
     Args:
         module: Takes images as numbers from -1 to 1 and returns logits (B, outputs).
-        images: uint8, shape (n, channels, side, side).
+        images: uint8, shape (n, channels, side, side); they stay uint8 on the device.
         labels: Class numbers, shape (n,), or 0 and 1 per attribute, shape (n, attributes).
         config: Settings of the training.
         snapshots: Epochs after which a copy is kept, each 1 to ``config.epochs``.
-        device: Device to use; None takes CUDA where there is one, else the CPU.
+        device: None takes CUDA where there is one, else the CPU.
         progress: True to show a progress bar.
         checkpoint: File that is written about once a minute, and read if it is there; the caller removes it.
     """
@@ -112,32 +110,63 @@ def fit_images(
     place = default_device(device)
     module = module.to(place, memory_format=_layout(config))  # pyright: ignore[reportCallIssue]
     x, y = _checked(images, labels, place)
-    run = _ImageTraining(module, x, y, config)
-    saved = Saved(checkpoint, run.identity())
-    run.restore(saved.state(place))
-    with progress_bar(config.epochs, label="training", unit="epoch", show=progress) as bar:
-        bar.update(len(run.losses))
-        for epoch in range(len(run.losses), config.epochs):
-            with seeded(config.seed, epoch, place):
-                run.losses.append(finite_loss(run.one_epoch(epoch), epoch))
-            if epoch + 1 in snapshots and epoch + 1 < config.epochs:
-                run.kept[epoch + 1] = copy.deepcopy(module).eval()
-            saved.keep(run.state)
-            bar.update()
-    return FittedImages(module.eval(), {**run.kept, config.epochs: module}, tuple(run.losses))
+    run, kept = _ImageTraining(module, x, y, config), _Snapshots(module)
+    shapes = {name: list(values.shape) for name, values in module.state_dict().items()}
+
+    def one_epoch(epoch: int) -> float:
+        loss = run.one_epoch(epoch)
+        if epoch + 1 in snapshots and epoch + 1 < config.epochs:
+            kept.keep(epoch + 1)
+        return loss
+
+    losses = train_epochs(
+        one_epoch,
+        # The snapshots come first, for the module holds each of them while it is read.
+        {"kept": kept, "module": module, "optimizer": run.optimizer, "cosine": run.cosine},
+        Saved(checkpoint, {"config": asdict(config), "images": list(x.shape), "module": shapes}),
+        config,
+        place,
+        progress=progress,
+    )
+    return FittedImages(module.eval(), {**kept.copies, config.epochs: module}, losses)
+
+
+class _Snapshots:
+    """Copies of a module by epoch."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module = module
+        self.copies: dict[int, nn.Module] = {}
+
+    def keep(self, epoch: int) -> None:
+        """Copy the module as it is."""
+        self.copies[epoch] = copy.deepcopy(self.module).eval()
+
+    def state_dict(self) -> dict[int, Any]:
+        """Weights of each copy."""
+        return {epoch: module.state_dict() for epoch, module in self.copies.items()}
+
+    def load_state_dict(self, state: dict[int, Any]) -> None:
+        """Copies with these weights; the module ends with those of the last."""
+        for epoch, weights in state.items():
+            self.module.load_state_dict(weights)
+            self.keep(epoch)
 
 
 class _ImageTraining:
-    """A training with all that has to be restored where it is taken up again."""
+    """Steps and epochs of one training."""
 
     def __init__(self, module: nn.Module, x: Tensor, y: Tensor, config: ImageTraining) -> None:
         self.module, self.x, self.y, self.config = module, x, y, config
         self.forward: Any = torch.compile(module) if config.compile and x.is_cuda else module
-        self.optimizer = _optimizer(module, config)
+        options: Any = {"lr": config.learning_rate, "weight_decay": config.weight_decay, "fused": True}
+        self.optimizer: torch.optim.Optimizer
+        if config.optimizer == "adam":
+            self.optimizer = torch.optim.AdamW(module.parameters(), **options)
+        else:
+            self.optimizer = torch.optim.SGD(module.parameters(), momentum=0.9, nesterov=True, **options)
         steps = config.epochs * -(-len(x) // config.batch_size)
         self.cosine = torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, steps)
-        self.losses: list[float] = []
-        self.kept: dict[int, nn.Module] = {}
 
     def step(self, rng: torch.Generator, records: Tensor) -> Tensor:
         """One batch; returns the mean loss."""
@@ -157,44 +186,12 @@ class _ImageTraining:
         """One pass over shuffled batches; returns the mean loss."""
         self.module.train()
         config, device = self.config, self.x.device
-        rng = generator(config.seed, "module", epoch, device)
-        step = partial(self.step, rng)
+        step = partial(self.step, generator(config.seed, "module", epoch, device))
         return epoch_loss(step, config.seed, epoch, len(self.x), config.batch_size, device)
-
-    def identity(self) -> dict[str, Any]:
-        """Values that a checkpoint of this run shares."""
-        shapes = {name: list(values.shape) for name, values in self.module.state_dict().items()}
-        return {"config": asdict(self.config), "images": list(self.x.shape), "module": shapes}
-
-    def state(self) -> dict[str, Any]:
-        """All that training depends on, after an epoch."""
-        parts = {"module": self.module, "optimizer": self.optimizer, "cosine": self.cosine}
-        kept = {epoch: module.state_dict() for epoch, module in self.kept.items()}
-        return {name: part.state_dict() for name, part in parts.items()} | {
-            "losses": self.losses,
-            "kept": kept,
-        }
-
-    def restore(self, state: dict[str, Any] | None) -> None:
-        """Go on where a checkpoint ends; from the start without one."""
-        if state is None:
-            return
-        for epoch, weights in state["kept"].items():
-            self.module.load_state_dict(weights)
-            self.kept[epoch] = copy.deepcopy(self.module).eval()
-        self.module.load_state_dict(state["module"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.cosine.load_state_dict(state["cosine"])
-        self.losses.extend(state["losses"])
 
 
 def augmented(x: Tensor, rng: torch.Generator) -> Tensor:
-    """Each image flipped by a fair coin, and shifted by up to an eighth of its side; empty places are 0.
-
-    Args:
-        x: Shape (B, channels, side, side).
-        rng: On the device of ``x``.
-    """
+    """Images (B, channels, side, side), each flipped by a coin and shifted by up to an eighth of its side."""
     count, _, side, _ = x.shape
     most = max(1, side // 8)
     flip = torch.rand(count, device=x.device, generator=rng) < 0.5
@@ -204,13 +201,6 @@ def augmented(x: Tensor, rng: torch.Generator) -> Tensor:
     padded = pad(x, (most, most, most, most))
     picked = torch.arange(count, device=x.device)[:, None, None]
     return padded[picked, :, (rows + along)[:, :, None], (columns + along)[:, None, :]].permute(0, 3, 1, 2)
-
-
-def _optimizer(module: nn.Module, config: ImageTraining) -> torch.optim.Optimizer:
-    options: Any = {"lr": config.learning_rate, "weight_decay": config.weight_decay, "fused": True}
-    if config.optimizer == "adam":
-        return torch.optim.AdamW(module.parameters(), **options)
-    return torch.optim.SGD(module.parameters(), momentum=0.9, nesterov=True, **options)
 
 
 def _checked(images: Any, labels: Any, device: torch.device) -> tuple[Tensor, Tensor]:
@@ -231,20 +221,29 @@ def images_per_second(
     config: ImageTraining,
     device: torch.device | str | None = None,
 ) -> dict[str, float]:
-    """Training speed of this loop, and of a plain DataLoader loop in float32, in images per second.
+    """Images per second of this loop, "here", and of a plain "dataloader" loop in float32.
 
     Both train a copy for ``config.epochs`` epochs after one epoch that is not timed.
-
-    Returns:
-        "here" and "dataloader".
     """
     place = default_device(device)
     x, y = _checked(images, labels, place)
     own = copy.deepcopy(module).to(place)
     own = own.to(memory_format=_layout(config))  # pyright: ignore[reportCallIssue]
     here = _timed(_ImageTraining(own, x, y, config).one_epoch, config.epochs, len(x), place)
-    plain = _plain_epoch(copy.deepcopy(module).to(place), images, labels, config, place)
-    return {"here": here, "dataloader": _timed(plain, config.epochs, len(x), place)}
+    # As most people write it: float images in a DataLoader, moved batch by batch.
+    plain = copy.deepcopy(module).to(place)
+    data = TensorDataset(as_input(images), as_tensor(np.asarray(labels)).long())
+    loader = DataLoader(data, batch_size=config.batch_size, shuffle=True)
+    optimizer = torch.optim.Adam(plain.parameters(), lr=config.learning_rate)
+
+    def epoch(_: int) -> None:
+        plain.train()
+        for pixels, classes in loader:
+            optimizer.zero_grad()
+            training_loss(plain(pixels.to(place)), classes.to(place)).backward()
+            optimizer.step()
+
+    return {"here": here, "dataloader": _timed(epoch, config.epochs, len(x), place)}
 
 
 # TFLOP/s without sparsity, by a part of the driver's name: bfloat16, and TF32, in which convolutions run.
@@ -252,20 +251,13 @@ _PEAKS = {"H100": (989.4, 494.7), "A100": (312.0, 156.0), "4090": (165.2, 82.6)}
 
 
 def peak_of(name: str | None, precision: str) -> float | None:
-    """What a GPU computes at most in "bfloat16" or "float32", TFLOP/s; None for none, or one not known here.
-
-    >>> peak_of("NVIDIA A100-SXM4-80GB", "bfloat16")
-    312.0
-    """
+    """Most TFLOP/s of a GPU in "bfloat16" or "float32"; None for none, or one that is not known here."""
     known = [peaks for part, peaks in _PEAKS.items() if name and part in name]
     return known[0][precision != "bfloat16"] if known else None
 
 
 def flops_per_image(module: nn.Module, images: Any, labels: Any, *, config: ImageTraining) -> float:
-    """Floating-point operations of matrix products and convolutions for each image of a training step.
-
-    A copy of the module takes one step; a product and a sum count as two.
-    """
+    """Operations of products and convolutions for each image of a training step; a multiply-add is two."""
     place = default_device()
     x, y = _checked(images[: config.batch_size], labels[: config.batch_size], place)
     run = _ImageTraining(copy.deepcopy(module).to(place), x, y, replace(config, compile=False))
@@ -291,21 +283,3 @@ def _timed(epoch: Any, epochs: int, images: int, device: torch.device) -> float:
 def _wait(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
-
-
-def _plain_epoch(
-    module: nn.Module, images: Any, labels: Any, config: ImageTraining, device: torch.device
-) -> Any:
-    """One epoch as most people write it: float images in a DataLoader, moved batch by batch."""
-    data = TensorDataset(as_input(images), as_tensor(np.asarray(labels)).long())
-    loader = DataLoader(data, batch_size=config.batch_size, shuffle=True)
-    optimizer = torch.optim.Adam(module.parameters(), lr=config.learning_rate)
-
-    def epoch(_: int) -> None:
-        module.train()
-        for x, y in loader:
-            optimizer.zero_grad()
-            training_loss(module(x.to(device)), y.to(device)).backward()
-            optimizer.step()
-
-    return epoch

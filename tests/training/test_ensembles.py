@@ -1,5 +1,7 @@
 """An ensemble trains the models that one-at-a-time training does."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ from paperlib.training import DivergenceWarning, TrainingConfig, fit, fit_ensemb
 from paperlib.training.batches import generator
 from paperlib.training.many.stacks import MLPStack
 
+stacked = partial(fit_ensemble, device="cpu", progress=False)
 BINARY, MANY = (6, 8, 5, 1), (6, 8, 3)
 
 
@@ -33,16 +36,18 @@ def one_at_a_time(given, x, y):
 def test_ensemble_agrees_with_one_at_a_time(widths, batch_size):
     """Different seeds, rates, epochs and optimizers in one call, in an order that needs sorting."""
     x, y = task(MLP(widths).classes)
+    given = partial(config, widths=widths, batch_size=batch_size)
+    adam = partial(given, optimizer="adam", momentum=0.0)
     configs = [
-        config(widths=widths, batch_size=batch_size, seed=4, epochs=1),
-        config(widths=widths, batch_size=batch_size, seed=1, epochs=4, learning_rate=0.2),
-        config(widths=widths, batch_size=batch_size, seed=1, epochs=3, momentum=0.0),
-        config(widths=widths, batch_size=batch_size, seed=2, epochs=0),
-        config(widths=widths, batch_size=batch_size, optimizer="adam", momentum=0.0, learning_rate=0.01),
-        config(widths=widths, batch_size=batch_size, optimizer="adam", momentum=0.0, learning_rate=0.02),
-        config(widths=widths, batch_size=batch_size, optimizer="adam", momentum=0.0, epochs=5),
+        given(seed=4, epochs=1),
+        given(seed=1, epochs=4, learning_rate=0.2),
+        given(seed=1, epochs=3, momentum=0.0),
+        given(seed=2, epochs=0),
+        adam(learning_rate=0.01),
+        adam(learning_rate=0.02),
+        adam(epochs=5),
     ]
-    ensemble = fit_ensemble(configs, x, y, device="cpu", chunk=2, progress=False)
+    ensemble = stacked(configs, x, y, chunk=2)
     for index, given in enumerate(configs):
         expected = one_at_a_time(given, x, y)
         assert torch.allclose(ensemble.parameters[index], expected, atol=2e-6), given
@@ -53,12 +58,12 @@ def test_tanh_models_agree_with_one_at_a_time_and_are_not_those_of_relu():
     x, y = task(2)
     tanh, relu = config(activation="tanh", epochs=4), config(epochs=4)
     assert tanh.batch_key != relu.batch_key
-    ensemble = fit_ensemble([tanh], x, y, device="cpu", progress=False)
+    ensemble = stacked([tanh], x, y)
     assert torch.allclose(ensemble.parameters[0], one_at_a_time(tanh, x, y), atol=2e-6)
     assert torch.allclose(ensemble.model(0)(torch.tensor(x)), ensemble.logits(x)[0], atol=1e-6)
     assert (ensemble.parameters[0] - one_at_a_time(relu, x, y)).abs().max() > 1e-2
     with pytest.raises(ValueError, match="same widths and activation"):
-        fit_ensemble([tanh, relu], x, y, progress=False)
+        stacked([tanh, relu], x, y)
     with pytest.raises(ValueError, match="activation: expected one of 'relu', 'tanh'"):
         config(activation="gelu")
 
@@ -66,9 +71,7 @@ def test_tanh_models_agree_with_one_at_a_time_and_are_not_those_of_relu():
 def test_the_agreement_is_not_a_matter_of_tolerance():
     """Another seed, or one epoch more, is far outside what the test above allows."""
     x, y = task(2)
-    first, other, longer = fit_ensemble(
-        [config(), config(seed=1), config(epochs=3)], x, y, device="cpu", progress=False
-    ).parameters
+    first, other, longer = stacked([config(), config(seed=1), config(epochs=3)], x, y).parameters
     assert (first - other).abs().max() > 0.1
     assert (first - longer).abs().max() > 1e-3
 
@@ -82,16 +85,10 @@ def test_configs_that_differ_in_their_epochs_alone_share_one_training(monkeypatc
     monkeypatch.setattr(
         MLPStack, "start", lambda self, epoch, count: [trained.append(count), start(self, epoch, count)]
     )
-    ensemble = fit_ensemble(configs, x, y, device="cpu", progress=False)
+    ensemble = stacked(configs, x, y)
     assert sum(trained) == 10
     for epochs in (2, 5):
-        alone = fit_ensemble(
-            [config(widths=MANY, epochs=epochs, seed=seed) for seed in (1, 2)],
-            x,
-            y,
-            device="cpu",
-            progress=False,
-        )
+        alone = stacked([config(widths=MANY, epochs=epochs, seed=seed) for seed in (1, 2)], x, y)
         places = [at for at, given in enumerate(configs) if given.epochs == epochs]
         for at in places:
             assert ensemble.parameters[at].equal(alone.parameters[configs[at].seed - 1])
@@ -102,7 +99,7 @@ def test_a_shorter_training_is_not_spoiled_by_what_happens_later():
     x, y = task(2)
     configs = [config(epochs=epochs, learning_rate=1e12) for epochs in (0, 1, 40)]
     with pytest.warns(DivergenceWarning, match="diverged"):
-        ensemble = fit_ensemble(configs, x, y, device="cpu", progress=False)
+        ensemble = stacked(configs, x, y)
     finite = torch.isfinite(ensemble.parameters).all(1).tolist()
     assert finite[0]
     assert not finite[2]

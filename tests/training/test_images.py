@@ -1,5 +1,7 @@
 """Training classifiers of images."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -50,34 +52,21 @@ PLACES = ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, NO_GPU])]
 def test_a_training_goes_on_from_its_checkpoint_to_the_same_end(tmp_path, monkeypatch, options, place):
     monkeypatch.setattr(Saved.__init__, "__kwdefaults__", {"seconds": 0.0})
     config = ImageTraining(epochs=4, batch_size=25, **options)
-    whole = fit_images(network(), X, Y, config=config, snapshots=[1, 3], device=place, progress=False)
+    train = partial(fit_images, config=config, snapshots=[1, 3], device=place, progress=False)
+    whole = train(network(), X, Y)
     file = tmp_path / "run.checkpoint"
     with monkeypatch.context() as patch:
         patch.setattr(Saved, "keep", _stops_at(3, Saved.keep))
         with pytest.raises(KeyboardInterrupt):
-            fit_images(
-                network(),
-                X,
-                Y,
-                config=config,
-                snapshots=[1, 3],
-                device=place,
-                checkpoint=file,
-                progress=False,
-            )
-    other = ImageArchitecture(name="mlp", channels=1, side=4, outputs=2, width=8, seed=9)
-    again = build_image_model(other)  # what the checkpoint holds replaces it
-    ended = fit_images(
-        again, X, Y, config=config, snapshots=[1, 3], device=place, checkpoint=file, progress=False
-    )
+            train(network(), X, Y, checkpoint=file)
+    # What the checkpoint holds replaces the network given.
+    ended = train(network(seed=9), X, Y, checkpoint=file)
     error = 0.0 if place == "cpu" else 1e-4
     assert ended.losses == pytest.approx(whole.losses, abs=error)
     for epoch, module in whole.snapshots.items():
         assert torch.allclose(flat(ended.snapshots[epoch]), flat(module), rtol=0, atol=error), epoch
     with pytest.raises(CheckpointError, match="belongs to another run"):
-        fit_images(
-            network(), X, Y, config=ImageTraining(epochs=5), device=place, checkpoint=file, progress=False
-        )
+        train(network(), X, Y, config=ImageTraining(epochs=5), checkpoint=file)
 
 
 def _stops_at(count, keep):
@@ -130,20 +119,15 @@ def test_augmenting_moves_images_and_adds_nothing():
 
 
 def test_bad_input_is_named():
+    train = partial(fit_images, network(), X, config=ImageTraining(epochs=2), progress=False)
     with pytest.raises(ValueError, match="snapshots: expected epochs from 1 to 2"):
-        fit_images(network(), X, Y, config=ImageTraining(epochs=2), snapshots=[3], progress=False)
+        train(Y, snapshots=[3])
     with pytest.raises(ValueError, match="labels: expected shape"):
-        fit_images(network(), X, Y[:5], config=ImageTraining(epochs=2), progress=False)
+        train(Y[:5])
     with pytest.raises(ValueError, match="epochs: expected 1 or more"):
         ImageTraining(epochs=0)
     with pytest.raises(TrainingDiverged, match="lower learning_rate"):
-        fit_images(
-            network(),
-            X,
-            Y,
-            config=ImageTraining(epochs=30, optimizer="sgd", learning_rate=1e30),
-            progress=False,
-        )
+        train(Y, config=ImageTraining(epochs=30, optimizer="sgd", learning_rate=1e30))
 
 
 def test_speed_is_measured_for_both_loops():
@@ -161,13 +145,13 @@ def test_group_norm_can_be_trained_privately_and_batch_norm_cannot():
             ImageArchitecture(name=name, channels=1, side=16, outputs=2, width=2, group_norm=group_norm)
         )
 
+    train = partial(fit_dp, x=x, y=np.arange(4) % 2, config=config, progress=False, device="cpu")
     for name in ("cnn4", "wrn-16-4"):
         model = made(name, True)
         before = flat(model).clone()
-        fitted = fit_dp(model, x, np.arange(4) % 2, config=config, progress=False, device="cpu")
-        assert not flat(fitted.module).equal(before)
+        assert not flat(train(model).module).equal(before)
     with pytest.raises(ValueError, match="layers that keep records apart"):
-        fit_dp(made("cnn4", False), x, np.arange(4) % 2, config=config, progress=False, device="cpu")
+        train(made("cnn4", False))
 
 
 @pytest.mark.gpu
@@ -192,16 +176,13 @@ def test_a_gpu_trains_in_bfloat16_with_channels_last(compiled):
 
 
 def test_gradients_in_parts_make_the_same_steps():
-    config = TrainingConfig(epochs=2, batch_size=20, learning_rate=0.1, clip_norm=0.5, noise_multiplier=0.3)
-    ends = [
-        flat(fit_dp(network(), as_input(X), Y, config=config, progress=False, at_once=most).module)
-        for most in (None, 7, 1000)
-    ]
-    assert torch.allclose(ends[0], ends[1], atol=1e-6)
-    assert ends[0].equal(ends[2])
-    free = TrainingConfig(epochs=2, batch_size=20, learning_rate=0.1, clip_norm=0.4, noise_multiplier=0.3)
-    assert not torch.allclose(
-        ends[0],
-        flat(fit_dp(network(), as_input(X), Y, config=free, progress=False, at_once=7).module),
-        atol=1e-6,
-    )
+    def end(most, clip_norm=0.5):
+        config = TrainingConfig(
+            epochs=2, batch_size=20, learning_rate=0.1, clip_norm=clip_norm, noise_multiplier=0.3
+        )
+        return flat(fit_dp(network(), as_input(X), Y, config=config, progress=False, at_once=most).module)
+
+    whole = end(None)
+    assert torch.allclose(whole, end(7), atol=1e-6)
+    assert whole.equal(end(1000))
+    assert not torch.allclose(whole, end(7, clip_norm=0.4), atol=1e-6)

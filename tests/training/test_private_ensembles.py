@@ -1,5 +1,7 @@
 """Stacked DP-SGD: norms, clipping, sampling, noise and microbatches against slower, independent ways."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -20,6 +22,8 @@ from paperlib.training.private.ghost import (
     square_norms,
 )
 
+stacked = partial(fit_ensemble, device="cpu", progress=False)
+formed = partial(fit_dp, device="cpu", progress=False)
 SHAPES = pytest.mark.parametrize(
     "widths", [(6, 8, 5, 1), (6, 8, 3), (4, 3)], ids=["binary", "many", "linear"]
 )
@@ -86,7 +90,7 @@ def test_one_noiseless_step_is_that_of_opacus(widths):
     """The same batch, clipped so that some gradients are cut and some are not."""
     x, y = task(widths, n=12)
     given = config(widths=widths, epochs=1, batch_size=12, clip_norm=0.5, momentum=0.0)
-    ours = fit_ensemble([given], x, y, device="cpu", progress=False).parameters[0]
+    ours = stacked([given], x, y).parameters[0]
     mlp = MLP(widths)
     start = mlp.initial(generator(0, "initial"))
     module = GradSampleModule(mlp.module(start), loss_reduction="mean")
@@ -113,27 +117,16 @@ def test_noiseless_training_is_that_of_opacus(widths, optimizer, activation):
     """Whole epochs of Poisson batches of changing size, four models of different settings."""
     x, y = task(widths)
     momentum = 0.9 if optimizer == "sgd" else 0.0
+    shared = {"widths": widths, "activation": activation, "optimizer": optimizer, "momentum": momentum}
     configs = [
-        config(
-            widths=widths,
-            activation=activation,
-            optimizer=optimizer,
-            momentum=momentum,
-            seed=seed,
-            epochs=epochs,
-            clip_norm=clip,
-            learning_rate=rate,
+        config(seed=seed, epochs=epochs, clip_norm=clip, learning_rate=rate, **shared)
+        for seed, (epochs, clip, rate) in enumerate(
+            [(1, 0.1, 0.05), (3, 1.0, 0.02), (2, 100.0, 0.02), (3, 0.3, 0.05)]
         )
-        for seed, epochs, clip, rate in [
-            (0, 1, 0.1, 0.05),
-            (1, 3, 1.0, 0.02),
-            (2, 2, 100.0, 0.02),
-            (3, 3, 0.3, 0.05),
-        ]
     ]
-    ensemble = fit_ensemble(configs, x, y, device="cpu", chunk=3, progress=False)
+    ensemble = stacked(configs, x, y, chunk=3)
     for ours, given in zip(ensemble.parameters, configs, strict=True):
-        fitted = fit_dp(widths, x, y, config=given, device="cpu", progress=False)
+        fitted = formed(widths, x, y, config=given)
         assert torch.allclose(ours, MLP(widths).flat(fitted.module), atol=5e-6), given
 
 
@@ -144,21 +137,11 @@ def test_noise_has_the_scale_of_opacus():
     """
     widths, sigma, clip = (200, 150, 1), 3.0, 0.2
     x, y = task(widths, n=64)
-    noisy = config(
-        widths=widths,
-        epochs=1,
-        batch_size=64,
-        clip_norm=clip,
-        noise_multiplier=sigma,
-        momentum=0.0,
-        learning_rate=1,
-    )
-    silent = TrainingConfig(**{**noisy.to_dict(), "noise_multiplier": 0.0})
+    still = {"widths": widths, "epochs": 1, "batch_size": 64, "momentum": 0.0, "learning_rate": 1}
+    noisy, silent = (config(clip_norm=clip, noise_multiplier=noise, **still) for noise in (sigma, 0.0))
     mlp = MLP(widths)
-    ours = fit_ensemble([noisy, silent], x, y, device="cpu", progress=False).parameters
-    theirs = [
-        mlp.flat(fit_dp(widths, x, y, config=c, device="cpu", progress=False).module) for c in (noisy, silent)
-    ]
+    ours = stacked([noisy, silent], x, y).parameters
+    theirs = [mlp.flat(formed(widths, x, y, config=c).module) for c in (noisy, silent)]
     for with_noise, without in (ours, theirs):
         noise = ((with_noise - without) * 64 / (sigma * clip)).double().numpy()
         low, high = chi2.ppf([5e-7, 1 - 5e-7], noise.size) / noise.size
@@ -171,16 +154,8 @@ def test_momentum_comes_after_the_noise():
     """A second step keeps 0.9 of the first step's noise: the two steps' noises add to (1.9, 1)."""
     widths, n = (150, 100, 1), 4
     x, y = np.zeros((n, 150), np.float32), np.array([0, 1, 0, 1])
-    given = config(
-        widths=widths,
-        epochs=2,
-        batch_size=n,
-        clip_norm=1e-4,
-        noise_multiplier=1e4,
-        learning_rate=1,
-        momentum=0.9,
-    )
-    end = fit_ensemble([given], x, y, device="cpu", progress=False).parameters[0]
+    given = config(widths=widths, batch_size=n, clip_norm=1e-4, noise_multiplier=1e4, learning_rate=1)
+    end = stacked([given], x, y).parameters[0]
     moved = ((MLP(widths).initial(generator(0, "initial")) - end) * n).double()
     first, second = (_first_noise(epoch, MLP(widths).size) for epoch in (0, 1))
     assert torch.allclose(moved, (1.9 * first + second).double(), atol=1e-3)
@@ -196,11 +171,11 @@ def test_noise_of_a_model_does_not_depend_on_its_neighbours():
     widths = (6, 8, 1)
     x, y = task(widths)
     configs = [config(widths=widths, seed=seed, noise_multiplier=1.0) for seed in range(5)]
-    together = fit_ensemble(configs, x, y, device="cpu", progress=False).parameters
-    alone = torch.cat([fit_ensemble([c], x, y, device="cpu", progress=False).parameters for c in configs])
+    together = stacked(configs, x, y).parameters
+    alone = torch.cat([stacked([c], x, y).parameters for c in configs])
     assert torch.allclose(together, alone, atol=1e-5)
     assert (together[0] - together[1]).abs().max() > 0.1
-    again = fit_ensemble(configs, x, y, device="cpu", progress=False, threads=2, chunk=2).parameters
+    again = stacked(configs, x, y, threads=2, chunk=2).parameters
     assert torch.allclose(together, again, atol=1e-5)
 
 
@@ -210,32 +185,28 @@ def test_microbatches_clip_the_average_of_each_group(groups, widths):
     """Rebuilt step by step from explicit gradients: deal, average, clip, average, move."""
     x, y = task(widths)
     given = config(widths=widths, microbatches=groups, epochs=1, momentum=0.0, clip_norm=0.2)
-    ours = fit_ensemble(
-        [given, config(widths=widths, microbatches=groups, seed=9)], x, y, device="cpu", progress=False
-    )
+    ours = stacked([given, config(widths=widths, microbatches=groups, seed=9)], x, y)
     mlp = MLP(widths)
     module = mlp.module(mlp.initial(generator(0, "initial")))
     drawn = poisson_batches(0, 0, 60, rate=8 / 60, steps=8, shuffle=True)
     for step in range(8):
-        total = 0.0
+        total = torch.zeros(mlp.size)
         for group in range(groups):
             records = torch.from_numpy(drawn.batch(step)[group::groups])
             if len(records):
                 mean = explicit_gradients(module, torch.tensor(x)[records], torch.tensor(y)[records]).mean(0)
                 total = total + mean * min(1.0, 0.2 / (float(mean.norm()) + 1e-6))
-        start = 0
         with torch.no_grad():
-            for parameter in module.parameters():
-                part = (total / groups)[start : start + parameter.numel()] if torch.is_tensor(total) else 0.0
-                parameter -= 0.05 * (part.view_as(parameter) if torch.is_tensor(part) else part)
-                start += parameter.numel()
+            sizes = [parameter.numel() for parameter in module.parameters()]
+            for parameter, part in zip(module.parameters(), total.split(sizes), strict=True):
+                parameter -= 0.05 * part.view_as(parameter) / groups
     assert torch.allclose(ours.parameters[0], mlp.flat(module), atol=2e-6)
 
 
 def test_as_many_microbatches_as_records_clip_each_record():
     x, y = task((6, 8, 1))
     each, many = (config(widths=(6, 8, 1), microbatches=count) for count in (None, 8))
-    first, second = fit_ensemble([each, many], x, y, device="cpu", progress=False).parameters
+    first, second = stacked([each, many], x, y).parameters
     assert torch.allclose(first, second, atol=1e-6)
     assert many.record_level is False  # without noise
     assert config(microbatches=8, noise_multiplier=1.0).record_level
@@ -272,19 +243,16 @@ def test_no_drawn_record_is_left_out_however_long_the_batch():
     assert np.diff(batches.starts).min() == 0
     for step in range(400):
         assert table[step][table[step] >= 0].tolist() == batches.batch(step).tolist()
-
-
-def test_everything_is_drawn_at_rate_one():
-    batches = poisson_batches(0, 0, 5, rate=1.0, steps=3)
-    assert batches.padded(5).tolist() == [[0, 1, 2, 3, 4]] * 3
+    everything = poisson_batches(0, 0, 5, rate=1.0, steps=3)
+    assert everything.padded(5).tolist() == [[0, 1, 2, 3, 4]] * 3
 
 
 def test_an_empty_batch_adds_noise_alone():
-    """One record drawn at 1 in 300: a third of the steps are empty, and training goes on."""
-    x, y = task((6, 8, 1), n=300)
+    """One record drawn at 1 in 60: a third of the steps are empty, and training goes on."""
+    x, y = task((6, 8, 1))
     given = config(widths=(6, 8, 1), batch_size=1, epochs=1, noise_multiplier=0.1, microbatches=None)
     for trained in (
-        fit_ensemble([given], x, y, device="cpu", progress=False).logits(x)[0],
-        fit_dp((6, 8, 1), x, y, config=given, device="cpu", progress=False).logits(x),
+        stacked([given], x, y).logits(x)[0],
+        formed((6, 8, 1), x, y, config=given).logits(x),
     ):
         assert torch.isfinite(trained).all()

@@ -9,7 +9,7 @@ one-hot inputs, so that a weight used as both (GPT-2's) is one sum of outer prod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -22,28 +22,12 @@ _CONV1D = "transformers.pytorch_utils.Conv1D"  # a linear layer, its weight the 
 _CHECK_TOLERANCE = 1e-3
 
 
-class _Use(NamedTuple):
-    """One call of a layer: its inputs and outputs."""
-
-    layer: Any
-    given: Tensor
-    output: Tensor
-
-
 @dataclass(frozen=True, eq=False)
 class _Outer:
     """A weight's gradient for each document, as a sum over tokens of outer products."""
 
     rows: Tensor  # (documents, tokens, rows), or (documents, tokens) whole numbers: those of one-hot rows
     columns: Tensor  # (documents, tokens, columns)
-
-    def add_to(self, gradient: Tensor, factors: Tensor) -> None:
-        """Add the sum over documents, each times its factor."""
-        columns = (self.columns * factors[:, None, None]).flatten(0, 1)
-        if self.rows.is_floating_point():
-            gradient.addmm_(self.rows.flatten(0, 1).T, columns)
-        else:
-            gradient.index_add_(0, self.rows.flatten(), columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,16 +49,19 @@ class _Gradients:
             return factors @ self.vectors[parameter]
         total = torch.zeros_like(parameter)
         for use in self.weights.get(parameter, ()):
-            use.add_to(total, factors)
+            columns = (use.columns * factors[:, None, None]).flatten(0, 1)
+            if use.rows.is_floating_point():
+                total.addmm_(use.rows.flatten(0, 1).T, columns)
+            else:
+                total.index_add_(0, use.rows.flatten(), columns)
         return total
 
 
 def check_layers(model: nn.Module) -> None:
-    """Whether the gradient of each document can be told from the layers' inputs and outputs.
+    """Refuse a model whose documents' gradients do not follow from its layers' inputs and outputs.
 
     Raises:
-        ValueError: A layer of another kind than Linear, Conv1D (GPT-2's), Embedding and LayerNorm has weights
-            to train, or there are none.
+        ValueError: Others than Linear, Conv1D (GPT-2's), Embedding and LayerNorm have weights to train.
     """
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise ValueError("model: expected weights to train, got none that require a gradient")
@@ -97,8 +84,7 @@ def add_clipped_gradients(
 ) -> Tensor:
     """Add the sum of the documents' clipped gradients to ``.grad``, by ghost clipping.
 
-    One pass forward, one backward to the outputs of the layers; from these the norms, and then the sum. A
-    single layer's gradients are formed for each document, and soon forgotten, where that takes less room.
+    One pass forward, one backward to the outputs of the layers; from these the norms, and then the sum.
 
     Args:
         model: One that `check_layers` lets pass.
@@ -122,13 +108,13 @@ def add_clipped_gradients(
     with fast_products(allowed=not check):  # norms and sums below are exact for what these passes gave
         with _recorded(model, documents) as uses:
             losses = document_losses()
-        wanted = [use.output for use in uses] + (parameters if check else [])
+        wanted = [output for _, _, output in uses] + (parameters if check else [])
         derivatives = torch.autograd.grad(losses.sum(), wanted, allow_unused=True)
     with torch.no_grad():
         gradients = _Gradients({}, {})
-        for use, delta in zip(uses, derivatives[: len(uses)], strict=True):
+        for (layer, given, _), delta in zip(uses, derivatives[: len(uses)], strict=True):
             if delta is not None:  # else nothing uses the output
-                _add_use(gradients, use.layer, use.given, delta)
+                _add_use(gradients, layer, given, delta)
         if check:
             _compare(model, gradients, parameters, derivatives[len(uses) :], torch.ones_like(losses))
         factors = (clip_norm / (gradients.square_norms().sqrt() + _NORM_OFFSET)).clamp_(max=1)
@@ -139,9 +125,9 @@ def add_clipped_gradients(
 
 
 @contextmanager
-def _recorded(model: nn.Module, documents: int) -> Iterator[list[_Use]]:
-    """The calls of all layers with weights to train."""
-    uses: list[_Use] = []
+def _recorded(model: nn.Module, documents: int) -> Iterator[list[tuple[nn.Module, Tensor, Tensor]]]:
+    """The calls of all layers with weights to train: layer, input and output."""
+    uses: list[tuple[nn.Module, Tensor, Tensor]] = []
 
     def keep(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
         if not output.requires_grad:
@@ -156,7 +142,7 @@ def _recorded(model: nn.Module, documents: int) -> Iterator[list[_Use]]:
             # Positions are looked up once for all documents: from here on each has its own.
             given = given.expand(documents, *given.shape[1:])
             output = output.expand(documents, *output.shape[1:])
-        uses.append(_Use(layer, given.detach(), output))
+        uses.append((layer, given.detach(), output))
         return output
 
     handles = [layer.register_forward_hook(keep) for layer in model.modules() if _own_parameters(layer)]
@@ -198,18 +184,16 @@ def _add_use(gradients: _Gradients, layer: Any, given: Tensor, delta: Tensor) ->
             normal = layer_norm(given, layer.normalized_shape, eps=layer.eps)
             gradients.vectors[weight] = gradients.vectors.get(weight, 0) + (normal * delta).sum(1)
     elif weight.requires_grad:
-        gradients.weights.setdefault(weight, []).append(_outer(layer, given, delta))
+        outer = _Outer(delta, given)
+        if _is_conv1d(layer):
+            outer = _Outer(given, delta)
+        elif isinstance(layer, nn.Embedding):
+            padding = layer.padding_idx
+            outer = _Outer(given, delta if padding is None else delta * (given != padding)[..., None])
+        gradients.weights.setdefault(weight, []).append(outer)
     bias = getattr(layer, "bias", None)
     if bias is not None and bias.requires_grad:
         gradients.vectors[bias] = gradients.vectors.get(bias, 0) + delta.sum(1)
-
-
-def _outer(layer: Any, given: Tensor, delta: Tensor) -> _Outer:
-    if isinstance(layer, nn.Embedding):
-        if layer.padding_idx is not None:
-            delta = delta * (given != layer.padding_idx)[..., None]
-        return _Outer(given, delta)
-    return _Outer(given, delta) if _is_conv1d(layer) else _Outer(delta, given)
 
 
 def _square_norms(uses: Sequence[_Outer]) -> Tensor:
@@ -217,7 +201,7 @@ def _square_norms(uses: Sequence[_Outer]) -> Tensor:
     first = uses[0]
     if len(uses) == 1 and first.rows.is_floating_point():
         tokens, rows, columns = *first.rows.shape[1:], first.columns.shape[2]
-        if 2 * tokens**2 > rows * columns:
+        if 2 * tokens**2 > rows * columns:  # less room, and soon forgotten
             formed = first.rows.transpose(1, 2) @ first.columns  # (documents, rows, columns)
             return formed.square_().sum((1, 2))
     total = torch.zeros(len(first.rows), dtype=first.columns.dtype, device=first.columns.device)

@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,29 +14,24 @@ from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
 from paperlib.io import config_hash
-from paperlib.io.progress import progress_bar
 from paperlib.training.batches import generator, poisson_batches, shuffled
-from paperlib.training.checkpoints import load_checkpoint, save_checkpoint
+from paperlib.training.checkpoints import Saved
 from paperlib.training.config import TrainingConfig
-from paperlib.training.fitting import finite_loss, make_optimizer, seeded
+from paperlib.training.fitting import make_optimizer, train_epochs
 from paperlib.training.language.clipping import add_clipped_gradients, check_layers
 
 
 def scheduled_steps(
     model: Any, optimizer: torch.optim.Optimizer, *, steps: int, rising: int, done: int = 0
 ) -> Callable[[Tensor], None]:
-    """A function that changes the parameters by the gradient of the loss of one batch.
-
-    The optimizer's learning rate is the largest: it rises linearly over ``rising`` of the ``steps``, and then
-    falls as a cosine to a tenth. The first ``done`` steps were made before, with the optimizer's present
-    state.
-    """
+    """A step by the gradient of a loss; the rate rises for ``rising`` steps, then falls to a tenth."""
     steps, rising = max(1, steps), max(1, rising)
 
     def share(step: int) -> float:
         return min(1.0, (step + 1) / rising) * (0.55 + 0.45 * math.cos(math.pi * min(1.0, step / steps)))
 
     parameters = list(model.parameters())
+    # The first `done` steps were made before, with the optimizer's present state.
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, share, last_epoch=done - 1)
 
     def learn(loss: Tensor) -> None:
@@ -85,9 +79,8 @@ def fit_language_model(
     The loss of a document is the mean over its tokens, the first left out. Without DP the learning rate rises
     over the first steps, then falls as a cosine to a tenth, and gradients are cut at norm 1. With DP it is
     constant, every document is in every batch by its own coin, its own gradient is clipped, and Opacus adds
-    noise to the sum. Clipping is ghost clipping: no document's gradient is ever formed for the whole model,
-    so that memory is near that of training without DP. A weight used twice (GPT-2's embedding, tied to its
-    output layer) stays one weight: the norm is that of the sum of both uses.
+    noise to the sum. By ghost clipping memory is near that of training without DP. A weight used twice
+    (GPT-2's embedding, tied to its output layer) stays one weight.
 
     Guarantee:
         With DP, ``privacy_of(config, len(documents))`` for adding or removing one document, as `fit_dp`.
@@ -101,54 +94,44 @@ def fit_language_model(
         warmup: Share of the steps over which the learning rate rises, without DP.
         progress: True to show a progress bar.
         checkpoint: File of a checkpoint; with the same arguments training goes on from it to the same result.
-        between: Least time between two checkpoints, seconds, 0 or more.
+        between: Least time between two checkpoints, seconds.
 
     Raises:
-        ValueError: No document, one of fewer than 2 tokens, averages of groups to be clipped, or with DP a
-            model with other layers.
+        ValueError: No document, one of fewer than 2 tokens, ``microbatches``, or with DP a model with
+            other layers.
         TrainingDiverged: The loss stopped being finite.
         CheckpointError: The checkpoint is damaged or of another run.
 
     Source:
-        Ghost clipping: Li, Tramèr, Liang and Hashimoto (2022), which PANORAMIA's DP GPT-2 uses too
-        (Appendix D.9).
+        Ghost clipping: Li, Tramèr, Liang and Hashimoto (2022), as for PANORAMIA's DP GPT-2 (Appendix D.9).
     """
     if config.groups is not None:
         raise ValueError(f"config: expected microbatches None, got {config.microbatches}")
     tokens = _padded(documents).to(next(model.parameters()).device)
-    run = {"config": config_hash(config.to_dict()), "documents": _checksum(tokens)}
-    found = load_checkpoint(checkpoint, run, device=tokens.device) if checkpoint is not None else None
-    losses: list[float] = found["losses"] if found else []
+    checksum = hashlib.sha256(tokens.cpu().numpy().tobytes()).hexdigest()
+    run = {"config": config_hash(config.to_dict()), "documents": checksum}
     optimizer = make_optimizer(model, config, betas=_BETAS)
-    if found:
-        model.load_state_dict(found["model"])
-        optimizer.load_state_dict(found["optimizer"])
     if config.is_private:
-        train = _private(model, optimizer, tokens, config)
+        one_epoch = _private(model, optimizer, tokens, config)
     else:
-        train = _plain(model, optimizer, tokens, config, warmup, done=len(losses))
+        one_epoch = _plain(model, optimizer, tokens, config, warmup)
     model.train()
-    written = time.monotonic()
-    with progress_bar(config.epochs, label="training", unit="epoch", show=progress) as bar:
-        bar.update(len(losses))
-        for epoch in range(len(losses), config.epochs):
-            with seeded(config.seed, epoch, tokens.device):  # what dropout leaves out
-                losses.append(finite_loss(train(epoch), epoch))
-            bar.update()
-            if checkpoint is not None and time.monotonic() - written >= between:
-                now = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "losses": losses}
-                save_checkpoint(checkpoint, run, now)
-                written = time.monotonic()
+    losses = train_epochs(
+        one_epoch,
+        {"model": model, "optimizer": optimizer},
+        Saved(checkpoint, run, seconds=between),
+        config,
+        tokens.device,
+        progress=progress,
+    )
     model.zero_grad(set_to_none=True)
-    return FittedLanguageModel(model=model.eval(), config=config, losses=tuple(losses))
+    return FittedLanguageModel(model=model.eval(), config=config, losses=losses)
 
 
 def document_losses(model: Any, tokens: Tensor) -> Tensor:
     """Mean loss over the tokens of each document, the first left out, shape (n,).
 
-    Args:
-        model: Causal language model.
-        tokens: Shape (n, length), padded at the end with -100.
+    ``tokens`` (n, length) are padded at the end with -100.
     """
     present = tokens != _NO_TOKEN
     following = torch.cat([tokens[:, 1:], tokens.new_full((len(tokens), 1), _NO_TOKEN)], dim=1)
@@ -170,24 +153,17 @@ def _padded(documents: Sequence[Sequence[int]]) -> Tensor:
     return pad_sequence(rows, batch_first=True, padding_value=_NO_TOKEN)
 
 
-def _checksum(tokens: Tensor) -> str:
-    return hashlib.sha256(tokens.cpu().numpy().tobytes()).hexdigest()
-
-
 def _plain(
-    model: Any,
-    optimizer: torch.optim.Optimizer,
-    tokens: Tensor,
-    config: TrainingConfig,
-    warmup: float,
-    *,
-    done: int,
+    model: Any, optimizer: torch.optim.Optimizer, tokens: Tensor, config: TrainingConfig, warmup: float
 ) -> Callable[[int], float]:
-    steps = max(1, config.steps(len(tokens)))
-    made = done * config.steps_per_epoch(len(tokens))
-    learn = scheduled_steps(model, optimizer, steps=steps, rising=round(warmup * steps), done=made)
+    steps, each = config.steps(len(tokens)), config.steps_per_epoch(len(tokens))
+    learn: Callable[[Tensor], None] | None = None
 
     def one_epoch(epoch: int) -> float:
+        nonlocal learn
+        if learn is None:  # the schedule starts from the optimizer's state, which a checkpoint may have set
+            rising = round(warmup * steps)
+            learn = scheduled_steps(model, optimizer, steps=steps, rising=rising, done=epoch * each)
         total = 0.0
         order = torch.from_numpy(shuffled(config.seed, epoch, len(tokens)))
         for batch in order.split(config.batch_size):

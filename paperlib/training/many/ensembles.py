@@ -1,6 +1,7 @@
 """Train many MLPs of one shape at once, with or without DP-SGD."""
 
-from collections.abc import Callable, Iterable, Sequence
+import warnings
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
@@ -12,11 +13,11 @@ from paperlib.core import check_at_least, check_choice
 from paperlib.io.progress import progress_bar
 from paperlib.models import MLP
 from paperlib.models.devices import default_device
+from paperlib.training.batches import check_examples
 from paperlib.training.config import TrainingConfig
-from paperlib.training.examples import check_examples
 from paperlib.training.many.loop import train_stack
 from paperlib.training.many.stacks import MLPStack
-from paperlib.training.many.trained import MLPEnsemble, warn_of_divergence
+from paperlib.training.many.trained import DivergenceWarning, MLPEnsemble
 
 
 def fit_ensemble(
@@ -36,18 +37,18 @@ def fit_ensemble(
         A model depends on its own config, the records, the kind of device and ``precision`` alone, up
         to float rounding: it is the model that ``fit`` (or a call with this config alone) trains.
         Under DP-SGD every record is drawn by its own coin and no draw is cut short. Configs equal in all
-        but their epochs are trained once, as far as the longest, and the others kept as it passes them.
+        but their epochs are trained once.
 
     Args:
         configs: Configs of equal ``widths`` and ``activation``; those equal in ``batch_key`` too are stacked.
         x: Records, shape (n, widths[0]), finite.
         y: Class numbers, shape (n,); 0 or 1 for one output.
-        device: Device to train on; None takes CUDA where there is one, else the CPU.
+        device: None takes CUDA where there is one, else the CPU.
         precision: "float32", or "bfloat16" to round the inputs of matrix products (parameters stay
             float32; not with DP-SGD, whose clipping would be off by the rounding).
-        chunk: Number of models in a stack, 1 or more; None takes the fastest by measurement.
-        threads: Number of stacks trained at the same time on the CPU, 1 or more. Set it to the number
-            of cores only if each stack's own arithmetic is held to one (``OMP_NUM_THREADS=1``).
+        chunk: Models in a stack, 1 or more; None takes the fastest by measurement.
+        threads: Stacks trained at the same time on the CPU, 1 or more. Set it to the number of cores only
+            if each stack's own arithmetic is held to one (``OMP_NUM_THREADS=1``).
         progress: True to show a progress bar.
 
     Returns:
@@ -65,14 +66,23 @@ def fit_ensemble(
     torch.Size([1, 1, 1])
     """
     check_choice("precision", precision, ("float32", "bfloat16"))
-    check_at_least(1, threads=threads)
+    check_at_least(1, threads=threads, chunk=1 if chunk is None else chunk)
     if precision != "float32" and any(config.is_private for config in configs):
         raise ValueError(f"precision: expected float32 with DP-SGD, got {precision!r}")
-    mlp = _common_shape(configs)
+    shapes = {(config.widths, config.activation) for config in configs}
+    if len(shapes) != 1:
+        raise ValueError(
+            f"configs: expected one or more, all of the same widths and activation, got {sorted(shapes)}"
+        )
+    mlp = MLP(*shapes.pop())
     place = default_device(device)
     data = check_examples(x, y, classes=mlp.classes, device=place, width=mlp.inputs)
     parameters = torch.empty(len(configs), mlp.size, device=place)
-    paths = _paths(configs)
+    alike: dict[TrainingConfig, list[int]] = {}
+    for index, config in enumerate(configs):
+        alike.setdefault(replace(config, epochs=0), []).append(index)
+    # Of configs that differ in their epochs alone the longest is trained, and the others on the way.
+    paths = {max(path, key=lambda index: configs[index].epochs): path for path in alike.values()}
     epochs = sum(configs[index].epochs for index in paths)
     bar = progress_bar(epochs, label="training", unit="epoch", show=progress)
 
@@ -98,49 +108,23 @@ def fit_ensemble(
             if epoch <= configs[at].epochs
         }
 
-    parts = _stackable(configs, paths, lambda config: _best_chunk(config, place) if chunk is None else chunk)
+    by_key: dict[Any, list[int]] = {}
+    for index in paths:
+        by_key.setdefault(configs[index].batch_key, []).append(index)
+    parts: list[list[int]] = []
+    for indices in by_key.values():  # those that train together, most epochs first
+        indices.sort(key=lambda index: (-configs[index].epochs, configs[index].learning_rate))
+        # Measured: a core is fastest with some 1,000 records in a step, a GPU with all it can get.
+        few = min(16, max(2, 1024 // configs[indices[0]].batch_size))
+        size = chunk or (512 if place.type == "cuda" else few)
+        parts += [indices[start : start + size] for start in range(0, len(indices), size)]
     with bar, ExitStack() as stack:
         parallel = threads > 1 and place.type == "cpu"
         mapped = stack.enter_context(ThreadPoolExecutor(threads)).map if parallel else map
         results = list(mapped(train, parts))
-    diverged = {model: epoch for part in results for model, epoch in part.items()}
-    warn_of_divergence(diverged, len(configs))
-    return MLPEnsemble(configs=tuple(configs), diverged=dict(sorted(diverged.items())), parameters=parameters)
-
-
-def _paths(configs: Sequence[TrainingConfig]) -> dict[int, list[int]]:
-    """The index of the longest of the configs that differ in their epochs alone, with the indices of all."""
-    alike: dict[TrainingConfig, list[int]] = {}
-    for index, config in enumerate(configs):
-        alike.setdefault(replace(config, epochs=0), []).append(index)
-    return {max(path, key=lambda index: configs[index].epochs): path for path in alike.values()}
-
-
-def _stackable(
-    configs: Sequence[TrainingConfig], longest: Iterable[int], chunk: Callable[[TrainingConfig], int]
-) -> list[list[int]]:
-    """Indices of the ``longest`` that train together, ``chunk`` at most, those with most epochs first."""
-    by_key: dict[Any, list[int]] = {}
-    for index in longest:
-        by_key.setdefault(configs[index].batch_key, []).append(index)
-    parts = []
-    for indices in by_key.values():
-        indices.sort(key=lambda index: (-configs[index].epochs, configs[index].learning_rate))
-        size = chunk(configs[indices[0]])
-        check_at_least(1, chunk=size)
-        parts += [indices[start : start + size] for start in range(0, len(indices), size)]
-    return parts
-
-
-def _best_chunk(config: TrainingConfig, device: torch.device) -> int:
-    """Measured: a core is fastest with some 1,000 records in a step, a GPU with all it can get."""
-    return 512 if device.type == "cuda" else min(16, max(2, 1024 // config.batch_size))
-
-
-def _common_shape(configs: Sequence[TrainingConfig]) -> MLP:
-    shapes = {(config.widths, config.activation) for config in configs}
-    if len(shapes) != 1:
-        raise ValueError(
-            f"configs: expected one or more, all of the same widths and activation, got {sorted(shapes)}"
-        )
-    return MLP(*shapes.pop())
+    diverged = dict(sorted(item for part in results for item in part.items()))
+    if diverged:
+        named = ", ".join(f"{model} (epoch {epoch})" for model, epoch in diverged.items())
+        message = f"{len(diverged)} of {len(configs)} models diverged: {named}; lower their learning rate"
+        warnings.warn(message, DivergenceWarning, stacklevel=2)
+    return MLPEnsemble(configs=tuple(configs), diverged=diverged, parameters=parameters)

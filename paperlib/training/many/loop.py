@@ -1,22 +1,16 @@
-"""The training loop of a stack of models.
-
-The stack turns one batch for each model into gradients; the loop knows which records come next, when a
-model has had its epochs, and when one has diverged.
-"""
+"""The training loop of a stack of models: which records come next, who has diverged, and the optimizers."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.optim.adam import adam
 
-from paperlib.training.batches import poisson_batches, shuffled
+from paperlib.training.batches import Examples, poisson_batches, shuffled
 from paperlib.training.config import TrainingConfig
-from paperlib.training.examples import Examples
 from paperlib.training.many.stacks import MLPStack
-from paperlib.training.optimizers import StackedOptimizer
-
-Steps = Iterator[tuple[Tensor, Tensor | None]]
 
 
 def train_stack(
@@ -26,13 +20,7 @@ def train_stack(
     *,
     on_epoch: Callable[[int, int], object],
 ) -> dict[int, int]:
-    """Train a stack in place; ``on_epoch`` gets each epoch that is over, from 1, and how many models had it.
-
-    Configs are equal in ``batch_key``, those with most epochs first.
-
-    Returns:
-        Models whose parameters stopped being finite, with the epoch (from 1) where that was seen.
-    """
+    """Train a stack in place, most epochs first; returns models that diverged, with the epoch, from 1."""
     optimizer = StackedOptimizer(configs, stack.parameters)
     diverged: dict[int, int] = {}
     for epoch in range(configs[0].epochs):
@@ -41,8 +29,7 @@ def train_stack(
         stack.start(epoch, count)
         for records, present in _epoch_batches(active, epoch, data):
             taken = records.flatten()
-            x = data.x.index_select(0, taken).unflatten(0, records.shape)
-            y = data.y.index_select(0, taken).unflatten(0, records.shape)
+            x, y = (one.index_select(0, taken).unflatten(0, records.shape) for one in (data.x, data.y))
             optimizer.step(stack.gradients(x, y, present), count)
         finite = torch.isfinite(stack.parameters[:count]).all(1)
         for model in (~finite).nonzero().flatten().tolist():
@@ -51,21 +38,16 @@ def train_stack(
     return diverged
 
 
-def _epoch_batches(active: Sequence[TrainingConfig], epoch: int, data: Examples) -> Steps:
-    """Yield the record numbers of each step, (count, B), and for DP-SGD which of them count.
-
-    No record drawn is ever left out: the width of a step is the longest batch of its models.
-    """
-    if active[0].is_private:
-        yield from _poisson_steps(active, epoch, data)
-        return
-    orders = np.stack([shuffled(config.seed, epoch, len(data)) for config in active])
-    for records in torch.from_numpy(orders).to(data.y.device).split(active[0].batch_size, dim=1):
-        yield records, None
-
-
-def _poisson_steps(active: Sequence[TrainingConfig], epoch: int, data: Examples) -> Steps:
+def _epoch_batches(
+    active: Sequence[TrainingConfig], epoch: int, data: Examples
+) -> Iterator[tuple[Tensor, Tensor | None]]:
+    """The record numbers of each step, (count, B), and for DP-SGD which of them count."""
     config, examples = active[0], len(data)
+    if not config.is_private:
+        orders = np.stack([shuffled(model.seed, epoch, examples) for model in active])
+        for records in torch.from_numpy(orders).to(data.y.device).split(config.batch_size, dim=1):
+            yield records, None
+        return
     drawn = [
         poisson_batches(
             model.seed,
@@ -77,15 +59,58 @@ def _poisson_steps(active: Sequence[TrainingConfig], epoch: int, data: Examples)
         )
         for model in active
     ]
+    # No record drawn is ever left out: the width of a step is the longest batch of its models.
     widths = np.max([np.diff(batches.starts) for batches in drawn], axis=0)
     table = np.stack([batches.padded(max(1, int(widths.max()))) for batches in drawn])
     places = torch.from_numpy(table).to(data.y.device)
     for step, width in enumerate(widths.tolist()):
-        records = _dealt(places[:, step, : max(1, width)], config.groups or 1)
-        yield records.clamp(min=0), records >= 0
+        # The batch is dealt into groups like cards, so that their sizes differ by one at most.
+        records, groups = places[:, step, : max(1, width)], config.groups or 1
+        padded = torch.nn.functional.pad(records, (0, -records.shape[1] % groups), value=-1)
+        dealt = padded.unflatten(1, (-1, groups)).transpose(1, 2).flatten(1)
+        yield dealt.clamp(min=0), dealt >= 0
 
 
-def _dealt(records: Tensor, groups: int) -> Tensor:
-    """Deal the batch into groups like cards, so that their sizes differ by one at most."""
-    padded = torch.nn.functional.pad(records, (0, -records.shape[1] % groups), value=-1)
-    return padded.unflatten(1, (-1, groups)).transpose(1, 2).flatten(1)
+class StackedOptimizer:
+    """``torch.optim.SGD`` and ``torch.optim.Adam`` for many models, one row (K, size) and rate for each."""
+
+    def __init__(self, configs: Sequence[TrainingConfig], parameters: Tensor) -> None:
+        self._configs, self._parameters = list(configs), parameters
+        device = parameters.device
+        self._rates = torch.tensor([[config.learning_rate] for config in configs], device=device)
+        self._momenta = torch.tensor([[config.momentum] for config in configs], device=device)
+        self._adam = configs[0].optimizer == "adam"
+        self._first = torch.zeros_like(parameters)
+        self._second = torch.zeros_like(parameters if self._adam else parameters[:0])
+        self._steps = torch.zeros((), device=device)
+
+    def step(self, gradients: Tensor, count: int) -> None:
+        """Update the first ``count`` models, by their gradients of shape (count, size)."""
+        if not self._adam:
+            velocity = self._first[:count]
+            velocity.mul_(self._momenta[:count]).add_(gradients)
+            self._parameters[:count].addcmul_(velocity, self._rates[:count], value=-1)
+            return
+        start = 0
+        for rate, run in groupby(config.learning_rate for config in self._configs[:count]):
+            rows = slice(start, start + len(list(run)))
+            start = rows.stop
+            # The fused kernel takes one rate and counts the step itself, hence a copy of the count.
+            adam(
+                [self._parameters[rows]],
+                [gradients[rows]],
+                [self._first[rows]],
+                [self._second[rows]],
+                [],
+                [self._steps.clone()],
+                foreach=False,
+                fused=True,
+                amsgrad=False,
+                beta1=0.9,
+                beta2=0.999,
+                lr=rate,
+                weight_decay=0.0,
+                eps=1e-8,
+                maximize=False,
+            )
+        self._steps += 1

@@ -6,18 +6,13 @@ import torch
 from torch import Tensor
 
 from paperlib.models import MLP
-from paperlib.training.batches import NoiseStreams, generator
+from paperlib.training.batches import Examples, NoiseStreams, generator
 from paperlib.training.config import TrainingConfig
-from paperlib.training.examples import Examples
 from paperlib.training.private import ghost
 
 
 class MLPStack:
-    """Parameters and gradients of K MLPs as two (K, size) matrices, with their layers as views.
-
-    Attributes:
-        parameters: Shape (K, size), laid out as ``MLP.views`` reads them.
-    """
+    """Parameters and gradients of K MLPs as two (K, size) matrices, with their layers as views."""
 
     def __init__(
         self, mlp: MLP, configs: Sequence[TrainingConfig], data: Examples, dtype: torch.dtype
@@ -37,26 +32,18 @@ class MLPStack:
             self._clipping.noise.start(epoch, count)
 
     def gradients(self, x: Tensor, y: Tensor, present: Tensor | None) -> Tensor:
-        """Gradients of one step, shape (count, size), on a batch (count, B, inputs) with labels (count, B).
-
-        ``present`` is True at places that hold a record, shape (count, B); None without DP-SGD.
-        """
+        """Gradients (count, size) on (count, B, inputs) and (count, B); with DP-SGD where ``present``."""
         gradients = self._gradients[: self._count]
-        if present is None or self._clipping is None:
-            self._plain(x, y)
-        else:
+        if present is not None and self._clipping is not None:
             self._private(x, y, present, self._clipping, gradients)
-        return gradients
-
-    def _plain(self, x: Tensor, y: Tensor) -> None:
-        layers = self._layers
+            return gradients
+        layers, activation = self._layers, self._mlp.activation
         if self._dtype != torch.float32:
             layers = self._mlp.views(self.parameters[: self._count].to(self._dtype))
-        inputs, logits = ghost.forward(layers, x.to(self._dtype), self._mlp.activation)
+        inputs, logits = ghost.forward(layers, x.to(self._dtype), activation)
         top = ghost.loss_derivative(logits, y).div_(y.shape[1])
-        ghost.write_gradients(
-            self._slots, inputs, ghost.derivatives(layers, inputs, top, self._mlp.activation)
-        )
+        ghost.write_gradients(self._slots, inputs, ghost.derivatives(layers, inputs, top, activation))
+        return gradients
 
     def _private(
         self, x: Tensor, y: Tensor, present: Tensor, clipping: "_Clipping", gradients: Tensor
@@ -76,20 +63,15 @@ class MLPStack:
 
 
 class _Clipping:
-    """Clipping norms and noise of K models trained with DP-SGD.
-
-    The clipped gradients of examples are summed and divided by the expected batch size, as in Opacus;
-    those of groups by the number of groups, as in TensorFlow Privacy. The noise is divided likewise.
-    """
+    """Clipping norms and noise of K models trained with DP-SGD."""
 
     def __init__(self, mlp: MLP, configs: Sequence[TrainingConfig], data: Examples) -> None:
         device = data.x.device
         self.groups = configs[0].groups
+        # Of clipped gradients and noise: as in TensorFlow Privacy for groups, as in Opacus for examples.
         self.divisor = self.groups or configs[0].expected_batch(len(data))
         norms = [config.clip_norm or 0.0 for config in configs]
-        scales = [
-            config.noise_multiplier * norm / self.divisor for config, norm in zip(configs, norms, strict=True)
-        ]
+        scales = [c.noise_multiplier * norm / self.divisor for c, norm in zip(configs, norms, strict=True)]
         self.norms = torch.tensor(norms, device=device)[:, None]
         self.noise_scale = torch.tensor(scales, device=device)[:, None]
         self.noise = NoiseStreams([config.seed for config in configs], mlp.size, device)

@@ -1,6 +1,5 @@
 """Trained MLPs of one shape, and their logits and losses on records."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,8 +10,8 @@ from torch import Tensor, nn
 
 from paperlib.models import MLP, margin_loss
 from paperlib.models.arrays import check_labels
+from paperlib.training.batches import check_records
 from paperlib.training.config import TrainingConfig
-from paperlib.training.examples import check_records
 from paperlib.training.private.ghost import forward
 
 # Numbers in one block of a forward pass over many records: 64 MiB in float32.
@@ -23,14 +22,6 @@ class DivergenceWarning(RuntimeWarning):
     """Some models of an ensemble ended with parameters that are not finite; the others are fine."""
 
 
-def warn_of_divergence(diverged: dict[int, int], models: int) -> None:
-    """Name the models that diverged, if any."""
-    if diverged:
-        named = ", ".join(f"{model} (epoch {epoch})" for model, epoch in sorted(diverged.items()))
-        message = f"{len(diverged)} of {models} models diverged: {named}; lower their learning rate"
-        warnings.warn(message, DivergenceWarning, stacklevel=3)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MLPEnsemble:
     """Trained MLPs of one shape, in the order of their configs.
@@ -38,8 +29,7 @@ class MLPEnsemble:
     Attributes:
         configs: One for each model.
         parameters: Shape (K, size), laid out as ``MLP.views`` reads them.
-        diverged: Models whose parameters are not finite, with the epoch (from 1) where that was
-            seen. Their logits are NaN.
+        diverged: Models whose parameters are not finite, with the epoch, from 1; their logits are NaN.
     """
 
     configs: tuple[TrainingConfig, ...]
@@ -77,11 +67,7 @@ class MLPEnsemble:
         return cls(configs=configs, diverged=dict(state["diverged"]), parameters=state["parameters"])
 
     def logits(self, x: Any) -> Tensor:
-        """Logits of every model on every record, shape (K, n, outputs), on the models' device.
-
-        Args:
-            x: Records, shape (n, inputs).
-        """
+        """Logits of every model on every record (n, inputs), shape (K, n, outputs), on the models' device."""
         records = self._records(x)
         return torch.cat([self._forward(records[here]) for here in self._blocks(len(records))], dim=1)
 
@@ -95,15 +81,20 @@ class MLPEnsemble:
 
     def accuracies(self, x: Any, y: Any) -> np.ndarray:
         """Share of the records that each model gets right, shape (K,)."""
-        return self._map(x, y, _is_right).mean(axis=1)
+
+        def is_right(logits: Tensor, labels: Tensor) -> Tensor:
+            if logits.shape[-1] == 1:
+                return (logits[..., 0] > 0) == (labels.to(logits.device) == 1)
+            return logits.argmax(-1) == labels.to(logits.device)
+
+        return self._map(x, y, is_right).mean(axis=1)
 
     def _map(self, x: Any, y: Any, function: Callable[[Tensor, Tensor], Tensor]) -> np.ndarray:
         labels, records = check_labels(y, torch.iinfo(torch.int32).max, len(x)), self._records(x)
 
-        def of_block(here: slice) -> np.ndarray:
-            return function(self._forward(records[here]), labels[here]).cpu().numpy().T
-
-        return np.concatenate([of_block(here) for here in self._blocks(len(records))]).T
+        blocks = self._blocks(len(records))
+        parts = [function(self._forward(records[here]), labels[here]).cpu().numpy().T for here in blocks]
+        return np.concatenate(parts).T
 
     def _records(self, x: Any) -> Tensor:
         return check_records(x, self.mlp.inputs).to(self.parameters.device)
@@ -115,13 +106,6 @@ class MLPEnsemble:
 
     @torch.inference_mode()
     def _forward(self, records: Tensor) -> Tensor:
-        """Logits of every model."""
         mlp = self.mlp
         layers, copies = mlp.views(self.parameters), records.expand(len(self), *records.shape)
         return forward(layers, copies, mlp.activation)[1]
-
-
-def _is_right(logits: Tensor, labels: Tensor) -> Tensor:
-    if logits.shape[-1] == 1:
-        return (logits[..., 0] > 0) == (labels.to(logits.device) == 1)
-    return logits.argmax(-1) == labels.to(logits.device)

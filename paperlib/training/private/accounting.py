@@ -41,8 +41,8 @@ def epsilon_of(
     Args:
         noise_multiplier: Noise in units of the clipping norm; 0 gives infinity.
         sampling_rate: Chance of a record to be in a batch, in (0, 1].
-        steps: Number of steps, 0 or more.
-        delta: Delta of the DP guarantee, in (0, 1).
+        steps: Steps of the training, 0 or more.
+        delta: In (0, 1).
         accountant: "rdp" (Rényi, the paper's) or "pld" (privacy loss distributions: tighter, slower; where
             delta is too small for its numbers, the bound of "rdp").
 
@@ -92,10 +92,8 @@ def noise_for(
 
     Args:
         target_epsilon: Epsilon to reach, in nats, above 0.
-        sampling_rate: Chance of a record to be in a batch, in (0, 1].
-        steps: Number of steps, 1 or more.
-        delta: Delta of the DP guarantee, in (0, 1).
-        accountant: "rdp" or "pld".
+        sampling_rate: As in ``epsilon_of``, and so are ``delta`` and ``accountant``.
+        steps: 1 or more.
 
     Returns:
         Noise in units of the clipping norm, never below 0.1 (an epsilon of hundreds).
@@ -112,7 +110,7 @@ def noise_for(
     check_at_least(1, steps=steps)
 
     def log_ratio(log_noise: float) -> float:
-        """Log of epsilon at this noise over the target: close to a straight line in the log of the noise."""
+        # Close to a straight line in the log of the noise.
         epsilon = epsilon_of(math.exp(log_noise), sampling_rate, steps, delta, accountant)
         return math.log(min(max(epsilon, _LEAST_EPSILON), 1 / _LEAST_EPSILON) / target_epsilon)
 
@@ -161,10 +159,10 @@ class Privacy:
     """The accountant's DP guarantee of one training run.
 
     Attributes:
-        epsilon: Epsilon in nats; infinite without noise.
-        delta: Delta of the DP guarantee, in (0, 1).
+        epsilon: In nats; infinite without noise.
+        delta: In (0, 1).
         accountant: "rdp" or "pld".
-        record_level: True if epsilon is a guarantee for adding or removing one record.
+        record_level: Whether epsilon is a guarantee for adding or removing one record.
         claim: The sentence that the number supports.
     """
 
@@ -193,11 +191,7 @@ def privacy_of(
 ) -> Privacy:
     """The accountant's epsilon for ``config`` on ``examples`` records, and whether it is a guarantee.
 
-    Args:
-        config: Settings of the training; without ``clip_norm`` epsilon is infinite.
-        examples: Number of training records.
-        delta: None takes ``paper_delta``.
-        accountant: "rdp" or "pld".
+    Without ``clip_norm`` epsilon is infinite; a ``delta`` of None takes ``paper_delta``.
 
     >>> config = TrainingConfig(
     ...     epochs=1, batch_size=64, learning_rate=0.01, clip_norm=1, noise_multiplier=1, microbatches=1
@@ -208,30 +202,28 @@ def privacy_of(
     wanted = paper_delta(examples) if delta is None else delta
     noise = config.noise_multiplier if config.is_private else 0.0
     epsilon = epsilon_of(noise, config.sampling_rate(examples), config.steps(examples), wanted, accountant)
+    shown = f"{math.ceil(epsilon * 1000) / 1000:g}" if math.isfinite(epsilon) else "infinity"
+    if not config.is_private:
+        claim = "Trained without differential privacy: no epsilon holds."
+    elif config.noise_multiplier == 0:
+        claim = "Gradients are clipped but no noise is added: no epsilon holds."
+    elif config.groups is None:
+        claim = (
+            f"Training is ({shown}, {wanted:.3g})-DP for adding or removing one record "
+            f"({accountant} accountant, Poisson sampling; the number of records is public)."
+        )
+    else:
+        claim = (
+            f"The {accountant} accountant gives epsilon {shown} at delta {wanted:.3g}, but averages over "
+            f"{config.groups} microbatch(es) are clipped, not records: one record can move an average by "
+            f"twice the clipping norm, so this is not a guarantee for a record."
+        )
     return Privacy(
         epsilon=epsilon,
         delta=wanted,
         accountant=accountant,
         record_level=config.record_level,
-        claim=_claim(config, epsilon, wanted, accountant),
-    )
-
-
-def _claim(config: TrainingConfig, epsilon: float, delta: float, accountant: str) -> str:
-    if not config.is_private:
-        return "Trained without differential privacy: no epsilon holds."
-    if config.noise_multiplier == 0:
-        return "Gradients are clipped but no noise is added: no epsilon holds."
-    shown = f"{math.ceil(epsilon * 1000) / 1000:g}"
-    if config.groups is None:
-        return (
-            f"Training is ({shown}, {delta:.3g})-DP for adding or removing one record "
-            f"({accountant} accountant, Poisson sampling; the number of records is public)."
-        )
-    return (
-        f"The {accountant} accountant gives epsilon {shown} at delta {delta:.3g}, but averages over "
-        f"{config.groups} microbatch(es) are clipped, not records: one record can move an average by "
-        f"twice the clipping norm, so this is not a guarantee for a record."
+        claim=claim,
     )
 
 
@@ -239,27 +231,14 @@ _STEP = 1e-3  # discretisation of the privacy loss, rounded so that epsilon stay
 
 
 def replacement_epsilon(noise_multiplier: float, sampling_rate: float, steps: int, delta: float) -> float:
-    """Epsilon of DP-SGD with Poisson sampling, replacing one record.
+    """Epsilon of DP-SGD with Poisson sampling, replacing one record; arguments as in ``epsilon_of``.
 
     Doubling the epsilon for adding or removing a record is right for delta 0 only: in general (epsilon,
     delta) becomes ``(2 epsilon, (1 + e^epsilon) delta)``, and this delta passes 1 where epsilon is large.
     So the privacy losses of a replacement are composed themselves.
 
     Guarantee:
-        An upper bound: training is (epsilon, delta)-DP for replacing one record if every record is in every
-        batch by its own coin and each record's own gradient is clipped.
-
-    Args:
-        noise_multiplier: Noise in units of the clipping norm; 0 gives infinity.
-        sampling_rate: Chance of a record to be in a batch, in (0, 1].
-        steps: Number of steps, 0 or more.
-        delta: Delta of the DP guarantee, in (0, 1).
-
-    Returns:
-        Epsilon in nats.
-
-    Raises:
-        ValueError: A value is out of range.
+        An upper bound, under the conditions of ``epsilon_of``.
 
     Source:
         Koskela et al. (2020) through ``dp_accounting``, with its relation REPLACE_ONE.

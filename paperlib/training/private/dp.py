@@ -13,9 +13,8 @@ from torch import nn
 
 from paperlib.models.devices import default_device
 from paperlib.training import fitting
-from paperlib.training.batches import generator, poisson_batches
+from paperlib.training.batches import Examples, check_examples, generator, poisson_batches
 from paperlib.training.config import TrainingConfig
-from paperlib.training.examples import Examples, check_examples
 
 
 def fit_dp(
@@ -40,30 +39,29 @@ def fit_dp(
         statistics of the training data that the guarantee does not cover.
 
     Args:
-        module_or_widths: A module, trained in place, or the widths of an MLP.
-        x: Records, shape (n, ...), finite.
-        y: Class numbers, shape (n,).
+        module_or_widths: As in ``fit``, and so are ``x``, ``y`` and the arguments not named here.
         config: Settings with ``clip_norm`` that clip each example (``microbatches`` None).
-        device: Device to use; None takes CUDA where there is one, else the CPU.
-        checkpoint: File to write while training, as in ``fit``.
-        checkpoint_every: Epochs, 1 or more.
-        resume: True to continue from ``checkpoint`` if it exists.
-        progress: True to show a progress bar.
         at_once: Most records whose gradients are in memory together, 1 or more; None takes a whole batch.
             The steps are the same but for rounding.
 
     Raises:
         ValueError: Data that do not fit, a config without ``clip_norm`` or with microbatches, or a
             module that mixes the records of a batch (batch norm).
-        CheckpointError: The checkpoint is damaged or of another run.
-        TrainingDiverged: The loss stopped being finite.
+        CheckpointError: As in ``fit``.
+        TrainingDiverged: As in ``fit``.
 
     >>> config = TrainingConfig(epochs=1, batch_size=1, learning_rate=0.1, clip_norm=1, noise_multiplier=1)
     >>> fitted = fit_dp((2, 4, 1), [[0.0, 1.0], [1.0, 0.0]], [0, 1], config=config, device="cpu")
     >>> fitted.logits([[1.0, 1.0]]).shape
     torch.Size([1, 1])
     """
-    _check(config)
+    if not config.is_private:
+        raise ValueError("config: expected clip_norm for DP-SGD, got None; fit trains without DP")
+    if config.groups is not None:
+        raise ValueError(
+            f"config: expected microbatches None (each example clipped by itself), "
+            f"got {config.microbatches}; fit_ensemble clips averages of groups"
+        )
     place = default_device(device)
     module = fitting.as_module(module_or_widths, config).to(place)
     data = check_examples(x, y, classes=fitting.check_outputs(module, x, place), device=place)
@@ -77,21 +75,19 @@ def fit_dp(
             max_grad_norm=config.clip_norm or 0.0,
             expected_batch_size=config.expected_batch(len(data)),
         )
-        one_epoch = _private_epoch(per_example, private, config, data, at_once)
-        run = fitting.TrainingRun(module, private.original_optimizer, one_epoch, config, data)
-        return run.finish(checkpoint, every=checkpoint_every, resume=resume, progress=progress)
+        losses = fitting.train_epochs(
+            _private_epoch(per_example, private, config, data, at_once),
+            {"module": module, "optimizer": private.original_optimizer},
+            fitting.checkpoint_of(checkpoint, module, data, config),
+            config,
+            place,
+            every=checkpoint_every,
+            resume=resume,
+            progress=progress,
+        )
+        return fitting.Fitted(module=module.eval(), config=config, losses=losses)
     finally:
         per_example.to_standard_module()
-
-
-def _check(config: TrainingConfig) -> None:
-    if not config.is_private:
-        raise ValueError("config: expected clip_norm for DP-SGD, got None; fit trains without DP")
-    if config.groups is not None:
-        raise ValueError(
-            f"config: expected microbatches None (each example clipped by itself), "
-            f"got {config.microbatches}; fit_ensemble clips averages of groups"
-        )
 
 
 def _private_epoch(

@@ -19,10 +19,7 @@ _NORM_OFFSET = 1e-6
 
 
 def forward(layers: Layers, x: Tensor, activation: str) -> tuple[list[Tensor], Tensor]:
-    """Inputs of every layer, each (K, B, inputs), and logits (K, B, outputs), of records (K, B, inputs).
-
-    ``activation`` is "relu" or "tanh".
-    """
+    """Inputs of every layer, each (K, B, inputs), and logits (K, B, outputs), of records (K, B, inputs)."""
     act = torch.tanh_ if activation == "tanh" else torch.relu_
     inputs = [x]
     for weights, biases in layers[:-1]:
@@ -51,10 +48,7 @@ def derivatives(layers: Layers, inputs: Sequence[Tensor], top: Tensor, activatio
 
 
 def square_norms(inputs: Sequence[Tensor], deltas: Sequence[Tensor], groups: int | None = None) -> Tensor:
-    """Squared norms of the gradients of single examples, shape (K, B), or of the sums over groups, (K, G).
-
-    Groups are G equal numbers of neighbours in the batch.
-    """
+    """Squared norms of gradients of examples (K, B), or of sums over groups of neighbours (K, G)."""
     pairs = list(zip(inputs, deltas, strict=True))
     if groups is None:
         layers = [_square_norm(delta) * (_square_norm(given) + 1) for given, delta in pairs]
