@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +13,12 @@ class Dataset:
 
     Args:
         train_x: Features of the training part, float32, shape (n_train, features).
-        train_y: Labels of the training part, int64, shape (n_train,), from 0.
-        test_x: Features of the rest, float32, shape (n_test, features); never trained on.
-        test_y: Labels of the rest, int64, shape (n_test,).
+        train_y: Its labels, int64, shape (n_train,), from 0.
+        test_x: Features of the rest, which is never trained on; float32, shape (n_test, features).
+        test_y: Its labels, int64, shape (n_test,).
         name: The name it was loaded by.
         source: Authors of the data, and the place where they are published.
-        licence: Licence of the data.
+        licence: Of the data.
         sha256s: Checksums of the files (or arrays) it was read from, by name.
         description: Meaning and preparation of the rows.
         features: Names of the columns, or nothing where they have none.
@@ -42,7 +41,16 @@ class Dataset:
     def __post_init__(self) -> None:
         for part in ("train", "test"):
             x, y = getattr(self, f"{part}_x"), getattr(self, f"{part}_y")
-            _check_part(part, x, y)
+            if x.dtype != np.float32 or x.ndim != 2 or not x.size:
+                raise ValueError(
+                    f"{part}_x: expected float32 values of shape (n, d), got {x.dtype} {x.shape}"
+                )
+            if y.dtype != np.int64 or y.shape != (len(x),):
+                raise ValueError(
+                    f"{part}_y: expected int64 labels of shape ({len(x)},), got {y.dtype} {y.shape}"
+                )
+            if y.min() < 0:
+                raise ValueError(f"{part}_y: expected labels from 0, got {y.min()}")
         if self.train_x.shape[1] != self.test_x.shape[1]:
             raise ValueError(
                 f"test_x: expected {self.train_x.shape[1]} features as in train_x, got {self.test_x.shape[1]}"
@@ -60,26 +68,10 @@ class Dataset:
         return int(max(self.train_y.max(), self.test_y.max())) + 1
 
 
-def _check_part(part: str, x: NDArray[Any], y: NDArray[Any]) -> None:
-    if x.dtype != np.float32 or x.ndim != 2 or not x.size:
-        raise ValueError(f"{part}_x: expected float32 values of shape (n, d), got {x.dtype} {x.shape}")
-    if y.dtype != np.int64 or y.shape != (len(x),):
-        raise ValueError(f"{part}_y: expected int64 labels of shape ({len(x)},), got {y.dtype} {y.shape}")
-    if y.min() < 0:
-        raise ValueError(f"{part}_y: expected labels from 0, got {y.min()}")
-
-
 def membership_split(n: int, seed: int) -> NDArray[np.bool_]:
     """Toss one fair coin for each of ``n`` examples: True means it is trained on.
 
     Independent fair coins are what one-run audits assume; a fixed share of members is not.
-
-    Args:
-        n: Number of examples, at least 1.
-        seed: Seed of the coins, at least 0.
-
-    Returns:
-        Truth values, shape (n,).
 
     Raises:
         ValueError: n below 1.

@@ -40,10 +40,7 @@ def data_file(what: str, name: str, sha256: str | None, source: str) -> Path:
 
 
 def made_up() -> bool:
-    """Whether the data folder holds made-up data in the official layouts, which have no pinned content.
-
-    What is measured on it never counts as a result.
-    """
+    """Whether the data folder holds made-up data: what is measured on it never counts as a result."""
     return (data_folder() / MANIFEST).is_file()
 
 
@@ -59,29 +56,22 @@ def check_sha256(path: Path, expected: str) -> None:
 def contents(path: Path, wanted: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     """Name and content of each wanted file of a folder or of a gzipped archive, one after the other."""
     found: list[str] = []
-    for name, content in _in_folder(path, wanted) if path.is_dir() else _in_archive(path, wanted):
-        found.append(name)
-        if content is not None:
-            yield name, content
+    if path.is_dir():
+        found = sorted(file.name for file in path.iterdir() if file.is_file())
+        for name in found:
+            if name in wanted:
+                yield name, (path / name).read_bytes()
+    else:
+        try:
+            with tarfile.open(path, "r:gz") as archive:
+                for item in filter(tarfile.TarInfo.isfile, archive):
+                    found.append(name := Path(item.name).name)
+                    if name in wanted and (file := archive.extractfile(item)) is not None:
+                        yield name, file.read()
+        except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+            raise ValueError(f"{path}: damaged or cut short ({error}); remove it and get it again") from None
     if missing := [name for name in wanted if name not in found]:
         raise ValueError(
             f"{path}: expected {', '.join(wanted)} in it; missing: {', '.join(missing)}; "
             f"found: {', '.join(found) or 'nothing'}"
         )
-
-
-def _in_folder(path: Path, wanted: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
-    for file in sorted(path.iterdir()):
-        if file.is_file():
-            yield file.name, file.read_bytes() if file.name in wanted else None
-
-
-def _in_archive(path: Path, wanted: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
-    try:
-        with tarfile.open(path, "r:gz") as archive:
-            for item in filter(tarfile.TarInfo.isfile, archive):
-                name = Path(item.name).name
-                file = archive.extractfile(item) if name in wanted else None
-                yield name, file and file.read()
-    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-        raise ValueError(f"{path}: damaged or cut short ({error}); remove it and get it again") from None

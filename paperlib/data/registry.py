@@ -22,12 +22,12 @@ class Source:
     """An entry of the registry.
 
     Attributes:
-        loader: Makes the `Dataset`; its keyword arguments are the options of `load`.
-        source: Authors of the data, and the place where they are published.
-        licence: Licence of the data.
+        loader: Returns the `Dataset`; its keyword arguments are the options of `load`.
+        source: As in `Dataset`.
+        licence: As in `Dataset`.
         sha256s: Pinned checksums of the original files, by name; empty where none is known or needed.
-        real: True if the rows are about real people, and not generated.
-        needs_files: True if it comes from the data folder or the network, not from a package.
+        real: Whether the rows are about real people, and not generated.
+        needs_files: Whether it comes from the data folder or the network, not from a package.
     """
 
     loader: Callable[..., Dataset]
@@ -72,14 +72,9 @@ IMAGE_SETS: Mapping[str, Callable[..., ImageSet]] = MappingProxyType(
 
 
 def load(name: str, **options: Any) -> Dataset:
-    """Load a data set by name.
+    """Load a data set by name: "adult", "purchase100", "purchase100_like" or "randhie".
 
-    Args:
-        name: A key of ``REGISTRY``: "adult", "purchase100", "purchase100_like" or "randhie".
-        options: Options of its loader, such as ``seed``.
-
-    Returns:
-        The training part and the rest, with source, licence and checksums.
+    ``options`` are those of its loader, such as ``seed``.
 
     Raises:
         ValueError: An unknown name or option, or a file with unexpected content.
@@ -92,16 +87,7 @@ def load(name: str, **options: Any) -> Dataset:
 
 
 def load_images(name: str, **options: Any) -> ImageSet:
-    """Load images by name.
-
-    Args:
-        name: A key of ``IMAGE_SETS``.
-        options: Options of its loader.
-
-    Raises:
-        ValueError: An unknown name or option, or a file with unexpected content.
-        DataUnavailableError: Its files are not on this machine and cannot be fetched.
-    """
+    """Load a set of ``IMAGE_SETS`` by name, with the options and errors of `load`."""
     return _load(name, IMAGE_SETS, options)
 
 

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from PIL import Image
 
 from paperlib.data import DataUnavailableError
 from paperlib.data.images import celeba, cifar10
-from paperlib.data.images.pixels import ImageSet, check_images, posterise, shrink
+from paperlib.data.images.pixels import check_images, posterise, shrink
 from paperlib.data.registry import load_images
 from paperlib.io import DownloadError
 
@@ -51,25 +52,19 @@ def test_shrinking_keeps_the_mean_and_posterising_the_order():
     [
         (lambda: shrink(np.zeros((1, 1, 8, 8), np.uint8), 3), "side: expected a divisor of 8"),
         (lambda: posterise(np.zeros(2, np.uint8), 1), "levels: expected 2 to 256"),
-        (lambda: check_images("x", np.zeros((2, 8, 8), np.uint8)), "x: expected uint8 images"),
         (lambda: check_images("x", np.zeros((2, 1, 8, 9), np.uint8)), "x: expected uint8 images"),
         (lambda: load_images("mnist"), "name: expected one of 'mnist5k'"),
         (lambda: load_images("mnist5k", size=3), "no option .size"),
         (lambda: load_images("mnist5k", test=5000), "test: expected 1 to 4999"),
+        (
+            lambda: replace(load_images("mnist5k"), test_y=np.zeros(2, np.int64)),
+            "test_y: expected int64 labels for 1000 images",
+        ),
     ],
 )
 def test_bad_input_is_named(action, words):
     with pytest.raises(ValueError, match=words):
         action()
-
-
-def test_labels_must_fit_the_images():
-    x = np.zeros((3, 1, 4, 4), np.uint8)
-    with pytest.raises(ValueError, match="test_y: expected int64 labels for 3 images"):
-        ImageSet(
-            train_x=x, train_y=np.zeros(3, np.int64), test_x=x, test_y=np.zeros(2, np.int64), name="x",
-            source="x", licence="x", sha256s={}, class_names=("0",),
-        )  # fmt: skip
 
 
 def cifar_files(monkeypatch, count=20):
@@ -100,9 +95,7 @@ def test_cifar10_reads_folder_and_archive_alike(folder, monkeypatch):
     (folder / cifar10.ARCHIVE).write_bytes(content)
     monkeypatch.setattr(cifar10, "ARCHIVE_SHA256", hashlib.sha256(content).hexdigest())
     archived = load_images("cifar10")
-    (folder / cifar10.FOLDER).mkdir()
-    for name, part in files.items():
-        (folder / cifar10.FOLDER / name).write_bytes(part)
+    unpack(folder, files, cifar10.FOLDER)
     for found in (archived, load_images("cifar10")):
         assert (found.train_x == pixels[:100]).all()
         assert (found.test_x == pixels[100:]).all()
@@ -115,9 +108,7 @@ def test_other_cifar_files_are_refused(folder, monkeypatch):
     (folder / cifar10.ARCHIVE).write_bytes(packed(files))
     with pytest.raises(ValueError, match="expected SHA-256 c4a38c50"):
         load_images("cifar10")
-    (folder / cifar10.FOLDER).mkdir()
-    for name, part in files.items():
-        (folder / cifar10.FOLDER / name).write_bytes(part)
+    unpack(folder, files, cifar10.FOLDER)
     monkeypatch.setattr(cifar10, "MEANS", (0.1, 0.1, 0.1))
     with pytest.raises(ValueError, match="mean colours"):
         load_images("cifar10")
@@ -171,9 +162,7 @@ def test_cifar10_reads_the_npm_package_packed_or_not(folder, monkeypatch, place)
     ("name", "change", "words"),
     [
         ("data_batch_3.png", lambda old: None, r"package: expected .*; missing: data_batch_3.png"),
-        ("test_lables.json", lambda old: None, "missing: test_lables.json"),
         ("data_batch_2.png", lambda old: old[: len(old) // 2], "data_batch_2.png: damaged or cut short"),
-        ("data_batch_2.png", lambda old: b"no image", "data_batch_2.png: damaged or cut short"),
         (
             "test_batch.png",
             lambda old: image_sheet(np.zeros((19, 3, 32, 32), np.uint8)),

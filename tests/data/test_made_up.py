@@ -2,7 +2,11 @@
 
 import itertools
 import json
+import os
+import sys
+from subprocess import run
 
+import numpy as np
 import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
@@ -10,8 +14,11 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from paperlib.audits.corpus import corpus_identifiers, open_corpus
 from paperlib.data import load
 from paperlib.data.files import MANIFEST, check_sha256, made_up
-from paperlib.data.made_up import made_up_folder, made_up_variables
+from paperlib.data.images import cifar10
+from paperlib.data.made_up import folder as folders
+from paperlib.data.made_up import images, made_up_folder, made_up_variables, tables, texts
 from paperlib.data.made_up.models import snapshot
+from paperlib.data.registry import load_images
 from paperlib.data.text.dialogues import persona_chat
 from paperlib.data.text.sets import text_documents
 from paperlib.generators.identifiers import PAPER_KINDS
@@ -40,13 +47,21 @@ def test_tables_are_read_by_the_official_loaders_and_can_be_learned(chosen):
     assert purchase.classes == 100
 
 
-def test_the_folder_is_written_once_and_always_the_same(folder, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    again = made_up_folder()
-    written = (again / MANIFEST).stat().st_mtime_ns
-    assert made_up_folder() == again
-    assert (again / MANIFEST).stat().st_mtime_ns == written
-    assert (again / MANIFEST).read_bytes() == (folder / MANIFEST).read_bytes()
+def test_the_folder_is_written_once_and_always_the_same(tmp_path, monkeypatch):
+    """With few images and without weights, which take long to write."""
+    monkeypatch.setattr(folders, "WRITERS", (images.write, tables.write, texts.write))
+    monkeypatch.setattr(images, "WEIGHTS", ())
+    monkeypatch.setattr(images, "_FACES", 20)
+    monkeypatch.setattr(cifar10, "IMAGES_PER_FILE", 100)
+    manifests = []
+    for name in ("one", "other"):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name))
+        manifest = made_up_folder() / MANIFEST
+        written = manifest.stat().st_mtime_ns
+        assert made_up_folder() == manifest.parent
+        assert manifest.stat().st_mtime_ns == written
+        manifests.append(manifest.read_bytes())
+    assert manifests[0] == manifests[1]
 
 
 def test_a_pinned_checksum_gives_way_to_the_manifest_and_to_nothing_else(chosen, tmp_path, monkeypatch):
@@ -107,3 +122,39 @@ def test_hub_models_have_their_published_shape_and_a_tokenizer_that_fits(folder,
     text = "md5: 83a5ef2c9d0b3e71f6a8c3d25b190e47"
     assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
     assert (place / "model.safetensors").is_file()
+
+
+def test_cifar10_has_its_size_its_means_and_classes_that_show(chosen):
+    found = load_images("cifar10")
+    assert (len(found.train_x), len(found.test_x)) == (50_000, 10_000)
+    assert found.sha256s[cifar10.ARCHIVE] == file_sha256(chosen / cifar10.ARCHIVE) != cifar10.ARCHIVE_SHA256
+    colours = found.train_x[:5000].mean(axis=(2, 3))
+    centres = np.stack([colours[found.train_y[:5000] == at].mean(axis=0) for at in range(10)])
+    nearest = ((found.test_x.mean(axis=(2, 3))[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
+    assert 0.5 < (nearest == found.test_y).mean() < 0.95
+    rows = found.train_x[:2000].reshape(2000, -1)
+    assert len(np.unique(rows, axis=0)) == 2000
+
+
+def test_faces_have_forty_attributes_that_show(chosen):
+    found = load_images("celeba")
+    assert found.train_x.shape[1:] == (3, 128, 128)
+    assert (len(found.train_x), len(found.test_x), found.outputs) == (321, 79, 40)
+    light = found.train_x[:, :, 70:78, 8:16].mean(axis=(1, 2, 3))  # the first patch of the fifth row
+    has = found.train_y.astype(bool)
+    gaps = [light[has[:, at]].mean() - light[~has[:, at]].mean() for at in range(40)]
+    assert int(np.argmax(gaps)) == 4 * 5
+    assert max(gaps) > 50
+
+
+def test_timm_finds_the_weights_without_a_network(chosen):
+    """In a process of its own, which reads the hub's variables at its start, as a run's kernel does."""
+    code = """
+from paperlib.models.images import pretrained_classifier
+for name in ("vit_small_patch16_224", "resnet101.tv_in1k"):
+    print(pretrained_classifier(name, 3).side)
+"""
+    found = run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=dict(os.environ)
+    )
+    assert found.stdout == "224\n224\n", found.stderr

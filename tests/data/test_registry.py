@@ -29,11 +29,13 @@ def test_unknown_name_and_option_list_the_known_ones():
 
 
 def test_randhie_has_all_rows_and_the_documented_label():
-    data = load("randhie")
+    data, again, other = (load("randhie", seed=seed) for seed in (0, 0, 1))
     assert len(data.train_y) + len(data.test_y) == 20_190
     assert data.train_x.shape[1] == 9
     assert abs(np.concatenate([data.train_y, data.test_y]).mean() - 0.6876) < 1e-4
     np.testing.assert_allclose(data.train_x.mean(axis=0), 0, atol=1e-5)
+    np.testing.assert_array_equal(data.train_x, again.train_x)
+    assert data.train_x.shape != other.train_x.shape
 
 
 def test_randhie_by_pattern_puts_nobody_on_both_sides():
@@ -53,12 +55,6 @@ def test_randhie_distinct_has_one_row_of_each_pattern():
     assert 0.6 < data.train_y.mean() < 0.8
 
 
-def test_randhie_split_is_seeded():
-    first, again, other = (load("randhie", seed=seed) for seed in (0, 0, 1))
-    np.testing.assert_array_equal(first.train_x, again.train_x)
-    assert first.train_x.shape != other.train_x.shape
-
-
 @pytest.mark.parametrize(
     "options", [{"test_share": 0}, {"test_share": 1e-9}, {"test_share": 1}, {"group": "person"}]
 )
@@ -67,15 +63,12 @@ def test_randhie_refuses_options_out_of_range(options):
         load("randhie", **options)
 
 
-def test_randhie_without_statsmodels_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "statsmodels.datasets.randhie", None)
-    with pytest.raises(ModuleNotFoundError, match="install the extra 'data'"):
-        load("randhie")
-
-
-def test_randhie_with_other_values_is_refused(monkeypatch):
+def test_randhie_without_statsmodels_or_with_other_values_is_refused(monkeypatch):
     monkeypatch.setattr(module, "SHA256", "0" * 64)
     with pytest.raises(ValueError, match="expected values with SHA-256 000"):
+        load("randhie")
+    monkeypatch.setitem(sys.modules, "statsmodels.datasets.randhie", None)
+    with pytest.raises(ModuleNotFoundError, match="install the extra 'data'"):
         load("randhie")
 
 

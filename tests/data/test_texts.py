@@ -7,7 +7,6 @@ import pytest
 
 from paperlib.data.files import DataUnavailableError
 from paperlib.data.text import sets as texts
-from paperlib.data.text import wikitext
 
 SAMPLE = (
     " \n = Lobster = \n \n A <unk> of the sea . \n \n = = Range = = \n \n Cold water . \n \n"
@@ -29,29 +28,21 @@ def test_the_official_layout_is_read_by_article(folder):
     assert "= = Range = =" in found[0]
     with pytest.raises(DataUnavailableError, match=r"wikitext-2/wiki\.train\.tokens"):
         texts.text_documents("wikitext2")
-    with pytest.raises(ValueError, match="part"):
-        wikitext.wikitext("wikitext103", "dev")
-    with pytest.raises(ValueError, match="name"):
-        wikitext.wikitext("wikitext")
-
-
-def test_a_file_without_articles_is_named(folder):
-    (folder / "wikitext-2").mkdir()
-    (folder / "wikitext-2" / "wiki.test.tokens").write_text("no title here \n")
-    with pytest.raises(ValueError, match=r"wiki\.test\.tokens: expected articles"):
-        wikitext.wikitext("wikitext2", "test")
+    (folder / "wikitext-103" / "wiki.train.tokens").write_text("no title here \n")
+    with pytest.raises(ValueError, match=r"wiki\.train\.tokens: expected articles"):
+        texts.text_documents("wikitext103")
 
 
 def test_packed_parts_are_checked_and_joined(folder, monkeypatch):
     packed = gzip.compress(SAMPLE.encode(), mtime=0)
     digest = hashlib.sha256(packed).hexdigest()
     with pytest.raises(DataUnavailableError, match="wikitext2_valid"):
-        wikitext.wikitext2_held_out()
-    for name in wikitext.SHA256S:
+        texts.text_documents("wikitext2_held_out")
+    for name in texts.SHA256S:
         (folder / name).write_bytes(packed)
     with pytest.raises(ValueError, match="SHA-256"):
-        wikitext.wikitext2_held_out()
-    monkeypatch.setattr(wikitext, "SHA256S", dict.fromkeys(wikitext.SHA256S, digest))
+        texts.text_documents("wikitext2_held_out")
+    monkeypatch.setattr(texts, "SHA256S", dict.fromkeys(texts.SHA256S, digest))
     assert len(texts.text_documents("wikitext2_held_out")) == 4
 
 

@@ -26,16 +26,19 @@ _AT_ONCE = 1024
 def load_celeba(*, side: int = 128, limit: int | None = None) -> ImageSet:
     """Faces, cut to the middle square and scaled, with 40 attributes.
 
-    Looks in the data folder for ``celeba/`` (or for the files themselves) in the official form: the folder
-    ``img_align_celeba`` of 178 by 218 images, ``list_attr_celeba.txt`` and ``list_eval_partition.txt``.
-    The training part is the official one; the rest is validation and test together.
+    The data folder (or ``celeba/`` in it) holds ``img_align_celeba`` of 178 by 218 images,
+    ``list_attr_celeba.txt`` and ``list_eval_partition.txt``. The training part is the official one.
 
     Args:
         side: Side of the images, in pixels; the paper takes 128.
         limit: Most images of each part, the first ones; None takes all, which are about 200,000.
     """
     check_at_least(1, side=side)
-    folder = _folder()
+    base, files = data_folder(), (IMAGES, ATTRIBUTES, PARTITION)
+    places = [at for at in (base / FOLDER, base) if all((at / name).exists() for name in files)]
+    if not places:
+        raise unavailable("CelebA", f"{FOLDER}/{IMAGES}, {ATTRIBUTES} and {PARTITION}", base, ADDRESS)
+    folder = places[0]
     faces = _read_attributes(folder / ATTRIBUTES)
     part = _read_parts(folder / PARTITION, faces.index)
     train, test = faces[part == 0][:limit], faces[part > 0][:limit]
@@ -53,14 +56,6 @@ def load_celeba(*, side: int = 128, limit: int | None = None) -> ImageSet:
         sha256s={name: file_sha256(folder / name) for name in (ATTRIBUTES, PARTITION)},
         class_names=tuple(faces.columns),
     )
-
-
-def _folder() -> Path:
-    base = data_folder()
-    for folder in (base / FOLDER, base):
-        if all((folder / name).exists() for name in (IMAGES, ATTRIBUTES, PARTITION)):
-            return folder
-    raise unavailable("CelebA", f"{FOLDER}/{IMAGES}, {ATTRIBUTES} and {PARTITION}", base, ADDRESS)
 
 
 def _read_attributes(path: Path) -> pd.DataFrame:

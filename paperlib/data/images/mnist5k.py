@@ -18,12 +18,7 @@ SIDE = 28
 
 
 def load_mnist5k(*, test: int = 1000, seed: int = 0) -> ImageSet:
-    """5,000 handwritten digits, 28 by 28, in random order, of which ``test`` are set apart.
-
-    Args:
-        test: Images of the test part, 1 to 4,999.
-        seed: Seed of the order, 0 or more.
-    """
+    """5,000 handwritten digits, 28 by 28, in random order, of which ``test`` (1 to 4,999) are set apart."""
     pixels, labels = _arrays()
     if not 1 <= test < len(labels):
         raise ValueError(f"test: expected 1 to {len(labels) - 1}, got {test}")

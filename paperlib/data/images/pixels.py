@@ -15,14 +15,11 @@ class ImageSet:
 
     Args:
         train_x: Images of the training part, uint8, shape (n_train, channels, side, side).
-        train_y: Labels of the training part: int64 class numbers, shape (n_train,), or 0 and 1 per
-            attribute, shape (n_train, attributes).
-        test_x: Images of the rest, uint8, the same shape but for the number.
-        test_y: Labels of the rest.
-        name: The name it was loaded by.
-        source: Authors of the data, and the place where they are published.
-        licence: Licence of the data.
-        sha256s: Checksums of the files (or arrays) it was read from, by name.
+        train_y: Their labels, int64: class numbers, shape (n_train,), or 0 and 1 per attribute, shape
+            (n_train, attributes).
+        test_x: Images of the rest.
+        test_y: Their labels.
+        name: As in `Dataset`, and so are ``source``, ``licence`` and ``sha256s``.
         class_names: Names of the classes or attributes.
 
     Raises:
@@ -70,21 +67,14 @@ class ImageSet:
 
 
 def check_images(name: str, images: NDArray[np.generic]) -> None:
-    """Refuse anything but uint8 images of shape (n, 1 or 3, side, side).
-
-    >>> check_images("x", np.zeros((2, 1, 8, 8), dtype=np.uint8))
-    """
+    """Refuse anything but uint8 images of shape (n, 1 or 3, side, side)."""
     shape = images.shape
     if images.dtype != np.uint8 or images.ndim != 4 or shape[1] not in (1, 3) or shape[2] != shape[3]:
         raise ValueError(f"{name}: expected uint8 images (n, 1 or 3, side, side), got {images.dtype} {shape}")
 
 
 def shrink(images: Pixels, side: int) -> Pixels:
-    """Images of a smaller side, which divides the old one; each pixel the mean of a square of old ones.
-
-    >>> shrink(np.full((1, 1, 4, 4), 9, dtype=np.uint8), 2).shape
-    (1, 1, 2, 2)
-    """
+    """Images of a smaller side, which divides the old one; each pixel the mean of a square of old ones."""
     check_images("images", images)
     old = images.shape[-1]
     if side < 1 or old % side:
@@ -94,11 +84,7 @@ def shrink(images: Pixels, side: int) -> Pixels:
 
 
 def posterise(images: Pixels, levels: int) -> Pixels:
-    """Images with ``levels`` evenly spaced values, 2 to 256, each pixel the nearest one.
-
-    >>> posterise(np.array([0, 60, 130, 255], dtype=np.uint8), 5).tolist()
-    [0, 64, 128, 255]
-    """
+    """Images with ``levels`` evenly spaced values, 2 to 256, each pixel the nearest one."""
     if not 2 <= levels <= 256:
         raise ValueError(f"levels: expected 2 to 256, got {levels}")
     steps, values = levels - 1, np.arange(256)

@@ -27,37 +27,26 @@ def made_up_folder() -> Path:
     if not (folder / MANIFEST).is_file():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as name:
-            _write(Path(name))
-            _remove_others(folder)
-            _publish(Path(name), folder)
+            written = Path(name)
+            for write in WRITERS:
+                write(written)
+            # Weights are large, and no loader of ours compares their checksums.
+            files = (path for path in sorted(written.rglob("*")) if path.is_file() and HUB not in path.parts)
+            sums = {path.relative_to(written).as_posix(): file_sha256(path) for path in files}
+            write_text(written / MANIFEST, json.dumps({"made up": True, "sha256": sums}, indent=1))
+            for old in folder.parent.glob("small-*"):
+                if old != folder:
+                    shutil.rmtree(old, ignore_errors=True)
+            try:
+                written.rename(folder)
+            except OSError:
+                if not (folder / MANIFEST).is_file():  # else another process was faster
+                    raise
+            else:
+                written.mkdir()  # for the end of the temporary folder
     return folder
 
 
 def made_up_variables(folder: Path) -> dict[str, str]:
     """Environment variables with which loaders find data and hub models in ``folder``, and no others."""
     return {DATA_VARIABLE: str(folder), "HF_HOME": str(folder / HUB), "HF_HUB_OFFLINE": "1"}
-
-
-def _write(folder: Path) -> None:
-    for write in WRITERS:
-        write(folder)
-    # Weights are large, and no loader of ours compares their checksums.
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and HUB not in path.parts]
-    sums = {path.relative_to(folder).as_posix(): file_sha256(path) for path in files}
-    write_text(folder / MANIFEST, json.dumps({"made up": True, "sha256": sums}, indent=1))
-
-
-def _publish(made: Path, folder: Path) -> None:
-    try:
-        made.rename(folder)
-    except OSError:
-        if not (folder / MANIFEST).is_file():  # else another process was faster
-            raise
-    else:
-        made.mkdir()  # for the end of the temporary folder
-
-
-def _remove_others(folder: Path) -> None:
-    for old in folder.parent.glob("small-*"):
-        if old != folder:
-            shutil.rmtree(old, ignore_errors=True)

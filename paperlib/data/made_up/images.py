@@ -24,13 +24,7 @@ WEIGHTS = ("vit_small_patch16_224.augreg_in21k_ft_in1k", "resnet101.tv_in1k")
 
 
 def write(folder: Path) -> None:
-    """Write the files below ``folder``; CIFAR-10 in its official size in any case.
-
-    What an image shows says something of its classes, so that a classifier learns a little.
-
-    Args:
-        folder: Folder that plays the part of the data folder.
-    """
+    """Write the files below a data folder, with images that say something of their classes."""
     _write_cifar10(folder)
     _write_celeba(folder / celeba.FOLDER)
     for name in WEIGHTS:
@@ -40,26 +34,19 @@ def write(folder: Path) -> None:
 def _write_cifar10(folder: Path) -> None:
     rng = np.random.default_rng(0)
     size, classes = cifar10.IMAGES_PER_FILE, len(cifar10.CLASSES)
-    with (
-        gzip.GzipFile(
-            folder / cifar10.ARCHIVE, "wb", compresslevel=1, mtime=0
-        ) as packed,  # not the time of writing
+    hues = np.random.default_rng(1).integers(-30, 31, (classes, 3))
+    with (  # without the time of writing
+        gzip.GzipFile(folder / cifar10.ARCHIVE, "wb", compresslevel=1, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w") as archive,
     ):
         for name in (*cifar10.TRAIN_FILES, cifar10.TEST_FILE):
             labels = rng.permutation(np.arange(size) % classes).astype(np.uint8)
-            pixels = _with_means(_pictures(labels, rng))
+            patches = rng.integers(70, 171, (size, 3, 4, 4)) + hues[labels][:, :, None, None]
+            pixels = _with_means(patches.astype(np.uint8).repeat(8, axis=2).repeat(8, axis=3))
             rows = np.concatenate([labels[:, None], pixels.reshape(size, -1)], axis=1).tobytes()
             entry = tarfile.TarInfo(f"{cifar10.FOLDER}/{name}")
             entry.size = len(rows)
             archive.addfile(entry, io.BytesIO(rows))
-
-
-def _pictures(labels: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Images (n, 3, 32, 32): the colour of the class, under patches of their own."""
-    hues = np.random.default_rng(1).integers(-30, 31, (len(cifar10.CLASSES), 3))
-    patches = rng.integers(70, 171, (len(labels), 3, 4, 4)) + hues[labels][:, :, None, None]
-    return patches.astype(np.uint8).repeat(8, axis=2).repeat(8, axis=3)
 
 
 def _with_means(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:

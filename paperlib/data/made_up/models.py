@@ -31,11 +31,7 @@ CONFIGS: Mapping[str, Mapping[str, Any]] = {
 
 
 def write(folder: Path) -> None:
-    """Write the models into ``folder``/hub, which is a ``HF_HOME``.
-
-    Args:
-        folder: Folder that plays the part of the data folder.
-    """
+    """Write the models into the folder hub of a data folder, which is a ``HF_HOME``."""
     tokenizer = _tokenizer()
     for name, shape in CONFIGS.items():
         place = snapshot(folder, name)

@@ -33,11 +33,7 @@ _RANGES = {
 
 
 def write(folder: Path) -> None:
-    """Write ``adult.data``, ``adult.test`` and ``dataset_purchase.tgz``.
-
-    Args:
-        folder: Folder that plays the part of the data folder.
-    """
+    """Write ``adult.data``, ``adult.test`` and ``dataset_purchase.tgz`` into a data folder."""
     rng = np.random.default_rng(0)
     for part, rows, end in zip((adult.TRAIN, adult.TEST), _SMALL_ADULT, ("", "."), strict=True):
         head = "|1x3 Cross validator\n" if end else ""

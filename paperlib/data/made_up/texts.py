@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,20 +34,30 @@ DOLMA_FOLDERS = (
 
 
 def write(folder: Path) -> None:
-    """Write every text below ``folder``, the same in each call.
-
-    Args:
-        folder: Folder that plays the part of the data folder.
-    """
+    """Write every text below a data folder, the same in each call."""
     chain = _Chain()
-    _wikitext(folder / "wikitext-103", chain, {"train": 90, "valid": 4, "test": 4}, words=900)
+    articles = folder / "wikitext-103"
+    articles.mkdir(parents=True, exist_ok=True)
+    for seed, (part, count) in enumerate({"train": 90, "valid": 4, "test": 4}.items()):
+        text = "".join(_article(chain, walk) for walk in chain.walks(count, 900, 1_000 * seed))
+        (articles / f"wiki.{part}.tokens").write_text(text, encoding="utf-8")
     _write_lines(folder / "synthetic_persona_chat.jsonl.gz", _dialogues(chain, 300))
     named = {"nid_corpus": NID_SUBSETS, "pile_test_subsets": PILE_TEST_SUBSETS}
     for at, (name, subsets) in enumerate(named.items()):
         rows = ({"text": text, "source": "made up", "subset": subset}
                 for subset in subsets for text in _documents(chain, 30, at, subset))  # fmt: skip
         _write_lines(folder / f"{name}.jsonl.gz", rows)
-    _hub_corpora(folder, chain, 40)
+    # The corpora of Pythia (the Pile) and of OLMo (Dolma, with Proof-Pile-2's test part beside it).
+    for seed, part in enumerate(("train/00", "val", "test"), 10):
+        pile = ({"text": text, "meta": {"pile_set_name": subset}}
+                for subset in PILE_NAMES for text in _documents(chain, 40, seed, subset))  # fmt: skip
+        _write_lines(folder / "pile" / f"{part}.jsonl.zst", pile)
+    plain = [(f"dolma-v1_7/{name}/{name}-0000.json.gz", name, 40, 20) for name in DOLMA_FOLDERS]
+    tests = ("algebraic-stack", "open-web-math")
+    plain += [(f"proof-pile-2/{name}/test/0000.jsonl.zst", name, 22, 21) for name in tests]
+    for file, subset, count, seed in plain:
+        texts = enumerate(_documents(chain, count, seed, subset))
+        _write_lines(folder / file, ({"id": str(number), "text": text} for number, text in texts))
 
 
 class _Chain:
@@ -62,28 +72,18 @@ class _Chain:
     def walks(self, texts: int, words: int, seed: int) -> NDArray[np.int64]:
         """Numbers of words, shape (texts, words)."""
         rng = np.random.default_rng([1, seed])
-        found = np.empty((texts, words), dtype=np.int64)
+        walks = np.empty((texts, words), dtype=np.int64)
         now = rng.integers(0, _WORDS, texts)
         for place in range(words):
             # Of two draws the smaller: early followers come more often than late ones.
             drawn = rng.integers(0, _FOLLOWERS, (2, texts)).min(axis=0)
-            now = self.followers[now, drawn]
-            found[:, place] = now
-        return found
+            walks[:, place] = now = self.followers[now, drawn]
+        return walks
 
     def sentences(self, walk: NDArray[np.int64], ending: str = " . ") -> list[str]:
         """Sentences of a walk."""
         named = self.words[walk]
         return [" ".join(named[at : at + _SENTENCE]) + ending for at in range(0, len(named), _SENTENCE)]
-
-
-def _wikitext(folder: Path, chain: _Chain, articles: Mapping[str, int], *, words: int) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for seed, (part, count) in enumerate(articles.items()):
-        with (folder / f"wiki.{part}.tokens").open("w", encoding="utf-8") as file:
-            for walks in _in_groups(chain, count, words, seed):
-                for walk in walks:
-                    file.write(_article(chain, walk))
 
 
 def _article(chain: _Chain, walk: NDArray[np.int64]) -> str:
@@ -97,60 +97,31 @@ def _article(chain: _Chain, walk: NDArray[np.int64]) -> str:
     return "".join(parts)
 
 
-def _in_groups(chain: _Chain, texts: int, words: int, seed: int) -> Iterator[NDArray[np.int64]]:
-    for start in range(0, texts, 2_000):
-        yield chain.walks(min(2_000, texts - start), words, seed * 1_000 + start)
-
-
 def _dialogues(chain: _Chain, count: int) -> Iterator[dict[str, Any]]:
-    number = 0
-    for walks in _in_groups(chain, count, 14 * _SENTENCE, 11):
-        for walk in walks:
-            said = [one.strip() for one in chain.sentences(walk, ".")]
-            speakers = [1 + turn % 2 for turn in range(len(said) - 4)]
-            split = "train" if number % 10 else "valid"
-            number += 1
-            yield {"split": split, "persona_1": said[:2], "persona_2": said[2:4], "turns": said[4:],
-                   "speakers": speakers}  # fmt: skip
+    for number, walk in enumerate(chain.walks(count, 14 * _SENTENCE, 11_000)):
+        said = [one.strip() for one in chain.sentences(walk, ".")]
+        speakers = [1 + turn % 2 for turn in range(len(said) - 4)]
+        split = "train" if number % 10 else "valid"
+        yield {"split": split, "persona_1": said[:2], "persona_2": said[2:4], "turns": said[4:],
+               "speakers": speakers}  # fmt: skip
 
 
 def _documents(chain: _Chain, count: int, seed: int, subset: str) -> Iterator[str]:
     """Documents with two identifiers each, of kinds in turn; no value occurs twice."""
     rng = np.random.default_rng([2, seed, *subset.encode()])
     kinds = [*_DIGITS, "ethereum", "serial"]
+
+    def line(kind: str) -> str:
+        if kind == "serial":
+            value = int(rng.integers(-(2**63), 2**63 - 1))
+            return f"private static final long serialVersionUID = {value}L;\n"
+        digits = rng.bytes(20 if kind == "ethereum" else _DIGITS[kind] // 2).hex()
+        return f"address: 0x{digits}\n" if kind == "ethereum" else f"{kind}: {digits}\n"
+
     for number, walk in enumerate(chain.walks(count, 5 * _SENTENCE, int(rng.integers(2**31)))):
         first, *rest = chain.sentences(walk, ".\n")
-        lines = [_identifier(kinds[(2 * number + turn) % len(kinds)], rng) for turn in range(2)]
+        lines = [line(kinds[(2 * number + turn) % len(kinds)]) for turn in range(2)]
         yield "".join([first, lines[0], *rest[:2], lines[1], *rest[2:]])
-
-
-def _identifier(kind: str, rng: np.random.Generator) -> str:
-    """A line that holds one identifier."""
-    if kind == "serial":
-        value = int(rng.integers(-(2**63), 2**63 - 1))
-        return f"private static final long serialVersionUID = {value}L;\n"
-    digits = rng.bytes(20 if kind == "ethereum" else _DIGITS[kind] // 2).hex()
-    return f"address: 0x{digits}\n" if kind == "ethereum" else f"{kind}: {digits}\n"
-
-
-def _hub_corpora(folder: Path, chain: _Chain, each: int) -> None:
-    """The corpora of Pythia (the Pile) and of OLMo (Dolma, with Proof-Pile-2's test part beside it)."""
-
-    def pile(seed: int) -> Iterator[dict[str, Any]]:
-        for name in PILE_NAMES:
-            for text in _documents(chain, each, seed, name):
-                yield {"text": text, "meta": {"pile_set_name": name}}
-
-    def plain(seed: int, subset: str, count: int) -> Iterator[dict[str, Any]]:
-        return ({"id": str(n), "text": text} for n, text in enumerate(_documents(chain, count, seed, subset)))
-
-    for at, part in enumerate(("train/00", "val", "test")):
-        _write_lines(folder / "pile" / f"{part}.jsonl.zst", pile(10 + at))
-    for name in DOLMA_FOLDERS:
-        _write_lines(folder / "dolma-v1_7" / name / f"{name}-0000.json.gz", plain(20, name, each))
-    for name in ("algebraic-stack", "open-web-math"):
-        path = folder / "proof-pile-2" / name / "test" / "0000.jsonl.zst"
-        _write_lines(path, plain(21, name, max(each // 4, 22)))
 
 
 def _write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -164,7 +135,7 @@ def _write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     path.write_bytes(packed)
 
 
-def sample(sentences: int, seed: int = 0) -> Sequence[str]:
+def sample(sentences: int) -> list[str]:
     """Sentences of the same words, for a tokenizer to learn from."""
     chain = _Chain()
-    return chain.sentences(chain.walks(1, sentences * _SENTENCE, 100 + seed)[0])
+    return chain.sentences(chain.walks(1, sentences * _SENTENCE, 100)[0])

@@ -64,14 +64,12 @@ Row = tuple[str, ...]
 
 
 def load_adult() -> Dataset:
-    """The official training and test parts of Adult.
-
-    Looks in the data folder for ``adult_train.csv`` and ``adult_test.csv`` or for UCI's ``adult.data``
-    and ``adult.test``; else fetches UCI's files, or OpenML's copy, and keeps them there. Whichever file
-    the rows come from, they must be the pinned ones.
-    """
+    """The official parts of Adult, from the data folder or fetched from UCI or OpenML, and checked."""
     parts = read_parts()
-    tables = [_columns(rows) for rows in parts]
+    tables = [
+        {name: np.array(values) for name, values in zip(COLUMNS, zip(*rows, strict=True), strict=True)}
+        for rows in parts
+    ]
     encoder = TableEncoder.fit(tables[0], numeric=NUMERIC, words=WORDS)
     (train_x, train_y), (test_x, test_y) = (
         (encoder.transform(table), (table["income"] == LABELS[1]).astype(np.int64)) for table in tables
@@ -120,12 +118,7 @@ def _read_rows(path: Path) -> list[Row]:
 
 
 def parse_rows(lines: Iterable[str]) -> list[Row]:
-    """Rows of a CSV with a header or of UCI's own form, without its comment, blanks and final full stops.
-
-    >>> line = "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, "
-    >>> parse_rows([line + "Male, 2174, 0, 40, United-States, <=50K."])[0][-1]
-    '<=50K'
-    """
+    """Rows of a CSV with a header or of UCI's own form, without its comment, blanks and final full stops."""
     rows: list[Row] = []
     for number, cells in enumerate(csv.reader(lines, skipinitialspace=True), 1):
         if not cells or cells[0].startswith("|1x3"):
@@ -133,20 +126,16 @@ def parse_rows(lines: Iterable[str]) -> list[Row]:
         row = tuple(cell.strip() for cell in cells)
         if number == 1 and row[0].lower() == "age":
             continue
-        rows.append(_checked_row(row, number))
+        if len(row) != len(COLUMNS):
+            raise ValueError(f"line {number}: expected {len(COLUMNS)} columns, got {len(row)}")
+        label = row[-1].removesuffix(".")
+        if label not in LABELS:
+            raise ValueError(f"line {number}: expected the income {' or '.join(LABELS)}, got {row[-1]!r}")
+        for name, cell in zip(COLUMNS, row, strict=True):
+            if name in NUMERIC and not cell.isdecimal():
+                raise ValueError(f"line {number}: expected a whole number for {name}, got {cell!r}")
+        rows.append((*row[:-1], label))
     return rows
-
-
-def _checked_row(row: Row, number: int) -> Row:
-    if len(row) != len(COLUMNS):
-        raise ValueError(f"line {number}: expected {len(COLUMNS)} columns, got {len(row)}")
-    label = row[-1].removesuffix(".")
-    if label not in LABELS:
-        raise ValueError(f"line {number}: expected the income {' or '.join(LABELS)}, got {row[-1]!r}")
-    for name, cell in zip(COLUMNS, row, strict=True):
-        if name in NUMERIC and not cell.isdecimal():
-            raise ValueError(f"line {number}: expected a whole number for {name}, got {cell!r}")
-    return (*row[:-1], label)
 
 
 def plain_text(rows: Iterable[Row]) -> str:
@@ -156,10 +145,6 @@ def plain_text(rows: Iterable[Row]) -> str:
 
 def _digest(rows: Iterable[Row]) -> str:
     return hashlib.sha256(plain_text(rows).encode("utf-8")).hexdigest()
-
-
-def _columns(rows: list[Row]) -> dict[str, np.ndarray]:
-    return {name: np.array(values) for name, values in zip(COLUMNS, zip(*rows, strict=True), strict=True)}
 
 
 def _download(part: Part, folder: Path) -> Path:

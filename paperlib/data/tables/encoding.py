@@ -18,9 +18,7 @@ class TableEncoder:
 
     @classmethod
     def fit(cls, columns: Columns, *, numeric: Sequence[str], words: Sequence[str]) -> "TableEncoder":
-        """Learn means, deviations and values from one part of the data: the training part.
-
-        A constant column keeps deviation 1, so that it becomes all zeros.
+        """Learn means, deviations and values from the training part; a constant column becomes all zeros.
 
         >>> table = {"age": np.array([20.0, 40.0]), "job": np.array(["?", "cook"])}
         >>> encoder = TableEncoder.fit(table, numeric=["age"], words=["job"])
@@ -29,8 +27,13 @@ class TableEncoder:
         >>> encoder.transform({"age": np.array([30.0]), "job": np.array(["pilot"])})
         array([[0., 0., 0.]], dtype=float32)
         """
+        scales: dict[str, tuple[float, float]] = {}
+        for name in numeric:
+            numbers = np.asarray(columns[name], dtype=float)
+            deviation = float(numbers.std())
+            scales[name] = float(numbers.mean()), deviation if deviation > 0 else 1.0
         return cls(
-            numeric={name: _mean_and_deviation(columns[name]) for name in numeric},
+            numeric=scales,
             words={name: tuple(sorted({str(value) for value in columns[name]})) for name in words},
         )
 
@@ -49,9 +52,3 @@ class TableEncoder:
         for name, values in self.words.items():
             parts.append(np.asarray(columns[name], dtype=str)[:, None] == np.array(values)[None, :])
         return np.concatenate(parts, axis=1).astype(np.float32)
-
-
-def _mean_and_deviation(values: NDArray[np.generic]) -> tuple[float, float]:
-    numbers = np.asarray(values, dtype=float)
-    deviation = float(numbers.std())
-    return float(numbers.mean()), deviation if deviation > 0 else 1.0

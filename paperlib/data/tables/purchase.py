@@ -36,14 +36,10 @@ _SHOPPER = re.compile(rb"([1-9][0-9]?|100)((?:,[01]){%d})" % FEATURES)  # a clas
 def load_purchase100(*, seed: int = 0, rows: int | None = OFFICIAL_ROWS) -> Dataset:
     """The official Purchase-100 archive, split at random into 67 % to train on and 33 % others.
 
-    A third (rounded up) goes to the test part, as 33 % of the 311,540 customers of the challenge
-    gives the paper's 208,731 and 102,809. The archive everyone shares has 197,324 of them, which
-    makes 132,207 and 65,117.
-
     Args:
         seed: Seed of the split, 0 or more.
         rows: Number of rows that the file must have: 197,324 in the official archive, 311,540 in a file
-            made from all customers as in the paper; None accepts any number.
+            of all customers as in the paper; None accepts any number.
     """
     path = _find_or_fetch(data_folder())
     text = path.read_bytes() if path.name == MEMBER else dict(contents(path, [MEMBER]))[MEMBER]
@@ -94,19 +90,15 @@ def _parse(text: bytes, path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64
     for at, line in enumerate(lines):
         found = _SHOPPER.fullmatch(line)
         if found is None:
-            raise ValueError(_bad_line(path, at, line))
+            shown = line[:20].decode("ascii", errors="replace") + ("…" if len(line) > 20 else "")
+            raise ValueError(
+                f"{path}: line {at + 1}: expected a class from 1 to {CLASSES} and {FEATURES} times 0 or 1, "
+                f"separated by commas; got {line.count(b',') + 1} columns: {shown}"
+            )
         labels[at] = int(found[1]) - 1
         cells.append(found[2])
     signs = np.frombuffer(b"".join(cells), dtype=np.uint8).reshape(len(lines), 2 * FEATURES)
     return signs[:, 1::2] - ord("0"), labels
-
-
-def _bad_line(path: Path, at: int, line: bytes) -> str:
-    shown = line[:20].decode("ascii", errors="replace") + ("…" if len(line) > 20 else "")
-    return (
-        f"{path}: line {at + 1}: expected a class from 1 to {CLASSES} and {FEATURES} times 0 or 1, "
-        f"separated by commas; got {line.count(b',') + 1} columns: {shown}"
-    )
 
 
 def generate_purchase100_like(
@@ -116,18 +108,8 @@ def generate_purchase100_like(
 
     Each of 600 products has a base chance of being bought, and another one for each of 100 classes,
     all uniform on [0, 1]. A shopper of class c buys product j with chance ``mixing * class[c, j] +
-    (1 - mixing) * base[j]``, independently. Classes are equally likely. Small ``mixing`` makes the
-    classes hard to tell apart, so that a network that fits its training rows must memorise them. With many
-    rows naive Bayes, which is the right model here, does better than a network.
-
-    Args:
-        n_train: Shoppers to train on, at least 1.
-        n_test: Others, at least 1.
-        seed: Seed of all random draws, 0 or more; more rows from the same seed change all of them.
-        mixing: Weight of a class's own habits, in (0, 1].
-
-    >>> generate_purchase100_like(n_train=50, n_test=30)
-    Dataset('purchase100_like', 50 training and 30 other rows, 600 features, 100 classes)
+    (1 - mixing) * base[j]``, independently. Classes are equally likely. Small ``mixing``, in (0, 1], makes
+    them hard to tell apart, so that a network that fits its training rows must memorise them.
     """
     check_at_least(1, n_train=n_train, n_test=n_test)
     check_in("(0, 1]", "mixing", mixing)

@@ -5,7 +5,6 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from paperlib.core import check_choice, check_in
 from paperlib.core.packages import optional_package
@@ -28,28 +27,30 @@ Group = Literal["pattern", "row", "distinct"]
 def load_randhie(*, test_share: float = 0.5, seed: int = 0, group: Group = "pattern") -> Dataset:
     """Did a person see a doctor this year? 20,190 person-years, 9 features, from a file of statsmodels.
 
-    The label is 1 where the number of visits (mdvis) is above 0, in 69 % of the rows. The nine
-    others are the features, scaled to mean 0 and deviation 1 on the training part.
-
-    Rows repeat: a person stays up to five years, and people of one family share much, so that there are only
-    2,760 different feature rows. ``group`` says what that means for the split.
+    The label is 1 in 69 % of the rows. A person stays up to five years, and people of one family share much,
+    so that there are only 2,760 different feature rows, "patterns".
 
     Args:
         test_share: Share of the rows (or patterns) that are not trained on, in (0, 1).
         seed: Seed of the split, 0 or more.
-        group: "pattern" puts all rows with equal features on the same side, so that no one is on both;
-            membership is then decided for whole groups of rows, which no audit of single rows allows.
-            "row" splits row by row: audits of rows are sound, but most test rows have twins
-            among the training rows. "distinct" keeps one row, drawn at random, of each pattern:
-            2,760 rows, none alike, each on a side of its own.
+        group: "pattern" puts all rows with equal features on the same side: membership is decided for whole
+            groups of rows, which no audit of single rows allows. "row" splits row by row: audits of rows are
+            sound, but most test rows have twins among the training rows. "distinct" keeps one row, drawn at
+            random, of each pattern.
     """
     check_choice("group", group, ("pattern", "row", "distinct"))
     check_in("(0, 1)", "test_share", test_share)
     rng = np.random.default_rng(seed)
     values = read_table().to_numpy(dtype=np.float64)
     if group == "distinct":
-        values = _one_of_each(values, rng)
-    test = _test_rows(values[:, 1:], test_share, rng, group)
+        values = values[rng.permutation(len(values))]
+        _, first = np.unique(values[:, 1:], axis=0, return_index=True)
+        values = values[np.sort(first)]
+    units = np.arange(len(values))
+    if group == "pattern":
+        units = np.unique(values[:, 1:], axis=0, return_inverse=True)[1].ravel()
+    count = int(units.max()) + 1
+    test = np.isin(units, rng.permutation(count)[: round(test_share * count)])
     if test.all() or not test.any():
         raise ValueError(f"test_share: {test_share} leaves one part without rows")
     parts = [{name: values[rows, at] for at, name in enumerate(COLUMNS)} for rows in (~test, test)]
@@ -81,19 +82,3 @@ def read_table() -> pd.DataFrame:
     if digest != SHA256:
         raise ValueError(f"randhie: expected values with SHA-256 {SHA256}, got {digest}")
     return table
-
-
-def _one_of_each(values: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-    shuffled = values[rng.permutation(len(values))]
-    _, first = np.unique(shuffled[:, 1:], axis=0, return_index=True)
-    return shuffled[np.sort(first)]
-
-
-def _test_rows(
-    features: NDArray[np.float64], share: float, rng: np.random.Generator, group: str
-) -> NDArray[np.bool_]:
-    units = np.arange(len(features))
-    if group == "pattern":
-        units = np.unique(features, axis=0, return_inverse=True)[1].ravel()
-    count = int(units.max()) + 1
-    return np.isin(units, rng.permutation(count)[: round(share * count)])

@@ -32,10 +32,7 @@ class Document:
 
 @dataclass(frozen=True)
 class CorpusSource:
-    """A corpus known by name: a file or a folder of the data folder, with its authors and licence.
-
-    A folder may hold any number of the published files: a part of a corpus of terabytes is enough.
-    """
+    """A corpus known by name: a file or a folder, which may hold a part of the published files."""
 
     file: str  # file or folder
     source: str
@@ -45,17 +42,6 @@ class CorpusSource:
 
 
 PILE_PARTS = {"train": "pile/train", "val": "pile/val.jsonl.zst", "test": "pile/test.jsonl.zst"}
-
-
-def _pile(file: str) -> CorpusSource:
-    return CorpusSource(
-        file=file,
-        source="the Pile, Gao et al. (2020): train/00.jsonl.zst to train/29.jsonl.zst (one is enough), "
-        "val.jsonl.zst and test.jsonl.zst; without parts under copyright: "
-        "huggingface.co/datasets/monology/pile-uncopyrighted",
-        licence="the texts keep their own terms; for research",
-        subset_field="meta.pile_set_name",
-    )
 
 
 CORPORA: Mapping[str, CorpusSource] = MappingProxyType(
@@ -72,7 +58,17 @@ CORPORA: Mapping[str, CorpusSource] = MappingProxyType(
             source="test part of the Pile in 12 subsets, through github.com/iamgroot42/mimir",
             licence="the texts keep their own terms; for research",
         ),
-        **{f"pile_{part}": _pile(file) for part, file in PILE_PARTS.items()},
+        **{
+            f"pile_{part}": CorpusSource(
+                file=file,
+                source="the Pile, Gao et al. (2020): train/00.jsonl.zst to train/29.jsonl.zst (one is "
+                "enough), val.jsonl.zst and test.jsonl.zst; without parts under copyright: "
+                "huggingface.co/datasets/monology/pile-uncopyrighted",
+                licence="the texts keep their own terms; for research",
+                subset_field="meta.pile_set_name",
+            )
+            for part, file in PILE_PARTS.items()
+        },
         "dolma": CorpusSource(
             file="dolma-v1_7",
             source="Dolma 1.7, Soldaini et al. (2024): huggingface.co/datasets/allenai/dolma, urls/v1_7.txt; "
@@ -123,8 +119,7 @@ def corpus_files(root: str | Path) -> list[CorpusFile]:
     """The files of a corpus, sorted.
 
     Args:
-        root: A known name, a file, or a folder, which is searched with all below it. Hidden files and
-            links to folders are left alone.
+        root: A known name, a file, or a folder, with all below it but hidden files and links to folders.
 
     Raises:
         ValueError: Nothing of that name, or a folder without files.
@@ -152,21 +147,13 @@ def corpus_files(root: str | Path) -> list[CorpusFile]:
 
 
 def _subset_of(path: Path, top: Path) -> str:
-    """The first folder below the top; for files there the name without the endings of its format.
-
-    >>> _subset_of(Path("shard_07.jsonl.zst"), Path())
-    'shard_07'
-    """
+    """The first folder below the top; for files there the name without the endings of its format."""
     first, *below = map(printable, path.relative_to(top).parts)
     return first if below else first.split(".", 1)[0] or first
 
 
 def installed_text(packages: tuple[str, ...]) -> list[CorpusFile]:
-    """Text that ships with installed packages, each a subset: source, licences, and lists of files.
-
-    Returns:
-        Files that end in .py, .pyi, .txt, .md, .rst, .json or .toml, and those of the package's metadata.
-    """
+    """Text that ships with installed packages, each a subset: source, licences, and lists of files."""
     suffixes = {".py", ".pyi", ".txt", ".md", ".rst", ".json", ".toml"}
     listed = list[CorpusFile]()
     for package in packages:
@@ -186,7 +173,7 @@ def read_documents(
     """Every document of a corpus as text, one after the other.
 
     Args:
-        root: File or folder, as for `corpus_files`.
+        root: As for `corpus_files`.
         reading: Names of the fields of text and subset; None takes those of the corpus, if it is known.
         log: Counts of what was skipped, with reasons.
 

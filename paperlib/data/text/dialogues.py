@@ -15,9 +15,6 @@ def persona_chat() -> list[str]:
     """The conversations of Synthetic-Persona-Chat, each turn on a line of its own with its speaker."""
     path = data_file("Synthetic-Persona-Chat", PERSONA_CHAT_FILE, PERSONA_CHAT_SHA256, SOURCE)
     with gzip.open(path, "rt", encoding="utf-8") as lines:
-        return [_conversation(json.loads(line)) for line in lines]
-
-
-def _conversation(row: dict[str, list[str]]) -> str:
-    turns = zip(row["speakers"], row["turns"], strict=True)
-    return "\n".join(f"{'AB'[int(speaker) - 1]}: {text}" for speaker, text in turns)
+        rows = [json.loads(line) for line in lines]
+    turns = [zip(row["speakers"], row["turns"], strict=True) for row in rows]
+    return ["\n".join(f"{'AB'[int(speaker) - 1]}: {text}" for speaker, text in one) for one in turns]

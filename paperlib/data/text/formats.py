@@ -10,16 +10,6 @@ from typing import Any, BinaryIO
 
 from paperlib.data.text import streams
 from paperlib.data.text.pieces import SEPARATOR, Decoder, Piece, Reading, ReadLog
-from paperlib.data.text.streams import (
-    blocks,
-    corpus_package,
-    damages,
-    first_bytes,
-    format_of,
-    not_text,
-    open_packed,
-    printable,
-)  # fmt: skip
 
 _LONGEST_HEADER = 18
 _RUN = 1  # type of a block that holds one byte to be repeated
@@ -27,17 +17,7 @@ _SKIPPABLE = b"\x2a\x4d\x18"
 
 
 def ends_within_frame(path: Path, zstandard: Any) -> bool:
-    """Whether the last frame of a file lacks its end. Only headers are read, three bytes per block.
-
-    Source:
-        RFC 8878, section 3.1.
-
-    >>> import tempfile, zstandard
-    >>> path = Path(tempfile.mkdtemp()) / "a.zst"
-    >>> _ = path.write_bytes(zstandard.compress(b"hello")[:-1])
-    >>> ends_within_frame(path, zstandard)
-    True
-    """
+    """Whether the last frame of a file lacks its end, by its headers alone (RFC 8878, section 3.1)."""
     size, at = path.stat().st_size, 0
     with path.open("rb") as file:
         while at < size:
@@ -68,35 +48,27 @@ _REPLACED = "invalid UTF-8, its bytes replaced"
 
 
 def read_pieces(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iterator[Piece]:
-    """Read a file in pieces of about a mebibyte.
-
-    Guarantee:
-        A damaged, binary or unreadable file raises nothing: it goes to the log, with what was read before
-        the damage already yielded.
-
-    The first bytes, else the name of the file say format and compression; ``subset`` is that of documents
-    that name none.
-    """
-    where, unfinished = printable(path.name), False
+    """Pieces of about a mebibyte; a damaged, binary or unreadable file goes to the log and raises nothing."""
+    where, unfinished = streams.printable(path.name), False
     try:
-        kind, packed = format_of(path)
-        head = first_bytes(path, packed)
+        kind, packed = streams.format_of(path)
+        head = streams.first_bytes(path, packed)
         if path.stat().st_size == 0:
             log.add("empty file", where)
         elif kind == "parquet":
             yield from _parquet(path, subset, reading, log)
-        elif reason := not_text(head):
+        elif reason := streams.not_text(head):
             log.add(reason, where)
         else:
             if kind == "text" and (head.lstrip()[:1] in (b"{", b"[") or path.suffix == ".ipynb"):
                 kind = "json"
-            with open_packed(path, packed) as stream:
+            with streams.open_packed(path, packed) as stream:
                 for piece in _READERS[kind](stream, subset, reading, log, where):
                     yield piece
                     unfinished = piece.more
-            if packed == ".zst" and ends_within_frame(path, corpus_package("zstandard")):
+            if packed == ".zst" and ends_within_frame(path, streams.corpus_package("zstandard")):
                 raise EOFError("the file ends within a frame")
-    except damages() as error:
+    except streams.damages() as error:
         if unfinished:
             yield Piece(subset, b"", 1, 0)  # what came before the damage is a document
         said = " ".join(str(error).split()) or type(error).__name__
@@ -128,7 +100,7 @@ def _text(stream: Any, subset: str, _: Reading, log: ReadLog, where: str) -> Ite
     else:
         stream = _Resumed(start, stream)
     try:
-        for number, block in enumerate(blocks(stream)):
+        for number, block in enumerate(streams.blocks(stream)):
             if number == 0 and b"\0" in block[: 2**16]:
                 log.add("binary file", where)
                 return
@@ -136,7 +108,7 @@ def _text(stream: Any, subset: str, _: Reading, log: ReadLog, where: str) -> Ite
                 yield _part(subset, decoder, last)
             last = block
             blank = number == 0 and not block.strip()
-    except damages():
+    except streams.damages():
         if last:
             yield _part(subset, decoder, last)
         raise
@@ -189,7 +161,7 @@ def _records(parsed: Any, field: str) -> list[Any]:
 def _lines(stream: Any, longest: int) -> Iterator[list[bytes] | None]:
     """Lines in groups; None for a line that is longer than ``longest``, which is not kept."""
     held, skipping = b"", False
-    for block in blocks(stream):
+    for block in streams.blocks(stream):
         head, newline, rest = block.rpartition(b"\n")
         if not newline:
             held = b"" if skipping else held + block
@@ -212,7 +184,12 @@ def _lines(stream: Any, longest: int) -> Iterator[list[bytes] | None]:
 
 def _jsonl(stream: Any, subset: str, reading: Reading, log: ReadLog, where: str) -> Iterator[Piece]:
     """A line is a document; documents of one subset in a block share a piece."""
-    parse, number = _json_parser(), 0
+    parse: Callable[[bytes], Any] = json.loads
+    with suppress(ModuleNotFoundError):
+        import orjson  # optional, five times faster
+
+        parse = orjson.loads
+    number = 0
     for lines in _lines(stream, reading.longest_line):
         if lines is None:
             log.add(f"line of more than {reading.longest_line} bytes", where)
@@ -226,14 +203,6 @@ def _jsonl(stream: Any, subset: str, reading: Reading, log: ReadLog, where: str)
                 record = _parsed(line, parse, log, f"{where}, line {number}")
                 _collect(record, texts, subset, reading, log, f"{where}, line {number}")
         yield from _joined(texts)
-
-
-def _json_parser() -> Callable[[bytes], Any]:
-    try:
-        import orjson  # optional, five times faster
-    except ModuleNotFoundError:
-        return json.loads
-    return orjson.loads
 
 
 def _parsed(line: bytes, parse: Callable[[bytes], Any], log: ReadLog, where: str) -> Any:
@@ -282,7 +251,7 @@ def _joined(texts: dict[str, list[str]]) -> Iterator[Piece]:
 
 
 def _parquet(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iterator[Piece]:
-    parquet, where = corpus_package("pyarrow.parquet"), printable(path.name)
+    parquet, where = streams.corpus_package("pyarrow.parquet"), streams.printable(path.name)
     with parquet.ParquetFile(path) as file:
         names = file.schema_arrow.names
         if reading.text_field not in names:
@@ -299,7 +268,7 @@ def _parquet(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iterato
 
 def _rows(batch: Any, text_field: str, log: ReadLog, where: str) -> list[dict[str, Any]]:
     """Rows of a Parquet batch; texts may be stored as bytes, and need not be valid."""
-    arrow, at = corpus_package("pyarrow"), batch.schema.get_field_index(text_field)
+    arrow, at = streams.corpus_package("pyarrow"), batch.schema.get_field_index(text_field)
     if batch.schema.field(at).type in (arrow.string(), arrow.large_string()):
         batch = batch.set_column(at, text_field, batch.column(at).cast(arrow.large_binary()))
     rows = batch.to_pylist()

@@ -1,25 +1,23 @@
 """Real text as documents: what ships with Python, WikiText, and any corpus or folder."""
 
 import ast
+import gzip
+import re
 import sysconfig
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
+from paperlib.data.files import data_file
 from paperlib.data.text.corpora import read_documents
-from paperlib.data.text.wikitext import wikitext, wikitext2_held_out
 
 _SHORTEST = 200  # letters of the shortest docstring that counts as a document
 _PARAGRAPHS = 6  # paragraphs of a help topic that make a document
 
 
 def help_topics() -> list[str]:
-    """Python's help topics in pieces of six paragraphs, 0.46 million characters in all.
-
-    >>> len(help_topics()) > 400
-    True
-    """
+    """Python's help topics in pieces of six paragraphs, 0.46 million characters in all."""
     from pydoc_data.topics import topics  # half a megabyte of text
 
     documents: list[str] = []
@@ -30,20 +28,15 @@ def help_topics() -> list[str]:
 
 
 def docstrings() -> list[str]:
-    """Docstrings of Python's standard library, each a document, about 1.2 million characters in all.
-
-    Those of fewer than 200 characters are left out; tests and installed packages are not read.
-    """
-    return [text for tree in _library() for text in _docstrings_in(tree) if len(text) >= _SHORTEST]
-
-
-def _library() -> Iterator[ast.Module]:
-    """Modules of the standard library and of its packages, one level deep."""
+    """Docstrings of Python's standard library, each a document, about 1.2 million characters in all."""
     folder = Path(sysconfig.get_paths()["stdlib"])
+    documents: list[str] = []
     for path in [*sorted(folder.glob("*.py")), *sorted(folder.glob("*/*.py"))]:
         if path.parent.name not in ("site-packages", "test", "tests", "idlelib"):
             with suppress(SyntaxError, ValueError, OSError):  # templates, or of another version
-                yield ast.parse(path.read_bytes())
+                texts = _docstrings_in(ast.parse(path.read_bytes()))
+                documents += [text for text in texts if len(text) >= _SHORTEST]
+    return documents
 
 
 def _docstrings_in(node: ast.AST) -> Iterator[str]:
@@ -54,13 +47,52 @@ def _docstrings_in(node: ast.AST) -> Iterator[str]:
             yield from _docstrings_in(child)
 
 
+# Under CC BY-SA 3.0.
+WIKITEXT = "Merity et al. (2016), Salesforce Research: articles of Wikipedia rated good or featured"
+SHA256S = {
+    "wikitext2_valid.txt.gz": "3ac34ae2b6509075d52302c50a04a8a1970739ffe1a904f2cd374fefbea3cbf2",
+    "wikitext2_test.txt.gz": "a2b26b5d2619cc1f6cd34c8e116a451aed09af51479346aadfbf508ceb8b192e",
+}
+_TITLE = re.compile(r"^ = (?!= )(.+?)(?<! =) = $")
+
+
+def wikitext2_held_out() -> list[str]:
+    """The articles of WikiText-2's validation and test parts, 2.4 million characters."""
+    documents: list[str] = []
+    for name, digest in SHA256S.items():
+        path = data_file("WikiText-2", name, digest, WIKITEXT)
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            documents += articles(lines.read())
+    return documents
+
+
+def wikitext(name: str, folder: str) -> list[str]:
+    """The articles of WikiText's training part in the official layout: wikitext-103/wiki.train.tokens."""
+    path = data_file(name, f"{folder}/wiki.train.tokens", None, WIKITEXT)
+    documents = articles(path.read_text(encoding="utf-8"))
+    if not documents:
+        raise ValueError(f"{path}: expected articles that start with a line ' = Title = ', found none")
+    return documents
+
+
+def articles(text: str) -> list[str]:
+    """Cut WikiText at its titles; an article keeps its title and its headings."""
+    documents: list[list[str]] = []
+    for line in text.splitlines():
+        if _TITLE.match(line):
+            documents.append([])
+        if documents:
+            documents[-1].append(line)
+    return ["\n".join(lines) for lines in documents]
+
+
 TEXTS: Mapping[str, Callable[[], list[str]]] = MappingProxyType(
     {
         "help_topics": help_topics,
         "documentation": lambda: help_topics() + docstrings(),
         "wikitext2_held_out": wikitext2_held_out,
-        "wikitext2": lambda: wikitext("wikitext2"),
-        "wikitext103": lambda: wikitext("wikitext103"),
+        "wikitext2": lambda: wikitext("wikitext2", "wikitext-2"),
+        "wikitext103": lambda: wikitext("wikitext103", "wikitext-103"),
     }
 )
 """Texts known by name: the first two ship with Python, the others lie in the data folder."""
@@ -69,8 +101,7 @@ TEXTS: Mapping[str, Callable[[], list[str]]] = MappingProxyType(
 def text_documents(text: str) -> list[str]:
     """The documents of a text.
 
-    Args:
-        text: A name in ``TEXTS``, a known corpus ("pile_test_subsets"), or a file or folder of documents.
+    ``text`` is a name in ``TEXTS``, a known corpus ("pile_test_subsets"), or a file or folder of documents.
 
     Raises:
         ValueError: Nothing of that name.

@@ -41,22 +41,12 @@ _MARKS = {
 
 
 def printable(name: str) -> str:
-    """A file name as text: bytes that are none become a replacement character.
-
-    >>> len(printable(os.fsdecode(bytes([97, 255]))))
-    2
-    """
+    """A file name as text: bytes that are none become a replacement character."""
     return os.fsencode(name).decode("utf-8", "replace")
 
 
 def format_of(path: Path) -> tuple[str, str]:
-    """Format and compression, by the first bytes where they tell, else by the name; others are text.
-
-    A packed ".json" is JSON lines, as in Dolma and C4.
-
-    >>> format_of(Path("a.jsonl.zst")), format_of(Path("RECORD"))
-    (('jsonl', '.zst'), ('text', ''))
-    """
+    """Format and compression, by the first bytes where they tell, else by the name; others are text."""
     name = path.name.lower()
     named = next((suffix for suffix in _COMPRESSIONS if name.endswith(suffix)), "")
     magic = first_bytes(path, "")
@@ -64,7 +54,7 @@ def format_of(path: Path) -> tuple[str, str]:
     inner = Path(name.removesuffix(named)).suffix
     if magic.startswith(b"PAR1"):
         return "parquet", ""
-    if packed and inner == ".json":
+    if packed and inner == ".json":  # as in Dolma and C4
         return "jsonl", packed
     return _FORMATS.get(inner, "text"), packed
 
