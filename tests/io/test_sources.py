@@ -21,7 +21,7 @@ TRAINS = {
     f"{N}.dp_models": (BATCHES, ACCOUNTING, *DP_DATA),
     "paperlib.papers.epsilon_star.landscape_models": (BATCHES, "training/many/ensembles.py", *LANDSCAPE_DATA),
     f"{N}.planted": (BATCHES, "models/language.py"),  # the tokenizer's training
-    f"{P}.text.bench": (BATCHES, ACCOUNTING, "data/text/wikitext.py"),
+    f"{P}.text.bench": (BATCHES, ACCOUNTING, "data/text/sets.py"),
     f"{P}.images.pools": ("training/private/dp.py",),
     f"{P}.tables.pools": (ACCOUNTING,),
     f"{N}.census.corpus": ("generators/identifiers/scan.py",),
