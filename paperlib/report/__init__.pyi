@@ -18,9 +18,9 @@ from .bars import progress as progress
 from .curve_figures import bounds_figure as bounds_figure
 from .curve_figures import guesses_figure as guesses_figure
 from .curve_figures import precision_figure as precision_figure
+from .display import show_text as show_text
+from .display import used_data as used_data
 from .figures import show_figure as show_figure
-from .notes import show_text as show_text
-from .notes import used_data as used_data
 from .plots import dots_plot as dots_plot
 from .plots import histograms_plot as histograms_plot
 from .plots import images_plot as images_plot

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from paperlib.report.style import COLORS, legend_below, panels
@@ -14,9 +13,7 @@ _POINTS = 300
 def precision_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
     """Precision of the positive guesses over recall, one panel per target (Figure 3 of the paper).
 
-    Args:
-        curves: Columns target, seed, test, recall, guesses and precision, as in `TargetAudits.curves`.
-            Each seed gives one line.
+    The columns are those of `TargetAudits.curves`; each seed gives a line.
 
     Returns:
         The figure, and its description in words.
@@ -32,11 +29,7 @@ def precision_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
 def bounds_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
     """Lower bounds on c and on c + epsilon over recall, with the ceiling of a perfect attack (Figure 4).
 
-    Args:
-        curves: Columns target, seed, test, recall, guesses, bound and ceiling, as in `TargetAudits.curves`.
-
-    Returns:
-        The figure, and its description in words.
+    Columns and values as of `precision_figure`.
     """
     fig = _panels(curves, "bound", ylabel="bound (nats)")
     for axes, (_, rows) in zip(fig.axes, curves.groupby("target", sort=False), strict=True):
@@ -48,11 +41,7 @@ def bounds_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
 
 
 def guesses_figure(curves: pd.DataFrame) -> tuple[Figure, str]:
-    """True positives over the number of guesses (Figure 10 of the paper).
-
-    Returns:
-        The figure, and its description in words.
-    """
+    """True positives over the number of guesses (Figure 10), columns and values as of `precision_figure`."""
     fig = _panels(curves, "true_positives", x="guesses", ylabel="members")
     top = fig.axes[0].get_xlim()[1]
     for axes in fig.axes:
@@ -68,24 +57,14 @@ def _panels(curves: pd.DataFrame, y: str, *, x: str = "recall", ylabel: str) -> 
     for axes, target in zip(all_axes, targets, strict=True):
         shown = curves[curves["target"] == target]
         for (test, _), rows in shown.groupby(["test", "seed"], sort=False):
-            _line(axes, rows, x, y, str(test))
+            if len(rows) > _POINTS:  # evenly spread on a log axis, since the curve changes most at low recall
+                rows = rows.iloc[np.unique(np.geomspace(1, len(rows), _POINTS).astype(int)) - 1]
+            style, color, label = _LINES[str(test)]
+            axes.plot(rows[x], rows[y], linestyle=style, color=color, linewidth=1.1, label=label)
         axes.set_title(str(target), loc="left")
         axes.set_ylabel(ylabel)
     all_axes[-1].set_xlabel("recall")
     return fig
-
-
-def _line(axes: Axes, rows: pd.DataFrame, x: str, y: str, test: str) -> None:
-    style, color, label = _LINES[test]
-    kept = rows.iloc[_spread(len(rows))]
-    axes.plot(kept[x], kept[y], linestyle=style, color=color, linewidth=1.1, label=label)
-
-
-def _spread(count: int) -> list[int]:
-    """Rows to draw: all, or some, evenly spread on a log axis, since the curve changes most at low recall."""
-    if count <= _POINTS:
-        return list(range(count))
-    return [int(at) - 1 for at in np.unique(np.geomspace(1, count, _POINTS).astype(int))]
 
 
 def _describe(curves: pd.DataFrame, column: str, name: str) -> str:

@@ -1,37 +1,36 @@
 """How a table or figure reaches both Jupyter and the book: one MIME bundle, and a CSV beside the result."""
 
 import base64
+import hashlib
+import html
 import json
 import os
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-RESULTS_VARIABLE = "PAPERLIB_RESULTS"
-"""Folder the runner collects a notebook's CSVs and records from; unset in plain Jupyter."""
+import numpy as np
 
-NOTEBOOK_VARIABLE = "PAPERLIB_NOTEBOOK"
-"""Stem of the notebook being run; unset in plain Jupyter."""
+# Set by the runner, unset in plain Jupyter.
+RESULTS_VARIABLE = "PAPERLIB_RESULTS"  # folder in which a run's CSVs and records are collected
+NOTEBOOK_VARIABLE = "PAPERLIB_NOTEBOOK"  # stem of the notebook being run
+COMMAND_VARIABLE = "PAPERLIB_COMMAND"  # command that repeats the run
 
-COMMAND_VARIABLE = "PAPERLIB_COMMAND"
-"""The command that repeats the run; unset in plain Jupyter."""
+# Files in that folder.
+RECORDS_FILE = "records.jsonl"  # one line per table or figure of a paper
+USED_DATA_FILE = "used_data.jsonl"  # one line per data set
 
-RECORDS_FILE = "records.jsonl"
-"""File in the run's folder that gets one line per table or figure of a paper."""
-
-DATA_FOLDER = "_generated/data"
-"""Folder of the CSVs below the book's source folder."""
+DATA_FOLDER = "_generated/data"  # of the CSVs, below the book's source folder
 
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class Bundle:
-    """Something to show: HTML for Jupyter, MyST Markdown for the book, text for a terminal.
+    """Something to show: HTML for Jupyter, MyST Markdown for the book, text for a terminal."""
 
-    The book prefers the Markdown, so that captions are numbered and can be referred to.
-    """
-
+    # The book prefers the Markdown, so that captions are numbered and can be referred to.
     def __init__(self, *, html: str, markdown: str, text: str) -> None:
         self.html, self.markdown, self.text = html, markdown, text
 
@@ -51,15 +50,46 @@ def show(bundle: Bundle) -> None:
         ipython.display.display(bundle)
 
 
-def check_name(name: str) -> str:
-    """Return a slug that can serve as file name and as label.
+def show_text(text: str) -> None:
+    """Show a computed sentence, or several paragraphs, as text of the page and not in a box as of ``print``.
+
+    Args:
+        text: MyST Markdown; paragraphs are set apart by an empty line.
 
     Raises:
-        ValueError: Anything but lower-case words joined by hyphens.
+        ValueError: No words.
 
-    >>> check_name("gain-by-m")
-    'gain-by-m'
+    >>> show_text("Two of three intervals hold.")
+    Two of three intervals hold.
     """
+    if not text.strip():
+        raise ValueError(f"text: expected words, got {text!r}")
+    paragraphs = "".join(f"<p>{html.escape(one)}</p>" for one in text.strip().split("\n\n"))
+    show(Bundle(html=paragraphs, markdown=f"{text.strip()}\n", text=text.strip()))
+
+
+def used_data(name: str, content: bytes | np.ndarray | Sequence[np.ndarray]) -> str:
+    """Note in the result file which data a run used, and return their SHA-256 as hexadecimal digits.
+
+    Args:
+        name: Name of the data set.
+        content: Bytes of the data, or the array or arrays they were read into.
+
+    >>> used_data("nothing", b"")[:8]
+    'e3b0c442'
+    """
+    whole = hashlib.sha256()
+    for part in [content] if isinstance(content, bytes | np.ndarray) else content:
+        whole.update(
+            part if isinstance(part, bytes) else np.ascontiguousarray(part).reshape(-1).view(np.uint8).data
+        )
+    digest = whole.hexdigest()
+    keep_line(USED_DATA_FILE, {"name": one_line("name", name), "sha256": digest})
+    return digest
+
+
+def check_name(name: str) -> str:
+    """Return a slug that can serve as file name and as label; refuse anything else."""
     if not _SLUG.fullmatch(name):
         raise ValueError(
             f"name: expected lower-case words joined by hyphens, such as 'gain-by-m', got {name!r}"
@@ -68,11 +98,7 @@ def check_name(name: str) -> str:
 
 
 def one_line(name: str, text: str) -> str:
-    """Return ``text`` with its white space folded to single spaces.
-
-    Raises:
-        ValueError: Nothing is left.
-    """
+    """Return ``text`` with its white space folded to single spaces; refuse one without words."""
     folded = " ".join(text.split())
     if not folded:
         raise ValueError(f"{name}: expected words, got {text!r}")
@@ -108,17 +134,11 @@ def kept_lines(file_name: str) -> list[dict[str, Any]]:
 
 
 def keep_csv(name: str, text: str) -> tuple[str, str]:
-    """Write ``<name>.csv`` beside the result and return its link as HTML and as MyST.
-
-    Outside a run nothing is written: the HTML link carries the table itself, and the MyST link is empty.
-
-    Raises:
-        ValueError: A second table or figure of this run has the same name.
-    """
+    """Write ``<name>.csv``, not yet taken, beside the result and return its link as HTML and as MyST."""
     folder = results_folder()
     data = base64.b64encode(text.encode()).decode()
     link = f"<a download='{name}.csv' href='data:text/csv;base64,{data}'>{name}.csv</a>"
-    if folder is None:
+    if folder is None:  # the HTML link carries the table itself
         return link, ""
     path = folder / f"{name}.csv"
     if path.exists():

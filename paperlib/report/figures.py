@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 from paperlib.report.display import Bundle, check_name, keep_csv, one_line, show
 from paperlib.report.style import points_on_a_phone
 
-SMALLEST = "smallest text on a phone, pt:"
-"""What the description inside an SVG begins with; its number follows."""
+SMALLEST = "smallest text on a phone, pt:"  # the description inside an SVG; its number follows
 
 
 def show_figure(
@@ -28,14 +27,13 @@ def show_figure(
 ) -> None:
     """Show a figure, with its description in words, and close it.
 
-    In the book it is numbered and can be referred to as ``{numref}`fig-<name>` ``. Figures of
-    `paperlib.report.panels` have the book's style and are readable on a phone.
+    In the book it is numbered and can be referred to as ``{numref}`fig-<name>` ``.
 
     Args:
-        figure: A Matplotlib figure, or a figure and its description, as the functions of `plots` give them.
+        figure: A figure, or a figure and its description, as the functions of `plots` give them.
         name: Slug, unique within the notebook: lower-case words joined by hyphens.
         caption: Caption in MyST Markdown.
-        alt: Description in words, for readers who cannot see the figure; follows the figure's own, if any.
+        alt: Description, for readers who cannot see the figure; follows the figure's own, if any.
         data: Numbers that the figure draws, kept as CSV and linked under it.
         invert: True to turn light to dark in dark mode; False for heat maps and photographs.
 
@@ -48,13 +46,17 @@ def show_figure(
     uri = svg_uri(fig)
     plt.close(fig)
     link, download = ("", "") if data is None else keep_csv(name, data.to_csv(index=False))
-    show(
-        Bundle(
-            html=_html(uri, caption, alt, link),
-            markdown=_markdown(uri, name, caption, alt, download, invert),
-            text=f"{caption}\n[{alt}]",
-        )
+    page = (
+        f"<figure><img src='{uri}' alt='{html.escape(alt, quote=True)}' style='background: white'>"
+        f"<figcaption>{html.escape(caption)} {link}</figcaption></figure>"
     )
+    # Alt text as JSON: without the quotes a '#' would cut it short.
+    options = [f":alt: {json.dumps(alt, ensure_ascii=False)}", f":name: fig-{name}"]
+    if invert:
+        options += [":class: dark-light", ":figclass: themed"]
+    body = f"{caption}\n\n{download}" if download else caption
+    markdown = f"````{{figure}} {uri}\n" + "\n".join(options) + f"\n\n{body}\n````\n"
+    show(Bundle(html=page, markdown=markdown, text=f"{caption}\n[{alt}]"))
 
 
 def svg_text(fig: Figure) -> str:
@@ -71,19 +73,3 @@ def svg_text(fig: Figure) -> str:
 def svg_uri(fig: Figure) -> str:
     """The figure as a ``data:`` address, which needs no file and no network."""
     return "data:image/svg+xml;base64," + base64.b64encode(svg_text(fig).encode()).decode()
-
-
-def _markdown(uri: str, name: str, caption: str, alt: str, download: str, invert: bool) -> str:
-    # Alt text as JSON: without the quotes a '#' would cut it short.
-    options = [f":alt: {json.dumps(alt, ensure_ascii=False)}", f":name: fig-{name}"]
-    if invert:
-        options += [":class: dark-light", ":figclass: themed"]
-    body = f"{caption}\n\n{download}" if download else caption
-    return f"````{{figure}} {uri}\n" + "\n".join(options) + f"\n\n{body}\n````\n"
-
-
-def _html(uri: str, caption: str, alt: str, link: str) -> str:
-    return (
-        f"<figure><img src='{uri}' alt='{html.escape(alt, quote=True)}' style='background: white'>"
-        f"<figcaption>{html.escape(caption)} {link}</figcaption></figure>"
-    )

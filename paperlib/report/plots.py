@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
@@ -16,8 +15,7 @@ from paperlib.report.tables import known_columns
 Plot = tuple[Figure, str]
 """A figure and its description in words, as `show_figure` takes them."""
 
-_LONGEST = 26
-"""Letters of a row's name in a line, so that a phone shows them large enough."""
+_LONGEST = 26  # letters of a row's name in a line, so that a phone shows them large enough
 
 Scale = Literal["linear", "log", "symlog", "logit"]
 
@@ -45,13 +43,13 @@ def dots_plot(
         rows: Column with the names of the rows; several are joined by commas.
         value: Column of the dots.
         xlabel: What the dots show, with its unit.
-        low: Column with the lower ends of the intervals; None for none.
+        low: Column with the lower ends of the intervals.
         high: Column with the upper ends.
         spread: Column with half the width of the intervals, in place of ``low`` and ``high``.
-        by: Column that tells series apart, each with a colour and a marker; None for one series.
-        panel: Column with a panel for each of its values; None for one panel.
+        by: Column that tells series apart, each with a colour and a marker.
+        panel: Column with a panel for each of its values.
         printed: Column with the paper's values, drawn as crosses; NaN where it prints none.
-        mark: Place of a dotted vertical line; None for none.
+        mark: Place of a dotted vertical line.
         xscale: Scale of the horizontal axis.
         height: Height of a row, inches; more where a name has several lines.
 
@@ -61,7 +59,10 @@ def dots_plot(
     """
     names, frame = [rows] if isinstance(rows, str) else list(rows), frame.reset_index(drop=True)
     labels = frame[names].map(lambda one: f"{one:g}" if isinstance(one, float) else str(one))
-    labels = pd.Series([_wrapped(", ".join(row)) for row in labels.to_numpy()])
+    whole = (
+        ", ".join(row).replace(" = ", "\u00a0=\u00a0").replace(" δ", "\u00a0δ") for row in labels.to_numpy()
+    )
+    labels = pd.Series([textwrap.fill(name, _LONGEST) for name in whole])
     groups = _groups(frame, panel)
     most = max(labels[part.index].nunique() for _, part in groups)
     several = frame[by].nunique() if by else 1
@@ -78,7 +79,13 @@ def dots_plot(
                 paper = None if printed is None else here[printed]
                 dot_rows(axes, order, here[value], low=ends[0], high=ends[1], printed=paper)
             else:
-                _dots(axes, here, value, ends, printed, series, at, several)
+                # A little apart from the other series, so that no bar hides another.
+                places = np.arange(len(here))[::-1] + min(0.22, 0.7 / several) * ((several - 1) / 2 - at)
+                look: dict[str, Any] = {"ls": "", "ms": 4, "label": series, **_look(at)}
+                axes.errorbar(here[value], places, xerr=_bars(here[value], ends), **look)
+                if printed is not None:
+                    look = {"color": COLORS[at], "ms": 7, "mew": 2, "label": f"the paper, {series}"}
+                    axes.plot(here[printed], places, "x", **look)
             words.append(_in_words([title, series], xlabel, order, here, value, printed))
         axes.set_yticks(range(len(order))[::-1], order)
         axes.set_ylim(-0.6, len(order) - 0.4)
@@ -90,11 +97,6 @@ def dots_plot(
     if by is not None or printed is not None:
         legend_below(fig)
     return fig, f"{'; '.join(words)}."
-
-
-def _wrapped(name: str) -> str:
-    """A row's name in short lines that keep equations whole."""
-    return textwrap.fill(name.replace(" = ", "\u00a0=\u00a0").replace(" δ", "\u00a0δ"), _LONGEST)
 
 
 def _groups(frame: pd.DataFrame, column: str | None) -> list[tuple[str, pd.DataFrame]]:
@@ -129,29 +131,8 @@ def _look(at: int) -> dict[str, Any]:
     return {"color": COLORS[at % len(COLORS)], "marker": MARKERS[at % len(MARKERS)]}
 
 
-def _dots(
-    axes: Axes,
-    here: pd.DataFrame,
-    value: str,
-    ends: tuple[Any, Any],
-    printed: str | None,
-    series: str,
-    at: int,
-    several: int,
-) -> None:
-    """One of several series, a little apart from the others, so that no bar hides another."""
-    places = np.arange(len(here))[::-1] + min(0.22, 0.7 / several) * ((several - 1) / 2 - at)
-    axes.errorbar(here[value], places, xerr=_bars(here[value], ends), ls="", ms=4, label=series, **_look(at))
-    if printed is not None:
-        axes.plot(here[printed], places, "x", color=COLORS[at], ms=7, mew=2, label=f"the paper, {series}")
-
-
 def number(value: float) -> str:
-    """A number in a description: two decimals, or two digits where it is small.
-
-    >>> number(1.234), number(0.00012), number(-0.001)
-    ('1.23', '0.00012', '-0.001')
-    """
+    """A number in a description: two decimals, or two digits where it is small."""
     return f"{value:z.2f}" if abs(value) >= 0.05 or value == 0 else f"{value:.2g}"
 
 
@@ -189,25 +170,17 @@ def lines_plot(
 ) -> Plot:
     """A line for each series, with bars or a band.
 
-    Of several rows at one place it shows the mean and the standard deviation.
+    Of several rows at one place it shows the mean and the standard deviation. Columns of series, panels and
+    intervals are as in `dots_plot`.
 
     Args:
         frame: One row per point.
-        x: Column of the horizontal axis.
-        y: Column of the vertical axis.
-        xlabel: What ``x`` is, with its unit.
-        ylabel: What ``y`` is, with its unit.
-        by: Column that tells series apart; None for one series.
-        panel: Column with a panel for each of its values; None for one panel.
-        low: Column with the lower ends of the bars; None for none.
-        high: Column with the upper ends.
-        spread: Column with half the length of the bars, in place of ``low`` and ``high``.
+        x: Column of the horizontal axis, and ``xlabel`` what it is, with its unit.
+        y: Column of the vertical axis, and ``ylabel`` what it is.
         band: Draw the intervals as a band and not as bars.
         dots: Mark the points; without, a curve of every row.
         even: Points at even distances, whatever the values of ``x`` in a panel, which become its labels.
         marks: Label and height of dotted horizontal lines.
-        xscale: Scale of the horizontal axis.
-        yscale: Scale of the vertical axis.
         height: Height of a panel, inches.
 
     >>> sizes = pd.DataFrame({"m": [100, 200], "bound": [0.25, 0.5]})

@@ -30,7 +30,7 @@ def paper_table(name: str, *, as_printed: bool = False) -> pd.DataFrame:
     """One table of numbers as a paper prints them.
 
     Args:
-        name: One of `paper_tables`, such as ``"panoramia_table03"`` or ``"epsilon_star_text"``.
+        name: One of `paper_tables`.
         as_printed: Keep every cell as text with the printed decimals.
 
     Raises:
@@ -50,12 +50,8 @@ def _files() -> dict[str, Traversable]:
     """Files by the name of their table."""
     folder = resources.files("paperlib.report").joinpath("printed_tables")
     folders = [folder, *(folder.joinpath(paper) for paper in PAPERS)]
-    return {
-        file.name.removesuffix(".csv"): file
-        for place in folders
-        for file in place.iterdir()
-        if file.name.endswith(".csv")
-    }
+    files = (file for place in folders for file in place.iterdir() if file.name.endswith(".csv"))
+    return {file.name.removesuffix(".csv"): file for file in files}
 
 
 def targets() -> pd.DataFrame:

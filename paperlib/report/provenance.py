@@ -23,14 +23,13 @@ def provenance(
     seconds: float,
     data: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Conditions of one run, as JSON-ready values: date, commit, versions, hardware, wall time, checksums.
-
-    ``root`` is a folder of the checkout, for its commit; ``data`` holds the SHA-256 of each data file by its
-    name.
-    """
+    """Conditions of one run of the checkout at ``root``; ``data`` holds the SHA-256 of each file by name."""
+    commit = _answer("git", "-C", str(root), "rev-parse", "HEAD")
+    changes = _answer("git", "-C", str(root), "status", "--porcelain", "--untracked-files=no")
     return {
         "date": utc_now(),
-        **code_version(root),
+        "commit": commit,
+        "dirty": None if changes is None else bool(changes),
         "profile": profile,
         "parameters": dict(parameters),
         "seconds": round(seconds, 2),
@@ -44,13 +43,6 @@ def provenance(
 def utc_now() -> str:
     """The date and time in UTC, to the second."""
     return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def code_version(root: Path) -> dict[str, Any]:
-    """The commit of the checkout at ``root``, and whether files differ from it; None outside git."""
-    commit = _answer("git", "-C", str(root), "rev-parse", "HEAD")
-    changes = _answer("git", "-C", str(root), "status", "--porcelain", "--untracked-files=no")
-    return {"commit": commit, "dirty": None if changes is None else bool(changes)}
 
 
 def _answer(*command: str) -> str | None:
@@ -87,17 +79,11 @@ def report_conditions(*packages: str) -> dict[str, str]:
 def hardware() -> dict[str, Any]:
     """Processor, cores this process may use, GPU (None without one) and operating system."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    system = f"{platform.system()} {platform.machine()}"
-    return {"cpu": _processor(), "cores": cores, "gpu": gpu_name(), "system": system}
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return " ".join(line.partition(":")[2].split())
-    return platform.processor() or platform.machine()
+    system, info = f"{platform.system()} {platform.machine()}", Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8", errors="replace").splitlines() if info.is_file() else []
+    models = [" ".join(line.partition(":")[2].split()) for line in lines if line.startswith("model name")]
+    cpu = models[0] if models else platform.processor() or platform.machine()
+    return {"cpu": cpu, "cores": cores, "gpu": gpu_name(), "system": system}
 
 
 def gpu_name() -> str | None:

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.rcsetup import cycler
 from matplotlib.text import Text
 
-WIDTH = 4.5
-"""Width of a figure, inches."""
+WIDTH = 4.5  # of a figure, inches
+PHONE = 342.0  # width of a figure on a phone of 390 pixels, CSS pixels
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 """Colours that colour-blind readers tell apart (Okabe and Ito, 2008), blue first."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -41,15 +41,10 @@ STYLE: dict[str, Any] = {
     "errorbar.capsize": 2.5,
     "axes.prop_cycle": cycler(color=COLORS) + cycler(linestyle=LINES),
 }
-"""Matplotlib's settings of the book's figures."""
-PHONE = 342.0
-"""Width of a figure on a phone of 390 pixels, CSS pixels."""
 
 
 def panels(count: int = 1, *, height: float = 2.8, share_x: bool = False) -> tuple[Figure, list[Axes]]:
-    """A figure of panels, one below the other, in the book's style.
-
-    The style stays set for the rest of the session. With ``legend_below`` a legend needs no room beside them.
+    """A figure of panels, one below the other, in the book's style, which stays set for the session.
 
     Args:
         count: Number of panels, 1 or more.
@@ -72,13 +67,7 @@ def panels(count: int = 1, *, height: float = 2.8, share_x: bool = False) -> tup
 
 
 def legend_below(fig: Figure, *, columns: int = 2, title: str | None = None) -> None:
-    """Give a figure one legend for all its panels, below them; equal labels are named once.
-
-    Args:
-        fig: A figure of `panels`.
-        columns: Number of columns, 1 or more.
-        title: Title of the legend; None for none.
-    """
+    """Give a figure of `panels` one legend for all of them, below them; equal labels are named once."""
     entries: dict[str, Any] = {}
     for axes in fig.axes:
         handles, labels = axes.get_legend_handles_labels()
@@ -103,15 +92,13 @@ def dot_rows(
 ) -> None:
     """Draw a row for each value, with its interval, and the paper's value beside it as a cross.
 
-    It takes the place of a long table with a column of the paper's.
-
     Args:
         axes: Panel to draw in.
         labels: Names of the rows, from top to bottom.
         values: One value for each row; NaN for none.
-        low: Lower ends of the intervals; None for none.
-        high: Upper ends of the intervals; None for none.
-        printed: The paper's values; NaN, or None in all, where it prints none.
+        low: Lower ends of the intervals.
+        high: Upper ends of the intervals.
+        printed: The paper's values; NaN where it prints none.
         label: Name of the values in the legend.
     """
     rows = np.arange(len(labels))[::-1]
@@ -131,11 +118,8 @@ def dot_rows(
 def points_on_a_phone(fig: Figure) -> float:
     """Size of the smallest text of a figure on a phone of 390 pixels, in points; infinite without text."""
     fig.draw_without_rendering()
-    sizes = [
-        float(text.get_fontsize())
-        for text in fig.findobj(Text)
-        if text.get_visible() and text.get_text().strip()
-    ]
+    texts: list[Any] = fig.findobj(Text)
+    sizes = [float(one.get_fontsize()) for one in texts if one.get_visible() and one.get_text().strip()]
     box = fig.get_tightbbox()
     scale = min(1.0, PHONE / (96 * box.width)) if box is not None and box.width > 0 else 1.0
     return min((size * scale for size in sizes), default=math.inf)

@@ -27,18 +27,16 @@ def show_table(
     """Show a table and keep its CSV.
 
     In the book it is numbered and can be referred to as ``{numref}`tbl-<name>` ``. The CSV keeps
-    every column and digit. Seven columns are what a page has room for.
+    every column and digit.
 
     Args:
         frame: Rows to show, without the index.
         name: Slug, unique within the notebook: lower-case words joined by hyphens.
         caption: Caption in MyST Markdown.
-        columns: Columns that the page shows, in this order, such as ``"target, m, eps_tilde"``; their
-            headings are those of `heading`. Several may share a cell, as in ``"eps_tilde ± eps_tilde_sd"``
-            or ``"rate (low to high)"``, under the first one's heading; where another one is missing, the
-            first stands alone. None shows all columns. A mapping gives names and headings.
-        lower_bounds: Names of columns that hold lower bounds, beside those of ``columns.csv``; they are
-            shown rounded down, never up.
+        columns: Columns that the page shows, by default all, such as ``"target, m, eps_tilde"``. Several may
+            share a cell, as in ``"rate (low to high)"``, under the first one's heading; where another one is
+            missing, the first stands alone. A mapping gives names and headings.
+        lower_bounds: Columns that hold lower bounds, beside those of ``columns.csv``: shown rounded down.
         digits: Number of decimals shown, 1 or more; numbers below 0.1 have as many significant digits.
 
     Raises:
@@ -76,13 +74,9 @@ def show_table(
     shown = _as_text(frame, items, bounds, digits).rename(columns=titles)
     link, download = keep_csv(name, frame.to_csv(index=False))
     pipes = pipe_table(shown)
-    show(
-        Bundle(
-            html=_html(shown, caption, link),
-            markdown=_markdown(pipes, name, caption, download),
-            text=f"{caption}\n{pipes}",
-        )
-    )
+    markdown = f"````{{table}} {caption}\n:name: tbl-{name}\n\n{pipes}\n````\n"
+    markdown += f"\n{download}\n" if download else ""
+    show(Bundle(html=_html(shown, caption, link), markdown=markdown, text=f"{caption}\n{pipes}"))
 
 
 @cache
@@ -95,11 +89,7 @@ def known_columns() -> dict[str, tuple[str, bool]]:
 
 
 def heading(name: str) -> str:
-    """The heading of a column: that of ``columns.csv``, or the name itself, as words.
-
-    >>> heading("eps_tilde"), heading("learning_rate"), heading("m")
-    ('ε~', 'Learning rate', 'm')
-    """
+    """The heading of a column: that of ``columns.csv``, or the name itself, as words."""
     if name in known_columns():
         return known_columns()[name][0]
     words = name.replace("_", " ")
@@ -127,16 +117,16 @@ def _as_text(
     """Every cell as text; numbers keep their column's look."""
     columns: dict[str, list[str]] = {}
     for item, names in items.items():
-        cells = [_column_as_text(frame[name].tolist(), name in lower_bounds, digits) for name in names]
+        cells = []
+        for name in names:
+            values = frame[name].tolist()
+            whole = not any(isinstance(one, float) and math.isfinite(one) and one % 1 for one in values)
+            down = name in lower_bounds
+            cells.append([format_cell(one, digits=digits, down=down, whole=whole) for one in values])
         columns[item] = [
             _shared(item, dict(zip(names, row, strict=True))) for row in zip(*cells, strict=True)
         ]
     return pd.DataFrame(columns)
-
-
-def _column_as_text(values: list[Any], down: bool, digits: int) -> list[str]:
-    whole = not any(isinstance(one, float) and math.isfinite(one) and one % 1 for one in values)
-    return [format_cell(one, digits=digits, down=down, whole=whole) for one in values]
 
 
 def _shared(item: str, cells: Mapping[str, str]) -> str:
@@ -171,11 +161,6 @@ def format_cell(value: Any, *, digits: int = 2, down: bool = False, whole: bool 
         return "∞" if number > 0 else "−∞"
     if number.is_integer() and abs(number) < 1e9 and (whole or isinstance(value, numbers.Integral)):
         return str(int(number))
-    return _decimal(number, digits, down)
-
-
-def _decimal(number: float, digits: int, down: bool) -> str:
-    """A number with decimals, or with significant digits where it is small."""
     small = 0 < abs(number) < 0.1
     places = digits - 1 - math.floor(math.log10(abs(number))) if small else digits
     if down:
@@ -186,12 +171,7 @@ def _decimal(number: float, digits: int, down: bool) -> str:
 
 
 def plus_minus(value: float, error: float, *, digits: int = 2) -> str:
-    """A value and half the width of its interval, or its deviation, as a cell.
-
-    Args:
-        value: The value; NaN gives "–".
-        error: Half-width or deviation, 0 or more; NaN for none.
-        digits: Number of decimals, 1 or more.
+    """A value, NaN for "–", and half the width of its interval, or its deviation, NaN for none, as a cell.
 
     >>> plus_minus(1.234, 0.056), plus_minus(1.234, float("nan"))
     ('1.23 ± 0.06', '1.23')
@@ -202,13 +182,7 @@ def plus_minus(value: float, error: float, *, digits: int = 2) -> str:
 
 
 def pipe_table(shown: pd.DataFrame) -> str:
-    """A Markdown pipe table of text cells.
-
-    >>> print(pipe_table(pd.DataFrame({"a": ["1|2"]})))
-    | a    |
-    | ---- |
-    | 1\\|2 |
-    """
+    """A Markdown pipe table of text cells."""
     escaped = [[_escape(name) for name in shown.columns]]
     escaped += [[_escape(cell) for cell in row] for row in shown.itertuples(index=False)]
     widths = [max(3, *(len(row[at]) for row in escaped)) for at in range(len(escaped[0]))]
@@ -223,11 +197,6 @@ def pipe_table(shown: pd.DataFrame) -> str:
 def _escape(cell: Any) -> str:
     # Not str.split(), which would also break at a no-break space.
     return re.sub(r"[ \t\r\n]+", " ", str(cell)).strip(" ").replace("|", "\\|")
-
-
-def _markdown(pipes: str, name: str, caption: str, download: str) -> str:
-    table = f"````{{table}} {caption}\n:name: tbl-{name}\n\n{pipes}\n````\n"
-    return f"{table}\n{download}\n" if download else table
 
 
 def _html(shown: pd.DataFrame, caption: str, link: str) -> str:

@@ -19,8 +19,13 @@ import nbformat
 from traitlets.config import Config
 
 from paperlib.io import RunResult, write_result, write_text
-from paperlib.report.display import COMMAND_VARIABLE, NOTEBOOK_VARIABLE, RECORDS_FILE, RESULTS_VARIABLE
-from paperlib.report.notes import USED_DATA_FILE
+from paperlib.report.display import (
+    COMMAND_VARIABLE,
+    NOTEBOOK_VARIABLE,
+    RECORDS_FILE,
+    RESULTS_VARIABLE,
+    USED_DATA_FILE,
+)
 from paperlib.report.provenance import describe, provenance
 from paperlib.running.parameters import (
     assignment,

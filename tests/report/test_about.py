@@ -1,6 +1,5 @@
 """`audit.yaml`: read as text, checked by its schema, refused in one line that says what is allowed."""
 
-import json
 from pathlib import Path
 
 import jsonschema
@@ -43,12 +42,9 @@ def test_every_field_is_read_as_it_was_written(written):
     )
 
 
-@pytest.mark.parametrize("text", ["", "# nothing yet\n", "---\n", "model:\n", 'trained: ""\n'])
-def test_nothing_has_to_be_given(written, text):
-    assert read_about(written(text)) == About()
-
-
-def test_a_byte_order_mark_is_no_part_of_a_key(written):
+def test_nothing_has_to_be_given_and_a_byte_order_mark_is_no_part_of_a_key(written):
+    for text in ("", "# nothing yet\n", "---\n", "model:\n", 'trained: ""\n'):
+        assert read_about(written(text)) == About()
     assert read_about(written(b"\xef\xbb\xbfmodel: a\r\nowner: b\r\n")) == About(model="a", owner="b")
 
 
@@ -56,18 +52,14 @@ def test_a_byte_order_mark_is_no_part_of_a_key(written):
     ("text", "message"),
     [
         ("modle: a\n", "unknown key 'modle'; allowed are model, version, owner, .*did you mean 'model'?"),
-        ("Owner: a\n", "unknown key 'Owner'.*did you mean 'owner'?"),
         ("trained: 31.2.2024\n", "trained: expected a date as YYYY-MM-DD, .*got '31.2.2024'"),
-        ("trained: 2024-02-31\n", "trained: expected a date as YYYY-MM-DD, .*got '2024-02-31'"),
         ("trained: 20240201\n", "trained: expected a date as YYYY-MM-DD"),
-        ("trained: 2024-02-01 10:00:00\n", "trained: expected a date as YYYY-MM-DD"),
         ("data: [a, b]\n", "data: expected text, got a list"),
         ("owner:\n  name: a\n", "owner: expected text, got keys of its own"),
         ("- model\n- owner\n", "expected lines of the form 'key: value', got a list"),
         ("just words\n", "expected lines of the form 'key: value', got 'just words'"),
         ("model: a\nmodel: b\n", "model: given 2 times; keep one"),
         ("model: a\nnotes: b: c\n", "not YAML in line 2"),
-        ("model: [a\n", "not YAML in line"),
         (f"model: {'a' * 301}\n", "model: expected at most 300 characters, got 301"),
         ("? [a, b]\n: c\n", "expected lines of the form 'key: value'|not YAML"),
     ],
@@ -88,7 +80,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, written):
 
 
 def test_code_in_a_file_is_not_run(written):
-    assert read_about(written("model: !!python/object/apply:os.system ['true']\n".replace("['true']", "x")))
+    assert read_about(written("model: !!python/object/apply:os.system x\n"))
 
 
 def test_the_schema_describes_every_field_of_the_record():
@@ -100,11 +92,6 @@ def test_the_schema_describes_every_field_of_the_record():
     jsonschema.validate(About(model="a", trained="2025-03-01").to_dict(), schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"trained": "yesterday"}, schema)
-
-
-def test_the_schema_of_results_is_a_schema_and_refuses_an_empty_result():
-    schema = result_schema()
-    jsonschema.Draft202012Validator.check_schema(schema)
-    assert json.dumps(schema)
+    jsonschema.Draft202012Validator.check_schema(result_schema())
     with pytest.raises(jsonschema.ValidationError, match="is a required property"):
-        jsonschema.validate({}, schema)
+        jsonschema.validate({}, result_schema())

@@ -24,6 +24,7 @@ from paperlib.report.audit.figures import describe_roc, roc_figure, score_histog
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Result(AuditResult):
     epsilon: float = 1.23456
+    guesses: tuple[int, ...] = (1, 10, 100)
 
     @property
     def headline(self) -> str:
@@ -31,7 +32,7 @@ class Result(AuditResult):
 
     @property
     def curve(self) -> pd.DataFrame:
-        return pd.DataFrame({"guesses": [1, 10, 100], "bound": [0.0, 1.23456, 0.5]})
+        return pd.DataFrame({"guesses": self.guesses, "bound": [0.0, 1.23456, 0.5][: len(self.guesses)]})
 
 
 def item(**parts: Any) -> ScoreAudit:
@@ -39,39 +40,42 @@ def item(**parts: Any) -> ScoreAudit:
     return ScoreAudit(**{**given, **parts})
 
 
+REFUSED = [item(refused="r")]
+RESULT = Result(claim="c", assumptions=())
+
+
 class Page(HTMLParser):
-    """Collects what a browser would fetch, images, headings, and what stands in scripts."""
+    """Collects the tags of a page with their attributes, and the texts by the tag they stand in."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.addresses: list[str] = []
-        self.images: list[dict[str, str | None]] = []
-        self.scripts: list[dict[str, str | None]] = []
-        self.headings: list[str] = []
-        self.blocks: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self.open = ""
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.open = tag
-        values = dict(attrs)
-        if tag == "script":
-            self.scripts.append(values)
-        self.addresses += [values[name] or "" for name in ("src", "href") if name in values]
-        if tag == "img":
-            self.images.append(values)
+        self.tags.append((tag, dict(attrs)))
 
     def handle_endtag(self, tag: str) -> None:
         self.open = ""
 
     def handle_data(self, data: str) -> None:
-        kept = {"h2": self.headings, "script": self.blocks}.get(getattr(self, "open", ""))
-        if kept is not None:
-            kept.append(data)
+        self.texts.setdefault(self.open, []).append(data)
+
+    def every(self, tag: str) -> list[dict[str, str | None]]:
+        """Attributes of every such tag."""
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def report(scored: MembershipScores, audits: Any, **parts: Any) -> str:
+    return audit_report(scored, audits, **{"title": "a", "facts": {}, **parts})
 
 
 def block(page: str) -> dict[str, Any]:
     """The machine-readable block."""
-    (text,) = Page(page).blocks
+    (text,) = Page(page).texts["script"]
     return json.loads(text)
 
 
@@ -81,32 +85,38 @@ def text_of(page: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", shown).split())
 
 
-def scores() -> MembershipScores:
-    rng = np.random.default_rng(0)
-    return MembershipScores(rng.normal(1, 1, 300), rng.normal(0, 1, 310))
+RNG = np.random.default_rng(0)
+SCORES = MembershipScores(RNG.normal(1, 1, 300), RNG.normal(0, 1, 310))
+
+
+@pytest.fixture(scope="module")
+def audits() -> Any:
+    return audit_scores(SCORES, design="game")
+
+
+@pytest.fixture(scope="module")
+def whole(audits: Any) -> str:
+    """A page with every section."""
+    groups, facts = np.tile(["x", "y"], 305), {"Input": "x"}
+    return report(SCORES, tuple(audits), facts=facts, about=About(model="m"), groups=groups)
 
 
 @pytest.fixture(scope="module")
 def text() -> str:
     result = Result(claim="The claim & more.", assumptions=("fair coins",), warnings=("mind <this>",))
     items = [item(result=result), item(title="Other", refused="too few <scores>")]
-    return audit_report(
-        scores(), items, title="Audit of a<b.csv", facts={"SHA-256": "abc", "Command": "x > y"}
-    )
+    return report(SCORES, items, title="Audit of a<b.csv", facts={"SHA-256": "abc", "Command": "x > y"})
 
 
-def test_the_page_asks_for_nothing(text: str) -> None:
+def test_the_page_asks_for_nothing_and_every_image_is_described(text: str) -> None:
     page = Page(text)
-    assert all(address.startswith("data:") for address in page.addresses)
+    addresses = [values[name] for _, values in page.tags for name in ("src", "href") if name in values]
+    assert all(str(address).startswith("data:") for address in addresses)
     assert "http" not in text.replace("http://www.w3.org", "")
-    assert [one["type"] for one in page.scripts] == ["application/json"]
+    assert [one["type"] for one in page.every("script")] == ["application/json"]
     assert "onload" not in text
-
-
-def test_every_image_is_described(text: str) -> None:
-    images = Page(text).images
-    assert len(images) == 3
-    assert all(len(image["alt"] or "") > 40 for image in images)
+    assert len(page.every("img")) == 3
+    assert all(len(image["alt"] or "") > 40 for image in page.every("img"))
 
 
 def test_numbers_claims_assumptions_warnings_and_facts_are_there(text: str) -> None:
@@ -128,7 +138,7 @@ def test_numbers_claims_assumptions_warnings_and_facts_are_there(text: str) -> N
 
 def test_an_audit_is_needed() -> None:
     with pytest.raises(ValueError, match="expected at least one"):
-        audit_report(scores(), [], title="a", facts={})
+        report(SCORES, [])
 
 
 def test_a_thinned_roc_curve_stays_on_the_full_one() -> None:
@@ -144,11 +154,13 @@ def test_a_thinned_roc_curve_stays_on_the_full_one() -> None:
     assert abs(float(describe_roc(data, 0.5).split(", ")[1].split()[0]) - at_one_percent) < 0.01
 
 
-def test_the_band_of_the_curve_is_the_exact_interval_at_each_threshold() -> None:
-    _, data = roc_figure(scores(), confidence=0.9)
+def test_the_band_is_the_exact_interval_at_each_threshold_and_shares_sum_to_one() -> None:
+    _, data = roc_figure(SCORES, confidence=0.9)
     for row in data.iloc[[0, 1, len(data) // 2, -2, -1]].itertuples():
         interval = binomtest(round(row.true_positive_rate * 300), 300).proportion_ci(0.9, "exact")
         assert (row.low, row.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
+    _, shares = score_histogram(SCORES)
+    assert shares[["member", "nonmember"]].sum().tolist() == pytest.approx([1, 1])
 
 
 def test_no_figure_stays_open() -> None:
@@ -164,23 +176,12 @@ assert "matplotlib.pyplot" not in sys.modules
     assert done.returncode == 0, done.stderr
 
 
-def test_histogram_shares_sum_to_one_per_class() -> None:
-    _, data = score_histogram(scores())
-    assert data["member"].sum() == pytest.approx(1)
-    assert data["nonmember"].sum() == pytest.approx(1)
-
-
 def test_constant_scores_can_be_drawn() -> None:
-    same = MembershipScores([1.0, 1.0], [1.0])
-    assert "<figure>" in audit_report(same, [item(refused="no signal")], title="a", facts={})
+    assert "<figure>" in report(MembershipScores([1.0, 1.0], [1.0]), REFUSED)
 
 
-def test_the_page_goes_from_the_verdict_to_the_details() -> None:
-    audits = audit_scores(scores(), design="game")
-    page = audit_report(
-        scores(), tuple(audits), title="a", facts={"Input": "b"}, groups=np.tile(["x", "y"], 305)
-    )
-    assert Page(page).headings == [
+def test_the_page_goes_from_the_verdict_to_the_details(whole: str) -> None:
+    assert Page(whole).texts["h2"] == [
         "Verdict",
         "What to do next",
         "The number",
@@ -194,21 +195,19 @@ def test_the_page_goes_from_the_verdict_to_the_details() -> None:
         "What the main number assumes",
         "Words used here",
     ]
+    further = report(SCORES, REFUSED, more=["<section>extra</section>"])
+    assert further.index("extra") < further.index("<h2>Figures")
 
 
-def test_the_condition_stands_right_beside_the_number() -> None:
-    main = audit_scores(scores(), design="game").audits[0]
-    shown = text_of(audit_report(scores(), [main], title="a", facts={}))
-    assert main.result is not None
+def test_the_condition_stands_right_beside_the_number(audits: Any) -> None:
+    main = audits.audits[0]
+    shown, headline = text_of(report(SCORES, [main])), main.result.headline
     assert main.result.condition
-    headline = main.result.headline
     assert shown.count(headline) == shown.count(f"{headline} Condition: {main.result.condition}.") >= 2
 
 
-def test_the_measures_are_shown_with_their_intervals_and_the_ceiling() -> None:
-    audits = audit_scores(scores(), design="game")
-    shown = text_of(audit_report(scores(), tuple(audits), title="a", facts={}))
-    measures = score_measures(scores())
+def test_the_measures_are_shown_with_their_intervals_and_the_ceiling(whole: str) -> None:
+    shown, measures = text_of(whole), score_measures(SCORES)
     rate = measures.rates[1]
     assert f"AUC {measures.auc:.3f} [0." in shown
     assert rate.true_positive_rate is not None
@@ -218,27 +217,21 @@ def test_the_measures_are_shown_with_their_intervals_and_the_ceiling() -> None:
 
 
 def test_a_reversed_score_is_named_first_and_nobody_is_called_exposed() -> None:
-    turned = MembershipScores(scores().nonmember, scores().member)
-    page = audit_report(turned, [item(result=Result(claim="c", assumptions=()))], title="a", facts={})
+    page = report(MembershipScores(SCORES.nonmember, SCORES.member), [item(result=RESULT)])
     shown = text_of(page)
     assert "Verdict Not an answer yet" in shown
     assert "right up to" not in shown
     assert "Not shown while the direction of the score" in shown
     assert "reversed" in block(page)["warnings"][0]
-    assert "reversed" not in text_of(audit_report(scores(), [item(refused="r")], title="a", facts={}))
+    assert "reversed" not in text_of(report(SCORES, REFUSED))
 
 
 def test_a_baseline_stands_apart_at_the_end_and_is_never_large() -> None:
-    audits = [
-        item(result=Result(claim="c", assumptions=())),
-        item(title="Base", kind="baseline", result=Result(claim="c", assumptions=(), epsilon=99.0)),
-        item(title="Other", result=Result(claim="c", assumptions=())),
-    ]
-    page = audit_report(scores(), audits, title="a", facts={})
+    base = item(title="Base", kind="baseline", result=Result(claim="c", assumptions=(), epsilon=99.0))
+    page = report(SCORES, [item(result=RESULT), base, item(title="Other", result=RESULT)])
     assert page.index(">Other <") < page.index("For comparison only") < page.index(">Base <")
-    apart = page[page.index("<div class='baseline'>") :]
-    assert "class='number'" not in apart
-    assert len(Page(page).images) == 4  # the curve of a baseline is not drawn
+    assert "class='number'" not in page[page.index("<div class='baseline'>") :]
+    assert len(Page(page).every("img")) == 4  # the curve of a baseline is not drawn
 
 
 def test_the_block_holds_the_given_data_and_no_text_can_end_it() -> None:
@@ -247,29 +240,24 @@ def test_the_block_holds_the_given_data_and_no_text_can_end_it() -> None:
         "headline": "</script><script>alert(1)</script><!-- <script>",
         "curve": np.ones(2),
     }
-    page = audit_report(scores(), [item(refused="r")], title="a", facts={}, data=data)
+    page = report(SCORES, REFUSED, data=data)
     assert block(page) == {"epsilon": 1.5, "headline": data["headline"], "curve": [1.0, 1.0]}
     assert page.count("</script>") == 1
 
 
-def test_the_block_follows_the_schema_of_results_when_no_data_are_given() -> None:
-    audits = audit_scores(scores(), design="game")
-    page = audit_report(scores(), tuple(audits), title="a", facts={"Input": "x"}, about=About(model="m"))
-    content = block(page)
+def test_the_block_follows_the_schema_of_results_when_no_data_are_given(audits: Any, whole: str) -> None:
+    content = block(whole)
     jsonschema.validate(content, result_schema())
     assert content["epsilon"] == audits.headline.epsilon
     assert content["about"]["model"] == "m"
     assert content["provenance"] == {"Input": "x"}
     assert content["verdict"] == plain_verdict(audits.headline).to_dict()
-    jsonschema.validate(
-        block(audit_report(scores(), [item(refused="r")], title="a", facts={})), result_schema()
-    )
+    jsonschema.validate(block(report(SCORES, REFUSED)), result_schema())
 
 
-def test_a_given_verdict_is_shown_word_by_word() -> None:
-    result = audit_scores(scores(), design="game").headline
-    verdict = plain_verdict(result, claimed_epsilon=0.01)
-    shown = text_of(audit_report(scores(), [item(result=result)], title="a", facts={}, verdict=verdict))
+def test_a_given_verdict_is_shown_word_by_word(audits: Any) -> None:
+    verdict = plain_verdict(audits.headline, claimed_epsilon=0.01)
+    shown = text_of(report(SCORES, [item(result=audits.headline)], verdict=verdict))
     assert verdict.refuted is True
     for words in (*verdict.sentences, *verdict.next_steps):
         assert words in html.unescape(shown)
@@ -277,35 +265,21 @@ def test_a_given_verdict_is_shown_word_by_word() -> None:
 
 def test_what_the_owner_says_is_escaped_and_its_addresses_are_links() -> None:
     about = About(model="<b>", owner="Team", contact="https://example.org/?a=1&b=2 or <script>")
-    page = audit_report(scores(), [item(refused="r")], title="a", facts={}, about=about)
+    page = report(SCORES, REFUSED, about=about)
     assert "&lt;b&gt;" in page
     assert "<a href='https://example.org/?a=1&amp;b=2'>" in page
-    assert len(Page(page).scripts) == 1
-    shown = text_of(page)
-    assert "Owner Team" in shown
-    assert "Training date not given" in shown
-
-
-def test_further_sections_stand_before_the_figures() -> None:
-    page = audit_report(scores(), [item(refused="r")], title="a", facts={}, more=["<section>extra</section>"])
-    assert page.index("extra") < page.index("<h2>Figures")
+    assert len(Page(page).every("script")) == 1
+    assert "Owner Team" in text_of(page)
+    assert "Training date not given" in text_of(page)
 
 
 def test_a_search_that_made_no_guess_has_no_curve() -> None:
-    class Silent(Result):
-        @property
-        def curve(self) -> pd.DataFrame:
-            return pd.DataFrame({"guesses": [0], "bound": [0.0]})
-
-    silent = Silent(claim="c", assumptions=(), epsilon=0.0)
-    page = audit_report(scores(), [item(result=silent)], title="a", facts={})
-    assert len(Page(page).images) == 2
+    silent = Result(claim="c", assumptions=(), epsilon=0.0, guesses=(0,))
+    assert len(Page(report(SCORES, [item(result=silent)])).every("img")) == 2
 
 
 def test_a_report_of_many_rows_is_small() -> None:
     rng = np.random.default_rng(0)
-    big = MembershipScores(rng.normal(1, 1, 150_000), rng.normal(0, 1, 150_000))
-    groups = rng.integers(0, 500, len(big))
-    page = audit_report(big, [item(refused="r")], title="a", facts={}, ids=np.arange(len(big)), groups=groups)
-    assert len(page) < 500_000
-    assert "450 smaller groups are not shown" in page
+    big = MembershipScores(rng.normal(1, 1, 30_000), rng.normal(0, 1, 30_000))
+    groups = rng.integers(0, 60, len(big))
+    assert len(report(big, REFUSED, ids=np.arange(len(big)), groups=groups)) < 500_000

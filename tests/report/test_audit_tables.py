@@ -4,9 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paperlib.core import MembershipScores, score_measures
+from paperlib.core import MembershipScores, ScoreAudit, score_measures
 from paperlib.report import audit_report, group_table, most_exposed
 from paperlib.report.audit.tables import exposed_section, with_interval
+
+REFUSED = ScoreAudit(title="Main", kind="lower bound", purpose="p", result=None, refused="r")
 
 
 @pytest.fixture
@@ -29,12 +31,8 @@ def test_the_most_exposed_are_those_a_sort_of_the_members_puts_first(scores, hig
     assert found["share"].to_numpy() == pytest.approx(np.array(above) / 310)
 
 
-def test_without_ids_members_are_numbered_in_the_order_they_were_given():
-    found = most_exposed(MembershipScores([0, 5, 5, 9], [1]))
-    assert found["record"].tolist() == [4, 2, 3, 1]
-
-
-def test_members_tied_with_the_last_row_are_counted():
+def test_members_without_ids_are_numbered_and_those_tied_with_the_last_row_counted():
+    assert most_exposed(MembershipScores([0, 5, 5, 9], [1]))["record"].tolist() == [4, 2, 3, 1]
     scores = MembershipScores([7.0, *[3.0] * 10], [1.0])
     assert most_exposed(scores, count=4)["record"].tolist() == [1, 2, 3, 4]
     assert exposed_section(scores, None, count=4).note == "7 more members have the score of the last row."
@@ -51,18 +49,10 @@ def test_each_group_has_the_measures_of_its_own_scores(scores):
         measures = score_measures(part, confidence=0.9)
         row = found.loc[name]
         assert (row["members"], row["nonmembers"]) == (part.member.size, part.nonmember.size)
-        assert (row["auc_low"], row["auc"], row["auc_high"]) == (
-            measures.auc_interval[0],
-            measures.auc,
-            measures.auc_interval[1],
-        )
+        assert (row["auc"], row["auc_low"], row["auc_high"]) == (measures.auc, *measures.auc_interval)
         assert row["tpr"] == measures.rates[1].true_positive_rate
-
-
-def test_losses_keep_their_direction_in_groups(scores):
     losses = MembershipScores(-scores.member, -scores.nonmember, higher_means_member=False)
-    groups = ["a"] * len(scores)
-    assert group_table(losses, groups)["auc"][0] == pytest.approx(scores.auc())
+    assert group_table(losses, ["a"] * len(scores))["auc"][0] == pytest.approx(scores.auc())
 
 
 def test_a_group_of_one_class_and_rows_without_a_group_are_shown_with_a_reason():
@@ -81,19 +71,19 @@ def test_the_largest_groups_are_shown_first_and_the_rest_are_counted(scores):
     found = group_table(scores, groups, most=50)
     assert len(found) == 50
     assert found["group"][0] == "7"
-    page = audit_report(scores, [_refused()], title="a", facts={}, groups=groups)
+    page = audit_report(scores, [REFUSED], title="a", facts={}, groups=groups)
     assert "11 smaller groups are not shown" in page
 
 
 @pytest.mark.parametrize("what", ["ids", "groups"])
 def test_another_number_of_names_than_of_examples_is_refused(scores, what):
     with pytest.raises(ValueError, match=f"{what}: expected one for each of 610 examples, got 2"):
-        audit_report(scores, [_refused()], title="a", facts={}, **{what: ["a", "b"]})
+        audit_report(scores, [REFUSED], title="a", facts={}, **{what: ["a", "b"]})
 
 
 def test_names_of_records_and_groups_are_escaped(scores):
     names = ["<i>"] * len(scores)
-    page = audit_report(scores, [_refused()], title="a", facts={}, ids=names, groups=names)
+    page = audit_report(scores, [REFUSED], title="a", facts={}, ids=names, groups=names)
     assert "<i>" not in page
     assert page.count("&lt;i&gt;") == 21
 
@@ -101,12 +91,6 @@ def test_names_of_records_and_groups_are_escaped(scores):
 def test_the_ends_of_an_interval_are_rounded_outwards():
     assert with_interval(0.5, 0.4996, 0.5004) == "0.500 [0.499, 0.501]"
     assert with_interval(1.0, 0.99951, 1.0) == "1.000 [0.999, 1.000]"
-
-
-def _refused():
-    from paperlib.core import ScoreAudit
-
-    return ScoreAudit(title="Main", kind="lower bound", purpose="p", result=None, refused="r")
 
 
 def test_only_members_who_stand_out_are_listed_and_no_number_is_minus_zero():

@@ -65,9 +65,6 @@ def test_a_bound_is_a_guess_right_so_many_per_cent_of_the_time():
     assert "lower limit with 95 % confidence" in said(verdict)
     assert verdict.refuted is None
     assert "DP-SGD" in advice(verdict)
-
-
-def test_delta_is_in_the_share_and_is_named():
     verdict = plain_verdict(bound(1.0, delta=0.01))
     assert f"right up to {share_text((exp(1) + 0.01) / (1 + exp(1)))} " in verdict.sentences[0]
     assert "includes delta = 0.01" in said(verdict)
@@ -81,14 +78,8 @@ def test_a_bound_of_zero_says_what_could_have_been_shown():
     assert "does not show that the training is private" in said(verdict)
     assert "more records" in advice(verdict)
     assert "tossing a coin" not in said(verdict)
-
-
-def test_too_few_records_to_show_anything_are_named():
     assert "it could not have" in plain_verdict(bound(0.0, ceiling=0.0)).sentences[0]
     assert "no leak" in plain_verdict(bound(0.0, ceiling=None)).sentences[0]
-
-
-def test_many_records_without_a_leak_need_a_stronger_attack_and_not_more_records():
     steps = advice(plain_verdict(bound(0.0, ceiling=6.0)))
     assert "stronger attack" in steps
     assert "more records" not in steps
@@ -118,16 +109,6 @@ def test_a_game_judges_a_claim_under_both_adjacencies(claimed, replacing, removi
     assert "it or another record in its place" in verdict.sentences[0]
 
 
-def test_coins_before_the_next_training_are_advised_where_coins_came_after_this_one():
-    rng = np.random.default_rng(0)
-    scores = MembershipScores(rng.normal(2, 1, 300), rng.normal(0, 1, 300))
-    words = "toss a fair coin for each audit record"
-    assert words in advice(plain_verdict(audit_one_run(scores, design="game")))
-    assert words in advice(plain_verdict(audit_one_run(scores, design="played")))
-    assert words not in advice(plain_verdict(audit_one_run(scores)))
-    assert words not in advice(plain_verdict(audit_ranks(np.ones(50, int), np.full(50, 100))))
-
-
 def test_group_privacy_lowers_the_delta_of_a_claim_for_adding_or_removing():
     verdict = plain_verdict(bound(4.0, claim=REPLACED, delta=1e-5), claimed_epsilon=1)
     assert f"at delta = {1e-5 / (1 + exp(1)):.3g} is refuted" in said(verdict)
@@ -152,6 +133,7 @@ def test_a_reversed_direction_is_no_answer_and_comes_first():
     scores = MembershipScores(np.arange(50), np.arange(40, 90))
     warning = reversed_warning(scores)
     assert warning is not None
+    assert warning in said(plain_verdict(audit_one_run(scores)))  # its own warning is enough
     verdict = plain_verdict(bound(2.0), claimed_epsilon=1, warnings=("something else", warning))
     assert verdict.sentences[0].startswith("Not an answer yet")
     assert warning in verdict.sentences[0]
@@ -160,11 +142,6 @@ def test_a_reversed_direction_is_no_answer_and_comes_first():
     assert "claimed epsilon of 1 is not judged" in said(verdict)
     assert "--kind losses" in verdict.next_steps[0]
     assert "membership" in said(verdict)
-
-
-def test_the_warning_of_the_result_itself_is_enough():
-    scores = MembershipScores(np.arange(50), np.arange(40, 90))
-    assert plain_verdict(audit_one_run(scores)).sentences[0].startswith("Not an answer yet")
 
 
 def test_other_warnings_come_first_in_the_advice():
@@ -187,30 +164,35 @@ def test_a_claim_that_is_no_epsilon_is_refused(claimed):
         plain_verdict(bound(), claimed_epsilon=claimed)
 
 
-def test_the_adjacency_is_that_of_the_real_claims():
+def test_the_adjacency_is_that_of_the_real_claims_and_coins_are_advised_where_they_came_late():
     rng = np.random.default_rng(0)
     scores = MembershipScores(rng.normal(2, 1, 300), rng.normal(0, 1, 300))
     weak = MembershipScores(rng.normal(0, 1, 300), rng.normal(0, 1, 300))
+    coins = "toss a fair coin for each audit record"
     for one in (scores, weak):
-        assert adjacency_of(audit_one_run(one)) == "add/remove"
-        assert adjacency_of(audit_one_run(one, design="game")) == "replacement"
-        assert adjacency_of(audit_one_run(one, design="played")) == "replacement"
+        before = audit_one_run(one)
+        assert adjacency_of(before) == "add/remove"
+        assert coins not in advice(plain_verdict(before))
+        for design in ("game", "played"):
+            after = audit_one_run(one, design=design)
+            assert adjacency_of(after) == "replacement"
+            assert coins in advice(plain_verdict(after))
     for ranks in (np.ones(50, int), np.arange(1, 51)):
-        assert adjacency_of(audit_ranks(ranks, np.full(50, 100))) == "replacement"
+        by_rank = audit_ranks(ranks, np.full(50, 100))
+        assert adjacency_of(by_rank) == "replacement"
+        assert coins not in advice(plain_verdict(by_rank))
     assert adjacency_of(epsilon_star(scores.nonmember, scores.member)) == ""
 
 
 def test_the_ceiling_of_a_real_audit_is_known():
     rng = np.random.default_rng(0)
-    scores = MembershipScores(rng.normal(0, 1, 50), rng.normal(0, 1, 50))
-    result = audit_one_run(scores)
-    ceiling = ceiling_of(result)
+    ceiling = ceiling_of(audit_one_run(MembershipScores(rng.normal(0, 1, 50), rng.normal(0, 1, 50))))
     perfect = audit_one_run(MembershipScores(np.arange(50, 100), np.arange(50)))
     assert ceiling is not None
     assert perfect.epsilon <= ceiling < perfect.epsilon + 0.1
 
 
-def test_the_condition_goes_with_the_verdict():
+def test_the_condition_goes_with_the_verdict_and_an_audit_that_was_not_possible_is_no_answer():
     verdict = plain_verdict(bound(condition="assumes coins"))
     assert verdict.to_dict() == {
         "sentences": list(verdict.sentences),
@@ -219,9 +201,6 @@ def test_the_condition_goes_with_the_verdict():
         "condition": "assumes coins",
     }
     assert "Condition: assumes coins." in str(verdict)
-
-
-def test_an_audit_that_was_not_possible_is_no_answer():
     verdict = no_verdict("scores: too few")
     assert verdict.sentences[0].startswith("Not an answer yet")
     assert "too few" in said(verdict)

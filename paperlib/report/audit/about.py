@@ -3,8 +3,6 @@
 import json
 from dataclasses import asdict, dataclass
 from datetime import date
-from functools import cache
-from importlib import resources
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,14 +14,8 @@ from paperlib.core import did_you_mean
 class About:
     """The audited model in its owner's words; an empty field is shown as "not given".
 
-    Attributes:
-        model: Name of the model.
-        version: Its version.
-        owner: Person or team that answers for it.
-        trained: Date on which training ended, as YYYY-MM-DD.
-        data: Description of the training data and of the audit records.
-        contact: Address for questions.
-        notes: Anything else a reviewer should know.
+    ``owner`` answers for the model, ``trained`` is the date on which training ended, as YYYY-MM-DD, and
+    ``data`` describes the training data and the audit records.
     """
 
     model: str = ""
@@ -41,34 +33,22 @@ class About:
 
 def about_schema() -> dict[str, Any]:
     """The JSON schema of ``audit.yaml``."""
-    return schema("about.schema.json")
+    return _schema("about.schema.json")
 
 
 def result_schema() -> dict[str, Any]:
     """The JSON schema of what ``paperlib audit --json`` prints, and of the block inside a report."""
-    return schema("result.schema.json")
+    return _schema("result.schema.json")
 
 
-@cache
-def _schema_text(name: str) -> str:
-    return resources.files("paperlib.report.audit").joinpath(name).read_text(encoding="utf-8")
-
-
-def schema(name: str) -> dict[str, Any]:
-    """A JSON schema of this package, by its file name."""
-    return json.loads(_schema_text(name))
+def _schema(name: str) -> dict[str, Any]:
+    return json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
 def read_about(path: "str | PathLike[str]") -> About:
     """Read and check a YAML file about the audited model.
 
-    Every value is read as text: a version 2.10 stays "2.10", a date stays as written.
-
-    Args:
-        path: A YAML file with some of the keys model, version, owner, trained, data, contact and notes.
-
-    Returns:
-        The fields; those that are left out are empty.
+    Its keys are some of the fields of `About`. Every value is read as text: a version 2.10 stays "2.10".
 
     Raises:
         ValueError: No such file, no YAML, an unknown key or a value that the schema does not allow. One line,
@@ -125,7 +105,9 @@ def _validate(path: "str | PathLike[str]", values: dict[str, Any]) -> None:
     from jsonschema import Draft202012Validator, FormatChecker
 
     dates = FormatChecker(formats=())
-    dates.checks("date", raises=ValueError)(_is_date)
+    dates.checks("date", raises=ValueError)(
+        lambda value: not isinstance(value, str) or not value or bool(date.fromisoformat(value))
+    )
     checker = Draft202012Validator(about_schema(), format_checker=dates)
     for error in sorted(checker.iter_errors(values), key=lambda one: list(map(str, one.path))):
         key = str(error.path[0])
@@ -135,10 +117,6 @@ def _validate(path: "str | PathLike[str]", values: dict[str, Any]) -> None:
             "maxLength": f"at most {limit} characters, got {len(value)}",
         }.get(str(error.validator), f"a date as YYYY-MM-DD, such as 2025-03-01, got {value!r}")
         raise ValueError(f"{path}: {key}: expected {wanted}")
-
-
-def _is_date(value: object) -> bool:
-    return not isinstance(value, str) or not value or bool(date.fromisoformat(value))
 
 
 def _shape(value: object) -> str:

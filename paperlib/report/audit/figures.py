@@ -46,8 +46,7 @@ def score_histogram(scores: MembershipScores, *, bins: int = 60) -> tuple[Figure
     """Histograms of the scores of members and of non-members.
 
     Returns:
-        The figure, and its data: low, high (edges of a bin, the scores' unit), member, nonmember
-        (share of each class in the bin).
+        The figure, and low, high (edges of a bin), member and nonmember (share of each class in it).
     """
     edges = np.histogram_bin_edges(scores.pooled()[0], bins=bins)
     shares = {
@@ -67,21 +66,19 @@ def roc_figure(
 ) -> tuple[Figure, pd.DataFrame]:
     """True- against false-positive rate on log axes, which show the leakage of few records.
 
-    Args:
-        scores: Scores of members and non-members.
-        confidence: Confidence level of the band at each single point, in (0, 1).
-        auc: Area under the curve where it is known already; computed by default.
-
     Returns:
-        The figure, and its data (at most 600 points of the curve): false_positive_rate, true_positive_rate,
-        and low and high, the Clopper-Pearson interval of the true-positive rate at this threshold.
+        The figure, and at most 600 points of the curve: false_positive_rate, true_positive_rate, and low and
+        high, the Clopper-Pearson interval of the true-positive rate at each single threshold.
     """
     auc = scores.auc() if auc is None else auc
     fpr, tpr, _ = scores.roc()
     keep = _spread(fpr, tpr)
     fpr, tpr = fpr[keep], tpr[keep]
-    low, high = _share_band(tpr, scores.member.size, confidence)
-    floor = 0.5 / max(scores.member.size, scores.nonmember.size)
+    level, total = (1 - confidence) / 2, scores.member.size
+    hits = np.rint(tpr * total)
+    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), total - hits + 1, level), 0.0)
+    high = np.where(hits < total, betaincinv(hits + 1, np.maximum(total - hits, 1), 1 - level), 1.0)
+    floor = 0.5 / max(total, scores.nonmember.size)
     fig, axes = _panel(4.6, 4.0)
     x = np.maximum(fpr, floor)
     band = np.maximum(low, floor), np.maximum(high, floor)
@@ -96,14 +93,6 @@ def roc_figure(
     return fig, pd.DataFrame(columns)
 
 
-def _share_band(shares: FloatArray, total: int, confidence: float) -> tuple[FloatArray, FloatArray]:
-    """Clopper-Pearson intervals of many shares of one total."""
-    level, hits = (1 - confidence) / 2, np.rint(shares * total)
-    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), total - hits + 1, level), 0.0)
-    high = np.where(hits < total, betaincinv(hits + 1, np.maximum(total - hits, 1), 1 - level), 1.0)
-    return low, high
-
-
 def _spread(fpr: FloatArray, tpr: FloatArray) -> np.ndarray:
     """Positions that look evenly spread on log axes in both directions; first and last included."""
     if fpr.size <= 2 * _POINTS:
@@ -116,12 +105,7 @@ def _spread(fpr: FloatArray, tpr: FloatArray) -> np.ndarray:
 
 
 def bound_figure(curve: pd.DataFrame, epsilon: float) -> Figure:
-    """The bound over the number of guesses, already corrected for trying all numbers.
-
-    Args:
-        curve: Columns guesses and bound.
-        epsilon: The reported bound.
-    """
+    """The bound over the number of guesses, columns guesses and bound, and the reported ``epsilon``."""
     fig, axes = _panel(5.6, 3.2)
     axes.plot(curve["guesses"], curve["bound"], label="bound at this many guesses")
     axes.axhline(
@@ -137,11 +121,12 @@ def bound_figure(curve: pd.DataFrame, epsilon: float) -> Figure:
 
 def describe_roc(data: pd.DataFrame, auc: float) -> str:
     """A ROC curve in words."""
-    rates = []
-    for target in (0.001, 0.01, 0.1):
-        below = data[data["false_positive_rate"] <= target]
-        rates.append(f"{below['true_positive_rate'].max():.3f} at false-positive rate {target:g}")
-    return f"ROC curve on log axes with AUC {auc:.3f}; the true-positive rate is {', '.join(rates)}."
+    shown = [
+        f"{data['true_positive_rate'][data['false_positive_rate'] <= rate].max():.3f} "
+        f"at false-positive rate {rate:g}"
+        for rate in (0.001, 0.01, 0.1)
+    ]
+    return f"ROC curve on log axes with AUC {auc:.3f}; the true-positive rate is {', '.join(shown)}."
 
 
 def describe_bound(curve: pd.DataFrame, epsilon: float) -> str:
@@ -171,18 +156,16 @@ def report_images(
     with mpl.rc_context(_STYLE):
         roc, points = roc_figure(scores, confidence=measures.confidence, auc=measures.auc)
         histogram, _ = score_histogram(scores)
-        images = [
-            Image(
-                _svg_address(roc),
-                "ROC curve on log axes: the left end shows what can be said about few records with few "
-                f"errors. The band is the {100 * measures.confidence:g} % Clopper-Pearson interval of the "
-                "true-positive rate at each single threshold.",
-                describe_roc(points, measures.auc),
-            ),
+        caption = (
+            "ROC curve on log axes: the left end shows what can be said about few records with few errors. "
+            f"The band is the {100 * measures.confidence:g} % Clopper-Pearson interval of the true-positive "
+            "rate at each single threshold."
+        )
+        return [
+            Image(_svg_address(roc), caption, describe_roc(points, measures.auc)),
             Image(_svg_address(histogram), "Scores of members and non-members.", describe_histogram(scores)),
+            *filter(None, (_curve_image(audit) for audit in audits if audit.kind != "baseline")),
         ]
-        curves = (_curve_image(audit) for audit in audits if audit.kind != "baseline")
-        return [*images, *filter(None, curves)]
 
 
 def _curve_image(audit: ScoreAudit) -> Image | None:

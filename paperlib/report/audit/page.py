@@ -48,11 +48,9 @@ def audit_report(
     warnings: Sequence[str] = (),
     more: Sequence[str | TableSection] = (),
 ) -> str:
-    """The report of an audit as one HTML page.
+    """The report of an audit as one HTML page, which makes no request and runs no script.
 
-    The page makes no request and runs no script: styles, figures and the result as JSON are inside it. It
-    begins with a verdict in plain words. It is readable on a phone, follows the reader's dark mode, and
-    prints.
+    It begins with a verdict in plain words, is readable on a phone and in dark mode, and prints.
 
     Args:
         scores: The audited scores.
@@ -60,12 +58,12 @@ def audit_report(
         title: Heading of the page.
         facts: Provenance: heading to text, such as the file's checksum and the command.
         verdict: What the main number means; by default that of `plain_verdict`.
-        measures: AUC and true-positive rates with intervals; by default `score_measures` of the scores.
+        measures: By default `score_measures` of the scores.
         about: The model in its owner's words, as `read_about` gives it.
         ids: One name per example, members first, for the most exposed records.
         groups: One group per example, members first, for a table of groups.
-        data: Content of the machine-readable block, such as what ``paperlib audit --json`` prints; by default
-            what the other arguments say, in the same form.
+        data: Content of the machine-readable block; by default what the other arguments say, in the form of
+            ``paperlib audit --json``.
         warnings: Warnings of the whole audit, beside those of the main result.
         more: Further sections, as tables or as HTML, shown before the figures.
 

@@ -18,44 +18,26 @@ from paperlib.core import (
 from paperlib.core.results import round_up
 from paperlib.report.audit.verdict import ceiling_of
 
-_FPR = 0.01
-_MOST_GROUPS = 50
 Names = Sequence[Any] | np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableSection:
-    """A section of a report with a table, whose first column names the row.
-
-    Attributes:
-        title: Heading of the section.
-        text: Paragraph before the table; may be empty.
-        remark: A second one, in a softer colour; may be empty.
-        headings: One heading per column.
-        rows: Cells as text; without any the section has no table.
-        one_line: Positions of columns whose cells stay on one line where there is room.
-        wide: True for many columns, which a phone scrolls sideways.
-        note: Paragraph below the table; may be empty.
-        style: "short" for a section that paper keeps on one page, else "part".
-    """
+    """A section of a report with a table, whose first column names the row."""
 
     title: str
-    text: str = ""
-    remark: str = ""
-    headings: Sequence[str] = ()
-    rows: Sequence[Sequence[str]] = ()
-    one_line: Sequence[int] = ()
-    wide: bool = False
-    note: str = ""
-    style: str = "part"
+    text: str = ""  # paragraph before the table
+    remark: str = ""  # a second one, in a softer colour
+    headings: Sequence[str] = ()  # one per column
+    rows: Sequence[Sequence[str]] = ()  # cells; without any the section has no table
+    one_line: Sequence[int] = ()  # positions of columns whose cells stay on one line where there is room
+    wide: bool = False  # many columns, which a phone scrolls sideways
+    note: str = ""  # paragraph below the table
+    style: str = "part"  # or "short" for a section that paper keeps on one page
 
 
 def with_interval(value: float, low: float, high: float, digits: int = 3) -> str:
-    """A value with its interval, whose ends are rounded outwards.
-
-    >>> with_interval(0.81234, 0.80189, 0.82211)
-    '0.812 [0.801, 0.823]'
-    """
+    """A value with its interval, whose ends are rounded outwards."""
     ends = round_down(low, digits), min(1.0, round_up(high, digits))
     return f"{value:.{digits}f} [{ends[0]:.{digits}f}, {ends[1]:.{digits}f}]"
 
@@ -94,18 +76,16 @@ def most_exposed(
     """The members with the most extreme scores, most extreme first.
 
     These are scores of single records and no bounds: nothing is claimed about one of them, so that picking
-    them needs no correction.
+    them needs no correction. Members with equal scores stay in the order they were given.
 
     Args:
         scores: Scores of members and non-members.
-        ids: One name per example, members first, as `MembershipScores.pooled`; None names the members by
-            their place among the members, from 1 on.
+        ids: One name per example, members first; by default members are numbered from 1 on.
         count: Largest number of rows, at least 1.
 
     Returns:
-        Columns record, score (as given), nonmembers_as_extreme (number of non-members whose score points to
-        membership at least as much) and share (the same as a share of all non-members, in [0, 1]). Members
-        with equal scores stay in the order they were given.
+        Columns record, score, nonmembers_as_extreme (non-members whose score points to membership at least
+        as much) and share (of all non-members).
 
     Raises:
         ValueError: Another number of ids than of examples.
@@ -192,14 +172,13 @@ def group_table(
 
     Args:
         scores: Scores of members and non-members.
-        groups: One group per example, members first, as `MembershipScores.pooled`; None and NaN make a group
-            "not given".
+        groups: One group per example, members first; None and NaN make a group "not given".
         confidence: Confidence level of each interval, in (0, 1).
         most: Largest number of rows, at least 1.
 
     Returns:
         Columns group, members, nonmembers, auc, auc_low, auc_high, tpr, tpr_low, tpr_high (true-positive rate
-        at 1 % false positives) and note (reason where a value is missing).
+        at 1 % false positives) and note (why a value is missing).
 
     Raises:
         ValueError: Another number of groups than of examples.
@@ -220,36 +199,43 @@ def group_table(
         here = codes == code
         member = scores.member[here[: scores.member.size]]
         nonmember = scores.nonmember[here[scores.member.size :]]
-        counts = {"group": names[code], "members": member.size, "nonmembers": nonmember.size}
-        rows.append({**counts, **_measures(member, nonmember, scores.higher_means_member, confidence)})
-    return pd.DataFrame(rows)
+        measured: list[Any] = [np.nan] * 6
+        note = "" if member.size and nonmember.size else f"no {'non-members' if member.size else 'members'}"
+        if not note:
+            part = MembershipScores(member, nonmember, higher_means_member=scores.higher_means_member)
+            shown = score_measures(part, confidence=confidence)
+            rate = next(one for one in shown.rates if one.false_positive_rate == 0.01)
+            tpr = np.nan if rate.true_positive_rate is None else rate.true_positive_rate
+            measured = [shown.auc, *shown.auc_interval, tpr, *(rate.interval or (np.nan, np.nan))]
+            note = rate.note
+        rows.append((names[code], member.size, nonmember.size, *measured, note))
+    columns = "group members nonmembers auc auc_low auc_high tpr tpr_low tpr_high note"
+    return pd.DataFrame(rows, columns=columns.split())
 
 
 def groups_section(scores: MembershipScores, groups: Names, confidence: float) -> TableSection:
     """The measures of each group."""
-    frame = group_table(scores, groups, confidence, most=_MOST_GROUPS)
+    frame = group_table(scores, groups, confidence)
     left_out = len(_coded(groups)[1]) - len(frame)
     sure = f"{100 * confidence:g} %"
+    rows = []
+    for row in frame.to_dict("records"):
+        auc, rate = (
+            "–" if pd.isna(row[name]) else with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"])
+            for name in ("auc", "tpr")
+        )
+        rate = f"– ({row['note']})" if row["note"] else rate
+        rows.append((str(row["group"]), f"{row['members']:,}", f"{row['nonmembers']:,}", auc, rate))
     return TableSection(
         title="Groups",
         text="Measurements within each group, largest group first. They are no bounds on epsilon, and each "
         "interval holds for itself: among many groups some stand out by chance.",
         headings=("Group", "Members", "Non-members", f"AUC [{sure}]", f"TPR at 1 % FPR [{sure}]"),
-        rows=[_group_row(row) for row in frame.to_dict("records")],
+        rows=rows,
         one_line=(3, 4),
         wide=True,
         note=f"{left_out:,} smaller groups are not shown." if left_out else "",
     )
-
-
-def _group_row(row: dict[Any, Any]) -> tuple[str, ...]:
-    auc, rate = (
-        "–" if pd.isna(row[name]) else with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"])
-        for name in ("auc", "tpr")
-    )
-    if row["note"]:
-        rate = f"– ({row['note']})"
-    return str(row["group"]), f"{row['members']:,}", f"{row['nonmembers']:,}", auc, rate
 
 
 def _coded(groups: Sequence[Any] | np.ndarray) -> tuple[np.ndarray, list[str]]:
@@ -260,24 +246,3 @@ def _coded(groups: Sequence[Any] | np.ndarray) -> tuple[np.ndarray, list[str]]:
     if (codes < 0).any():
         codes, names = np.where(codes < 0, len(names), codes), [*names, "not given"]
     return codes, names
-
-
-def _measures(
-    member: np.ndarray, nonmember: np.ndarray, higher_means_member: bool, confidence: float
-) -> dict[str, Any]:
-    empty = dict.fromkeys(("auc", "auc_low", "auc_high", "tpr", "tpr_low", "tpr_high"), np.nan)
-    if not member.size or not nonmember.size:
-        return {**empty, "note": f"no {'non-members' if member.size else 'members'}"}
-    part = MembershipScores(member, nonmember, higher_means_member=higher_means_member)
-    found = score_measures(part, confidence=confidence)
-    rate = next(one for one in found.rates if one.false_positive_rate == _FPR)
-    low, high = rate.interval or (np.nan, np.nan)
-    return {
-        "auc": found.auc,
-        "auc_low": found.auc_interval[0],
-        "auc_high": found.auc_interval[1],
-        "tpr": np.nan if rate.true_positive_rate is None else rate.true_positive_rate,
-        "tpr_low": low,
-        "tpr_high": high,
-        "note": rate.note,
-    }

@@ -10,6 +10,7 @@ from paperlib.core.results import round_up
 
 _HIGH = 1.0  # nats; guesses right at most 73 % of the time are what this lets through
 _LOW_CEILING = 3.0  # nats; an audit that can show less leaves large leaks open
+_MIND = "Read the warnings beside the number first: they name what weakens it."
 
 Adjacency = Literal["replacement", "add/remove", ""]
 
@@ -19,11 +20,11 @@ class Verdict:
     """What an audit's number means, for a reader who does not know differential privacy.
 
     Attributes:
-        sentences: The verdict, most important sentence first.
+        sentences: The verdict, most important first.
         next_steps: Advice, most urgent first.
-        refuted: Whether the claimed epsilon is refuted, as a claim for replacing a record and as one for
-            adding or removing it where the two differ; None without a claimed epsilon or without an answer.
-        condition: The one assumption that must stand beside the verdict; empty for none.
+        refuted: Whether the claimed epsilon is refuted, under both adjacencies where they differ; None
+            without a claim or without an answer.
+        condition: The assumption that must stand beside the verdict; may be empty.
     """
 
     sentences: tuple[str, ...]
@@ -48,14 +49,14 @@ def plain_verdict(
     warnings: Sequence[str] = (),
     kind: str = "lower bound",
 ) -> Verdict:
-    """Say in plain words what a result means.
+    """Say in plain words what the result of the main audit means.
 
     A bound from a game speaks of replacing one record. A claim for adding or removing a record allows twice
     its epsilon there, so that such a result judges both readings of a claim.
 
     Args:
-        result: Result of the main audit.
-        claimed_epsilon: Epsilon that somebody claims for the training, nats, at least 0; None for no claim.
+        result: The result.
+        claimed_epsilon: Epsilon that somebody claims for the training, nats, at least 0.
         warnings: Warnings of the whole audit; one of a reversed score direction makes it no answer.
         kind: "lower bound", "measurement" or "baseline"; only a lower bound refutes a claim.
 
@@ -81,12 +82,12 @@ def plain_verdict(
         return _reversed(reversed_one, claimed_epsilon)
     if result.epsilon is None or kind != "lower bound":
         return _measured(result, claimed_epsilon)
-    judged = _judge(result, result.epsilon, claimed_epsilon) if claimed_epsilon is not None else _Judged()
+    judged, refuted = ([], None) if claimed_epsilon is None else _judge(result, claimed_epsilon)
     first, *others = _leak(result, result.epsilon) if result.epsilon > 0 else _no_leak(result)
     return Verdict(
-        sentences=(first, *judged.sentences, *others),
-        next_steps=tuple(_next_steps(result, result.epsilon, every, judged)),
-        refuted=judged.refuted,
+        sentences=(first, *judged, *others),
+        next_steps=tuple(_next_steps(result, result.epsilon, every, claimed_epsilon, refuted)),
+        refuted=refuted,
         condition=result.condition,
     )
 
@@ -101,33 +102,17 @@ def no_verdict(reason: str) -> Verdict:
 
 
 def is_reversed(warning: str) -> bool:
-    """Whether a warning says that the score direction or the membership is probably reversed.
-
-    >>> is_reversed("AUC 0.16: direction or membership is probably reversed"), is_reversed("few examples")
-    (True, False)
-    """
+    """Whether a warning says that the score direction or the membership is probably reversed."""
     return "probably reversed" in warning
 
 
 def right_share(epsilon: float, delta: float = 0.0) -> float:
-    """Largest share of right guesses that (epsilon, delta)-differential privacy allows, in [1/2, 1].
-
-    Args:
-        epsilon: Nats, at least 0.
-        delta: Delta of the guarantee, in [0, 1).
-
-    >>> right_share(0), round(right_share(1.0), 4)
-    (0.5, 0.7311)
-    """
+    """Largest share of right guesses that (epsilon, delta)-differential privacy allows, in [1/2, 1]."""
     return (1 + delta * math.exp(-epsilon)) / (1 + math.exp(-epsilon))
 
 
 def share_text(share: float) -> str:
-    """A share of at least one half in per cent, rounded down, with the digits that tell it from the ends.
-
-    >>> share_text(0.9569), share_text(0.50004), share_text(0.99996)
-    ('95.6 %', '50.004 %', '99.996 %')
-    """
+    """A share of at least one half in per cent, rounded down, with the digits that tell it from the ends."""
     percent = 100 * share
     for digits in (1, 2, 3):
         shown = round_down(percent, digits)
@@ -193,13 +178,14 @@ def _measured(result: AuditResult, claimed: float | None) -> Verdict:
             "refute a claim."
         )
     steps = [
+        *([_MIND] if result.warnings else []),
         "Read the claim and the assumptions: they say what the number speaks of.",
         "For a lower bound, audit records whose membership was decided by fair coins, before training or "
         "after.",
     ]
     return Verdict(
         sentences=tuple(sentences),
-        next_steps=(*_mind(result.warnings), *steps),
+        next_steps=tuple(steps),
         refuted=None,
         condition=result.condition,
     )
@@ -248,23 +234,20 @@ def _up(value: float) -> str:
     return f"{round_up(value):.3f}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Judged:
-    """A claimed epsilon against the bound."""
-
-    sentences: tuple[str, ...] = ()
-    refuted: bool | None = None
-    claimed: float = math.nan
-
-
-def _judge(result: AuditResult, epsilon: float, claimed: float) -> _Judged:
-    delta = float(getattr(result, "delta", 0.0))
+def _judge(result: AuditResult, claimed: float) -> tuple[list[str], bool]:
+    """Sentences on a claimed epsilon, and whether each reading of the claim is refuted."""
+    delta, epsilon = float(getattr(result, "delta", 0.0)), result.epsilon or 0.0
     shown = (
         f"the audit shows at least {round_down(epsilon):.3f}" if epsilon > 0 else "the audit proved no leak"
     )
     kind = adjacency_of(result)
     if kind == "replacement":
-        readings = _two_readings(epsilon, delta, claimed)
+        # Two steps of (epsilon, d)-DP are one of (2 epsilon, (1 + e^epsilon) d).
+        half = delta / (1 + math.exp(min(claimed, 700.0)))
+        replaced = f"As a claim for replacing one record, epsilon = {claimed:g} at delta = {delta:g}"
+        added = f"As a claim for adding or removing one record, epsilon = {claimed:g} at delta = {half:.3g}"
+        twice = f", and such a claim allows {2 * claimed:g} when a record is replaced"
+        readings = [(replaced, claimed, ""), (added, 2 * claimed, twice)]
     else:
         of = ", for adding or removing one record," if kind else ""
         readings = [(f"The claimed epsilon of {claimed:g}{of} at delta = {delta:g}", claimed, "")]
@@ -275,23 +258,7 @@ def _judge(result: AuditResult, epsilon: float, claimed: float) -> _Judged:
     ]
     if not all(outcomes):
         sentences.append(_not_confirmed(result, max(allowed for _, allowed, _ in readings)))
-    return _Judged(sentences=tuple(sentences), refuted=all(outcomes), claimed=claimed)
-
-
-def _two_readings(epsilon: float, delta: float, claimed: float) -> list[tuple[str, float, str]]:
-    """The claim's words, the epsilon it allows when a record is replaced, and what to add."""
-    at = f"at delta = {delta:g}"
-    # Two steps of (epsilon, d)-DP are one of (2 epsilon, (1 + e^epsilon) d).
-    at_twice = f"at delta = {delta / (1 + math.exp(min(claimed, 700.0))):.3g}"
-    allows = f", and such a claim allows {2 * claimed:g} when a record is replaced"
-    return [
-        (f"As a claim for replacing one record, epsilon = {claimed:g} {at}", claimed, ""),
-        (
-            f"As a claim for adding or removing one record, epsilon = {claimed:g} {at_twice}",
-            2 * claimed,
-            allows,
-        ),
-    ]
+    return sentences, all(outcomes)
 
 
 def _not_confirmed(result: AuditResult, allowed: float) -> str:
@@ -307,47 +274,30 @@ def _not_confirmed(result: AuditResult, allowed: float) -> str:
     return f"{text}: the most this audit could have shown is {_up(ceiling)}, by guessing every record right."
 
 
-def _mind(warnings: Sequence[str]) -> list[str]:
-    if not warnings:
-        return []
-    return ["Read the warnings beside the number first: they name what weakens it."]
-
-
 def _next_steps(
-    result: AuditResult, epsilon: float, warnings: Sequence[str], judged: _Judged
+    result: AuditResult, epsilon: float, warnings: Sequence[str], claimed: float | None, refuted: bool | None
 ) -> Iterator[str]:
-    yield from _mind(warnings)
-    if judged.refuted is not None and float(getattr(result, "delta", 0.0)) == 0:
+    if warnings:
+        yield _MIND
+    if claimed is not None and float(getattr(result, "delta", 0.0)) == 0:
         yield (
             "If the claim has a delta above 0, audit again with that delta (the option delta): a bound at "
             "delta = 0 does not refute such a claim."
         )
-    if judged.refuted:
+    if refuted:
         yield (
             "Do not repeat the claim. Look for what breaks it: the accountant's settings, data used outside "
             "the private training, or records that occur several times."
         )
-    yield from _by_size(result, epsilon, judged)
-    if adjacency_of(result) == "replacement" and "coin" in result.condition:
-        yield (
-            "Before the next training, toss a fair coin for each audit record, and train on it only if the "
-            "coin says so. The audit then speaks of adding or removing a record, needs fewer assumptions and "
-            "uses every audit record (the design randomized)."
-        )
-    yield "Keep this report with the model, and audit again after each new training."
-
-
-def _by_size(result: AuditResult, epsilon: float, judged: _Judged) -> Iterator[str]:
     ceiling = ceiling_of(result)
+    few = ceiling is not None and (ceiling < _LOW_CEILING or (claimed is not None and ceiling <= claimed))
     if epsilon > _HIGH:
         yield (
             "Lower the leak: train with differential privacy (DP-SGD), for fewer epochs or with more "
             "regularisation, and remove duplicates from the training data."
         )
         yield "Look at the most exposed records before you publish the model or hand it to others."
-        return
-    few = ceiling is not None and (ceiling < _LOW_CEILING or ceiling <= judged.claimed)
-    if few:
+    elif few:
         yield (
             "Audit more records: with so few, even a large leak cannot be shown. The command paperlib plan "
             "says how many are needed."
@@ -356,5 +306,12 @@ def _by_size(result: AuditResult, epsilon: float, judged: _Judged) -> Iterator[s
         yield (
             "Try a stronger attack, such as scores calibrated with reference models, before you rely on this."
         )
-    elif not few:
+    elif epsilon <= _HIGH and not few:
         yield "Try a stronger attack to see whether the bound rises: it is a lower limit of the leak."
+    if adjacency_of(result) == "replacement" and "coin" in result.condition:
+        yield (
+            "Before the next training, toss a fair coin for each audit record, and train on it only if the "
+            "coin says so. The audit then speaks of adding or removing a record, needs fewer assumptions and "
+            "uses every audit record (the design randomized)."
+        )
+    yield "Keep this report with the model, and audit again after each new training."
