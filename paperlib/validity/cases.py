@@ -28,7 +28,7 @@ from paperlib.bounds import (
 from paperlib.bounds.many_runs.bayesian import posterior_cdf
 from paperlib.bounds.output_sets.choices import METHODS, Method
 from paperlib.bounds.output_sets.level_sets import count_guesses
-from paperlib.core import FloatArray, MembershipScores
+from paperlib.core import MembershipScores
 from paperlib.validity import mechanisms as known
 from paperlib.validity.coverage import DEFAULT_SHARE, Case, ValidityConfig, against, case_of, simulate
 from paperlib.validity.mechanisms import (
@@ -58,7 +58,6 @@ def _panoramia(config: ValidityConfig) -> list[Case]:
 
     def case(c: float, epsilon: float, search: str, share: float, gamma: float = 0.0) -> Case:
         options: dict[str, Any] = {"search": search, "gamma": gamma, "confidence": config.confidence}
-
         m = config.examples * (16 if search == "union" else 1)  # a union bound needs more to show much
 
         def trial(rng: np.random.Generator) -> tuple[float, bool]:
@@ -123,9 +122,9 @@ def _ranks(config: ValidityConfig) -> list[Case]:
     ]
 
 
-def _rank_bursts(config: ValidityConfig, size: int = 8, epsilon: float = 1.0) -> Iterator[Case]:
+def _rank_bursts(config: ValidityConfig) -> Iterator[Case]:
     """k-valued response with bursts of hits, at the worst burst for each delta term and for the twin."""
-    m = config.examples
+    m, size, epsilon = config.examples, 8, 1.0
     law = binomial_law(m, float(rank_success_probability(size, epsilon)))
     ranks = [np.where(np.arange(m) < hits, 1, size) for hits in range(m + 1)]
     for name, m_delta, delta_term, more in (
@@ -142,9 +141,9 @@ def _rank_bursts(config: ValidityConfig, size: int = 8, epsilon: float = 1.0) ->
         yield table_case("ranks", *words, counts, bounds, epsilon, m_delta / m, **more)
 
 
-def _searched_bursts(config: ValidityConfig, size: int = 8, shown: int = 6) -> Iterator[Case]:
+def _searched_bursts(config: ValidityConfig) -> Iterator[Case]:
     """A few random sets are told in bursts and have the largest margins; the others show nothing."""
-    m, m_delta = config.examples, config.m_delta
+    m, m_delta, size, shown = config.examples, config.m_delta, 8, 6
     chance = burst_chance(binomial_law(shown, 1 / size), shown, m_delta)
     mechanism = f"bursts of {shown} in {shown} sets, else ε = 0"
 
@@ -187,10 +186,16 @@ def _output_sets(config: ValidityConfig) -> list[Case]:
 
 def _epsilon_star(config: ValidityConfig) -> list[Case]:
     def case(gap: float, method: str, interval: str, share: float, valid: bool = True) -> Case:
-        truth = _star_truth(gap, method, config.delta)
         options: dict[str, Any] = {"method": method, "interval_method": interval}
         if method == "parametric":
             options["transform"] = "none"
+            truth = float(epsilon_star_normals(0, 1, gap, 1, delta=config.delta))
+        else:
+            x = np.linspace(-12.0, 12.0 + gap, 100_001)
+            rates = [
+                np.clip(rate, 0.001, 0.999) for rate in (ndtr(x - gap), ndtr(-x))
+            ]  # as the estimate does
+            truth = float(epsilon_star_from_rates(*rates, delta=config.delta).max())
 
         def trial(rng: np.random.Generator) -> tuple[float, bool]:
             losses = rng.normal(size=config.examples), gap + rng.normal(size=config.examples)
@@ -210,36 +215,23 @@ def _epsilon_star(config: ValidityConfig) -> list[Case]:
     ]
 
 
-def _star_truth(gap: float, method: str, delta: float) -> float:
-    """The value of the true distributions; the empirical version clips rates to [0.001, 0.999]."""
-    if method == "parametric":
-        return float(epsilon_star_normals(0, 1, gap, 1, delta=delta))
-    x = np.linspace(-12.0, 12.0 + gap, 100_001)
-    rates: list[FloatArray] = [np.clip(rate, 0.001, 0.999) for rate in (ndtr(x - gap), ndtr(-x))]
-    return float(epsilon_star_from_rates(*rates, delta=delta).max())
-
-
 def _classical(config: ValidityConfig) -> list[Case]:
     clopper = partial(audit_clopper_pearson, confidence=config.confidence)
     gaussian = partial(audit_gaussian_dp, delta=config.delta, confidence=config.confidence)
     noisy = [known.gaussian(mu, config.delta) for mu in (0.0, 1.0)]
+    audits = [("Clopper-Pearson", clopper, one) for one in pure()]
+    audits += [("Gaussian DP", gaussian, one) for one in noisy]
+    thresholds = {"threshold fixed in advance": 0.5, "split": None}
     cases = [
-        against(
-            "many runs", f"{bound}, {name}", mechanism, partial(audit, threshold=threshold), config.examples
-        )
-        for bound, audit, mechanisms in (
-            ("Clopper-Pearson", clopper, pure()),
-            ("Gaussian DP", gaussian, noisy),
-        )
-        for mechanism in mechanisms
-        for name, threshold in (("threshold fixed in advance", 0.5), ("split", None))
+        against("many runs", f"{bound}, {name}", mechanism, partial(audit, threshold=value), config.examples)
+        for bound, audit, mechanism in audits
+        for name, value in thresholds.items()
     ]
     return cases + [_bayesian(config, epsilon) for epsilon in (0.0, 1.0)]
 
 
 def _bayesian(config: ValidityConfig, epsilon: float) -> Case:
     mechanism = known.randomized_response(epsilon) if epsilon else known.no_leakage()
-
     below = cache(partial(posterior_cdf, epsilon))
 
     def trial(rng: np.random.Generator) -> tuple[float, bool]:

@@ -161,9 +161,9 @@ def rule_cases(config: ValidityConfig) -> list[Case]:
         ("unbalanced classes unchecked, number of guesses fixed", fixed_count, (uneven,)),
         ("unbalanced classes unchecked, ROC hull", hull_corrected, (uneven,)),
     ]
-    shares = {"corrected by the size of the ROC hull": 10.0}  # a rate of 6 % shows only in many trials
-    family, cases = "rules in common use", list[Case]()
+    cases: list[Case] = []
     for name, rule, mechanisms in named:
-        more = {"share": shares.get(name, 1.0), "valid": name.startswith("control")}
-        cases += [against(family, name, mechanism, rule, m, **more) for mechanism in mechanisms]
+        share = 10.0 if name.startswith("corrected") else 1.0  # a rate of 6 % shows only in many trials
+        more = {"share": share, "valid": name.startswith("control")}
+        cases += [against("rules in common use", name, one, rule, m, **more) for one in mechanisms]
     return cases

@@ -46,9 +46,7 @@ class Case:
     valid: bool = True  # whether the library claims the nominal level for it
 
 
-DEFAULT_SHARE = 2.0
-"""Audits of default options, as a share of the configured number."""
-
+DEFAULT_SHARE = 2.0  # audits of default options, as a share of the configured number
 BOUNDARY = 0.5  # nats of slack up to which a row is a boundary case
 
 
@@ -85,14 +83,14 @@ def _row(case: Case, config: ValidityConfig) -> dict[str, Any]:
 
 
 @cache
-def seen_from(trials: int, nominal: float, interval: float, power: float = 0.9) -> float:
-    """Smallest true rate that is called above the nominal level with probability ``power``; or infinity."""
+def seen_from(trials: int, nominal: float, interval: float) -> float:
+    """Smallest true rate that is called above the nominal level with probability 0.9; or infinity."""
     counts = np.arange(trials + 1)
     above = np.array([rate_interval(int(k), trials, interval)[0] > nominal for k in counts])
     if not above.any():
         return math.inf
     needed = int(np.argmax(above))  # P[count >= needed] is a beta distribution function of the rate
-    return float(betaincinv(needed, trials - needed + 1, power))
+    return float(betaincinv(needed, trials - needed + 1, 0.9))
 
 
 def rate_interval(wrong: int, trials: int, confidence: float) -> tuple[float, float]:

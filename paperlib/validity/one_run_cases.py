@@ -66,8 +66,7 @@ def _case(
 
 
 def _searches(config: ValidityConfig) -> Iterator[Case]:
-    sparing = known.sparing_response(1.0, 0.5)
-    for mechanism in (*pure(), sparing):
+    for mechanism in (*pure(), known.sparing_response(1.0, 0.5)):
         yield _case(config, "default", mechanism, DEFAULT_SHARE)
     for mechanism in pure()[:2]:
         for guess in ("both", "members", "nonmembers"):
@@ -97,12 +96,11 @@ def _bursts(config: ValidityConfig) -> Iterator[Case]:
     yield against(family, f"default, {BLIND}", against_blind, blind, m, share=DEFAULT_SHARE, valid=False)
 
 
-def _count_case(family: str, bound: str, burst: Burst, bounds: FloatArray, delta: float, **more: Any) -> Case:
-    """A case whose bound is looked up by the number of right answers under a burst, 0 to ``burst.shown``."""
-    law = with_bursts(right_counts(burst.epsilon, burst.shown), burst.right, burst.chance)
-    return table_case(
-        family, bound, burst.mechanism(burst.shown).name, law, bounds, burst.epsilon, delta, **more
-    )
+def _count_case(family: str, bound: str, m: int, m_delta: float, bounds: FloatArray, **more: Any) -> Case:
+    """A case whose bound is looked up by the number of right answers under the burst that is worst for it."""
+    burst = Burst(1.0, m_delta, bounds.size - 1, max(1, first_refuting(bounds, 1.0)))
+    law = with_bursts(right_counts(1.0, burst.shown), burst.right, burst.chance)
+    return table_case(family, bound, burst.mechanism(m).name, law, bounds, 1.0, m_delta / m, **more)
 
 
 def table_case(
@@ -116,11 +114,11 @@ def table_case(
     **more: Any,
 ) -> Case:
     """A case whose bound is looked up by a count of known law; both of shape (counts,)."""
-
-    def looked_up(rng: np.random.Generator) -> float:
-        return bounds[rng.choice(law.size, p=law / law.sum())]
-
-    return case_of(family, bound, mechanism, epsilon, looked_up, delta, **{"share": CHEAP, **more})
+    chances = law / law.sum()
+    more = {"share": CHEAP, **more}
+    return case_of(
+        family, bound, mechanism, epsilon, lambda rng: bounds[rng.choice(law.size, p=chances)], delta, **more
+    )
 
 
 def _fixed_counts(config: ValidityConfig) -> Iterator[Case]:
@@ -132,8 +130,7 @@ def _fixed_counts(config: ValidityConfig) -> Iterator[Case]:
         ("published", PUBLISHED * config.m_delta, audit(delta=PUBLISHED * config.delta), {}),
         (BLIND, config.m_delta, audit(), {"valid": False}),
     ):
-        burst = Burst(1.0, m_delta, shown, max(1, first_refuting(bounds, 1.0)))
-        yield _count_case("delta in one run", f"fixed count, {name}", burst, bounds, m_delta / m, **more)
+        yield _count_case("delta in one run", f"fixed count, {name}", m, m_delta, bounds, **more)
 
 
 def _f_dp(config: ValidityConfig) -> Iterator[Case]:
@@ -156,18 +153,17 @@ def _f_dp(config: ValidityConfig) -> Iterator[Case]:
         (f"approximate curve, {BLIND}", 0.0, {"valid": False}),
     ):
         bounds = audit(np.arange(shown + 1), made, family="approximate", delta=delta)
-        burst = Burst(1.0, config.m_delta, shown, max(1, first_refuting(bounds, 1.0)))
-        yield _count_case(family, name, burst, bounds, config.delta, **more)
+        yield _count_case(family, name, m, config.m_delta, bounds, **more)
 
 
-def _peeking_case(config: ValidityConfig, mechanism: Mechanism, share: float = 0.5) -> Case:
-    """The twin of the default order that knows a ``share`` of the coins it bets on."""
+def _peeking_case(config: ValidityConfig, mechanism: Mechanism) -> Case:
+    """The twin of the default order that knows half of the coins it bets on."""
 
     def peeked(rng: np.random.Generator) -> float:
         scores = mechanism.draw(rng, config.examples)
-        return peeking_epsilon(scores, confidence=config.confidence, share=share, rng=rng)
+        return peeking_epsilon(scores, confidence=config.confidence, share=0.5, rng=rng)
 
-    name = f"default, {share:.0%} of the coins looked at first (twin)"
+    name = "default, 50% of the coins looked at first (twin)"
     return case_of("one run", name, mechanism.name, mechanism.epsilon, peeked, valid=False)
 
 

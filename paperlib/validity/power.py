@@ -34,7 +34,6 @@ class PowerConfig:
     sizes: tuple[int, ...] = (300, 1_000, 3_000, 10_000)  # audit examples m
     deltas: tuple[float, ...] = (0.0, 1e-6, 1e-5, 1e-4)  # 0 compares pure bounds, where the truth is infinite
     draws: int = 10  # audits per size
-    mu: float = 1.0  # distance between members and non-members in standard deviations
     confidence: float = 0.95  # confidence level of every bound, in (0, 1)
     seed: int = 0  # seed of the scores, 0 or more
 
@@ -50,15 +49,17 @@ BOUNDS: dict[str, Callable[..., OneRunResult | FdpResult]] = {
 }
 
 
+_SHIFTED = gaussian(1.0, 1e-5).draw  # unit normals one standard deviation apart
+
+
 def mean_bounds(config: PowerConfig) -> pd.DataFrame:
     """Mean bound of every search on the same Gaussian scores, a row for each bound, size and delta."""
     rows: list[dict[str, object]] = []
     for m in config.sizes:
         rng = np.random.default_rng([config.seed, m])
-        draw = gaussian(config.mu, 1e-5).draw
-        audits = [draw(rng, m) for _ in range(config.draws)]
+        audits = [_SHIFTED(rng, m) for _ in range(config.draws)]
         for delta in config.deltas:
-            truth = gaussian(config.mu, delta).epsilon if delta > 0 else np.inf
+            truth = gaussian(1.0, delta).epsilon if delta > 0 else np.inf
             options = {"delta": delta, "confidence": config.confidence}
             for name, bound in BOUNDS.items():
                 if delta == 0 and "Gaussian" in name:
@@ -75,17 +76,39 @@ ORACLE = "best fixed rule in hindsight"
 SET_SIZE = 8  # candidates of a set in the design with ranks
 
 
-def everyone(rng: np.random.Generator, bits: IntArray) -> FloatArray:
-    """Every member's score is higher by one standard deviation."""
-    return bits + rng.normal(size=bits.shape)
+def _members_spread(mean: float, spread: float = 1.0) -> Leak:
+    def scores(rng: np.random.Generator, bits: IntArray) -> FloatArray:
+        noise = rng.normal(size=bits.shape)
+        return np.where(bits == 1, mean + spread * noise, noise)
+
+    return scores
 
 
-def few(rng: np.random.Generator, bits: IntArray) -> FloatArray:
-    """One member in ten is memorised: its score is higher by five standard deviations."""
-    return 5.0 * bits * (rng.random(bits.shape) < 0.1) + rng.normal(size=bits.shape)
+def _known(members: float, others: float) -> Leak:
+    """Shares of the members that stand 5 higher, and of the others that stand 5 lower."""
+
+    def scores(rng: np.random.Generator, bits: IntArray) -> FloatArray:
+        told = rng.random(bits.shape) < np.where(bits == 1, members, others)
+        return rng.normal(size=bits.shape) + 5.0 * told * (2 * bits - 1)
+
+    return scores
 
 
-LEAKS: dict[str, Leak] = {"every member a little": everyone, "one member in ten": few}
+SHAPES: dict[str, Leak] = {  # non-members are N(0, 1) where nothing else is said
+    "members N(1, 1)": _members_spread(1),
+    "members N(2, 1)": _members_spread(2),
+    "10 % of members memorised": _known(0.1, 0.0),
+    "3 % of members memorised": _known(0.03, 0.0),
+    "members N(1, 2)": _members_spread(1, 2),
+    "10 % of non-members sure": _known(0.0, 0.1),
+    "members N(0.3, 0.6)": _members_spread(0.3, 0.6),
+    "5 % sure on both sides": _known(0.05, 0.05),
+}
+
+LEAKS: dict[str, Leak] = {
+    "every member a little": SHAPES["members N(1, 1)"],
+    "one member in ten": SHAPES["10 % of members memorised"],
+}
 
 
 def _one_run(**options: Any) -> Design:
@@ -147,59 +170,22 @@ def _summary(bounds: list[float]) -> dict[str, object]:
     return {"mean": float(np.mean(bounds)), "lowest": min(bounds), "highest": max(bounds)}
 
 
+FIXED: tuple[Guess, ...] = ("both", "members", "nonmembers")  # rules that fix the side beforehand
+
+
 def hindsight(scores: MembershipScores, confidence: float) -> float:
     """Bound of the best number of guesses, chosen after looking and not corrected: a line to compare with."""
-    sides: tuple[Guess, ...] = ("both", "members", "nonmembers")
-    paths = [guess_path(scores, guess) for guess in sides]
+    paths = [guess_path(scores, guess) for guess in FIXED]
     return max(float(epsilon_from_counts(path.correct, path.guesses, 1 - confidence).max()) for path in paths)
 
 
-FIXED: tuple[Guess, ...] = ("both", "members", "nonmembers")
-"""Rules that fix the side beforehand."""
-
-_RULES: tuple[Guess, ...] = ("adaptive", *FIXED)
-
-
 @dataclass(frozen=True)
-class ShapesConfig:
-    """Settings of the comparison."""
+class ShapesConfig(PowerConfig):
+    """Settings of the comparison over shapes."""
 
-    sizes: tuple[int, ...] = (1_000, 10_000)  # audit examples m
-    deltas: tuple[float, ...] = (0.0, 1e-5)  # deltas tested, in [0, 1)
-    draws: int = 20  # audits of each shape and size
-    confidence: float = 0.95  # confidence level of every bound, in (0, 1)
-    seed: int = 0  # seed of the scores, 0 or more
-
-
-def _members_spread(mean: float, spread: float = 1.0) -> Leak:
-    def scores(rng: np.random.Generator, bits: IntArray) -> FloatArray:
-        noise = rng.normal(size=bits.size)
-        return np.where(bits == 1, mean + spread * noise, noise)
-
-    return scores
-
-
-def _known(members: float, others: float) -> Leak:
-    """Shares of the members that stand 5 higher, and of the others that stand 5 lower."""
-
-    def scores(rng: np.random.Generator, bits: IntArray) -> FloatArray:
-        told = rng.random(bits.size) < np.where(bits == 1, members, others)
-        return rng.normal(size=bits.size) + 5.0 * told * (2 * bits - 1)
-
-    return scores
-
-
-SHAPES: dict[str, Leak] = {
-    "members N(1, 1)": _members_spread(1),
-    "members N(2, 1)": _members_spread(2),
-    "10 % of members memorised": _known(0.1, 0.0),
-    "3 % of members memorised": _known(0.03, 0.0),
-    "members N(1, 2)": _members_spread(1, 2),
-    "10 % of non-members sure": _known(0.0, 0.1),
-    "members N(0.3, 0.6)": _members_spread(0.3, 0.6),
-    "5 % sure on both sides": _known(0.05, 0.05),
-}
-"""Laws of the scores; non-members are N(0, 1) where nothing else is said."""
+    sizes: tuple[int, ...] = (1_000, 10_000)
+    deltas: tuple[float, ...] = (0.0, 1e-5)
+    draws: int = 20
 
 
 def shape_bounds(config: ShapesConfig) -> pd.DataFrame:
@@ -214,7 +200,7 @@ def shape_bounds(config: ShapesConfig) -> pd.DataFrame:
                 options = {"delta": delta, "confidence": config.confidence}
                 bounds = {
                     guess: np.array([searched_epsilon(one, guess=guess, **options) for one in audits])
-                    for guess in _RULES
+                    for guess in ("adaptive", *FIXED)
                 }
                 means = {guess: float(values.mean()) for guess, values in bounds.items()}
                 best = max(FIXED, key=means.__getitem__)
@@ -226,7 +212,6 @@ def shape_bounds(config: ShapesConfig) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-_SHIFTED = gaussian(1.0, 1e-5).draw  # unit normals one standard deviation apart
 Plan = Callable[[MembershipScores, int, int], tuple[float, float, float]]
 
 

@@ -5,11 +5,7 @@ import pytest
 from scipy.special import expit, ndtr, ndtri
 from scipy.stats import binom
 
-from paperlib.bounds import (
-    ErrorCounts,
-    clopper_pearson_epsilon,
-    gaussian_dp_epsilon,
-)
+from paperlib.bounds import ErrorCounts, clopper_pearson_epsilon, gaussian_dp_epsilon
 from paperlib.bounds.many_runs.bayesian import posterior_cdf
 from paperlib.bounds.many_runs.clopper_pearson import epsilon_from_rates
 from paperlib.bounds.many_runs.gaussian_dp import gaussian_dp_mu
@@ -53,20 +49,16 @@ def test_clopper_pearson_is_valid_exactly(epsilon, delta):
             assert_covered_exactly(bounds, epsilon, chances(false_positive, false_negative))
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 1.0])
-def test_point_estimates_sold_as_bounds_are_caught(epsilon):
-    k = np.arange(RUNS + 1) / RUNS
+SHARES = np.arange(RUNS + 1) / RUNS
+POINTS = epsilon_from_rates(SHARES[:, None], SHARES[None, :])
+EIGHTY = clopper_pearson_epsilon(*grid(), confidence=0.8)
+
+
+@pytest.mark.parametrize(("bounds", "epsilon"), [(POINTS, 0.0), (POINTS, 1.0), (EIGHTY, 1.0)])
+def test_point_estimates_and_eighty_per_cent_sold_as_ninety_five_are_caught(bounds, epsilon):
     rate = float(expit(-epsilon))
     with pytest.raises(AssertionError, match="misses"):
-        assert_covered_exactly(epsilon_from_rates(k[:, None], k[None, :]), epsilon, chances(rate, rate))
-
-
-def test_two_sided_confidence_spent_on_one_side_is_caught():
-    """Eighty per cent confidence reported as ninety-five."""
-    bounds = clopper_pearson_epsilon(*grid(), confidence=0.8)
-    rate = float(expit(-1.0))
-    with pytest.raises(AssertionError, match="misses"):
-        assert_covered_exactly(bounds, 1.0, chances(rate, rate))
+        assert_covered_exactly(bounds, epsilon, chances(rate, rate))
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.5, 1.0, 2.0])

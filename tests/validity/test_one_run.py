@@ -11,19 +11,19 @@ from paperlib.bounds.one_run.anytime import log_mixture
 EPSILONS = (0.0, 0.3, 1.0, 3.0)
 
 
-def exact_failure_rate(m, epsilon, delta, confidence):
+def exact_failure_rate(m, epsilon, delta, confidence=0.95, made=None):
     """Chance that the bound exceeds epsilon when each example reveals its membership with
     probability delta and answers by randomized response otherwise: exact, over all outcomes."""
-    right = delta + (1 - delta) * expit(epsilon)
-    bounds = one_run_epsilon(np.arange(m + 1), m, total=m, delta=delta, confidence=confidence)
-    return binom.pmf(np.arange(m + 1), m, right)[bounds > epsilon].sum()
+    counts, right = np.arange((made or m) + 1), delta + (1 - delta) * expit(epsilon)
+    bounds = one_run_epsilon(counts, made or m, total=m, delta=delta, confidence=confidence)
+    return binom.pmf(counts, made or m, right)[bounds > epsilon].sum()
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("delta", [0.0, 1e-3, 0.05])
-@pytest.mark.parametrize("m", [1, 2, 7, 40, 200])
-def test_count_bound_is_valid_exactly(m, epsilon, delta):
-    assert exact_failure_rate(m, epsilon, delta, 0.95) <= 0.05 + 1e-12
+def test_count_bound_is_valid_exactly(epsilon, delta):
+    for m, made in ((1, 1), (2, 2), (7, 7), (40, 20), (40, 40), (200, 200)):
+        assert exact_failure_rate(m, epsilon, delta, made=made) <= 0.05 + 1e-12
 
 
 def test_a_bound_that_ignores_delta_or_its_level_is_caught():
@@ -56,34 +56,24 @@ def test_uncorrected_search_is_caught_exactly():
     assert chance > 0.2
 
 
-# --- trade-off curves ---
-
-
 def curve_failure_rate(m, right, truth, **options):
     """All outcomes of m guesses, each right with its own fair chance: exact."""
     bounds = f_dp_parameter(np.arange(m + 1), np.full(m + 1, m), total=m, **options)
     return binom.pmf(np.arange(m + 1), m, right)[bounds > truth].sum()
 
 
-@pytest.mark.parametrize("m", [1, 2, 7, 40, 200])
-@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 3.0])
-@pytest.mark.parametrize("delta", [0.0, 0.02])
-def test_approximate_family_is_valid_exactly(m, epsilon, delta):
-    right = delta + (1 - delta) * expit(epsilon)
-    assert curve_failure_rate(m, right, epsilon, family="approximate", delta=delta) <= 0.05 + 1e-12
+CURVES = [
+    *[("approximate", one, d, d + (1 - d) * expit(one)) for one in EPSILONS for d in (0.0, 0.02)],
+    *[("gaussian", mu, 0.0, norm.cdf(mu / 2)) for mu in (0.0, 0.5, 2.0)],
+    *[("laplace", one, 0.0, 1 - np.exp(-one / 2) / 2) for one in (0.0, 0.5, 2.0)],
+]
 
 
-@pytest.mark.parametrize("m", [1, 7, 40, 200])
-@pytest.mark.parametrize("mu", [0.0, 0.5, 2.0])
-def test_gaussian_family_is_valid_exactly(m, mu):
-    assert curve_failure_rate(m, norm.cdf(mu / 2), mu, family="gaussian") <= 0.05 + 1e-12
-
-
-@pytest.mark.parametrize("m", [1, 7, 40, 200])
-@pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
-def test_laplace_family_is_valid_exactly(m, epsilon):
-    right = 1 - np.exp(-epsilon / 2) / 2
-    assert curve_failure_rate(m, right, epsilon, family="laplace") <= 0.05 + 1e-12
+@pytest.mark.parametrize(("family", "truth", "delta", "right"), CURVES)
+def test_every_family_of_curves_is_valid_exactly(family, truth, delta, right):
+    options = {"family": family, **({"delta": delta} if delta else {})}
+    for m in (1, 2, 7, 40, 200):
+        assert curve_failure_rate(m, right, truth, **options) <= 0.05 + 1e-12
 
 
 def test_wrong_level_is_caught_exactly():

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit
-from scipy.stats import binom
 
 from paperlib.bounds import SelectionRule, audit_output_set, fit_output_set, one_run_epsilon, ratio_scores
 from paperlib.bounds.one_run.search import run_recall_test
@@ -44,15 +42,3 @@ def test_searching_all_levels_of_a_ratio_is_valid_and_its_twin_that_estimates_on
         assert_rate_at_most(0.05, hits[name], trials)
     with pytest.raises(AssertionError, match="allows"):
         assert_rate_at_most(0.05, hits["twin"], trials)
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
-@pytest.mark.parametrize("delta", [0.0, 0.01])
-def test_randomized_response_is_covered_exactly(epsilon, delta):
-    """Bits as scores and any set: all outcomes enumerated, guesses of both bits or of one."""
-    n = 40
-    right = delta + (1 - delta) * expit(epsilon)
-    for made in (n, n // 2):
-        counts = np.arange(made + 1)
-        bounds = one_run_epsilon(counts, made, total=n, delta=delta)
-        assert binom.pmf(counts, made, right)[bounds > epsilon].sum() <= 0.05 + 1e-12

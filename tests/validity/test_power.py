@@ -1,7 +1,6 @@
 """The power comparison: every bound below the truth, the default search the strongest where it should be."""
 
 import numpy as np
-import pytest
 
 from paperlib.bounds import audit_one_run
 from paperlib.core import MembershipScores
@@ -48,27 +47,18 @@ def test_hindsight_finds_either_end():
     assert hindsight(top, 0.95) == hindsight(bottom, 0.95) > audit_one_run(top, guess="members").epsilon > 2
 
 
-@pytest.fixture(scope="module")
-def table():
-    return shape_bounds(ShapesConfig(sizes=(1_000,), deltas=(0.0,), draws=20)).set_index("shape")
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_little_is_lost_against_the_best_rule_in_hindsight(table, shape):
-    goal = 0.5 if shape == "3 % of members memorised" else 0.25
-    assert table.loc[shape, "lost"] < goal
-
-
-def test_every_fixed_rule_is_far_behind_somewhere(table):
+def test_little_is_lost_against_the_best_fixed_rule_and_each_is_far_behind_somewhere():
+    table = shape_bounds(ShapesConfig(sizes=(1_000,), deltas=(0.0,), draws=10)).set_index("shape")
+    for shape in SHAPES:
+        assert table.loc[shape, "lost"] < (0.5 if shape == "3 % of members memorised" else 0.25), shape
     for rule in power.FIXED:
         assert (table.adaptive - table[rule]).max() > 1
 
 
 def test_a_default_that_guesses_both_ends_is_caught(monkeypatch):
-    monkeypatch.setattr(
-        power,
-        "searched_epsilon",
-        lambda scores, guess, **more: searched_epsilon(scores, guess="both", **more),
-    )
+    def both(scores, guess, **more):
+        return searched_epsilon(scores, guess="both", **more)
+
+    monkeypatch.setattr(power, "searched_epsilon", both)
     lost = shape_bounds(ShapesConfig(sizes=(1_000,), deltas=(0.0,), draws=2))
     assert lost["adaptive"].equals(lost["both"])
