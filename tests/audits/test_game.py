@@ -56,15 +56,12 @@ def test_every_row_carries_the_ceiling_and_what_is_known_of_its_target(audits):
 
 
 def test_a_poor_generator_shows_as_c_and_not_as_leak():
-    found = audit_pools(gaussian_pools(shift=3.0), SMALL, audits=["panoramia"])
-    null = values(found, "panoramia", "null")
+    pools = replace(gaussian_pools(shift=3.0), nonmembers=None)
+    audits = audit_pools(pools, replace(SMALL, repetitions=1))
+    assert set(audits.table["audit"]) == {"panoramia"}
+    null = values(audits, "panoramia", "null")
     assert null["c_lb"] > 1
     assert null["value"] < 0.3
-
-
-def test_without_nonmembers_there_is_only_panoramia():
-    pools = replace(gaussian_pools(), nonmembers=None)
-    assert set(audit_pools(pools, replace(SMALL, repetitions=1)).table["audit"]) == {"panoramia"}
 
 
 def test_the_paper_form_keeps_helpers_from_the_attack():
@@ -83,10 +80,8 @@ def test_bounds_grow_with_the_test_part(audits):
     sizes = audits.over_test_size([50, 400])
     grown = sizes[(sizes["audit"] == "rm_rn") & (sizes["target"] == "leaky")].groupby("m")["eps"].mean()
     assert grown[400] > grown[50]
-    assert (
-        audits.over_test_size([400])["eps_tilde"].max()
-        == audits.table.query("search == 'union'")["eps_tilde"].max()
-    )
+    whole = audits.table.query("search == 'union'")
+    assert audits.over_test_size([400])["eps_tilde"].max() == whole["eps_tilde"].max()
     with pytest.raises(ValueError, match=r"size: expected a number in \[2, 400\]"):
         audits.over_test_size([401])
 
@@ -117,31 +112,24 @@ def test_training_on_more_examples_is_one_row_set_for_each_size():
 
 
 def views_of(count=300):
-    return AttackInputs(np.arange(count)[:, None], np.zeros((count, 1))), AttackInputs(
-        -1 - np.arange(count)[:, None], np.zeros((count, 1))
-    )
+    numbers = np.arange(count)[:, None]
+    return tuple(AttackInputs(one, np.zeros((count, 1))) for one in (numbers, -1 - numbers))
 
 
-class Spy:
-    """An attack that keeps everything it was shown."""
+class Examples:
+    """An attack whose score is the example itself."""
 
-    def __init__(self):
-        self.seen = []
-
-    def scores(self, views):
-        self.seen.append(views.examples[:, 0])
-        return np.zeros(len(views))
+    def scores(self, inputs):
+        return inputs.examples[:, 0].astype(float)
 
 
-def test_no_test_example_is_ever_handed_out_for_training():
-    game = GameSplit({"spy": views_of()}, train=100, validation=60, test=200, seed=3)
-    train, validation = (set(part("spy").inputs.examples[:, 0]) for part in (game.train, game.validation))
-    spy = Spy()
-    _, membership = game.judge({"spy": spy})
-    test = set(np.concatenate(spy.seen))
-    assert len(train) == 100
-    assert len(validation) == 60
-    assert len(test) == membership.size == 200
+def test_no_test_example_is_ever_handed_out_for_training_and_scores_stand_beside_their_own():
+    game = GameSplit({"a": views_of()}, train=100, validation=60, test=200, seed=3)
+    train, validation = (set(part("a").inputs.examples[:, 0]) for part in (game.train, game.validation))
+    scores, membership = game.judge({"a": Examples()})
+    np.testing.assert_array_equal(scores["a"] >= 0, membership)
+    test = set(scores["a"])
+    assert (len(train), len(validation), len(test)) == (100, 60, 200)
     assert not train & validation
     assert not test & (train | validation)
 
@@ -170,16 +158,6 @@ def test_each_place_of_the_test_part_is_filled_by_its_own_fair_coin():
     assert 0.6 < np.var(counts) / 25 < 1.5
 
 
-def test_scores_stand_beside_their_own_example():
-    class Sign:
-        def scores(self, views):
-            return np.sign(views.examples[:, 0] + 0.5)
-
-    game = GameSplit({"a": views_of()}, train=2, validation=2, test=100, seed=1)
-    scores, membership = game.judge({"a": Sign()})
-    np.testing.assert_array_equal(scores["a"] > 0, membership)
-
-
 @pytest.mark.parametrize(
     ("sizes", "words"),
     [
@@ -205,43 +183,41 @@ def test_a_target_that_returns_nan_is_named():
         Pool(np.zeros((3, 1)), {}, {"f": np.array([[0.0], [1.0], [np.nan]])})
 
 
-def test_kept_pools_are_read_back_and_not_made_again(tmp_path, monkeypatch):
+@pytest.fixture
+def cached(tmp_path, monkeypatch):
+    """The folder of the cache, and a function that reads pools from it, or builds them."""
     monkeypatch.setattr(pools_module, "user_cache_folder", lambda: tmp_path)
-    made = []
+    return tmp_path, lambda build=gaussian_pools: cached_pools({"n": 1}, build, code="paperlib.core")
+
+
+def test_cached_pools_are_read_back_and_not_built_again(cached):
+    builds = []
 
     def build():
-        made.append(1)
+        builds.append(1)
         return replace(gaussian_pools(20), warnings=("beware",))
 
-    first, again = (cached_pools({"n": 20}, build, code="paperlib.core") for _ in range(2))
-    assert len(made) == 1
+    first, again = (cached[1](build) for _ in range(2))
+    assert len(builds) == 1
     assert again.key == first.key != ""
     assert again.warnings == ("beware",)
     pd.testing.assert_frame_equal(again.table, gaussian_pools(20).table, check_dtype=False)
     np.testing.assert_array_equal(again.members.targets["leaky"], gaussian_pools(20).members.targets["leaky"])
 
 
-def test_games_on_kept_pools_are_kept_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(pools_module, "user_cache_folder", lambda: tmp_path)
-    pools = cached_pools({"n": 1}, gaussian_pools, code="paperlib.core")
-    config = replace(SMALL, repetitions=1)
-    first = audit_pools(pools, config)
-    files = sorted(tmp_path.rglob("*.cache"))
-    again = audit_pools(pools, replace(config, repetitions=1))
-    assert sorted(tmp_path.rglob("*.cache")) == files
-    pd.testing.assert_frame_equal(first.table, again.table)
-
-
-def test_an_attack_of_your_own_is_never_read_from_an_older_version_of_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(pools_module, "user_cache_folder", lambda: tmp_path)
-    pools = cached_pools({"n": 1}, gaussian_pools, code="paperlib.core")
-    first, second = (
-        audit_pools(
-            pools, replace(SMALL, attacks=(own,), repetitions=1), targets=["leaky"], audits=["panoramia"]
-        )
-        for own in (own_attack(1.0), own_attack(-1.0))
+def test_games_on_cached_pools_are_cached_but_not_those_of_an_attack_of_your_own(cached):
+    folder, pools = cached[0], cached[1]()
+    options = {"targets": ["leaky"], "audits": ["panoramia"]}
+    once = replace(SMALL, repetitions=1, restarts=1)
+    first = audit_pools(pools, once, **options)
+    files = sorted(folder.rglob("*.cache"))
+    pd.testing.assert_frame_equal(first.table, audit_pools(pools, replace(once), **options).table)
+    assert sorted(folder.rglob("*.cache")) == files
+    plus, minus = (
+        audit_pools(pools, replace(once, attacks=(own_attack(sign),)), **options).judged[0].attack
+        for sign in (1.0, -1.0)
     )
-    np.testing.assert_array_equal(first.judged[0].attack, -second.judged[0].attack)
+    np.testing.assert_array_equal(plus, -minus)
 
 
 def own_attack(sign):
@@ -263,14 +239,11 @@ def test_pools_must_name_the_same_models():
 
 def test_games_on_one_test_part_differ_in_what_attacks_learn_from_alone():
     def game(seed, test_seed):
-        members, others = (
-            AttackInputs(start + np.arange(60.0)[:, None], np.zeros((60, 1))) for start in (0, 100)
-        )
-        inputs = {"first": (members, others)}
-        played = GameSplit(inputs, train=20, validation=10, test=40, seed=seed, test_seed=test_seed)
-        parts = [part("first").inputs.examples[:, 0] for part in (played.train, played.validation)]
-        shown, coins = played.judge({"first": Examples()})
-        return parts, shown["first"], coins
+        sizes = {"train": 20, "validation": 10, "test": 40}
+        played = GameSplit({"a": views_of(60)}, **sizes, seed=seed, test_seed=test_seed)
+        parts = [part("a").inputs.examples[:, 0] for part in (played.train, played.validation)]
+        shown, coins = played.judge({"a": Examples()})
+        return parts, shown["a"], coins
 
     (first, tested, coins), (again, same, tossed) = game(1, 7), game(2, 7)
     assert (tested == same).all()
@@ -284,52 +257,38 @@ def test_games_on_one_test_part_differ_in_what_attacks_learn_from_alone():
 
 
 def test_twins_never_tell_on_each_other_and_each_pair_has_its_own_coin():
-    """Over 200 games; pairs that are learned from are not judged."""
-    counts = []
-    for seed in range(200):
-        members = AttackInputs(np.arange(60.0)[:, None], np.zeros((60, 1)))
-        others = AttackInputs(np.arange(60.0)[:, None], np.zeros((60, 1)))
-        sizes = {"train": 20, "validation": 10, "test": 45}
-        game = GameSplit({"a": (members, others)}, **sizes, seed=seed, twins=True)
+    """Over 200 games; pairs that are learned from are not judged. Unrelated examples may show both."""
+    twins = AttackInputs(np.arange(60.0)[:, None], np.zeros((60, 1)))
+
+    def play(seed, **options):
+        options = {"train": 20, "validation": 10, "test": 45, "twins": True, **options}
+        game = GameSplit({"a": (twins, twins)}, **options, seed=seed)
         learned = [part("a").inputs.examples[:, 0] for part in (game.train, game.validation)]
         shown, coins = game.judge({"a": Examples()})
-        assert len(np.unique(shown["a"])) == 45
-        assert not set(shown["a"]) & set(np.concatenate(learned))
+        return np.concatenate(learned), shown["a"], coins
+
+    counts = []
+    for seed in range(200):
+        learned, shown, coins = play(seed)
+        assert len(np.unique(shown)) == 45
+        assert not set(shown) & set(learned)
         counts.append(coins.sum())
     assert abs(np.mean(counts) - 22.5) < 5 * np.sqrt(45 / 4 / 200)
-    uneven = {"a": (members, others.take(np.arange(50)))}
-    with pytest.raises(ValueError, match="twins: expected as many"):
-        GameSplit(uneven, train=2, validation=2, test=4, seed=0, twins=True)
+    _, shown, _ = play(1, train=2, validation=2, twins=False)
+    assert len(np.unique(shown)) < 45
     with pytest.raises(ValueError, match="members: 60 are too few"):
-        GameSplit({"a": (members, others)}, train=20, validation=12, test=45, seed=0, twins=True)
-
-
-def test_a_game_of_unrelated_examples_may_show_both_of_a_position_and_of_twins_never():
-    def both_shown(twins):
-        inputs = AttackInputs(np.arange(60.0)[:, None], np.zeros((60, 1)))
-        sizes = {"train": 2, "validation": 2, "test": 50}
-        game = GameSplit({"a": (inputs, inputs)}, **sizes, seed=1, twins=twins)
-        shown, coins = game.judge({"a": Examples()})
-        return set(shown["a"][coins]) & set(shown["a"][~coins])
-
-    assert both_shown(False)
-    assert not both_shown(True)
-
-
-class Examples:
-    """An attack whose score is the example itself."""
-
-    def scores(self, inputs):
-        return inputs.examples[:, 0]
+        play(0, validation=12)
+    with pytest.raises(ValueError, match="twins: expected as many"):
+        GameSplit({"a": (twins, views_of(50)[0])}, train=2, validation=2, test=4, seed=0, twins=True)
 
 
 def test_audits_on_one_test_part_are_kept_apart_by_it(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     pools = replace(gaussian_pools(), key="some pools")
-    found = {}
+    tossed = {}
     for seed in (0, 1):  # the second game of the first audit has the seed of the first game of the second one
         config = replace(SMALL, same_test=True, seed=seed, restarts=1)
         audits = audit_pools(pools, config, audits=["panoramia"], targets=["leaky"])
-        found[seed] = [one.membership for one in audits.select("panoramia")]
-        assert (found[seed][0] == found[seed][1]).all()
-    assert not (found[0][1] == found[1][0]).all()
+        tossed[seed] = [one.membership for one in audits.select("panoramia")]
+        assert (tossed[seed][0] == tossed[seed][1]).all()
+    assert not (tossed[0][1] == tossed[1][0]).all()

@@ -11,7 +11,7 @@ from paperlib.audits import audit_images, audit_table, audit_text
 from paperlib.audits.panoramia.audit import AuditData, audit_model
 from paperlib.audits.panoramia.folds import MOST, RATIO, shared_sizes, shares_of
 from paperlib.audits.panoramia.pools import columns, joined, take
-from paperlib.audits.panoramia.results import NullCheck, beside_headline, null_check
+from paperlib.audits.panoramia.results import NullCheck
 from paperlib.audits.panoramia.text import TextDefaults
 from tests.audits.samples import SMALL_PICTURES, blobs, pages, table
 
@@ -49,16 +49,16 @@ def train_leaky(rows, seed):
     return lambda asked: plain(asked) - 6.0 * np.array([row.tobytes() in heart for row in asked])
 
 
-def brought(members, made, known, **changes):
-    """What a user brings, whose attacks see nothing of the examples themselves."""
-    given = {"members": (members,), "generated": (made,), "known": (known,), "attacks": QUICK}
-    return AuditData(**given, examples=lambda rows: np.zeros((len(rows), 1)), **changes)
+def data_of(members, made, known, **changes):
+    """Data of a user, whose attacks see nothing of the examples themselves."""
+    batches = {"members": (members,), "generated": (made,), "known": (known,)}
+    return AuditData(**batches, attacks=QUICK, examples=lambda rows: np.zeros((len(rows), 1)), **changes)
 
 
 OPTIONS = {"repetitions": 4, "restarts": 1}
 
 
-def differences(audit):
+def difference(audit):
     """Mean of c_plus_eps_lb - c_lb of the user's target."""
     rows = audit.games[~audit.games["null"]]
     return float((rows["c_plus_eps_lb"] - rows["c_lb"]).mean())
@@ -67,10 +67,10 @@ def differences(audit):
 def test_a_target_that_learned_other_real_data_shows_leakage_only_to_helpers_that_know_nothing():
     members, made, known, others = world()
     target = train_mean(others, 0)
-    ignorant = audit_model(target, brought(members, made, known), **OPTIONS)
-    assert differences(ignorant) > 0.8
-    matched = audit_model(target, brought(members, made, known, train=train_mean), **OPTIONS)
-    assert differences(matched) < 0.25
+    ignorant = audit_model(target, data_of(members, made, known), **OPTIONS)
+    assert difference(ignorant) > 0.8
+    matched = audit_model(target, data_of(members, made, known, train=train_mean), **OPTIONS)
+    assert difference(matched) < 0.25
     assert matched.result.c_lb > 0.5
     assert not matched.result.warnings or "times as many" not in " ".join(matched.result.warnings)
 
@@ -78,13 +78,14 @@ def test_a_target_that_learned_other_real_data_shows_leakage_only_to_helpers_tha
 def test_a_leaky_target_is_still_found_and_its_null_passes():
     members, made, known, _ = world()
     target = train_leaky(np.concatenate([members, known]), 0)
-    found = audit_model(target, brought(members, made, known), train_again=train_leaky, **OPTIONS)
-    assert differences(found) > 0.8
+    found = audit_model(target, data_of(members, made, known), train_again=train_leaky, **OPTIONS)
+    assert difference(found) > 0.8
     assert abs(found.null.mean) < 0.25
     assert found.null.games == 4
     assert sorted(set(found.games["target"])) == ["null", "yours"]
     assert found.headline.split("; null")[1] == str(found.null).removeprefix("null")
     assert str(found).splitlines()[0] == found.headline
+    assert found.result.claim in found._repr_html_()
 
 
 def test_the_null_finds_helpers_that_are_weaker_than_the_target():
@@ -96,7 +97,7 @@ def test_the_null_finds_helpers_that_are_weaker_than_the_target():
         calls.append(seed)
         return train_mean(rows if len(calls) > 8 else np.zeros_like(rows), seed)
 
-    found = audit_model(train_mean(members, 0), brought(members, made, known), train_again=train, **OPTIONS)
+    found = audit_model(train_mean(members, 0), data_of(members, made, known), train_again=train, **OPTIONS)
     assert len(calls) == 12
     assert not found.null.passes
     assert found.null.mean > 0.5
@@ -117,7 +118,7 @@ def test_no_helper_learns_a_member_of_the_tests_and_no_null_the_example_it_is_as
 
         return model
 
-    data = brought(members, made, known, nonmembers=(made[:200],), train=train)
+    data = data_of(members, made, known, nonmembers=(made[:200],), train=train)
     pools = data.pools(lambda rows: rows[:, 0], null=True)
     judged = [row.tobytes() for row in members[pools.learned :]]
     helpers, nulls = learned[:8], learned[8:]
@@ -131,7 +132,7 @@ def test_no_helper_learns_a_member_of_the_tests_and_no_null_the_example_it_is_as
 def c_lb(seed, train):
     """The baseline's bound in a world where generated rows come from the real distribution: c is 0."""
     members, _, known, made = world(members=300, known=300, seed=seed)
-    data = brought(members, made[:300], known, train=train)
+    data = data_of(members, made[:300], known, train=train)
     data = replace(data, attacks=(BoostedTrees(rounds=15, smallest_leaf=10),))
     return audit_model(train_mean(members, 0), data, repetitions=1, restarts=1, seed=seed).result.c_lb
 
@@ -154,7 +155,7 @@ def test_where_c_is_known_more_is_judged_and_nothing_is_said_of_a_null():
         calls.append(seed)
         return train_mean(rows, seed)
 
-    data = brought(members, made, known)
+    data = data_of(members, made, known)
     found = audit_model(train_mean(members, 0), data, train_again=train, known_c=9.0, **OPTIONS)
     assert (found.null, len(calls)) == (None, 8)
     assert "null" not in found.headline
@@ -162,41 +163,34 @@ def test_where_c_is_known_more_is_judged_and_nothing_is_said_of_a_null():
     assert not any("times as many" in text for text in found.result.warnings)
 
 
-@pytest.mark.parametrize("members", [30, 100, 600, 6_000, 50_000])
-def test_as_many_are_judged_as_leave_helpers_enough_but_not_too_few(members):
-    shares = shares_of(members, pool=members, folds=4)
-    assert shares.judged + shares.learned == members
-    assert min(members // 3, 100) <= shares.judged <= MOST * members
-    assert shares.ratio >= RATIO or shares.judged <= 100
-    assert (shares.warnings == ()) == (shares.ratio >= RATIO)
-    sizes = shared_sizes(shares, members)
-    assert (sizes["train"] + sizes["validation"]) // 2 == shares.learned
-    one_more = shares_of(members, pool=members, folds=4, judged=(shares.judged + 1) / members)
-    assert one_more.ratio < RATIO or shares.judged == int(MOST * members)
+def test_as_many_are_judged_as_leave_helpers_enough_but_not_too_few():
+    for members in (30, 100, 600, 6_000, 50_000):
+        shares = shares_of(members, pool=members, folds=4)
+        assert shares.judged + shares.learned == members
+        assert min(members // 3, 100) <= shares.judged <= MOST * members
+        assert shares.ratio >= RATIO or shares.judged <= 100
+        assert (shares.warnings == ()) == (shares.ratio >= RATIO)
+        sizes = shared_sizes(shares, members)
+        assert (sizes["train"] + sizes["validation"]) // 2 == shares.learned
+        one_more = shares_of(members, pool=members, folds=4, judged=(shares.judged + 1) / members)
+        assert one_more.ratio < RATIO or shares.judged == int(MOST * members)
 
 
 def test_too_few_examples_for_eight_times_are_warned_of():
     members, made, known, _ = world(members=300, known=100)
-    data = brought(members, made, known, train=train_mean)
+    data = data_of(members, made, known, train=train_mean)
     found = audit_model(train_mean(members, 0), data, repetitions=1, restarts=1)
-    assert any(
-        "helpers learn 1.5 times as many members as the 100 that are judged" in text
-        for text in found.result.warnings
-    )
+    words = "helpers learn 1.5 times as many members as the 100 that are judged"
+    assert any(words in text for text in found.result.warnings)
 
 
 def test_bad_trainings_and_too_few_members_give_one_line():
     members, made, known, _ = world(members=100, known=100)
-    data = brought(members, made, known)
+    data = data_of(members, made, known)
+    name = r"train_again \(out of fold\)"
     for train, words in (
-        (
-            lambda rows, seed: None,
-            r"train_again \(out of fold\): expected a function that returns losses, got NoneType",
-        ),
-        (
-            lambda rows, seed: lambda asked: [1.0],
-            r"train_again \(out of fold\): expected one loss for each of 26",
-        ),
+        (lambda rows, seed: None, f"{name}: expected a function that returns losses, got NoneType"),
+        (lambda rows, seed: lambda asked: [1.0], f"{name}: expected one loss for each of 26"),
     ):
         with pytest.raises(ValueError, match=words):
             audit_model(train_mean(members, 0), data, train_again=train)
@@ -215,6 +209,7 @@ def test_bad_trainings_and_too_few_members_give_one_line():
     ("values", "words", "passes"),
     [
         ([0.02, 0.02, 0.02], "null: 0.02 [0.02, 0.02], passes", True),
+        ([0.0, 0.02, 0.04], "null: 0.02 [-0.03, 0.07], passes", True),
         ([0.3, 0.31, 0.32], "FAILS: so much of ε~ may be no leakage", False),
         ([-0.3, -0.31, -0.32], "FAILS: the attack is weaker than the baseline", False),
         ([-0.3, 0.3], "not shown to pass: more games would tell", False),
@@ -222,11 +217,9 @@ def test_bad_trainings_and_too_few_members_give_one_line():
     ],
 )
 def test_the_null_in_words(values, words, passes):
-    found = null_check(np.array(values))
-    assert words in str(found)
-    assert found.passes == passes
-    assert str(found) == beside_headline(found, None)
-    assert beside_headline(found, 0.0) == ""
+    check = NullCheck.of(np.array(values))
+    assert words in str(check)
+    assert check.passes == passes
 
 
 def test_the_interval_shown_is_never_narrower_than_the_interval():
@@ -257,20 +250,17 @@ def test_images_and_texts_are_trained_again_by_what_takes_them():
         assert len(given) == len(classes)
         return lambda shown, classes: shown.mean(axis=(1, 2, 3))
 
-    options = {"repetitions": 2, "restarts": 1}
-    model = train_images(images, labels, 0)
-    found = audit_images(model, images, labels, train_again=train_images, settings=SMALL_PICTURES, **options)
-    assert found.null.games == 2
-
     def train_texts(texts, seed):
         assert all(isinstance(text, str) for text in texts)
         return lambda asked: [float(len(text)) for text in asked]
 
-    small = TextDefaults(tokens=8, epochs=1, width=16, vocabulary=300)
-    read = audit_text(train_texts([], 0), pages(60, 1), train_again=train_texts, settings=small, **options)
-    assert read.null.games == 2
+    once = {"repetitions": 1, "restarts": 1}
+    options = {"train_again": train_images, "settings": SMALL_PICTURES, **once}
+    assert audit_images(train_images(images, labels, 0), images, labels, **options).null.games == 1
+    options = {"settings": TextDefaults(tokens=8, epochs=1, width=16, vocabulary=300), **once}
+    assert audit_text(train_texts([], 0), pages(60, 1), train_again=train_texts, **options).null.games == 1
     with pytest.raises(ValueError, match="train_again: expected a function that returns losses"):
-        audit_text(train_texts([], 0), pages(60, 1), train_again=lambda texts, seed: None, settings=small)
+        audit_text(train_texts([], 0), pages(60, 1), train_again=lambda texts, seed: None, **options)
 
 
 def test_batches_of_tables_arrays_and_lists():

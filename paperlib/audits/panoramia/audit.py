@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from paperlib.attacks.learned import Attack, BoostedTrees
 from paperlib.audits.document import AuditDocument, DocumentParts, answer_of
-from paperlib.audits.panoramia.folds import MOST, Shares, shared_sizes, shares_of, taught_out_of_fold
+from paperlib.audits.panoramia.folds import MOST, Answer, Shares, out_of_fold, shared_sizes, shares_of
 from paperlib.audits.panoramia.game import AuditConfig, sizes_for
 from paperlib.audits.panoramia.pools import (
     FOLDS,
@@ -22,24 +22,19 @@ from paperlib.audits.panoramia.pools import (
     Pools,
     Target,
     Trainer,
+    check_model,
     columns,
+    joined,
     pools_of,
+    take,
 )
-from paperlib.audits.panoramia.results import (
-    LIMIT,
-    NULL,
-    NullCheck,
-    TargetAudits,
-    beside_headline,
-    null_of_games,
-)
+from paperlib.audits.panoramia.results import LIMIT, NULL, NullCheck, TargetAudits
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.bounds.one_run.audit import OneRunResult
 from paperlib.bounds.panoramia import PanoramiaResult
-from paperlib.core import AuditResult, FloatArray, MembershipScores, RecallSearch, ScoreAudit, check_at_least
+from paperlib.core import FloatArray, IntArray, MembershipScores, RecallSearch, ScoreAudit, check_at_least
 
 YOURS = Target("yours")
-_Number = tuple[ScoreAudit, AuditResult, tuple[float | None, float | None]]
 _Result = TypeVar("_Result", PanoramiaResult, OneRunResult)
 
 
@@ -57,7 +52,7 @@ class AuditData:
         train: Function from a batch, then a seed, to a model. It trains helpers on D_G and, out of fold, on
             members that are not judged; None leaves these helpers out.
         folds: Number of models of each such helper, 2 or more.
-        judged: Share of the members that is judged, in (0, 1); None for the rule of `shares_of`.
+        judged: Share of the members that is judged, in (0, 1); None leaves helpers enough to learn.
         examples: Function from a batch to an attack's view of the examples, shape (n, ...).
         attacks: Attacks to choose from.
         warnings: Warnings that belong beside the result, for instance about the generator.
@@ -83,8 +78,8 @@ class AuditData:
     @property
     def batches(self) -> dict[str, Batch]:
         """The batches there are, by kind."""
-        given = zip(KINDS, (self.members, self.generated, self.nonmembers), strict=True)
-        return {kind: batch for kind, batch in given if batch is not None}
+        batches = zip(KINDS, (self.members, self.generated, self.nonmembers), strict=True)
+        return {kind: batch for kind, batch in batches if batch is not None}
 
     @property
     def smallest(self) -> int:
@@ -93,25 +88,16 @@ class AuditData:
 
     @property
     def shares(self) -> Shares:
-        """How the members are shared out where helpers learn some of them.
-
-        Raises:
-            ValueError: Too few members.
-        """
-        how: dict[str, Any] = {"pool": self.smallest, "folds": self.folds, "judged": self.judged}
-        return shares_of(len(self.members[0]), **how)
+        """How the members are shared out where helpers learn some of them."""
+        members = len(self.members[0])
+        return shares_of(members, pool=self.smallest, folds=self.folds, judged=self.judged)
 
     def pools(self, target: Model, *, null: bool = False, seed: int = 0) -> Pools:
         """Pools with the losses of the target and of every helper.
 
-        With ``train`` they have two helpers more, of ``folds`` models each: one that baseline and attack ask,
-        and a placebo, which the baseline asks where the attack asks the target.
-
-        Args:
-            target: Function from a batch to losses.
-            null: Whether a null target is trained by ``train``, too, on D_G and all members: each example is
-                asked of a model that did not learn it.
-            seed: Seed of the folds and of these trainings, 0 or more.
+        With ``train`` they have two helpers more: one that baseline and attack ask, and a placebo, which the
+        baseline asks where the attack asks the target. ``null`` adds a target trained on D_G and all members,
+        each example asked of a model that did not learn it. ``seed`` is that of folds and trainings.
 
         Raises:
             ValueError: Too few members, or a model that does not give one finite number for each example; it
@@ -120,26 +106,33 @@ class AuditData:
         learned = 0 if self.train is None else self.shares.learned
         views = {kind: np.asarray(self.examples(*batch)) for kind, batch in self.batches.items()}
 
-        def said(name: str, model: Model) -> dict[str, FloatArray]:
+        def outputs(name: str, model: Model) -> dict[str, FloatArray]:
             return {kind: columns(name, model(*batch), len(views[kind]))
                     for kind, batch in self.batches.items()}  # fmt: skip
 
-        targets = {YOURS: said("target", target)}
-        helpers = {helper: said(f"helper {helper.name!r}", model) for helper, model in self.helpers.items()}
+        targets = {YOURS: outputs("target", target)}
+        helpers = {one: outputs(f"helper {one.name!r}", model) for one, model in self.helpers.items()}
         if self.train is not None:
-            helpers |= {FOLDS: self._taught(FOLDS.name, learned, seed + 100),
-                        PLACEBO: self._taught(PLACEBO.name, learned, seed + 200)}  # fmt: skip
+            helpers[FOLDS] = self._out_of_fold(FOLDS.name, learned, seed + 100)
+            helpers[PLACEBO] = self._out_of_fold(PLACEBO.name, learned, seed + 200)
         if null:
-            targets[NULL] = self._taught(NULL.name, len(self.members[0]), seed + 300)
+            targets[NULL] = self._out_of_fold(NULL.name, len(self.members[0]), seed + 300)
         return pools_of(views, targets, helpers, warnings=self.warnings, learned=learned)
 
-    def _taught(self, name: str, learned: int, seed: int) -> dict[str, FloatArray]:
-        if self.train is None:
+    def _out_of_fold(self, name: str, learned: int, seed: int) -> dict[str, FloatArray]:
+        train, batches = self.train, self.batches
+        if train is None:
             raise ValueError(f"train: expected a function that trains the {name} target, got None")
-        options: dict[str, Any] = {"learned": learned, "folds": self.folds, "seed": seed}
-        return taught_out_of_fold(
-            f"train_again ({name})", self.train, self.batches, known=self.known, **options
-        )
+        label = f"train_again ({name})"
+
+        def learn(rows: IntArray, fold: int) -> Answer:
+            members = take(self.members, rows)
+            batch = members if self.known is None else joined(self.known, members)
+            model = check_model(label, train(*batch, seed + fold))
+            return lambda kind, asked: columns(label, model(*take(batches[kind], asked)), asked.size)
+
+        sizes = {kind: len(batch[0]) for kind, batch in batches.items()}
+        return out_of_fold(learn, sizes, learned=learned, folds=self.folds, seed=seed, label=label)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,12 +141,12 @@ class PanoramiaAudit:
 
     Attributes:
         result: PANORAMIA's result of the first game, with claim, assumptions and warnings.
-        real: The lower bound of the same attack on real non-members, with the delta of the audit; None where
-            there are none. It speaks of replacing one record, since coins tossed after training chose who is
-            shown, and holds if members and non-members come from one distribution.
+        real: The lower bound of the same attack on real non-members; None where there are none. It speaks of
+            replacing one record, since coins tossed after training chose who is shown, and holds if members
+            and non-members come from one distribution.
         null: What a null target gives in the same games; None where none was trained.
-        games: Numbers of every game, as `TargetAudits.table`, with the delta, gamma and c of the audit, those
-            of the null target too; the claim is the target's in the first game.
+        games: Numbers of every game, those of the null target too: one row per target, game, audit and
+            search, bounds in nats. The claim is the target's in the first game.
         scores: Scores of the attack in the first game.
         config: Settings of the audit.
     """
@@ -174,26 +167,22 @@ class PanoramiaAudit:
         """The audit for readers and programs: its page, its JSON, and the number that a limit judges.
 
         The main number is a lower bound where there is one, else the measurement. In the JSON, epsilon is
-        null for a measurement, and ``epsilon_tilde`` is the measurement.
-
-        Args:
-            subject: What was audited, in words.
-            parts: ``facts``, ``inputs``, ``about`` and ``claimed_epsilon`` of the document.
+        null for a measurement, and ``epsilon_tilde`` is the measurement. ``subject`` says what was audited;
+        ``parts`` are ``facts``, ``inputs``, ``about`` and ``claimed_epsilon`` of the document.
         """
         result, null = self.result, self.null
         # Where the attack is weaker than the baseline, a small measurement means nothing.
         weak = null is not None and not null.passes and null.mean < -LIMIT
         measured = None if weak else result.epsilon_tilde
         most = result.ceiling - (result.c_lb if result.known_c is None else result.known_c)
-        own = ScoreAudit(
+        generated = ScoreAudit(
             title="PANORAMIA, generated non-members",
             kind="measurement" if result.epsilon is None else "lower bound",
             purpose="Known members against generated points.",
             result=result,
         )
-        numbers: list[_Number] = [
-            (own, result, (measured if result.epsilon is None else result.epsilon, max(0.0, most)))
-        ]
+        limit = measured if result.epsilon is None else result.epsilon, max(0.0, most)
+        numbers: list[tuple[ScoreAudit, tuple[float | None, float]]] = [(generated, limit)]
         if self.real is not None:
             real = ScoreAudit(
                 title="Real non-members (RM;RN)",
@@ -202,15 +191,14 @@ class PanoramiaAudit:
                 result=self.real,
             )
             place = 0 if result.epsilon is None else 1
-            numbers.insert(place, (real, self.real, (self.real.epsilon, self.real.ceiling)))
-        audits, results, limits = zip(*numbers, strict=True)
+            numbers.insert(place, (real, (self.real.epsilon, self.real.ceiling)))
+        audits, limits = zip(*numbers, strict=True)
         return AuditDocument(
             title="Privacy audit with generated non-members",
             scores=self.scores,
             audits=audits,
             answers=tuple(
-                answer_of(one, about=f"{subject}: {audit.title}")
-                for audit, one in zip(audits, results, strict=True)
+                answer_of(one.result, about=f"{subject}: {one.title}") for one in audits if one.result
             ),
             limits=limits,
             design="game",
@@ -274,15 +262,19 @@ def audit_model(
         confidence: Confidence level of the claim, in (0, 1).
         repetitions: Games with different splits, 1 or more, to show their spread; the first makes the claim.
             A null needs 2 or more. None plays 10 with ``train_again``, else 3.
-        restarts: Trainings of the best attack, 1 or more, of which the best on validation data is kept.
+        restarts: Trainings of the best attack, 1 or more, of which the best on validation data is taken.
         seed: Seed of the first game, the folds and the trainings, 0 or more.
 
     Raises:
         ValueError: Too few members, losses that are not one finite number each, or a number out of range.
     """
-    data = _matched(brought, train_again, known_c)
+    data = brought if train_again is None else replace(brought, train=train_again)
+    if known_c is not None:  # the baseline's helpers do not matter, so more members may be judged
+        data = replace(data, judged=data.judged or MOST)
+    pool = data.smallest
+    sizes: dict[str, Any] = sizes_for(pool) if data.train is None else shared_sizes(data.shares, pool)
     config = AuditConfig(
-        **_sizes(data),
+        **sizes,
         attacks=data.attacks,
         searches=(search,),
         restarts=restarts,
@@ -291,16 +283,19 @@ def audit_model(
         seed=seed,
     )
     pools = data.pools(target, null=train_again is not None and known_c is None, seed=seed)
+    judged = audit_pools(pools, config, audits=["panoramia"]).judged
+    if pools.nonmembers is not None:
+        judged += audit_pools(pools, config, targets=[YOURS.name], audits=["rm_rn", "o1"]).judged
     options: dict[str, Any] = {"known_c": known_c, "delta": delta, "gamma": gamma}
-    audits = replace(_judged(pools, config), options=options)
+    audits = TargetAudits(judged, config, options)
     first = audits.select("panoramia", target=YOURS.name, seed=seed)[0]
     result = first.panoramia(search, confidence, **options)
     real = audits.select("rm_rn", target=YOURS.name, seed=seed)
-    null = null_of_games(audits.table)
+    null = audits.null
     return PanoramiaAudit(
         result=replace(
             _of_unit(result, data.unit),
-            beside=beside_headline(null, known_c),
+            beside="" if known_c is not None else str(null or "null not checked"),  # c known: needs no null
             warnings=(*result.warnings, *data.warnings, *_weaknesses(data, known_c)),
         ),
         real=_of_unit(real[0].one_run(search, confidence, delta=delta), data.unit) if real else None,
@@ -313,18 +308,10 @@ def audit_model(
 
 def _of_unit(result: _Result, unit: str) -> _Result:
     """The result with a claim that says what one example is, where that is no row."""
-    said = f" One example is one unit {unit}, with all its rows; one row of each was drawn." if unit else ""
-    return replace(result, claim=result.claim + said)
-
-
-def _matched(brought: AuditData, train_again: Trainer | None, known_c: float | None) -> AuditData:
-    """Helpers trained as the target is, where that is possible; more members judged where c is known."""
-    data = brought if train_again is None else replace(brought, train=train_again)
-    return data if known_c is None else replace(data, judged=data.judged or MOST)
-
-
-def _sizes(data: AuditData) -> dict[str, Any]:
-    return sizes_for(data.smallest) if data.train is None else shared_sizes(data.shares, data.smallest)
+    example = (
+        f" One example is one unit {unit}, with all its rows; one row of each was drawn." if unit else ""
+    )
+    return replace(result, claim=result.claim + example)
 
 
 def _weaknesses(data: AuditData, known_c: float | None) -> tuple[str, ...]:
@@ -339,12 +326,3 @@ def _weaknesses(data: AuditData, known_c: float | None) -> tuple[str, ...]:
         "without a label or train_again there are no helpers: the baseline sees the examples alone and may "
         "be weak",
     )
-
-
-def _judged(pools: Pools, config: AuditConfig) -> TargetAudits:
-    """All targets against generated points; yours, and no null, against real non-members."""
-    games = audit_pools(pools, config, audits=["panoramia"])
-    if pools.nonmembers is None:
-        return games
-    real = audit_pools(pools, config, targets=[YOURS.name], audits=["rm_rn", "o1"])
-    return TargetAudits((*games.judged, *real.judged), config)

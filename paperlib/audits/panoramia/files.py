@@ -11,12 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from paperlib.attacks.language import score_texts
-from paperlib.audits.panoramia.audit import AuditData, AuditOptions, PanoramiaAudit, audit_model
+from paperlib.audits.panoramia.audit import AuditOptions, PanoramiaAudit
 from paperlib.audits.panoramia.image_models import read_weights
-from paperlib.audits.panoramia.images import ImageDefaults, bring_images
-from paperlib.audits.panoramia.pools import Model, Trainer
-from paperlib.audits.panoramia.table import bring_table
-from paperlib.audits.panoramia.text import TextDefaults, bring_text, of_text, of_training
+from paperlib.audits.panoramia.images import audit_images
+from paperlib.audits.panoramia.pools import Model
+from paperlib.audits.panoramia.table import audit_table
+from paperlib.audits.panoramia.text import TextDefaults, audit_text
 from paperlib.core import check_choice, did_you_mean
 from paperlib.core.reading import read_frames
 from paperlib.data import read_documents
@@ -24,58 +24,6 @@ from paperlib.models.images import classifier_for, image_logits, image_losses
 from paperlib.models.language import load_language_model
 
 KINDS = ("table", "images", "text")
-
-
-def bring_files(
-    kind: str,
-    members: str,
-    *,
-    label: str = "",
-    generated: str = "",
-    nonmembers: str = "",
-    base: str = "",
-    tokens: int = 32,
-    unit: str = "",
-    seed: int = 0,
-) -> AuditData:
-    """Prepare members from files.
-
-    Args:
-        kind: "table" (CSV or Parquet), "images" (NPZ with ``images``, uint8 of shape (n, channels, side,
-            side), and ``labels`` (n,)) or "text" (file or folder of documents: txt, jsonl, Parquet, ...).
-        members: Path of the data that the target was trained on.
-        label: Column of a table that helpers predict; empty leaves helpers out.
-        generated: The same kind of file with examples of your own generator; empty fits one.
-        nonmembers: The same kind of file with real examples the target was not trained on; may be empty, and
-            is not used for text.
-        base: Language model that a generator of text starts from; empty trains a small, weak one.
-        tokens: Length of a chunk of text.
-        unit: Column of a table that says what one record is; empty for rows.
-        seed: Seed of the parts, the generator, the helpers and the draws, 0 or more.
-
-    Raises:
-        ValueError: An unknown kind, files that are not there or hold something else.
-    """
-    check_choice("kind", kind, KINDS)
-    if unit and kind != "table":
-        raise ValueError(
-            "unit: a column of a table; for images and texts call the audit in Python with unit="
-        )
-    if kind == "table":
-        paths = [members, *filter(None, (generated, nonmembers))]
-        rows, *more = read_frames(paths)  # together, so that all have one set of types
-        made = more.pop(0) if generated else None
-        others = more.pop(0) if nonmembers else None
-        own = {"label": label or None, "unit": unit or None, "seed": seed}
-        return bring_table(rows, generated=made, nonmembers=others, **own)
-    if kind == "images":
-        drawn, real = (read_images(path) if path else None for path in (generated, nonmembers))
-        return bring_images(*read_images(members), ImageDefaults(seed=seed), generated=drawn, nonmembers=real)
-    if nonmembers:
-        raise ValueError("nonmembers: not used for text; leave it empty")
-    texts = [document.text for document in read_documents(members)]
-    other = [document.text for document in read_documents(generated)] if generated else None
-    return bring_text(texts, TextDefaults(base=base, tokens=tokens, seed=seed), generated=other)
 
 
 def audit_files(
@@ -95,57 +43,74 @@ def audit_files(
     seed: int = 0,
     **options: Unpack[AuditOptions],
 ) -> PanoramiaAudit:
-    """Audit a target on members from files.
+    """Audit a target on members from files, as `audit_table`, `audit_images` or `audit_text`.
 
     Args:
-        kind, members, label, generated, nonmembers, base, tokens, unit, seed: As for `bring_files`.
-        target, architecture, classes: As for `load_target`.
-        train_again: As for `load_training`.
-        options: Options of `audit_model`.
-
-    Raises:
-        ValueError: What `bring_files`, `load_target`, `load_training` and `audit_model` refuse.
-    """
-    model = load_target(kind, target, architecture=architecture, classes=classes)  # first, as it is quick
-    training = load_training(kind, train_again)
-    brought = bring_files(
-        kind,
-        members,
-        label=label,
-        generated=generated,
-        nonmembers=nonmembers,
-        base=base,
-        tokens=tokens,
-        unit=unit,
-        seed=seed,
-    )
-    return audit_model(model, brought, train_again=training, seed=seed, **options)
-
-
-def load_target(kind: str, target: str, *, architecture: str = "", classes: int = 10) -> Model:
-    """A target model.
-
-    Args:
-        kind: Kind of data, as for `bring_files`.
-        target: "FILE.py:FUNCTION", a function of yours that takes a table (pandas), images and labels, or
-            a list of texts, and returns one loss for each; for text also a causal language model by name or
-            folder; for images also a ``.safetensors`` file with the weights of ``architecture``.
+        kind: "table" (CSV or Parquet), "images" (NPZ with ``images``, uint8 of shape (n, channels, side,
+            side), and ``labels`` (n,)) or "text" (file or folder of documents: txt, jsonl, Parquet, ...).
+        members: Path of the data that the target was trained on.
+        target: "FILE.py:FUNCTION", a function of yours that takes a table (pandas), images and labels, or a
+            list of texts, and returns one loss for each; for text also a causal language model by name or
+            folder; for images also a ``.safetensors`` file with weights. Your function's file is run.
         architecture: Architecture of these weights, a name of ``paperlib.models.images.ARCHITECTURES``.
         classes: Number of outputs of these weights.
-
-    Returns:
-        What `audit_model` takes. Your function's file is run, so name only files you trust.
+        train_again: "FILE.py:FUNCTION", which trains the target again; may be empty.
+        label: Column of a table that helpers predict; empty leaves helpers out.
+        generated: The same kind of file with examples of your own generator; empty fits one.
+        nonmembers: The same kind of file with real examples the target was not trained on; may be empty, and
+            is not used for text.
+        base: Language model that a generator of text starts from; empty trains a small, weak one.
+        tokens: Length of a chunk of text.
+        unit: Column of a table that says what one record is; empty for rows.
+        seed: Seed of the parts, the generator, the helpers and the draws, 0 or more.
+        options: As for `audit_table`.
 
     Raises:
-        ValueError: Nothing of that name, or not for this kind.
+        ValueError: Files that are not there or hold something else, or what the audit of that kind refuses.
     """
+    model = load_target(kind, target, architecture=architecture, classes=classes)  # first, as it is quick
+    training = load_training(train_again)
+    if unit and kind != "table":
+        raise ValueError(
+            "unit: a column of a table; for images and texts call the audit in Python with unit="
+        )
+    if kind == "table":
+        paths = [members, *filter(None, (generated, nonmembers))]
+        rows, *more = read_frames(paths)  # together, so that all have one set of types
+        return audit_table(
+            model,
+            rows,
+            label=label or None,
+            generated=more.pop(0) if generated else None,
+            nonmembers=more.pop(0) if nonmembers else None,
+            train_again=training,
+            unit=unit or None,
+            seed=seed,
+            **options,
+        )
+    if kind == "images":
+        drawn, real = (read_images(path) if path else None for path in (generated, nonmembers))
+        beside: dict[str, Any] = {"generated": drawn, "nonmembers": real, "train_again": training}
+        return audit_images(model, *read_images(members), **beside, seed=seed, **options)
+    if nonmembers:
+        raise ValueError("nonmembers: not used for text; leave it empty")
+    texts = [document.text for document in read_documents(members)]
+    others = [document.text for document in read_documents(generated)] if generated else None
+    settings = TextDefaults(base=base, tokens=tokens)
+    return audit_text(
+        model, texts, generated=others, train_again=training, settings=settings, seed=seed, **options
+    )
+
+
+def load_target(kind: str, target: str, *, architecture: str = "", classes: int = 10) -> Callable[..., Any]:
+    """A target model, as the audit of its kind takes it; arguments as for `audit_files`."""
     check_choice("kind", kind, KINDS)
     path, colon, name = target.rpartition(":")
     if colon and path.endswith(".py"):
-        function = _function(Path(path), name)
-        return of_text(function) if kind == "text" else function
+        return _function(Path(path), name)
     if kind == "text":
-        return of_text(_language_model(target))
+        model, tokenizer = load_language_model(target)
+        return lambda texts: -score_texts(model, tokenizer, texts, attacks=["loss"])["loss"].to_numpy()
     if kind == "images" and target.endswith(".safetensors"):
         return _classifier(_existing(target), architecture, classes)
     raise ValueError(
@@ -154,23 +119,14 @@ def load_target(kind: str, target: str, *, architecture: str = "", classes: int 
     )
 
 
-def load_training(kind: str, train_again: str) -> Trainer | None:
-    """How the target is trained again, from "FILE.py:FUNCTION"; None where that is empty.
-
-    It is a function that takes what the target's function takes, then a seed, and returns such a function.
-    Its file is run, so name only files you trust.
-
-    Raises:
-        ValueError: Nothing of that name.
-    """
-    check_choice("kind", kind, KINDS)
+def load_training(train_again: str) -> Callable[..., Any] | None:
+    """The function that trains the target again, from "FILE.py:FUNCTION"; None where that is empty."""
     if not train_again:
         return None
     path, _, name = train_again.rpartition(":")
     if not path.endswith(".py"):
         raise ValueError(f"train_again: expected FILE.py:FUNCTION, got {train_again!r}")
-    function = _function(Path(path), name, "train_again")
-    return of_training(function) if kind == "text" else function
+    return _function(Path(path), name, "train_again")
 
 
 def read_table(path: str) -> pd.DataFrame:
@@ -184,10 +140,10 @@ def read_images(path: str) -> tuple[NDArray[Any], NDArray[Any]]:
         with np.load(_existing(path), allow_pickle=False) as archive:
             if {"images", "labels"} <= set(archive.files):
                 return archive["images"], archive["labels"]
-            held = ", ".join(archive.files)
+            names = ", ".join(archive.files)
     except (OSError, EOFError, AttributeError, ValueError) as error:
         raise ValueError(f"{path}: expected an NPZ file with images and labels: {error}") from error
-    raise ValueError(f"{path}: expected the arrays images and labels, got {held}")
+    raise ValueError(f"{path}: expected the arrays images and labels, got {names}")
 
 
 def _existing(path: str) -> Path:
@@ -205,18 +161,9 @@ def _function(path: Path, name: str, what: str = "target") -> Callable[..., Any]
     spec.loader.exec_module(module)
     function = getattr(module, name, None)
     if not callable(function):
-        functions = [known for known, value in vars(module).items() if callable(value)]
+        functions = [own for own, value in vars(module).items() if callable(value)]
         raise ValueError(f"{what}: {path} has no function {name!r}{did_you_mean(name, functions)}")
     return function
-
-
-def _language_model(name: str) -> Callable[[list[str]], Any]:
-    model, tokenizer = load_language_model(name)
-
-    def losses(texts: list[str]) -> Any:
-        return -score_texts(model, tokenizer, texts, attacks=["loss"])["loss"].to_numpy()
-
-    return losses
 
 
 def _classifier(weights: Path, architecture: str, classes: int) -> Model:

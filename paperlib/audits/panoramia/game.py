@@ -19,37 +19,22 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True)
 class AuditConfig:
-    """Settings of audits.
+    """Settings of audits: sizes of the parts of a game, attacks to choose from, and repetitions."""
 
-    Attributes:
-        train: Number of examples that attacks are trained on, half of them members, even, 2 or more.
-        validation: Number of examples that trainings are stopped by (half of them) and that settings and
-            restarts are chosen on (the others), half of them members, even, 4 or more.
-        test: Number of examples that are judged, each a member by a fair coin: the paper's m.
-        attacks: Settings to choose from, for the baseline and for the attack alike.
-        form: "paper": the baseline sees the example and the synthetic helper, the attack the example and the
-            target. "helpers": both see all helpers, and the attack the target besides, in whose place the
-            baseline sees the placebo, if there is one.
-        searches: Corrections for testing many recall levels; settings are chosen by the first.
-        restarts: Trainings of the best setting, 1 or more, of which the best is kept.
-        repetitions: Number of games, 1 or more, each with its own split, coins and attacks.
-        confidence: Confidence level of each audit of each game, in (0, 1).
-        seed: Seed of the first game, 0 or more.
-        same_test: True judges all games on one test part, with one toss of its coins, so that they differ in
-            what attacks learn from alone (the paper, Appendix D.1). Their deviation then leaves out the test
-            part's share.
-    """
-
-    train: int
-    validation: int
-    test: int
+    train: int  # half of them members, even
+    validation: int  # half of them members; one half stops trainings, the other chooses settings and restarts
+    test: int  # each a member by a fair coin: the paper's m
     attacks: tuple[Attack, ...] = (BoostedTrees(), BoostedTrees(leaves=4, learning_rate=0.2))
+    # "paper": the baseline sees the example and the synthetic helper, the attack the example and the target.
+    # "helpers": both see all helpers; the attack also sees the target, the baseline the placebo in its place.
     form: Form = "helpers"
-    searches: tuple[RecallSearch, ...] = SEARCHES
-    restarts: int = 5
-    repetitions: int = 5
-    confidence: float = 0.95
-    seed: int = 0
+    searches: tuple[RecallSearch, ...] = SEARCHES  # settings are chosen by the first
+    restarts: int = 5  # trainings of the best setting, of which the best is taken
+    repetitions: int = 5  # games, each with its own split, coins and attacks
+    confidence: float = 0.95  # of each audit of each game
+    seed: int = 0  # of the first game
+    # All games have one test part and one toss of its coins, and differ in what attacks learn from alone (the
+    # paper, Appendix D.1): their deviation then leaves out the test part's share.
     same_test: bool = False
 
     def __post_init__(self) -> None:
@@ -69,32 +54,17 @@ class TestPartError(RuntimeError):
 
 
 class GameSplit:
-    """A game on members and others, split into training, validation and test part.
+    """A game on members and others: parts to train, to choose and to judge (PANORAMIA, Definition 2)."""
 
-    In the training and validation parts half are members. In the test part each place is filled by a fair
-    coin, by a member or by another example, never shown twice: a whole game, as
-    ``bounds.one_run.fair_coins`` describes. With ``twins`` the coin chooses between member i and other i, as
-    in the pairs of the paper, and no pair of the test part is shown elsewhere. With ``learned`` the first so
-    many members are for training and validation alone, and the others for the test part alone: helpers may
-    have learned the first. The test part never leaves this object: `judge` hands it to trained attacks, once,
-    and after that nothing can be trained.
-
-    ``inputs`` leads from the name of each attack, or None for the baseline, to its inputs on all members and
-    on all others. The sizes of the parts are numbers of examples, 2 or more, the first two even.
-    Games of one ``test_seed`` share test part and coins; with None these follow ``seed`` as all else does.
-
-    Raises:
-        ValueError: Lengths that differ between attacks, other sizes, or too few examples for them.
-
-    Source:
-        PANORAMIA, Definition 2 and section 3.
-
-    >>> members = others = AttackInputs(np.zeros((40, 1)), np.ones((40, 1)))
-    >>> game = GameSplit({"loss": (members, others)}, train=10, validation=10, test=20, seed=0)
-    >>> part = game.train("loss")
-    >>> len(part.inputs), int(part.membership.sum())
-    (10, 5)
-    """
+    # In the training and validation parts half are members. In the test part each place is filled by a fair
+    # coin, by a member or by another example, never shown twice: a whole game, as
+    # ``bounds.one_run.fair_coins`` describes. It never leaves this object: `judge` hands it to trained
+    # attacks, once, and after that nothing can be trained. ``inputs`` leads from the name of each attack,
+    # None for the baseline, to its inputs on members and others. With ``twins`` the coin chooses between
+    # member i and other i, as in the pairs of the paper, and no pair of the test part is shown elsewhere.
+    # With ``learned`` the first so many members are for training and validation alone, and the others for the
+    # test part alone: helpers may have learned the first. Games of one ``test_seed`` share test part and
+    # coins; with None these follow ``seed`` as all else does.
 
     def __init__(
         self,
@@ -108,7 +78,12 @@ class GameSplit:
         twins: bool = False,
         learned: int = 0,
     ) -> None:
-        members, others = _lengths(inputs)
+        if not inputs:
+            raise ValueError("inputs: expected at least one attack, got none")
+        counts = {name: (len(members), len(others)) for name, (members, others) in inputs.items()}
+        if len(set(counts.values())) > 1:
+            raise ValueError(f"inputs: expected as many members and others for every attack, got {counts}")
+        members, others = next(iter(counts.values()))
         for name, size in (("train", train), ("validation", validation)):
             if size < 2 or size % 2:
                 raise ValueError(f"{name}: expected an even number of examples, 2 or more, got {size}")
@@ -122,11 +97,16 @@ class GameSplit:
         if learned and (twins or test_seed is not None):
             raise ValueError("learned: expected 0 with twins or test_seed")
         needed = (test, test) if twins else (int(coins.sum()), int((~coins).sum()))
+        least = [("members", members, fixed + needed[0]), ("others", others, fixed + needed[1])]
         if learned:
-            _check_enough("learned", learned, fixed, train, validation, test)
-            _check_enough("members", members, learned + needed[0], train, validation, test)
-        _check_enough("members", members, fixed + needed[0], train, validation, test)
-        _check_enough("others", others, fixed + needed[1], train, validation, test)
+            least = [("learned", learned, fixed), ("members", members, learned + needed[0]), *least]
+        for name, there, wanted in least:
+            if there < wanted:
+                raise ValueError(
+                    f"{name}: {there} are too few for train={train}, validation={validation}, test={test}, "
+                    f"which need {wanted} of them (half of each, the test part by fair coins); ask for "
+                    "smaller parts, or bring more"
+                )
         self._inputs = dict(inputs)
         self._members, self._others = rng.permutation(members), rng.permutation(others)
         if learned:
@@ -151,16 +131,7 @@ class GameSplit:
         return self._open_part(name, self._train // 2, self._validation // 2)
 
     def judge(self, fitted: Mapping[str | None, FittedAttack]) -> tuple[dict[str | None, FloatArray], Flags]:
-        """Scores of all attacks on the test part, once.
-
-        Returns:
-            Name of each attack to its scores, higher means member, shape (test,); and membership, True for a
-            member, shape (test,). The order of the examples is random.
-
-        Raises:
-            TestPartError: It was judged before.
-            ValueError: An attack that the game does not know, or scores that are not one finite number each.
-        """
+        """Scores of all attacks on the test part, in random order, and membership; once."""
         if self._judged:
             raise TestPartError("the test part has been judged; draw another game from other examples")
         if unknown := [name for name in fitted if name not in self._inputs]:
@@ -197,74 +168,31 @@ class GameSplit:
         return Labelled(shown, np.arange(2 * half) < half)
 
 
-def _deal_again(order: IntArray, kept: slice, rng: np.random.Generator) -> None:
+def _deal_again(order: IntArray, test: slice, rng: np.random.Generator) -> None:
     """Deal out all places anew but those of the test part."""
     rest = np.ones(len(order), dtype=bool)
-    rest[kept] = False
+    rest[test] = False
     order[rest] = rng.permutation(order[rest])
 
 
 def smallest_pool(train: int, validation: int, test: int) -> int:
-    """Members (and others) that a game of this size needs, whatever its coins: all but once in a million.
-
-    >>> smallest_pool(100, 100, 400)
-    350
-    """
+    """Members (and others) that a game of this size needs, whatever its coins: all but once in a million."""
     return (train + validation + test) // 2 + round(2.5 * test**0.5)
 
 
-def sizes_for(pool: int, *, train: float = 0.3, validation: float = 0.1) -> dict[str, int]:
-    """Sizes for `GameSplit`, for a pool of members and one of others, both at least this large.
-
-    ``train`` and ``validation`` are shares of the pool, in (0, 1); the rest is judged, less a reserve for the
-    coins.
-
-    Raises:
-        ValueError: Fewer than 30, or no share left to judge.
-
-    >>> sizes_for(1000)
-    {'train': 600, 'validation': 200, 'test': 1039}
-    """
+def sizes_for(pool: int) -> dict[str, int]:
+    """Sizes for `GameSplit` and such pools: 30 % to train on, 10 % to choose on, the rest to judge."""
     if pool < 30:
         raise ValueError(
             f"members: expected 30 or more to split into training, validation and test, got {pool}"
         )
-    if not (0 < train < 1 and 0 < validation < 1 and train + validation < 1):
-        raise ValueError(
-            f"train, validation: expected shares of less than 1 together, got {train}, {validation}"
-        )
-    learned, chosen = (2 * max(1, round(share * pool)) for share in (train, validation))
-    test = largest_test(pool - (learned + chosen) // 2)
-    return {"train": learned, "validation": chosen, "test": test}
+    train, validation = (2 * round(share * pool) for share in (0.3, 0.1))
+    return {"train": train, "validation": validation, "test": largest_test(pool - (train + validation) // 2)}
 
 
 def largest_test(pool: int) -> int:
-    """Examples that a test part has whose coins find enough of both kinds in pools of this size.
-
-    All but once in a million, and 2 at the least.
-
-    >>> largest_test(600)
-    1039
-    """
+    """The largest test part, 2 or more, whose coins have enough of both kinds all but once in a million."""
     test = 2 * pool
     while test > 2 and smallest_pool(0, 0, test) > pool:
         test -= 1
     return max(2, test)
-
-
-def _lengths(inputs: Mapping[str | None, tuple[AttackInputs, AttackInputs]]) -> tuple[int, int]:
-    if not inputs:
-        raise ValueError("inputs: expected at least one attack, got none")
-    sizes = {name: (len(members), len(others)) for name, (members, others) in inputs.items()}
-    if len(set(sizes.values())) > 1:
-        raise ValueError(f"inputs: expected as many members and others for every attack, got {sizes}")
-    return next(iter(sizes.values()))
-
-
-def _check_enough(name: str, there: int, wanted: int, train: int, validation: int, test: int) -> None:
-    if there < wanted:
-        raise ValueError(
-            f"{name}: {there} are too few for train={train}, validation={validation}, test={test}, which "
-            f"need {wanted} of them (half of each, the test part by fair coins); ask for smaller parts, or "
-            "bring more"
-        )

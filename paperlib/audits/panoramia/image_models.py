@@ -18,36 +18,22 @@ from paperlib.training.images import ImageTraining, fit_images
 
 @dataclass(frozen=True, kw_only=True)
 class ImageHelper:
-    """A model that the baseline may ask.
+    """A model that the baseline may ask, and how it is trained."""
 
-    Attributes:
-        name: "synthetic" is the paper's: what its baseline sees.
-        data: "synthetic", generated images; "real", those the generator was trained on; or "others", other
-            real images.
-        architecture: A name of ``paperlib.models.images.ARCHITECTURES``.
-        width: Width of "mlp", "cnn" and "cnn4".
-        epochs: Passes over its training data.
-        batch_size: Images in a batch.
-        learning_rate: Learning rate of Adam, above 0.
-        augment: Flips and shifts.
-        precision: "float32", or "bfloat16" to run under autocast.
-        timm: Name of a model of timm that starts from pretrained weights, in the place of ``architecture``.
-        weights: A file with these weights; empty downloads them.
-        seed: Seed of parameters and batches, 0 or more.
-    """
-
-    name: str
-    data: str
-    architecture: str = "cnn"
-    width: int = 16
+    name: str  # "synthetic" is the paper's: what its baseline sees
+    data: (
+        str  # generated images ("synthetic"), those the generator was trained on ("real"), or other real ones
+    )
+    architecture: str = "cnn"  # a name of ``paperlib.models.images.ARCHITECTURES``
+    width: int = 16  # of "mlp", "cnn" and "cnn4"
     epochs: int = 15
     batch_size: int = 64
-    learning_rate: float = 1e-3
-    augment: bool = False
-    precision: str = "float32"
-    timm: str = ""
-    weights: str = ""
-    seed: int = 1
+    learning_rate: float = 1e-3  # of Adam
+    augment: bool = False  # flips and shifts
+    precision: str = "float32"  # or "bfloat16", to run under autocast
+    timm: str = ""  # a model of timm that starts from pretrained weights, in the place of ``architecture``
+    weights: str = ""  # a file with these weights; empty downloads them
+    seed: int = 1  # of parameters and batches
 
     def __post_init__(self) -> None:
         check_choice("data", self.data, ("synthetic", "real", "others"))
@@ -71,10 +57,7 @@ def train_helper(
     outputs: int,
     checkpoint: Path | None = None,
 ) -> nn.Module:
-    """Train a helper or the labeler; raises as `read_weights` and `pretrained_classifier` do.
-
-    An interrupted training goes on from ``checkpoint``, which the caller removes.
-    """
+    """Train a helper or the labeler; an interrupted training goes on from ``checkpoint``."""
     if helper.timm:
         weights = read_weights(helper.weights) if helper.weights else None
         module = pretrained_classifier(helper.timm, outputs, weights=weights, seed=helper.seed)
@@ -102,7 +85,7 @@ def _likeliest(logits: Tensor, *, multi_label: bool) -> Tensor:
 
 
 def answers(module: nn.Module, x: NDArray[np.uint8], y: NDArray[np.int64]) -> FloatArray:
-    """What an attack is told of each image: its loss, and the least loss of any label; shape (n, 2)."""
+    """What an attack sees of each image: its loss, and the least loss of any label; shape (n, 2)."""
     logits = image_logits(module, x)
     guess = _likeliest(logits, multi_label=y.ndim == 2)
     losses = [image_losses(logits, labels).numpy() for labels in (y, guess)]
@@ -110,25 +93,20 @@ def answers(module: nn.Module, x: NDArray[np.uint8], y: NDArray[np.int64]) -> Fl
 
 
 def read_weights(path: str) -> dict[str, Tensor]:
-    """Tensors by name from ``model.safetensors``, or from a file of torch's without running what is in it.
-
-    Raises:
-        FileNotFoundError: No such file.
-        ValueError: A file that holds anything but tensors, or is cut short.
-    """
+    """Tensors by name from a safetensors file, or from one of torch's without running what is in it."""
     file = _weights_file(path)
     try:
         if file.suffix == ".safetensors":
             from safetensors.torch import load_file  # comes with timm, an extra
 
             return load_file(file)
-        found = torch.load(file, map_location="cpu", weights_only=True)
+        tensors = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # safetensors, zip and pickle have their own errors, without a common class
         raise ValueError(f"weights: {path} cannot be read as tensors ({error})") from error
-    found = found.get("state_dict", found) if isinstance(found, dict) else found
-    if not isinstance(found, dict) or not all(isinstance(values, Tensor) for values in found.values()):
+    tensors = tensors.get("state_dict", tensors) if isinstance(tensors, dict) else tensors
+    if not isinstance(tensors, dict) or not all(isinstance(one, Tensor) for one in tensors.values()):
         raise ValueError(f"weights: {path} holds something else than tensors by name")
-    return found
+    return tensors
 
 
 def weights_tag(path: str) -> str:

@@ -57,12 +57,8 @@ def audit_images(
 ) -> PanoramiaAudit:
     """Measure with PANORAMIA how much a classifier leaks about its training images.
 
-    Non-members are generated, as `bring_images` describes. Helpers learn real data, too, but no image that is
-    judged. Only ``train_again`` lets the audit check that a model that never saw the members gets 0.
-
-    Guarantee:
-        That of `audit_panoramia`, for the first game. Attacks are trained and chosen on other members than
-        those of the test.
+    Non-members are generated, as `bring_images` describes. Guarantee and source are those of
+    `audit_table`.
 
     Args:
         target: Function from images (n, channels, side, side) and labels (n,) to one loss per image, shape
@@ -72,20 +68,16 @@ def audit_images(
         generated: Images and labels of a generator that saw none of ``images``; None trains a rectified flow
             on 40 % of them.
         nonmembers: Real images and labels the target was not trained on, for a comparison.
-        train_again: Function from images, labels and a seed to a function like ``target``: trains your model
-            anew on these images, in your way. It is called 12 times, for helpers and for a null target.
+        train_again: Function from images, labels and a seed to a function like ``target``, as for
+            `audit_table`.
         settings: Generator, helpers and attack; None takes the defaults. ``seed`` is used in place of theirs.
         unit: The record that each image belongs to, such as a person with several: one image of each is
             audited, drawn by the seed, and the claim is about the unit.
         seed: Seed of the splits, the generator and the attacks, 0 or more.
-        options: Options of `audit_model`: ``known_c``, ``search``, ``delta``, ``gamma``, ``confidence``,
-            ``repetitions`` and ``restarts``.
+        options: As for `audit_table`.
 
     Raises:
         ValueError: Images, labels or losses that cannot be audited, or a number out of range.
-
-    Source:
-        PANORAMIA, Algorithm 1 (arXiv:2402.09477).
 
     >>> rng = np.random.default_rng(0)
     >>> images, labels = rng.integers(0, 256, (400, 1, 4, 4), dtype=np.uint8), np.arange(400) % 2
@@ -102,8 +94,8 @@ def audit_images(
     ε~ = 2... (a measurement; c ≥ 0.000, c + ε ≥ 2...; δ = 0, confidence 0.95); null not checked
     """
     defaults = replace(settings or ImageDefaults(), seed=seed)
-    brought = bring_images(images, labels, defaults, generated=generated, nonmembers=nonmembers, unit=unit)
-    return audit_model(target, brought, train_again=train_again, seed=seed, **options)
+    data = bring_images(images, labels, defaults, generated=generated, nonmembers=nonmembers, unit=unit)
+    return audit_model(target, data, train_again=train_again, seed=seed, **options)
 
 
 def bring_images(
@@ -118,49 +110,48 @@ def bring_images(
     """Prepare images the target was trained on.
 
     Without generated images a share of the members becomes D_G: a rectified flow learns from it, class by
-    class, and so do helpers; the rest is audited. With them all members are audited, and the generator, which
-    must not have seen them, is yours to answer for. Half of the generated images go to a helper that learns
-    these alone.
+    class, and so do helpers; the rest is audited. With them all members are audited, and it is yours to
+    answer for that their generator saw none. Half of the generated images go to a helper that learns these
+    alone.
 
     Args:
         images, labels, generated, nonmembers, unit: As for `audit_images`.
         defaults: Generator, helpers and attack; None takes the defaults.
 
-    Returns:
-        `AuditData`; the target takes images and labels.
-
     Raises:
         ValueError: Other shapes or types, labels that are missing or do not fit, or too few images.
     """
-    way = defaults or ImageDefaults()
+    settings = defaults or ImageDefaults()
     x, y = _checked("images", (images, labels))
     if unit is not None:
-        kept = one_of_each(unit, len(x), way.seed)
-        x, y = x[kept], y[kept]
-    own = {name: _checked(name, given, x) for name, given in
-           (("generated", generated), ("nonmembers", nonmembers)) if given is not None}  # fmt: skip
-    equal = check_ties("images", x)
-    if both := set(map(bytes, x)) & set(map(bytes, own["nonmembers"][0] if "nonmembers" in own else ())):
+        rows = one_of_each(unit, len(x), settings.seed)
+        x, y = x[rows], y[rows]
+    own = None if generated is None else _checked("generated", generated, x)
+    others = None if nonmembers is None else _checked("nonmembers", nonmembers, x)
+    warnings = check_ties("images", x)
+    if both := set(map(bytes, x)) & set(map(bytes, () if others is None else others[0])):
         raise ValueError(f"nonmembers: {len(both):,} images are among the members, too; leave them out")
-    order = np.random.default_rng(way.seed).permutation(len(x))
-    cut = 0 if "generated" in own else round(way.share * len(x))
+    order = np.random.default_rng(settings.seed).permutation(len(x))
+    cut = round(settings.share * len(x)) if own is None else 0
     known, audited = ((x[part], y[part]) for part in (order[:cut], order[cut:]))
-    made = own.get("generated") or _generate(way, known, 2 * len(audited[0]))
-    half = len(made[0]) // 2
-    shown, spare = ((made[0][part], made[1][part]) for part in (slice(half), slice(half, None)))
-    outputs = 1 + max(int(part[1].max()) for part in (audited, made))
-    learn = partial(_helper, way, outputs)
+    drawn = own or _generate(settings, known, 2 * len(audited[0]))
+    half = len(drawn[0]) // 2
+    shown, spare = ((drawn[0][part], drawn[1][part]) for part in (slice(half), slice(half, None)))
+    if cut:
+        warnings = (*warnings, *copies(shown[0], known[0], audited[0]).warnings)
+    outputs = 1 + max(int(part[1].max()) for part in (audited, drawn))
+    learn = partial(_helper, settings, outputs)
     return AuditData(
         members=audited,
         generated=shown,
-        nonmembers=own.get("nonmembers"),
+        nonmembers=others,
         known=known if cut else None,
-        helpers={SYNTHETIC: learn(*spare, way.helper.seed)},
+        helpers={SYNTHETIC: learn(*spare, settings.helper.seed)},
         train=learn,
         examples=lambda images, labels: images,
-        attacks=(way.attack,),
+        attacks=(settings.attack,),
         unit="" if unit is None else "named by unit=",
-        warnings=(*equal, *(copies(shown[0], known[0], audited[0]).warnings if cut else ())),
+        warnings=warnings,
     )
 
 
@@ -179,21 +170,18 @@ def _checked(name: str, given: tuple[Any, Any], like: NDArray[np.uint8] | None =
     return x, y.astype(np.int64)
 
 
-def _generate(way: ImageDefaults, known: Labelled, count: int) -> Labelled:
+def _generate(settings: ImageDefaults, known: Labelled, count: int) -> Labelled:
     x, y = known
-    chosen = way.generator
-    if chosen is None:
-        chosen = FlowConfig(
-            network="mlp" if x[0].size <= 300 else "unet", width=192 if x[0].size <= 300 else 64
-        )
-    drawn, classes = chosen.fit(x, y, classes=1 + int(y.max())).sample(count, way.seed + 1)
+    small = FlowConfig(network="mlp", width=192)
+    generator = settings.generator or (small if x[0].size <= 300 else FlowConfig(network="unet", width=64))
+    drawn, classes = generator.fit(x, y, classes=1 + int(y.max())).sample(count, settings.seed + 1)
     return drawn, np.asarray(classes, dtype=np.int64)
 
 
 def _helper(
-    way: ImageDefaults, outputs: int, images: NDArray[np.uint8], labels: NDArray[np.int64], seed: int
+    settings: ImageDefaults, outputs: int, images: NDArray[np.uint8], labels: NDArray[np.int64], seed: int
 ) -> Model:
-    module = train_helper(replace(way.helper, seed=seed), images, labels, outputs)
+    module = train_helper(replace(settings.helper, seed=seed), images, labels, outputs)
 
     def losses(x: NDArray[np.uint8], y: NDArray[np.int64]) -> FloatArray:
         return image_losses(image_logits(module, x), y).numpy().astype(np.float64)

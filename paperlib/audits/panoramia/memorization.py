@@ -16,98 +16,64 @@ _NOTABLE = 0.01
 
 @dataclass(frozen=True)
 class Copies:
-    """How near generated examples come to what the generator was trained on.
+    """How near generated examples come to what the generator was trained on, as shares of them."""
 
-    Attributes:
-        repeated: Share of the generated examples that equal an earlier one.
-        copied: Share that equals an example of the generator's training data.
-        copied_others: Share that equals a held-out real example, of as many: what chance alone gives.
-        nearer: Share that lies nearer to the training data than to as many held-out real examples; one half
-            if the generator learned the distribution and no single example.
-        p_value: One-sided p-value of "nearer" being one half or less.
-    """
-
-    repeated: float
-    copied: float
-    copied_others: float
-    nearer: float
-    p_value: float
+    repeated: float  # equal an earlier one
+    copied: float  # equal an example of the generator's training data
+    copied_others: float  # equal a held-out real example, of as many: what chance alone gives
+    nearer: (
+        float  # nearer to the training data than to as many held-out examples; 1/2 if no example was learned
+    )
+    p_value: float  # one-sided, of "nearer" being one half or less
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader of a result must know; empty where all is well."""
-        found: list[str] = []
+        warnings: list[str] = []
         if self.repeated > _NOTABLE + self.copied_others:
-            found.append(
+            warnings.append(
                 f"the generator repeats itself: {self.repeated:.1%} of its examples equal an earlier one; "
                 "the audit takes them as independent draws"
             )
         if self.copied > _NOTABLE + self.copied_others or self.p_value < _RARE:
-            found.append(
+            warnings.append(
                 f"the generator memorises: {self.copied:.1%} of its examples equal one of its training data "
                 f"(held-out data: {self.copied_others:.1%}), and {self.nearer:.0%} lie nearer to its "
                 "training data than to as many held-out examples; stop its training earlier or give it more "
                 "data"
             )
-        return tuple(found)
+        return tuple(warnings)
 
 
 def copies(generated: ArrayLike, trained_on: ArrayLike, held_out: ArrayLike, *, seed: int = 0) -> Copies:
-    """Compare generated examples with the generator's training data and with held-out real data.
-
-    Distances are Euclidean on standardised features (or pixels), to the nearest of equally many examples of
-    both kinds.
-
-    Args:
-        generated: Shape (n, ...).
-        trained_on: Training data of the generator, shape (k, ...).
-        held_out: Real examples it was not trained on, shape (l, ...).
-        seed: Seed of the choice of examples where one kind has more, and of ties, 0 or more.
-
-    Raises:
-        ValueError: Shapes that do not fit, or nothing to compare.
-
-    >>> rng = np.random.default_rng(0)
-    >>> real = rng.normal(size=(200, 3))
-    >>> copies(real[:50], real[:100], real[100:]).copied
-    1.0
-    """
-    parts = [_rows(name, values) for name, values in
-             (("generated", generated), ("trained_on", trained_on), ("held_out", held_out))]  # fmt: skip
+    """Compare generated examples with training and held-out data, by distances of standardised features."""
+    names = ("generated", "trained_on", "held_out")
+    parts = [_rows(*pair) for pair in zip(names, (generated, trained_on, held_out), strict=True)]
     if len({part.shape[1] for part in parts}) > 1:
         raise ValueError(f"examples: expected equal shapes, got {[part.shape[1] for part in parts]} features")
     rng = np.random.default_rng(seed)
-    made, *real = parts
+    drawn, *real = parts
     size = min(map(len, real))
     seen, others = (part[rng.permutation(len(part))[:size]] for part in real)
     scale = np.concatenate([seen, others]).std(axis=0)
-    distances = [_nearest(made, part, np.where(scale > 0, scale, 1.0)) for part in (seen, others)]
-    wins = (distances[0] < distances[1]) + (distances[0] == distances[1]) * rng.integers(0, 2, len(made))
+    distances = [_nearest(drawn, part, np.where(scale > 0, scale, 1.0)) for part in (seen, others)]
+    wins = (distances[0] < distances[1]) + (distances[0] == distances[1]) * rng.integers(0, 2, len(drawn))
     return Copies(
-        repeated=1 - len(np.unique(made, axis=0)) / len(made),
+        repeated=1 - len(np.unique(drawn, axis=0)) / len(drawn),
         copied=float((distances[0] == 0).mean()),
         copied_others=float((distances[1] == 0).mean()),
         nearer=float(wins.mean()),
-        p_value=float(binomtest(int(wins.sum()), len(made), 0.5, alternative="greater").pvalue),
+        p_value=float(binomtest(int(wins.sum()), len(drawn), 0.5, alternative="greater").pvalue),
     )
 
 
 def near_duplicates(generated: ArrayLike, trained_on: ArrayLike, held_out: ArrayLike) -> tuple[float, float]:
-    """Shares of generated and of held-out examples that nearly repeat one of the generator's training data.
-
-    An example does if its Euclidean distance to the nearest training example is less than half of the median
-    of this distance for held-out examples.
-
-    Args:
-        generated, trained_on, held_out: As for `copies`.
-
-    >>> near_duplicates([[0.1], [3.0]], [[0.0], [9.0]], [[2.0], [7.0]])
-    (0.5, 0.0)
-    """
-    made, seen, others = map(
+    """Shares of generated and of held-out examples that nearly repeat one of the training data."""
+    # They lie nearer to one than half of the median distance of held-out examples to the nearest.
+    drawn, seen, others = map(
         _rows, ("generated", "trained_on", "held_out"), (generated, trained_on, held_out)
     )
-    far, usual = (_nearest(part, seen, np.ones(seen.shape[1])) for part in (made, others))
+    far, usual = (_nearest(part, seen, np.ones(seen.shape[1])) for part in (drawn, others))
     return float((far < np.median(usual) / 2).mean()), float((usual < np.median(usual) / 2).mean())
 
 
@@ -118,6 +84,6 @@ def _rows(name: str, values: ArrayLike) -> FloatArray:
     return table.reshape(len(table), -1)
 
 
-def _nearest(made: FloatArray, real: FloatArray, scale: FloatArray) -> FloatArray:
-    found = NearestNeighbors(n_neighbors=1).fit(real / scale).kneighbors(made / scale)[0]
-    return np.asarray(found[:, 0], dtype=np.float64)
+def _nearest(drawn: FloatArray, real: FloatArray, scale: FloatArray) -> FloatArray:
+    distances = NearestNeighbors(n_neighbors=1).fit(real / scale).kneighbors(drawn / scale)[0]
+    return np.asarray(distances[:, 0], dtype=np.float64)

@@ -24,11 +24,7 @@ Trainer = Callable[..., Model]
 
 
 def take(batch: Batch, rows: IntArray) -> Batch:
-    """The examples of these numbers.
-
-    >>> take((["a", "b", "c"], np.array([1, 2, 3])), np.array([2, 0]))
-    (['c', 'a'], array([3, 1]))
-    """
+    """The examples of these numbers."""
 
     def part(values: Any) -> Any:
         if isinstance(values, pd.DataFrame):
@@ -41,11 +37,7 @@ def take(batch: Batch, rows: IntArray) -> Batch:
 
 
 def joined(first: Batch, second: Batch) -> Batch:
-    """The examples of two batches, one after the other.
-
-    >>> joined((["a"],), (["b", "c"],))
-    (['a', 'b', 'c'],)
-    """
+    """The examples of two batches, one after the other."""
 
     def both(values: Any, others: Any) -> Any:
         if isinstance(values, pd.DataFrame):
@@ -58,14 +50,7 @@ def joined(first: Batch, second: Batch) -> Batch:
 
 
 def columns(name: str, values: ArrayLike, count: int) -> FloatArray:
-    """One model's numbers as a table, shape (n, k).
-
-    Raises:
-        ValueError: Other than one row for each example.
-
-    >>> columns("target", [0.5, 1.5], 2).shape
-    (2, 1)
-    """
+    """One model's numbers as a table with one row for each example, shape (n, k)."""
     table = np.asarray(values, dtype=np.float64)
     table = table[:, None] if table.ndim == 1 else table
     if table.ndim != 2 or len(table) != count or not table.shape[1]:
@@ -88,20 +73,12 @@ KINDS = ("members", "generated", "nonmembers")
 
 @dataclass(frozen=True)
 class Target:
-    """A model that is audited.
-
-    Attributes:
-        name: Name in tables.
-        kind: "trained" on the members without DP, "private" (trained on them with DP), or "null" (never
-            saw the members).
-        epochs: Passes over its training data; -1 where unknown.
-        dp_epsilon: Epsilon of its DP guarantee, nats; None without DP.
-    """
+    """A model that is audited, with its name in tables."""
 
     name: str
-    kind: Literal["trained", "null", "private"] = "trained"
-    epochs: int = -1
-    dp_epsilon: float | None = None
+    kind: Literal["trained", "null", "private"] = "trained"  # null: never saw the members; private: with DP
+    epochs: int = -1  # -1 where unknown
+    dp_epsilon: float | None = None  # of its DP guarantee, nats
 
     def row(self) -> dict[str, Any]:
         """Columns target, null, epochs and dp_epsilon (NaN without DP)."""
@@ -115,21 +92,14 @@ class Target:
 
 @dataclass(frozen=True)
 class Helper:
-    """A model that never saw the members, which the baseline may ask.
-
-    Attributes:
-        name: Name in tables.
-        data: Training data: "synthetic" (generated), "real" (the generator's own), "nonmembers" (other real
-            examples, which no game shows), "base" (public), or "folds" (the generator's own and members that
-            no test shows, each asked of a model that did not learn it; see `out_of_fold`).
-        epochs: Passes over its training data; -1 where unknown.
-        placebo: True for a helper that the baseline of the form "helpers" asks in the place of the target.
-    """
+    """A model that never saw the members, which the baseline may ask."""
 
     name: str
+    # Training data: generated; the generator's own; real examples that no game shows; public; or the
+    # generator's own and members that no test shows, asked of models that did not learn them (`out_of_fold`).
     data: Literal["synthetic", "real", "nonmembers", "base", "folds"]
-    epochs: int = -1
-    placebo: bool = False
+    epochs: int = -1  # -1 where unknown
+    placebo: bool = False  # the baseline of the form "helpers" asks it in the place of the target
 
 
 SYNTHETIC, REAL = Helper("synthetic", "synthetic"), Helper("real", "real")
@@ -140,16 +110,7 @@ FOLDS, PLACEBO = Helper("out of fold", "folds"), Helper("placebo", "folds", plac
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Examples of one kind.
-
-    Args:
-        examples: The examples themselves, shape (n, ...).
-        helpers: Helper's name to its outputs, shape (n, k).
-        targets: Target's name to its outputs, shape (n, k); column 0 is its loss, lower means member.
-
-    Raises:
-        ValueError: Lengths that differ, or numbers that are NaN or infinite; the message names the model.
-    """
+    """Examples of one kind, and models' outputs on them, (n, k); those of targets begin with the loss."""
 
     examples: NDArray[Any]
     helpers: Mapping[str, FloatArray]
@@ -168,42 +129,26 @@ class Pool:
 
     def inputs(self, *, helpers: tuple[str, ...] = (), target: str | None = None) -> AttackInputs:
         """Inputs of an attack that sees these models: the target's columns first, then the helpers'."""
-        columns = [self.targets[target]] if target is not None else []
-        columns += [self.helpers[name] for name in helpers]
-        return AttackInputs(self.examples, np.concatenate([np.empty((len(self), 0)), *columns], axis=1))
+        outputs = [self.targets[target]] if target is not None else []
+        outputs += [self.helpers[name] for name in helpers]
+        return AttackInputs(self.examples, np.concatenate([np.empty((len(self), 0)), *outputs], axis=1))
 
 
 @dataclass(frozen=True, eq=False)
 class Pools:
-    """The data of an audit: no target or helper is trained after this.
-
-    Args:
-        members: Trained on by every target that is not null, and not by the generator; helpers learn only
-            those that are ``learned``, out of fold.
-        generated: Drawn from the generator, and seen by nothing before.
-        nonmembers: Real examples that no target was trained on, or None.
-        targets: The targets, in the order of tables.
-        helpers: The helpers, in the order of their columns.
-        details: One row per target with more columns for tables, such as accuracies; may be empty.
-        warnings: Warnings that belong beside every result.
-        key: Hash of the configuration, empty if these pools are not kept.
-        twins: True where generated example i could have stood in the place of member i: no test shows both.
-        learned: The first so many members are never judged: helpers of "folds" learn them, and attacks are
-            trained and chosen on them. 0: no helper learns a member, and each game deals all of them.
-
-    Raises:
-        ValueError: Pools that hold other models than those named, or helpers of "folds" without ``learned``.
-    """
+    """The data of an audit: no target or helper is trained after this."""
 
     members: Pool
-    generated: Pool
+    generated: Pool  # seen by nothing before
     nonmembers: Pool | None
     targets: tuple[Target, ...]
     helpers: tuple[Helper, ...] = ()
-    details: pd.DataFrame = field(default_factory=pd.DataFrame)
+    details: pd.DataFrame = field(default_factory=pd.DataFrame)  # one row per target, such as accuracies
     warnings: tuple[str, ...] = ()
-    key: str = ""
-    twins: bool = False
+    key: str = ""  # hash of the configuration; empty if these pools are not cached
+    twins: bool = False  # generated example i could have stood in the place of member i: no test shows both
+    # The first so many members are never judged: helpers of "folds" learn them, attacks are trained and
+    # chosen on them. 0: no helper learns a member, and each game deals all of them.
     learned: int = 0
 
     def __post_init__(self) -> None:
@@ -250,7 +195,8 @@ def pools_of(
     """Pools from the examples of each kind and each model's outputs by kind; the rest as for `Pools`."""
     pools = {
         kind: Pool(
-            rows, *({model.name: said[kind] for model, said in given.items()} for given in (helpers, targets))
+            rows,
+            *({model.name: outputs[kind] for model, outputs in role.items()} for role in (helpers, targets)),
         )
         for kind, rows in examples.items()
     }
@@ -259,26 +205,18 @@ def pools_of(
 
 
 def cached_pools(config: Mapping[str, Any], build: Callable[[], Pools], *, code: str) -> Pools:
-    """The pools of a configuration: read if they were made before by the same code, else made and kept.
-
-    ``config`` holds all they depend on, data by checksum; ``code`` is the module that makes them.
-    """
+    """The pools of a configuration, which holds all they depend on but the code of the module ``code``."""
     whole = {"pools": dict(config), "code": code_tag(code)}
     arrays = pools_cache().get(whole, lambda: _to_arrays(build()))
     return _from_arrays(arrays, config_hash(typed(whole)))
 
 
 def with_helpers(pools: Pools, helpers: Sequence[Helper]) -> Pools:
-    """Pools in which audits see these helpers alone, in this order.
-
-    Raises:
-        ValueError: A helper that these pools do not have.
-    """
+    """Pools in which audits see these helpers alone, in this order."""
     if unknown := [helper.name for helper in helpers if helper not in pools.helpers]:
         raise ValueError(
             f"helpers: expected some of {', '.join(pools.helper_names)}, got {', '.join(unknown)}"
         )
-
     parts = {
         kind: replace(pool, helpers={helper.name: pool.helpers[helper.name] for helper in helpers})
         for kind, pool in pools.by_kind().items()
@@ -289,17 +227,10 @@ def with_helpers(pools: Pools, helpers: Sequence[Helper]) -> Pools:
 def add_helpers(
     pools: Pools, helpers: Mapping[Helper, Mapping[str, FloatArray]], *, learned: int, about: Any
 ) -> Pools:
-    """Pools with more helpers after theirs, and members that helpers learned.
-
-    Args:
-        pools: The pools.
-        helpers: Helper to its outputs by kind, shape (n, k).
-        learned: Number of members that no test shows, as for `Pools`.
-        about: All that the new outputs depend on beside the pools, for the key.
-    """
+    """Pools with more helpers, whose outputs depend on ``about`` and the pools; they learned members."""
     parts = {
         kind: replace(
-            pool, helpers={**pool.helpers, **{one.name: said[kind] for one, said in helpers.items()}}
+            pool, helpers={**pool.helpers, **{one.name: outputs[kind] for one, outputs in helpers.items()}}
         )
         for kind, pool in pools.by_kind().items()
     }
@@ -308,12 +239,12 @@ def add_helpers(
 
 
 def part_key(pools: Pools, **part: Any) -> str:
-    """The key of pools made from others by some choices or additions: empty if those are not kept."""
+    """The key of pools made from others by some choices or additions: empty if those are not cached."""
     return config_hash(typed({"pools": pools.key, **part})) if pools.key else ""
 
 
 def pools_cache() -> Cache:
-    """Where pools and scores on them are kept."""
+    """Where pools and scores on them are stored."""
     return Cache(user_cache_folder() / "panoramia")
 
 
@@ -333,23 +264,16 @@ def _to_arrays(pools: Pools) -> dict[str, NDArray[Any]]:
 
 
 def _from_arrays(arrays: Mapping[str, NDArray[Any]], key: str) -> Pools:
-    def below(start: str) -> dict[str, NDArray[Any]]:
-        return {name.removeprefix(start): arrays[name] for name in arrays if name.startswith(start)}
+    kinds = [kind for kind in KINDS if f"{kind}/examples" in arrays]
 
-    def pool(kind: str) -> Pool | None:
-        if f"{kind}/examples" not in arrays:
-            return None
-        return Pool(arrays[f"{kind}/examples"], below(f"{kind}/helpers/"), below(f"{kind}/targets/"))
+    def outputs(role: str, model: Callable[..., Any]) -> dict[Any, dict[str, FloatArray]]:
+        models = [model(**fields) for fields in json.loads(str(arrays[role]))]
+        return {one: {kind: arrays[f"{kind}/{role}/{one.name}"] for kind in kinds} for one in models}
 
-    members, generated, nonmembers = (pool(kind) for kind in KINDS)
-    if members is None or generated is None:
-        raise ValueError("pools: members or generated examples are missing")
-    return Pools(
-        members,
-        generated,
-        nonmembers,
-        tuple(Target(**fields) for fields in json.loads(str(arrays["targets"]))),
-        tuple(Helper(**fields) for fields in json.loads(str(arrays["helpers"]))),
+    return pools_of(
+        {kind: arrays[f"{kind}/examples"] for kind in kinds},
+        outputs("targets", Target),
+        outputs("helpers", Helper),
         pd.read_json(StringIO(str(arrays["details"])), orient="table", precise_float=True),
         tuple(map(str, arrays["warnings"])),
         key,

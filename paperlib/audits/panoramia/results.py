@@ -29,19 +29,21 @@ AUDITS: tuple[AuditName, ...] = get_args(AuditName)
 
 @dataclass(frozen=True)
 class NullCheck:
-    """Epsilon~ of a null target: one trained like the target, but never on the example it is asked about.
+    """Epsilon~ of a null target: one trained like the target, but never on the example it is asked about."""
 
-    Attributes:
-        mean: Mean of c_plus_eps_lb - c_lb over games, not clipped, nats.
-        low: Lower end of the 95 % t-interval of this mean; minus infinity after one game.
-        high: Upper end of it. The games share one null target: other trainings could differ by more.
-        games: Number of games.
-    """
-
-    mean: float
-    low: float
+    mean: float  # of c_plus_eps_lb - c_lb over games, not clipped, nats
+    low: float  # ends of its 95 % t-interval, infinite after one game
     high: float
-    games: int
+    games: int  # they share one null target: other trainings could differ by more
+
+    @classmethod
+    def of(cls, differences: FloatArray) -> "NullCheck":
+        """The check from c_plus_eps_lb - c_lb of the null target in each game, one or more, nats."""
+        games = differences.size
+        mean, half = float(differences.mean()), inf
+        if games > 1:
+            half = float(stdtrit(games - 1, 0.975) * differences.std(ddof=1) / sqrt(games))
+        return cls(mean, mean - half, mean + half, games)
 
     @property
     def passes(self) -> bool:
@@ -62,55 +64,16 @@ class NullCheck:
         return f"{shown}, FAILS: the attack is weaker than the baseline, and ε~ may be too small"
 
 
-def null_check(differences: FloatArray) -> NullCheck:
-    """The check from c_plus_eps_lb - c_lb of the null target in each game, one or more, nats.
-
-    >>> print(null_check(np.array([0.0, 0.02, 0.04])))
-    null: 0.02 [-0.03, 0.07], passes
-    """
-    games = differences.size
-    mean, half = float(differences.mean()), inf
-    if games > 1:
-        half = float(stdtrit(games - 1, 0.975) * differences.std(ddof=1) / sqrt(games))
-    return NullCheck(mean, mean - half, mean + half, games)
-
-
-def null_of_games(games: pd.DataFrame) -> NullCheck | None:
-    """The check from a table as `TargetAudits.table` has; None without a null target in it."""
-    rows = games[games["null"] & (games["audit"] == "panoramia")]
-    if rows.empty:
-        return None
-    return null_check((rows["c_plus_eps_lb"] - rows["c_lb"]).to_numpy(dtype=np.float64))
-
-
-def beside_headline(null: NullCheck | None, known_c: float | None) -> str:
-    """What the headline of an audit says of its null: nothing where c is known, as no null is needed then."""
-    if known_c is not None:
-        return ""
-    return "null not checked" if null is None else str(null)
-
-
 @dataclass(frozen=True, eq=False)
 class TargetScores:
-    """Scores on the test part of one game, for one target and one audit.
-
-    Attributes:
-        target: The target.
-        audit: Name of the audit.
-        seed: Seed of the game.
-        baseline: Scores of the baseline, higher means member, shape (m,); empty but for "panoramia".
-        attack: Scores of the attack, shape (m,).
-        membership: True for a member, shape (m,).
-        seconds: Time that training and choosing an attack took, mean over those of the game; NaN if unknown.
-    """
+    """Scores of m test examples of one game, higher means member, for one target and one audit."""
 
     target: Target
     audit: AuditName
     seed: int
-    baseline: FloatArray
+    baseline: FloatArray  # empty but for "panoramia"
     attack: FloatArray
     membership: Flags
-    seconds: float = np.nan
 
     def first(self, size: int) -> "TargetScores":
         """The game on the first ``size`` examples: they are in random order."""
@@ -119,17 +82,32 @@ class TargetScores:
         return replace(self, **parts)
 
     def row(self, search: RecallSearch, confidence: float, **options: Any) -> dict[str, Any]:
-        """One row of the table of results, without the columns of `Target.row` but its name.
-
-        ``options`` are delta, gamma and known_c of `audit_panoramia`; real non-members know delta alone.
-        """
-        numbers = self._panoramia if self.audit == "panoramia" else self._one_run
+        """One row of the table of results; ``options`` are delta, gamma and known_c of `audit_panoramia`."""
+        if self.audit == "panoramia":
+            result = self.panoramia(search, confidence, **options)
+            numbers = {
+                "c_lb": result.c_lb,
+                "c_plus_eps_lb": result.c_plus_epsilon_lb,
+                # Not clipped: a mean over games of what is clipped would show a leak where there is none.
+                "eps_tilde": result.c_plus_epsilon_lb - result.c_lb,
+                "eps": np.nan if result.epsilon is None else result.epsilon,
+                "ceiling": result.ceiling,
+                "baseline_auc": MembershipScores.from_labels(self.baseline, self.membership).auc(),
+            }
+        else:  # real non-members know delta alone
+            delta = options.get("delta", 0.0)
+            perfect = replace(self, attack=self.membership.astype(np.float64))
+            numbers = {
+                **dict.fromkeys(("c_lb", "c_plus_eps_lb", "eps_tilde", "baseline_auc"), np.nan),
+                "eps": self.one_run(search, confidence, delta=delta).epsilon,
+                "ceiling": perfect.one_run(search, confidence, delta=delta).epsilon,
+            }
         return {
             "target": self.target.name,
             "seed": self.seed,
             "audit": self.audit,
             "search": search,
-            **numbers(search, confidence, **options),
+            **numbers,
             "mia_auc": MembershipScores.from_labels(self.attack, self.membership).auc(),
             "m": self.membership.size,
         }
@@ -154,43 +132,14 @@ class TargetScores:
             warnings=tuple(text for text in result.warnings if text not in doubts),
         )
 
-    def _panoramia(self, search: RecallSearch, confidence: float, **options: Any) -> dict[str, float]:
-        result = self.panoramia(search, confidence, **options)
-        return {
-            "c_lb": result.c_lb,
-            "c_plus_eps_lb": result.c_plus_epsilon_lb,
-            # Not clipped: a mean over games of what is clipped would show a leak where there is none.
-            "eps_tilde": result.c_plus_epsilon_lb - result.c_lb,
-            "eps": np.nan if result.epsilon is None else result.epsilon,
-            "ceiling": result.ceiling,
-            "baseline_auc": MembershipScores.from_labels(self.baseline, self.membership).auc(),
-        }
-
-    def _one_run(
-        self, search: RecallSearch, confidence: float, *, delta: float = 0.0, **_: Any
-    ) -> dict[str, float]:
-        missing = dict.fromkeys(("c_lb", "c_plus_eps_lb", "eps_tilde", "baseline_auc"), np.nan)
-        perfect = replace(self, attack=self.membership.astype(np.float64))
-        return {
-            **missing,
-            "eps": self.one_run(search, confidence, delta=delta).epsilon,
-            "ceiling": perfect.one_run(search, confidence, delta=delta).epsilon,
-        }
-
 
 @dataclass(frozen=True, eq=False)
 class TargetAudits:
-    """Audits of several targets in repeated games.
-
-    Attributes:
-        judged: The scores of every target, audit and game.
-        config: Settings of the audits.
-        options: delta, gamma and known_c of `audit_panoramia`, for all numbers of the table and the curves.
-    """
+    """Audits of several targets in repeated games."""
 
     judged: tuple[TargetScores, ...]
     config: AuditConfig
-    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])  # as of `TargetScores.row`
 
     @property
     def search(self) -> RecallSearch:
@@ -199,17 +148,21 @@ class TargetAudits:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row per target, game, audit and search.
-
-        Columns: target, null, epochs, dp_epsilon, seed, audit, search, c_lb, c_plus_eps_lb, eps_tilde (not
-        clipped at 0), eps (for "rm_rn" and "o1"), ceiling, baseline_auc, mia_auc, m, form. Bounds in nats.
-        """
+        """One row per target, game, audit and search; bounds in nats, eps_tilde not clipped at 0."""
         rows = [
             {**one.target.row(), **one.row(search, self.config.confidence, **self.options)}
             for one in self.judged
             for search in self.config.searches
         ]
         return pd.DataFrame(rows).assign(form=self.config.form)
+
+    @property
+    def null(self) -> NullCheck | None:
+        """The check with a null target; None without one."""
+        rows = self.table[self.table["null"] & (self.table["audit"] == "panoramia")]
+        if rows.empty:
+            return None
+        return NullCheck.of((rows["c_plus_eps_lb"] - rows["c_lb"]).to_numpy(dtype=np.float64))
 
     def summary(self) -> pd.DataFrame:
         """Means over games; see `means_over_games`."""
@@ -253,24 +206,16 @@ class TargetAudits:
 
 
 def means_over_games(table: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataFrame:
-    """Means over games, standard deviation, and half the width of the 95 % t-interval of the mean.
-
-    The table has rows as `TargetAudits.table`; columns of ``by`` are kept apart too.
-
-    Returns:
-        One row per target, audit, form and search: ``by``, target, null, epochs, dp_epsilon, audit, form,
-        search, games (their number), c_lb, c_plus_eps_lb, ``value`` (c_plus_eps_lb - c_lb, clipped at 0 only
-        after the mean is taken; eps where non-members are real), ceiling, baseline_auc, mia_auc, value_sd and
-        value_t (of the values before clipping). The interval is about games on the same pools, not about
-        other generators and targets.
-    """
+    """Means over games of rows as in `TargetAudits.table`, apart for columns ``by``, and their spread."""
+    # Intervals, value_t being half the width of one at 95 %, are about games on the same pools, not about
+    # other generators and targets.
     difference = table["c_plus_eps_lb"] - table["c_lb"]
     frame = table.assign(value=table["eps"].fillna(difference))
     keys = [*by, "target", "null", "epochs", "dp_epsilon", "audit", "form", "search"]
     groups = frame.groupby(keys, sort=False, dropna=False)
     means = groups[["c_lb", "c_plus_eps_lb", "value", "ceiling", "baseline_auc", "mia_auc"]].mean()
     games, spread = groups.size(), groups["value"].std()
-    means["value"] = means["value"].clip(lower=0)
+    means["value"] = means["value"].clip(lower=0)  # means of clipped values would show a leak where none is
     means.insert(0, "games", games)
     means["value_sd"] = spread
     means["value_t"] = stdtrit(np.maximum(games - 1, 1), 0.975) * spread / np.sqrt(games)

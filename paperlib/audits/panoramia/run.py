@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,8 @@ from paperlib.report import progress
 
 Inputs = dict[str | None, tuple[AttackInputs, AttackInputs]]
 """Target's name, or None for the baseline, to what its attack sees of members and of others."""
+Scores = tuple[Mapping[str | None, FloatArray], Flags]
+"""Scores of each attack on the test part, and membership."""
 
 
 def audit_pools(
@@ -28,38 +29,21 @@ def audit_pools(
     targets: Sequence[str] | None = None,
     audits: Sequence[AuditName] = AUDITS,
 ) -> TargetAudits:
-    """Audit targets in repeated games.
-
-    All targets of a game share its split, its coins and the baseline. Games on kept pools are kept too, but
-    those with an attack defined outside this library are played each time.
-
-    ``targets`` names some, None all; audits with real non-members are left out where there are none.
-
-    Raises:
-        ValueError: Unknown names, or too few examples.
-
-    Source:
-        PANORAMIA, Algorithm 1 and section 5.2.
-    """
+    """Audit targets in repeated games, which share split, coins and baseline (PANORAMIA, Algorithm 1)."""
     names = pools.target_names if targets is None else tuple(targets)
     for name in names:
         check_choice("targets", name, pools.target_names)
     for audit in audits:
         check_choice("audits", audit, AUDITS)
-    if pools.nonmembers is None:
+    if pools.nonmembers is None:  # there is nothing to compare with
         audits = [audit for audit in audits if audit == "panoramia"]
     seeds = range(config.seed, config.seed + config.repetitions)
     games = [list(_game(pools, config, names, audits, seed)) for seed in progress(seeds, label="games")]
-    judged = [replace(one, seed=seed) for seed, game in zip(seeds, games, strict=True) for one in game]
-    return TargetAudits(tuple(judged), config)
+    return TargetAudits(tuple(one for game in games for one in game), config)
 
 
 def baseline_by_helper(pools: Pools, config: AuditConfig) -> pd.DataFrame:
-    """The baseline's bound without a helper, with each helper, and with all: Tables 2 and 5.
-
-    Returns:
-        One row per helper and game: helper, seed, search, c_lb (nats), auc.
-    """
+    """The baseline's bound c_lb and its AUC without a helper, with each, and with all: Tables 2 and 5."""
     names = tuple(helper.name for helper in pools.helpers if not helper.placebo)
     choices: dict[str, tuple[str, ...]] = {"none": (), **{name: (name,) for name in names}}
     if len(names) > 1:
@@ -69,13 +53,12 @@ def baseline_by_helper(pools: Pools, config: AuditConfig) -> pd.DataFrame:
         for name, seen in choices.items()
     }
     rows = []
-    seeds = range(config.seed, config.seed + config.repetitions)
-    games = [_play(inputs, config, seed, pools.twins, pools.learned) for seed in seeds]
-    for seed, (scores, membership) in zip(seeds, games, strict=True):
-        for name, own in scores.items():
+    for seed in range(config.seed, config.seed + config.repetitions):
+        scores, membership = _play(inputs, config, seed, pools.twins, pools.learned)
+        for name, values in scores.items():
             for search in config.searches:
-                bound = _one_sided_bound(own, membership, search, config.confidence)
-                auc = MembershipScores.from_labels(own, membership).auc()
+                bound = _Bound(search, config.confidence).c_lb(values, membership)
+                auc = MembershipScores.from_labels(values, membership).auc()
                 rows.append({"helper": name, "seed": seed, "search": search, "c_lb": bound, "auc": auc})
     return pd.DataFrame(rows)
 
@@ -98,34 +81,36 @@ def _game(
 ) -> Iterator[TargetScores]:
     targets = {target.name: target for target in pools.targets}
     if "panoramia" in audits:
-        scores, membership, seconds = _kept(pools, config, names, pools.generated, seed)
+        scores, membership = _cached_scores(pools, config, names, pools.generated, seed)
         for name in names:
-            both = scores[None], scores[name]
-            yield TargetScores(targets[name], "panoramia", seed, *both, membership, seconds)
+            yield TargetScores(targets[name], "panoramia", seed, scores[None], scores[name], membership)
     if pools.nonmembers is None:
         return
-    found: dict[AuditName, tuple[Mapping[str | None, FloatArray], Flags, float]] = {}
+    games: dict[AuditName, Scores] = {}
     if "rm_rn" in audits:
-        found["rm_rn"] = _kept(pools, config, names, pools.nonmembers, seed)
+        games["rm_rn"] = _cached_scores(pools, config, names, pools.nonmembers, seed)
     if "o1" in audits:
-        found["o1"] = *_losses(pools, pools.nonmembers, config, names, seed), 0.0
+        losses: Inputs = {
+            name: (pools.members.inputs(target=name), pools.nonmembers.inputs(target=name)) for name in names
+        }
+        # The game of the same seed has the same coins.
+        game = _split(losses, config, seed, learned=pools.learned)
+        games["o1"] = game.judge(dict.fromkeys(losses, LossScore()))
     for name in names:
-        for audit, (scores, membership, seconds) in found.items():
-            yield TargetScores(targets[name], audit, seed, np.empty(0), scores[name], membership, seconds)
+        for audit, (scores, membership) in games.items():
+            yield TargetScores(targets[name], audit, seed, np.empty(0), scores[name], membership)
 
 
-def _kept(
+def _cached_scores(
     pools: Pools, config: AuditConfig, names: Sequence[str], others: Pool, seed: int
-) -> tuple[Mapping[str | None, FloatArray], Flags, float]:
-    """Scores of one game, from disk where these pools were played so before; seconds it took for each."""
+) -> Scores:
+    """Scores of one game, from disk where these pools were played so before."""
     inputs = _inputs(pools, config, names, others)
 
     def compute() -> dict[str, Any]:
-        start = perf_counter()
         twins = pools.twins and others is pools.generated
         scores, membership = _play(inputs, config, seed, twins, pools.learned)
-        found = {"scores": np.stack([scores[name] for name in inputs]), "membership": membership}
-        return {**found, "seconds": np.array((perf_counter() - start) / len(inputs))}
+        return {"scores": np.stack([scores[name] for name in inputs]), "membership": membership}
 
     modules = sorted({type(attack).__module__ for attack in config.attacks})
     # A change in the code of an attack from elsewhere would not be noticed.
@@ -141,16 +126,7 @@ def _kept(
             "code": code_tag(__name__, *modules),
         }
         arrays = pools_cache().get(key, compute)
-    scores = dict(zip(inputs, np.asarray(arrays["scores"]), strict=True))
-    return scores, arrays["membership"].astype(bool), float(arrays["seconds"])
-
-
-def _losses(
-    pools: Pools, others: Pool, config: AuditConfig, names: Sequence[str], seed: int
-) -> tuple[Mapping[str | None, FloatArray], Flags]:
-    """Minus the loss of each target on the test part: the game of the same seed has the same coins."""
-    inputs: Inputs = {name: (pools.members.inputs(target=name), others.inputs(target=name)) for name in names}
-    return _split(inputs, config, seed, learned=pools.learned).judge(dict.fromkeys(inputs, LossScore()))
+    return dict(zip(inputs, arrays["scores"], strict=True)), arrays["membership"].astype(bool)
 
 
 def _inputs(pools: Pools, config: AuditConfig, names: Sequence[str], others: Pool) -> Inputs:
@@ -179,9 +155,7 @@ def _split(
     return GameSplit(inputs, **sizes, seed=seed, test_seed=test_seed, twins=twins, learned=learned)
 
 
-def _play(
-    inputs: Inputs, config: AuditConfig, seed: int, twins: bool, learned: int
-) -> tuple[Mapping[str | None, FloatArray], Flags]:
+def _play(inputs: Inputs, config: AuditConfig, seed: int, twins: bool, learned: int) -> Scores:
     """One game: train all attacks, stop and choose on the validation part, judge once."""
     game = _split(inputs, config, seed, twins, learned)
     criterion = _Bound(config.searches[0], config.confidence)
@@ -206,10 +180,11 @@ class _Bound:
     search: RecallSearch
     confidence: float
 
+    def c_lb(self, scores: FloatArray, membership: Flags) -> float:
+        """The bound of a test of real against generated examples, nats."""
+        options: dict[str, Any] = {"search": self.search, "confidence": self.confidence}
+        return audit_panoramia(scores, scores, membership, **options).c_lb
+
     def __call__(self, scores: FloatArray, membership: Flags) -> float:
-        bound = _one_sided_bound(scores, membership, self.search, self.confidence)
-        return bound + 1e-3 * MembershipScores.from_labels(scores, membership).auc()
-
-
-def _one_sided_bound(scores: FloatArray, membership: Flags, search: RecallSearch, confidence: float) -> float:
-    return audit_panoramia(scores, scores, membership, search=search, confidence=confidence).c_lb
+        auc = MembershipScores.from_labels(scores, membership).auc()
+        return self.c_lb(scores, membership) + 1e-3 * auc

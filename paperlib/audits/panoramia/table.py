@@ -58,8 +58,8 @@ def audit_table(
         seed: Seed of the splits, the generator, the helpers and the attacks, 0 or more.
         unit: Column that says what one record is, such as a customer with several rows: one row of each is
             drawn by the seed and audited. None where each row is a record of its own.
-        options: Options of `audit_model`: ``known_c``, ``search``, ``delta``, ``gamma``, ``confidence``,
-            ``repetitions`` and ``restarts``.
+        options: ``known_c``, ``search``, ``delta``, ``gamma``, ``confidence``, ``repetitions`` and
+            ``restarts``, as for `audit_model`.
 
     Raises:
         ValueError: A table, a label or losses that cannot be audited, copies of rows, a unit on both
@@ -82,7 +82,7 @@ def audit_table(
     >>> print(audit.headline)
     ε~ = 0... (a measurement; c ≥ 0.000, c + ε ≥ 0...; δ = 0, confidence 0.95); null: 0.00 [...
     """
-    brought = bring_table(
+    data = bring_table(
         members,
         label=label,
         generated=generated,
@@ -92,22 +92,7 @@ def audit_table(
         unit=unit,
         seed=seed,
     )
-    return audit_model(target, brought, train_again=train_again, seed=seed, **options)
-
-
-def _one_row_each(
-    members: pd.DataFrame, nonmembers: pd.DataFrame | None, unit: str, seed: int
-) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """One row of each unit, drawn by the seed; a ValueError where a unit stands on both sides."""
-    for table in (members, members if nonmembers is None else nonmembers):
-        if unit not in table:
-            raise ValueError(f"unit: expected one of the columns {list(table.columns)}, got {unit!r}")
-    check_ids(members[unit].tolist(), [] if nonmembers is None else nonmembers[unit].tolist(), unit=True)
-
-    def drawn(table: pd.DataFrame) -> pd.DataFrame:
-        return table.iloc[one_of_each(table[unit].tolist(), len(table), seed)].reset_index(drop=True)
-
-    return drawn(members), None if nonmembers is None else drawn(nonmembers)
+    return audit_model(target, data, train_again=train_again, seed=seed, **options)
 
 
 def bring_table(
@@ -126,17 +111,14 @@ def bring_table(
     """Prepare a table of members.
 
     Without generated rows a share of the members becomes D_G: generator and helpers learn from it; the rest
-    is audited. With them all members are audited, and the generator is yours to answer for: it must not have
-    seen them. Half of the generated rows, or as many again, go to a helper that learns these alone.
+    is audited. With them all members are audited, and it is yours to answer for that their generator saw
+    none. Half of the generated rows go to a helper that learns these alone.
 
     Args:
         members, label, generated, nonmembers, generator, epochs, unit: As for `audit_table`.
         share: Share of the members that the generator is trained on, in (0, 1).
         learning: Training settings of the helpers; None takes the defaults.
         seed: Seed of the parts, the generator and the helpers, 0 or more.
-
-    Returns:
-        `AuditData`; the target takes a table with the same columns.
 
     Raises:
         ValueError: Missing cells (each column is named with their number), a label that is not there or has
@@ -155,38 +137,51 @@ def bring_table(
                 f"{name}: expected the columns {list(members.columns)}, got {list(table.columns)}"
             )
         _check_complete(name, table)
-    equal = _check_rows(members, nonmembers)
+    tables = [members] if nonmembers is None else [members, nonmembers]
+    hashes = (pd.util.hash_pandas_object(rows.astype(str), index=False) for rows in tables)
+    warnings = [*check_ties("rows", *hashes), *_names_of_rows(members)]
     shuffled = _shuffled(members, seed)
     if generated is None:
         known = shuffled[: round(share * len(shuffled))]
         audited = shuffled[len(known) :].reset_index(drop=True)
         fitted = (generator or FilteredGenerator(seed=seed)).fit(known)
-        made = fitted.sample(2 * len(audited), seed + 1)[list(members.columns)]
+        drawn = fitted.sample(2 * len(audited), seed + 1)[list(members.columns)]
     else:
         check_table("generated", generated)
-        known, audited, made = None, shuffled, _shuffled(generated, seed + 1)
-    half = len(made) // 2
+        known, audited, drawn = None, shuffled, _shuffled(generated, seed + 1)
+    shown, spare = drawn[: len(drawn) // 2], drawn[len(drawn) // 2 :]
     coder = RowCoder.fit(members)
+    if known is not None:
+        warnings += copies(*(coder.numbers(part) for part in (shown, known, audited))).warnings
     learn = None
     if label is not None:  # scaling is learned from D_G where there is one: it tells nothing of the members
-        learn = _helper_trainer(members, label, made[half:] if known is None else known, epochs, learning)
+        learn = _helper_trainer(members, label, spare if known is None else known, epochs, learning)
     return AuditData(
         members=(audited,),
-        generated=(made[:half],),
+        generated=(shown,),
         nonmembers=None if nonmembers is None else (nonmembers,),
         known=None if known is None else (known,),
-        helpers={} if learn is None else {SYNTHETIC: learn(made[half:], seed + 10)},
+        helpers={} if learn is None else {SYNTHETIC: learn(spare, seed + 10)},
         train=learn,
         examples=coder.numbers,
-        warnings=(*equal, *_names_of_rows(members), *_warnings(coder, made[:half], known, audited)),
+        warnings=tuple(warnings),
         unit="" if unit is None else f"of {unit}",
     )
 
 
-def _check_rows(members: pd.DataFrame, nonmembers: pd.DataFrame | None) -> tuple[str, ...]:
-    """No row is a copy of another, neither of its own side nor of the other one."""
-    tables = [members] if nonmembers is None else [members, nonmembers]
-    return check_ties("rows", *(pd.util.hash_pandas_object(rows.astype(str), index=False) for rows in tables))
+def _one_row_each(
+    members: pd.DataFrame, nonmembers: pd.DataFrame | None, unit: str, seed: int
+) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """One row of each unit, drawn by the seed; a ValueError where a unit stands on both sides."""
+    for table in (members, members if nonmembers is None else nonmembers):
+        if unit not in table:
+            raise ValueError(f"unit: expected one of the columns {list(table.columns)}, got {unit!r}")
+    check_ids(members[unit].tolist(), [] if nonmembers is None else nonmembers[unit].tolist(), unit=True)
+
+    def drawn(table: pd.DataFrame) -> pd.DataFrame:
+        return table.iloc[one_of_each(table[unit].tolist(), len(table), seed)].reset_index(drop=True)
+
+    return drawn(members), None if nonmembers is None else drawn(nonmembers)
 
 
 def _check_complete(name: str, table: pd.DataFrame) -> None:
@@ -217,10 +212,11 @@ def _helper_trainer(
             f"label: expected 2 to {_MOST_CLASSES} different values in {label!r}, got {len(classes)}"
         )
     encoder = RowEncoder.fit(scales, label, classes)
-    way = learning or Learning()
+    settings = learning or Learning()
 
     def learn(rows: pd.DataFrame, seed: int) -> Model:
-        config = replace(way.plain(encoder, epochs, seed), batch_size=min(way.batch_size, len(rows)))
+        plain = settings.plain(encoder, epochs, seed)
+        config = replace(plain, batch_size=min(settings.batch_size, len(rows)))
         return partial(losses, encoder, train(encoder, rows, [config]))
 
     return learn
@@ -234,11 +230,3 @@ def _names_of_rows(members: pd.DataFrame) -> tuple[str, ...]:
         for name, values in check_table("members", members).items()
         if is_name_like(values)
     )
-
-
-def _warnings(
-    coder: RowCoder, made: pd.DataFrame, known: pd.DataFrame | None, audited: pd.DataFrame
-) -> tuple[str, ...]:
-    if known is None:
-        return ()
-    return copies(*(coder.numbers(part) for part in (made, known, audited))).warnings

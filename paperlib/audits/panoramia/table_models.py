@@ -16,16 +16,10 @@ from paperlib.training import MLPEnsemble, TrainingConfig, fit_ensemble, noise_f
 
 @dataclass(frozen=True, eq=False)
 class RowEncoder:
-    """Rows as what an MLP takes: features and class numbers.
+    """Rows as what an MLP takes: scaled numbers and one-hot words, without names of rows; class numbers."""
 
-    Fitted on D_G alone: a target that never saw the members knows nothing of them through the scaling either.
-
-    Attributes:
-        features: Numbers scaled, words one-hot, columns that name rows left out.
-        label: Name of the label's column.
-        classes: Values of the label.
-    """
-
+    # Fitted on D_G alone: a target that never saw the members knows nothing of them through the scaling
+    # either.
     features: TableEncoder
     label: str
     classes: tuple[str, ...]
@@ -55,22 +49,12 @@ class RowEncoder:
 
 @dataclass(frozen=True, kw_only=True)
 class Learning:
-    """How one kind of model learns; all are MLPs.
-
-    Attributes:
-        hidden: Widths of the hidden layers.
-        batch_size: Rows in a batch.
-        learning_rate: Learning rate of Adam, above 0.
-        dp_batch_size: Expected rows in a batch of DP-SGD; None takes all rows in every step.
-        dp_learning_rate: Learning rate of Adam under DP-SGD, above 0.
-        dp_epochs: Epochs of DP-SGD.
-        clip_norm: Clipping norm of DP-SGD.
-    """
+    """How one kind of model learns; all are MLPs, trained by Adam."""
 
     hidden: tuple[int, ...] = (128, 128)
     batch_size: int = 64
     learning_rate: float = 3e-3
-    dp_batch_size: int | None = None
+    dp_batch_size: int | None = None  # expected rows in a batch of DP-SGD; None takes all rows in every step
     dp_learning_rate: float = 1e-2
     dp_epochs: int = 40
     clip_norm: float = 1.0

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from paperlib.audits.panoramia.audit import AuditData, AuditOptions, PanoramiaAudit, audit_model
-from paperlib.audits.panoramia.pools import SYNTHETIC, Model, Trainer, check_model
+from paperlib.audits.panoramia.pools import SYNTHETIC, Model, check_model
 from paperlib.core import FloatArray, IntArray, check_at_least, check_in, check_ties, one_of_each
 from paperlib.generators.text import ChunkTraining, TextGenerator, copied_text, token_losses, train_on_chunks
 from paperlib.models.language import (
@@ -68,12 +68,8 @@ def audit_text(
 ) -> PanoramiaAudit:
     """Measure with PANORAMIA how much a language model leaks about its training documents.
 
-    Non-members are generated, as `bring_text` describes. Helpers learn real data, too, but no chunk that is
-    judged. Only ``train_again`` lets the audit check that a model that never saw the members gets 0.
-
-    Guarantee:
-        That of `audit_panoramia`, for the first game. Attacks are trained and chosen on other chunks than
-        those of the test.
+    Non-members are generated, as `bring_text` describes. Guarantee and source are those of
+    `audit_table`.
 
     Args:
         target: Function from a list of texts to one loss per text, shape (n,), lower where the model knows
@@ -81,20 +77,16 @@ def audit_text(
         documents: Texts the target was trained on.
         generated: Texts of a generator that saw none of the audited documents, about as long as a chunk;
             None trains one.
-        train_again: Function from a list of chunks and a seed to a function like ``target``: trains your
-            model anew on these texts, in your way. It is called 12 times, for helpers and for a null target.
+        train_again: Function from a list of chunks and a seed to a function like ``target``, as for
+            `audit_table`.
         settings: Chunks, generator and helpers; None takes the defaults. ``seed`` is used in place of theirs.
         unit: The record that each document belongs to, such as an author: one document of each is audited,
             drawn by the seed, and the claim is about the unit.
         seed: Seed of the splits, the generator, the helpers and the attacks, 0 or more.
-        options: Options of `audit_model`: ``known_c``, ``search``, ``delta``, ``gamma``, ``confidence``,
-            ``repetitions`` and ``restarts``.
+        options: As for `audit_table`.
 
     Raises:
         ValueError: Too little text, losses that cannot be audited, or a number out of range.
-
-    Source:
-        PANORAMIA, Algorithm 1 (arXiv:2402.09477).
 
     >>> rng = np.random.default_rng(0)
     >>> words = ["privacy", "of", "models", "is", "audited", "with", "generated", "text", "and", "coins"]
@@ -108,9 +100,9 @@ def audit_text(
     ε~ = ... (a measurement; c ≥ 2..., c + ε ≥ 2...; δ = 0, confidence 0.95); null not checked
     """
     defaults = replace(settings or TextDefaults(), seed=seed)
-    brought = bring_text(documents, defaults, generated=generated, unit=unit)
-    again = None if train_again is None else of_training(train_again)
-    return audit_model(of_text(target), brought, train_again=again, seed=seed, **options)
+    data = bring_text(documents, defaults, generated=generated, unit=unit)
+    again = None if train_again is None else partial(_trained_again, train_again)
+    return audit_model(of_text(target), data, train_again=again, seed=seed, **options)
 
 
 def bring_text(
@@ -130,47 +122,48 @@ def bring_text(
         defaults: Chunks, generator and helpers; None takes the defaults.
 
     Returns:
-        `AuditData`; wrap the target by `of_text`.
+        Data for `audit_model`, whose target takes texts and their tokens.
 
     Raises:
         ValueError: Too little text.
     """
-    way = defaults or TextDefaults()
+    settings = defaults or TextDefaults()
     if unit is not None:
-        documents = [documents[int(at)] for at in one_of_each(unit, len(documents), way.seed)]
-    equal = check_ties("documents", np.array([hash(document) for document in documents]))
-    order = np.random.default_rng(way.seed).permutation(len(documents))
+        documents = [documents[int(at)] for at in one_of_each(unit, len(documents), settings.seed)]
+    warnings = check_ties("documents", np.array([hash(document) for document in documents]))
+    order = np.random.default_rng(settings.seed).permutation(len(documents))
     texts = [" ".join(documents[int(at)].split()) for at in order]
-    cut = round(way.share * len(texts))
-    base, tokenizer = _base(way, texts[:cut])
-    known, audited = (_chunks(part, tokenizer, way) for part in (texts[:cut], texts[cut:]))
+    cut = round(settings.share * len(texts))
+    base, tokenizer = _base(settings, texts[:cut])
+    known, audited = (_chunks(part, tokenizer, settings) for part in (texts[:cut], texts[cut:]))
     for name, rows in (("generator's", known), ("audited", audited)):
         if len(rows) < 30:
             raise ValueError(
-                f"documents: the {name} part has {len(rows)} chunks of {way.tokens} tokens, 30 are needed at "
-                "least; bring more text or take shorter chunks"
+                f"documents: the {name} part has {len(rows)} chunks of {settings.tokens} tokens, 30 are "
+                "needed at least; bring more text or take shorter chunks"
             )
-    made = _chunks(generated, tokenizer, way) if generated else _generate(base, known, 2 * len(audited), way)
-    half = len(made) // 2
-    learn = partial(_helper, base, way)
+    if generated:
+        drawn = _chunks(generated, tokenizer, settings)
+    else:
+        training = _training(settings, settings.seed)
+        generator = TextGenerator(length=settings.tokens, prompt=0, top_k=settings.top_k, training=training)
+        drawn = generator.fit(known, base=base).sample(2 * len(audited), settings.seed + 1)
+    shown, spare = drawn[: len(drawn) // 2], drawn[len(drawn) // 2 :]
+    learn = partial(_helper, base, settings)
     return AuditData(
         members=_batch(tokenizer, audited),
-        generated=_batch(tokenizer, made[:half]),
+        generated=_batch(tokenizer, shown),
         known=_batch(tokenizer, known),
-        helpers={SYNTHETIC: learn([], made[half:], way.seed)},
+        helpers={SYNTHETIC: learn([], spare, settings.seed)},
         train=learn,
         examples=_letters,
         unit="" if unit is None else "named by unit=",
-        warnings=(*equal, *copied_text(made[:half], known, audited, length=way.tokens)),
+        warnings=(*warnings, *copied_text(shown, known, audited, length=settings.tokens)),
     )
 
 
 def of_text(target: Callable[[list[str]], ArrayLike]) -> Model:
-    """A target that takes texts, as `AuditData.pools` calls it.
-
-    >>> of_text(lambda texts: [len(text) for text in texts])(["ab", "c"], None)
-    [2, 1]
-    """
+    """A target that takes texts alone, as `audit_model` calls it."""
 
     def losses(texts: list[str], tokens: IntArray) -> ArrayLike:
         return target(texts)
@@ -178,52 +171,43 @@ def of_text(target: Callable[[list[str]], ArrayLike]) -> Model:
     return losses
 
 
-def of_training(train_again: Callable[[list[str], int], Callable[[list[str]], ArrayLike]]) -> Trainer:
-    """A training that takes texts, as `audit_model` calls it."""
-
-    def train(texts: list[str], tokens: IntArray, seed: int) -> Model:
-        return of_text(check_model("train_again", train_again(texts, seed)))
-
-    return train
+def _trained_again(train_again: Callable[..., Any], texts: list[str], tokens: IntArray, seed: int) -> Model:
+    return of_text(check_model("train_again", train_again(texts, seed)))
 
 
-def _base(way: TextDefaults, texts: Sequence[str]) -> tuple[Any, Any]:
-    if way.base:
-        return load_language_model(way.base, dtype="float32")
-    context = 1 + 2 * way.tokens
-    tokenizer = train_tokenizer(texts, way.vocabulary, context=context)
-    shape = LanguageModelConfig(width=way.width, context=context, seed=way.seed)
+def _base(settings: TextDefaults, texts: Sequence[str]) -> tuple[Any, Any]:
+    if settings.base:
+        return load_language_model(settings.base, dtype="float32")
+    context = 1 + 2 * settings.tokens
+    tokenizer = train_tokenizer(texts, settings.vocabulary, context=context)
+    shape = LanguageModelConfig(width=settings.width, context=context, seed=settings.seed)
     return new_language_model(shape, len(tokenizer)), tokenizer
 
 
-def _chunks(texts: Sequence[str], tokenizer: Any, way: TextDefaults) -> IntArray:
+def _chunks(texts: Sequence[str], tokenizer: Any, settings: TextDefaults) -> IntArray:
+    length = settings.tokens
     rows: list[list[int]] = []
     for tokens in tokenizer(list(texts), verbose=False)["input_ids"] if texts else ():
-        starts = range(0, len(tokens) - way.tokens + 1, way.tokens)[: way.chunks_per_document]
-        rows += [tokens[at : at + way.tokens] for at in starts]
-    found = np.array(rows, dtype=np.int64).reshape(-1, way.tokens)
-    return np.unique(found, axis=0) if len(found) else found
+        starts = range(0, len(tokens) - length + 1, length)[: settings.chunks_per_document]
+        rows += [tokens[at : at + length] for at in starts]
+    chunks = np.array(rows, dtype=np.int64).reshape(-1, length)
+    return np.unique(chunks, axis=0) if len(chunks) else chunks
 
 
 def _batch(tokenizer: Any, chunks: IntArray) -> tuple[list[str], IntArray]:
     return tokenizer.batch_decode(chunks), chunks
 
 
-def _training(way: TextDefaults, seed: int) -> ChunkTraining:
-    return ChunkTraining(epochs=way.epochs, patience=1, seed=seed)
+def _training(settings: TextDefaults, seed: int) -> ChunkTraining:
+    return ChunkTraining(epochs=settings.epochs, patience=1, seed=seed)
 
 
-def _generate(base: Any, known: IntArray, count: int, way: TextDefaults) -> IntArray:
-    settings = TextGenerator(length=way.tokens, prompt=0, top_k=way.top_k, training=_training(way, way.seed))
-    return settings.fit(known, base=base).sample(count, way.seed + 1)
-
-
-def _helper(base: Any, way: TextDefaults, texts: list[str], tokens: IntArray, seed: int) -> Model:
+def _helper(base: Any, settings: TextDefaults, texts: list[str], tokens: IntArray, seed: int) -> Model:
     """A model of chunks, of which a tenth, drawn at random, tells when to stop."""
     chunks = tokens[np.random.default_rng(seed).permutation(len(tokens))]
-    held = max(1, len(chunks) // 10)
+    last = max(1, len(chunks) // 10)
     model = copy.deepcopy(base)
-    train_on_chunks(model, chunks[:-held], training=_training(way, seed), validation=chunks[-held:])
+    train_on_chunks(model, chunks[:-last], training=_training(settings, seed), validation=chunks[-last:])
 
     def losses(texts: list[str], tokens: IntArray) -> FloatArray:
         return token_losses(model, tokens).mean(axis=1)

@@ -1,0 +1,189 @@
+"""What users have: a target and members, and nothing else if they have nothing else."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from paperlib.attacks.learned import BoostedTrees
+from paperlib.audits.panoramia.audit import YOURS, AuditData, audit_model
+from paperlib.audits.panoramia.images import bring_images
+from paperlib.audits.panoramia.pools import SYNTHETIC
+from paperlib.audits.panoramia.results import TargetScores
+from paperlib.audits.panoramia.table import bring_table
+from paperlib.audits.panoramia.table_models import Learning
+from paperlib.audits.panoramia.text import TextDefaults, bring_text
+from paperlib.bounds.one_run.fair_coins import coin_warnings
+from tests.audits.samples import SMALL_PICTURES, blobs, pages, table
+
+LEARNING = Learning(hidden=(8,))
+ONCE = {"repetitions": 1, "restarts": 1}
+
+
+def knows(members, certain=True):
+    """A target whose loss is low exactly for its training rows, or for nobody."""
+    known = set(map(tuple, members.to_numpy())) if certain else set()
+    rng = np.random.default_rng(1)
+
+    def target(rows):
+        hit = np.array([tuple(row) in known for row in rows.to_numpy()])
+        return rng.normal(size=len(rows)) - 3 * hit
+
+    return target
+
+
+def data_of(members, **options):
+    """Data whose attack is quick."""
+    quick = BoostedTrees(rounds=20, smallest_leaf=10)
+    return replace(bring_table(members, learning=LEARNING, **options), attacks=(quick,))
+
+
+@pytest.fixture(scope="module")
+def beside():
+    """A table with generated and real non-members, without a label."""
+    return data_of(table(), generated=table(seed=5), nonmembers=table(seed=6))
+
+
+def test_a_table_and_a_target_are_enough():
+    members = table()
+    data = data_of(members, label="label", epochs=2)
+    audit = audit_model(knows(members), data, **ONCE)
+    assert audit.result.epsilon_tilde > 0.3
+    assert any("check it with a null model" in text for text in audit.result.assumptions)
+    assert audit.real is None
+    assert audit.null is None
+    assert audit.headline.endswith("; null not checked")
+    assert audit_model(knows(members, certain=False), data, **ONCE).result.epsilon_tilde == 0
+
+
+def test_the_generator_learns_from_other_rows_than_those_audited_and_is_warned_of_where_it_copies():
+    members = table().assign(number=np.arange(600))
+
+    class Copier:
+        def fit(self, rows):
+            self.rows = rows
+            return self
+
+        def sample(self, n, seed):
+            return self.rows.sample(n, replace=True, random_state=seed).reset_index(drop=True)
+
+    copier = Copier()
+    data = data_of(members, generator=copier)
+    (audited,) = data.members
+    assert len(copier.rows) == 240
+    assert not set(copier.rows["number"]) & set(audited["number"])
+    assert any("memorises" in text for text in audit_model(knows(members), data, **ONCE).result.warnings)
+
+
+def test_your_own_generated_rows_are_halved_between_helper_and_audit():
+    data = data_of(table(), label="label", generated=table(seed=5), epochs=1)
+    assert len(data.members[0]) == 600
+    assert len(data.generated[0]) == 300
+    assert list(data.helpers) == [SYNTHETIC]
+
+
+def test_real_nonmembers_give_a_bound_on_replacing_an_example(beside):
+    audit = audit_model(knows(table()), beside, **ONCE)
+    assert audit.real.epsilon > 0.3
+    assert "replacing one example" in audit.real.claim
+    assert not any("before training" in text for text in audit.real.assumptions)
+    assert "coins tossed by this audit" in audit.real.condition
+    assert "come from one distribution" in audit.real.assumptions[0]
+    relaxed = audit_model(knows(table()), beside, delta=0.01, **ONCE)
+    assert (relaxed.real.delta, relaxed.real.total) == (0.01, audit.real.total)
+    assert relaxed.real.epsilon < audit.real.epsilon
+
+
+@pytest.mark.parametrize("options", [{"delta": 1e-3, "gamma": 1e-4}, {"delta": 1e-3, "known_c": 0.0}])
+def test_the_table_of_games_has_the_numbers_of_the_claim(beside, options):
+    """With the delta, gamma and c of the audit; a known c gives a lower bound and needs no null."""
+    audit = audit_model(knows(table()), beside, **options, **ONCE)
+    rows, known = audit.games.set_index("audit"), "known_c" in options
+    assert rows.loc["panoramia", "c_plus_eps_lb"] == audit.result.c_plus_epsilon_lb > 0.3
+    assert rows.loc["panoramia", "ceiling"] == audit.result.ceiling
+    assert rows.loc["rm_rn", "eps"] == audit.real.epsilon
+    assert (audit.real.delta, audit.result.delta) == (1e-3, 1e-3)
+    assert audit.result.epsilon == (audit.result.c_plus_epsilon_lb if known else None)
+    assert any("null model" in text for text in audit.result.assumptions) != known
+    assert audit.headline.endswith("confidence 0.95)") == known
+    assert any("without a label" in text for text in audit.result.warnings) != known
+
+
+def test_coins_that_fell_unevenly_are_no_doubt_about_the_audits_own_game():
+    flags = np.arange(200) < 130  # fair coins give this less often than once in 10,000
+    shown = TargetScores(YOURS, "rm_rn", 0, np.empty(0), flags.astype(float), flags)
+    assert coin_warnings(130, 70, "played")
+    assert shown.one_run("anytime", 0.95).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"label": "colour"}, "label: expected one of the columns"),
+        ({"label": "size"}, "label: expected 2 to 100 different values in 'size'"),
+        ({"generated": table()[["size"]]}, r"generated: expected the columns \['size', 'other', 'word', 'la"),
+        ({"share": 1.0}, "share: expected a number in"),
+    ],
+)
+def test_tables_that_cannot_be_audited_are_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        bring_table(table(200), **{"label": "label", "epochs": 1, **options})
+
+
+def test_missing_values_are_named():
+    """Each column with its number, on one line, in every table."""
+    holes = table().assign(size=[np.nan, *range(599)], word=[None, None, *["a"] * 598])
+    for tables in ({"members": holes}, {"members": table(), "nonmembers": holes, "generated": table()}):
+        with pytest.raises(ValueError, match=r"columns 'size' \(1\), 'word' \(2\); give them") as caught:
+            bring_table(**tables, label="label")
+        name = next(name for name in tables if tables[name] is holes)
+        assert str(caught.value).startswith(f"{name}: missing")
+        assert "\n" not in str(caught.value)
+
+
+def test_losses_that_cannot_be_audited_are_named_and_so_are_too_few_members(beside):
+    for target, words in (
+        (lambda rows: [0.0, 1.0, 2.0], r"target: expected one loss for each of 600 examples.*got \(3,\)"),
+        (lambda rows: np.full(len(rows), np.nan), "target 'yours': losses: 600 of 600 rows hold NaN"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            audit_model(target, beside)
+    with pytest.raises(ValueError, match="members: expected 30 or more"):
+        audit_model(knows(table()), data_of(table(20), generated=table(seed=3)))
+
+
+def test_models_beside_the_members_may_be_none():
+    rng = np.random.default_rng(0)
+    points = {"members": (rng.normal(size=(300, 2)),), "generated": (rng.normal(size=(300, 2)),)}
+    data = AuditData(**points, examples=lambda rows: rows, attacks=(BoostedTrees(rounds=20),))
+    assert audit_model(lambda rows: rng.normal(size=len(rows)), data, **ONCE).result.epsilon_tilde < 0.5
+
+
+def test_too_little_text_is_refused():
+    with pytest.raises(ValueError, match="chunks of 64 tokens, 30 are needed"):
+        bring_text(pages(4, 1), TextDefaults(tokens=64, vocabulary=300))
+
+
+def test_images_are_shared_between_generator_and_audit():
+    data = bring_images(*blobs(), SMALL_PICTURES)
+    assert len(data.members[0]) == len(data.generated[0]) == 96
+    assert list(data.helpers) == [SYNTHETIC]
+
+
+IMAGES = np.zeros((5, 1, 4, 4), np.uint8)
+LARGER = np.zeros((5, 1, 8, 8), np.uint8), np.zeros(5, int)
+
+
+@pytest.mark.parametrize(
+    ("images", "labels", "generated", "words"),
+    [
+        (IMAGES[:, 0], np.zeros(5, int), None, r"images: expected uint8 of shape"),
+        (IMAGES.astype(float), np.zeros(5, int), None, r"got float64 \(5, 1, 4, 4\)"),
+        (IMAGES, [0, 1], None, "images: expected 5 labels"),
+        (IMAGES, np.full(5, -1), None, "whole numbers of 0 or more"),
+        (IMAGES, np.zeros(5, int), LARGER, r"generated: expected images of shape \(1, 4, 4\)"),
+    ],
+)
+def test_images_that_cannot_be_audited_are_refused(images, labels, generated, words):
+    with pytest.raises(ValueError, match=words):
+        bring_images(images, labels, generated=generated)
