@@ -27,21 +27,19 @@ def audit_candidate_features(
     """Lower-bound epsilon from candidate sets with several signals per candidate.
 
     One set in ten is looked at. A model then learns from the revealed sets what tells the true candidate from
-    the others, guesses the likeliest candidate of the sets where it is surest, and is fitted again as more
-    sets are revealed. No set is set aside for training.
+    the others, guesses in the sets where it is surest, and is fitted again as more are revealed.
 
     Guarantee:
         That of `audit_ranks`, search and learning included, whatever the features and the model.
 
     Args:
         features: Signals of each candidate, finite, shape (m, k, d): m sets of k candidates each, 2 or more.
-        true: Position of the true candidate in its set, 0 to k - 1, shape (m,). The candidates are shuffled
-            first, so that it may stand at the same place everywhere.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
-        confidence: Confidence level of the bound, in (0, 1).
+        true: Position of the true candidate in its set, 0 to k - 1, shape (m,); it may be the same
+            everywhere, as the candidates are shuffled first.
+        delta, confidence: As for `audit_ranks`.
         seed: Seed of the looks, the shuffle and ties, 0 or more.
-        model: Classifier with scikit-learn's ``fit`` and ``predict_proba``; by default a smooth additive
-            logistic regression. It is fitted about a dozen times.
+        model: Classifier with scikit-learn's ``fit`` and ``predict_proba``, fitted about a dozen times; by
+            default a smooth additive logistic regression.
 
     Raises:
         ValueError: Features that are not finite or have another shape, fewer than 3 sets, a position outside
@@ -59,7 +57,9 @@ def audit_candidate_features(
     """
     sets, places = _checked(features, true)
     rng = np.random.default_rng([seed, 3])
-    sets, places = _shuffled(sets, places, rng)
+    order = rng.permuted(np.tile(np.arange(sets.shape[1]), (len(sets), 1)), axis=1)
+    sets = np.take_along_axis(sets, order[:, :, None], axis=1)
+    places = (order == places[:, None]).argmax(axis=1)
     hits = learned_hits(sets, places, default_model() if model is None else model, rng)
     result = audit_ranks(
         np.where(hits, 1, 2),
@@ -68,11 +68,11 @@ def audit_candidate_features(
         confidence=confidence,
         margins=-np.arange(hits.size, dtype=float),
     )
-    kept = [text for text in result.assumptions if "Margins" not in text and "fixed before" not in text]
+    others = [text for text in result.assumptions if "Margins" not in text and "fixed before" not in text]
     return replace(
         result,
         assumptions=(
-            *kept,
+            *others,
             f"{len(sets) - hits.size} sets, drawn at random, were only looked at. Which candidate is "
             "guessed, and which set comes next, depends on nothing but the features and the sets revealed "
             "before.",
@@ -81,10 +81,7 @@ def audit_candidate_features(
 
 
 def learned_hits(sets: FloatArray, true: IntArray, model: Classifier, rng: np.random.Generator) -> Flags:
-    """Whether each guess was right, in the order in which the sets were guessed, those looked at left out.
-
-    ``sets`` has shape (m, k, d); ``true``, shape (m,), is read where a set is revealed, nowhere else.
-    """
+    """Whether each guess was right, in the order of guessing, those looked at left out; sets (m, k, d)."""
     revealed = np.zeros(len(sets), dtype=bool)
     revealed[rng.permutation(len(sets))[: max(1, math.ceil(LOOKED_AT * len(sets)))]] = True
     rows = sets - sets.mean(axis=1, keepdims=True)
@@ -114,12 +111,6 @@ def _odds(
     chance = np.asarray(model.predict_proba(rows.reshape(-1, rows.shape[2])), float)[:, 1]
     chance = chance.clip(1e-12, 1 - 1e-12).reshape(rows.shape[:2])
     return chance / (1 - chance)
-
-
-def _shuffled(sets: FloatArray, true: IntArray, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-    """The candidates of each set in random order, and where the true one stands then."""
-    order = rng.permuted(np.tile(np.arange(sets.shape[1]), (len(sets), 1)), axis=1)
-    return np.take_along_axis(sets, order[:, :, None], axis=1), (order == true[:, None]).argmax(axis=1)
 
 
 def _checked(features: ArrayLike, true: ArrayLike) -> tuple[FloatArray, IntArray]:

@@ -31,20 +31,9 @@ class CandidateScores:
 def attack_quality(
     scores: FloatArray, *, draws: int = 200, confidence: float = 0.99, seed: int = 0
 ) -> dict[str, float]:
-    """AUC and TPR at 1 % FPR of identifiers against all generated ones, with intervals.
-
-    For the AUC a bootstrap draws identifiers anew with their alternatives, so that the interval knows that
-    alternatives of one identifier share its context. A bootstrap of no hits would never see one, so the
-    TPR gets the exact binomial interval, the threshold taken as known.
-
-    Scores have shape (n, 1 + c), the identifier first; higher means member.
-
-    Returns:
-        auc, auc_low, auc_high, auc_folded (the larger of AUC and 1 - AUC), tpr, tpr_low, tpr_high, as shares.
-
-    >>> attack_quality(np.array([[3.0, 1.0], [2.0, 0.0]]), draws=2)["auc"]
-    1.0
-    """
+    """AUC and TPR at 1 % FPR of identifiers against all generated ones, with intervals, as shares."""
+    # For the AUC a bootstrap draws identifiers with their alternatives, which share a context. A bootstrap of
+    # no hits would never see one, so the TPR gets the exact binomial interval, the threshold taken as known.
     spread = (1 - check_confidence(confidence)) / 2
     wins = _wins(scores)
     aucs = _drawn_means(wins, draws, seed)
@@ -65,14 +54,7 @@ def attack_quality(
 def auc_difference(
     one: FloatArray, other: FloatArray, *, draws: int = 200, seed: int = 0
 ) -> tuple[float, float]:
-    """AUC of one model's scores less that of another's on the same identifiers, and its standard error.
-
-    The bootstrap of `attack_quality` draws the same identifiers for both, so that what they share cancels.
-    Scores have shape (n, 1 + c); the difference is a share.
-
-    >>> auc_difference(np.array([[3.0, 1.0], [2.0, 0.0]]), np.array([[0.0, 1.0], [0.0, 1.0]]), draws=2)
-    (1.0, 0.0)
-    """
+    """AUC of one model less another's on the same identifiers, as a share, and its standard error."""
     more = _wins(one) - _wins(other)
     return float(more.mean()), float(_drawn_means(more, draws, seed).std())
 

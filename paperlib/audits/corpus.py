@@ -28,10 +28,10 @@ class FoundIdentifier:
     Attributes:
         kind: Kind of identifier, as in `find_identifiers`.
         value: Text of the identifier.
-        before: Up to the asked number of characters before it in its document, a fair context (`is_fair`).
+        before: Characters before it in its document, which share no part with it.
         document: Number of the document.
         occurrences: Number of occurrences in the whole corpus.
-        subset: Part of the corpus it was found in; may be empty.
+        subset: Its part of the corpus; may be empty.
     """
 
     kind: str
@@ -54,18 +54,18 @@ def corpus_identifiers(
     """Different identifiers of a corpus, each at the first place behind a text that tells nothing of it.
 
     Notations of one value (letter case, hyphens, base64 or hexadecimal digits, an abbreviated hash) are one
-    identifier. In a document only the first place of a value counts; it is fair if `is_fair` says so.
+    identifier. In each document only the first place of a value counts.
 
     Args:
         documents: Texts, or documents with a subset.
         kinds: Kinds to look for; None for all.
-        before: Characters kept before an identifier, 0 or more.
+        before: Characters to keep before an identifier, 0 or more.
         limit: If there are more, a random sample of this size.
         seed: Seed of the sample, 0 or more.
-        log: Counts the identifiers without a fair place.
+        log: Counts the identifiers that stand nowhere behind such a text.
 
     Raises:
-        ValueError: No identifier in any document, or none with a fair place.
+        ValueError: No such identifier.
 
     >>> corpus_identifiers(["md5: 83a5ef2c9d0b3e71f6a8c3d25b190e47 ok"])[0].before
     'md5: '
@@ -85,36 +85,31 @@ def corpus_identifiers(
                 candidate = FoundIdentifier(one.kind, one.value, place, number, 1, subset)
                 fair[key] = candidate if is_fair(one.value, place) else None
             seen.add(key)
-    found = [replace(one, occurrences=times[key]) for key, one in _longest(fair).items() if one]
+    identifiers = [replace(one, occurrences=times[key]) for key, one in _longest(fair).items() if one]
     unfair = [key for key, one in fair.items() if one is None]
     if log is not None:
         for key in unfair:
             log.add(UNFAIR, key)
-    if not found:
+    if not identifiers:
         reason = f"; {len(unfair)} stand behind a text that holds a part of them" if unfair else ""
         raise ValueError(
             f"documents: found no identifier of {'any kind' if kinds is None else ', '.join(kinds)} in "
             f"{count} documents{reason}; without one there is nothing to audit"
         )
-    if limit is not None and len(found) > limit:
-        chosen = np.sort(np.random.default_rng(seed).choice(len(found), limit, replace=False))
-        found = [found[index] for index in chosen]
-    return found
+    if limit is not None and len(identifiers) > limit:
+        chosen = np.sort(np.random.default_rng(seed).choice(len(identifiers), limit, replace=False))
+        identifiers = [identifiers[index] for index in chosen]
+    return identifiers
 
 
 def is_fair(value: str, before: str) -> bool:
-    """Whether a text tells nothing of an identifier that follows it.
-
-    It does if both share six letters or digits in a row, in any notation, that other values of the same kind
-    do not have: a model that copies from its context would then prefer the true value without training.
-
-    >>> is_fair("commit 83a5ef2", "([83a5ef2](https://"), is_fair("commit 83a5ef2", "see commit ")
-    (False, True)
-    """
+    """Whether a text shares no six letters or digits in a row with a value behind it, in any notation."""
     shown = _parts(_plain(before))
     shared = set[str]().union(*map(_parts, _notations(value))) & shown
     if not shared:
         return True
+    # A model that copies from its context would prefer the true value without training, unless other values
+    # of the kind have these parts, too.
     others = [
         set[str]().union(*map(_parts, _notations(other))) for other in generate_identifiers(value, 3, 0)
     ]

@@ -26,7 +26,7 @@ class Answer:
         claim: The sentence it supports.
         condition: The assumption that must stand beside it; may be empty.
         warnings: What weakens it.
-        report: Path of the HTML report; empty where none was written.
+        report: Path of the HTML report; may be empty.
     """
 
     about: str
@@ -53,14 +53,7 @@ class Answer:
 def answer_of(
     result: AuditResult, *, about: str, warnings: Sequence[str] = (), report: str | Path | None = None
 ) -> Answer:
-    """The answer that a result gives.
-
-    Args:
-        result: Result of the audit.
-        about: What was audited.
-        warnings: Further warnings, before the result's own.
-        report: Path of the HTML report, if there is one.
-    """
+    """The answer that a result gives, further ``warnings`` before its own; ``report`` is an HTML file."""
     return Answer(
         about=about,
         epsilon=result.epsilon,
@@ -147,10 +140,7 @@ class AuditDocument:
         return tuple(dict.fromkeys(text for one in self.answers for text in one.warnings))
 
     def judged(self, limit: float | None) -> tuple[Answer, float | None, float | None]:
-        """The answer that a limit on epsilon judges, its number and its ceiling.
-
-        It is the first one above the limit, else the main one.
-        """
+        """The answer that a limit judges (the first above it, or the main one), its number, its ceiling."""
         if any(map(is_reversed, self.answer_warnings)):
             return self.answers[0], None, self.limits[0][1]
         numbers = [(answer, *pair) for answer, pair in zip(self.answers, self.limits, strict=True)]
@@ -160,8 +150,7 @@ class AuditDocument:
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready values, as ``result.schema.json`` describes them.
 
-        ``schema_version`` rises when a field changes its meaning. Epsilon, headline and claim on top are None
-        where the direction or the membership is probably reversed.
+        Epsilon, headline and claim on top are None where direction or membership is probably reversed.
         """
         from paperlib.report.audit.page import audit_content
 
@@ -172,11 +161,7 @@ class AuditDocument:
         return json_ready({**content, **own, **self.more})
 
     def html(self) -> str:
-        """One page that needs nothing else to be read.
-
-        Raises:
-            ValueError: Another number of ids or groups than of scores.
-        """
+        """One page that needs nothing else to be read."""
         from paperlib.report import audit_report
 
         return audit_report(
@@ -195,21 +180,12 @@ class AuditDocument:
         )
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write the page.
-
-        Raises:
-            OutputError: It cannot be written.
-        """
+        """Write the page, else an `OutputError`."""
         write_text(Path(path), self.html())
 
 
 def report_facts(files: Mapping[str, str], **facts: object) -> dict[str, str]:
-    """Where a report's numbers come from: the files with their checksums, date, versions and hardware.
-
-    Args:
-        files: Headings to paths; empty paths are left out.
-        facts: Anything else.
-    """
+    """Where a report's numbers come from: the files with their checksums, date, versions and hardware."""
     named = {name: path for name, path in files.items() if path}
     return {
         **named,
@@ -220,11 +196,7 @@ def report_facts(files: Mapping[str, str], **facts: object) -> dict[str, str]:
 
 
 def checksums(paths: Iterable[str]) -> dict[str, str]:
-    """Name to SHA-256 of each file or folder; FILE.py:FUNCTION stands for its file, other names are left out.
-
-    Args:
-        paths: Paths; empty ones are left out.
-    """
+    """Name to SHA-256 of each file or folder; FILE.py:FUNCTION stands for its file, others are left out."""
     sums: dict[str, str] = {}
     for path in filter(None, paths):
         file, colon, _ = path.rpartition(":")

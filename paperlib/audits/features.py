@@ -56,10 +56,7 @@ def default_model() -> Classifier:
     curves = SplineTransformer(n_knots=_KNOTS, knots="quantile", extrapolation="linear")
     model = make_pipeline(
         StandardScaler(),
-        make_union(
-            "passthrough",
-            make_pipeline(curves, FunctionTransformer(_shrunk)),
-        ),
+        make_union("passthrough", make_pipeline(curves, FunctionTransformer(_shrunk))),
         LogisticRegression(max_iter=300),
     )
     return cast(Classifier, model)
@@ -70,19 +67,11 @@ def _shrunk(values: FloatArray) -> FloatArray:
 
 
 class LearnedOrder:
-    """Bettor: proposes the examples of whose membership a model, fitted on the revealed coins, is surest.
+    """Bettor: proposes the examples of whose membership a model, fitted on the revealed coins, is surest."""
 
-    Choosing examples by their features does not change the chance of membership given the features, so a
-    model may learn from coins that were bet on as well as from those looked at.
-
-    Args:
-        features: Signals, shape (m, d).
-        members: True for members, shape (m,); read where the coin is revealed, nowhere else.
-        model: Classifier, fitted again and again.
-        rng: Source of the order among equally sure guesses.
-        only_members: Whether "member" is guessed alone, the likeliest first.
-    """
-
+    # Choosing examples by their features does not change the chance of membership given the features, so a
+    # model may learn from coins that were bet on as well as from those looked at. Members are read where a
+    # coin is revealed, nowhere else.
     def __init__(
         self,
         features: FloatArray,
@@ -147,7 +136,7 @@ class FeaturesResult(AuditResult):
         confidence: Probability that the bound holds.
         correct: Right guesses where the bound is reached.
         guesses: Guesses made there.
-        learned: Guesses among them that the learned order proposed; the ends of the first column the others.
+        learned: Those of the learned order; the ends of the first column made the others.
         total: Audit examples, abstentions and looks included.
     """
 
@@ -191,8 +180,8 @@ def audit_features(
     """Lower-bound epsilon from several signals per example, learning where to guess.
 
     A few coins are looked at. A model then learns membership from the revealed coins, bets on the examples it
-    is surest of, and is fitted again as more coins are revealed. Where one of the two ends of the first
-    column was right more often so far, that end bets instead. No example is set aside for training.
+    is surest of, and is fitted again as more are revealed. Where one of the two ends of the first column was
+    right more often so far, that end bets instead.
 
     Guarantee:
         Exceeds the epsilon of (epsilon, delta)-DP training with probability at most ``1 - confidence``,
@@ -203,12 +192,10 @@ def audit_features(
             augmentations, a helper's loss, norms of gradients. In the first column, best the strongest single
             score, higher means member (negate a loss); the direction of the others is learned.
         membership: 1 for a member, 0 for a non-member, decided by fair coins, shape (m,).
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
-        confidence: Confidence level of the bound, in (0, 1).
-        design: Origin of the coins, as in `audit_one_run`.
+        delta, confidence, design: As for `audit_one_run`.
         seed: Seed of the first looks, of ties and of the game, 0 or more.
-        model: Classifier with scikit-learn's ``fit`` and ``predict_proba``; by default a smooth additive
-            logistic regression. It is fitted about twenty times.
+        model: Classifier with scikit-learn's ``fit`` and ``predict_proba``, fitted about twenty times; by
+            default a smooth additive logistic regression.
         unit: Name of each row's unit, such as a user, shape (m,): the rows of a unit are averaged, and a unit
             is one record. None where each row is a record of its own.
 
@@ -227,8 +214,8 @@ def audit_features(
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
     check_choice("design", design, Design)
-    features, membership, copies = _of_records(features, membership, unit)
-    rows, members = _shown(features, membership, design, seed)
+    rows, members, copies = _of_records(features, membership, unit)
+    rows, members = _shown(rows, members, design, seed)
     rng = np.random.default_rng([seed, 1])
     learned = LearnedOrder(rows, members, default_model() if model is None else model, rng)
     ends = ends_of(rows[:, 0])
@@ -273,13 +260,11 @@ def _of_records(
     names = np.asarray(unit, dtype=object)
     check_ids(names[members].tolist(), names[~members].tolist(), unit=True)
     means, _ = unit_means(np.column_stack([rows, members.astype(float)]), names.tolist())
-    return means[:, :-1], means[:, -1] == 1, ()
+    return checked_features("features", means[:, :-1]), means[:, -1] == 1, ()
 
 
-def _shown(features: ArrayLike, membership: ArrayLike, design: Design, seed: int) -> tuple[FloatArray, Flags]:
+def _shown(rows: FloatArray, members: Flags, design: Design, seed: int) -> tuple[FloatArray, Flags]:
     """The examples that the audit guesses on: all of them, or those that a game shows."""
-    rows = checked_features("features", features)
-    members = checked_membership(rows, membership)
     # Shuffled, since a model may look at neighbouring rows, and members often stand together.
     order = np.random.default_rng([seed, 4]).permutation(members.size)
     rows, members = rows[order], members[order]
@@ -288,16 +273,12 @@ def _shown(features: ArrayLike, membership: ArrayLike, design: Design, seed: int
         return rows, members
     real, others = np.flatnonzero(members), np.flatnonzero(~members)
     shown = draw_game("features", real.size, others.size, seed=seed)
-    kept = np.sort(np.concatenate([real[shown[0]], others[shown[1]]]))
-    return rows[kept], members[kept]
+    places = np.sort(np.concatenate([real[shown[0]], others[shown[1]]]))
+    return rows[places], members[places]
 
 
 def checked_features(name: str, features: ArrayLike) -> FloatArray:
-    """Finite features, shape (m, d); messages call them ``name``.
-
-    Raises:
-        ValueError: Not numbers, not one row per example, or rows with NaN or infinity.
-    """
+    """Finite features, shape (m, d); messages call them ``name``."""
     try:
         rows = np.asarray(features, float)
     except (TypeError, ValueError):
@@ -319,11 +300,7 @@ def checked_features(name: str, features: ArrayLike) -> FloatArray:
 
 
 def checked_membership(rows: FloatArray, membership: ArrayLike) -> Flags:
-    """True for members, shape (m,), of examples with features ``rows``.
-
-    Raises:
-        ValueError: Not one value per row, values other than 0 and 1, or one of them only.
-    """
+    """True for members, shape (m,), of examples with features ``rows``."""
     flags = np.asarray(membership)
     if flags.shape != rows.shape[:1]:
         raise ValueError(f"membership: expected {len(rows)} values like features, got shape {flags.shape}")

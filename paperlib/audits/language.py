@@ -54,10 +54,8 @@ class LanguageModelAudit:
     @property
     def ceiling(self) -> float:
         """The lower bound if every identifier stood first, nats: the most that so many could have shown."""
-        result = self.rank_audit
-        size = self.scores.values.shape[1]
-        options: dict[str, Any] = {"delta": result.delta, "confidence": result.confidence}
-        return audit_ranks(np.ones_like(self.ranks), size, **options).epsilon
+        best, size, result = np.ones_like(self.ranks), self.scores.values.shape[1], self.rank_audit
+        return audit_ranks(best, size, delta=result.delta, confidence=result.confidence).epsilon
 
     @property
     def pooled(self) -> MembershipScores:
@@ -84,11 +82,8 @@ class LanguageModelAudit:
     ) -> AuditDocument:
         """The audit for readers and programs: its page, its JSON, and the number that a limit judges.
 
-        Args:
-            subject: What was audited, in words.
-            log: What was left out of the corpus, and why.
-            count: Identifiers in the table of the best known, 1 or more.
-            parts: ``facts``, ``inputs``, ``about`` and ``claimed_epsilon`` of the document.
+        ``subject`` says what was audited, ``log`` what was left out, ``count`` how many identifiers are
+        listed; ``parts`` are ``facts``, ``inputs``, ``about`` and ``claimed_epsilon`` of the document.
         """
         ranks = ScoreAudit(
             title=f"Ranks of identifiers by {self.rank_attack}",
@@ -178,12 +173,11 @@ def audit_language_model(
         alternatives and ``rank_attack`` was chosen before any score was seen.
 
     Args:
-        model: Causal language model.
-        tokenizer: Tokenizer of the model.
+        model, tokenizer: Causal language model.
         identifiers: Identifiers from `corpus_identifiers`, 10 or more.
         generated: Number of alternatives per identifier, 1 or more.
         attacks: Names of `score_texts`; those with a prefix or a reference need it in ``options``.
-        rank_attack: Name of the attack whose ranks are audited, chosen before any score is seen.
+        rank_attack: The attack whose ranks are audited.
         confidence: Confidence level of the lower bound and the intervals, in (0, 1).
         delta: Delta of the (epsilon, delta)-DP that the lower bound tests, in [0, 1).
         draws: Number of bootstrap draws, 1 or more.
@@ -257,30 +251,22 @@ def audit_language_model(
 
 
 def without_look_alikes(
-    found: Sequence[FoundIdentifier], *, generated: int = 127, seed: int = 0, log: ReadLog | None = None
+    identifiers: Sequence[FoundIdentifier], *, generated: int = 127, seed: int = 0, log: ReadLog | None = None
 ) -> list[FoundIdentifier]:
-    """Identifiers that nobody tells from generated ones by their letters alone (Appendix A).
-
-    A counter or a version number may look like a hash; a model that never saw it could tell it from a random
-    one. A test of fixed places judges every kind. Classifiers judge kinds with 20 identifiers or more, and
-    drop values only where they find more extreme ones than among fresh values, at confidence 0.999.
-
-    Args:
-        found: Identifiers from `corpus_identifiers`.
-        generated: Alternatives per identifier.
-        seed: Seed of alternatives and folds, 0 or more.
-        log: Counts what is left out, and the kinds that no classifier judged.
-    """
-    judged = [Identifier(one.kind, one.value, 0, len(one.value)) for one in found]
+    """Identifiers that nobody tells from generated ones by their letters alone (Appendix A)."""
+    # A counter or a version number may look like a hash; a model that never saw it could tell it from a
+    # random one. A test of fixed places judges every kind; classifiers judge kinds with 20 identifiers or
+    # more, and drop values only where they see more extreme ones than among fresh values.
+    judged = [Identifier(one.kind, one.value, 0, len(one.value)) for one in identifiers]
     result = filter_identifiers(judged, count=generated, seed=seed, evidence=0.999)
-    kept = {one.value for one in result.kept}
+    passing = {one.value for one in result.kept}
     if log is not None:
         for kind in result.unjudged:
             log.add("kind with too few identifiers for classifiers, judged by fixed places alone", kind)
         for one in judged:
-            if one.value not in kept:
+            if one.value not in passing:
                 log.add("look-alike: its letters alone tell it from random values", one.value)
-    return [one for one in found if one.value in kept]
+    return [one for one in identifiers if one.value in passing]
 
 
 def audited_identifiers(
@@ -293,26 +279,14 @@ def audited_identifiers(
     seed: int = 0,
     log: ReadLog | None = None,
 ) -> list[FoundIdentifier]:
-    """Identifiers of a corpus to audit.
-
-    Args:
-        corpus: File, folder or known name, as for `open_corpus`; or documents.
-        kinds: Kinds to look for; None or empty for all.
-        blind_filter: Leave out what `without_look_alikes` leaves out.
-        before, limit, seed: As for `corpus_identifiers`.
-        log: Counts what was not read, or left out, and why.
-
-    Raises:
-        ValueError: Nothing of that name, an unknown kind, or no identifier.
-
-    >>> audited_identifiers(["md5: 83a5ef2c9d0b3e71f6a8c3d25b190e47 ok"], before=3)[0].before
-    '5: '
-    """
+    """Identifiers to audit of a corpus, or of documents; ``log`` counts what was left out, and why."""
     if isinstance(corpus, str):
         if not corpus.strip():
             raise ValueError("corpus: expected a file, a folder or the name of a known corpus, got nothing")
         documents: Iterable[str | Document] = open_corpus(corpus, log=log)
     else:
         documents = corpus
-    found = corpus_identifiers(documents, kinds=kinds or None, before=before, limit=limit, seed=seed, log=log)
-    return without_look_alikes(found, seed=seed, log=log) if blind_filter else found
+    identifiers = corpus_identifiers(
+        documents, kinds=kinds or None, before=before, limit=limit, seed=seed, log=log
+    )
+    return without_look_alikes(identifiers, seed=seed, log=log) if blind_filter else identifiers

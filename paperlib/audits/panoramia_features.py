@@ -40,10 +40,8 @@ def audit_panoramia_features(
 ) -> PanoramiaResult:
     """Measure leakage with generated non-members, learning from the audit's own coins.
 
-    In place of a baseline and an attack that are trained on one part of the examples and judged on another,
-    both learn while they are judged: one coin in ten is looked at, a model learns from the coins revealed
-    so far who is real, "member" is guessed where it is surest, and it is fitted again as more coins are
-    revealed.
+    Baseline and attack learn while they are judged, as in `audit_features`: one coin in ten is looked at,
+    and "member" is guessed where a model, fitted on the coins revealed so far, is surest.
 
     Guarantee:
         That of `audit_panoramia`, search and learning included, whatever the features and the model. As
@@ -57,14 +55,9 @@ def audit_panoramia_features(
             the strongest single score, higher means member (negate a loss). The attack sees the baseline's
             features too.
         membership: 1 for a real member, 0 for a generated example, shape (m,).
-        confidence: Confidence level of both lower bounds together, as in `audit_panoramia`.
-        gamma: Relaxation of closeness, in [0, 1).
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
-        known_c: c of the generator where it is known, at least 0.
-        design: Origin of the coins, as in `audit_panoramia`.
+        confidence, gamma, delta, known_c, design: As for `audit_panoramia`.
         seed: Seed of the first looks, of ties and of the game, 0 or more.
-        model: Classifier with scikit-learn's ``fit`` and ``predict_proba`` for both tests; by default a
-            smooth additive logistic regression. Each test fits it about twenty times.
+        model: As for `audit_features`; each test fits it.
 
     Raises:
         ValueError: Features that are not finite or not one row per example, one class only, counts
@@ -108,16 +101,10 @@ def learned_test(
     model: Classifier,
     seed: Sequence[int],
 ) -> RecallTest:
-    """One of the two tests: the guesses "member" in a learned order, beside the top of the first column.
-
-    ``rows`` are finite features, shape (m, d), ``members`` True for members, shape (m,), and ``hypothesis``
-    holds the relaxation as its delta; ``seed`` is that of the first looks and of ties, 0 or more each.
-
-    Guarantee:
-        If, given the coins revealed before, each positive guess is right with probability at most
-        ``e^x / (1 + e^x)``, up to failures of mean ``m relaxation / (2 (1 + e^x))``, the bound exceeds x with
-        probability at most the hypothesis's error.
-    """
+    """One of the two tests: the guesses "member" in a learned order, beside the top of the first column."""
+    # If, given the coins revealed before, each positive guess is right with probability at most e^x / (1 +
+    # e^x), up to failures of mean m delta / (2 (1 + e^x)) with the hypothesis's delta, the bound exceeds x
+    # with probability at most the hypothesis's error.
     rng = np.random.default_rng(seed)
     order = rng.permutation(members.size)  # a model may look at neighbouring rows
     rows, members = rows[order], members[order]

@@ -47,8 +47,7 @@ class ScoreOptions(TypedDict, total=False):
 class Audits:
     """All audits of one set of scores, the main one first.
 
-    Each number holds at its own confidence. The main audit was chosen before looking; no claim covers the
-    largest of several numbers chosen afterwards.
+    Each number holds at its own confidence; no claim covers the largest of several, chosen afterwards.
 
     Attributes:
         scores: The audited scores.
@@ -79,10 +78,7 @@ class Audits:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings of the reader and of every audit, each once, a reversed direction first.
-
-        A warning of another audit than the main one begins with its title.
-        """
+        """Warnings of the reader and of every audit, each once, a reversed direction first."""
         main = [*filter(None, [self.reversed]), *self.reading, *self.headline.warnings]
         others = [
             f"{one.title}: {text}"
@@ -117,9 +113,10 @@ class Audits:
         ]
         if self.reversed:
             blocks.insert(0, blocks.pop(2))
-        said = [one.result.headline if one.result else f"not possible: {one.refused}" for one in self.audits]
         others = [
-            f"  {one.title} ({one.kind}): {text}" for one, text in zip(self.audits[1:], said[1:], strict=True)
+            f"  {one.title} ({one.kind}): "
+            + (one.result.headline if one.result else f"not possible: {one.refused}")
+            for one in self.audits[1:]
         ]
         if others:
             blocks.append("\n".join(["Other audits, each at its own confidence:", *others]))
@@ -194,9 +191,6 @@ def audit(
         unit: Column of a file that says what one record is, such as a customer, whose values are averaged.
         options: ``delta``, ``confidence``, ``guess``, ``design`` and ``seed``, as for `audit_scores`.
 
-    Returns:
-        The audits, the main one first.
-
     Raises:
         ValueError: Values without a kind, options that do not go with the data, a file that cannot be read,
             or scores that do not allow the main audit.
@@ -208,8 +202,8 @@ def audit(
     """
     columns = {"score_column": score_column, "member_column": member_column, "unit_column": unit}
     scores, reading = _scores_of(data, nonmembers, kind, columns)
-    found = audit_scores(scores, unit=unit, **options)
-    return replace(found, reading=(*reading, *found.reading))
+    audits = audit_scores(scores, unit=unit, **options)
+    return replace(audits, reading=(*reading, *audits.reading))
 
 
 def _scores_of(
@@ -258,11 +252,7 @@ def audit_losses(
         nonmembers: Losses of other records, shape (n_nonmember,).
         unit: Names of the unit of each member and of each non-member, such as users: the losses of a unit are
             averaged, and a unit is one record. None where each loss is that of a record of its own.
-        options: ``delta``, ``confidence``, ``guess``, ``design`` ("game" for a split that nobody tossed coins
-            for) and ``seed``, as for `audit_scores`.
-
-    Returns:
-        The audits, the main one first.
+        options: As for `audit`; design "game" is for a split that nobody tossed coins for.
 
     Raises:
         ValueError: Losses that are not finite numbers, or that do not allow the main audit.
@@ -294,8 +284,8 @@ def audit_scores(
 ) -> Audits:
     """Run every score-based audit of one set of scores.
 
-    Each number holds at its own confidence. The first one is the answer to "how much does this
-    training leak at least?"; no claim covers the largest number, chosen after looking.
+    The first number is the answer to "how much does this training leak at least?". Each holds at its own
+    confidence; no claim covers the largest, chosen after looking.
 
     Args:
         scores: Scores or losses of members and non-members of one trained model.
@@ -307,15 +297,14 @@ def audit_scores(
             fair-coin subsample, and the notes say what ten other draws give; "played" if fair coins
             decided after training who is shown.
         seed: Seed of every random split, 0 or more.
-        unit: What one record is where it has several rows and each score is the mean of theirs; it stands in
-            every claim. None where each score is that of a record of its own, which equal values may refute.
+        unit: What one record is where each score is the mean of several rows; it stands in every claim. None
+            where each score is that of a record of its own, which equal values may refute.
 
     Returns:
         The audits, the main one first. Epsilon* needs losses and is left out for scores.
 
     Raises:
-        ValueError: Arrays in place of `MembershipScores`, or scores that do not allow the main audit: the
-            message says what to do.
+        ValueError: Arrays in place of `MembershipScores`, or scores that do not allow the main audit.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -383,15 +372,13 @@ def _epsilon_star(losses: MembershipScores, delta: float, confidence: float) -> 
 def _tried(
     title: str, kind: str, purpose: str, audit: Callable[[], AuditResult], *, is_reversed: bool
 ) -> ScoreAudit:
-    """A side audit that these scores do not allow is reported with its reason, not hidden.
-
-    Where the direction is probably reversed it is not made: it looks for members at both ends of the scores,
-    and would show what the other direction gives.
-    """
-    made = partial(ScoreAudit, title=title, kind=kind, purpose=purpose)
-    if is_reversed:
-        return made(result=None, refused="direction or membership is probably reversed; settle that first")
+    """A side audit that these scores do not allow is reported with its reason, not hidden."""
+    reported = partial(ScoreAudit, title=title, kind=kind, purpose=purpose)
+    if is_reversed:  # it looks at both ends of the scores, and would show what the other direction gives
+        return reported(
+            result=None, refused="direction or membership is probably reversed; settle that first"
+        )
     try:
-        return made(result=audit())
+        return reported(result=audit())
     except ValueError as error:
-        return made(result=None, refused=str(error))
+        return reported(result=None, refused=str(error))

@@ -48,8 +48,8 @@ def test_a_twin_that_learns_from_hidden_sets_is_caught(monkeypatch):
 def response(rng, sets, size, epsilon, columns=3):
     """Randomized response over the candidates of each set, beside columns of noise."""
     true = rng.integers(0, size, sets)
-    told = rng.random(sets) < np.exp(epsilon) / (np.exp(epsilon) + size - 1)
-    answer = np.where(told, true, (true + rng.integers(1, size, sets)) % size)
+    honest = rng.random(sets) < np.exp(epsilon) / (np.exp(epsilon) + size - 1)
+    answer = np.where(honest, true, (true + rng.integers(1, size, sets)) % size)
     features = rng.normal(size=(sets, size, columns))
     features[:, :, 0] = 0.1 * features[:, :, 0] + (answer[:, None] == np.arange(size))
     return features, true
@@ -65,13 +65,13 @@ def exceed(trials, epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.5])
 def test_the_bound_holds_under_randomized_response(epsilon):
-    assert_rate_at_most(0.05, exceed(300, epsilon), 300)
+    assert_rate_at_most(0.05, exceed(200, epsilon), 200)
 
 
 def test_learning_from_hidden_sets_breaks_the_bound(monkeypatch):
     peeking(monkeypatch)
     with pytest.raises(AssertionError, match="allows"):
-        assert_rate_at_most(0.05, exceed(100, 0.0), 100)
+        assert_rate_at_most(0.05, exceed(60, 0.0), 60)
 
 
 def test_a_true_candidate_in_the_first_place_is_not_favoured():
@@ -97,7 +97,7 @@ def first_column(features, true):
 
 
 def test_two_signals_show_more_than_the_loss_alone():
-    worlds = [with_difficulty(seed) for seed in range(3)]
+    worlds = [with_difficulty(seed) for seed in range(2)]
     learned = np.mean([audit_candidate_features(*one).epsilon for one in worlds])
     assert learned > np.mean([first_column(*one).epsilon for one in worlds]) + 1
 
@@ -115,7 +115,6 @@ def test_result_speaks_and_repeats_itself():
     ("features", "true", "message"),
     [
         (np.zeros((5, 3)), np.zeros(5), "shape"),
-        (np.zeros((5, 1, 2)), np.zeros(5), "2 or more candidates"),
         (np.full((5, 3, 2), np.nan), np.zeros(5), "NaN"),
         (np.zeros((5, 3, 2)), np.full(5, 3), "positions from 0 to 2"),
         (np.zeros((5, 3, 2)), np.zeros(4), "5 positions"),

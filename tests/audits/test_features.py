@@ -13,17 +13,16 @@ from paperlib.bounds.one_run.adaptive import ends_of, reveal
 from paperlib.bounds.one_run.anytime import log_mixture, log_threshold
 from paperlib.core import MembershipScores
 from tests.audits.learners import Means, Peeking
+from tests.validity.coverage import assert_rate_at_most
 
-EXAMPLES = 11
+EXAMPLES = 9
 LEVEL = 1 / 3
-
-
 FEATURES = np.random.default_rng(8).normal(size=(EXAMPLES, 2))
 
 
 def play(members, order=LearnedOrder):
     learned = order(FEATURES, members, Means(), np.random.default_rng(0))
-    return reveal([*ends_of(FEATURES[:, 0]), learned], members, np.array([4, 7]), leader=2)
+    return reveal([*ends_of(FEATURES[:, 0]), learned], members, np.array([4]), leader=2)
 
 
 @cache
@@ -64,21 +63,19 @@ def test_valid_for_every_mechanism(epsilon):
     assert 0 < float(error[0]) <= LEVEL
 
 
-def test_no_signal_is_reported_at_most_as_often_as_allowed_and_peeking_is_caught():
-    def positive(order, seed):
-        rng = np.random.default_rng([3, seed])
-        features, members = rng.normal(size=(60, 20)), rng.random(60) < 0.5
-        learned = order(features, members, Means(), rng)
-        bets = reveal([*ends_of(features[:, 0]), learned], members, np.arange(4), leader=2)
-        right = np.cumsum(bets.right)
-        return log_mixture(right, np.arange(1, right.size + 1), 0.0).max(initial=-np.inf) >= log_threshold(
-            0.05
-        )
+def positive(order, seed):
+    """Whether noise shows a leak at error 0.05."""
+    rng = np.random.default_rng([3, seed])
+    features, members = rng.normal(size=(60, 20)), rng.random(60) < 0.5
+    learned = order(features, members, Means(), rng)
+    right = np.cumsum(reveal([*ends_of(features[:, 0]), learned], members, np.arange(4), leader=2).right)
+    return log_mixture(right, np.arange(1, right.size + 1), 0.0).max(initial=-np.inf) >= log_threshold(0.05)
 
-    honest = sum(positive(LearnedOrder, seed) for seed in range(2000))
-    peeking = sum(positive(Peeking, seed) for seed in range(200))
-    assert honest <= 100 + 3 * 10
-    assert peeking > 40
+
+def test_no_signal_is_reported_at_most_as_often_as_allowed_and_peeking_is_caught():
+    assert_rate_at_most(0.05, sum(positive(LearnedOrder, seed) for seed in range(600)), 600)
+    with pytest.raises(AssertionError, match="allows"):
+        assert_rate_at_most(0.05, sum(positive(Peeking, seed) for seed in range(150)), 150)
 
 
 def with_difficulty(seed, m):
@@ -89,25 +86,18 @@ def with_difficulty(seed, m):
     return np.column_stack([-loss, difficulty]), member
 
 
-def test_two_signals_show_more_than_the_loss_alone():
-    worlds = [with_difficulty(seed, 10_000) for seed in range(4)]
-    learned = np.mean([audit_features(*world).epsilon for world in worlds])
-    alone = np.mean(
-        [audit_one_run(MembershipScores.from_labels(x[:, 0], member)).epsilon for x, member in worlds]
-    )
-    assert learned >= 2.2
-    assert alone < 1.2
+def one_run(score, member):
+    return audit_one_run(MembershipScores.from_labels(score, member)).epsilon
 
 
-def test_one_score_with_nothing_to_learn_loses_little():
+def test_two_signals_show_more_than_the_loss_alone_and_nothing_to_learn_loses_little():
+    worlds = [with_difficulty(seed, 10_000) for seed in range(2)]
+    assert np.mean([audit_features(*world).epsilon for world in worlds]) >= 2.2
+    assert np.mean([one_run(x[:, 0], member) for x, member in worlds]) < 1.2
     rng = np.random.default_rng(5)
-    shown = {"learned": [], "ends": []}
-    for _ in range(4):
-        member = rng.random(10_000) < 0.5
-        score = rng.normal(size=member.size) + member
-        shown["learned"].append(audit_features(score, member).epsilon)
-        shown["ends"].append(audit_one_run(MembershipScores.from_labels(score, member)).epsilon)
-    assert np.mean(shown["learned"]) > np.mean(shown["ends"]) - 0.15
+    members = [rng.random(5_000) < 0.5 for _ in range(4)]
+    scores = [(rng.normal(size=member.size) + member, member) for member in members]
+    assert np.mean([audit_features(*one).epsilon - one_run(*one) for one in scores]) > -0.15
 
 
 def test_members_inside_the_range_of_the_others_are_found():
@@ -128,7 +118,7 @@ def test_result_speaks_and_repeats_itself():
 
 def test_any_classifier_learns():
     features, member = with_difficulty(2, 1000)
-    trees = HistGradientBoostingClassifier(max_iter=10)
+    trees = HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=5)
     assert audit_features(features, member, model=trees).epsilon > 0
 
 
@@ -166,5 +156,5 @@ def test_ties_everywhere_show_nothing():
 @pytest.mark.filterwarnings("error")
 def test_a_fit_that_does_not_converge_is_no_alarm():
     rng = np.random.default_rng(9)
-    features, member = rng.normal(size=(400, 150)) ** 5, rng.random(400) < 0.5
+    features, member = rng.normal(size=(200, 80)) ** 5, rng.random(200) < 0.5
     assert audit_features(features, member).epsilon >= 0

@@ -1,12 +1,15 @@
 """All audits of one set of scores as one collection: what it says, in every form it is read in."""
 
+import ast
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from paperlib import audits
 from paperlib.audits.scores import Audits, audit, audit_losses, audit_scores
 from paperlib.bounds import audit_one_run, epsilon_star
 from paperlib.core import RESULT_SCHEMA_VERSION, MembershipScores, reversed_warning, score_measures
@@ -14,7 +17,7 @@ from paperlib.core import RESULT_SCHEMA_VERSION, MembershipScores, reversed_warn
 RNG = np.random.default_rng(0)
 MEMBERS, OTHERS = RNG.gamma(2, 1, 310), RNG.gamma(5, 1, 290)
 LOSSES = MembershipScores(MEMBERS, OTHERS, higher_means_member=False)
-FOUND = audit_losses(MEMBERS, OTHERS)
+AUDITS = audit_losses(MEMBERS, OTHERS)
 
 
 def same(one: Audits, other: Audits) -> bool:
@@ -25,28 +28,31 @@ def forms(found: Audits) -> list[str]:
     return [str(found), found._repr_html_(), json.dumps(found.to_dict(), ensure_ascii=False)]
 
 
+def test_the_stub_names_what_the_package_gives():
+    tree = ast.parse(Path(str(audits.__file__)).with_suffix(".pyi").read_text())
+    stated = {alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert stated == set(dir(audits))
+    for name in stated:
+        assert callable(getattr(audits, name))
+
+
 def test_a_reversed_score_is_named_everywhere():
     wrong = audit_scores(MembershipScores(MEMBERS, OTHERS))
     warning = reversed_warning(wrong.scores)
     assert wrong.warnings[0] == warning
     assert all("probably reversed" in form for form in forms(wrong))
     assert sum("probably reversed" in text for text in wrong.warnings) == 1
-    right = audit_losses(MEMBERS, OTHERS)
-    assert not any("reversed" in form for form in forms(right))
-    shown = f"{right.headline.epsilon:.3f}"[:-1]
+    assert not any("reversed" in form for form in forms(AUDITS))
+    shown = f"{AUDITS.headline.epsilon:.3f}"[:-1]
     assert not any(shown in form for form in forms(wrong)), "what the other direction gives is no result"
 
 
 def test_flipped_membership_is_named_like_a_flipped_score():
     wrong = audit_losses(OTHERS, MEMBERS)
     assert sum("probably reversed" in text for text in wrong.warnings) == 1
-    assert len(wrong) == 3
-    for one in wrong:
-        if one is wrong.audits[0]:
-            assert one.result.warnings[0] == wrong.warnings[0]
-        else:
-            assert one.result is None
-            assert "probably reversed" in one.refused
+    assert wrong.audits[0].result.warnings[0] == wrong.warnings[0]
+    assert [one.result for one in wrong.audits[1:]] == [None, None]
+    assert all("probably reversed" in one.refused for one in wrong.audits[1:])
 
 
 @pytest.mark.parametrize("design", ["randomized", "game", "played"])
@@ -82,36 +88,58 @@ def test_the_dictionary_has_the_answer_on_top():
     assert [one["title"] for one in written["audits"]] == [one.title for one in found]
 
 
-def test_nothing_stands_above_the_main_number_that_does_not_hold():
-    titles = [one.title for one in FOUND]
-    assert titles == ["One training run, every threshold", "One training run, optimal output set", "Epsilon*"]
-    assert all(one.kind != "baseline" for one in FOUND)
+def test_a_refused_audit_gives_its_reason_in_every_form():
+    few = audit_losses([1.0, 2.0], [3.0])
+    at, refused = next((at, one) for at, one in enumerate(few) if one.result is None)
+    assert refused.refused in str(few)
+    assert refused.refused in few.to_frame()["note"][at]
+    assert few.to_dict()["audits"][at]["result"] is None
 
 
 def test_the_text_is_headline_condition_claim_and_the_other_audits_in_short():
-    lines = str(FOUND).splitlines()
-    assert lines[0] == FOUND.headline.headline
-    assert lines[3] == f"Claim: {FOUND.headline.claim}"
-    assert str(FOUND.measures) in lines
+    titles = ["One training run, every threshold", "One training run, optimal output set", "Epsilon*"]
+    assert [one.title for one in AUDITS] == titles
+    lines = str(AUDITS).splitlines()
+    assert lines[0] == AUDITS.headline.headline
+    assert lines[3] == f"Claim: {AUDITS.headline.claim}"
+    assert str(AUDITS.measures) in lines
     at = lines.index("Other audits, each at its own confidence:")
-    assert [line.partition(" (")[0].strip() for line in lines[at + 1 :]] == [one.title for one in FOUND][1:]
-    assert all(one.result.claim not in str(FOUND) for one in list(FOUND)[1:])
+    assert [line.partition(" (")[0].strip() for line in lines[at + 1 :]] == titles[1:]
+    assert all(one.result.claim not in str(AUDITS) for one in list(AUDITS)[1:])
 
 
 def test_the_page_of_a_notebook_shows_every_audit_and_escapes_what_it_shows():
-    found = Audits(FOUND.scores, FOUND.audits, reading=("a < b",))
+    found = Audits(AUDITS.scores, AUDITS.audits, reading=("a < b",))
     page = found._repr_html_()
-    for one in FOUND:
-        assert one.title in page
+    assert all(one.title in page for one in AUDITS)
+    assert AUDITS.headline.headline in page
+    frame = AUDITS.to_frame()
+    assert list(frame.columns) == ["audit", "kind", "epsilon", "condition", "note"]
+    assert frame["epsilon"].tolist() == [one.result.epsilon for one in AUDITS]
     assert "a &lt; b" in page
     assert "a < b" not in page
     assert "a < b" in found.warnings
 
 
 def test_the_repr_is_one_short_line():
-    assert repr(FOUND) == f"Audits({FOUND.headline.headline}; 3 audits)"
-    assert repr(FOUND.headline) == f"OneRunResult({FOUND.headline.headline})"
-    assert len(repr(FOUND.headline)) < 200
+    assert repr(AUDITS) == f"Audits({AUDITS.headline.headline}; 3 audits)"
+    assert repr(AUDITS.headline) == f"OneRunResult({AUDITS.headline.headline})"
+
+
+def test_a_drawn_game_says_what_other_draws_give():
+    drawn, tossed = (audit_losses(MEMBERS, OTHERS, design=design) for design in ("game", "played"))
+    assert any("10 games with other seeds: lowest" in note for note in drawn.headline.notes)
+    assert "can show at most" in str(tossed)
+    assert "other seeds" not in str(tossed)
+
+
+def test_epsilon_star_is_counted_where_no_normal_fits():
+    rng = np.random.default_rng(0)
+    losses = MembershipScores(rng.gamma(2, 5, 3_000), rng.gamma(3, 5, 3_000), higher_means_member=False)
+    star = next(one.result for one in audit_scores(losses).audits if one.title == "Epsilon*")
+    assert (star.method, star.interval_method) == ("empirical", "band")
+    assert "the parametric estimate" in str(star)
+    assert "is not trusted" in str(star)
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-4])
@@ -123,10 +151,7 @@ def test_epsilon_star_takes_the_delta_that_is_given_and_says_which(delta):
     assert (", as given" in star.notes[0]) == (delta > 0)
     assert ("1 / (n log n) for n = 310" in star.notes[0]) == (delta == 0)
     assert star.notes[0] in str(star)
-
-
-def test_scores_have_no_epsilon_star():
-    assert [one.title for one in audit_scores(LOSSES.oriented())] == [one.title for one in FOUND][:2]
+    assert len(audit_scores(LOSSES.oriented())) == 2  # scores have none
 
 
 def test_tied_scores_and_few_scores_are_audited_and_say_that_nothing_is_learned():
@@ -142,21 +167,22 @@ def test_audit_takes_scores_arrays_and_files(tmp_path):
     path = tmp_path / "losses.csv"
     rows = [f"{loss!r},1" for loss in MEMBERS.tolist()] + [f"{loss!r},0" for loss in OTHERS.tolist()]
     path.write_text("loss,member\n" + "\n".join(rows))
-    assert same(audit(LOSSES), FOUND)
-    assert same(audit(MEMBERS, OTHERS, kind="losses"), FOUND)
+    assert same(audit(LOSSES), AUDITS)
+    assert same(audit(MEMBERS, OTHERS, kind="losses"), AUDITS)
     assert same(audit(-MEMBERS, -OTHERS, kind="scores"), audit_scores(LOSSES.oriented()))
-    assert same(audit(path), FOUND)
-    assert same(audit(str(path), score_column="loss", member_column="member"), FOUND)
-    options = {"delta": 1e-5, "confidence": 0.9, "guess": "both", "design": "game", "seed": 3}
-    assert same(audit(LOSSES, **options), audit_scores(LOSSES, **options))
-    assert same(audit_losses(MEMBERS, OTHERS, **options), audit_scores(LOSSES, **options))
+    assert same(audit(path), AUDITS)
+    assert same(audit(str(path), score_column="loss", member_column="member"), AUDITS)
+    options = {"delta": 1e-5, "confidence": 0.9, "guess": "both", "design": "played", "seed": 3}
+    expected = audit_scores(LOSSES, **options)
+    assert same(audit(LOSSES, **options), expected)
+    assert same(audit_losses(MEMBERS, OTHERS, **options), expected)
 
 
 def test_audit_takes_one_file_per_side_and_asks_for_the_kind(tmp_path):
-    np.save(tmp_path / "in.npy", MEMBERS)
-    np.save(tmp_path / "out.npy", OTHERS)
     paths = tmp_path / "in.npy", tmp_path / "out.npy"
-    assert same(audit(*paths, kind="losses"), FOUND)
+    for path, values in zip(paths, (MEMBERS, OTHERS), strict=True):
+        np.save(path, values)
+    assert same(audit(*paths, kind="losses"), AUDITS)
     with pytest.raises(ValueError, match="losses"):
         audit(*paths)
 
@@ -167,7 +193,7 @@ def test_warnings_of_the_reader_are_warnings_of_the_audit(tmp_path, monkeypatch)
     loaded = type("Loaded", (), {"scores": LOSSES, "warnings": ("2 empty rows",)})()
     monkeypatch.setattr(io, "read_scores", lambda *paths, **options: loaded)
     found = audit(tmp_path / "any.csv")
-    assert found.warnings == ("2 empty rows", *FOUND.warnings)
+    assert found.warnings == ("2 empty rows", *AUDITS.warnings)
     assert all("2 empty rows" in form for form in forms(found))
 
 
@@ -178,12 +204,7 @@ def test_warnings_of_the_reader_are_warnings_of_the_audit(tmp_path, monkeypatch)
         ((MEMBERS, OTHERS), {"kind": "loss"}, "kind: expected one of 'scores', 'losses', got 'loss'"),
         ((MEMBERS,), {"kind": "losses"}, "nonmembers: needed where data holds values of members"),
         ((LOSSES, OTHERS), {}, "data: MembershipScores hold the non-members and their direction"),
-        ((LOSSES,), {"kind": "losses"}, "data: MembershipScores hold the non-members and their direction"),
-        (
-            (MEMBERS, OTHERS),
-            {"kind": "losses", "score_column": "a"},
-            "score_column, member_column, unit: columns",
-        ),
+        ((MEMBERS, OTHERS), {"kind": "losses", "score_column": "a"}, "score_column, member_column, unit: co"),
     ],
 )
 def test_what_does_not_go_together_is_refused_in_one_line(given, options, message):
