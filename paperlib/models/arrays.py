@@ -8,15 +8,9 @@ from torch import Tensor
 
 
 def as_tensor(values: Any) -> Tensor:
-    """``values`` as a tensor, sharing memory where that is safe.
-
-    Data sets are often read-only arrays, which torch warns about sharing; those are copied.
-
-    >>> as_tensor([1, 2]).dtype
-    torch.int64
-    """
+    """``values`` as a tensor, sharing memory where that is safe."""
     if isinstance(values, np.ndarray) and not values.flags.writeable:
-        values = values.copy()
+        values = values.copy()  # torch warns about sharing
     return torch.as_tensor(values)
 
 

@@ -21,13 +21,7 @@ def default_device(device: torch.device | str | None = None) -> torch.device:
 
 @contextmanager
 def fast_products(*, allowed: bool = True) -> Iterator[None]:
-    """Products of float32 matrices on tensor cores (TF32, 10 bits of mantissa) where a GPU has them.
-
-    Weights, sums and everything else stay in float32. A CPU is not affected.
-
-    Args:
-        allowed: False leaves everything as it is.
-    """
+    """Products of float32 matrices on a GPU's tensor cores (TF32, 10 bits of mantissa), not on a CPU."""
     before = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = before or allowed
     try:

@@ -25,11 +25,9 @@ class LanguageModelConfig:
     """Shape of a small GPT of the Pythia family (GPT-NeoX).
 
     Attributes:
-        width: Size of the hidden states, a multiple of ``heads``.
-        layers: 1 or more.
-        heads: Attention heads.
+        width: Of the hidden states, a multiple of twice the ``heads``.
         context: Tokens it takes at once.
-        seed: Seed of the initial weights.
+        seed: Of the initial weights.
     """
 
     width: int = 128
@@ -55,8 +53,7 @@ def load_language_model(
         name: Such as "EleutherAI/pythia-2.8b", or a folder with config.json, weights and tokenizer files.
         dtype: "auto" (as stored), "float32", "bfloat16", "float16", or "int8" (through bitsandbytes, on a CPU
             too: linear layers but the last keep weights of 8 bits; their outputs are rounded as well).
-        device: "cpu", "cuda:0", ..., or "auto": spread over all GPUs through accelerate. None takes CUDA
-            where there is one, else the CPU.
+        device: "cpu", "cuda:0", ..., or "auto": all GPUs, through accelerate. None takes CUDA or the CPU.
         revision: Branch, tag or commit on the hub.
 
     Returns:
@@ -69,7 +66,11 @@ def load_language_model(
         _need("accelerate", f"dtype {dtype!r} on device {place!r}")
     options: dict[str, Any] = {"revision": revision} if revision else {}
     loading = options | ({"device_map": place} if spread else {})
-    loading |= _quantized() if dtype == "int8" else {"dtype": dtype}
+    if dtype == "int8":
+        _need("bitsandbytes", "dtype 'int8'")
+        loading["quantization_config"] = transformers.BitsAndBytesConfig(load_in_8bit=True)
+    else:
+        loading["dtype"] = dtype
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(name), **options)
         if len(tokenizer) < _FEWEST_TOKENS:  # without its files, an empty one is made
@@ -126,21 +127,8 @@ def _need(package: str, purpose: str) -> None:
         raise ModuleNotFoundError(f"{purpose} needs {package}: pip install {package}", name=package)
 
 
-def _quantized() -> dict[str, Any]:
-    _need("bitsandbytes", "dtype 'int8'")
-    return {"quantization_config": transformers.BitsAndBytesConfig(load_in_8bit=True)}
-
-
 def new_language_model(config: LanguageModelConfig, vocabulary: int) -> transformers.GPTNeoXForCausalLM:
-    """A small GPT with fresh weights, without dropout, its output layer untied as in Pythia.
-
-    Args:
-        config: Shape and seed of the model.
-        vocabulary: Number of tokens.
-
-    >>> new_language_model(LanguageModelConfig(width=16, heads=2), 300).config.vocab_size
-    300
-    """
+    """A small GPT with fresh weights, without dropout, its output layer untied as in Pythia."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         shape = transformers.GPTNeoXConfig(
@@ -167,9 +155,6 @@ def train_tokenizer(
         texts: Training texts.
         vocabulary: Number of tokens, 257 or more (256 bytes and one for the end of a text).
         context: Tokens that its model takes at once.
-
-    >>> len(train_tokenizer(["to be or not to be"], 260, context=64))
-    260
     """
     check_at_least(257, vocabulary=vocabulary)
     bpe = Tokenizer(models.BPE())

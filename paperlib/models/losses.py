@@ -21,9 +21,6 @@ def binary_margin_loss(logits: Any, labels: Any) -> Tensor:
         logits: Log odds of label 1, shape (..., n) or (..., n, 1).
         labels: 0 or 1, shape (n,).
 
-    Returns:
-        Losses, shape (..., n); negative where the model is right.
-
     Raises:
         ValueError: The lengths differ, or a label is not 0 or 1.
 
@@ -48,14 +45,11 @@ def multiclass_margin_loss(logits: Any, labels: Any) -> Tensor:
         logits: Unnormalised log probabilities, shape (..., n, classes), at least 2 classes.
         labels: Class numbers, shape (n,), 0 to classes - 1.
 
-    Returns:
-        Losses, shape (..., n); low where the model is sure of the given class.
-
     Raises:
         ValueError: The lengths differ, or a label is out of range.
 
     Source:
-        Negoescu et al., Epsilon*, footnote 1, with ``log(1 - f_y)`` as a log-sum-exp of the others.
+        As of `binary_margin_loss`, with ``log(1 - f_y)`` as a log-sum-exp of the others.
 
     >>> round(multiclass_margin_loss([[1.0, 1.0, 1.0, 1.0]], [2]).exp().item(), 9)
     3.0
@@ -70,11 +64,7 @@ def multiclass_margin_loss(logits: Any, labels: Any) -> Tensor:
 
 
 def margin_loss(logits: Any, labels: Any) -> Tensor:
-    """The binary loss for one output column, the multi-class loss for more.
-
-    >>> margin_loss([[2.0]], [1]).tolist(), margin_loss([[2.0, 0.0]], [0]).tolist()
-    ([-2.0], [-2.0])
-    """
+    """`binary_margin_loss` for one output column, `multiclass_margin_loss` for more."""
     scores = as_tensor(logits).double()
     is_binary = scores.ndim < 2 or scores.shape[-1] == 1
     return binary_margin_loss(scores, labels) if is_binary else multiclass_margin_loss(scores, labels)

@@ -23,8 +23,7 @@ class MLP:
     """Fully connected layers with ReLU or tanh between them.
 
     Attributes:
-        widths: Inputs, hidden units..., outputs. One output is the log odds of label 1 (a binary
-            model); more are class logits.
+        widths: Inputs, hidden units..., outputs. One output is the log odds of label 1; more are logits.
         activation: "relu" or "tanh".
 
     Raises:
@@ -63,11 +62,7 @@ class MLP:
         return sum(inputs * outputs + outputs for inputs, outputs in pairwise(self.widths))
 
     def views(self, stacked: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """Weights (K, inputs, outputs) and biases (K, 1, outputs) of each layer, sharing memory.
-
-        Args:
-            stacked: Parameters of K models, shape (K, size).
-        """
+        """Weights (K, inputs, outputs) and biases (K, 1, outputs) of each layer, as views of (K, size)."""
         layers, start = [], 0
         for inputs, outputs in pairwise(self.widths):
             middle, end = start + inputs * outputs, start + inputs * outputs + outputs
@@ -86,15 +81,7 @@ class MLP:
         return drawn[0]
 
     def module(self, parameters: Tensor) -> nn.Sequential:
-        """A module of its own with these parameters.
-
-        Args:
-            parameters: Flat, shape (size,).
-
-        >>> mlp = MLP((3, 2, 1))
-        >>> bool(mlp.flat(mlp.module(torch.arange(11.0))).equal(torch.arange(11.0)))
-        True
-        """
+        """A module of its own with these parameters, shape (size,)."""
         layers: list[nn.Module] = []
         for weights, biases in self.views(parameters[None]):
             inputs, outputs = weights.shape[1:]

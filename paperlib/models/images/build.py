@@ -11,12 +11,10 @@ from torch import nn
 
 from paperlib.core import check_at_least, check_choice
 from paperlib.core.packages import optional_package
+from paperlib.models.images.networks import WideResNet, cnn, cnn4, cosine, mlp
 from paperlib.models.images.pretrained import pretrained_classifier
-from paperlib.models.images.resnet import resnet
-from paperlib.models.images.small import cnn, cnn4, cosine, mlp
-from paperlib.models.images.wide_resnet import WideResNet
+from paperlib.models.images.resnet import SMALL_SIDE, resnet
 
-_SMALL_SIDE = 64
 _VIT = "vit_small_patch16_224"
 
 
@@ -26,8 +24,8 @@ class ImageArchitecture:
 
     Attributes:
         name: A key of ``ARCHITECTURES``.
-        channels: Channels of the images, 1 or 3.
-        side: Side of the images, in pixels.
+        channels: 1 or 3.
+        side: Of the images, pixels.
         outputs: Classes, or attributes where each image has several labels.
         width: Hidden units of "mlp", random features of "cosine" and "cosine-mlp", channels of the first
             layer of "cnn" and "cnn4"; others ignore it.
@@ -62,8 +60,6 @@ class ImageArchitecture:
 def build_image_model(architecture: ImageArchitecture) -> nn.Module:
     """The classifier, with fresh parameters from its seed (or pretrained ones), on the CPU.
 
-    The global random state is left as it was.
-
     Raises:
         ValueError: A side too small for the architecture.
         ModuleNotFoundError: timm is not installed ("vit-small").
@@ -79,13 +75,9 @@ def build_image_model(architecture: ImageArchitecture) -> nn.Module:
 
 
 def classifier_for(images: Any, name: str, outputs: int, **options: Any) -> nn.Module:
-    """The classifier of `build_image_model` for images of the shape of those given.
+    """The classifier of `build_image_model` for images of shape (n, channels, side, side).
 
-    Args:
-        images: Shape (n, channels, side, side).
-        name: A key of ``ARCHITECTURES``.
-        outputs: Number of classes or attributes.
-        options: Further fields of `ImageArchitecture`.
+    Other arguments are fields of `ImageArchitecture`.
     """
     _, channels, side, _ = images.shape
     wanted = ImageArchitecture(name=name, channels=channels, side=side, outputs=outputs, **options)
@@ -106,10 +98,6 @@ def _small(make: Callable[..., nn.Module], a: ImageArchitecture) -> nn.Module:
     return make(a.channels, a.side, a.outputs, a.width)
 
 
-def _cnn4(a: ImageArchitecture) -> nn.Module:
-    return cnn4(a.channels, a.side, a.outputs, a.width, group_norm=a.group_norm)
-
-
 def _wide(depth: int, width: int, a: ImageArchitecture) -> nn.Module:
     return WideResNet(depth, width, a.channels, a.outputs, group_norm=a.group_norm)
 
@@ -119,16 +107,13 @@ def _resnet(name: str, a: ImageArchitecture) -> nn.Module:
 
 
 def _vit_small(a: ImageArchitecture) -> nn.Module:
-    """ViT-small of timm; small images are cut into 8 by 8 patches, since 16 pixels would leave few.
-
-    A pretrained one sees images in the size and the colours that it knows.
-    """
+    """ViT-small of timm; small images are cut into 8 by 8 patches, since 16 pixels would leave few."""
     if a.pretrained:
         return pretrained_classifier(_VIT, a.outputs, seed=a.seed)
     return optional_package("timm", "images", "vit-small").create_model(
         _VIT,
         img_size=a.side,
-        patch_size=16 if a.side > _SMALL_SIDE else max(1, a.side // 8),
+        patch_size=16 if a.side > SMALL_SIDE else max(1, a.side // 8),
         in_chans=a.channels,
         num_classes=a.outputs,
     )
@@ -143,7 +128,7 @@ ARCHITECTURES: Mapping[str, Callable[[ImageArchitecture], nn.Module]] = MappingP
         "cosine": partial(_small, cosine),
         "cosine-mlp": partial(_small, partial(cosine, hidden=64)),
         "cnn": partial(_small, cnn),
-        "cnn4": _cnn4,
+        "cnn4": lambda a: cnn4(a.channels, a.side, a.outputs, a.width, group_norm=a.group_norm),
         "resnet18": partial(_resnet, "resnet18"),
         "resnet50": partial(_resnet, "resnet50"),
         "resnet101": partial(_resnet, "resnet101"),

@@ -15,9 +15,6 @@ def as_input(images: Any) -> Tensor:
 
     Raises:
         ValueError: Not uint8, or not of shape (n, channels, side, side).
-
-    >>> as_input(torch.full((1, 1, 2, 2), 255, dtype=torch.uint8)).max().item()
-    1.0
     """
     given = as_tensor(images)
     if given.dtype != torch.uint8 or given.ndim != 4:
@@ -29,13 +26,7 @@ def as_input(images: Any) -> Tensor:
 
 
 def image_logits(module: nn.Module, images: Any, *, batch: int = 1024) -> Tensor:
-    """Logits, shape (n, outputs), float32, on the CPU; the module's mode is left as it was.
-
-    Args:
-        module: A classifier.
-        images: uint8, shape (n, channels, side, side).
-        batch: Images at a time.
-    """
+    """Logits of uint8 images, shape (n, outputs), float32, on the CPU; the module's mode stays as it was."""
     return _collected(module, images, batch, module)
 
 

@@ -13,22 +13,11 @@ _DRAWN = 20_000  # patches that the whitening is computed from
 class PatchFeatures(nn.Module):
     """Answers of random patches as filters, pooled over quarters of the image.
 
-    With fixed features DP-SGD trains a small network alone, which at equal epsilon is better than a small
-    network trained from the pixels (Tramer and Boneh, 2021).
-
-    Args:
-        images: Images to draw the filters from, float, shape (n, channels, side, side). They must not be
-            audited: filters are data, and their DP guarantee is none.
-        filters: Number of filters, 1 or more; features are eight times as many.
-        seed: Seed of the patches, 0 or more.
-        side: Side of a patch, at most that of the images.
+    The images that filters are drawn from, float, must not be audited: filters are data.
 
     Source:
         Coates and Ng (2011), The importance of encoding versus training with sparse coding and vector
-        quantization: normalised, whitened patches, soft threshold on both sides, pooled.
-
-    >>> PatchFeatures(torch.rand(8, 1, 9, 9), filters=2, seed=0)(torch.rand(3, 1, 9, 9)).shape
-    torch.Size([3, 16])
+        quantization; Tramer and Boneh (2021): better at equal epsilon than a small network on pixels.
     """
 
     def __init__(self, images: Tensor, *, filters: int, seed: int, side: int = 6) -> None:

@@ -12,11 +12,7 @@ from paperlib.core.packages import optional_package
 
 
 class PretrainedClassifier(nn.Module):
-    """A model of timm that is shown our images in the size and the colours of the ones it knows.
-
-    The model takes normalised images (B, 3, side, side) and returns logits; mean and standard deviation of
-    each channel, shape (3, 1, 1), are on pixels from 0 to 1.
-    """
+    """A model of timm that is shown our images in its size and with its mean and std, both (3, 1, 1)."""
 
     def __init__(self, model: nn.Module, side: int, mean: Tensor, std: Tensor) -> None:
         super().__init__()
@@ -36,10 +32,10 @@ def pretrained_classifier(
     """A model of timm with weights from elsewhere (ImageNet, by most names) and a new last layer.
 
     Args:
-        name: Name for ``timm.create_model``, such as "resnet101.tv_in1k".
+        name: For ``timm.create_model``, such as "resnet101.tv_in1k".
         outputs: Classes.
         weights: Tensors by name, as timm publishes them; None downloads them.
-        seed: Seed of the new layer.
+        seed: Of the new layer.
 
     Raises:
         ValueError: A name that timm does not know, or weights of another model.

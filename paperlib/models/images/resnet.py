@@ -1,6 +1,5 @@
 """Torchvision's residual networks, with a stem for small images and sums that hooks can follow."""
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -9,9 +8,9 @@ from torch.nn.functional import relu
 from torchvision.models import get_model_weights
 from torchvision.models.resnet import BasicBlock, Bottleneck, ResNet
 
-from paperlib.models.images.norms import norm_layer
+from paperlib.models.images.networks import norm_layer
 
-_SMALL_SIDE = 64
+SMALL_SIDE = 64
 
 
 class _Basic(BasicBlock):
@@ -31,16 +30,6 @@ class _Bottleneck(Bottleneck):
         return relu(around + self.bn3(self.conv3(out)))
 
 
-def _imagenet(name: str) -> Mapping[str, Tensor]:
-    try:
-        return get_model_weights(name)["DEFAULT"].get_state_dict(progress=False)
-    except OSError as error:
-        raise RuntimeError(
-            f"pretrained: the ImageNet weights of {name} cannot be downloaded ({error}); train from "
-            "scratch, or fetch them where there is a network: torch keeps them under torch.hub.get_dir()"
-        ) from error
-
-
 _LAYERS: dict[str, tuple[type[Any], list[int]]] = {
     "resnet18": (_Basic, [2, 2, 2, 2]),
     "resnet50": (_Bottleneck, [3, 4, 6, 3]),
@@ -51,20 +40,19 @@ _LAYERS: dict[str, tuple[type[Any], list[int]]] = {
 def resnet(
     name: str, channels: int, side: int, outputs: int, *, group_norm: bool = False, pretrained: bool = False
 ) -> nn.Module:
-    """A ResNet; for images up to 64 pixels with a 3x3 stem without pooling, as usual on CIFAR.
-
-    Torchvision's ImageNet weights, if wanted, are downloaded; stem and last layer are new where they have
-    another shape.
-
-    Source:
-        He et al. (2015), arXiv:1512.03385.
-    """
+    """A ResNet (arXiv:1512.03385), perhaps with ImageNet weights but for layers of other shapes."""
     block, layers = _LAYERS[name]
     model = ResNet(block, layers, norm_layer=partial(norm_layer, group_norm=group_norm))
     if pretrained:
-        model.load_state_dict(_imagenet(name))
+        try:
+            model.load_state_dict(get_model_weights(name)["DEFAULT"].get_state_dict(progress=False))
+        except OSError as error:
+            raise RuntimeError(
+                f"pretrained: the ImageNet weights of {name} cannot be downloaded ({error}); train from "
+                "scratch, or fetch them where there is a network: torch keeps them under torch.hub.get_dir()"
+            ) from error
     model.fc = nn.Linear(model.fc.in_features, outputs)
-    small = side <= _SMALL_SIDE
+    small = side <= SMALL_SIDE  # a 3x3 stem without pooling, as usual on CIFAR
     if small or channels != 3:
         kernel, stride, padding = (3, 1, 1) if small else (7, 2, 3)
         model.conv1 = nn.Conv2d(channels, 64, kernel, stride=stride, padding=padding, bias=False)

@@ -1,0 +1,129 @@
+"""Networks of our own: an MLP, networks on random features, CNNs and wide residual networks."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import adaptive_avg_pool2d, relu
+
+
+def norm_layer(channels: int, group_norm: bool) -> nn.Module:
+    """Batch norm, or group norm with up to 32 groups, which DP-SGD can use."""
+    return nn.GroupNorm(math.gcd(channels, 32), channels) if group_norm else nn.BatchNorm2d(channels)
+
+
+def mlp(channels: int, side: int, outputs: int, width: int) -> nn.Module:
+    """Two hidden layers of ``width`` units on the pixels."""
+    pixels = channels * side * side
+    return nn.Sequential(
+        nn.Flatten(),
+        nn.Linear(pixels, width),
+        nn.ReLU(),
+        nn.Linear(width, width),
+        nn.ReLU(),
+        nn.Linear(width, outputs),
+    )
+
+
+class CosineFeatures(nn.Module):
+    """Random features of flat images, never trained: only images near one another have similar ones.
+
+    Source:
+        Rahimi and Recht, Random Features for Large-Scale Kernel Machines (2007); a Gaussian kernel.
+    """
+
+    def __init__(self, pixels: int, width: int) -> None:
+        super().__init__()
+        length = 0.2 * math.sqrt(pixels)  # of the kernel
+        self.frequencies = nn.Buffer(torch.randn(pixels, width) / length)
+        self.phases = nn.Buffer(2 * math.pi * torch.rand(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features of mean square 1, shape (B, width)."""
+        return math.sqrt(2) * torch.cos(x @ self.frequencies + self.phases)
+
+
+def cosine(channels: int, side: int, outputs: int, width: int, hidden: int = 0) -> nn.Module:
+    """A linear layer on ``width`` random features, or with ``hidden`` units an MLP of one hidden layer."""
+    body = (nn.Linear(width, hidden), nn.ReLU()) if hidden else ()
+    features = CosineFeatures(channels * side * side, width)
+    return nn.Sequential(nn.Flatten(), features, *body, nn.Linear(hidden or width, outputs))
+
+
+def cnn(channels: int, side: int, outputs: int, width: int) -> nn.Module:
+    """Two convolutions of ``width`` and ``2 width`` channels, pooled once, and one hidden layer; no norms."""
+    pooled = max(1, side // 2)
+    return nn.Sequential(
+        nn.Conv2d(channels, width, 3, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(width, 2 * width, 3, padding=1),
+        nn.ReLU(),
+        nn.AdaptiveMaxPool2d(pooled) if side < 2 else nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(2 * width * pooled * pooled, 4 * width),
+        nn.ReLU(),
+        nn.Linear(4 * width, outputs),
+    )
+
+
+def cnn4(channels: int, side: int, outputs: int, width: int, *, group_norm: bool = False) -> nn.Module:
+    """Four convolutional layers, each halving the image, and a linear layer; with 40 outputs CelebA's CNN."""
+    if side < 16:
+        raise ValueError(f"side: expected 16 or more for cnn4, got {side}")
+    layers: list[nn.Module] = []
+    for at in range(4):
+        inputs, out = (channels if at == 0 else width * 2 ** (at - 1)), width * 2**at
+        layers += [
+            nn.Conv2d(inputs, out, 3, padding=1, bias=False),
+            norm_layer(out, group_norm),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+        ]
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8 * width, outputs))
+
+
+class _Block(nn.Module):
+    """Norm, ReLU, convolution, twice, and the way around it."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int, group_norm: bool) -> None:
+        super().__init__()
+        self.norm1, self.norm2 = norm_layer(inputs, group_norm), norm_layer(outputs, group_norm)
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
+        same = inputs == outputs and stride == 1
+        self.around = None if same else nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        entry = relu(self.norm1(x))
+        shortcut = x if self.around is None else self.around(entry)
+        return shortcut + self.conv2(relu(self.norm2(self.conv1(entry))))
+
+
+class WideResNet(nn.Module):
+    """WRN-depth-width of Zagoruyko and Komodakis (2016), arXiv:1605.07146, Table 1, without dropout."""
+
+    def __init__(
+        self, depth: int, width: int, channels: int, outputs: int, *, group_norm: bool = False
+    ) -> None:
+        super().__init__()
+        if depth < 10 or (depth - 4) % 6:
+            raise ValueError(f"depth: expected 6 n + 4 with n of 1 or more, got {depth}")
+        widths = [16, 16 * width, 32 * width, 64 * width]
+        blocks: list[nn.Module] = []
+        for group in range(3):
+            for at in range((depth - 4) // 6):
+                inputs = widths[group] if at == 0 else widths[group + 1]
+                stride = 2 if at == 0 and group > 0 else 1
+                blocks.append(_Block(inputs, widths[group + 1], stride, group_norm))
+        self.entry = nn.Conv2d(channels, 16, 3, padding=1, bias=False)
+        self.blocks = nn.Sequential(*blocks)
+        self.norm = norm_layer(widths[3], group_norm)
+        self.head = nn.Linear(widths[3], outputs)
+        for layer in self.modules():
+            if isinstance(layer, nn.Conv2d):
+                nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits, shape (B, outputs)."""
+        features = relu(self.norm(self.blocks(self.entry(x))))
+        return self.head(adaptive_avg_pool2d(features, 1).flatten(1))
