@@ -47,17 +47,6 @@ def test_a_known_name_tells_the_direction_and_a_doubtful_one_nothing(table):
         assert {name: kind_of(name) for name in names} == dict.fromkeys(names, kind)
 
 
-def test_the_question_names_both_choices_in_one_line(table):
-    path = table("nll2")
-    for options in ({}, {"score_column": "nll2"}):
-        with pytest.raises(ValueError) as caught:
-            read_scores(path, **options)
-        assert str(caught.value) == (
-            f"{path}: does a high value of column 'nll2' point to a member (--kind scores) or a low one "
-            '(--kind losses)? Say which with --kind (in Python kind="scores" or kind="losses")'
-        )
-
-
 @pytest.mark.parametrize("kind", ["scores", "losses"])
 @pytest.mark.parametrize(("name", "meaning"), [("nll2", None), ("loss", "losses"), ("score", "scores")])
 def test_a_given_kind_decides(table, name, meaning, kind):

@@ -61,17 +61,16 @@ def test_results_come_back_the_same_from_memory_and_from_disk(tmp_path):
         np.testing.assert_array_equal(result["array"], np.arange(6).reshape(2, 3))
 
 
-@pytest.mark.parametrize("damage", [lambda b: b[:-20], lambda b: b[:40] + b"x" + b[41:], lambda b: b""])
-def test_a_damaged_unit_is_computed_again_and_only_that_one(tmp_path, trace, damage):
+def test_a_damaged_unit_is_computed_again_and_only_that_one(tmp_path, trace):
     jobs = [Job(number, trace) for number in range(3)]
     folder = tmp_path / "units"
     list(sweep(jobs, folder))
     path = sorted(folder.iterdir())[1]
     whole = path.read_bytes()
-    path.write_bytes(damage(whole))
+    path.write_bytes(whole[:-20])
     assert squares(sweep(jobs, folder)) == {0: 0, 1: 1, 2: 4}
     assert sorted(executions(trace).values()) == [1, 1, 2]
-    assert len(path.read_bytes()) == len(whole)
+    assert path.read_bytes() == whole
 
 
 def test_another_version_function_or_kind_of_config_is_another_unit(tmp_path, trace):
@@ -158,7 +157,6 @@ class Thawed:
     ("configs", "options", "message"),
     [
         ([Thawed(1)], {}, "expected frozen dataclasses, got Thawed.* at index 0"),
-        ([{"number": 1}], {}, "expected frozen dataclasses"),
         ([Job], {}, "expected frozen dataclasses"),
         ([Job(1), Job(2), Job(1)], {}, "index 2 is the same as index 0"),
         ([Job(1)], {"max_batch": 0}, "max_batch: expected 1 or more, got 0"),

@@ -72,11 +72,9 @@ def test_our_resnet_is_torchvisions():
 
 def test_a_seed_makes_the_parameters_and_leaves_the_global_state():
     before = torch.get_rng_state()
-    first, again, other = (build_image_model(architecture("cnn", seed=seed)) for seed in (1, 1, 2))
+    models = [build_image_model(architecture("cnn", seed=seed)) for seed in (1, 1, 2)]
     assert torch.equal(before, torch.get_rng_state())
-    first, again, other = (
-        nn.utils.parameters_to_vector(model.parameters()) for model in (first, again, other)
-    )
+    first, again, other = (nn.utils.parameters_to_vector(model.parameters()) for model in models)
     assert first.equal(again)
     assert not first.equal(other)
 
