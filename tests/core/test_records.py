@@ -72,18 +72,19 @@ def epochs(seed, rows=10, leak=0.0):
 
 def test_a_unit_is_one_record_and_stands_in_the_claim():
     """Without a leak rows taken for records claim one far too often, units at most in one file of twenty."""
-    claims = {"rows": 0, "units": 0}
+    by_rows, by_units = 0, 0
     for seed in range(20):
         member, loss, ids = epochs(seed)
         sides = loss[member], loss[~member]
         unit = audit_losses(*sides, unit=(ids[member], ids[~member]))
-        plain = audit_scores(MembershipScores(*sides, higher_means_member=False), design="game")
-        claims["rows"] += plain.headline.epsilon > 0
-        claims["units"] += unit.headline.epsilon > 0
+        by_units += unit.headline.epsilon > 0
         assert unit.headline.total == 200
         assert all("One example is one unit of" in one.result.claim for one in unit if one.result)
-    assert claims["rows"] > 5
-    assert claims["units"] <= 5  # binomial(20, 0.05) exceeds 5 with probability 0.0003
+        if seed < 8:
+            scores = MembershipScores(*sides, higher_means_member=False)
+            by_rows += audit_scores(scores, design="game").headline.epsilon > 0
+    assert by_rows > 3
+    assert by_units <= 5  # binomial(20, 0.05) exceeds 5 with probability 0.0003
 
 
 def test_features_of_one_unit_are_averaged():
