@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from paperlib.audits.panoramia.game import Flags
 from paperlib.audits.panoramia.results import AuditName, TargetAudits, TargetScores
 from paperlib.core import FloatArray
 from paperlib.papers.panoramia.results import PanoramiaResults
@@ -16,11 +17,7 @@ from paperlib.papers.verdict import Evidence
 def by_game(
     audits: TargetAudits, target: str, audit: AuditName = "panoramia", *, column: str = "eps"
 ) -> pd.Series:
-    """One number per game by the first search, by the game's seed; none where the audit was not played.
-
-    Column "eps" is epsilon of RM;RN or O(1), and of PANORAMIA {c+eps}_lb - c_lb, which may lie below 0; other
-    columns are those of `TargetAudits.table`. A target that was not audited is an error.
-    """
+    """By seed, a column of `TargetAudits.table` by the first search; "eps" of PANORAMIA: the difference."""
     table = audits.table[audits.table["target"] == target]
     if table.empty:
         raise ValueError(f"target: {target!r} was not audited")
@@ -40,16 +37,13 @@ def paired(first: pd.Series, second: pd.Series) -> list[float]:
 
 
 def null_samples(audits: TargetAudits, names: Iterable[str] | None = None) -> dict[str, list[float]]:
-    """{c+eps}_lb - c_lb of each null target, of all or of these names."""
+    """Difference of the bounds of each null target, of all or of these names."""
     found = dict.fromkeys(one.target.name for one in audits.judged if one.target.kind == "null")
     return {name: by_game(audits, name).tolist() for name in (found if names is None else names)}
 
 
 def table_three(results: PanoramiaResults, names: list[str], nulls: Iterable[str] | None = None) -> Evidence:
-    """Table 3 in the paper's form: eps~ from level to level, below RM;RN, and that below O(1), in any form.
-
-    The targets come by their degree of over-training; ``nulls`` are all null targets where none are named.
-    """
+    """Table 3 in the paper's form, O(1) in any, of targets by their degree of over-training."""
     audits = results.forms["paper"]
     own, real = ({name: by_game(audits, name, audit) for name in names} for audit in ("panoramia", "rm_rn"))
     grid = {name: by_game(results.with_o1, name, "o1") for name in names}
@@ -63,7 +57,7 @@ def table_three(results: PanoramiaResults, names: list[str], nulls: Iterable[str
 
 
 def helper_table(target: str, games: pd.DataFrame, *, generated: str, real: str) -> Evidence:
-    """Tables 2 and 5 from `helper_games`: what helpers on generated data and on real non-members add."""
+    """Tables 2 and 5 from `helper_games`: what helpers on generated and on real non-members add."""
     c_lb = games.pivot(index="seed", columns="helper", values="c_lb")
     c_lb = c_lb.reindex(columns=list(dict.fromkeys(["none", generated, real])))
     values = {
@@ -75,15 +69,10 @@ def helper_table(target: str, games: pd.DataFrame, *, generated: str, real: str)
 
 
 def figure_six(results: PanoramiaResults, target: str, nulls: Iterable[str] | None = None) -> Evidence:
-    """Figure 6: eps~ of a target at the largest m over a quarter of it, and over O(1) at 4/7 of it.
-
-    CIFAR-10's 10,000 test images give O(1) an m of 20,000 at most; PANORAMIA goes to 35,000.
-
-    Source:
-        PANORAMIA, sections 5.3 and D.3. For text its eps~ stays below O(1), so the claim is about images.
-    """
+    """Figure 6 (sections 5.3 and D.3): eps~ at the largest m over a quarter of it, and over O(1) at 4/7."""
     audits, m = results.decisive, results.decisive.config.test
     grid = results.with_o1.select("o1", target=target)
+    # CIFAR-10's 10,000 test images give O(1) an m of 20,000 at most, where PANORAMIA goes to 35,000.
     most = min([4 * m // 7, *(one.membership.size for one in grid)])
     whole, part = (_over_size(audits, audits.select(target=target), size) for size in (m, m // 4))
     values = {
@@ -100,26 +89,15 @@ def _over_size(audits: TargetAudits, games: tuple[TargetScores, ...], size: int)
 
 
 def figure_ten(audits: TargetAudits, target: str) -> Evidence:
-    """Figure 10: members among the first tenth of an attack's guesses and of the baseline's."""
-    shares = first_tenth(audits, target)
-    values = {
-        "members first": paired(shares["attack"], shares["baseline"]),
-        "room above": shares["baseline"].tolist(),
-    }
-    return Evidence("panoramia-figure-10", "game", values)
-
-
-def first_tenth(audits: TargetAudits, target: str) -> pd.DataFrame:
-    """Share of members in the first tenth of guesses: columns baseline and attack, a row per game."""
+    """Figure 10: share of members in the first tenth of an attack's guesses and of the baseline's."""
     games = audits.select("panoramia", target=target)
-    shares = {
-        name: [_share_first(getattr(one, name), one.membership) for one in games]
-        for name in ("baseline", "attack")
-    }
-    return pd.DataFrame(shares, index=[one.seed for one in games])
 
+    def first_tenth(scores: FloatArray, membership: Flags) -> float:
+        order = np.argsort(-scores, kind="stable")  # equal scores stay in the examples' random order
+        return float(membership[order[: max(1, scores.size // 10)]].mean())
 
-def _share_first(scores: FloatArray, membership: np.ndarray) -> float:
-    """Equal scores are taken as they come: the examples are in random order."""
-    order = np.argsort(-scores, kind="stable")
-    return float(membership[order[: max(1, scores.size // 10)]].mean())
+    attack, baseline = (
+        [first_tenth(getattr(one, name), one.membership) for one in games] for name in ("attack", "baseline")
+    )
+    ahead = [first - second for first, second in zip(attack, baseline, strict=True)]
+    return Evidence("panoramia-figure-10", "game", {"members first": ahead, "room above": baseline})

@@ -1,4 +1,4 @@
-"""Results of PANORAMIA: audits of all targets, means over games, and what all modalities read from them."""
+"""Results of PANORAMIA: audits of all targets, and what all modalities read from them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,29 +18,28 @@ from paperlib.core import FloatArray
 class PanoramiaResults:
     """Audits of all targets of the same pools, in one form or in both."""
 
-    pools: Pools  # the audited pools, with all helpers
-    # "helpers" or "paper" to the audits in this form; O(1), the same in both, is in one of them
-    forms: Mapping[str, TargetAudits]
+    pools: Pools
+    forms: Mapping[str, TargetAudits]  # by form; O(1), the same in both, is in one of them
     form: str = "helpers"  # the form of `one` and `value` where none is named
 
     @property
     def search(self) -> str:
-        """The first search over recall levels, which tables and verdicts are about."""
+        """The first search over recall, which tables and verdicts are about."""
         return self.forms[self.form].search
 
     @property
     def decisive(self) -> TargetAudits:
-        """The audits in the paper's form, which decides; where it was not played, those in the other."""
+        """The audits in the paper's form or, where it was not played, in the other."""
         return self.forms.get("paper", self.forms[self.form])
 
     @property
     def with_o1(self) -> TargetAudits:
-        """The audits that hold O(1), which is the same in both forms; without it, those that decide."""
+        """The audits that hold O(1); without it, those that decide."""
         return next((audits for audits in self.forms.values() if audits.select("o1")), self.decisive)
 
     @cached_property
     def summary(self) -> pd.DataFrame:
-        """Means over games, one row per target, audit, form and search; see `means_over_games`."""
+        """The rows of `means_over_games`, of all forms."""
         return pd.concat([audits.summary() for audits in self.forms.values()], ignore_index=True)
 
     def one(
@@ -70,10 +69,7 @@ class PanoramiaResults:
 
 
 def table_three(results: PanoramiaResults, printed: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Every bound of each target by the first search; "paper_" and a name: those that the paper prints.
-
-    ``printed`` are the paper's rows, one for each audit, of the model that stands beside a target of ours.
-    """
+    """Every bound of each target, beside what the paper prints: by target, a row for each audit."""
     rows: list[dict[str, object]] = []
     for target in results.pools.target_names:
         own = results.one(target)
@@ -90,7 +86,7 @@ def table_three(results: PanoramiaResults, printed: Mapping[str, pd.DataFrame]) 
 
 
 def printed_bounds(rows: pd.DataFrame) -> dict[str, object]:
-    """One model's bounds as the paper prints them: a table with a row for each audit."""
+    """One model's bounds as the paper prints them."""
     found: dict[str, object] = {"paper_target": rows["target_model"].iloc[0]}
     for row in rows.to_dict("records"):
         if row["audit"] == "panoramia":

@@ -49,9 +49,8 @@ def results():
 
 
 def test_a_difference_below_0_is_kept_and_is_of_its_own_game(results):
-    table = results.forms["helpers"].table.query(
-        "target == 'E1' and audit == 'panoramia' and search == 'union'"
-    )
+    chosen = "target == 'E1' and audit == 'panoramia' and search == 'union'"
+    table = results.forms["helpers"].table.query(chosen)
     found = evidence.by_game(results.forms["helpers"], "E1")
     assert found.tolist() == (table["c_plus_eps_lb"] - table["c_lb"]).tolist()
     assert found.min() < 0
@@ -121,11 +120,11 @@ def test_the_first_tenth_counts_the_members_among_the_surest_guesses():
     members = np.arange(20) % 2 == 0
     scores = np.where(np.arange(20) == 3, 2.0, np.where(np.arange(20) == 4, 1.0, 0.0))
     game = TargetScores(E1, "panoramia", 5, -np.arange(20.0), scores, members)
+    surer = replace(game, attack=np.where(np.arange(20) == 3, 0.0, scores))  # the first is number 4, then 0
     form = TargetAudits((game,), AuditConfig(train=2, validation=2, test=20))
-    found = evidence.first_tenth(form, "E1")
-    assert found.loc[5].to_dict() == {"baseline": 0.5, "attack": 0.5}
     values = evidence.figure_ten(form, "E1").values
     assert values == {"members first": [0.0], "room above": [0.5]}
+    assert evidence.figure_ten(replace(form, judged=(surer,)), "E1").values["members first"] == [0.5]
 
 
 def test_figure_fifteen_takes_the_largest_family_at_equal_epochs_without_dp():
@@ -148,8 +147,6 @@ def test_figure_fifteen_takes_the_largest_family_at_equal_epochs_without_dp():
     assert found["larger leaks more"] == (eps["resnet101 E9"] - eps["resnet18 E9"]).tolist()
     assert found["null"] == {"null": eps["null"].tolist()}
     assert found["sizes apart"].value == 8
-    private = Pools(
-        pool, pool, None, tuple(replace(one, kind="private") for one in targets), details=pools.details
-    )
+    private = replace(pools, targets=tuple(replace(one, kind="private") for one in targets))
     found = _figure_fifteen(PanoramiaResults(private, {"paper": form}, "paper")).values
     assert list(found.values()) == [[], [], []]

@@ -10,13 +10,12 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 from paperlib.audits.panoramia.pools import SYNTHETIC, Helper, Pool, Pools, Target, with_helpers
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
-from paperlib.audits.panoramia.run import audit_pools
 from paperlib.papers.panoramia.results import PanoramiaResults, printed_bounds, table_three
 from paperlib.papers.panoramia.text import bench as text_bench
 from paperlib.papers.panoramia.text import config as text_config
 from paperlib.papers.panoramia.text import evidence as evidence
 from paperlib.papers.panoramia.text import tables as tables
-from paperlib.papers.panoramia.text.bench import TextBench
+from paperlib.papers.panoramia.text.bench import REAL_NONMEMBERS, TextBench
 from paperlib.papers.panoramia.text.config import TextConfig
 from paperlib.papers.panoramia.text.data import Chunks, deal, small_tokenizer
 from paperlib.papers.panoramia.text.pools import (
@@ -115,31 +114,38 @@ def test_the_small_base_model_learns_positions_after_a_prompt_in_both_ways_to_de
 
 
 def test_the_run_is_longer_than_where_it_is_audited_last_and_its_rate_falls_over_all_of_it():
-    long = TextBench(replace(TINY, epochs=(1, 2), null_epochs=(2,), total_epochs=4)).run()
-    short = TextBench(replace(TINY, epochs=(1, 2))).run()
-    assert (len(long["train"]), len(short["train"])) == (4, 2)
-    null = TextBench(replace(TINY, epochs=(1, 2), null_epochs=(2,), total_epochs=4)).run("others")
-    assert len(null["train"]) == 2
-    assert (long["2/members"] != short["2/members"]).any()
+    long = TextBench(replace(TINY, epochs=(1,), null_epochs=(1,), total_epochs=2))
+    run, short = long.run(), TextBench(replace(TINY, epochs=(1,))).run()
+    assert (len(run["train"]), len(short["train"]), len(long.run("others")["train"])) == (2, 1, 1)
+    assert (run["1/members"] != short["1/members"]).any()
     with pytest.raises(ValueError, match="total_epochs: expected 6 or more"):
         replace(TINY, total_epochs=5)
 
 
-def test_members_that_teach_the_real_helper_are_in_none_of_its_games(monkeypatch):
-    config = replace(TINY, withheld=0.5)
-    bench, seen = TextBench(config), []
-    np.testing.assert_array_equal(bench._real_nonmembers(), bench.text["members"].tokens[:60])
+@pytest.fixture
+def learned(monkeypatch):
+    """The chunks, all of them, and the settings of each training, which is left out."""
+    calls = []
+
+    def spy(model, rows, *, training, validation=()):
+        calls.append((np.array([*rows, *validation]), training))
+
+    monkeypatch.setattr(text_bench, "train_on_chunks", spy)
+    monkeypatch.setattr(TextBench, "_judged", lambda bench, model: {})
+    return calls
+
+
+def test_members_that_teach_the_real_helper_are_in_none_of_its_games(pools, learned, monkeypatch):
+    config, seen = replace(TINY, withheld=0.5), []
+    bench = TextBench(config)
+    bench._stopped(REAL_NONMEMBERS)
+    np.testing.assert_array_equal(learned[-1][0], bench.text["members"].tokens[:60])
     assert not len(bench.text["helper"])
-
-    def spy(pools, audit):
-        seen.append(pools)
-
-    monkeypatch.setattr(tables, "helper_games", spy)
-    whole = bench.pools()
-    tables.games_by_helper(whole, AUDIT, withheld=config.withheld_members)
-    np.testing.assert_array_equal(seen[0].members.examples, bench.text["members"].tokens[60:])
+    monkeypatch.setattr(tables, "helper_games", lambda pools, audit: seen.append(pools))
+    tables.games_by_helper(pools, AUDIT, withheld=config.withheld_members)
+    np.testing.assert_array_equal(seen[0].members.examples, pools.members.examples[60:])
     for name in ("synthetic", "real non-members"):
-        np.testing.assert_array_equal(seen[0].members.helpers[name], whole.members.helpers[name][60:])
+        np.testing.assert_array_equal(seen[0].members.helpers[name], pools.members.helpers[name][60:])
 
 
 def test_the_papers_profile_is_the_paper():
@@ -191,22 +197,17 @@ def test_helpers_know_what_they_were_trained_on(pools):
     assert gap("synthetic") < gap("real non-members") - 0.1
 
 
-def test_the_real_helper_learns_as_many_chunks_in_the_same_way_as_the_synthetic_one(monkeypatch):
-    bench, trained = TextBench(TINY), []
-
-    def spy(model, rows, *, training, validation=None, keep=()):
-        trained.append((rows, training, validation))
-
-    chunks = {"synthetic": bench.generated["helper"], "real non-members": bench.text["helper"].tokens}
-    monkeypatch.setattr(text_bench, "train_on_chunks", spy)
-    for rows in chunks.values():
-        bench._stopped(lambda rows=rows: rows)
-    for (rows, training, validation), given in zip(trained, chunks.values(), strict=True):
-        np.testing.assert_array_equal(np.concatenate([rows, validation]), given)
-        assert (len(rows), training.epochs) == (180, TINY.helper_epochs)
-    assert trained[0][1] == trained[1][1]
+def test_the_real_helper_learns_as_many_chunks_in_the_same_way_as_the_synthetic_one(pools, learned):
+    bench = TextBench(TINY)
+    for helper in (SYNTHETIC, REAL_NONMEMBERS):
+        bench._stopped(helper)
+    (synthetic, how), (real, same) = learned
+    np.testing.assert_array_equal(synthetic, bench.generated["helper"])
+    np.testing.assert_array_equal(real, bench.text["helper"].tokens)
+    assert how == same
+    assert how.epochs == TINY.helper_epochs
     games = {bytes(row) for role in ("members", "nonmembers") for row in bench.text[role].tokens}
-    assert not games & set(map(bytes, chunks["real non-members"]))
+    assert not games & set(map(bytes, real))
 
 
 def test_pools_are_read_from_the_cache_and_another_target_trains_no_generator(pools, monkeypatch):
@@ -231,11 +232,7 @@ def test_audits_find_the_members_and_no_null(results):
 
 def test_both_ways_to_deal_text_show_the_targets_that_were_audited_in_both(monkeypatch):
     targets = {"chunks": ["4 epochs", "8 epochs", "null"], "documents": ["8 epochs", "null"]}
-
-    def table(way, printed):
-        return pd.DataFrame({"target": targets[way]})
-
-    monkeypatch.setattr(tables, "table_three", table)
+    monkeypatch.setattr(tables, "table_three", lambda way, _: pd.DataFrame({"target": targets[way]}))
     shown = tables.by_dealing({"by chunk": "chunks", "by document": "documents"})
     assert shown.to_numpy().tolist() == [
         [way, name] for way in ("by chunk", "by document") for name in ("8 epochs", "null")
@@ -349,9 +346,7 @@ def test_fewer_helpers_make_other_pools(pools):
 
 
 def test_a_dp_target_learns_less(monkeypatch):
-    monkeypatch.setattr(
-        text_config, "noise_for", lambda *_: 4.0
-    )  # the accountant is slow, and tested elsewhere
+    monkeypatch.setattr(text_config, "noise_for", lambda *_: 4.0)  # the accountant is slow
     bench = TextBench(replace(TINY, dp_batch=64))
     private, null = bench.private(1.0), bench.private(1.0, "others")
     assert (private["members"] != null["members"]).any()
@@ -383,12 +378,8 @@ def test_a_pretrained_gpt2_is_fine_tuned_with_and_without_dp(tmp_path, monkeypat
         TINY, base=str(tmp_path), epochs=(1,), null_epochs=(1,), dp_epsilons=(3.0,), dp_batch=40, **few
     )
     pools = TextBench(config).pools()
-    assert list(pools.target_names) == [
-        "1 epoch",
-        "null, 1 epoch",
-        "DP, epsilon 3",
-        "null, DP, epsilon 3",
-    ]
+    names = ("1 epoch", "null, 1 epoch", "DP, epsilon 3", "null, DP, epsilon 3")
+    assert pools.target_names == names
     base = TextBench(config).base
     assert base.get_output_embeddings().weight is base.get_input_embeddings().weight
     before = pools.members.helpers["base"]
@@ -413,11 +404,9 @@ def test_bad_settings_are_named(options, message):
         replace(TINY, **options)
 
 
-def test_too_little_text_says_how_much_there_is():
+def test_too_little_text_and_wrong_shares_are_named():
     with pytest.raises(ValueError, match=r"members: 90000 chunks of 8 tokens asked for, \d+ left"):
         _ = TextBench(replace(TINY, members=90_000)).text
-    with pytest.raises(ValueError, match="members: 120 are too few"):
-        audit_pools(text_pools(TINY), text_audit(600, tokens=8, repetitions=1))
     for name in ("judged", "chosen"):
         with pytest.raises(ValueError, match=name):
             text_audit(100, **{name: 1.0})

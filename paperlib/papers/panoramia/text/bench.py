@@ -1,4 +1,4 @@
-"""The stages of PANORAMIA on text: documents dealt, models trained, and what each says of every chunk."""
+"""The stages of PANORAMIA on text: documents dealt, models trained, and their losses on every chunk."""
 
 import copy
 import gc
@@ -52,7 +52,7 @@ class TextBench:
 
     @cached_property
     def checksum(self) -> str:
-        """SHA-256 of all tokens; results from other text have another one."""
+        """SHA-256 of all tokens."""
         return hashlib.sha256(b"".join(one.tokens.tobytes() for one in self.text.values())).hexdigest()
 
     @cached_property
@@ -91,41 +91,48 @@ class TextBench:
         return self._kept("generator", _GENERATOR, compute)
 
     def helpers(self) -> dict[Helper, dict[str, FloatArray]]:
-        """Outputs of each helper by kind of example.
-
-        "base" is the model before any fine-tuning. "synthetic" was trained on generated chunks and "real
-        non-members" on as many real ones, both up to their lowest validation loss.
-        """
+        """Outputs by kind of example of the base model and of those tuned on generated and on real chunks."""
         base = self._kept("base helper", _GENERATOR, lambda: self._judged(self.base))
         found: dict[Helper, dict[str, FloatArray]] = {Helper("base", "base"): base}
-
-        for helper, chunks in (
-            (SYNTHETIC, lambda: self.generated["helper"]),
-            (REAL_NONMEMBERS, self._real_nonmembers),
-        ):
-            train = partial(self._stopped, chunks)
-            names = (*_GENERATOR, "helper_epochs", "helper_patience", "withheld")
+        names = (*_GENERATOR, "helper_epochs", "helper_patience", "withheld")
+        for helper in (SYNTHETIC, REAL_NONMEMBERS):
+            train = partial(self._stopped, helper)
             found[helper] = self._kept(f"{helper.name} helper", names, train)
         return found
 
     def run(self, others: str = "members") -> Mapping[str, Any]:
         """The run of the targets, or with "others" in the members' place that of the null."""
-        config = self.config
-        epochs = config.epochs if others == "members" else config.null_epochs
-        rows = np.concatenate([self.text["generator"].tokens, self.text[others].tokens])
-        names = (*_GENERATOR, "total_epochs", "epochs" if others == "members" else "null_epochs")
-        held, whole = self.text["nonmembers"].tokens, others == "members"
-        train = partial(self._run, f"target on {others}", rows, epochs, 20, held, whole=whole)
-        return self._kept(f"target on {others}", names, train)
+        name = "epochs" if others == "members" else "null_epochs"
+        stage, epochs = f"target on {others}", getattr(self.config, name)
+
+        def compute() -> Mapping[str, Any]:
+            # The null's run ends where it is audited last; its rates fall as those of the targets' run.
+            last, total = 0 if others == "members" else max(epochs), self.config.total_epochs or max(epochs)
+            model, rows, held = (
+                copy.deepcopy(self.base),
+                self._learned(others),
+                self.text["nonmembers"].tokens,
+            )
+            how: dict[str, Any] = {"training": self.config.training(total, 20, last=last), "validation": held}
+            with _checkpoint(self.key(self.config, stage)) as path:
+                trained = train_on_chunks(
+                    model, rows, keep=epochs, checkpoint=path, **how
+                )  # validation decides nothing
+            found: dict[str, Any] = {"train": trained.train, "validation": trained.validation}
+            for epoch in epochs:
+                model.load_state_dict(dict(trained.kept[epoch]))
+                found |= {f"{epoch}/{kind}": values for kind, values in self._judged(model).items()}
+            return found
+
+        return self._kept(stage, (*_GENERATOR, "total_epochs", name), compute)
 
     def private(self, epsilon: float, others: str = "members") -> Mapping[str, Any]:
         """A target trained with DP-SGD on D_G and the members, or on "others" in their place."""
         training = self.config.private_training(epsilon)
-        rows = np.concatenate([self.text["generator"].tokens, self.text[others].tokens])
 
         def compute() -> Mapping[str, Any]:
             model = copy.deepcopy(self.base)
-            documents = with_start(model, rows).tolist()
+            documents = with_start(model, self._learned(others)).tolist()
             with _checkpoint(self.key(self.config, training, f"DP on {others}")) as path:
                 fit_language_model(model, documents, config=training, progress=False, checkpoint=path)
             return self._judged(model)
@@ -136,11 +143,15 @@ class TextBench:
         """Outputs of each target by kind of example."""
         config = self.config
         found: dict[Target, Mapping[str, Any]] = {}
-        run, null = self.run("members"), self.run("others")
-        for epoch in config.epochs:
-            found[Target(_epochs(epoch), "trained", epoch)] = _part(run, epoch)
-        for epoch in config.null_epochs:
-            found[Target(f"null, {_epochs(epoch)}", "null", epoch)] = _part(null, epoch)
+        for others, start, epochs in (
+            ("members", "", config.epochs),
+            ("others", "null, ", config.null_epochs),
+        ):
+            run = self.run(others)
+            for epoch in epochs:
+                name = f"{start}{epoch} epoch{'s' if epoch > 1 else ''}"
+                target = Target(name, "null" if start else "trained", epoch)
+                found[target] = {part: run[f"{epoch}/{part}"] for part in KINDS}
         for epsilon in map(float, config.dp_epsilons):
             name, passes = f"DP, epsilon {epsilon:g}", config.dp_epochs
             found[Target(name, "private", passes, epsilon)] = self.private(epsilon)
@@ -149,9 +160,8 @@ class TextBench:
 
     def trained_on(self, rows: IntArray, epochs: int, salt: int) -> Callable[[str, IntArray], FloatArray]:
         """A model trained on these chunks as a target is, and asked of examples by kind and number."""
-        model, config = copy.deepcopy(self.base), self.config
-        training = config.training(config.total_epochs or epochs, salt, last=epochs)
-        train_on_chunks(model, rows, training=training)
+        model, total = copy.deepcopy(self.base), self.config.total_epochs
+        train_on_chunks(model, rows, training=self.config.training(total or epochs, salt, last=epochs))
         return lambda kind, asked: _columns(model, self._examples[kind][asked])
 
     def pools(self) -> Pools:
@@ -159,9 +169,11 @@ class TextBench:
         targets = self.targets()
         columns = {"train_metric": "members", "test_metric": "nonmembers"}
         details = pd.DataFrame(
-            {name: [float(given[kind][:, 0].mean()) for given in targets.values()]
-             for name, kind in columns.items()}
-        )  # fmt: skip
+            [
+                {name: float(said[kind][:, 0].mean()) for name, kind in columns.items()}
+                for said in targets.values()
+            ]
+        )
         return pools_of(self._examples, targets, self.helpers(), details, self.warnings())
 
     def warnings(self) -> tuple[str, ...]:
@@ -198,58 +210,32 @@ class TextBench:
     def _judged(self, model: Any) -> dict[str, FloatArray]:
         return {kind: _columns(model, chunks) for kind, chunks in self._examples.items()}
 
-    def _real_nonmembers(self) -> IntArray:
-        """Real chunks for a helper: of other documents, or the first members, which its games leave out."""
-        count = self.config.withheld_members
-        return self.text["members"].tokens[:count] if count else self.text["helper"].tokens
+    def _learned(self, others: str) -> IntArray:
+        """What a target learns: D_G and a role."""
+        return np.concatenate([self.text["generator"].tokens, self.text[others].tokens])
 
-    def _stopped(self, chunks: Callable[[], IntArray]) -> Mapping[str, Any]:
+    def _stopped(self, helper: Helper) -> Mapping[str, Any]:
         """A helper trained up to its lowest loss on the last tenth of its chunks."""
-        rows, model = chunks(), copy.deepcopy(self.base)
+        count = self.config.withheld_members
+        if helper == SYNTHETIC:
+            rows = self.generated["helper"]
+        else:  # the first members, where its games leave them out, or other documents
+            rows = self.text["members"].tokens[:count] if count else self.text["helper"].tokens
+        model = copy.deepcopy(self.base)
         held = max(1, len(rows) // 10)
         patience = self.config.helper_patience
         training = self.config.training(self.config.helper_epochs, 2, patience=patience)
         train_on_chunks(model, rows[:-held], training=training, validation=rows[-held:])
         return self._judged(model)
 
-    def _run(
-        self,
-        stage: str,
-        rows: IntArray,
-        epochs: tuple[int, ...],
-        salt: int,
-        validation: IntArray | None,
-        *,
-        whole: bool = False,
-    ) -> dict[str, Any]:
-        """One run without DP, judged at several epochs; validation is looked at and decides nothing."""
-        model, total = copy.deepcopy(self.base), self.config.total_epochs
-        training = self.config.training(total or max(epochs), salt, last=0 if whole else max(epochs))
-        options = {"validation": validation, "keep": epochs}
-        with _checkpoint(self.key(self.config, stage)) as path:
-            trained = train_on_chunks(model, rows, training=training, checkpoint=path, **options)
-        found: dict[str, Any] = {"train": trained.train, "validation": trained.validation}
-        for epoch in epochs:
-            model.load_state_dict(dict(trained.kept[epoch]))
-            found |= {f"{epoch}/{kind}": values for kind, values in self._judged(model).items()}
-        return found
-
     def _kept(
         self, stage: str, names: tuple[str, ...], compute: Callable[[], Mapping[str, Any]], *more: Any
     ) -> dict[str, Any]:
-        """The arrays of a stage, which depends on these fields of the configuration, and on ``more``."""
+        """The arrays of a stage, which depends on these settings, and on ``more``."""
         config = {name: getattr(self.config, name) for name in (*_BASE, *names)}
         key = {"text stage": stage, "code": code_tag(__name__), **self.key(config, *more)}
         gc.collect()  # optimizer and schedule of an earlier stage refer to each other, and hold its moments
         return pools_cache().get(key, compute)
-
-
-def _epochs(count: int) -> str:
-    return f"{count} epoch{'s' if count > 1 else ''}"
-
-
-def _part(run: Mapping[str, Any], epoch: int) -> dict[str, FloatArray]:
-    return {kind: run[f"{epoch}/{kind}"] for kind in KINDS}
 
 
 def _columns(model: Any, chunks: IntArray) -> FloatArray:

@@ -19,7 +19,7 @@ _SHARED = ("generator", "members", "nonmembers", "others")  # roles that may sha
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """Chunks of one role, those of a document one after the other unless roles share documents."""
+    """Chunks of one role, by document unless roles share documents."""
 
     tokens: IntArray  # shape (n, length)
     document: IntArray  # number of the document of each chunk, shape (n,)
@@ -28,11 +28,7 @@ class Chunks:
         return len(self.tokens)
 
     def passages(self, count: int) -> IntArray:
-        """Runs of ``count`` chunks of one document, no chunk twice, shape (m, count * length).
-
-        >>> Chunks(np.arange(6).reshape(3, 2), np.array([0, 0, 1])).passages(2).tolist()
-        [[0, 1, 2, 3]]
-        """
+        """Runs of ``count`` chunks of one document, no chunk twice, shape (m, count * length)."""
         starts = [
             start
             for rows in np.split(np.arange(len(self)), np.flatnonzero(np.diff(self.document)) + 1)
@@ -52,17 +48,9 @@ def _reserved(text: str, seed: int) -> int:
 
 
 def deal(config: TextConfig, tokenizer: Any) -> dict[str, Chunks]:
-    """Cut a text into chunks and deal whole documents, in random order, to the roles of ``config.sizes``.
-
-    Chunks that occurred before are left out, so that no two roles share one, and so is what remains at the
-    end of a document. A document whose chunks are more than a role still needs loses the rest of them. The
-    first tenth of the documents go to the public, or to no role. With ``config.by_chunk`` the next documents
-    that have all their chunks are shared, chunk by chunk at random, by generator, members, non-members and
-    others, so that a null target differs from a target in the members alone.
-
-    Source:
-        PANORAMIA, appendix C.2: chunks of 64 tokens, at most 50 of a document, split 90:10.
-    """
+    """Deal documents in random order to roles, as wholes or, with ``by_chunk``, some chunk by chunk (C.2)."""
+    # The first tenth is for the public alone. A chunk that occurred before is left out, and so is what a
+    # role does not need of its last document.
     text, length, sizes = config.text, config.tokens, config.sizes
     reserved = _reserved(text, config.seed)
     waiting = _chunked(_shuffled(text, config.seed), tokenizer, length, config.chunks_per_document)
@@ -92,7 +80,7 @@ def deal(config: TextConfig, tokenizer: Any) -> dict[str, Chunks]:
 
 
 def _shared(config: TextConfig, waiting: Iterator[tuple[int, NDArray[Any]]]) -> dict[str, Chunks]:
-    """Chunks of whole documents, all of one number, dealt at random to the roles that share them."""
+    """Chunks of documents that have all of theirs, dealt at random to the roles that share them."""
     sizes, each = {role: config.sizes[role] for role in _SHARED}, config.chunks_per_document
     wanted = -(-sum(sizes.values()) // each)
     whole = (one for one in waiting if len(one[1]) == each)
@@ -111,7 +99,7 @@ def _shared(config: TextConfig, waiting: Iterator[tuple[int, NDArray[Any]]]) -> 
 
 @lru_cache(maxsize=2)
 def _shuffled(text: str, seed: int) -> Sequence[str]:
-    """Documents in random order, white space made single blanks."""
+    """Documents in random order, with single blanks."""
     documents = [" ".join(document.split()) for document in text_documents(text)]
     order = np.random.default_rng(seed).permutation(len(documents))
     return tuple(documents[index] for index in order)
@@ -122,14 +110,11 @@ def _chunked(
 ) -> Iterator[tuple[int, NDArray[Any]]]:
     """Number and new chunks of each document that has any."""
     seen: set[bytes] = set()
-    for number, tokens in enumerate(_tokenized(documents, tokenizer)):
-        count = min(len(tokens) // length, per_document)
-        rows = np.array(tokens[: count * length], dtype=np.int64).reshape(count, length)
-        fresh = [row for row in rows if row.tobytes() not in seen and not seen.add(row.tobytes())]
-        if fresh:
-            yield number, np.stack(fresh)
-
-
-def _tokenized(documents: Sequence[str], tokenizer: Any) -> Iterator[list[int]]:
-    for at in range(0, len(documents), 1000):
-        yield from tokenizer(list(documents[at : at + 1000]), verbose=False)["input_ids"]
+    for start in range(0, len(documents), 1000):
+        some = tokenizer(list(documents[start : start + 1000]), verbose=False)["input_ids"]
+        for number, tokens in enumerate(some, start):
+            count = min(len(tokens) // length, per_document)
+            rows = np.array(tokens[: count * length], dtype=np.int64).reshape(count, length)
+            fresh = [row for row in rows if row.tobytes() not in seen and not seen.add(row.tobytes())]
+            if fresh:
+                yield number, np.stack(fresh)

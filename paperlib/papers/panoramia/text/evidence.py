@@ -25,7 +25,7 @@ def evidence(
     """Evidence on Tables 3, 5 and 9 and Figures 8, 9, 10 and 14, by target."""
     paper, last = results.forms["paper"], results.trained[-1]
     found = (
-        _table_three(results, paper),
+        table_three(results, results.trained, plain_nulls(results)),
         helper_table("panoramia-table-05", helpers, generated="synthetic", real="real non-members"),
         _table_nine(results, paper),
         figure_eight(curves),
@@ -36,14 +36,8 @@ def evidence(
     return {one.target: one for one in found}
 
 
-def _table_three(results: PanoramiaResults, paper: TargetAudits) -> Evidence:
-    """Its targets are trained without DP, and so are the null targets that count."""
-    found = table_three(results, results.trained)
-    return replace(found, values={**found.values, "null": null_samples(paper, plain_nulls(results))})
-
-
 def _table_nine(results: PanoramiaResults, paper: TargetAudits) -> Evidence:
-    """Without DP, and null with and without it, those count that have as many epochs as those with DP."""
+    """Without DP, and null, those count that have as many epochs as those with DP."""
     private = [target for target in results.pools.targets if target.kind == "private"]
     epochs = {target.epochs for target in private}
     alike = [one for one in results.pools.targets if one.kind == "trained" and one.epochs in epochs]
@@ -57,7 +51,7 @@ def _table_nine(results: PanoramiaResults, paper: TargetAudits) -> Evidence:
 
 
 def figure_eight(curves: pd.DataFrame) -> Evidence:
-    """Figure 8 of one run: columns train and validation, nats per token, a row per epoch, two or more."""
+    """Figure 8 of one run: columns train and validation, a row per epoch, two or more."""
     validation = curves["validation"]
     values = {
         "validation loss turns up": [float(validation.iloc[-1] - validation.min())],

@@ -21,15 +21,7 @@ text_bench = lru_cache(maxsize=2)(TextBench)
 
 
 def text_pools(config: TextConfig) -> Pools:
-    """Members, generated chunks and real non-members, with what every target and helper says of them.
-
-    Every model gives its mean loss and then the loss of each token of a chunk. Text, base model, generator,
-    each helper and each run of targets are kept by their own part of the configuration, so that an
-    interrupted run goes on, and another target does not train the generator anew.
-
-    Source:
-        PANORAMIA, appendix C.2.
-    """
+    """Members, generated chunks and real non-members, with each model's mean loss, then by token (C.2)."""
     bench, private = text_bench(config), [config.private_training(one) for one in config.dp_epsilons]
     return cached_pools(bench.key(config, *private), bench.pools, code=TextBench.__module__)
 
@@ -46,15 +38,7 @@ def text_audit(
     precision: str = "float32",
     **options: Any,
 ) -> AuditConfig:
-    """Settings of audits of text: some examples are judged; of the others some are for choosing.
-
-    >>> config = text_audit(1600)
-    >>> config.train, config.validation, config.test
-    (600, 200, 800)
-    >>> config = text_audit(32_000, judged=0.3125, chosen=0.09091)  # the paper's sizes
-    >>> config.train, config.validation, config.test
-    (20000, 2000, 10000)
-    """
+    """Settings of audits of text: some examples are judged; of the others some are for choosing."""
     check_in("(0, 1)", "judged", judged)
     check_in("(0, 1)", "chosen", chosen)
     test = round(size * judged)
@@ -71,7 +55,7 @@ def text_audit(
 
 
 def paper_differences(config: TextConfig, audit: AuditConfig) -> list[str]:
-    """What of the paper's settings (Appendix C.2) this run has otherwise; empty at the paper's scale."""
+    """The paper's settings (appendix C.2) that this run has otherwise."""
     ours: dict[tuple[str, str], object] = {
         ("data", "chunk_length"): config.tokens,
         ("data", "chunks_per_document"): config.chunks_per_document,
@@ -103,7 +87,7 @@ def paper_differences(config: TextConfig, audit: AuditConfig) -> list[str]:
 
 
 def loss_curves(config: TextConfig) -> pd.DataFrame:
-    """Training and validation loss of the targets' run over its epochs: Figure 8."""
+    """Training and validation loss of the targets' run by epoch: Figure 8."""
     run = text_bench(config).run("members")
     epochs = np.arange(1, len(run["train"]) + 1)
     return pd.DataFrame({"epoch": epochs, "train": run["train"], "validation": run["validation"]})

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 
 from paperlib.audits.panoramia.game import AuditConfig
-from paperlib.audits.panoramia.pools import SYNTHETIC, Pool, Pools, part_key, with_helpers
+from paperlib.audits.panoramia.pools import SYNTHETIC, Pool, Pools, with_helpers
 from paperlib.audits.panoramia.run import audit_pools, over_training_size
 from paperlib.core import FloatArray
 from paperlib.papers.panoramia.results import (
@@ -31,14 +31,7 @@ def run_text(pools: Pools, audit: AuditConfig) -> PanoramiaResults:
 
 
 def printed_three(names: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """The paper's rows that stand beside our targets, by our name.
-
-    Our targets without DP, in the order of their epochs, stand beside those of Table 3 (37, 75 and 150
-    epochs); those with DP beside that of Table 9 with the same epsilon. Null targets have none.
-
-    >>> list(printed_three(["2 epochs", "null, 2 epochs", "DP, epsilon 3"]))
-    ['2 epochs', 'DP, epsilon 3']
-    """
+    """The paper's rows by our target: of Table 3 in the order of epochs, of Table 9 by epsilon."""
     plain = [name for name in names if re.fullmatch(r"\d+ epochs?", name)]
     three = paper_table("panoramia_table03").query("base_model == 'GPT-2'").groupby("epochs")
     nine = {
@@ -50,7 +43,7 @@ def printed_three(names: Sequence[str]) -> dict[str, pd.DataFrame]:
 
 
 def table_nine(three: pd.DataFrame, epochs: int) -> pd.DataFrame:
-    """Targets with DP below the one without that had as many epochs; "null_": the null target of each."""
+    """Targets with DP below the one without that had as many epochs; "null_": the null of each."""
     rows = three.set_index("target")
     names = [name for name in rows.index if name.startswith("DP, ")]
     if not names:
@@ -81,12 +74,13 @@ def plain_nulls(results: PanoramiaResults) -> list[str]:
 def games_by_helper(pools: Pools, audit: AuditConfig, *, withheld: int = 0) -> pd.DataFrame:
     """The baseline's bound without helper, and with one or both of "synthetic" and "real non-members"."""
     chosen = with_helpers(pools, (SYNTHETIC, REAL_NONMEMBERS))
-    if withheld:
-        rest = Pool(chosen.members.examples[withheld:],
-                    {name: values[withheld:] for name, values in chosen.members.helpers.items()},
-                    {name: values[withheld:] for name, values in chosen.members.targets.items()})  # fmt: skip
-        chosen = replace(chosen, members=rest, key=part_key(chosen, withheld=withheld))
-    return helper_games(chosen, audit)
+    members = chosen.members
+    helpers, targets = (
+        {name: values[withheld:] for name, values in outputs.items()}
+        for outputs in (members.helpers, members.targets)
+    )
+    rest = Pool(members.examples[withheld:], helpers, targets)
+    return helper_games(replace(chosen, members=rest, key=""), audit)
 
 
 def table_five(games: pd.DataFrame) -> pd.DataFrame:
@@ -98,11 +92,7 @@ def table_five(games: pd.DataFrame) -> pd.DataFrame:
 
 
 def baseline_sizes(results: PanoramiaResults, sizes: Sequence[int]) -> pd.DataFrame:
-    """The paper's baseline over the size of its training part, the test part fixed, or what is left.
-
-    Source:
-        PANORAMIA, appendix D.1 and Figure 9.
-    """
+    """The baseline over its training part's size, the test part fixed or what is left (Figure 9)."""
     pools, audit, target = results.pools, results.decisive.config, results.pools.target_names[-1]
     if audit.train in sizes:
         raise ValueError(f"sizes: expected others than {audit.train}, which was played, got {list(sizes)}")
@@ -121,7 +111,7 @@ def baseline_sizes(results: PanoramiaResults, sizes: Sequence[int]) -> pd.DataFr
 
 
 def text_losses(pools: Pools, names: Sequence[str]) -> dict[str, dict[str, FloatArray]]:
-    """Mean losses of members, real non-members and generated chunks (Figure 14), panels by model."""
+    """Mean losses by kind of chunk of targets and the synthetic helper (Figure 14)."""
     by_kind = pools.by_kind()
     helper = {word: by_kind[kind].helpers[SYNTHETIC.name][:, 0] for kind, word in KINDS.items()}
     return {**loss_groups(pools, names, KINDS), "synthetic helper": helper}
