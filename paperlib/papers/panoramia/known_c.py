@@ -1,34 +1,102 @@
-"""Identifiers as generated non-members: c is 0 by construction, so the audit bounds epsilon itself."""
+"""Where c is known: a toy generator whose density is, and identifiers, of which c is 0 by construction."""
 
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
 from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.candidate_features import audit_candidate_features
 from paperlib.audits.candidates import CandidateScores
-from paperlib.audits.panoramia.game import AuditConfig
+from paperlib.audits.panoramia.game import AuditConfig, Flags
 from paperlib.audits.panoramia.pools import Pool, Pools, Target
-from paperlib.audits.panoramia.results import TargetScores
 from paperlib.audits.panoramia.run import audit_pools
-from paperlib.bounds import audit_one_run, audit_output_set, audit_ranks, score_margins
-from paperlib.core import FloatArray, MembershipScores
+from paperlib.bounds import audit_one_run, audit_output_set, audit_panoramia, audit_ranks, score_margins
+from paperlib.core import FloatArray, MembershipScores, check_at_least, check_in, check_nonnegative
+from paperlib.report import progress
 
-TARGET = "trained"
+
+@dataclass(frozen=True, kw_only=True)
+class ToyWorld:
+    """Points that carry a mark or not; generated points carry it less often; a model that answers."""
+
+    # c of the generator, nats: ``log(P_real[mark] / P_generated[mark])``; no point has a larger ratio
+    c: float = 0.7
+    epsilon: float = 1.0  # nats that the model's answer about a point adds to its odds, exactly
+    mark: float = 0.5  # share of the real points that carry the mark, in (0, 1)
+    m: int = 2_000  # points shown in a game
+
+    def __post_init__(self) -> None:
+        check_nonnegative("c", self.c)
+        check_nonnegative("epsilon", self.epsilon)
+        check_in("(0, 1)", "mark", self.mark)
+        check_at_least(2, m=self.m)
+
+    def seen_c(self, weakness: float) -> float:
+        """The c that a baseline can see which takes the mark for its opposite in this share of the points."""
+        real, made = self._shares(weakness)
+        return float(np.log(real / made))
+
+    def play(
+        self, weakness: float, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray, FloatArray, Flags]:
+        """Best scores of the baseline, and of attacks that see more and the same; membership; each (m,)."""
+        member = rng.random(self.m) < 0.5
+        marked = rng.random(self.m) < self.mark * np.exp(np.where(member, 0.0, -self.c))
+        seen = marked ^ (rng.random(self.m) < weakness)
+        right = rng.random(self.m) < expit(np.where(member, self.epsilon, -self.epsilon))
+        answer = self.epsilon * (2.0 * right - 1)
+        more, same = self._odds(marked, 0.0) + answer, self._odds(seen, weakness) + answer
+        return seen.astype(np.float64), more, same, member
+
+    def _shares(self, wrong: float) -> FloatArray:
+        """Real and generated points that seem to carry the mark."""
+        check_in("[0, 0.5]", "weakness", wrong)
+        shares = self.mark * np.exp([0.0, -self.c])
+        return (1 - wrong) * shares + wrong * (1 - shares)
+
+    def _odds(self, marked: Flags, wrong: float) -> FloatArray:
+        real, made = self._shares(wrong)
+        return np.where(marked, np.log(real / made), np.log((1 - real) / (1 - made)))
 
 
-def identifier_audit(identifiers: int, **settings: Any) -> AuditConfig:
-    """15 % of the identifiers to learn on, 10 % to choose on, the rest to judge on; other settings as given.
-
-    >>> config = identifier_audit(200)
-    >>> config.train, config.validation, config.test
-    (60, 40, 150)
-    """
-    learned, chosen = round(0.15 * identifiers), round(0.1 * identifiers)
-    sizes = {"train": 2 * learned, "validation": 2 * chosen, "test": identifiers - learned - chosen}
-    trees = BoostedTrees(rounds=30, leaves=4, smallest_leaf=5, learning_rate=0.2)
-    return AuditConfig(**sizes, attacks=(trees,), restarts=5, **settings)
+def weaken_baseline(
+    world: ToyWorld,
+    weaknesses: tuple[float, ...],
+    *,
+    repetitions: int = 50,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """How far epsilon~ is from epsilon as the baseline sees less, by the anytime search."""
+    rng = np.random.default_rng(seed)
+    audit = partial(audit_panoramia, confidence=confidence, search="anytime")
+    rows: list[dict[str, object]] = []
+    for weakness in progress(weaknesses, label="baselines"):
+        seen = world.seen_c(weakness)
+        limits = {"sees more": world.c + world.epsilon - seen, "sees the same": world.epsilon}
+        for game in range(repetitions):
+            baseline, *attacks, member = world.play(weakness, rng)
+            for (attack, limit), scores in zip(limits.items(), attacks, strict=True):
+                one = audit(baseline, scores, member)
+                known = audit(baseline, scores, member, known_c=world.c)
+                rows.append(
+                    {
+                        "weakness": weakness,
+                        "game": game,
+                        "attack": attack,
+                        "c_lb": one.c_lb,
+                        "c_plus_eps_lb": one.c_plus_epsilon_lb,
+                        "eps_tilde": one.epsilon_tilde,
+                        "known_c": known.epsilon or 0.0,
+                        "seen_c": seen,
+                        "limit": limit,
+                    }
+                )
+    return pd.DataFrame(rows)
 
 
 def identifier_pools(scores: CandidateScores, *, trained: bool = True) -> Pools:
@@ -38,9 +106,9 @@ def identifier_pools(scores: CandidateScores, *, trained: bool = True) -> Pools:
     signs = np.array([-1.0, *np.ones(len(order) - 1)])  # column 0 is a loss: lower means member
 
     def pool(column: int) -> Pool:
-        return Pool(np.zeros((len(values), 1)), {}, {TARGET: values[:, column][:, order] * signs})
+        return Pool(np.zeros((len(values), 1)), {}, {"trained": values[:, column][:, order] * signs})
 
-    target = Target(TARGET, "trained" if trained else "null", 0)
+    target = Target("trained", "trained" if trained else "null", 0)
     return Pools(pool(0), pool(1), None, (target,), twins=True)
 
 
@@ -54,17 +122,34 @@ def bounds_side_by_side(
 ) -> pd.DataFrame:
     """Six valid lower bounds on epsilon (replacement) from the same identifiers and the same model."""
     at, found = scores.attacks.index(attack), []
+    trees = BoostedTrees(rounds=30, leaves=4, smallest_leaf=5, learning_rate=0.2)
+    how: dict[str, Any] = {"confidence": confidence, "seed": seed}
     for trained in (True, False):
-        told = scores.values[(scores.groups > 0) == trained]
-        values = told[:, :, at]
-        audit = identifier_audit(len(values), repetitions=repetitions, confidence=confidence, seed=seed)
+        every = scores.values[(scores.groups > 0) == trained]
+        values, count = every[:, :, at], len(every)
+        learned, chosen = round(0.15 * count), round(0.1 * count)
+        sizes = {"train": 2 * learned, "validation": 2 * chosen, "test": count - learned - chosen}
+        audit = AuditConfig(**sizes, attacks=(trees,), restarts=5, repetitions=repetitions, **how)
         games = audit_pools(identifier_pools(scores, trained=trained), audit).select("panoramia")
         known = [one.panoramia("anytime", confidence, known_c=0.0).c_plus_epsilon_lb for one in games]
-        sets = [_output_set(one, confidence) for one in games]
-        learned = audit_candidate_features(told, np.zeros(len(told)), confidence=confidence, seed=seed)
+        sets = []
+        for one in games:
+            halves = MembershipScores.from_labels(one.attack, one.membership).split(seed=0)
+            sets.append(audit_output_set(*halves, confidence=confidence, design="played").epsilon)
+        # A fair coin for each identifier shows it or its alternative: the two would tell on each other.
+        shown = np.random.default_rng(seed).random(count) < 0.5
+        one_run = MembershipScores(values[shown, 0], values[~shown, 1])
         margins = score_margins(values[:, 0], values[:, 1:])
-        ranks = _ranks(values, confidence), _ranks(values, confidence, margins), learned.epsilon
-        found.append([np.mean(known), np.mean(sets), _one_run(values, confidence, seed), *ranks])
+        found.append(
+            [
+                np.mean(known),
+                np.mean(sets),
+                audit_one_run(one_run, confidence=confidence, design="played").epsilon,
+                _ranks(values, confidence),
+                _ranks(values, confidence, margins),
+                audit_candidate_features(every, np.zeros(count), **how).epsilon,
+            ]
+        )
     rows = [
         ("PANORAMIA with c = 0", "trained attack, 1 alternative each, guesses members"),
         ("output set", "the same scores, the region chosen on one half"),
@@ -75,19 +160,6 @@ def bounds_side_by_side(
     ]
     bounds = pd.DataFrame(rows, columns=["bound", "uses"])
     return bounds.assign(epsilon=found[0], null=found[1])
-
-
-def _output_set(judged: TargetScores, confidence: float) -> float:
-    """The best region of an attack's scores, chosen on one half and judged on the other."""
-    scores = MembershipScores.from_labels(judged.attack, judged.membership)
-    return audit_output_set(*scores.split(seed=0), confidence=confidence, design="played").epsilon
-
-
-def _one_run(values: FloatArray, confidence: float, seed: int) -> float:
-    """A fair coin for each identifier shows it or its alternative: the two would tell on each other."""
-    shown = np.random.default_rng(seed).random(len(values)) < 0.5
-    scores = MembershipScores(values[shown, 0], values[~shown, 1])
-    return audit_one_run(scores, confidence=confidence, design="played").epsilon
 
 
 def _ranks(values: FloatArray, confidence: float, margins: FloatArray | None = None) -> float:

