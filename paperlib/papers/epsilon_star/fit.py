@@ -20,7 +20,8 @@ from paperlib.report import progress
 from paperlib.training import paper_delta
 
 TESTS = ("paper", "held out", "same sample")
-"""The ways to test a fit; see `p_values`."""
+"""Evaluation scores against as many draws of a mixture that was fitted to other scores (Appendix B), against
+that mixture itself, and against one that was fitted to them."""
 
 _DATA: dict[str, dict[str, Any]] = {
     "adult": {},
@@ -63,11 +64,7 @@ class Scores:
 
 
 def paper_scores(train_losses: FloatArray, population_losses: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The transform of Appendix B: min-max over both sets, plus 1, p = exp(-x), log p - log(1 - p).
-
-    >>> [scores.round(3).tolist() for scores in paper_scores(np.array([0.0, 4.0]), np.array([2.0]))]
-    [[-0.541, -1.855], [-1.248]]
-    """
+    """The transform of Appendix B: min-max over both sets, plus 1, p = exp(-x), log p - log(1 - p)."""
     both = np.concatenate([train_losses, population_losses])
     low, spread = float(both.min()), float(both.max() - both.min())
     if not 0 < spread < math.inf:
@@ -115,13 +112,8 @@ def moments(scores: Iterable[Scores]) -> pd.DataFrame:
 
 
 def p_values(scores: Iterable[Scores], config: FitConfig) -> pd.DataFrame:
-    """Kolmogorov-Smirnov p-values of mixtures fitted to training scores, tested in three ways.
-
-    "paper" is Appendix B: fit to the fitting set, draw as many values as the evaluation set has, compare
-    the two samples. "held out" compares the evaluation set with the fitted distribution itself. "same
-    sample" fits to the evaluation set what is then tested on it. Evaluation sets of one partition are
-    nested, the fitting set is what the largest leaves.
-    """
+    """Kolmogorov-Smirnov p-values of mixtures fitted to training scores, by each of `TESTS`."""
+    # Evaluation sets of one partition are nested; the fitting set is what the largest leaves.
     largest = max(config.sample_sizes)
     models = list(scores)
     if (least := min((model.train.size for model in models), default=2 * largest)) < 2 * largest:
@@ -187,7 +179,6 @@ def epsilon_by_components(
 
 
 def _mixtures(model: Scores, components: Iterable[int], seed: int) -> Iterator[dict[str, float]]:
-    """Epsilon* of one model by the number of normals."""
     rng = np.random.default_rng([seed, model.seed, model.private])
     delta = paper_delta(model.train.size)
     empirical = epsilon_star(-model.train, -model.population, method="empirical").epsilon

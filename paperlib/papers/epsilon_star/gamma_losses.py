@@ -17,7 +17,6 @@ from paperlib.papers.epsilon_star.normal_losses import EMPIRICAL_LOW, share_at_o
 from paperlib.training import paper_delta
 
 METHODS: tuple[Method, ...] = ("empirical", "parametric")
-
 ALL_RATES = 1e-30
 """Stands for "every threshold": rates this small never attain the supremum, since delta is above them."""
 
@@ -52,11 +51,7 @@ class GammaConfig:
 
 
 def true_gamma_value(config: GammaConfig, shift: float, *, delta: float, low: float) -> float:
-    """True Epsilon* over thresholds with both rates in [low, 1 - low].
-
-    >>> round(true_gamma_value(GammaConfig(), 1, delta=1e-6, low=1e-6), 3)
-    5.097
-    """
+    """True Epsilon* over thresholds with both rates in [low, 1 - low]."""
     train, population = config.law(0), config.law(shift)
     left = max(train.ppf(low), population.ppf(low))
     right = min(train.isf(low), population.isf(low))
@@ -102,8 +97,8 @@ def undershoot(runs: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
     short = runs.merge(summary[["d", "size", "method", *truths]])
     short[truths] = short[truths].sub(short["epsilon_star"], axis=0)
     long = short.melt(["d", "size"], truths, "truth", "undershoot")
-    found = long.groupby(["truth", "d", "size"])["undershoot"].agg(["mean", "sem"]).reset_index()
-    return found.assign(half_width=1.96 * found.pop("sem")).rename(columns={"mean": "undershoot"})
+    means = long.groupby(["truth", "d", "size"])["undershoot"].agg(["mean", "sem"]).reset_index()
+    return means.assign(half_width=1.96 * means.pop("sem")).rename(columns={"mean": "undershoot"})
 
 
 def laplace_values(gaps: tuple[float, ...], *, size: int, repeats: int, seed: int) -> pd.DataFrame:
@@ -158,6 +153,6 @@ def value_over_thresholds(config: GammaConfig, shift: int, size: int) -> tuple[p
 
 
 def _curve(fpr: FloatArray, fnr: FloatArray, low: float, delta: float) -> pd.DataFrame:
-    kept = (np.minimum(fpr, fnr) >= low) & (np.maximum(fpr, fnr) <= 1 - low)
-    values = epsilon_star_from_rates(fpr[kept], fnr[kept], delta=delta)
-    return pd.DataFrame({"false_positive_rate": fpr[kept], "epsilon_star": values})
+    usable = (np.minimum(fpr, fnr) >= low) & (np.maximum(fpr, fnr) <= 1 - low)
+    values = epsilon_star_from_rates(fpr[usable], fnr[usable], delta=delta)
+    return pd.DataFrame({"false_positive_rate": fpr[usable], "epsilon_star": values})

@@ -13,7 +13,7 @@ from paperlib.core import FloatArray, MembershipScores
 from paperlib.data import Dataset
 from paperlib.io import user_cache_folder
 from paperlib.papers.epsilon_star.landscape_grids import LandscapeConfig
-from paperlib.papers.epsilon_star.landscape_measures import kept_measures
+from paperlib.papers.epsilon_star.landscape_measures import cached_measures
 from paperlib.papers.epsilon_star.landscape_models import (
     LandscapeModel,
     TrainedModel,
@@ -41,12 +41,12 @@ def landscape(
     def measures(model: LandscapeModel) -> dict[str, float]:
         losses = trained[model]["train"], trained[model]["population"]
         options = {"delta": delta, "confidence": config.confidence, "seed": model.training.seed}
-        return kept_measures(*losses, **options, folder=place / "measures")
+        return cached_measures(*losses, **options, folder=place / "measures")
 
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        found = list(pool.map(measures, models))
-    rows = zip(models, found, strict=True)
-    return pd.DataFrame(_row(data, model, trained[model], measured) for model, measured in rows)
+        measured = list(pool.map(measures, models))
+    rows = (_row(data, model, trained[model], one) for model, one in zip(models, measured, strict=True))
+    return pd.DataFrame(rows)
 
 
 def _row(

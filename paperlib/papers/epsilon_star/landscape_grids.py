@@ -47,7 +47,6 @@ class LandscapeConfig:
 
     @property
     def instances(self) -> int:
-        """Number of models."""
         private = len(self.epsilons) * len(self.clip_norms) * len(self.batch_sizes) * len(self.microbatches)
         return self.seeds * (len(self.baseline_epochs) + private + len(self.further))
 
@@ -122,13 +121,7 @@ _SMOKE_GRID: dict[str, Any] = {
 
 
 def landscape_config(dataset: str, *, size: str = "default", architecture: str = "") -> LandscapeConfig:
-    """The grid of a data set.
-
-    >>> landscape_config("adult", size="paper").instances
-    260
-    >>> landscape_config("purchase100", size="paper").instances
-    255
-    """
+    """The grid of a data set."""
     check_choice("dataset", dataset, tuple(_PAPER))
     check_choice("size", size, SIZES)
     check_choice("architecture", architecture, ARCHITECTURES)

@@ -2,19 +2,12 @@
 
 import hashlib
 import math
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
-from paperlib.bounds import (
-    audit_one_run,
-    audit_output_set,
-    epsilon_star,
-    epsilon_star_from_rates,
-    epsilon_star_normals,
-)
+from paperlib.bounds import audit_one_run, audit_output_set, epsilon_star, epsilon_star_normals
 from paperlib.bounds.loss_rates.rates import NoSpreadError
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.io import Cache, code_tag
@@ -25,9 +18,10 @@ MEASURES = (
     "mean_train", "std_train", "mean_population", "std_population", "ks_train", "ks_population",
     "one_run_both", "epsilon_star_clipped",
 )  # fmt: skip
-"""Names of the numbers of `privacy_of_losses`."""
+"""Names of the numbers of `privacy_of_losses`: "one_run_both" guesses at both ends alike, and "clipped" is
+Epsilon* of losses clipped at a probability of 1e-7, as those from float32 numbers are."""
 
-_GRID = 4_001
+_GRID = 4_001  # points of a search
 _MOST = math.log(1e7 - 1)  # log-odds of a probability that a float32 sigmoid rounds no further, 1 - 1e-7
 
 Normals = tuple[float, float, float, float]
@@ -37,15 +31,10 @@ Normals = tuple[float, float, float, float]
 def privacy_of_losses(
     train: FloatArray, other: FloatArray, *, delta: float, confidence: float, seed: int = 0
 ) -> dict[str, float]:
-    """One model: Epsilon*, how sure and how well fitted it is, and lower bounds from one run.
-
-    The numbers named in ``MEASURES``, from losses of training records, shape (n,), and of others, shape (m,).
-    All are NaN for a model that diverged, and where no normal fits: in the paper's transform an extreme loss
-    in one set can leave the other with a single value. A model that gives every record the same loss tells
-    nobody apart: its numbers are 0, its AUC 0.5, its fits NaN. "one_run_both" guesses at both ends alike; the
-    last number is Epsilon* of losses clipped at a probability of 1e-7, as those from float32 numbers are.
-    """
+    """The numbers of ``MEASURES`` from a model's losses of training records and others; NaN if diverged."""
     pooled = np.concatenate([train, other])
+    # In the paper's transform an extreme loss in one set can leave the other with a single value, which no
+    # normal fits. A model that gives every record the same loss tells nobody apart.
     if not np.isfinite(pooled).all():
         return dict.fromkeys(MEASURES, math.nan)
     if pooled.min() == pooled.max():
@@ -68,6 +57,8 @@ def _measured(
     normals = (star.fit_train.mean, star.fit_train.std, star.fit_population.mean, star.fit_population.std)
     scores = MembershipScores(train, other, higher_means_member=False)
     options = {"delta": delta, "confidence": confidence, "design": "game", "seed": seed}
+    clipped = [part.clip(-_MOST, _MOST) for part in (train, other)]
+    apart = np.ptp(np.concatenate(clipped)) > 0
     return {
         "epsilon_star": star.epsilon,
         "interval_low": star.interval[0],
@@ -84,28 +75,21 @@ def _measured(
         "ks_train": star.fit_train.ks_p_value,
         "ks_population": star.fit_population.ks_p_value,
         "one_run_both": audit_one_run(scores, guess="both", **options).epsilon,
-        "epsilon_star_clipped": _clipped_epsilon(train, other, delta),
+        "epsilon_star_clipped": epsilon_star(*clipped, delta=delta).epsilon if apart else 0.0,
     }
 
 
-def _clipped_epsilon(train: FloatArray, other: FloatArray, delta: float) -> float:
-    parts = [part.clip(-_MOST, _MOST) for part in (train, other)]
-    if np.ptp(np.concatenate(parts)) == 0:
-        return 0.0
-    return epsilon_star(*parts, delta=delta).epsilon
-
-
-def kept_measures(
+def cached_measures(
     train: FloatArray, other: FloatArray, *, delta: float, confidence: float, seed: int, folder: Path
 ) -> dict[str, float]:
     """`privacy_of_losses`, read from ``folder`` if the same losses were measured before."""
     numbers = {"delta": delta, "confidence": confidence, "seed": seed}
     losses = [hashlib.sha256(part.tobytes()).hexdigest() for part in (train, other)]
-    kept = Cache(folder).get(
+    measures = Cache(folder).get(
         {"losses": losses, "numbers": numbers, "code": code_tag(__name__)},
         lambda: privacy_of_losses(train, other, **numbers),
     )
-    return {name: float(kept[name]) for name in MEASURES}
+    return {name: float(measures[name]) for name in MEASURES}
 
 
 def shuffled_epsilon(losses: FloatArray, members: int, *, delta: float, seed: int, draws: int = 10) -> float:
@@ -116,21 +100,14 @@ def shuffled_epsilon(losses: FloatArray, members: int, *, delta: float, seed: in
 
 
 def two_interval_epsilon(normals: Normals, *, delta: float) -> float:
-    """Epsilon* of two normals when the attacker may use an interval and its complement too, nats.
-
-    With unequal deviations the ratio of the densities is the same at equal distances from one point,
-    so the best regions are ``|x - point| <= distance`` and what lies outside.
-
-    >>> round(two_interval_epsilon((0.0, 1.0, 0.0, 2.0), delta=1e-5), 2)
-    7.91
-    >>> round(epsilon_star_normals(0, 1, 0, 2, delta=1e-5), 2)
-    7.41
-    """
+    """Epsilon* of two normals when the attacker may use an interval and its complement too, nats."""
     m, s, mu, sigma = normals
     one_sided = epsilon_star_normals(m, s, mu, sigma, delta=delta)
     spread = 1 / s**2 - 1 / sigma**2
     if spread == 0:
         return one_sided
+    # The ratio of the densities is the same at equal distances from one point: the best regions are
+    # |x - point| <= distance, and what lies outside.
     point = (m / s**2 - mu / sigma**2) / spread
     seen = np.concatenate([mean + std * np.linspace(-9, 9, _GRID) for mean, std in ((m, s), (mu, sigma))])
     distance = np.sort(np.abs(seen - point))
@@ -161,60 +138,3 @@ def _rates(point: float, distance: FloatArray, mean: float, std: float) -> tuple
     flip = low > 0  # both in the right tail: mirror them, where ndtr keeps its digits
     inside = np.where(flip, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
     return inside, ndtr(low) + ndtr(-high)
-
-
-def mechanism_epsilon(
-    models: Sequence[Normals], others: Sequence[Normals], *, delta: float
-) -> tuple[float, FloatArray]:
-    """The bound of a mechanism by some of its models, and Epsilon* of others, over the same thresholds.
-
-    The thresholds are the false-positive rates at which every model has both rates in [delta,
-    1 - delta]: with another set for each side the inequality of Theorem 2 would not follow.
-
-    Source:
-        Negoescu et al. (2024), Theorem 2 and Appendix A.
-
-    >>> models = [(1.0, 1.0, 0.0, 1.0), (0.0, 1.0, 0.0, 1.0)]
-    >>> bound, values = mechanism_epsilon(models, models, delta=1e-4)
-    >>> round(bound, 3), round(log_mean_exp(values), 3)
-    (2.764, 2.795)
-    """
-    edge = float(ndtri(delta))
-    z = np.linspace(edge, -edge, _GRID)
-    # Scores are higher for members: a score of at least x means "member".
-    fnr = ndtr(np.array([(mu - sigma * z - m) / s for m, s, mu, sigma in [*models, *others]]))
-    usable = ((fnr >= delta) & (fnr <= 1 - delta)).all(axis=0)
-    if not usable.any():
-        most = math.log((1 - 2 * delta) / delta)
-        return most, np.full(len(others), most)
-    fpr, fnr = ndtr(z[usable]), fnr[:, usable]
-    values = [epsilon_star_from_rates(fpr, row, delta=delta).max() for row in fnr[len(models) :]]
-    averaged = fnr[: len(models)].mean(axis=0)
-    return float(epsilon_star_from_rates(fpr, averaged, delta=delta).max()), np.array(values)
-
-
-def log_mean_exp(values: FloatArray) -> float:
-    """The right side of Theorem 2 (equation 21) from the Epsilon* of models, nats."""
-    return float(np.logaddexp.reduce(values) - math.log(len(values)))
-
-
-def convex_frontier(cost: FloatArray, gain: FloatArray) -> list[int]:
-    """The strategies no other one, and no mix of two others, beats on both counts: indices, cheapest first.
-
-    >>> convex_frontier(np.array([0.0, 1.0, 2.0, 1.0]), np.array([0.5, 0.9, 1.0, 0.7]))
-    [0, 1, 2]
-    """
-    order = np.lexsort((-gain, cost))
-    hull: list[int] = []
-    for at in order.tolist():
-        if hull and gain[at] <= gain[hull[-1]]:
-            continue
-        while len(hull) > 1 and _below_chord(cost, gain, hull[-2], hull[-1], at):
-            hull.pop()
-        hull.append(at)
-    return hull
-
-
-def _below_chord(cost: FloatArray, gain: FloatArray, first: int, middle: int, last: int) -> bool:
-    rise = (gain[middle] - gain[first]) * (cost[last] - cost[first])
-    return bool(rise <= (gain[last] - gain[first]) * (cost[middle] - cost[first]))

@@ -69,7 +69,7 @@ def landscape_models(config: LandscapeConfig, data: Dataset) -> list[LandscapeMo
 def _private_strategies(
     config: LandscapeConfig, base: TrainingConfig, examples: int
 ) -> list[tuple[TrainingConfig, float]]:
-    found = list[tuple[TrainingConfig, float]]()
+    strategies = list[tuple[TrainingConfig, float]]()
     grid = product(config.batch_sizes, config.epsilons, config.clip_norms, config.microbatches)
     inside = [(*setting, config.private_epochs) for setting in grid]
     beside = [
@@ -79,8 +79,9 @@ def _private_strategies(
         plan = replace(base, epochs=epochs, batch_size=batch)
         rate, steps = plan.sampling_rate(examples), plan.steps(examples)
         noise = noise_for(epsilon, rate, steps, paper_delta(examples))
-        found.append((replace(plan, clip_norm=clip, noise_multiplier=noise, microbatches=groups), epsilon))
-    return found
+        private = replace(plan, clip_norm=clip, noise_multiplier=noise, microbatches=groups)
+        strategies.append((private, epsilon))
+    return strategies
 
 
 @lru_cache(maxsize=2)
@@ -92,12 +93,7 @@ def landscape_data(name: str, options: Options) -> Dataset:
 def trained_models(
     models: Sequence[LandscapeModel], data: Dataset, *, folder: Path, workers: int | None, progress: bool
 ) -> dict[LandscapeModel, TrainedModel]:
-    """Losses and accuracies of every model; what was trained before is read from disk.
-
-    ``workers`` is the number of processes, 0 for this one alone; None takes two without a GPU and 0 with
-    one. With ``PAPERLIB_SCHEDULER`` set, they are the workers of that scheduler. ``folder`` gets at most
-    0.7 GB for a grid of the paper.
-    """
+    """Losses and accuracies of every model, from ``folder`` where they were trained before."""
     on_gpu = torch.cuda.is_available()
     here = on_gpu and SCHEDULER_VARIABLE not in os.environ  # one process fills a GPU
     parts = _parts(models, 512 if on_gpu else 16 if len(data.train_y) < _LARGE else 4)
@@ -107,7 +103,7 @@ def trained_models(
         "torch": torch.__version__,
         "gpu": on_gpu,
     }
-    found: Any = run_sweep(
+    losses: Any = run_sweep(
         _train_batch,
         models,
         folder=folder,
@@ -117,14 +113,12 @@ def trained_models(
         version=config_hash(about),
         progress=progress,
     )
-    return dict(found)
+    return dict(losses)
 
 
 def _parts(models: Sequence[LandscapeModel], most: int) -> dict[LandscapeModel, tuple[Any, int]]:
-    """The part in which each model is trained, ``most`` at a time: the same if some are finished already.
-
-    Models of one seed are neighbours, for those that differ in their epochs alone share a training.
-    """
+    """The part in which each model is trained, ``most`` at a time: the same if some are finished already."""
+    # Models of one seed are neighbours, for those that differ in their epochs alone share a training.
     stacks: dict[Any, list[LandscapeModel]] = {}
     for model in sorted(models, key=lambda model: model.training.seed):
         stacks.setdefault(model.training.batch_key, []).append(model)
@@ -142,7 +136,6 @@ def _train_batch(batch: list[LandscapeModel]) -> list[TrainedModel]:
 
 
 def train(trainings: Sequence[TrainingConfig], data: Dataset) -> list[TrainedModel]:
-    """Train models that fit into one ensemble."""
     started = time.perf_counter()
     with warnings.catch_warnings():
         # A diverged model is a result: its numbers are NaN.

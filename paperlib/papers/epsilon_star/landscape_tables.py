@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.stats import t as student
 
 from paperlib.core import FloatArray
-from paperlib.papers.epsilon_star.landscape_measures import MEASURES, convex_frontier
+from paperlib.papers.epsilon_star.landscape_measures import MEASURES
 from paperlib.report import paper_table
 
 STRATEGY = ("dataset", "kind", "epochs", "batch_size", "clip_norm", "microbatches", "target_epsilon")
@@ -22,11 +22,7 @@ _MOVING = (
 
 
 def strategies(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row per strategy: mean, smallest and largest Epsilon* and utility over the models of `landscape`.
-
-    Utility is the area under the ROC curve for two classes, else the accuracy. Diverged models are
-    counted and left out of the means; a strategy of diverged models alone is left out.
-    """
+    """One row per strategy: mean, least and largest Epsilon* and utility over its models of `landscape`."""
     utility = frame["auroc"].fillna(frame["accuracy"]) if frame["auroc"].notna().any() else frame["accuracy"]
     full = frame.assign(utility=utility)
     rows = []
@@ -53,14 +49,24 @@ def pareto(table: pd.DataFrame) -> pd.DataFrame:
     return table.iloc[chosen].reset_index(drop=True)
 
 
-def describe(row: pd.Series) -> str:
-    """A strategy in words.
+def convex_frontier(cost: FloatArray, gain: FloatArray) -> list[int]:
+    """Strategies that no other one and no mix of two others beats on both counts: indices, cheapest first."""
+    order = np.lexsort((-gain, cost))
+    hull: list[int] = []
+    for at in order.tolist():
+        if hull and gain[at] <= gain[hull[-1]]:
+            continue
+        while len(hull) > 1:  # the last one goes where it lies below the chord of its neighbours
+            first, middle = hull[-2:]
+            rise = (gain[middle] - gain[first]) * (cost[at] - cost[first])
+            if rise > (gain[at] - gain[first]) * (cost[middle] - cost[first]):
+                break
+            hull.pop()
+        hull.append(at)
+    return hull
 
-    >>> row = pd.Series({"kind": "dp", "epochs": 10, "batch_size": 64, "clip_norm": 1.0,
-    ...                  "microbatches": 32.0, "target_epsilon": 3.0})
-    >>> describe(row)
-    'DP 3, clip 1, batch 64, 32 groups'
-    """
+
+def describe(row: pd.Series) -> str:
     if row["kind"] == "baseline":
         return f"no DP, {epochs_in_words(row['epochs'])}"
     groups = row["microbatches"]
@@ -107,12 +113,7 @@ def readings(frames: Mapping[str, pd.DataFrame], *, epochs: int = 5) -> pd.DataF
 
 
 def t_interval(values: Sequence[float] | FloatArray, confidence: float = 0.95) -> tuple[float, float]:
-    """The two-sided t-interval of a mean; NaN for a single value.
-
-    >>> low, high = t_interval([1.0, 2.0, 3.0])
-    >>> round(low, 3), round(high, 3)
-    (-0.484, 4.484)
-    """
+    """The two-sided t-interval of a mean; NaN for a single value."""
     sample = np.asarray(values, dtype=float)
     if len(sample) < 2:
         return math.nan, math.nan
@@ -154,17 +155,11 @@ def _rejected(models: pd.DataFrame) -> float:
 
 
 def epochs_in_words(count: Any) -> str:
-    """A number of epochs in words, such as "1 epoch"."""
     return f"{count:g} epoch{'' if count == 1 else 's'}"
 
 
 def printed_landscape(dataset: str) -> tuple[pd.DataFrame, float]:
-    """Points without DP that Section 4.2 prints for a data set, and its limit of DP models, or of all.
-
-    >>> points, limit = printed_landscape("purchase100")
-    >>> points["epsilon_star"].tolist(), limit
-    ([2.48, 7.06, 7.79], 1.0)
-    """
+    """Points without DP that Section 4.2 prints for a data set, and its limit of DP models, or of all."""
     text = _section_42(dataset)
     training = "all" if dataset == "adult" else "dp_sgd"
     below = text[(text["training"] == training) & (text["relation"] == "lt") & text["target_dp_eps"].isna()]
@@ -177,9 +172,10 @@ def printed_landscape(dataset: str) -> tuple[pd.DataFrame, float]:
 
 def section_42(dataset: str, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Every number of Section 4.2 on "purchase100" or "adult", with a column for each `landscape`."""
+    tables = {name: (frame, strategies(frame)) for name, frame in frames.items()}
     rows = []
     for row in _section_42(dataset).to_dict("records"):
-        ours = {name: _measured(row, frame) for name, frame in frames.items()}
+        ours = {name: _measured(row, *pair) for name, pair in tables.items()}
         what = next(iter(ours.values()))[0]
         rows.append({"what": what, "paper": _printed(row)} | {name: one[1] for name, one in ours.items()})
     return pd.DataFrame(rows)
@@ -196,9 +192,8 @@ def _printed(row: Mapping[Hashable, Any]) -> str:
     return "yes" if row["unit"] == "bool" else f"{sign}{float(str(row['value'])):g}{unit}"
 
 
-def _measured(row: Mapping[Hashable, Any], frame: pd.DataFrame) -> tuple[str, str]:
+def _measured(row: Mapping[Hashable, Any], frame: pd.DataFrame, table: pd.DataFrame) -> tuple[str, str]:
     """What a printed number is about, and the same number of our models."""
-    table = strategies(frame)
     kinds, who = {
         "baseline": (["baseline"], "no DP"),
         "dp_sgd": (["dp"], "DP"),

@@ -29,11 +29,9 @@ class NormalMixture:
         return ndtr(self._standard(values)) @ self.weights
 
     def log_cdf(self, values: FloatArray) -> FloatArray:
-        """Its logarithm, accurate in the far left tail."""
         return logsumexp(log_ndtr(self._standard(values)), b=self.weights, axis=-1)
 
     def log_sf(self, values: FloatArray) -> FloatArray:
-        """Logarithm of one minus it, accurate in the far right tail."""
         return logsumexp(log_ndtr(-self._standard(values)), b=self.weights, axis=-1)
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
@@ -57,22 +55,14 @@ class NormalMixture:
 
 
 def fit_mixture(values: FloatArray, components: int, *, seed: int = 0) -> NormalMixture:
-    """Fit a mixture of normals by expectation maximisation (scikit-learn), k-means start.
-
-    Values are fitted in units of their own standard deviation; no component gets narrower than a
-    thousandth of that. Steps end when the mean log likelihood gains less than 1e-4, or after 300. (At
-    scikit-learn's own 1e-3 the means of two overlapping components can be a third of a standard deviation
-    off.) One component is the closed form.
-
-    >>> one = fit_mixture(np.array([1.0, 2.0, 3.0]), 1)
-    >>> one.means.round(6).item(), one.stds.round(4).item()
-    (2.0, 0.8165)
-    """
+    """Fit a mixture of normals by expectation maximisation, k-means start; one normal in closed form."""
     mean, std = float(values.mean()), float(values.std())
     if not std > 0:
         raise ValueError(f"values: all {values.size} equal {mean:g}; a mixture needs some spread")
     if components == 1:
         return NormalMixture(weights=np.ones(1), means=np.array([mean]), stds=np.array([std]))
+    # At scikit-learn's own tolerance, 1e-3, the means of two components that overlap can be a third of a
+    # standard deviation off. In units of the deviation no component gets narrower than a thousandth.
     model: Any = GaussianMixture(components, tol=1e-4, max_iter=300, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -85,37 +75,20 @@ def fit_mixture(values: FloatArray, components: int, *, seed: int = 0) -> Normal
 
 
 def ks_p_value(values: FloatArray, mixture: NormalMixture) -> float:
-    """One-sample Kolmogorov-Smirnov p-value, right for a mixture that was fixed without these values.
-
-    >>> standard = NormalMixture(weights=np.ones(1), means=np.zeros(1), stds=np.ones(1))
-    >>> round(ks_p_value(np.array([0.0, 0.0]), standard), 3)
-    0.5
-    """
+    """One-sample Kolmogorov-Smirnov p-value, right for a mixture that was fixed without these values."""
     law: Any = mixture.cdf
     return float(kstest(values, law).pvalue)
 
 
 def mixture_epsilon(train: NormalMixture, population: NormalMixture, *, delta: float) -> tuple[float, float]:
-    """Epsilon* of two mixtures in nats, at least 0, and the threshold that attains it.
-
-    Rates run over [delta, 1 - delta], which is one interval of thresholds. The supremum over it is found
-    on a grid that follows the components, then by zooming in; for single normals it agrees with
-    `epsilon_star_normals`. If no threshold qualifies: log((1 - 2 delta) / delta), and the middle.
-
-    Source:
-        Negoescu et al. (2024), Definition 2, Appendix B.
-
-    >>> w = np.ones(1)
-    >>> one, other = (NormalMixture(weights=w, means=w * m, stds=w) for m in (3.0, 0.0))
-    >>> round(mixture_epsilon(one, other, delta=1e-5)[0], 6)
-    9.239367
-    """
+    """Epsilon* of two mixtures in nats, at least 0, and the threshold that attains it (Definition 2)."""
     if not 0 < delta < 0.5:
         raise ValueError(f"delta: expected a number in (0, 0.5), got {delta!r}")
     lows, highs = zip(train.central(delta), population.central(delta), strict=True)
     low, high = max(lows), min(highs)
     if low >= high:
         return ceiling(delta, 1 - delta, delta), (low + high) / 2
+    # A grid that follows the components, then smaller ones around the best threshold.
     steps = np.linspace(-7, 7, 141)
     grids = [(part.means + np.multiply.outer(steps, part.stds)).ravel() for part in (train, population)]
     grid = np.unique(np.clip(np.concatenate([np.linspace(low, high, 1_001), *grids]), low, high))

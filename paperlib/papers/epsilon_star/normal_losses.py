@@ -76,8 +76,7 @@ def ratio_errors(*, size: int, draws: int, seed: int = 0) -> dict[str, RatioErro
 def curve_noise(errors: Mapping[str, RatioErrors]) -> pd.DataFrame:
     """The errors by decade of the rate in the denominator."""
     return pd.DataFrame(
-        {"rate_from": low, "rate_to": high}
-        | {term: _rms(found.at(low, high)) for term, found in errors.items()}
+        {"rate_from": low, "rate_to": high} | {term: _rms(one.at(low, high)) for term, one in errors.items()}
         for low, high in itertools.pairwise([1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0])
     )
 

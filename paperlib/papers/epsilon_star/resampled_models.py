@@ -35,7 +35,6 @@ class ResampledConfig:
 
     @property
     def sets(self) -> int:
-        """Number of training sets."""
         return 2 * self.models * self.repetitions
 
 
@@ -49,22 +48,17 @@ class _OwnSet:
     trainings: tuple[TrainingConfig, ...]
 
 
-def strategies_of(config: ResampledConfig) -> dict[str, TrainingConfig]:
-    """Every strategy by its name on the page."""
-    base = TrainingConfig(widths=(600, 50, 100), epochs=1, batch_size=100, learning_rate=0.05, momentum=0.9)
-    found = {f"no DP, {epochs} epochs": replace(base, epochs=epochs) for epochs in config.epochs}
-    plan = replace(base, epochs=config.private_epochs)
-    rate, steps = plan.sampling_rate(config.records), plan.steps(config.records)
-    noise = noise_for(config.epsilon, rate, steps, paper_delta(config.records))
-    private = replace(plan, clip_norm=1.0, noise_multiplier=noise)
-    return {**found, f"DP {config.epsilon:g}, each record": private}
-
-
 def resampled_losses(
     config: ResampledConfig, *, folder: Path, progress: bool = True
 ) -> dict[str, list[tuple[FloatArray, FloatArray]]]:
     """Losses of each model on its own training set and on the population, by strategy, in the order drawn."""
-    named = strategies_of(config)
+    base = TrainingConfig(widths=(600, 50, 100), epochs=1, batch_size=100, learning_rate=0.05, momentum=0.9)
+    named = {f"no DP, {epochs} epochs": replace(base, epochs=epochs) for epochs in config.epochs}
+    plan = replace(base, epochs=config.private_epochs)
+    rate, steps = plan.sampling_rate(config.records), plan.steps(config.records)
+    noise = noise_for(config.epsilon, rate, steps, paper_delta(config.records))
+    private = replace(plan, clip_norm=1.0, noise_multiplier=noise)
+    named[f"DP {config.epsilon:g}, each record"] = private
     options = (
         ("n_train", config.sets * config.records), ("n_test", config.population), ("mixing", config.mixing),
         ("seed", config.seed),

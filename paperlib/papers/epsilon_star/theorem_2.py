@@ -1,13 +1,17 @@
 """Theorem 2 of Epsilon* over resampled training sets: each side from models that the other has not seen."""
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+from scipy.special import ndtr, ndtri
 
-from paperlib.bounds import epsilon_star
+from paperlib.bounds import epsilon_star, epsilon_star_from_rates
 from paperlib.core import FloatArray
 from paperlib.io import user_cache_folder
-from paperlib.papers.epsilon_star.landscape_measures import Normals, log_mean_exp, mechanism_epsilon
+from paperlib.papers.epsilon_star.landscape_measures import Normals
 from paperlib.papers.epsilon_star.landscape_tables import t_interval
 from paperlib.papers.epsilon_star.resampled_models import ResampledConfig, resampled_losses
 from paperlib.training import paper_delta
@@ -23,11 +27,31 @@ def theorem_2_resampled(
         normals = [_normals(*pair, delta) for pair in losses]
         for repetition in range(config.repetitions):
             start = 2 * size * repetition
-            left, right = normals[start : start + size], normals[start + size : start + 2 * size]
-            mechanism, values = mechanism_epsilon(left, right, delta=delta)
-            sides = {"left": mechanism, "right": log_mean_exp(values), "one_model": float(values.mean())}
+            first, second = normals[start : start + size], normals[start + size : start + 2 * size]
+            mechanism, values = mechanism_epsilon(first, second, delta=delta)
+            right = float(np.logaddexp.reduce(values) - math.log(size))  # equation 21
+            sides = {"left": mechanism, "right": right, "one_model": float(values.mean())}
             rows.append({"strategy": name, "repetition": repetition, **sides})
     return pd.DataFrame(rows)
+
+
+def mechanism_epsilon(
+    models: Sequence[Normals], others: Sequence[Normals], *, delta: float
+) -> tuple[float, FloatArray]:
+    """Theorem 2's bound by some models of a mechanism, and Epsilon* of others at the same thresholds."""
+    # One set of thresholds for both sides, or the inequality of Theorem 2 would not follow.
+    edge = float(ndtri(delta))
+    z = np.linspace(edge, -edge, 4_001)
+    # Scores are higher for members: a score of at least x means "member".
+    fnr = ndtr(np.array([(mu - sigma * z - m) / s for m, s, mu, sigma in [*models, *others]]))
+    usable = ((fnr >= delta) & (fnr <= 1 - delta)).all(axis=0)
+    if not usable.any():
+        most = math.log((1 - 2 * delta) / delta)
+        return most, np.full(len(others), most)
+    fpr, fnr = ndtr(z[usable]), fnr[:, usable]
+    values = [epsilon_star_from_rates(fpr, row, delta=delta).max() for row in fnr[len(models) :]]
+    averaged = fnr[: len(models)].mean(axis=0)
+    return float(epsilon_star_from_rates(fpr, averaged, delta=delta).max()), np.array(values)
 
 
 def _normals(train: FloatArray, population: FloatArray, delta: float) -> Normals:

@@ -54,13 +54,7 @@ class SpeedConfig:
 
 
 def measure_throughput(config: SpeedConfig) -> pd.DataFrame:
-    """Models trained per minute, by task, method and number of models.
-
-    >>> tiny = SpeedConfig(widths=(3, 4, 1), examples=32, batch_size=16, models=(2,), repeats=1, device="cpu")
-    >>> measure_throughput(tiny)[["task", "method", "models"]].values.tolist()
-    [['plain', 'one at a time', 1], ['plain', 'ensemble', 2],
-     ['DP-SGD', 'Opacus loop', 1], ['DP-SGD', 'Opacus, bare', 1], ['DP-SGD', 'ensemble', 2]]
-    """
+    """Models trained per minute, by task, method and number of models."""
     device = config.device or default_device().type
     rows = []
     for task in (PLAIN, PRIVATE):
@@ -124,14 +118,14 @@ def _plain_opacus_loop(config: SpeedConfig, x: torch.Tensor, y: torch.Tensor) ->
     loader = DataLoader(TensorDataset(x, y.float()), batch_size=config.batch_size)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about secure random numbers and hooks
-        made: Any = PrivacyEngine().make_private(
+        wrapped: Any = PrivacyEngine().make_private(
             module=module,
             optimizer=optimizer,
             data_loader=loader,
             noise_multiplier=training.noise_multiplier,
             max_grad_norm=training.clip_norm or 0.0,
         )
-        private, private_optimizer, poisson_loader = made
+        private, private_optimizer, poisson_loader = wrapped
         for _ in range(config.epochs):
             for records, labels in poisson_loader:
                 private_optimizer.zero_grad()
