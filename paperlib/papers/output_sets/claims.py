@@ -31,40 +31,21 @@ CLOSE = 0.1
 
 
 def proposition_41(correct: ArrayLike, guesses: ArrayLike, *, confidence: float = 0.95) -> FloatArray:
-    """The bound of Proposition 4.1 with the share of right guesses in the place of the unknown accuracy.
-
-    Guarantee:
-        For one set fixed beforehand, exceeds the epsilon of pure DP with probability at most
-        ``(beta / 2)^4``, beta = 1 - confidence: two deviations of half of beta each are subtracted, and the
-        test needs one.
-
-    >>> float(proposition_41(90, 100).round(3)), float(one_run_epsilon(90, 100).round(3))
-    (0.525, 1.631)
-    """
-    made = np.maximum(np.asarray(guesses, float), 1.0)
-    error = np.sqrt(2 * math.log(2 / (1 - confidence)) / made)
-    return np.maximum(logit(np.clip(np.asarray(correct, float) / made - error, 0.5, 1.0)), 0.0)
+    """Proposition 4.1's bound, with the share of right guesses in the place of the unknown accuracy."""
+    # For one fixed set it is too high with probability (beta / 2)^4 at most, beta = 1 - confidence: two
+    # deviations of half of beta each are subtracted, and the test needs one (Hoeffding).
+    count = np.maximum(np.asarray(guesses, float), 1.0)
+    error = np.sqrt(2 * math.log(2 / (1 - confidence)) / count)
+    return np.maximum(logit(np.clip(np.asarray(correct, float) / count - error, 0.5, 1.0)), 0.0)
 
 
 def most_sets(confidence: float = 0.95) -> int:
-    """Number of sets fixed beforehand among which Proposition 4.1 may search on the scores it judges.
-
-    By Hoeffding's inequality one set misleads it with probability ``(beta / 2)^4``, so that beta pays for
-    ``16 / beta^3`` of them.
-
-    >>> most_sets()
-    128000
-    """
+    """Number of fixed sets, each wrong with (beta / 2)^4, that Proposition 4.1 may search with error beta."""
     return math.floor(16 / (1 - confidence) ** 3 * (1 + 1e-9))
 
 
 def search_whole(scores: MembershipScores, *, confidence: float = 0.95) -> float:
-    """Proposition 4.1 at the best of all numbers of top and bottom scores, without setting scores aside.
-
-    Guarantee:
-        With fair coins, exceeds the epsilon of pure DP with probability at most ``1 - confidence``, search
-        included: the sets are ranks, fixed beforehand, and no more than `most_sets`.
-    """
+    """Proposition 4.1 at the best of all numbers of top and bottom scores, no scores set aside."""
     values, member = scores.oriented().pooled()
     if np.unique(values).size < values.size:
         raise ValueError("scores: expected no ties")
@@ -75,9 +56,9 @@ def search_whole(scores: MembershipScores, *, confidence: float = 0.95) -> float
     top = np.append(0, np.cumsum(member))
     bottom = np.append(0, np.cumsum(~member[::-1]))
     sizes = np.arange(values.size + 1)
-    made = sizes[:, None] + sizes[None, :]
-    bounds = proposition_41(top[:, None] + bottom[None, :], made, confidence=confidence)
-    return float(np.where(made <= values.size, bounds, 0.0).max())
+    guesses = sizes[:, None] + sizes[None, :]
+    bounds = proposition_41(top[:, None] + bottom[None, :], guesses, confidence=confidence)
+    return float(np.where(guesses <= values.size, bounds, 0.0).max())
 
 
 def proposition_rows(config: GainConfig) -> pd.DataFrame:
@@ -90,14 +71,14 @@ def proposition_rows(config: GainConfig) -> pd.DataFrame:
         together = MembershipScores(
             np.concatenate([first.member, second.member]), np.concatenate([first.nonmember, second.nonmember])
         )
-        found = {
+        bounds = {
             "exact_test": one_run_epsilon(*counts, confidence=config.confidence),
             "proposition": proposition_41(*counts, confidence=config.confidence),
             "whole_search": search_whole(together, confidence=config.confidence),
             "adaptive_order": audit_one_run(together, confidence=config.confidence).epsilon,
         }
         about = {"mechanism": mechanism, "scale": scale, "m": m, "trial": trial}
-        rows.append(about | {name: float(bound) for name, bound in found.items()})
+        rows.append(about | {name: float(bound) for name, bound in bounds.items()})
     return pd.DataFrame(rows)
 
 
@@ -115,11 +96,7 @@ def proposition_means(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def section_52(over_epsilon: pd.DataFrame, over_sizes: pd.DataFrame, exact: float) -> pd.DataFrame:
-    """What Section 5.2 says beside the order of the methods, by intervals of Algorithm 1 as printed.
-
-    A claim holds if all intervals lie on its side, and fails if one lies wholly on the other; those of one
-    claim share an error of 0.05.
-    """
+    """What Section 5.2 says beside the order of the methods, by intervals of Algorithm 1 as printed."""
     largest = over_sizes[over_sizes["m"] == over_sizes["m"].max()]
     laplace, gaussian = (largest[largest["mechanism"] == name] for name in ("laplace", "gaussian"))
     compared = laplace[laplace["method"].isin(("printed", *RIVALS))].groupby("method")["epsilon"]

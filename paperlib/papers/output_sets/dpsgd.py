@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from paperlib.bounds.output_sets.level_sets import count_guesses
 from paperlib.bounds.output_sets.selection import selection_of
 from paperlib.core import MembershipScores
 from paperlib.io import user_cache_folder
-from paperlib.papers.output_sets.dpsgd_models import Answers, Audited, Choice, Kind, trained
-from paperlib.papers.output_sets.gain import CHOOSE, HIGHEST, RIVALS, interval, paired
+from paperlib.papers.output_sets.dpsgd_models import Answers, Audited, Choice, Kind, Setup, answers_of
+from paperlib.papers.output_sets.gain import CHOOSE, HIGHEST, RIVALS, paired_gain
 
 SETS = ("printed", "optimal", *RIVALS)
 """Methods that choose a set on one half of the records."""
@@ -27,20 +27,14 @@ _TUNING = 500  # seeds of models that settings are chosen on, beyond those judge
 
 
 @dataclass(frozen=True, kw_only=True)
-class DpSgdConfig:
+class DpSgdConfig(Setup):
     """Settings of Figure 3."""
 
-    dataset: str = "mnist5k"  #: a name of `load_images`
-    network: str = "features"  #: an MLP on fixed features, or a name of ``ARCHITECTURES``
-    filters: int = 32  #: of the fixed features
-    width: int = 128  #: hidden units of the MLP, or width of the network
     natural: int = 0  #: records of the natural panel; 0 takes the whole training part
     mislabelled: tuple[int, ...] = (400, 4000)  #: canaries of the other panels, fewest first
     others: int = 0  #: further records beside the canaries, always trained on; the paper has none
     epsilons: tuple[float, ...] = (1.0, 8.0, 16.0, 32.0, 100.0, 0.0)  #: of DP-SGD, nats; 0 without noise
-    delta: float = 1e-5  #: of DP-SGD and of the audits
     choices: tuple[Mapping[str, Any], ...] = ({"epochs": 20},)  #: fields of `Choice` to choose among
-    tested: int = 10_000  #: images of the test part that the accuracy is measured on
     tuning_seeds: int = 1  #: models of each setting that a choice is made on; not judged
     seeds: int = 5  #: models judged of each panel and epsilon
     confidence: float = 0.95  #: of each bound
@@ -55,23 +49,17 @@ class DpSgdConfig:
             raise ValueError(f"seeds: expected 1 to {_TUNING}, got {self.seeds}, {self.tuning_seeds}")
 
     def panels(self) -> list[tuple[Kind, int]]:
-        """Kind and number of the audit records of each panel."""
         return [("natural", self.natural), *(("mislabelled", count) for count in self.mislabelled)]
 
     def model(self, panel: tuple[Kind, int], epsilon: float, choice: Mapping[str, Any], seed: int) -> Audited:
         """A model of a panel; ``seed`` counts the models of this config."""
         kind, records = panel
         return Audited(
-            dataset=self.dataset,
-            network=self.network,
-            filters=self.filters,
-            width=self.width,
+            **{field.name: getattr(self, field.name) for field in fields(Setup)},
             kind=kind,
             records=records,
             others=self.others if kind == "mislabelled" else 0,
             epsilon=epsilon or math.inf,
-            delta=self.delta,
-            tested=self.tested,
             choice=Choice(**choice),
             seed=2 * _TUNING * self.seed + seed,
         )
@@ -86,11 +74,7 @@ class DpSgdResults:
 
 
 def run_dpsgd(config: DpSgdConfig, *, folder: Path | None = None, progress: bool = True) -> DpSgdResults:
-    """Choose settings, train every model and audit it.
-
-    Settings are chosen for each panel and epsilon by the mean AUC of the loss on models with other seeds,
-    which are not judged: never by what any method gains. Ties go to the first choice.
-    """
+    """Choose settings, train every model and audit it."""
     place = folder or user_cache_folder() / "sweeps" / "output_set_dpsgd"
     tuning: dict[Audited, Answers] = {}
     seeds = range(_TUNING, _TUNING + config.tuning_seeds)
@@ -102,7 +86,8 @@ def run_dpsgd(config: DpSgdConfig, *, folder: Path | None = None, progress: bool
             for epsilon in config.epsilons
             for choice in config.choices
         ]
-        tuning = trained(asked, folder=place, progress=progress)
+        tuning = answers_of(asked, folder=place, progress=progress)
+    # By the mean AUC of the loss on models with other seeds, never by what a method gains; ties: the first.
     aucs = {model: _scores(answers).auc() for model, answers in tuning.items()}
 
     def best_choice(panel: tuple[Kind, int], epsilon: float) -> Mapping[str, Any]:
@@ -120,7 +105,7 @@ def run_dpsgd(config: DpSgdConfig, *, folder: Path | None = None, progress: bool
         for seed in range(config.seeds)
         for epsilon in config.epsilons
     ]
-    answers = trained(models, folder=place, progress=progress)
+    answers = answers_of(models, folder=place, progress=progress)
     bounds = [row for model in models for row in _audits(config, model, answers[model])]
     return DpSgdResults(pd.DataFrame(bounds), pd.DataFrame([_about(*pair) for pair in tuning.items()]))
 
@@ -154,11 +139,11 @@ def _audits(config: DpSgdConfig, model: Audited, answers: Answers) -> Iterator[d
         bound = one_run_epsilon(correct, guesses, total=len(second), **options)
         yield {**about, "method": method, "correct": correct, "guesses": guesses, "bound": float(bound)}
     signals = np.column_stack([-answers["loss"], answers["runner_up"]])
-    found = {
+    orders = {
         "adaptive": audit_one_run(scores, **options),
         "learned": audit_features(signals, answers["member"], seed=model.seed, **options),
     }
-    for method, one in found.items():
+    for method, one in orders.items():
         counts = {"correct": one.correct, "guesses": one.guesses}
         yield {**about, "method": method, **counts, "bound": one.epsilon}
 
@@ -169,29 +154,21 @@ def mean_bounds(bounds: pd.DataFrame) -> pd.DataFrame:
     return grouped.agg(["mean", "std", "count"]).reset_index().rename(columns={"count": "seeds"})
 
 
-def by_method(bounds: pd.DataFrame) -> pd.DataFrame:
-    """Bounds with a column for each method, indexed by panel, epsilon and seed."""
-    return bounds.pivot(index=["panel", "epsilon", "seed"], columns="method", values="bound")
-
-
 def gains(bounds: pd.DataFrame, method: str = "printed", *, confidence: float = 0.95) -> pd.DataFrame:
     """Gain of a method over each other one: panel, epsilon, rival, columns of `interval`."""
     rivals = [rival for rival in dict.fromkeys(bounds["method"]) if rival != method]
-    pairs = paired(bounds, method, rivals=rivals, setting=("panel", "epsilon"), repeat="seed", value="bound")
-    return pd.DataFrame({**about, **interval(one - other, confidence)} for about, one, other in pairs)
+    options: dict[str, Any] = {"setting": ("panel", "epsilon"), "repeat": "seed", "value": "bound"}
+    return paired_gain(bounds, method, confidence=confidence, rivals=rivals, **options)
 
 
 def ahead_and_behind(bounds: pd.DataFrame, methods: Iterable[str], *, error: float = 0.05) -> pd.DataFrame:
-    """How often each method is ahead of each other one: method, rival, settings, ahead, behind.
-
-    A setting is a panel and an epsilon; ahead and behind are intervals of `gains` on one side of 0.
-    ``error`` is shared out among all comparisons of a method.
-    """
+    """In how many settings each method's interval of `gains` lies above 0, and below it, by rival."""
     rows = []
     comparisons = (bounds["method"].nunique() - 1) * len(bounds.drop_duplicates(["panel", "epsilon"]))
     for method in methods:
-        found = gains(bounds, method, confidence=1 - error / comparisons)
-        counts = found.assign(ahead=found["low"] > 0, behind=found["high"] < 0).groupby("rival", sort=False)
+        # Ahead and behind are intervals on one side of 0; all comparisons of a method share its error.
+        ends = gains(bounds, method, confidence=1 - error / comparisons)
+        counts = ends.assign(ahead=ends["low"] > 0, behind=ends["high"] < 0).groupby("rival", sort=False)
         table = counts.agg(settings=("gain", "size"), ahead=("ahead", "sum"), behind=("behind", "sum"))
         rows.append(table.reset_index().assign(method=method))
     table = pd.concat(rows, ignore_index=True)

@@ -41,19 +41,27 @@ class Choice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Audited:
+class Setup:
+    """What all models of Figure 3 have in common."""
+
+    dataset: str = "mnist5k"  #: a name of `load_images`
+    network: str = (
+        FEATURES  #: an MLP on fixed features, or a name of ``paperlib.models.images.ARCHITECTURES``
+    )
+    filters: int = 32  #: of the fixed features, 1 or more
+    width: int = 128  #: hidden units of the MLP, or width of the network
+    delta: float = 1e-5  #: of DP-SGD and of the audits, in (0, 1)
+    tested: int = 10_000  #: images of the test part that the accuracy is measured on
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audited(Setup):
     """One model of Figure 3."""
 
-    dataset: str  #: a name of `load_images`
-    network: str  #: "features", or a name of ``paperlib.models.images.ARCHITECTURES``
-    filters: int = 128  #: of `PatchFeatures`, 1 or more
-    width: int = 256  #: hidden units of the MLP, or width of the network
     kind: Kind  #: records as they are, or each with a wrong label
     records: int  #: number of audit records; 0 takes the whole training part
     others: int = 0  #: further records with their own labels, always trained on
     epsilon: float  #: that DP-SGD guarantees, nats; infinite for the same training without noise
-    delta: float = 1e-5  #: of DP-SGD, in (0, 1)
-    tested: int = 10_000  #: images of the test part that the accuracy is measured on
     choice: Choice
     seed: int  #: of records, coins, parameters, batches and noise
 
@@ -65,7 +73,7 @@ class Audited:
 
 
 class Answers(TypedDict):
-    """What is kept of a model."""
+    """What a model says, and what the accountant."""
 
     member: NDArray[np.bool_]  #: whether each audit record was trained on, shape (records,)
     loss: FloatArray  #: its cross-entropy after training, nats
@@ -74,17 +82,6 @@ class Answers(TypedDict):
     member_accuracy: float  #: on members, by the labels that they were trained with
     guarantee: float  #: epsilon by the accountant at delta; infinite without noise
     seconds: float  #: of training
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What networks are trained on."""
-
-    train_x: Tensor
-    train_y: IntArray
-    test_x: Tensor
-    test_y: IntArray
-    classes: int
 
 
 @dataclass(frozen=True)
@@ -104,14 +101,14 @@ def images_of(dataset: str) -> ImageSet:
 
 
 @lru_cache(maxsize=1)
-def inputs_of(dataset: str, network: str, filters: int) -> Inputs:
-    """Images as networks take them: pixels, or the answers of filters drawn from images of the test part."""
+def inputs_of(dataset: str, network: str, filters: int) -> tuple[Tensor, Tensor]:
+    """Both parts as networks take them: pixels, or answers of filters drawn from images of the test part."""
     images = images_of(dataset)
     train, test = as_input(images.train_x), as_input(images.test_x)
     if network == FEATURES:
         features = PatchFeatures(test, filters=filters, seed=0)
         train, test = (torch.cat([features(part) for part in x.split(256)]) for x in (train, test))
-    return Inputs(train, images.train_y, test, images.test_y, images.outputs)
+    return train, test
 
 
 def draw_records(model: Audited, labels: IntArray, classes: int) -> Drawn:
@@ -123,16 +120,12 @@ def draw_records(model: Audited, labels: IntArray, classes: int) -> Drawn:
     order = rng.permutation(labels.size)
     places, others = order[:records], order[records : records + model.others]
     shift = rng.integers(1, classes, records) if model.kind == "mislabelled" else 0
-    given = (labels[places] + shift) % classes
-    return Drawn(places, given, rng.integers(0, 2, records).astype(bool), others)
+    trained_with = (labels[places] + shift) % classes
+    return Drawn(places, trained_with, rng.integers(0, 2, records).astype(bool), others)
 
 
 def training_of(model: Audited, examples: int) -> TrainingConfig:
-    """DP-SGD of a model on so many members, with the least noise that keeps its epsilon.
-
-    The number of members is taken as known, as is usual for DP-SGD. The noise is for a sampling rate
-    rounded up, and so enough.
-    """
+    """DP-SGD of a model on so many members, with the least noise that keeps its epsilon."""
     choice = model.choice
     config = TrainingConfig(
         epochs=choice.epochs,
@@ -144,6 +137,7 @@ def training_of(model: Audited, examples: int) -> TrainingConfig:
     )
     if math.isinf(model.epsilon):
         return config
+    # The noise is for a sampling rate rounded up, and so enough.
     rate = min(1.0, math.ceil(1000 * config.sampling_rate(examples)) / 1000)
     noise = noise_for(model.epsilon, rate, config.steps(examples), model.delta)
     return replace(config, noise_multiplier=noise)
@@ -152,21 +146,24 @@ def training_of(model: Audited, examples: int) -> TrainingConfig:
 def train(models: Sequence[Audited]) -> list[Answers]:
     """Train models that are equal in `Audited.together`, and ask each about its records."""
     first = models[0]
-    inputs = inputs_of(first.dataset, first.network, first.filters)
-    drawn = draw_records(first, inputs.train_y, inputs.classes)
+    images, (train_x, test_x) = (
+        images_of(first.dataset),
+        inputs_of(first.dataset, first.network, first.filters),
+    )
+    drawn = draw_records(first, images.train_y, images.outputs)
     taken = np.concatenate([drawn.places[drawn.member], drawn.others])
-    x = inputs.train_x[taken]
-    y = np.concatenate([drawn.labels[drawn.member], inputs.train_y[drawn.others]])
+    x = train_x[taken]
+    y = np.concatenate([drawn.labels[drawn.member], images.train_y[drawn.others]])
     configs = [training_of(model, taken.size) for model in models]
     started = time.perf_counter()
     if first.network == FEATURES:
-        widths = (x.shape[1], first.width, inputs.classes)
+        widths = (x.shape[1], first.width, images.outputs)
         fitted = fit_ensemble([replace(config, widths=widths) for config in configs], x, y, progress=False)
-        asked, tested = inputs.train_x[drawn.places], inputs.test_x[: first.tested]
-        logits = list(zip(fitted.logits(asked), fitted.logits(tested), strict=True))
+        parts = train_x[drawn.places], test_x[: first.tested]
+        logits = list(zip(*map(fitted.logits, parts), strict=True))
     else:
         pairs = zip(models, configs, strict=True)
-        logits = [_network_logits(*pair, x, y, drawn.places, inputs.classes) for pair in pairs]
+        logits = [_network_logits(*pair, x, y, drawn.places) for pair in pairs]
     seconds = (time.perf_counter() - started) / len(models)
     labels = torch.from_numpy(drawn.labels)
     answers = list[Answers]()
@@ -179,7 +176,7 @@ def train(models: Sequence[Audited]) -> list[Answers]:
                 member=drawn.member,
                 loss=cross_entropy(asked, labels).numpy(),
                 runner_up=runner_up.numpy(),
-                accuracy=float((tested.cpu().argmax(1).numpy() == inputs.test_y[: len(tested)]).mean()),
+                accuracy=float((tested.cpu().argmax(1).numpy() == images.test_y[: len(tested)]).mean()),
                 member_accuracy=float((asked.argmax(1) == labels).numpy()[drawn.member].mean()),
                 guarantee=epsilon_of(config.noise_multiplier, rate, steps, model.delta),
                 seconds=seconds,
@@ -189,19 +186,19 @@ def train(models: Sequence[Audited]) -> list[Answers]:
 
 
 def _network_logits(
-    model: Audited, config: TrainingConfig, x: Tensor, y: IntArray, asked: IntArray, classes: int
+    model: Audited, config: TrainingConfig, x: Tensor, y: IntArray, asked: IntArray
 ) -> tuple[Tensor, Tensor]:
     """Logits of a network of convolutions on the records asked about and on the test part."""
     images = images_of(model.dataset)
     options = {"width": model.width, "group_norm": True, "seed": model.seed}
-    module = classifier_for(images.train_x[:1], model.network, classes, **options)
+    module = classifier_for(images.train_x[:1], model.network, images.outputs, **options)
     fit_dp(module, x, y, config=config, at_once=_AT_ONCE, progress=False)
     module.eval().to(default_device())
     tested = images.test_x[: model.tested]
     return image_logits(module, images.train_x[asked]), image_logits(module, tested)
 
 
-def trained(models: Sequence[Audited], *, folder: Path, progress: bool = True) -> dict[Audited, Answers]:
+def answers_of(models: Sequence[Audited], *, folder: Path, progress: bool = True) -> dict[Audited, Answers]:
     """Answers of every model; what was trained before is read from ``folder``."""
     about = {
         "code": code_tag(__name__),
@@ -209,7 +206,7 @@ def trained(models: Sequence[Audited], *, folder: Path, progress: bool = True) -
         "torch": torch.__version__,
         "gpu": torch.cuda.is_available(),
     }
-    found: Any = run_sweep(
+    answers: Any = run_sweep(
         train,
         models,
         folder=folder,
@@ -219,4 +216,4 @@ def trained(models: Sequence[Audited], *, folder: Path, progress: bool = True) -
         version=config_hash(about),
         progress=progress,
     )
-    return dict(found)
+    return dict(answers)

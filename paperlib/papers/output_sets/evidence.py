@@ -5,7 +5,6 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from paperlib.papers.output_sets.dpsgd import by_method
 from paperlib.papers.output_sets.gain import NAMES, paired
 from paperlib.papers.output_sets.shapes import least_m_with_a_gap
 from paperlib.papers.verdict import Estimate, Evidence
@@ -98,11 +97,8 @@ def delta_evidence(frame: pd.DataFrame) -> Evidence:
 
 
 def dpsgd_evidence(bounds: pd.DataFrame) -> Evidence:
-    """Figure 3 from the bounds of `run_dpsgd`, Algorithm 1 as printed, one value per model.
-
-    The gain with few canaries over that with many is the mean over all epsilons.
-    """
-    wide = by_method(bounds).reset_index()
+    """Figure 3 from the bounds of `run_dpsgd`, Algorithm 1 as printed, one value per model."""
+    wide = bounds.pivot(index=["panel", "epsilon", "seed"], columns="method", values="bound").reset_index()
     gained = wide.assign(gain=wide["printed"] - wide["top_bottom"])
     top = wide[wide["epsilon"] == wide["epsilon"].max()].set_index("seed")
     printed = {str(name): top.loc[top["panel"] == name, "printed"] for name in wide["panel"].unique()}

@@ -39,7 +39,7 @@ NAMES = {
 _SETTING = ("mechanism", "scale", "m")
 _MIN_DENSITY = 0.01  # Section 4.3: the ratio is used where both estimated densities are larger
 HIGHEST = SelectionRule(error_divisor=1.0)
-"""Takes the highest bound found, as the paper does."""
+"""Takes the highest bound, as the paper does."""
 
 
 @dataclass(frozen=True)
@@ -55,18 +55,15 @@ class GainConfig:
     seed: int = 0  #: seed of all random draws, 0 or more; other seeds share none
 
     def settings(self) -> Iterator[tuple[str, float, int, int]]:
-        """Mechanism, scale, m and number of the trial of every pair of samples."""
         for mechanism, scales in self.scales.items():
             for setting in itertools.product(scales, self.sizes, range(self.trials)):
                 yield mechanism, *setting
 
 
 def printed_set(chosen: Selection) -> OutputSet:
-    """Algorithm 1 as printed: no score is left out, and where a density is at most 0.01 none is guessed on.
-
-    The paper's sets are unions of gaps between neighbouring scores; these are level sets of the ratio
-    itself, cut inside the gaps. The level is searched for from coarse to fine.
-    """
+    """Algorithm 1 as printed: no score is left out; where a density is at most 0.01 none is guessed on."""
+    # The paper's sets are unions of gaps between neighbouring scores; these are level sets of the ratio
+    # itself, cut inside the gaps, and the level is searched for from coarse to fine.
     pair = density_pair(chosen.x[chosen.is_member], chosen.x[~chosen.is_member])
     sound = np.minimum(pair.member, pair.nonmember) > _MIN_DENSITY
     least = [np.maximum(density, _MIN_DENSITY) for density in (pair.member, pair.nonmember)]
@@ -86,11 +83,7 @@ CHOOSE: dict[str, Callable[[Selection], OutputSet]] = {
 
 
 def gain(config: GainConfig) -> pd.DataFrame:
-    """Audit every setting with all methods on the same scores.
-
-    One row per mechanism, scale, m, trial and method: delta, correct, guesses, selection_epsilon (the bound
-    on the scores that were searched), intervals (of the set) and epsilon (the bound, nats).
-    """
+    """Audit every setting with all methods on the same scores; one row per setting, trial and method."""
     return _audited(config, tuple(CHOOSE), [0.0])
 
 
@@ -110,9 +103,9 @@ def _audited(config: GainConfig, methods: Sequence[str], deltas: Sequence[float]
         chosen = selection_of(first, HIGHEST, total=2 * m, delta=0.0, confidence=config.confidence)
         about = {"mechanism": mechanism, "scale": scale, "m": m, "trial": trial}
         for delta, method in itertools.product(deltas, methods):
-            found = CHOOSE[method](replace(chosen, delta=delta))
-            counts = dict(zip(("correct", "guesses"), count_guesses(found, second), strict=True))
-            searched = {"selection_epsilon": max(found.objective, 0.0), "intervals": len(found.intervals)}
+            best = CHOOSE[method](replace(chosen, delta=delta))
+            counts = dict(zip(("correct", "guesses"), count_guesses(best, second), strict=True))
+            searched = {"selection_epsilon": max(best.objective, 0.0), "intervals": len(best.intervals)}
             rows.append({**about, "delta": delta, "method": method, **counts, **searched})
     frame = pd.DataFrame(rows)
     for delta in deltas:
@@ -148,9 +141,12 @@ def paired(
             yield about, part[method].to_numpy(), part[rival].to_numpy()
 
 
-def paired_gain(frame: pd.DataFrame, method: str) -> pd.DataFrame:
-    """Mean gain of a method over each rival: mechanism, scale, m, rival, and the columns of `interval`."""
-    return pd.DataFrame({**about, **interval(one - other)} for about, one, other in paired(frame, method))
+def paired_gain(
+    frame: pd.DataFrame, method: str, *, confidence: float = 0.95, **options: Any
+) -> pd.DataFrame:
+    """Mean gain of a method over each rival: the setting, rival, and the columns of `interval`."""
+    pairs = paired(frame, method, **options)
+    return pd.DataFrame({**about, **interval(one - other, confidence)} for about, one, other in pairs)
 
 
 def deviation_ratios(frame: pd.DataFrame, method: str) -> pd.DataFrame:
@@ -179,11 +175,7 @@ def interval(values: FloatArray, confidence: float = 0.95) -> dict[str, float]:
 
 
 def gain_by_rival(frame: pd.DataFrame, method: str, *, error: float = 0.05) -> pd.DataFrame:
-    """The gain over all settings of a mechanism, one row per mechanism and rival.
-
-    Columns of `interval` for the mean over settings, settings, and in how many the gain is significantly
-    above 0 (ahead) and below it (behind); ``error`` is shared out among all comparisons.
-    """
+    """The gain over all settings of a mechanism, and in how many it is significant (ahead, behind)."""
     gains = defaultdict[tuple[str, str], list[FloatArray]](list)
     for about, one, other in paired(frame, method):
         gains[about["mechanism"], about["rival"]].append(one - other)

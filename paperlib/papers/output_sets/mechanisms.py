@@ -27,11 +27,9 @@ class Mixture:
     components: tuple[Any, ...]
 
     def pdf(self, x: FloatArray) -> FloatArray:
-        """Density, same shape as ``x``."""
         return np.mean([c.pdf(x) for c in self.components], axis=0)
 
     def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws, shape (size,)."""
         counts = rng.multinomial(size, [1 / len(self.components)] * len(self.components))
         parts = (c.rvs(n, random_state=rng) for c, n in zip(self.components, counts, strict=True))
         return np.concatenate([np.atleast_1d(part) for part in parts])
@@ -54,18 +52,12 @@ def draw_scores(rng: np.random.Generator, mechanism: str, scale: float, examples
 
 
 def exact_epsilon(mechanism: str, scale: float, delta: float = 0.0) -> float:
-    """Smallest epsilon for which the pair of output distributions is (epsilon, delta)-indistinguishable.
-
-    The hockey-stick divergence in both directions, by quadrature; at delta = 0 the largest
-    log-ratio: 1/scale for Laplace (p is q moved by 1), infinite for Gaussian.
-
-    >>> exact_epsilon("laplace", 0.5), round(exact_epsilon("laplace", 0.5, 1e-9), 4)
-    (2.0, 2.0)
-    """
-    if delta == 0:
+    """Smallest epsilon for which the pair of output distributions is (epsilon, delta)-indistinguishable."""
+    if delta == 0:  # the largest log-ratio: under Laplace noise p is q moved by 1
         return 1 / scale if mechanism == "laplace" else math.inf
     p, q = mixtures(mechanism, scale)
     reach = 3 + (60 if mechanism == "laplace" else 14) * scale
+    # The hockey-stick divergence in both directions, by quadrature.
     line = line_of(p.pdf, q.pdf, (-reach, reach))
     share = 1 / (1 + np.exp(-line.ratio))
     masses = line.mass * share, line.mass * (1 - share)
@@ -78,19 +70,13 @@ def exact_epsilon(mechanism: str, scale: float, delta: float = 0.0) -> float:
 
 
 def proposition_epsilon(mechanism: str, scale: float, delta: float = 0.0) -> float:
-    """Epsilon by the paper's Proposition C.1, which bounds the size of the update.
-
-    6/b for Laplace noise b = 2 scale. For Gaussian noise the analytic Gaussian mechanism with
-    sensitivity 6 and deviation sqrt(5)/2 sigma, sigma = 4/sqrt(5) scale; the proposition prints the
-    complement of the normal distribution function, the cited theorem has the function itself.
-
-    >>> proposition_epsilon("laplace", 1.0)
-    3.0
-    """
-    if mechanism == "laplace":
+    """Epsilon by the paper's Proposition C.1, which bounds the size of the update."""
+    if mechanism == "laplace":  # of noise b = 2 scale
         return _SENSITIVITY / (2 * scale)
     if delta == 0:
         return math.inf
+    # The analytic Gaussian mechanism of deviation sqrt(5) / 2 sigma, sigma = 4 / sqrt(5) scale. The paper
+    # prints the complement of the normal distribution function; the cited theorem has the function itself.
     ratio = _SENSITIVITY / (math.sqrt(5) / 2 * 4 / math.sqrt(5) * scale)
 
     def excess(epsilon: float) -> float:

@@ -11,7 +11,7 @@ from scipy import stats
 
 from paperlib.bounds import OutputSet, optimal_output_set
 from paperlib.bounds.output_sets.choices import fit_output_set
-from paperlib.bounds.output_sets.level_sets import Line, line_of, objective_of
+from paperlib.bounds.output_sets.level_sets import line_of, objective_of
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.papers.output_sets.mechanisms import Mixture
 from paperlib.report import paper_table
@@ -31,11 +31,7 @@ class Pair:
 
 @cache
 def pairs() -> tuple[Pair, ...]:
-    """The six pairs, with the parameters of the paper's captions.
-
-    >>> [pair.name for pair in pairs()]
-    ['Laplace mixtures', 'Gaussian mixtures', 'Cauchy', 'F', 'logistic', 'non-central chi-squared']
-    """
+    """The six pairs, with the parameters of the paper's captions."""
     places = {
         "Laplace mixtures": ((-math.inf, math.inf), (-5.0, 5.0)),
         "Gaussian mixtures": ((-math.inf, math.inf), (-5.0, 4.0)),
@@ -126,12 +122,10 @@ def optimal_set(pair: Pair, m: int, confidence: float = 0.95) -> OutputSet:
 
 @cache
 def best_top_bottom(pair: Pair, m: int, confidence: float = 0.95) -> tuple[float, float, float]:
-    """Cut points of the best (-inf, low) u (high, inf), and its objective.
-
-    All pairs of 600 cut points, then all pairs of quadrature points around the best.
-    """
-    line = _line(pair)
+    """Cut points of the best (-inf, low) u (high, inf), and its objective."""
+    line = line_of(pair.p.pdf, pair.q.pdf, pair.support)
     mass, right = (np.append(0.0, np.cumsum(values)) for values in (line.mass, line.right))
+    # All pairs of 600 cut points, then all pairs of quadrature points around the best.
     coarse = np.unique(np.searchsorted(mass, np.linspace(0, mass[-1], 600)).clip(0, line.points.size))
     i, j = _best_pair(coarse, coarse, mass, right, m, confidence)
     step = int(np.diff(coarse).max())
@@ -156,11 +150,6 @@ def _best_pair(
     return int(low[i]), int(high[j])
 
 
-@cache
-def _line(pair: Pair) -> Line:
-    return line_of(pair.p.pdf, pair.q.pdf, pair.support)
-
-
 def is_asymmetric(chosen: OutputSet) -> bool:
     """Whether no reflection maps the set to itself (to a thousandth of its extent)."""
     cuts = np.array(chosen.intervals).ravel()
@@ -172,17 +161,12 @@ def is_asymmetric(chosen: OutputSet) -> bool:
 
 
 def format_set(intervals: tuple[tuple[float, float], ...]) -> str:
-    """A union of intervals in words of mathematics.
-
-    >>> format_set(((-math.inf, -2.1358), (1.0, math.inf)))
-    '(−∞, −2.136) ∪ (1, ∞)'
-    """
+    """A union of intervals in words of mathematics."""
 
     def end(value: float) -> str:
         return ("∞" if value > 0 else "−∞") if math.isinf(value) else f"{value:.4g}".replace("-", "−")
 
-    kept = [f"({end(a)}, {end(b)})" for a, b in intervals if a < b]
-    return " ∪ ".join(kept)
+    return " ∪ ".join(f"({end(a)}, {end(b)})" for a, b in intervals if a < b)
 
 
 def shape_curve(pair: Pair, config: ShapeConfig) -> pd.DataFrame:

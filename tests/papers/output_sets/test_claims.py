@@ -1,5 +1,7 @@
 """Proposition 4.1 keeps its error exactly, searched or not, a narrower one does not; claims by intervals."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,12 +23,13 @@ from paperlib.papers.output_sets.gain import RIVALS, GainConfig, gain
 from tests.validity.coverage import assert_rate_at_most
 
 
-@pytest.mark.parametrize("guesses", [1, 7, 60, 400, 5_000])
-@pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0, 5.0])
-def test_one_set_misleads_the_proposition_with_the_fourth_power_of_half_of_beta(guesses, epsilon):
-    right = np.arange(guesses + 1)
-    above = proposition_41(right, np.full(guesses + 1, guesses)) > epsilon + 1e-12
-    assert binom.pmf(right, guesses, expit(epsilon))[above].sum() <= 0.025**4 * (1 + 1e-9)
+def test_one_set_misleads_the_proposition_with_the_fourth_power_of_half_of_beta():
+    assert proposition_41(450, 500) == pytest.approx(logit(0.9 - np.sqrt(2 * np.log(40) / 500)))  # equation 3
+    assert proposition_41(0, 0) == 0
+    for guesses, epsilon in itertools.product([1, 7, 60, 400, 5_000], [0.0, 0.5, 2.0, 5.0]):
+        right = np.arange(guesses + 1)
+        above = proposition_41(right, np.full(guesses + 1, guesses)) > epsilon + 1e-12
+        assert binom.pmf(right, guesses, expit(epsilon))[above].sum() <= 0.025**4 * (1 + 1e-9)
 
 
 def test_its_error_pays_for_all_tops_and_bottoms_of_504_scores():
@@ -50,7 +53,7 @@ def test_the_search_is_that_of_every_pair():
     rng = np.random.default_rng(1)
     member = rng.random(40) < np.linspace(1.0, 0.0, 40)
     scores = MembershipScores.from_labels(-np.arange(40.0), member)
-    slow = every_pair(member, lambda right, made: float(proposition_41(right, made)))
+    slow = every_pair(member, lambda right, guesses: float(proposition_41(right, guesses)))
     assert search_whole(scores) == pytest.approx(slow)
 
 
@@ -60,11 +63,11 @@ def test_a_search_without_a_half_keeps_its_error_and_a_test_of_one_set_does_not(
     flags = rng.random((200, 60)) < 0.5
     found = [search_whole(MembershipScores.from_labels(-np.arange(60.0), row)) for row in flags]
     assert_rate_at_most(0.05, int((np.array(found) > 0).sum()), len(flags))
-    made = np.add.outer(np.arange(61), np.arange(61)).clip(1)
+    guesses = np.add.outer(np.arange(61), np.arange(61)).clip(1)
 
     def narrow(row):
         right = np.add.outer(np.append(0, np.cumsum(row)), np.append(0, np.cumsum(~row[::-1])))
-        return np.where(made <= 60, one_run_epsilon(np.minimum(right, made), made), 0.0).max()
+        return np.where(guesses <= 60, one_run_epsilon(np.minimum(right, guesses), guesses), 0.0).max()
 
     broken = sum(narrow(row) > 0 for row in flags[:60])
     with pytest.raises(AssertionError, match="allows"):
@@ -99,15 +102,11 @@ def frames(laplace, gaussian, spread):
 
 def test_claims_of_section_52_hold_fail_or_stay_open():
     equal, ahead = (1.0,) * 4, (1.2, 1.0, 1.0, 1.0)
-    good = frames(equal, ahead, (0.01, 0.1, 0.1, 0.1))
-    assert section_52(good, good, 1.0)["outcome"].tolist() == ["holds"] * 3
-    bad = frames((0.5, 1.0, 1.0, 1.0), (0.8, 1.0, 1.0, 1.0), (0.1, 0.01, 0.01, 0.01))
-    assert section_52(bad, bad, 1.0)["outcome"].tolist() == ["fails"] * 3
-    open_ = frames((0.9, 1.0, 1.0, 1.0), equal, (0.1, 0.1, 0.1, 0.1))
-    assert section_52(open_, open_, 1.0)["outcome"].tolist() == ["undecided"] * 3
-    assert section_52(good, good, 1.0)["comparisons"].tolist() == [4, 3, 6]
-
-
-def test_the_printed_value_follows_equation_3():
-    assert proposition_41(450, 500) == pytest.approx(logit(0.9 - np.sqrt(2 * np.log(40) / 500)))
-    assert proposition_41(0, 0) == 0
+    for outcome, frame in {
+        "holds": frames(equal, ahead, (0.01, 0.1, 0.1, 0.1)),
+        "fails": frames((0.5, 1.0, 1.0, 1.0), (0.8, 1.0, 1.0, 1.0), (0.1, 0.01, 0.01, 0.01)),
+        "undecided": frames((0.9, 1.0, 1.0, 1.0), equal, (0.1, 0.1, 0.1, 0.1)),
+    }.items():
+        table = section_52(frame, frame, 1.0)
+        assert table["outcome"].tolist() == [outcome] * 3
+        assert table["comparisons"].tolist() == [4, 3, 6]

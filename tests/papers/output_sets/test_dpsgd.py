@@ -25,9 +25,9 @@ from paperlib.papers.output_sets.dpsgd import (
 from paperlib.papers.output_sets.dpsgd_models import (
     Audited,
     Choice,
+    answers_of,
     draw_records,
     train,
-    trained,
     training_of,
 )
 from paperlib.papers.output_sets.evidence import dpsgd_evidence
@@ -39,7 +39,7 @@ SMALL = DpSgdConfig(
     natural=200,
     mislabelled=(60, 200),
     epsilons=(8.0, 0.0),
-    choices=({"epochs": 1}, {"epochs": 30, "learning_rate": 0.5}),
+    choices=({"epochs": 1}, {"epochs": 12, "learning_rate": 0.5}),
     seeds=2,
 )
 
@@ -64,16 +64,12 @@ def test_records_have_wrong_labels_their_own_coins_and_no_place_among_the_others
     assert 0.4 < (again.member != drawn.member).mean() < 0.6
     with pytest.raises(ValueError, match="records"):
         draw_records(model(records=1_600, others=500), labels, 10)
-
-
-def test_models_of_one_seed_differ_in_noise_alone():
-    first, second = (draw_records(model(epsilon=epsilon), np.arange(500) % 10, 10) for epsilon in (1.0, 8.0))
-    assert (first.member == second.member).all()
+    first, second = (draw_records(model(epsilon=epsilon), labels, 10) for epsilon in (1.0, 8.0))
+    assert (first.member == second.member).all()  # models of one seed differ in noise alone
     assert (first.labels == second.labels).all()
 
 
-@pytest.mark.parametrize("examples", [37, 480, 25_000])
-@pytest.mark.parametrize("epsilon", [1.0, 100.0])
+@pytest.mark.parametrize(("examples", "epsilon"), [(37, 100.0), (25_000, 1.0)])
 def test_the_noise_keeps_the_guarantee(examples, epsilon):
     config = training_of(model(epsilon=epsilon), examples)
     spent = epsilon_of(config.noise_multiplier, config.sampling_rate(examples), config.steps(examples), 1e-5)
@@ -85,15 +81,15 @@ def test_the_noise_keeps_the_guarantee(examples, epsilon):
 def test_a_model_does_not_depend_on_those_trained_with_it_and_is_read_again(tmp_path):
     models = [model(epsilon=epsilon) for epsilon in (8.0, math.inf)]
     alone = train(models[1:])[0]
-    first = trained(models, folder=tmp_path, progress=False)
-    again = trained(models[::-1], folder=tmp_path, progress=False)
+    first = answers_of(models, folder=tmp_path, progress=False)
+    again = answers_of(models[::-1], folder=tmp_path, progress=False)
     for one in models:
         np.testing.assert_array_equal(first[one]["loss"], again[one]["loss"])
     np.testing.assert_allclose(alone["loss"], first[models[1]]["loss"], rtol=1e-3, atol=1e-4)
 
 
 def test_members_alone_are_learned_without_noise():
-    answers = train([model(epsilon=math.inf, width=64, filters=16, choice=Choice(epochs=150))])[0]
+    answers = train([model(epsilon=math.inf, width=64, filters=8, choice=Choice(epochs=120))])[0]
     assert answers["member_accuracy"] > 0.9
     assert answers["loss"][~answers["member"]].mean() > 3 * answers["loss"][answers["member"]].mean()
     assert math.isinf(answers["guarantee"])
@@ -124,7 +120,7 @@ def test_every_method_is_judged_on_what_it_did_not_see(results):
 
 def test_orders_are_those_of_the_package(results, tmp_path):
     one = SMALL.model(("mislabelled", 60), 0.0, SMALL.choices[1], 0)
-    answers = trained([one], folder=tmp_path, progress=False)[one]
+    answers = answers_of([one], folder=tmp_path, progress=False)[one]
     row = next(row for row in dpsgd._audits(SMALL, one, answers) if row["method"] == "adaptive")
     scores = MembershipScores.from_labels(-answers["loss"], answers["member"])
     assert row["bound"] == audit_one_run(scores, delta=1e-5).epsilon
@@ -149,25 +145,7 @@ def test_no_bound_lies_above_the_guarantee_and_a_false_one_is_counted(results):
     assert (checked["above_guarantee"] == checked["bounds"]).all()
 
 
-def test_a_resumed_sweep_ends_as_an_uninterrupted_one(results, tmp_path, monkeypatch):
-    first, calls = dpsgd.trained, []
-
-    def interrupted(models, **options):
-        calls.append(len(models))
-        if len(calls) == 2:
-            list(first(models[:3], **options))
-            raise KeyboardInterrupt
-        return first(models, **options)
-
-    monkeypatch.setattr(dpsgd, "trained", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        run_dpsgd(SMALL, folder=tmp_path, progress=False)
-    again = run_dpsgd(SMALL, folder=tmp_path, progress=False).bounds
-    numbers = again.select_dtypes("number").drop(columns="seconds")
-    np.testing.assert_allclose(numbers, results.bounds[numbers.columns], rtol=1e-6, atol=1e-9)
-
-
-def test_bounds_kept_in_the_book_read_back_as_they_were(results, tmp_path):
+def test_bounds_committed_with_the_book_read_back_as_they_were(results, tmp_path):
     results.bounds.to_csv(tmp_path / "a.csv", index=False)
     origin = {"date": "2026-01-02", "cpu": "a CPU", "cores": 2, "gpu": None, "seconds": 60.0}
     write_result(tmp_path / "a.json", RunResult(notebook="n", profile="default", provenance=origin))
@@ -195,11 +173,7 @@ def made_up(gain):
 def test_evidence_has_a_label_for_each_panel_and_a_value_for_each_model():
     values = dpsgd_evidence(made_up(0.3)).values
     first = values["optimal at or above top/bottom"]
-    assert set(first) == {
-        f"{panel}, epsilon {epsilon}"
-        for panel in ("natural", "1,000 mislabelled", "10,000 mislabelled")
-        for epsilon in ("8", "inf")
-    }
+    assert len(first) == 3 * 2
     assert first["1,000 mislabelled, epsilon inf"] == pytest.approx([0.3] * 5)
     assert first["natural, epsilon 8"] == pytest.approx([0.0] * 5)
     few = values["gain largest with few canaries"]["1,000 mislabelled against 10,000 mislabelled"]
@@ -225,15 +199,8 @@ def test_gains_are_paired_by_model_and_settings_with_a_method_ahead_are_counted(
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"epsilons": (1.0, 1.0)}, "epsilons"),
-        ({"epsilons": (-1.0,)}, "epsilons"),
-        ({"choices": ()}, "choices"),
-        ({"seeds": 501}, "seeds"),
-        ({"tuning_seeds": 0}, "seeds"),
-    ],
+    "changes", [{"epsilons": (1.0, 1.0)}, {"epsilons": (-1.0,)}, {"choices": ()}, {"seeds": 501}]
 )
-def test_settings_out_of_range_are_refused(changes, words):
-    with pytest.raises(ValueError, match=words):
+def test_settings_out_of_range_are_refused(changes):
+    with pytest.raises(ValueError, match=next(iter(changes))):
         DpSgdConfig(**changes)
