@@ -53,16 +53,13 @@ def landing_markdown(judged: Sequence[JudgedTarget], *, profile: str, findings: 
         own = [one for one in best if one.rule.paper == paper]
         parts.append(f"### {{doc}}`{name} <papers/{paper}>`")
         if finding := findings.get(HEADLINES[paper]):
-            parts += [f"**{finding['finding']}.** {finding['sentence']}", _figure(finding)]
+            parts += [
+                f"**{finding['finding']}.** {finding['sentence']}",
+                f"```{{figure}} _generated/figures/{finding['slug']}.svg\n:alt: {finding['alt']}\n"
+                f":class: dark-light\n:figclass: themed headline\n\n{finding['caption']}\n```",
+            ]
         parts += [chips_html(own), f"{{cite:t}}`{CITED[paper]}`. {counts_in_words(own)}"]
     return "\n\n".join(parts) + "\n"
-
-
-def _figure(finding: Finding) -> str:
-    return (
-        f"```{{figure}} _generated/figures/{finding['slug']}.svg\n:alt: {finding['alt']}\n"
-        f":class: dark-light\n:figclass: themed headline\n\n{finding['caption']}\n```"
-    )
 
 
 def read_findings(table: pd.DataFrame, page: Path) -> dict[str, Finding]:
@@ -81,16 +78,13 @@ def read_findings(table: pd.DataFrame, page: Path) -> dict[str, Finding]:
 
 def guide_markdown(guide: pd.DataFrame) -> str:
     """The guide to an audit as a MyST table, from the table of the comparison."""
-    rows = [
-        {
-            "I have": row["you_have"],
-            "so I use": f"{{doc}}`{row['use']} </{row['page']}>`",
-            "and get": row["you_get"],
-            "Seconds": format_cell(row["seconds"]),
-        }
-        for row in guide.to_dict("records")
-    ]
-    return f"{pipe_table(pd.DataFrame(rows))}\n"
+    columns = {
+        "I have": guide["you_have"],
+        "so I use": "{doc}`" + guide["use"] + " </" + guide["page"] + ">`",
+        "and get": guide["you_get"],
+        "Seconds": guide["seconds"].map(format_cell),
+    }
+    return f"{pipe_table(pd.DataFrame(columns))}\n"
 
 
 COSTS = {

@@ -18,16 +18,7 @@ _MEMBERS = 0.9
 def demonstration(
     *, epochs: int = 100, generator: TableGenerator | None = None, seed: int = 0
 ) -> tuple[AuditData, Model, Trainer]:
-    """Members of the RAND table, a target trained on them, and the function that trained it.
-
-    Args:
-        epochs: Training epochs of the target, 1 or more.
-        generator: Generator of non-members, as in `bring_table`.
-        seed: Seed of the parts, the generator and the models, 0 or more.
-
-    Returns:
-        What `audit_model` takes. The function trains no model twice: it keeps them.
-    """
+    """Members of the RAND table, a target trained on them, and its training, as `audit_model` takes them."""
     table = load_table("randhie", "visits")
     used_data("randhie (statsmodels)", table.rows.to_csv(index=False).encode())
     cut = round(_MEMBERS * len(table.rows))

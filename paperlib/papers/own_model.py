@@ -40,12 +40,7 @@ class OwnModelConfig:
 
 
 def audited_digits(config: OwnModelConfig) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pixels in [0, 1], labels of which a share is spoiled, and who is a member by a fair coin.
-
-    >>> pixels, labels, member = audited_digits(OwnModelConfig(examples=100))
-    >>> pixels.shape, labels.shape, bool(30 < member.sum() < 70)
-    ((100, 64), (100,), True)
-    """
+    """Pixels in [0, 1], labels of which a share is spoiled, and who is a member by a fair coin."""
     loaded: Any = load_digits(return_X_y=True)
     images, labels = loaded
     used_data("handwritten digits (scikit-learn)", np.column_stack([images, labels]))
@@ -54,8 +49,7 @@ def audited_digits(config: OwnModelConfig) -> tuple[np.ndarray, np.ndarray, np.n
     spoiled = rng.random(config.examples) < config.noisy_labels
     drawn = rng.integers(0, 10, config.examples)
     member = rng.integers(0, 2, config.examples).astype(bool)
-    pixels = (images[chosen] / 16).astype(np.float32)
-    return pixels, np.where(spoiled, drawn, labels[chosen]), member
+    return (images[chosen] / 16).astype(np.float32), np.where(spoiled, drawn, labels[chosen]), member
 
 
 def train_and_score(config: OwnModelConfig, checkpoints: tuple[int, ...] = ()) -> dict[int, MembershipScores]:

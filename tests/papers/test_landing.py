@@ -6,15 +6,7 @@ import nbformat
 import pandas as pd
 import pytest
 
-from paperlib.papers.landing import (
-    CITED,
-    COSTS,
-    HEADLINES,
-    costs_markdown,
-    guide_markdown,
-    landing_markdown,
-    read_findings,
-)
+from paperlib.papers.landing import CITED, COSTS, HEADLINES, costs_markdown, landing_markdown, read_findings
 from paperlib.papers.verdict.status import judge
 from paperlib.report import figures, panels, show_figure
 from paperlib.report.printed import PAPERS
@@ -53,25 +45,16 @@ def test_every_paper_has_its_finding_figure_and_chips(page):
         assert f"**title of {slug}.** s" in text
         assert f"```{{figure}} _generated/figures/{slug}.svg" in text
     assert text.count(':alt: "a \\"b\\""\n') == text.count("\n\nA caption.\n```") == len(PAPERS)
-
-
-def test_without_the_page_of_findings_the_counts_stand_alone():
-    text = landing_markdown(judge([]), profile="smoke", findings={})
-    assert "{figure}" not in text
-    assert text.count('<a class="chip not-yet"') == 50
-
-
-def test_the_guide_links_the_page_of_each_audit():
-    row = {"you_have": "coins", "use": "one run", "page": "one_run", "you_get": "a bound", "seconds": 0.1}
-    text = guide_markdown(pd.DataFrame([row]))
-    assert "| I have | so I use" in text
-    assert "{doc}`one run </one_run>`" in text
+    alone = landing_markdown(judge([]), profile="smoke", findings={})
+    assert "{figure}" not in alone
+    assert alone.count('<a class="chip not-yet"') == 50
 
 
 def test_the_tables_of_costs_have_seven_columns_and_link_the_others():
     for name in COSTS:
-        text = costs_markdown(name, pd.read_csv(ESTIMATES / f"{name}.csv"))
+        table = pd.read_csv(ESTIMATES / f"{name}.csv")
+        text = costs_markdown(name, table)
         rows = [line for line in text.splitlines() if line.startswith("|")]
         assert {row.count("|") for row in rows} == {8}
-        assert len(rows) == 2 + len(pd.read_csv(ESTIMATES / f"{name}.csv"))
+        assert len(rows) == 2 + len(table)
         assert f"</measured/estimates/{name}.csv>" in text

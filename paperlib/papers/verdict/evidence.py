@@ -1,5 +1,6 @@
 """Evidence on a table or figure of a paper: a sample for every comparison of its rule, and the scale."""
 
+import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -8,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from paperlib.core import check_choice
-from paperlib.papers.verdict.rules import TargetRule, Unit, rule_of
+from paperlib.papers.verdict.rules import TargetRule, Unit, rules
 
 Level = Literal["paper's scale", "paper's data", "substitute", "made-up data"]
 """The paper's data, sizes and models; its data with other sizes or models; other data; a rehearsal, which
@@ -77,15 +78,21 @@ class Evidence:
 
     @property
     def rule(self) -> TargetRule:
-        """The rule that decides."""
-        return rule_of(self.target)
+        known = rules()
+        if self.target not in known:
+            near = difflib.get_close_matches(self.target, known, n=3, cutoff=0.5) or list(known)
+            raise ValueError(
+                f"target: {self.target!r} is not in the list of targets; did you mean {', '.join(near)}?"
+            )
+        return known[self.target]
 
     def samples(self) -> dict[tuple[str, str], Sample]:
         """Every sample by the name of its term and its label, "" where a term has one sample alone."""
-        labelled = {
-            name: given if isinstance(given, Mapping) else {"": given} for name, given in self.values.items()
+        return {
+            (name, label): sample
+            for name, samples in self.values.items()
+            for label, sample in (samples if isinstance(samples, Mapping) else {"": samples}).items()
         }
-        return {(name, label): one for name, given in labelled.items() for label, one in given.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON-ready values; `from_dict` reads them."""
@@ -96,11 +103,11 @@ class Evidence:
         return {"target": self.target, "unit": self.unit, "values": values, "note": self.note}
 
 
-def from_dict(kept: Mapping[str, Any]) -> tuple[Evidence, Scale]:
+def from_dict(line: Mapping[str, Any]) -> tuple[Evidence, Scale]:
     """Evidence and scale as `record` wrote them into a result file."""
     values = {
-        name: {label: Estimate(**one) if isinstance(one, dict) else one for label, one in given.items()}
-        for name, given in kept["values"].items()
+        name: {label: Estimate(**one) if isinstance(one, dict) else one for label, one in samples.items()}
+        for name, samples in line["values"].items()
     }
-    evidence = Evidence(kept["target"], kept["unit"], values, kept["note"])
-    return evidence, Scale(kept["level"], kept["facts"])
+    evidence = Evidence(line["target"], line["unit"], values, line["note"])
+    return evidence, Scale(line["level"], line["facts"])

@@ -95,19 +95,16 @@ def decide_alone(evidence: Evidence, level: Level) -> Outcome:
 
 
 def pool(runs: Sequence[Evidence]) -> Evidence:
-    """Evidence of runs that differ in the seed alone, as one.
-
-    Where the rule asks for more models than one run has, and the runs are as many as it asks for, each run
-    counts as one model with its mean. Otherwise repetitions are put together, and estimates averaged: games
-    of several runs then speak of the models of these runs.
-    """
+    """Evidence of runs that differ in the seed alone, as one."""
     first = runs[0]
+    # As many runs as the rule asks for models count as one model each, with their means; games of fewer
+    # runs are put together, and speak of the models of these runs.
     as_models = first.unit != first.rule.unit == "model" and len(runs) >= first.rule.repetitions
     samples = [one.samples() for one in runs]
     values: dict[str, dict[str, Sample]] = {term.name: {} for term in first.rule.terms}
     for name, label in dict.fromkeys(key for one in samples for key in one):
-        given = [one[name, label] for one in samples if (name, label) in one]
-        values[name][label] = _means(given) if as_models else _together(given)
+        parts = [one[name, label] for one in samples if (name, label) in one]
+        values[name][label] = _means(parts) if as_models else _together(parts)
     notes = dict.fromkeys(one.note for one in runs if one.note)
     return Evidence(first.target, "model" if as_models else first.unit, values, " ".join(notes))
 
@@ -150,18 +147,14 @@ def _contrast(term: Term, label: str, sample: Sample, error: float) -> Contrast:
     values = np.asarray(sample, dtype=float)
     mean = float(values.mean()) if values.size else math.nan
     if term.measure == "share" and values.size and np.isin(values, (0.0, 1.0)).all():
-        return Contrast(term, label, mean, *_share(int(values.sum()), values.size, error))
+        count, size = int(values.sum()), values.size  # the exact interval of a share (Clopper and Pearson)
+        low = float(betaincinv(count, size - count + 1, error / 2)) if count else 0.0
+        high = float(betaincinv(count + 1, size - count, 1 - error / 2)) if count < size else 1.0
+        return Contrast(term, label, mean, low, high)
     if values.size < 2:
         return Contrast(term, label, mean, -math.inf, math.inf)
     half = float(stdtrit(values.size - 1, 1 - error / 2) * values.std(ddof=1) / math.sqrt(values.size))
     return Contrast(term, label, mean, mean - half, mean + half)
-
-
-def _share(count: int, size: int, error: float) -> tuple[float, float]:
-    """The exact interval of a share (Clopper and Pearson)."""
-    low = float(betaincinv(count, size - count + 1, error / 2)) if count else 0.0
-    high = float(betaincinv(count + 1, size - count, 1 - error / 2)) if count < size else 1.0
-    return low, high
 
 
 def _missing(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, seeds: int) -> str:
@@ -179,7 +172,7 @@ def _missing(rule: TargetRule, evidence: Mapping[str, Evidence], level: Level, s
         for term, _, sample in _samples(rule, evidence, claimed=claimed)
         if not isinstance(sample, Estimate) and not len(sample)
     }
-    empty |= {name for one in evidence.values() for name, given in one.values.items() if given == {}}
+    empty |= {name for one in evidence.values() for name, samples in one.values.items() if samples == {}}
     if empty:
         return f"not measured: {', '.join(sorted(empty))}"
     return f"{seeds} seed, {rule.runs} needed" if seeds < rule.runs else ""

@@ -13,10 +13,8 @@ _VERBS: dict[Word, tuple[str, str]] = {
     "undecided": ("is undecided", "are undecided"), "shown": ("is only shown", "are only shown"),
     "not yet": ("is not yet run", "are not yet run"),
 }  # fmt: skip
-_LONGEST_COMMAND = 80
-"""Characters of a command that the page shows."""
-_MOST_COMPARED = 4
-"""Comparisons of a target that the page lists."""
+_LONGEST_COMMAND = 80  # characters of a command that the page shows
+_MOST_COMPARED = 4  # comparisons of a target that the page lists
 
 
 def results_markdown(judged: Sequence[JudgedTarget], *, pages: Collection[str]) -> str:
@@ -70,7 +68,8 @@ def _evidence(one: JudgedTarget, pages: Collection[str]) -> Iterator[str]:
         yield f"Also compared: {escaped('; '.join(others))}."
     if one.level:
         facts = escaped(joined(run.scale.facts for run in one.runs))
-        yield f"Scale: {one.level} ({facts}). {_seeds_by_origin(one.runs)}.".replace(" .", "")
+        seeds = "; ".join(_seeds_by_origin(one.runs))
+        yield f"Scale: {one.level} ({facts}). {seeds[:1].upper() + seeds[1:]}.".replace(" .", "")
     if notes := joined(run.evidence.note.rstrip(".") for run in one.runs):
         yield f"{escaped(notes)}."
     here = {run.notebook for run in one.runs if not run.origin}
@@ -90,15 +89,13 @@ def _evidence(one: JudgedTarget, pages: Collection[str]) -> Iterator[str]:
         yield f"Run it again: {'; '.join(dict.fromkeys(again))}"
 
 
-def _seeds_by_origin(runs: Sequence[Run]) -> str:
+def _seeds_by_origin(runs: Sequence[Run]) -> Iterator[str]:
     """Which seeds were run here, and which on another occasion."""
-    parts = []
     for origin in dict.fromkeys(run.origin for run in runs):
         seeds = seeds_of([run for run in runs if run.origin == origin])
         named = f"seed{'s' if len(seeds) > 1 else ''} {', '.join(seeds)}" if seeds else ""
-        parts.append(" ".join(filter(None, [named, origin or (named and "run here")])))
-    words = "; ".join(filter(None, parts))
-    return words[:1].upper() + words[1:]
+        if words := " ".join(filter(None, [named, origin or (named and "run here")])):
+            yield words
 
 
 def best_of(judged: Sequence[JudgedTarget]) -> list[JudgedTarget]:
@@ -107,12 +104,7 @@ def best_of(judged: Sequence[JudgedTarget]) -> list[JudgedTarget]:
 
 
 def counts_in_words(judged: Sequence[JudgedTarget]) -> str:
-    """How many of the tables and figures have which outcome, at least one.
-
-    >>> from paperlib.papers.verdict.status import judge
-    >>> counts_in_words(judge([]))
-    'Of 50 tables and figures: 50 are not yet run.'
-    """
+    """How many of the tables and figures have which outcome, at least one."""
     words = [one.outcome.word for one in best_of(judged)]
     counts = [(words.count(word), verbs) for word, verbs in _VERBS.items()]
     counted = [f"{count} {verbs[count > 1]}" for count, verbs in counts if count]

@@ -17,10 +17,9 @@ from paperlib.report.display import (
     show,
 )
 
-_MOST_SHOWN = 8
-"""Comparisons that a page lists."""
+_MOST_SHOWN = 8  # comparisons that a page lists
 SIGNS: dict[Word, str] = {"agrees": "●", "disagrees": "✕", "undecided": "◐", "shown": "▢", "not yet": "–"}
-"""A sign for each outcome, so that it is told by more than its colour."""
+"""A sign for each outcome, which colour alone would not tell everyone."""
 
 
 def record(evidence: Evidence, *, scale: Scale) -> None:
@@ -39,13 +38,9 @@ def record(evidence: Evidence, *, scale: Scale) -> None:
     Scale: substitute (made-up numbers).
     """
     scale = replace(scale, level="made-up data") if made_up() else scale
-    first = not any(line.get("target") == evidence.target for line in kept_lines(RECORDS_FILE))
+    # Links lead to the box with a name, the first of its target on a page.
+    named = not any(line.get("target") == evidence.target for line in kept_lines(RECORDS_FILE))
     keep_line(RECORDS_FILE, {**evidence.to_dict(), **asdict(scale)})
-    show(_bundle(evidence, scale, named=first))
-
-
-def _bundle(evidence: Evidence, scale: Scale, *, named: bool) -> Bundle:
-    """The box of a verdict; links lead to the one that is named, the first of its target on a page."""
     rule, outcome = evidence.rule, decide_alone(evidence, scale.level)
     title, word = f"{rule.item}, by this run alone:", f"{SIGNS[outcome.word]} {outcome.word}"
     lines = [
@@ -59,38 +54,31 @@ def _bundle(evidence: Evidence, scale: Scale, *, named: bool) -> Bundle:
     again = f" Run this page again: `{command}`" if command else ""
     listed = "\n".join(f"- {escaped(line)}" for line in lines)
     name = f":name: {anchor(evidence.target, notebook_name())}\n" if named else ""
-    return Bundle(
-        html=f"<p><strong>{html.escape(title)} {html.escape(word)}</strong></p>"
-        f"<ul>{''.join(f'<li>{html.escape(line)}</li>' for line in lines)}</ul>",
-        markdown=f"````{{admonition}} {title} {chip(outcome.word)}\n"
-        f":class: verdict {class_of(outcome.word)}\n"
-        f"{name}\n"
-        f"{listed}\n"
-        f"- All evidence on it: {{ref}}`results, one by one <{anchor(evidence.target)}>`.{again}\n````\n",
-        text="\n".join([f"{title} {word}", *lines]),
+    show(
+        Bundle(
+            html=f"<p><strong>{html.escape(title)} {html.escape(word)}</strong></p>"
+            f"<ul>{''.join(f'<li>{html.escape(line)}</li>' for line in lines)}</ul>",
+            markdown=f"````{{admonition}} {title} {chip(outcome.word)}\n"
+            f":class: verdict {class_of(outcome.word)}\n"
+            f"{name}\n"
+            f"{listed}\n"
+            f"- All evidence on it: {{ref}}`results, one by one <{anchor(evidence.target)}>`.{again}\n````\n",
+            text="\n".join([f"{title} {word}", *lines]),
+        )
     )
 
 
 def class_of(word: Word) -> str:
-    """The style class of an outcome."""
     return word.replace(" ", "-")
 
 
 def chip(word: Word) -> str:
-    """An outcome as a coloured chip of a page, in MyST.
-
-    >>> chip("not yet")
-    '[– not yet]{.chip .not-yet}'
-    """
+    """An outcome as a coloured chip of a page, in MyST."""
     return f"[{SIGNS[word]} {word}]{{.chip .{class_of(word)}}}"
 
 
 def anchor(target: str, notebook: str = "") -> str:
-    """The label of a target on the page of results, or of its verdict on the page of a notebook.
-
-    >>> anchor("nid-figure-03"), anchor("nid-figure-03", "nid_dataset_inference")
-    ('result-nid-figure-03', 'verdict-nid-figure-03-nid-dataset-inference')
-    """
+    """The label of a target on the page of results, or of its verdict on the page of a notebook."""
     return f"verdict-{target}-{notebook.replace('_', '-')}" if notebook else f"result-{target}"
 
 
@@ -110,9 +98,5 @@ def _shown(outcome: Outcome) -> list[str]:
 
 
 def escaped(text: str) -> str:
-    r"""Text in which Markdown reads no star, tilde, brace or dollar as markup.
-
-    >>> print(escaped("Epsilon* of $m$"))
-    Epsilon\* of \$m\$
-    """
+    """Text in which Markdown reads no star, tilde, brace or dollar as markup."""
     return "".join("\\" + letter if letter in "*_~{}$[]<>`" else letter for letter in text)

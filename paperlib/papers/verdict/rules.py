@@ -1,6 +1,5 @@
 """The rules, one per table or figure: what is compared, by which margin, and what a verdict needs."""
 
-import difflib
 import math
 from dataclasses import dataclass
 from functools import cache
@@ -52,14 +51,7 @@ class TargetRule:
 
 @cache
 def rules() -> dict[str, TargetRule]:
-    """Every rule by the id of its target, in the papers' order.
-
-    >>> rule = rules()["panoramia-table-02"]
-    >>> rule.terms[0].name, rule.terms[0].limits
-    ('generated over none', 'at least 0.1 nats')
-    >>> rule.unit, rule.repetitions
-    ('game', 5)
-    """
+    """Every rule by the id of its target, in the papers' order."""
     terms: dict[str, list[Term]] = {}
     for row in paper_table("rules", as_printed=True).to_dict("records"):
         term = Term(
@@ -87,12 +79,3 @@ def rules() -> dict[str, TargetRule]:
         )
         for row in targets().to_dict("records")
     }
-
-
-def rule_of(target: str) -> TargetRule:
-    """The rule of a table or figure."""
-    known = rules()
-    if target not in known:
-        near = difflib.get_close_matches(target, known, n=3, cutoff=0.5) or list(known)
-        raise ValueError(f"target: {target!r} is not in the list of targets; did you mean {', '.join(near)}?")
-    return known[target]

@@ -54,27 +54,23 @@ def judge(
     runs: Iterable[Mapping[str, Any]], measured: Iterable[Mapping[str, Any]] = ()
 ) -> list[JudgedTarget]:
     """Every target by the evidence at hand, at least one entry each, its best evidence first."""
-    kept = [one for run in runs for one in _evidence(run, "")]
+    every = [one for run in runs for one in _evidence(run, "")]
     for run in measured:
         about = run["provenance"]
         place = about.get("gpu") or about.get("cpu")
-        kept += _evidence(run, f"measured {str(about.get('date', ''))[:10]} on {place}")
+        every += _evidence(run, f"measured {str(about.get('date', ''))[:10]} on {place}")
     judged: list[JudgedTarget] = []
     for target, rule in rules().items():
-        own = _judged(rule, [one for one in kept if one.evidence.target == target])
+        own = _judged(rule, [one for one in every if one.evidence.target == target])
         judged += sorted(own, key=lambda one: one.rank) or [JudgedTarget(rule, Outcome("not yet"))]
     return judged
 
 
 def _evidence(run: Mapping[str, Any], origin: str) -> Iterator[Run]:
-    """Evidence of a result file but that on made-up data.
-
-    Empty parameters ("", [], {}) count as absent: earlier runs lack parameters that came later.
-    """
-    given = run["parameters"].items()
-    setting = repr(
-        sorted((name, value) for name, value in given if name != "seed" and value not in ("", [], {}))
-    )
+    """Evidence of a result file but that on made-up data."""
+    # Empty parameters count as absent: earlier runs lack parameters that came later.
+    given = {name: value for name, value in run["parameters"].items() if value not in ("", [], {})}
+    setting = repr(sorted((name, value) for name, value in given.items() if name != "seed"))
     seed, command = repr(run["parameters"].get("seed")), run["provenance"].get("command", "")
     for evidence, scale in map(from_dict, run["records"]):
         if scale.level != "made-up data":
@@ -139,5 +135,4 @@ def joined(texts: Iterable[str]) -> str:
 
 
 def seeds_of(runs: Sequence[Run]) -> list[str]:
-    """The seeds of runs, as text."""
     return sorted({run.seed for run in runs} - {"None"})
