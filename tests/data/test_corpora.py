@@ -6,7 +6,6 @@ import json
 import lzma
 import os
 import tracemalloc
-from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -108,24 +107,6 @@ def test_extracted_text_of_warc_files(tmp_path, monkeypatch, block):
     assert log.counts == {"WARC record of type 'response', not extracted text": 1, "empty document": 1}
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (b"hello", "no WARC record"),
-        (b"WARC/1.0\r\nA: b\r\n\r\n", "without a length"),
-        (warc(("conversion", "abc"))[:-6], "ends within"),
-    ],
-)
-def test_damaged_warc_files(tmp_path, content, reason):
-    path = tmp_path / "web.warc"
-    path.write_bytes(content)
-    log = ReadLog()
-    with suppress(ValueError):  # of these files nothing is left
-        documents(path, log)
-    (found,) = log.counts
-    assert reason in f"{found} {log.examples[found]}"
-
-
 def test_folders_name_subsets(tmp_path):
     for name in ("web/x/one.txt", "web/two.md", "code/three.jsonl", "top.txt", ".hidden/four.txt"):
         path = tmp_path / name
@@ -153,6 +134,9 @@ def test_folders_name_subsets(tmp_path):
         ("a.jsonl", b"{oops\n[1]\n", "line that is no JSON object"),
         ("a.jsonl", b'{"body": "x"}\n{"text": 3}\n', "document without text in the field 'text'"),
         ("a.jsonl", b'{"text": " "}\n', "empty document"),
+        ("a.warc", b"hello", "no WARC record where one should start"),
+        ("a.warc", b"WARC/1.0\r\nA: b\r\n\r\n", "WARC record without a length"),
+        ("a.warc", warc(("conversion", "abc"))[:-6], "damaged or unreadable file"),
     ],
 )
 def test_what_is_skipped_is_counted_with_a_reason(tmp_path, name, content, reason):

@@ -1,5 +1,6 @@
 """`load`, `Dataset`, coins, and the data set that needs no download."""
 
+import io
 import sys
 
 import numpy as np
@@ -104,23 +105,17 @@ def test_a_data_set_with_arrays_that_do_not_fit_is_refused(change, said):
         Dataset(**{**sound, **change}, **words, sha256s={})
 
 
-class Answer:
+class Answer(io.BytesIO):
     """What `urlopen` returns, cut short or failing on demand."""
 
     def __init__(self, body, length=None, error=None):
-        self.body, self.error = body, error
-        self.headers = {} if length is None else {"Content-Length": str(length)}
+        super().__init__(body)
+        self.headers, self.error = {} if length is None else {"Content-Length": str(length)}, error
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        return None
-
-    def read(self, _):
-        if self.error and not self.body:
+    def read(self, size=-1):
+        body = super().read(size)
+        if self.error and not body:
             raise self.error
-        body, self.body = self.body, b""
         return body
 
 

@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -49,21 +50,21 @@ _REPLACED = "invalid UTF-8, its bytes replaced"
 
 def read_pieces(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iterator[Piece]:
     """Pieces of about a mebibyte; a damaged, binary or unreadable file goes to the log and raises nothing."""
-    where, unfinished = streams.printable(path.name), False
+    reader, unfinished = _Reader(subset, reading, log, streams.printable(path.name)), False
     try:
         kind, packed = streams.format_of(path)
         head = streams.first_bytes(path, packed)
         if path.stat().st_size == 0:
-            log.add("empty file", where)
+            reader.skip("empty file")
         elif kind == "parquet":
-            yield from _parquet(path, subset, reading, log)
+            yield from reader.parquet(path)
         elif reason := streams.not_text(head):
-            log.add(reason, where)
+            reader.skip(reason)
         else:
             if kind == "text" and (head.lstrip()[:1] in (b"{", b"[") or path.suffix == ".ipynb"):
                 kind = "json"
             with streams.open_packed(path, packed) as stream:
-                for piece in _READERS[kind](stream, subset, reading, log, where):
+                for piece in getattr(reader, kind)(stream):
                     yield piece
                     unfinished = piece.more
             if packed == ".zst" and ends_within_frame(path, streams.corpus_package("zstandard")):
@@ -72,12 +73,191 @@ def read_pieces(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iter
         if unfinished:
             yield Piece(subset, b"", 1, 0)  # what came before the damage is a document
         said = " ".join(str(error).split()) or type(error).__name__
-        log.add("damaged or unreadable file", f"{where}: {said}")
+        log.add("damaged or unreadable file", f"{reader.where}: {said}")
 
 
-def _part(subset: str, decoder: Decoder, data: bytes) -> Piece:
-    valid, characters = decoder.feed(data, final=False)
-    return Piece(subset, valid, 0, characters, more=True)
+@dataclass(frozen=True)
+class _Reader:
+    """Reads one file: the subset of documents that name none, settings, and a log with the file's name."""
+
+    subset: str
+    reading: Reading
+    log: ReadLog
+    where: str
+
+    def skip(self, reason: str) -> None:
+        """Count what is not read, or not as it is."""
+        self.log.add(reason, self.where)
+
+    def _part(self, decoder: Decoder, data: bytes) -> Piece:
+        valid, characters = decoder.feed(data, final=False)
+        return Piece(self.subset, valid, 0, characters, more=True)
+
+    def text(self, stream: Any) -> Iterator[Piece]:
+        """A file is one document."""
+        decoder, last, blank = Decoder(), b"", True
+        start = stream.read(2)
+        if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            stream = io.BytesIO((start + stream.read()).decode("utf-16", "replace").encode())
+        else:
+            stream = _Resumed(start, stream)
+        try:
+            for number, block in enumerate(streams.blocks(stream)):
+                if number == 0 and b"\0" in block[: 2**16]:
+                    self.skip("binary file")
+                    return
+                if last:
+                    yield self._part(decoder, last)
+                last = block
+                blank = number == 0 and not block.strip()
+        except streams.damages():
+            if last:
+                yield self._part(decoder, last)
+            raise
+        if blank:
+            self.skip("empty file")
+            return
+        data, characters = decoder.feed(last, final=True)
+        yield Piece(self.subset, data, 1, characters)
+        if not decoder.valid:
+            self.skip(_REPLACED)
+
+    def json(self, stream: Any) -> Iterator[Piece]:
+        """A JSON file: its records with a text, the cells of a notebook, lines of JSON, or else one text."""
+        data, field = stream.read(self.reading.longest_line + 1), self.reading.text_field
+        texts: dict[str, list[str]] = {}
+        with suppress(ValueError, RecursionError):
+            parsed = json.loads(data)
+            if isinstance(parsed, list):
+                parsed = [{field: value} if isinstance(value, str) else value for value in parsed]
+            elif isinstance(parsed, dict) and isinstance(parsed.get(field), str):
+                parsed = [parsed]
+            for record in _records(parsed, field):
+                self._collect(record, texts, self.where)
+        if texts:
+            yield from _joined(texts)
+            return
+        lines = False
+        with suppress(ValueError, RecursionError):
+            first = json.loads(data.lstrip().partition(b"\n")[0])
+            lines = isinstance(first, dict) and isinstance(first.get(field), str)
+        yield from (self.jsonl if lines else self.text)(_Resumed(data, stream))
+
+    def jsonl(self, stream: Any) -> Iterator[Piece]:
+        """A line is a document; documents of one subset in a block share a piece."""
+        parse: Callable[[bytes], Any] = json.loads
+        with suppress(ModuleNotFoundError):
+            import orjson  # optional, five times faster
+
+            parse = orjson.loads
+        number = 0
+        for lines in _lines(stream, self.reading.longest_line):
+            if lines is None:
+                self.skip(f"line of more than {self.reading.longest_line} bytes")
+                continue
+            texts: dict[str, list[str]] = {}
+            for line in lines:
+                number += 1
+                if number == 1:
+                    line = line.removeprefix(codecs.BOM_UTF8)
+                if line.strip():
+                    place = f"{self.where}, line {number}"
+                    self._collect(self._parsed(line, parse, place), texts, place)
+            yield from _joined(texts)
+
+    def _parsed(self, line: bytes, parse: Callable[[bytes], Any], place: str) -> Any:
+        with suppress(ValueError):
+            return parse(line)
+        with suppress(ValueError, RecursionError):
+            # Takes lone surrogates, NaN and endless integers, which orjson refuses.
+            return json.loads(self._decoded(line, place), parse_int=float)
+        return None
+
+    def _decoded(self, data: bytes, place: str) -> str:
+        text = data.decode("utf-8", "replace")
+        if "\ufffd" in text and text.encode() != data:
+            self.log.add(_REPLACED, place)
+        return text
+
+    def _collect(self, record: Any, texts: dict[str, list[str]], place: str) -> None:
+        if not isinstance(record, dict):
+            self.log.add("line that is no JSON object", place)
+            return
+        text = record.get(self.reading.text_field)
+        if not isinstance(text, str):
+            self.log.add(f"document without text in the field {self.reading.text_field!r}", place)
+        elif not text.strip():
+            self.log.add("empty document", place)
+        else:
+            named = record
+            for part in self.reading.subset_field.split("."):
+                named = named.get(part) if isinstance(named, dict) else None
+            texts.setdefault(named if isinstance(named, str) and named else self.subset, []).append(text)
+
+    def parquet(self, path: Path) -> Iterator[Piece]:
+        """A row is a document."""
+        reading = self.reading
+        with streams.corpus_package("pyarrow.parquet").ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            if reading.text_field not in names:
+                self.skip(f"file without a column {reading.text_field!r}")
+                return
+            top = reading.subset_field.split(".")[0]
+            columns = [reading.text_field, *([top] if top in names and top != reading.text_field else [])]
+            for batch in file.iter_batches(batch_size=64, columns=columns):  # texts may be long
+                texts: dict[str, list[str]] = {}
+                for row in self._rows(batch):
+                    self._collect(row, texts, self.where)
+                yield from _joined(texts)
+
+    def _rows(self, batch: Any) -> list[dict[str, Any]]:
+        """Rows of a Parquet batch; texts may be stored as bytes, and need not be valid."""
+        arrow, field = streams.corpus_package("pyarrow"), self.reading.text_field
+        at = batch.schema.get_field_index(field)
+        if batch.schema.field(at).type in (arrow.string(), arrow.large_string()):
+            batch = batch.set_column(at, field, batch.column(at).cast(arrow.large_binary()))
+        rows = batch.to_pylist()
+        for row in rows:
+            if isinstance(data := row[field], bytes):
+                row[field] = self._decoded(data, self.where)
+        return rows
+
+    def warc(self, stream: BinaryIO) -> Iterator[Piece]:
+        """Records of extracted text (type "conversion"), as in Common Crawl's WET files."""
+        while (version := stream.readline(2**16)) != b"":
+            if not version.strip():
+                continue
+            if not version.startswith(b"WARC/"):
+                self.skip("no WARC record where one should start")
+                return
+            fields = dict[str, str]()
+            while (line := stream.readline(2**16)).strip():
+                name, _colon, value = line.decode("utf-8", "replace").partition(":")
+                fields[name.strip().lower()] = value.strip()
+            length, kind = fields.get("content-length", ""), fields.get("warc-type", "")
+            if not length.isdigit():
+                self.skip("WARC record without a length")
+                return
+            wanted = kind == "conversion"
+            if not wanted and kind != "warcinfo":
+                self.skip(f"WARC record of type {kind!r}, not extracted text")
+            yield from self._warc_body(stream, int(length), wanted=wanted)
+
+    def _warc_body(self, stream: BinaryIO, length: int, *, wanted: bool) -> Iterator[Piece]:
+        decoder, left = Decoder(), length
+        if wanted and not length:
+            self.skip("empty document")
+            return
+        while left:
+            data = stream.read(min(left, streams.BLOCK))
+            if not data:
+                raise EOFError("the file ends within a record")
+            left -= len(data)
+            if wanted:
+                valid, characters = decoder.feed(data, final=not left)
+                yield Piece(self.subset, valid, int(not left), characters, more=bool(left))
+        if not decoder.valid:
+            self.skip(_REPLACED)
 
 
 class _Resumed:
@@ -89,58 +269,6 @@ class _Resumed:
     def read(self, size: int) -> bytes:
         part, self._start = self._start[:size], self._start[size:]
         return part or self._more(size)
-
-
-def _text(stream: Any, subset: str, _: Reading, log: ReadLog, where: str) -> Iterator[Piece]:
-    """A file is one document."""
-    decoder, last, blank = Decoder(), b"", True
-    start = stream.read(2)
-    if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        stream = io.BytesIO((start + stream.read()).decode("utf-16", "replace").encode())
-    else:
-        stream = _Resumed(start, stream)
-    try:
-        for number, block in enumerate(streams.blocks(stream)):
-            if number == 0 and b"\0" in block[: 2**16]:
-                log.add("binary file", where)
-                return
-            if last:
-                yield _part(subset, decoder, last)
-            last = block
-            blank = number == 0 and not block.strip()
-    except streams.damages():
-        if last:
-            yield _part(subset, decoder, last)
-        raise
-    if blank:
-        log.add("empty file", where)
-        return
-    data, characters = decoder.feed(last, final=True)
-    yield Piece(subset, data, 1, characters)
-    if not decoder.valid:
-        log.add(_REPLACED, where)
-
-
-def _json(stream: Any, subset: str, reading: Reading, log: ReadLog, where: str) -> Iterator[Piece]:
-    """A JSON file: its records with a text, the cells of a notebook, lines of JSON, or else one text."""
-    data = stream.read(reading.longest_line + 1)
-    texts: dict[str, list[str]] = {}
-    with suppress(ValueError, RecursionError):
-        parsed = json.loads(data)
-        if isinstance(parsed, list):
-            parsed = [{reading.text_field: value} if isinstance(value, str) else value for value in parsed]
-        elif isinstance(parsed, dict) and isinstance(parsed.get(reading.text_field), str):
-            parsed = [parsed]
-        for record in _records(parsed, reading.text_field):
-            _collect(record, texts, subset, reading, log, where)
-    if texts:
-        yield from _joined(texts)
-        return
-    lines = False
-    with suppress(ValueError, RecursionError):
-        first = json.loads(data.lstrip().partition(b"\n")[0])
-        lines = isinstance(first, dict) and isinstance(first.get(reading.text_field), str)
-    yield from (_jsonl if lines else _text)(_Resumed(data, stream), subset, reading, log, where)
 
 
 def _records(parsed: Any, field: str) -> list[Any]:
@@ -182,63 +310,6 @@ def _lines(stream: Any, longest: int) -> Iterator[list[bytes] | None]:
         yield [held]
 
 
-def _jsonl(stream: Any, subset: str, reading: Reading, log: ReadLog, where: str) -> Iterator[Piece]:
-    """A line is a document; documents of one subset in a block share a piece."""
-    parse: Callable[[bytes], Any] = json.loads
-    with suppress(ModuleNotFoundError):
-        import orjson  # optional, five times faster
-
-        parse = orjson.loads
-    number = 0
-    for lines in _lines(stream, reading.longest_line):
-        if lines is None:
-            log.add(f"line of more than {reading.longest_line} bytes", where)
-            continue
-        texts: dict[str, list[str]] = {}
-        for line in lines:
-            number += 1
-            if number == 1:
-                line = line.removeprefix(codecs.BOM_UTF8)
-            if line.strip():
-                record = _parsed(line, parse, log, f"{where}, line {number}")
-                _collect(record, texts, subset, reading, log, f"{where}, line {number}")
-        yield from _joined(texts)
-
-
-def _parsed(line: bytes, parse: Callable[[bytes], Any], log: ReadLog, where: str) -> Any:
-    with suppress(ValueError):
-        return parse(line)
-    with suppress(ValueError, RecursionError):
-        # Takes lone surrogates, NaN and endless integers, which orjson refuses.
-        return json.loads(_decoded(line, log, where), parse_int=float)
-    return None
-
-
-def _decoded(data: bytes, log: ReadLog, where: str) -> str:
-    text = data.decode("utf-8", "replace")
-    if "\ufffd" in text and text.encode() != data:
-        log.add(_REPLACED, where)
-    return text
-
-
-def _collect(
-    record: Any, texts: dict[str, list[str]], subset: str, reading: Reading, log: ReadLog, where: str
-) -> None:
-    if not isinstance(record, dict):
-        log.add("line that is no JSON object", where)
-        return
-    text = record.get(reading.text_field)
-    if not isinstance(text, str):
-        log.add(f"document without text in the field {reading.text_field!r}", where)
-    elif not text.strip():
-        log.add("empty document", where)
-    else:
-        named = record
-        for part in reading.subset_field.split("."):
-            named = named.get(part) if isinstance(named, dict) else None
-        texts.setdefault(named if isinstance(named, str) and named else subset, []).append(text)
-
-
 def _joined(texts: dict[str, list[str]]) -> Iterator[Piece]:
     for subset, group in texts.items():
         # Each by itself: one rare letter would make every character of a joined text four bytes wide.
@@ -248,80 +319,3 @@ def _joined(texts: dict[str, list[str]]) -> Iterator[Piece]:
             yield from (Piece(subset, part, 1, len(text)) for part, text in zip(parts, group, strict=True))
         else:
             yield Piece(subset, data, len(group), sum(map(len, group)), separator=SEPARATOR)
-
-
-def _parquet(path: Path, subset: str, reading: Reading, log: ReadLog) -> Iterator[Piece]:
-    parquet, where = streams.corpus_package("pyarrow.parquet"), streams.printable(path.name)
-    with parquet.ParquetFile(path) as file:
-        names = file.schema_arrow.names
-        if reading.text_field not in names:
-            log.add(f"file without a column {reading.text_field!r}", where)
-            return
-        top = reading.subset_field.split(".")[0]
-        columns = [reading.text_field, *([top] if top in names and top != reading.text_field else [])]
-        for batch in file.iter_batches(batch_size=64, columns=columns):  # texts may be long
-            texts: dict[str, list[str]] = {}
-            for row in _rows(batch, reading.text_field, log, where):
-                _collect(row, texts, subset, reading, log, where)
-            yield from _joined(texts)
-
-
-def _rows(batch: Any, text_field: str, log: ReadLog, where: str) -> list[dict[str, Any]]:
-    """Rows of a Parquet batch; texts may be stored as bytes, and need not be valid."""
-    arrow, at = streams.corpus_package("pyarrow"), batch.schema.get_field_index(text_field)
-    if batch.schema.field(at).type in (arrow.string(), arrow.large_string()):
-        batch = batch.set_column(at, text_field, batch.column(at).cast(arrow.large_binary()))
-    rows = batch.to_pylist()
-    for row in rows:
-        if isinstance(data := row[text_field], bytes):
-            row[text_field] = _decoded(data, log, where)
-    return rows
-
-
-def _warc(stream: BinaryIO, subset: str, _: Reading, log: ReadLog, where: str) -> Iterator[Piece]:
-    """Records of extracted text (type "conversion"), as in Common Crawl's WET files."""
-    while (version := stream.readline(2**16)) != b"":
-        if not version.strip():
-            continue
-        if not version.startswith(b"WARC/"):
-            log.add("no WARC record where one should start", where)
-            return
-        fields = dict[str, str]()
-        while (line := stream.readline(2**16)).strip():
-            name, _colon, value = line.decode("utf-8", "replace").partition(":")
-            fields[name.strip().lower()] = value.strip()
-        length, kind = fields.get("content-length", ""), fields.get("warc-type", "")
-        if not length.isdigit():
-            log.add("WARC record without a length", where)
-            return
-        wanted = kind == "conversion"
-        if not wanted and kind != "warcinfo":
-            log.add(f"WARC record of type {kind!r}, not extracted text", where)
-        yield from _warc_body(stream, int(length), subset if wanted else None, log, where)
-
-
-def _warc_body(
-    stream: BinaryIO, length: int, subset: str | None, log: ReadLog, where: str
-) -> Iterator[Piece]:
-    decoder, left = Decoder(), length
-    if subset is not None and not length:
-        log.add("empty document", where)
-        return
-    while left:
-        data = stream.read(min(left, streams.BLOCK))
-        if not data:
-            raise EOFError("the file ends within a record")
-        left -= len(data)
-        if subset is not None:
-            valid, characters = decoder.feed(data, final=not left)
-            yield Piece(subset, valid, int(not left), characters, more=bool(left))
-    if not decoder.valid:
-        log.add(_REPLACED, where)
-
-
-_READERS: dict[str, Callable[[BinaryIO, str, Reading, ReadLog, str], Iterator[Piece]]] = {
-    "text": _text,
-    "json": _json,
-    "jsonl": _jsonl,
-    "warc": _warc,
-}
