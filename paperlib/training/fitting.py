@@ -22,6 +22,7 @@ from paperlib.training.batches import (
     check_examples,
     check_records,
     generator,
+    poisson_batches,
     shuffled,
     torch_seed,
 )
@@ -268,3 +269,20 @@ def epoch_loss(
     for records in order.split(batch):
         total += step(records) * len(records)
     return float(total) / examples
+
+
+def private_epochs(
+    optimizer: Any, config: TrainingConfig, examples: int, device: torch.device, step: Callable[[Tensor], Any]
+) -> Callable[[int], float]:
+    """One epoch of DP-SGD with an optimizer of Opacus; returns the mean loss of the records seen."""
+    steps, rate = config.steps_per_epoch(examples), config.sampling_rate(examples)
+
+    def one_epoch(epoch: int) -> float:
+        optimizer.generator = generator(config.seed, "noise", epoch, device)
+        batches = poisson_batches(config.seed, epoch, examples, rate=rate, steps=steps)
+        total: Any = 0.0
+        for at in range(steps):
+            total = total + step(torch.from_numpy(batches.batch(at)).to(device))
+        return float(total) / max(1, len(batches.records))
+
+    return one_epoch

@@ -263,7 +263,7 @@ def test_a_step_without_documents_is_noise_alone(monkeypatch):
     model = gpt_neox()
     start = weights(model)
     empty = PoissonBatches(np.empty(0, np.int64), np.zeros(2, np.int64))
-    monkeypatch.setattr(fitting, "poisson_batches", lambda *_, **__: empty)
+    monkeypatch.setattr("paperlib.training.fitting.poisson_batches", lambda *_, **__: empty)
     fit_language_model(model, [[1, 2, 3]], config=rare, progress=False)
     moved = weights(model) - start
     assert seen == [0]

@@ -14,10 +14,10 @@ from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
 from paperlib.io import config_hash
-from paperlib.training.batches import generator, poisson_batches, shuffled
+from paperlib.training.batches import shuffled
 from paperlib.training.checkpoints import Saved
 from paperlib.training.config import TrainingConfig
-from paperlib.training.fitting import make_optimizer, train_epochs
+from paperlib.training.fitting import make_optimizer, private_epochs, train_epochs
 from paperlib.training.language.clipping import add_clipped_gradients, check_layers
 
 
@@ -185,25 +185,19 @@ def _private(
         max_grad_norm=config.clip_norm or 0.0,
         expected_batch_size=config.expected_batch(len(tokens)),
     )
-    steps, rate = config.steps_per_epoch(len(tokens)), config.sampling_rate(len(tokens))
     checked = False
 
-    def one_epoch(epoch: int) -> float:
+    def step(records: Tensor) -> float:
         nonlocal checked
-        optimizer.generator = generator(config.seed, "noise", epoch, tokens.device)
-        batches = poisson_batches(config.seed, epoch, len(tokens), rate=rate, steps=steps)
-        total = 0.0
-        for step in range(steps):
-            batch = tokens[torch.from_numpy(batches.batch(step))]
-            total += _add_batch(model, batch, clip_norm=config.clip_norm or 0.0, check=not checked)
-            checked = checked or len(batch) > 0
-            for parameter in optimizer.params if not len(batch) else ():
-                parameter.grad = torch.zeros_like(parameter)  # An empty batch is a step of noise alone.
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-        return total / max(1, len(batches.records))
+        loss = _add_batch(model, tokens[records], clip_norm=config.clip_norm or 0.0, check=not checked)
+        checked = checked or len(records) > 0
+        for parameter in optimizer.params if not len(records) else ():
+            parameter.grad = torch.zeros_like(parameter)  # An empty batch is a step of noise alone.
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return loss
 
-    return one_epoch
+    return private_epochs(optimizer, config, len(tokens), tokens.device, step)
 
 
 def _add_batch(model: Any, batch: Tensor, *, clip_norm: float, check: bool) -> float:

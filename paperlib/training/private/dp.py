@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ from torch import nn
 
 from paperlib.models.devices import default_device
 from paperlib.training import fitting
-from paperlib.training.batches import Examples, check_examples, generator, poisson_batches
+from paperlib.training.batches import check_examples
 from paperlib.training.config import TrainingConfig
 
 
@@ -75,53 +75,32 @@ def fit_dp(
             max_grad_norm=config.clip_norm or 0.0,
             expected_batch_size=config.expected_batch(len(data)),
         )
-        losses = fitting.train_epochs(
-            _private_epoch(per_example, private, config, data, at_once),
-            {"module": module, "optimizer": private.original_optimizer},
-            fitting.checkpoint_of(checkpoint, module, data, config),
-            config,
-            place,
-            every=checkpoint_every,
-            resume=resume,
-            progress=progress,
-        )
-        return fitting.Fitted(module=module.eval(), config=config, losses=losses)
-    finally:
-        per_example.to_standard_module()
 
+        def step(records: torch.Tensor) -> torch.Tensor:
+            total, parts = torch.zeros((), device=place), records.split(at_once or max(1, len(records)))
+            for at, part in enumerate(parts, 1):
+                private.zero_grad()
+                logits = per_example(data.x[part])
+                loss = fitting.training_loss(logits, data.y[part], reduction="sum")
+                loss.backward()
+                private.signal_skip_step(at < len(parts))  # clipped gradients are summed until the last part
+                private.step()
+                total += loss.detach()
+            return total
 
-def _private_epoch(
-    module: GradSampleModule,
-    optimizer: DPOptimizer,
-    config: TrainingConfig,
-    data: Examples,
-    at_once: int | None,
-) -> Callable[[int], float]:
-    """One epoch of Poisson batches; returns the mean loss of the records seen, 0 if none was."""
-    device, examples = data.y.device, len(data)
-    steps, rate = config.steps_per_epoch(examples), config.sampling_rate(examples)
-
-    def learn(records: torch.Tensor) -> torch.Tensor:
-        total, parts = torch.zeros((), device=device), records.split(at_once or max(1, len(records)))
-        for at, part in enumerate(parts, 1):
-            optimizer.zero_grad()
-            loss = fitting.training_loss(module(data.x[part]), data.y[part], reduction="sum")
-            loss.backward()
-            optimizer.signal_skip_step(at < len(parts))  # clipped gradients are summed until the last part
-            optimizer.step()
-            total += loss.detach()
-        return total
-
-    def one_epoch(epoch: int) -> float:
-        optimizer.generator = generator(config.seed, "noise", epoch, device)
-        module.train()
-        batches = poisson_batches(config.seed, epoch, examples, rate=rate, steps=steps)
-        total = torch.zeros((), device=device)
         with warnings.catch_warnings():
             # Records need no gradient of their own, and torch says so at every first layer.
             warnings.filterwarnings("ignore", message="Full backward hook is firing")
-            for step in range(steps):
-                total += learn(torch.from_numpy(batches.batch(step)).to(device))
-        return float(total) / max(1, len(batches.records))
-
-    return one_epoch
+            losses = fitting.train_epochs(
+                fitting.private_epochs(private, config, len(data), data.y.device, step),
+                {"module": module, "optimizer": private.original_optimizer},
+                fitting.checkpoint_of(checkpoint, module, data, config),
+                config,
+                place,
+                every=checkpoint_every,
+                resume=resume,
+                progress=progress,
+            )
+        return fitting.Fitted(module=module.eval(), config=config, losses=losses)
+    finally:
+        per_example.to_standard_module()
