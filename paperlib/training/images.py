@@ -271,15 +271,14 @@ def _layout(config: ImageTraining) -> torch.memory_format:
 
 
 def _timed(epoch: Any, epochs: int, images: int, device: torch.device) -> float:
+    def wait() -> None:
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+
     epoch(0)
-    _wait(device)
+    wait()
     start = time.perf_counter()
     for at in range(epochs):
         epoch(at)
-    _wait(device)
+    wait()
     return images * epochs / (time.perf_counter() - start)
-
-
-def _wait(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)

@@ -154,7 +154,5 @@ from paperlib.models.images import pretrained_classifier
 for name in ("vit_small_patch16_224", "resnet101.tv_in1k"):
     print(pretrained_classifier(name, 3).side)
 """
-    found = run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=dict(os.environ)
-    )
+    found = run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)
     assert found.stdout == "224\n224\n", found.stderr

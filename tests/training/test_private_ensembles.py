@@ -14,8 +14,8 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from paperlib.models import MLP
 from paperlib.training import TrainingConfig, fit_dp, fit_ensemble
 from paperlib.training.batches import NoiseStreams, generator, poisson_batches
+from paperlib.training.fitting import training_loss
 from paperlib.training.private.ghost import (
-    clip_factors,
     derivatives,
     forward,
     loss_derivative,
@@ -60,29 +60,21 @@ def explicit_gradients(module, x, y):
 def test_ghost_norms_are_those_of_explicit_gradients(widths, groups, activation):
     """Six records in groups of 6, 2 and 1 take both the pairwise and the weight-shaped product."""
     mlp = MLP(widths, activation)
-    stacked = torch.stack([mlp.initial(torch.Generator().manual_seed(seed)) for seed in range(3)]).double()
+    parameters = torch.stack([mlp.initial(torch.Generator().manual_seed(seed)) for seed in range(3)]).double()
     x, y = (torch.tensor(values) for values in task(widths, n=18))
     x, y = x.double().unflatten(0, (3, 6)), y.unflatten(0, (3, 6))
-    layers = mlp.views(stacked)
+    layers = mlp.views(parameters)
     inputs, logits = forward(layers, x, activation)
     deltas = derivatives(layers, inputs, loss_derivative(logits, y), activation)
     squares = square_norms(inputs, deltas, groups)
     for model in range(3):
-        module = mlp.module(stacked[model].float()).double()
-        module.load_state_dict(mlp.module(stacked[model]).state_dict(), strict=True)
+        module = mlp.module(parameters[model].float()).double()
+        module.load_state_dict(mlp.module(parameters[model]).state_dict(), strict=True)
         gradients = explicit_gradients(module, x[model], y[model])
         if groups is not None:
             gradients = gradients.unflatten(0, (groups, -1)).sum(1)
         expected = gradients.square().sum(1)
         assert torch.allclose(squares[model], expected, rtol=1e-6, atol=1e-12)
-
-
-def test_clipping_keeps_small_gradients_and_bounds_large_ones():
-    factors = clip_factors(torch.tensor([[0.0, 0.25, 4.0, 1e12]]), torch.tensor([[1.0]]))
-    assert factors[0, :2].tolist() == [1.0, 1.0]
-    norms = factors[0] * torch.tensor([0.0, 0.5, 2.0, 1e6])
-    assert (norms <= 1.0).all()
-    assert norms[2:].tolist() == pytest.approx([1.0, 1.0], abs=1e-5)
 
 
 @SHAPES
@@ -100,11 +92,7 @@ def test_one_noiseless_step_is_that_of_opacus(widths):
         max_grad_norm=0.5,
         expected_batch_size=12,
     )
-    logits, labels = module(torch.tensor(x).requires_grad_()), torch.tensor(y)
-    if widths[-1] == 1:
-        binary_cross_entropy_with_logits(logits[:, 0], labels.float()).backward()
-    else:
-        cross_entropy(logits, labels).backward()
+    training_loss(module(torch.tensor(x).requires_grad_()), torch.tensor(y)).backward()
     optimizer.step()
     theirs = mlp.flat(module)
     assert (ours - theirs).abs().max() < 1e-6

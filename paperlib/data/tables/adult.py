@@ -89,25 +89,22 @@ def load_adult() -> Dataset:
 
 
 def read_parts() -> list[list[Row]]:
-    """The checked rows of the training and of the test part; errors as for `load_adult`."""
-    return [_read_part(part, data_folder()) for part in (TRAIN, TEST)]
-
-
-def _read_part(part: Part, folder: Path) -> list[Row]:
-    file = next((folder / name for name in part.files if (folder / name).is_file()), None)
-    path = file or _download(part, folder)
-    rows = _read_rows(path)
-    if made_up():
-        return rows
-    if len(rows) != part.rows:
-        raise ValueError(f"{path}: expected {part.rows} rows, got {len(rows)}; the file is not whole")
-    digest = _digest(rows)
-    if digest != part.sha256:
-        raise ValueError(
-            f"{path}: these are not the rows of UCI Adult (expected SHA-256 {part.sha256} of the plain "
-            f"rows, got {digest}); remove the file to fetch it again"
-        )
-    return rows
+    """The checked rows of the training and of the test part."""
+    folder, parts = data_folder(), list[list[Row]]()
+    for part in (TRAIN, TEST):
+        file = next((folder / name for name in part.files if (folder / name).is_file()), None)
+        path = file or _download(part, folder)
+        parts.append(rows := _read_rows(path))
+        if made_up():
+            continue
+        if len(rows) != part.rows:
+            raise ValueError(f"{path}: expected {part.rows} rows, got {len(rows)}; the file is not whole")
+        if (digest := _digest(rows)) != part.sha256:
+            raise ValueError(
+                f"{path}: these are not the rows of UCI Adult (expected SHA-256 {part.sha256} of the plain "
+                f"rows, got {digest}); remove the file to fetch it again"
+            )
+    return parts
 
 
 def _read_rows(path: Path) -> list[Row]:

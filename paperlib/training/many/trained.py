@@ -1,6 +1,6 @@
 """Trained MLPs of one shape, and their logits and losses on records."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,8 +68,7 @@ class MLPEnsemble:
 
     def logits(self, x: Any) -> Tensor:
         """Logits of every model on every record (n, inputs), shape (K, n, outputs), on the models' device."""
-        records = self._records(x)
-        return torch.cat([self._forward(records[here]) for here in self._blocks(len(records))], dim=1)
+        return torch.cat([self._forward(block) for block in self._blocks(x)], dim=1)
 
     def margin_losses(self, x: Any, y: Any) -> np.ndarray:
         """``paperlib.models.margin_loss`` of every model on every record, float64, shape (K, n).
@@ -90,19 +89,14 @@ class MLPEnsemble:
         return self._map(x, y, is_right).mean(axis=1)
 
     def _map(self, x: Any, y: Any, function: Callable[[Tensor, Tensor], Tensor]) -> np.ndarray:
-        labels, records = check_labels(y, torch.iinfo(torch.int32).max, len(x)), self._records(x)
+        labels, blocks = check_labels(y, torch.iinfo(torch.int32).max, len(x)), self._blocks(x)
+        pairs = zip(blocks, labels.split([len(block) for block in blocks]), strict=True)
+        return np.concatenate([function(self._forward(a), b).cpu().numpy().T for a, b in pairs]).T
 
-        blocks = self._blocks(len(records))
-        parts = [function(self._forward(records[here]), labels[here]).cpu().numpy().T for here in blocks]
-        return np.concatenate(parts).T
-
-    def _records(self, x: Any) -> Tensor:
-        return check_records(x, self.mlp.inputs).to(self.parameters.device)
-
-    def _blocks(self, records: int) -> list[slice]:
+    def _blocks(self, x: Any) -> Sequence[Tensor]:
         """Records that are answered at a time, so that memory stays bounded."""
-        size = max(1, _BLOCK // (len(self) * max(self.mlp.widths)))
-        return [slice(at, min(at + size, records)) for at in range(0, max(records, 1), size)]
+        records = check_records(x, self.mlp.inputs).to(self.parameters.device)
+        return records.split(max(1, _BLOCK // (len(self) * max(self.mlp.widths))))
 
     @torch.inference_mode()
     def _forward(self, records: Tensor) -> Tensor:
