@@ -10,7 +10,7 @@ import pytest
 from paperlib.audits import audit_features
 from paperlib.core import check_vector
 
-TRIALS = 25  # of each property
+TRIALS = 12  # of each property
 Entry = Callable[[Any, Any], float]
 Change = Callable[[np.random.Generator, np.ndarray, np.ndarray], tuple[Any, Any]]
 

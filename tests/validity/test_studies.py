@@ -10,7 +10,6 @@ from scipy.stats import binom, binomtest
 from paperlib.bounds import audit_one_run
 from paperlib.validity import common_rules as rules
 from paperlib.validity import mechanisms as known
-from paperlib.validity.cases import our_cases
 from paperlib.validity.common_rules import rule_cases
 from paperlib.validity.coverage import Case, ValidityConfig, rate_interval, seen_from, simulate
 from paperlib.validity.mechanisms import Burst
@@ -40,12 +39,6 @@ def test_rows_do_not_depend_on_each_other():
 def test_rate_interval_is_clopper_pearson(wrong, trials):
     expected = binomtest(wrong, trials).proportion_ci(0.999, method="exact")
     assert rate_interval(wrong, trials, 0.999) == pytest.approx((expected.low, expected.high), abs=1e-9)
-
-
-def test_every_row_has_its_own_name():
-    config = ValidityConfig(trials=2)
-    names = [(case.family, case.bound, case.mechanism) for case in our_cases(config) + rule_cases(config)]
-    assert len(set(names)) == len(names)
 
 
 def test_sparing_response_is_randomized_response_where_it_answers():
