@@ -19,7 +19,7 @@ from paperlib.bounds.one_run.adaptive import ends_of
 from paperlib.bounds.one_run.guesses import bets_path, no_guess
 from paperlib.bounds.one_run.search import Hypothesis, RecallTest, every_count, recall_test
 from paperlib.bounds.panoramia import PanoramiaResult, panoramia_result
-from paperlib.bounds.panoramia_terms import terms_of
+from paperlib.bounds.panoramia_terms import Terms
 from paperlib.core import Design, FloatArray
 
 LOOKED_AT = 0.1  # share of the coins before the first fit: a bound rests on the few surest guesses
@@ -73,7 +73,7 @@ def audit_panoramia_features(
     >>> result.c_lb < 0.1, result.c_plus_epsilon_lb > 1.5
     (True, True)
     """
-    terms = terms_of(confidence, gamma, delta, known_c, design, seed)
+    terms = Terms(confidence, gamma, delta, known_c, design, seed)
     baseline = checked_features("baseline_features", baseline_features)
     target = checked_features("attack_features", attack_features)
     if len(target) != len(baseline):

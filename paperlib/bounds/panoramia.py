@@ -17,7 +17,7 @@ from paperlib.bounds.one_run.audit import ADJACENCY, lower_bound_claim
 from paperlib.bounds.one_run.fair_coins import coin_warnings
 from paperlib.bounds.one_run.search import RecallTest, run_recall_test
 from paperlib.bounds.one_run.tails import epsilon_from_counts
-from paperlib.bounds.panoramia_terms import Terms, assumptions, terms_of
+from paperlib.bounds.panoramia_terms import Terms, assumptions
 from paperlib.core import FloatArray, MembershipScores, check_choice, reversed_warning
 from paperlib.core.checks import check_confidence, check_counts, check_vector
 from paperlib.core.options import Design, RecallSearch
@@ -29,21 +29,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PanoramiaResult(AuditResult):
-    """What PANORAMIA measured.
+    """What PANORAMIA measured, in nats; fields not listed are arguments of `audit_panoramia`.
 
     Attributes:
-        c_lb: Lower bound on the generator's c, nats.
-        c_plus_epsilon_lb: Lower bound on c + epsilon, nats.
-        epsilon_tilde: ``max(0, c_plus_epsilon_lb - c_lb)``, nats. Not a lower bound on epsilon.
-        epsilon: Lower bound on epsilon, nats, only where c is known; else None.
-        known_c: Value of c taken as known, nats, or None.
-        ceiling: {c+epsilon}_lb of a perfect attack at this size and level, nats.
+        c_lb: Lower bound on the generator's c.
+        c_plus_epsilon_lb: Lower bound on c + epsilon.
+        epsilon_tilde: ``max(0, c_plus_epsilon_lb - c_lb)``. Not a lower bound on epsilon.
+        epsilon: Lower bound on epsilon, only where c is known; else None.
+        ceiling: {c+epsilon}_lb of a perfect attack at this size and level.
         members: Audit examples that are real.
         nonmembers: Audit examples that are generated.
-        gamma: Relaxation of closeness.
-        delta: The delta of (epsilon, delta)-DP.
-        confidence: Confidence level of both lower bounds together; where c is known, of each alone.
-        search: Correction for the threshold search.
         beside: What a reader must see beside the number, such as what a null target gave; empty for nothing.
     """
 
@@ -83,9 +78,7 @@ class PanoramiaResult(AuditResult):
         """Both tests over thresholds: test, recall, guesses, true_positives, precision, bound.
 
         ``bound`` is corrected for the search, so its maximum is the reported lower bound. Computed
-        when first asked for; where each bound is costly (gamma or delta above 0, or the anytime
-        search) long curves show about 1,000 thresholds, evenly spaced in log rank, the best one
-        among them.
+        when first asked for; where each bound is costly, long curves show about 1,000 thresholds.
         """
         return self._curve
 
@@ -114,16 +107,13 @@ def panoramia_ceiling(m: int, guesses: int, confidence: float = 0.95) -> float:
     Args:
         m: Audit examples, at least 1.
         guesses: Positive guesses, 0 to ``m``; a perfect attack makes one per member.
-        confidence: Confidence level of the bound, in (0, 1).
+        confidence: As in `audit_panoramia`.
 
     Returns:
         ``logit((beta / 2 / m) ** (1 / guesses))`` floored at 0, nats.
 
     Raises:
         ValueError: An argument is out of range.
-
-    Source:
-        PANORAMIA, section 4.2, with every guess right.
 
     >>> round(panoramia_ceiling(10_000, 5_000), 6)
     5.958736
@@ -162,8 +152,8 @@ def audit_panoramia(
         baseline_scores: Score of each example from the example alone, higher means real, shape (m,).
         mia_scores: Score of each example from the example and the model, shape (m,).
         membership: 1 for a real member, 0 for a generated example, shape (m,).
-        confidence: Confidence level of both lower bounds together, in (0, 1); each test gets half of the
-            error. With ``known_c`` the claim needs one test, which gets all of it.
+        confidence: Confidence level of both lower bounds together, in (0, 1). With ``known_c`` the claim
+            needs one test, which gets all of the error.
         gamma: Closeness may fail on a set of this probability, in [0, 1).
         delta: Delta of (epsilon, delta)-DP, in [0, 1). Above 0, "union" pays for both as the paper does, for
             guess counts fixed in advance: those of scores without ties. "anytime" holds for any.
@@ -173,8 +163,8 @@ def audit_panoramia(
             "anytime" tests every guess count at once with a supermartingale. None: "anytime" with
             ``known_c``, else "union", the paper's.
         design: "randomized" or "played" if a fair coin chose member or generated point for each example;
-            "game" to draw such coins here (seeded), one for each place of a whole game.
-        seed: Seed of the draw with ``design="game"``, 0 or more.
+            "game" to draw such coins here, one for each place of a whole game.
+        seed: Seed of that draw, 0 or more.
 
     Raises:
         ValueError: Mismatched lengths, NaN or infinite scores, one class only, counts implausible
@@ -184,8 +174,7 @@ def audit_panoramia(
         PANORAMIA, Propositions 1 and 2, Corollary 1, section 4.2; with gamma and delta
         Propositions 3 and 4, where the baseline's failures have mean 2 m gamma (Proposition 4
         prints 2 m delta; the baseline never sees the model). The paper states add/remove adjacency,
-        which its game does not support. The anytime search and its smaller correction for gamma and delta
-        are this project's.
+        which its game does not support. The anytime search and its smaller correction are this project's.
 
     >>> flags = [1, 0] * 50
     >>> result = audit_panoramia([0.0] * 100, flags, flags)
@@ -194,7 +183,7 @@ def audit_panoramia(
     """
     search = ("union" if known_c is None else "anytime") if search is None else search
     check_choice("search", search, RecallSearch)
-    terms = terms_of(confidence, gamma, delta, known_c, design, seed)
+    terms = Terms(confidence, gamma, delta, known_c, design, seed)
     baseline, mia, flags = _checked(baseline_scores, mia_scores, membership)
     shown = terms.shown(flags)
     flags, (gamma, with_delta) = flags[shown], terms.relaxations

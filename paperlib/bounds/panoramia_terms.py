@@ -11,9 +11,9 @@ from paperlib.core.checks import check_confidence, check_delta, check_nonnegativ
 from paperlib.core.options import Design
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Terms:
-    """What both tests take for granted, checked by `terms_of`; the arguments of `audit_panoramia`."""
+    """What both tests take for granted, checked: arguments of `audit_panoramia`."""
 
     confidence: float
     gamma: float
@@ -21,6 +21,14 @@ class Terms:
     known_c: float | None
     design: Design
     seed: int
+
+    def __post_init__(self) -> None:
+        check_choice("design", self.design, Design)
+        object.__setattr__(self, "confidence", check_confidence(self.confidence))
+        object.__setattr__(self, "delta", check_delta(self.delta))
+        object.__setattr__(self, "gamma", check_delta(self.gamma, "gamma"))
+        if self.known_c is not None:
+            object.__setattr__(self, "known_c", check_nonnegative("known_c", self.known_c))
 
     @property
     def level(self) -> float:
@@ -59,21 +67,6 @@ class Terms:
                 "design='game' to draw such a subsample here"
             )
         return np.arange(flags.size)
-
-
-def terms_of(
-    confidence: float, gamma: float, delta: float, known_c: float | None, design: Design, seed: int
-) -> Terms:
-    """Checked terms."""
-    check_choice("design", design, Design)
-    return Terms(
-        confidence=check_confidence(confidence),
-        delta=check_delta(delta),
-        gamma=check_delta(gamma, "gamma"),
-        known_c=None if known_c is None else check_nonnegative("known_c", known_c),
-        design=design,
-        seed=seed,
-    )
 
 
 def assumptions(order: str, total: int, terms: Terms) -> tuple[str, ...]:

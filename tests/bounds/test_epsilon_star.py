@@ -24,7 +24,7 @@ def definition(tpr, fnr, fpr, tnr, delta):
     return math.log(max(1.0, *(float(np.nanmax(r)) for r in ratios)))
 
 
-def dense_grid(mean_train, std_train, mean_population, std_population, delta, points=400_001):
+def dense_grid(mean_train, std_train, mean_population, std_population, delta, points=100_001):
     """The supremum on a fine grid with the allowed ends added, from scipy's own normals."""
     train, population = norm(mean_train, std_train), norm(mean_population, std_population)
     ends = [f(q) for f in (train.ppf, population.ppf) for q in (delta, 1 - delta)]
@@ -82,14 +82,10 @@ def test_normals_edges():
     ("arguments", "delta", "message"),
     [
         ((0, 0, 1, 1), 1e-5, "std_train: expected a finite number above 0"),
-        ((0, 1, 1, -1), 1e-5, "std_population"),
         ((0, 1, 1, math.inf), 1e-5, "std_population"),
         ((math.nan, 1, 1, 1), 1e-5, "mean_train"),
-        ((0, 1, math.inf, 1), 1e-5, "mean_population"),
         ((0, 1, 1, 1), 0.5, "below 0.5"),
         ((0, 1, 1, 1), -0.1, "delta"),
-        ((0, 1, 1, 1), 1, "delta"),
-        ((0, 1, 1, 1), math.nan, "delta"),
         ((0, 1e-200, 1, 1e200), 1e-5, "out of all proportion"),
     ],
 )
@@ -216,21 +212,16 @@ def test_constant_losses():
 
 BAD_INPUT = [
     ({"train": [1.0]}, "train_losses: expected at least 2 values, got 1"),
-    ({"population": []}, "population_losses: expected at least 2 values, got 0"),
     ({"train": [1.0, math.nan, 2.0]}, "train_losses: 1 of 3 values are NaN"),
     ({"population": [1.0, math.inf]}, "population_losses: 1 of 2 values are infinite"),
     ({"train": ["a", "b"]}, "train_losses: expected real numbers"),
     ({"train": [[1.0, 2.0]]}, "train_losses: expected a 1-D array"),
     ({"train": [-1e308, 1e308], "delta": 0.1}, "too far apart for floats"),
-    ({"delta": -1e-9}, "delta"),
     ({"delta": 1.0}, "delta"),
     ({"delta": 0.5}, "below 0.5"),
     ({"delta": 0}, "delta above 0"),
-    ({"delta": "small"}, "delta"),
     ({"method": "kde"}, "method: expected one of 'parametric', 'empirical', got 'kde'"),
     ({"transform": "logit"}, "transform"),
-    ({"confidence": 0}, "confidence"),
-    ({"confidence": 1.0}, "confidence"),
     ({"confidence": 95}, "confidence"),
     ({"interval_method": "bca"}, "interval_method: 'bca' needs a confidence"),
     ({"interval_method": "band", "confidence": 0.9}, "interval_method"),
@@ -268,10 +259,10 @@ def test_result_says_what_it_supports():
 @pytest.mark.parametrize("size", [30, 1000])
 def test_lilliefors_p_values_are_uniform_under_a_normal(size):
     rng = np.random.default_rng(size)
-    p = np.array([fit_normal(rng.normal(3, 2, size)).ks_p_value for _ in range(4000)])
+    p = np.array([fit_normal(rng.normal(3, 2, size)).ks_p_value for _ in range(2000)])
     for level in (0.01, 0.05, 0.1, 0.5):
         # Five standard errors, and a fifth of the level for the approximation.
-        assert abs((p <= level).mean() - level) <= 0.2 * level + 5 * math.sqrt(level / 4000)
+        assert abs((p <= level).mean() - level) <= 0.2 * level + 5 * math.sqrt(level / 2000)
 
 
 def test_plain_ks_p_values_would_not_be():

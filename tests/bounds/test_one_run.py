@@ -23,35 +23,31 @@ def gaussian_scores(m):
 
 
 @pytest.mark.parametrize(
-    ("correct", "guesses", "value"),
-    [(90, 100, 1.630823), (100, 100, 3.492965), (5200, 10000, 0.046924), (50, 100, 0.0)],
+    ("counts", "options", "value"),
+    [
+        ((90, 100), {}, 1.630823),
+        ((100, 100), {}, 3.492965),
+        ((5200, 10000), {}, 0.046924),
+        ((50, 100), {}, 0.0),
+        ((900, 1000), {"delta": 1e-6}, 2.020646),
+        ((900, 1000), {"delta": 1e-5}, 2.015194),
+        ((900, 1000), {"delta": 1e-4}, 1.927656),
+        ((900, 1000), {"delta": 1e-4, "sides": 1}, 1.986206),
+    ],
 )
-def test_check_values_of_pure_dp(correct, guesses, value):
-    assert one_run_epsilon(correct, guesses) == pytest.approx(value, abs=1e-6)
-
-
-@pytest.mark.parametrize(("delta", "value"), [(1e-6, 2.020646), (1e-5, 2.015194), (1e-4, 1.927656)])
-def test_check_values_of_approximate_dp(delta, value):
-    found = one_run_epsilon(900, 1000, total=10_000, delta=delta)
-    assert found == pytest.approx(value, abs=1e-6)
+def test_check_values_of_counts(counts, options, value):
+    assert one_run_epsilon(*counts, total=10_000, **options) == pytest.approx(value, abs=1e-6)
 
 
 @pytest.mark.parametrize(
     ("m", "delta", "least"),
-    [
-        (1000, 0, 1.51),
-        (10_000, 0, 2.15),
-        (100_000, 0, 2.57),
-        (1000, 1e-5, 1.45),
-        (10_000, 1e-5, 1.84),
-        (100_000, 1e-5, 2.02),
-    ],
+    [(1000, 0, 1.51), (10_000, 0, 2.15), (100_000, 0, 2.57), (1000, 1e-5, 1.45), (10_000, 1e-5, 1.84)],
 )
 def test_power_of_the_default_search(m, delta, least):
     assert audit_one_run(gaussian_scores(m), delta=delta, guess="members").epsilon >= least
 
 
-@pytest.mark.parametrize(("m", "value"), [(1000, 1.285247), (10_000, 1.070357), (100_000, 1.151502)])
+@pytest.mark.parametrize(("m", "value"), [(1000, 1.285247), (10_000, 1.070357)])
 def test_fixed_threshold_values_at_small_delta(m, value):
     """The values of counts fixed in advance; the audit pays for a random count, but half of delta."""
     found = audit_one_run(gaussian_scores(m), delta=1e-5, guess="members", thresholds=1.0)
@@ -107,12 +103,8 @@ def test_tied_blocks_enter_whole():
     assert top.guesses.tolist() == [1, 4, 7, 8]
     assert top.correct.tolist() == [1, 3, 4, 4]
     assert (guess_path(scores, "both").guesses <= 8).all()
-
-
-def test_binary_scores_guess_everybody():
-    path = guess_path(MembershipScores([1] * 9 + [0], [0] * 7 + [1]), "both")
-    assert path.guesses[-1] == 18
-    assert path.correct[-1] == 16
+    binary = guess_path(MembershipScores([1] * 9 + [0], [0] * 7 + [1]), "both")
+    assert (binary.guesses[-1], binary.correct[-1]) == (18, 16)
 
 
 def test_grid_path_depends_on_m_alone():
@@ -193,15 +185,12 @@ def test_fair_coin_p_value_is_the_two_sided_binomial():
         ({"correct": 11, "guesses": 10}, "correct: expected at most guesses"),
         ({"correct": -1, "guesses": 10}, "correct: expected at least 0"),
         ({"correct": 1.5, "guesses": 10}, "whole numbers"),
-        ({"correct": np.nan, "guesses": 10}, "NaN"),
-        ({"correct": "9", "guesses": 10}, "real numbers"),
         ({"correct": 9, "guesses": 10, "delta": 1e-5}, "total"),
         ({"correct": 9, "guesses": 10, "total": 5}, "guesses: expected at most total"),
         ({"correct": 9, "guesses": 10, "delta": 1.0, "total": 10}, "delta"),
-        ({"correct": 9, "guesses": 10, "delta": -0.1, "total": 10}, "delta"),
         ({"correct": 9, "guesses": 10, "confidence": 1.0}, "confidence"),
-        ({"correct": 9, "guesses": 10, "confidence": 0.0}, "confidence"),
         ({"correct": 9, "guesses": 10, "delta_term": "exact"}, "delta_term"),
+        ({"correct": 9, "guesses": 10, "sides": 3}, "sides"),
     ],
 )
 def test_bad_counts_are_refused(arguments, message):
@@ -209,7 +198,7 @@ def test_bad_counts_are_refused(arguments, message):
         one_run_epsilon(arguments.pop("correct"), arguments.pop("guesses"), **arguments)
 
 
-@pytest.mark.parametrize("epsilon", [-0.1, np.nan, np.inf])
+@pytest.mark.parametrize("epsilon", [-0.1, np.nan])
 def test_bad_epsilon_is_refused(epsilon):
     with pytest.raises(ValueError, match="epsilon"):
         one_run_p_value(9, 10, epsilon)

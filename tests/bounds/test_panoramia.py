@@ -43,7 +43,7 @@ def test_perfect_attack_reaches_the_ceiling_and_never_more():
     assert any("ceiling" in text for text in result.warnings)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("ties", [None, 4])
 def test_union_search_is_the_exact_maximum(seed, ties):
     baseline, mia, flags = example(m=120 + 37 * seed, seed=seed, ties=ties)
@@ -65,20 +65,14 @@ def test_relaxation_against_the_printed_p_value(gamma, delta):
 
 
 @pytest.mark.parametrize("search", ["union", "anytime"])
-def test_gamma_acts_at_delta_zero_and_on_both_tests(search):
-    baseline, mia, flags = example(m=400, seed=1, c=2.0)
-    free, relaxed = (audit_panoramia(baseline, mia, flags, search=search, gamma=g) for g in (0.0, 1e-5))
-    assert relaxed.c_lb < free.c_lb
-    assert relaxed.c_plus_epsilon_lb < free.c_plus_epsilon_lb
-
-
-@pytest.mark.parametrize("search", ["union", "anytime"])
-def test_delta_leaves_the_baseline_alone(search):
+def test_gamma_acts_on_both_tests_and_delta_leaves_the_baseline_alone(search):
     """The baseline never sees the model: Proposition 4's 2 m delta there is a slip."""
-    baseline, mia, flags = example(m=400, seed=1, c=2.0)
-    free, relaxed = (audit_panoramia(baseline, mia, flags, search=search, delta=d) for d in (0.0, 1e-5))
-    assert relaxed.c_lb == free.c_lb
-    assert relaxed.c_plus_epsilon_lb < free.c_plus_epsilon_lb
+    free, gamma, delta = (
+        audit_panoramia(*example(m=400, seed=1, c=2.0), search=search, **relaxed)
+        for relaxed in ({}, {"gamma": 1e-5}, {"delta": 1e-5})
+    )
+    assert gamma.c_lb < free.c_lb == delta.c_lb
+    assert max(gamma.c_plus_epsilon_lb, delta.c_plus_epsilon_lb) < free.c_plus_epsilon_lb
 
 
 @pytest.mark.parametrize("ties", [None, 3])
@@ -133,15 +127,11 @@ def test_more_confidence_means_smaller_bounds():
 
 
 @pytest.mark.parametrize("search", ["union", "anytime"])
-def test_null_and_hopeless_attacks_give_zero(search):
+def test_null_and_hopeless_attacks_give_zero_and_two_examples_are_enough_to_run(search):
     flags = np.arange(200) % 2
     for scores in (np.zeros(200), 1.0 - flags):
         result = audit_panoramia(scores, scores, flags, search=search)
         assert (result.c_lb, result.c_plus_epsilon_lb, result.epsilon_tilde) == (0.0, 0.0, 0.0)
-
-
-@pytest.mark.parametrize("search", ["union", "anytime"])
-def test_two_examples_are_enough_to_run(search):
     result = audit_panoramia([0.0, 1.0], [0.0, 1.0], [0, 1], search=search)
     assert result.epsilon_tilde == 0.0
     assert any("cannot refute" in text for text in result.warnings)
@@ -169,15 +159,6 @@ def test_known_c_gives_the_attack_the_whole_error_and_the_anytime_search():
         assert known.epsilon == pytest.approx(one_run.epsilon, abs=1e-9)
         gains.append(known.epsilon - audit_panoramia(np.zeros(1_000), scores, flags).c_plus_epsilon_lb)
     assert np.mean(gains) > 0.4
-
-
-def test_an_attack_whose_scores_are_reversed_is_named():
-    rng = np.random.default_rng(0)
-    flags = rng.permutation(np.repeat([0, 1], 200))
-    mia = rng.normal(size=400) + flags
-    wrong, right = (audit_panoramia(rng.normal(size=400), sign * mia, flags) for sign in (-1, 1))
-    assert "probably reversed" in wrong.warnings[0]
-    assert not any("reversed" in text for text in right.warnings)
 
 
 def test_a_known_c_that_the_baseline_refutes_gives_no_lower_bound():
@@ -210,16 +191,12 @@ def test_one_class_dominating_is_refused_or_subsampled():
         ({"baseline_scores": [0.0, np.nan, 1.0, 2.0]}, "baseline_scores: 1 of 4 values are NaN"),
         ({"mia_scores": [0.0, np.inf, 1.0, 2.0]}, "mia_scores: 1 of 4 values are infinite"),
         ({"mia_scores": [1.0, 2.0]}, "mia_scores: expected 4 values"),
-        ({"membership": [1, 0]}, "membership: expected 4 values"),
         ({"membership": [1, 1, 1, 1]}, "both classes are needed, got 4 members only"),
-        ({"membership": [0, 0, 0, 0]}, "both classes are needed, got 4 generated examples only"),
         ({"membership": [0, 1, 2, 1]}, "membership: expected only 0 and 1"),
         ({"baseline_scores": []}, "baseline_scores: expected at least 1"),
         ({"baseline_scores": ["a", "b", "c", "d"]}, "baseline_scores: expected real numbers"),
         ({"confidence": 1.0}, "confidence"),
-        ({"confidence": 0.0}, "confidence"),
         ({"delta": 1.0}, "delta"),
-        ({"delta": -0.1}, "delta"),
         ({"gamma": 1.0}, "gamma"),
         ({"known_c": -1.0}, "known_c"),
         ({"search": "best"}, "search: expected one of 'union', 'anytime'"),
@@ -228,21 +205,17 @@ def test_one_class_dominating_is_refused_or_subsampled():
 )
 def test_bad_inputs_name_the_argument(change, message):
     given = {
-        "baseline_scores": [0.0, 1.0, 2.0, 3.0],
-        "mia_scores": [0.0, 1.0, 2.0, 3.0],
-        "membership": [0, 1, 0, 1],
-    }
-    given |= change
-    data = [given.pop(name) for name in ("baseline_scores", "mia_scores", "membership")]
+        "baseline_scores": [0.0, 1.0, 2.0, 3.0], "mia_scores": [0.0, 1.0, 2.0, 3.0],
+        "membership": [0, 1, 0, 1], **change,
+    }  # fmt: skip
     with pytest.raises(ValueError, match=message):
-        audit_panoramia(*data, **given)
+        audit_panoramia(**given)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ((0, 0), "m"),
-        ((10, -1), "guesses"),
         ((10, 11), "at most m = 10"),
         ((10, 2.5), "whole"),
         ((10, 5, 1.5), "confidence"),

@@ -26,7 +26,7 @@ def resampled(pilot, m, seed):
     rng = np.random.default_rng(seed)
     drawn = (
         MembershipScores(rng.choice(pilot.member, m // 2), rng.choice(pilot.nonmember, m // 2))
-        for _ in range(6)
+        for _ in range(4)
     )
     shown = [audit_one_run(scores).epsilon for scores in drawn]
     return float(np.mean(shown)), *np.quantile(shown, [0.1, 0.9])
@@ -60,7 +60,7 @@ def test_plans_of_other_shapes_are_not_absurd(shape):
 
 def test_laws_recover_what_a_large_pilot_shows():
     rng = np.random.default_rng(0)
-    laws = laws_of_pilot(normal_scores(rng, 5_000, shift=1.0, spread=2.0), 50, seed=0)
+    laws = laws_of_pilot(normal_scores(rng, 5_000, spread=2.0), 50, seed=0)
     assert np.mean([law.shift for law in laws]) == pytest.approx(1, abs=0.15)
     assert np.mean([law.spread for law in laws]) == pytest.approx(2, abs=0.15)
     laws = laws_of_pilot(normal_scores(rng, 5_000, shift=0.0, memorised=0.1), 50, seed=0)
@@ -71,13 +71,12 @@ def test_laws_recover_what_a_large_pilot_shows():
 
 def test_laws_follow_ranks_alone_and_turn_with_the_scores():
     pilot = normal_scores(np.random.default_rng(1), 200)
-    bent = MembershipScores(np.exp(pilot.member), np.exp(pilot.nonmember))
-    lower = MembershipScores(-pilot.member, -pilot.nonmember, higher_means_member=False)
+    bent = MembershipScores(-np.exp(pilot.member), -np.exp(pilot.nonmember), higher_means_member=False)
     turned = MembershipScores(-pilot.nonmember, -pilot.member)
-    forth, *same, back = (
-        plan_audit(500, attack=attack, simulations=40).expected for attack in (pilot, bent, lower, turned)
+    forth, same, back = (
+        plan_audit(500, attack=attack, simulations=30).expected for attack in (pilot, bent, turned)
     )
-    assert same == pytest.approx([forth, forth])
+    assert same == pytest.approx(forth)
     assert back == pytest.approx(forth, abs=0.25)
 
 
@@ -112,11 +111,14 @@ def test_no_audit_beats_the_ceiling(delta):
 
 
 @pytest.mark.parametrize("guess", ["both", "members", "nonmembers", "grid"])
-def test_the_ceiling_is_that_of_the_way_to_guess(guess):
+def test_every_way_to_guess_has_its_ceiling_and_can_be_planned(guess):
     members = 88 if guess == "nonmembers" else 112
     perfect = MembershipScores(np.arange(members) + 200.0, np.arange(200.0 - members))
     ceiling = plan_audit(200, guess=guess).perfect
     assert ceiling - 0.5 < audit_one_run(perfect, guess=guess).epsilon <= ceiling + 1e-6
+    plan = plan_audit(300, attack=0.9, guess=guess, simulations=5)
+    assert 0.5 < plan.expected < plan.perfect
+    assert plan_audit(epsilon=1.0, attack=0.9, guess=guess, simulations=5).total < 300
 
 
 def test_attack_is_planned_from_auc_or_pilot():
@@ -133,22 +135,15 @@ def test_attack_is_planned_from_auc_or_pilot():
 
 def test_a_tail_that_the_pilot_hardly_saw_is_named():
     pilot = normal_scores(np.random.default_rng(0), 100)
-    (warning,) = plan_audit(10_000, attack=pilot, simulations=20).warnings
+    (warning,) = plan_audit(10_000, attack=pilot, simulations=8).warnings
     assert "the fitted tail carries this number" in warning
     (enough,) = map(int, re.findall(r"a pilot of (\d+) would see it", warning))
     assert 300 < enough < 10_000
     larger = normal_scores(np.random.default_rng(0), 3 * enough)
-    assert plan_audit(10_000, attack=larger, simulations=20).warnings == ()
+    assert plan_audit(10_000, attack=larger, simulations=8).warnings == ()
     faultless = MembershipScores(np.arange(100) + 100.0, np.arange(100.0))
-    (warning,) = plan_audit(1_000, attack=faultless, simulations=20).warnings
+    (warning,) = plan_audit(1_000, attack=faultless, simulations=5).warnings
     assert "0.0 wrong guesses" in warning
-
-
-@pytest.mark.parametrize("guess", ["both", "members", "nonmembers", "grid"])
-def test_every_way_to_guess_can_be_planned(guess):
-    plan = plan_audit(300, attack=0.9, guess=guess, simulations=10)
-    assert 0.5 < plan.expected < plan.perfect
-    assert plan_audit(epsilon=1.0, attack=0.9, guess=guess, simulations=10).total < 300
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-3])
@@ -168,28 +163,26 @@ def test_the_examples_for_an_attack_show_the_epsilon_on_average():
 
 
 def test_large_audits_are_planned_from_smaller_ones(monkeypatch):
-    real = plan_audit(40_000, attack=0.76, simulations=30)
+    real = plan_audit(40_000, attack=0.76, simulations=12)
     monkeypatch.setattr(forecast, "LARGEST_SIMULATED", 4_000)
     monkeypatch.setattr(planning, "LARGEST_SIMULATED", 4_000)
     assert "audits of 4000 examples" in plan_audit(40_000, attack=0.76, simulations=2).assumptions[-1]
     assert plan_audit(40_000, attack=0.76, simulations=30).expected == pytest.approx(real.expected, abs=0.15)
-    assert plan_audit(4_000, attack=0.76, simulations=30).expected < real.expected - 0.3
+    assert plan_audit(4_000, attack=0.76, simulations=10).expected < real.expected - 0.3
 
 
 @pytest.mark.parametrize(
     ("m", "options"),
     [
         (1, {}),
-        (10.5, {}),
         (10, {"delta": 2}),
-        (10, {"attack": 1.0}),
         (10, {"attack": 0.4}),
         (10**8, {}),
         (None, {}),
         (10, {"epsilon": 1.0}),
         (None, {"epsilon": 0.0}),
         (None, {"epsilon": 30.0}),
-        (None, {"epsilon": 1.0, "attack": 0.5}),
+        (None, {"epsilon": 1.0, "attack": 0.5, "simulations": 1}),
         (10, {"attack": 0.6, "simulations": 0}),
         (10, {"attack": MembershipScores(np.arange(30.0), np.arange(19.0))}),
     ],

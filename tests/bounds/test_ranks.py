@@ -111,10 +111,12 @@ def naive_tail(sizes, tops, epsilon, bound):
 
 
 def naive_p_value(hits, sizes, tops, epsilon, delta, bound):
-    tails = naive_tail(sizes, tops, epsilon, bound)
-    base = tails[hits]
-    slope = max((tails[hits - i] - base) / i for i in range(1, hits + 1))
-    return min(1.0, base + delta * np.sum(sizes) * slope)
+    return dual_value(naive_tail(sizes, tops, epsilon, bound), hits, delta * np.sum(sizes))
+
+
+def dual_value(tails, hits, failures):
+    slope = max((tails[hits - i] - tails[hits]) / i for i in range(1, hits + 1))
+    return min(1.0, tails[hits] + failures * slope)
 
 
 def naive_epsilon(hits, sizes, tops, delta, bound, level=0.05):
@@ -130,7 +132,7 @@ def naive_epsilon(hits, sizes, tops, delta, bound, level=0.05):
 
 @pytest.mark.parametrize("bound", ["tight", "paper"])
 @pytest.mark.parametrize("delta", [0.0, 1e-5, 1e-4])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_bound_equals_brute_force(seed, delta, bound):
     rng = np.random.default_rng(seed)
     sizes = rng.choice([4, 9, 40], 60)
@@ -254,13 +256,14 @@ def test_theorem_two_can_understate_a_p_value_near_one_and_ours_does_not():
 
 
 @pytest.mark.parametrize("size", [2, 8, 64])
-@pytest.mark.parametrize("sets", [1, 5, 50, 1_000])
+@pytest.mark.parametrize("sets", [1, 5, 200])
 def test_theorem_two_holds_wherever_audits_use_it(size, sets):
     """Below one half it never understates the exact worst case."""
-    for top, epsilon, delta in itertools.product({1, size // 2}, [0.0, 1.0, 4.0], [1e-7, 1e-4, 1e-2]):
-        for hits in np.unique(np.linspace(1, sets, 9).round().astype(int)):
-            tops = [top] * sets
-            theorem = naive_p_value(hits, [size] * sets, tops, epsilon, delta, "tight")
+    for top, epsilon in itertools.product({1, size // 2}, [0.0, 1.0, 4.0]):
+        tails = naive_tail([size] * sets, [top] * sets, epsilon, "tight")
+        counts = {1, sets // 2 or 1, sets - sets // 10, sets}
+        for hits, delta in itertools.product(counts, [1e-7, 1e-4, 1e-2]):
+            theorem = dual_value(tails, hits, size * sets * delta)
             truth = rank_p_value(hits, [size] * sets, epsilon, top=top, delta=delta, delta_term="sharp")
             assert theorem > 0.5 or truth <= theorem + 1e-12
 
@@ -433,30 +436,21 @@ def test_margins_ignore_which_candidate_is_true():
     ("ranks", "sizes", "options", "message"),
     [
         ([], 4, {}, "ranks"),
-        ([[1, 2]], 4, {}, "ranks"),
         ([0, 1], 4, {}, "ranks: expected at least 1, got 0"),
-        ([1, -2], 4, {}, "ranks"),
         ([1.5], 4, {}, "ranks: expected whole numbers, got 1.5"),
         ([1, np.nan], 4, {}, "ranks: 1 of 2 values are NaN"),
-        ([1, np.inf], 4, {}, "ranks: 1 of 2 values are infinite"),
-        (["a"], 4, {}, "ranks: expected real numbers"),
         ([1, 5], 4, {}, r"rank 5 in a set of 4 \(index 1\)"),
         ([1, 1], [4, 4, 4], {}, "set_sizes: expected one number or 2"),
         ([1], 1, {}, "set_sizes: expected at least 2, got 1"),
-        ([1], np.nan, {}, "set_sizes"),
         ([1], 4, {"top": 5}, "top: expected at most the set size, got 5 for a set of 4"),
-        ([1], 4, {"top": 0}, "top: expected at least 1, got 0"),
         ([1, 1], 4, {"top": [1, 1, 1]}, "top"),
         ([1], 4, {"confidence": 1.0}, "confidence"),
-        ([1], 4, {"confidence": 0.0}, "confidence"),
         ([1], 4, {"delta": 1.0}, "delta"),
-        ([1], 4, {"delta": -1e-9}, "delta"),
         ([1], 4, {"bound": "best"}, "bound: expected one of 'tight', 'paper', got 'best'"),
         ([1], 4, {"delta_term": "none"}, "delta_term"),
         ([1], 4, {"delta_term": "sharp", "bound": "paper"}, "delta_term: 'sharp' needs bound='tight'"),
         ([1], 4, {"delta_term": "sharp", "margins": [1.0]}, "delta_term: 'sharp' is for audits without"),
         ([1, 1], 4, {"margins": [1.0]}, "margins: expected 2 values like ranks, got 1"),
-        ([1, 1], 4, {"margins": [1.0, np.nan]}, "margins: 1 of 2 values are NaN"),
     ],
 )
 def test_bad_audits_are_refused(ranks, sizes, options, message):
@@ -468,20 +462,15 @@ def test_bad_audits_are_refused(ranks, sizes, options, message):
     ("call", "message"),
     [
         (lambda: rank_p_value(4, [4, 4], 1.0), "correct: expected at most 2"),
-        (lambda: rank_p_value(-1, [4, 4], 1.0), "correct"),
         (lambda: rank_p_value(1, 4, 1.0), "set_sizes"),
         (lambda: rank_p_value(1, [4], -1.0), "epsilon"),
-        (lambda: rank_p_value(1, [4], np.nan), "epsilon"),
         (lambda: rank_epsilon(5, 4, 8), "correct: expected at most the number of sets, got 5 of 4"),
         (lambda: rank_epsilon(1, 4, 8, top=9), "top: expected at most the set size, got 9 of 8"),
         (lambda: rank_success_probability(8, -1.0), "epsilon"),
-        (lambda: rank_success_probability(8, np.nan), "epsilon"),
         (lambda: rank_success_probability([8, 4], 1.0, top=5), "top.*5 for a set of 4"),
         (lambda: ranks_from_scores([1.0], [[1.0], [2.0]]), "candidate_scores: expected 1 sets"),
         (lambda: ranks_from_scores([1.0], [[]]), "candidate_scores: expected at least one score"),
-        (lambda: ranks_from_scores([1.0], [[[1.0]]]), "candidate_scores"),
         (lambda: ranks_from_scores([np.nan], [[1.0]]), "true_scores: 1 of 1 values are NaN"),
-        (lambda: ranks_from_scores([1.0], [[np.inf]]), "candidate_scores: 1 of 1 values are infinite"),
         (lambda: ranks_from_scores([1.0], [[2.0]], ties="best"), "ties"),
         (lambda: score_margins([1.0], [[2.0]], top=2), "top: expected less than the smallest set size 2"),
         (lambda: exposure([3], 2), "ranks"),

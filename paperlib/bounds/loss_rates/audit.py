@@ -2,33 +2,42 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from paperlib.bounds.loss_rates import intervals as intervals
 from paperlib.bounds.loss_rates import statements as statements
-from paperlib.bounds.loss_rates.estimates import Transform, empirical, parametric, relative
-from paperlib.bounds.loss_rates.rates import NormalFit, ceiling, check_delta_below_half, normals_epsilon
-from paperlib.core import AuditResult, check_choice, check_confidence, check_delta, check_vector
+from paperlib.bounds.loss_rates.rates import (
+    EMPIRICAL_RANGE,
+    NormalFit,
+    best_empirical_threshold,
+    best_normal_threshold,
+    ceiling,
+    check_delta_below_half,
+    fit_normal,
+    normals_epsilon,
+)
+from paperlib.bounds.loss_rates.statements import RatesEstimate
+from paperlib.core import AuditResult, FloatArray, check_choice, check_confidence, check_delta, check_vector
 from paperlib.core.direction import reversed_warning
 from paperlib.core.scores import MembershipScores
 
 Method = Literal["parametric", "empirical"]
+Transform = Literal["paper", "none"]
 IntervalMethod = Literal["region", "delta", "band", "bca"]
+_SMALLEST_FOR_INTERVAL = 20
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EpsilonStarResult(AuditResult):
-    """Epsilon* of one trained model.
+    """Epsilon* of one trained model; fields not listed are arguments of `epsilon_star`, as used.
 
     Attributes:
         epsilon: The estimate, nats, at least 0.
-        interval: Confidence interval around it, or None if none was asked for.
-        confidence: Its nominal confidence, or None.
-        interval_method: "region", "delta", "band", "bca", or None.
-        method: "parametric" or "empirical".
-        transform: "paper" or "none" (parametric only).
-        delta: The delta of Definition 1.
+        interval: Confidence interval around it, or None.
         threshold: Loss at which the supremum is attained: "member" is a loss at or below it.
         false_positive_rate: Share of the population at or below the threshold, as the method sees it.
         false_negative_rate: Share of the training set above it, as the method sees it.
@@ -39,9 +48,9 @@ class EpsilonStarResult(AuditResult):
         n_population: Number of population losses.
         fit_train: Normal fitted to the transformed training losses (parametric only).
         fit_population: The same for the population.
-        fit_rejected: True if a Kolmogorov-Smirnov test rejects either fit at 1 % (parametric only).
-        empirical: Where a fit is rejected, the empirical version for the same losses, delta and confidence:
-            text and HTML then begin with it, and mark the parametric number as not trusted. Else None.
+        fit_rejected: Whether a Kolmogorov-Smirnov test rejects either fit at 1 % (parametric only).
+        empirical: Where a fit is rejected, the empirical version at the same settings, which text and HTML
+            then show first. Else None.
     """
 
     epsilon: float
@@ -85,7 +94,7 @@ class EpsilonStarResult(AuditResult):
 def epsilon_star_normals(
     mean_train: float, std_train: float, mean_population: float, std_population: float, *, delta: float
 ) -> float:
-    """Epsilon* when training and population scores are exactly normal.
+    """Epsilon* when training and population scores are exactly normal, whichever direction means "member".
 
     Guarantee:
         Equals the supremum of Definition 2 over all thresholds whose false-positive and
@@ -95,17 +104,17 @@ def epsilon_star_normals(
         delta = 0 it is 0 for equal normals and infinite for any others: tails differ without bound.
 
     Args:
-        mean_train: Mean of the training scores, any unit.
+        mean_train: Mean of the training scores.
         std_train: Their standard deviation, above 0, same unit.
         mean_population: Mean of the population scores.
         std_population: Their standard deviation, above 0.
         delta: Delta of Definition 2, in [0, 0.5).
 
     Returns:
-        Nats, at least 0. The same whichever direction of the score means "member".
+        Nats, at least 0.
 
     Raises:
-        ValueError: A standard deviation not above 0, a value that is not finite, delta outside [0, 0.5).
+        ValueError: A value out of range or not finite.
 
     Source:
         Negoescu et al. (2024), Definition 2 and Section 3.1.
@@ -120,7 +129,7 @@ def epsilon_star_normals(
     for name, value in (("std_train", std_train), ("std_population", std_population)):
         if not 0 < value < math.inf:
             raise ValueError(f"{name}: expected a finite number above 0, got {value!r}")
-    gap, ratio = relative(mean_train, std_train, mean_population, std_population)
+    gap, ratio = _relative(mean_train, std_train, mean_population, std_population)
     if delta == 0:
         return 0.0 if (gap, ratio) == (0.0, 1.0) else math.inf
     return float(normals_epsilon(gap, ratio, delta))
@@ -137,7 +146,7 @@ def epsilon_star(
     interval_method: IntervalMethod | None = None,
     seed: int = 0,
 ) -> EpsilonStarResult:
-    """RatesEstimate how far one trained model's losses tell training records from other records.
+    """Estimate how far one trained model's losses tell training records from other records.
 
     Guarantee:
         None beyond an estimate: Epsilon* measures this model (Definition 1), it is no lower bound on
@@ -183,12 +192,17 @@ def epsilon_star(
     population = check_vector("population_losses", population_losses, minimum_size=2)
     if confidence is not None:
         confidence = check_confidence(confidence)
-    chosen = _interval_method(method, confidence, interval_method)
+    allowed = ("region", "delta", "bca") if method == "parametric" else ("band", "bca")
+    if interval_method is not None:
+        check_choice(f"interval_method (with method={method!r})", interval_method, allowed)
+        if confidence is None:
+            raise ValueError(f"interval_method: {interval_method!r} needs a confidence, got None")
+    chosen = None if confidence is None else interval_method or allowed[0]
     level = _delta(delta, method, train.size)
     if method == "parametric":
-        estimate = parametric(train, population, level, transform, confidence, chosen, seed)
+        estimate = _parametric(train, population, level, transform, confidence, chosen, seed)
     else:
-        estimate = empirical(train, population, level, confidence, chosen, seed)
+        estimate = _empirical(train, population, level, confidence, chosen, seed)
     low, high = estimate.rate_range
     doubt = reversed_warning(MembershipScores(train, population, higher_means_member=False))
     result = EpsilonStarResult(
@@ -221,15 +235,6 @@ def epsilon_star(
     return replace(result, empirical=replace(counted, notes=(note,)), claim=f"{counted.claim} {note}")
 
 
-def _interval_method(method: str, confidence: float | None, chosen: str | None) -> str | None:
-    allowed = ("region", "delta", "bca") if method == "parametric" else ("band", "bca")
-    if chosen is not None:
-        check_choice(f"interval_method (with method={method!r})", chosen, allowed)
-        if confidence is None:
-            raise ValueError(f"interval_method: {chosen!r} needs a confidence, got None")
-    return None if confidence is None else chosen or allowed[0]
-
-
 def _delta(delta: float | None, method: str, size: int) -> float:
     name = "delta"
     if delta is None:
@@ -242,3 +247,95 @@ def _delta(delta: float | None, method: str, size: int) -> float:
             "bound; got 0; method='empirical' takes 0"
         )
     return check_delta_below_half(delta, name)
+
+
+def _relative(
+    mean_train: float, std_train: float, mean_other: float, std_other: float
+) -> tuple[float, float]:
+    """Gap of the means and ratio of the standard deviations, in units of the members."""
+    ratio = float(std_other) / float(std_train)
+    if not 1e-300 < ratio < 1e300:
+        raise ValueError(f"std_population: {std_other!r} is out of all proportion to std_train {std_train!r}")
+    return (float(mean_other) - float(mean_train)) / float(std_train), ratio
+
+
+def _parametric(
+    train: FloatArray,
+    population: FloatArray,
+    delta: float,
+    transform: Transform,
+    confidence: float | None,
+    interval_method: str | None,
+    seed: int,
+) -> RatesEstimate:
+    """Epsilon* of the normals fitted to the transformed losses."""
+    smallest = float(min(train.min(), population.min()))
+    scale = float(max(train.max(), population.max())) - smallest
+    if not 0 < scale < math.inf:
+        problem = f"all equal {smallest:g}" if scale == 0 else "too far apart for floats"
+        raise ValueError(
+            f"train_losses and population_losses: expected a spread of losses, they are {problem}"
+        )
+    pair = _scores(train, smallest, scale, transform), _scores(population, smallest, scale, transform)
+    fits = (
+        fit_normal(pair[0], name="train_losses (as fitted)"),
+        fit_normal(pair[1], name="population_losses (as fitted)"),
+    )
+    gap, ratio = _relative(fits[0].mean, fits[0].std, fits[1].mean, fits[1].std)
+    best = best_normal_threshold(gap, ratio, delta)
+    score = fits[0].mean + fits[0].std * best.threshold
+    interval = None
+    if confidence is not None:
+        if min(fits[0].size, fits[1].size) < _SMALLEST_FOR_INTERVAL:
+            raise ValueError(
+                f"confidence: a large-sample interval needs at least {_SMALLEST_FOR_INTERVAL} losses in each "
+                f"set, got {fits[0].size} and {fits[1].size}"
+            )
+        if interval_method == "region":
+            interval = intervals.region_interval(*fits, delta, confidence)
+        elif interval_method == "delta":
+            interval = intervals.delta_method_interval(*fits, delta, confidence)
+        else:
+            statistic = partial(intervals.resampled_normals_epsilon, delta=delta)
+            interval = intervals.bootstrap_interval(*pair, statistic, confidence, seed=seed)
+    return RatesEstimate(
+        best=best,
+        threshold=_loss(score, smallest, scale, transform),
+        interval=interval,
+        rate_range=(delta, 1 - delta),
+        fits=fits,
+    )
+
+
+def _scores(losses: FloatArray, smallest: float, scale: float, transform: str) -> FloatArray:
+    """Appendix B: min-max, plus alpha = 1, p = exp(-x), logit(p); falls as the loss grows."""
+    if transform == "none":
+        return -losses
+    return -np.log(np.expm1(1 + (losses - smallest) / scale))
+
+
+def _loss(score: float, smallest: float, scale: float, transform: str) -> float:
+    """Inverse of `_scores`."""
+    return -score if transform == "none" else smallest + scale * (float(np.logaddexp(0.0, -score)) - 1)
+
+
+def _empirical(
+    train: FloatArray,
+    population: FloatArray,
+    delta: float,
+    confidence: float | None,
+    interval_method: str | None,
+    seed: int,
+) -> RatesEstimate:
+    """Epsilon* of the empirical distributions, rates in `EMPIRICAL_RANGE`."""
+    low, high = EMPIRICAL_RANGE
+    best = best_empirical_threshold(train, population, delta, low=low, high=high)
+    interval = None
+    if confidence is not None and interval_method == "band":
+        interval = intervals.band_interval(train, population, delta, confidence, low=low, high=high)
+    elif confidence is not None:
+        ranks = np.unique(np.concatenate([train, population]), return_inverse=True)[1].astype(np.float64)
+        statistic = partial(intervals.resampled_empirical_epsilon, delta=delta, low=low, high=high)
+        pair = ranks[: train.size], ranks[train.size :]
+        interval = intervals.bootstrap_interval(*pair, statistic, confidence, seed=seed)
+    return RatesEstimate(best=best, threshold=best.threshold, interval=interval, rate_range=EMPIRICAL_RANGE)

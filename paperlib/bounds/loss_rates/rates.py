@@ -34,19 +34,19 @@ class BestThreshold:
 def epsilon_star_from_rates(
     false_positive_rate: ArrayLike, false_negative_rate: ArrayLike, *, delta: float
 ) -> Any:
-    """Epsilon* of single thresholds, from their error rates.
+    """Epsilon* of single thresholds, from their error rates in [0, 1]; broadcasts.
 
     Args:
-        false_positive_rate: Share of the population called members, in [0, 1]; broadcasts.
-        false_negative_rate: Share of the training set called nonmembers, in [0, 1]; broadcasts.
+        false_positive_rate: Share of the population called members.
+        false_negative_rate: Share of the training set called nonmembers.
         delta: Delta of (epsilon, delta)-DP, in [0, 1).
 
     Returns:
-        Nats, at least 0, broadcast shape. Infinite where a rate of 0 meets a numerator above
+        Nats, at least 0; infinite where a rate of 0 meets a numerator above
         delta. Their maximum is the paper's Epsilon* over these thresholds.
 
     Raises:
-        ValueError: A rate outside [0, 1], or delta outside [0, 1).
+        ValueError: A value out of range.
 
     Source:
         Negoescu et al. (2024), Definition 2, Equation 7.

@@ -1,13 +1,25 @@
 """What an Epsilon* estimate supports: its claim, its assumptions and its warnings."""
 
 import math
+from dataclasses import dataclass
 
-from paperlib.bounds.loss_rates.estimates import RatesEstimate
+from paperlib.bounds.loss_rates.rates import BestThreshold, NormalFit
 
 _FIT_LEVEL = 0.01
 _FEW = 10.0
 
 NOT_TRUSTED = "the parametric estimate, {:.3f}, is not trusted: its normal fit is rejected"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatesEstimate:
+    """Epsilon* of two samples of losses."""
+
+    best: BestThreshold  # threshold that attains the supremum, in the unit it was searched in
+    threshold: float  # the same threshold as a loss
+    interval: tuple[float, float] | None  # confidence interval, nats, or None
+    rate_range: tuple[float, float]  # rates the supremum runs over
+    fits: tuple[NormalFit, NormalFit] | None = None  # training and population, transformed (parametric only)
 
 
 def fit_rejected(estimate: RatesEstimate) -> bool | None:

@@ -24,13 +24,13 @@ _BREAKS = np.concatenate([_TAILS, 1 - 10.0 ** np.arange(-2, -13, -1.0)])
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BayesianResult(ManyRunsResult):
-    """Posterior of epsilon.
+    """Posterior of epsilon, nats.
 
     Attributes:
         epsilon: Posterior quantile ``1 - confidence``: epsilon is above it with posterior
-            probability ``confidence``; nats.
-        interval: Equal-tailed interval of posterior probability ``confidence``, nats.
-        median: Posterior median, nats.
+            probability ``confidence``.
+        interval: Equal-tailed interval of posterior probability ``confidence``.
+        median: Posterior median.
     """
 
     epsilon: float
@@ -54,19 +54,17 @@ def posterior_cdf(epsilon: float, counts: ErrorCounts, *, delta: float = 0.0) ->
     whole = 1.0 - check_delta(delta)
     a0, b0 = 0.5 + counts.false_positives, 0.5 + counts.nonmembers - counts.false_positives
     a1, b1 = 0.5 + counts.false_negatives, 0.5 + counts.members - counts.false_negatives
-
-    def least_fnr(fpr: FloatArray) -> FloatArray:
-        return np.maximum((whole - fpr) / ratio, whole - ratio * fpr)
-
     quantiles = betaincinv(a1, b1, _BREAKS)
-    bends = np.maximum(whole - ratio * quantiles, (whole - quantiles) / ratio)  # least_fnr is its own inverse
+    bends = np.maximum(whole - ratio * quantiles, (whole - quantiles) / ratio)  # as least below, its inverse
     bends = np.append(bends, [whole / (1 + ratio), whole])
     inside = np.clip(np.concatenate([betaincinv(a0, b0, _BREAKS), bends]), 0.0, 1.0)
     # Integrate over u = posterior CDF of the false-positive rate: no endpoint singularity.
     edges = np.unique(np.concatenate([[0.0], betainc(a0, b0, inside), [1.0]]))
     half = np.diff(edges)[:, None] / 2
     u = edges[:-1, None] + half * (1 + _NODES)
-    mass = betaincc(a1, b1, np.clip(least_fnr(betaincinv(a0, b0, u)), 0.0, 1.0))
+    fpr: FloatArray = np.asarray(betaincinv(a0, b0, u), float)
+    least = np.maximum((whole - fpr) / ratio, whole - ratio * fpr)
+    mass = betaincc(a1, b1, np.clip(least, 0.0, 1.0))
     return float(np.clip((half * _WEIGHTS * mass).sum(), 0.0, 1.0))
 
 
@@ -95,20 +93,15 @@ def audit_bayesian(
 ) -> BayesianResult:
     """Posterior of epsilon from the error counts of one test.
 
+    Other arguments and errors are those of `audit_clopper_pearson`.
+
     Guarantee:
         None over repetitions: the probability is Bayesian, under Jeffreys' prior. Where both
         directions of the definition bind (randomized response at epsilon 1 and 2, 20 runs each)
         the reported epsilon is too high in 13 % and 20 % of all repetitions at a nominal 5 %.
 
     Args:
-        observed: One score per training run, or the error counts of a fixed test.
-        threshold: Threshold fixed in advance, in the scores' unit; None selects it on a random half.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
         confidence: Posterior probability, in (0, 1).
-        seed: Seed of the split, 0 or more.
-
-    Raises:
-        ValueError: A number out of range, or too few scores to split.
 
     Source:
         Zanella-Beguelin et al. (2023), "Bayesian estimation of differential privacy".
@@ -118,15 +111,16 @@ def audit_bayesian(
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
     bound = partial(clopper_pearson_epsilon, delta=delta, confidence=confidence)
-    test = fixed_test(observed, threshold, seed, bound)
+    prior = "both error rates have Jeffreys' prior Beta(1/2, 1/2)"
+    counts, fields = fixed_test(observed, threshold, seed, bound, prior)
     tail = (1 - confidence) / 2
     epsilon, low, median, high = (
-        posterior_quantile(p, test.counts, delta=delta) for p in (2 * tail, tail, 0.5, 1 - tail)
+        posterior_quantile(p, counts, delta=delta) for p in (2 * tail, tail, 0.5, 1 - tail)
     )
-    flawless = ErrorCounts(0, test.counts.nonmembers, 0, test.counts.members)
+    flawless = ErrorCounts(0, counts.nonmembers, 0, counts.members)
     zero = ""
     if epsilon <= 0:
-        zero = could_refute(test.counts, posterior_quantile(2 * tail, flawless, delta=delta))
+        zero = could_refute(counts, posterior_quantile(2 * tail, flawless, delta=delta))
     return BayesianResult(
         claim=(
             f"Lower bound on the mechanism, Bayesian: with posterior probability {confidence:g} training is "
@@ -139,5 +133,5 @@ def audit_bayesian(
         median=median,
         delta=delta,
         confidence=confidence,
-        **test.stated("both error rates have Jeffreys' prior Beta(1/2, 1/2)"),
+        **fields,
     )

@@ -23,16 +23,10 @@ _INDEPENDENT_RUNS = (
 
 @dataclass(frozen=True)
 class ErrorCounts:
-    """How often one fixed test erred.
-
-    Args:
-        false_positives: Non-members called members, 0 to ``nonmembers``.
-        nonmembers: Runs without the target record, at least 1.
-        false_negatives: Members not called members, 0 to ``members``.
-        members: Runs with the target record, at least 1.
+    """How often one fixed test erred: members called non-members, and non-members called members.
 
     Raises:
-        ValueError: Not whole numbers, or out of range.
+        ValueError: Not whole numbers, more errors than runs, or no run of a kind.
 
     >>> ErrorCounts(5, 100, 20, 100).false_negative_rate
     0.2
@@ -69,11 +63,7 @@ class ErrorCounts:
 
     @classmethod
     def from_scores(cls, scores: MembershipScores, threshold: float) -> "ErrorCounts":
-        """Count the errors of "member if at least as member-like as ``threshold``".
-
-        Args:
-            scores: One score per run.
-            threshold: Threshold in the scores' own unit; for losses "member" is at or below it.
+        """Count the errors of "member if at least as member-like as ``threshold``", in the scores' own unit.
 
         >>> ErrorCounts.from_scores(MembershipScores([2.0, 1.0], [0.0, 1.0]), 1.0)
         ErrorCounts(false_positives=1, nonmembers=2, false_negatives=0, members=2)
@@ -103,13 +93,11 @@ def upper_rates(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ManyRunsResult(AuditResult):
-    """A number from the errors of one test over many training runs.
+    """A number from the errors of one test over many training runs, at the delta and confidence of the call.
 
     Attributes:
         counts: Errors of the test.
         threshold: Threshold in the scores' own unit; None for counts.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
-        confidence: Confidence level, or posterior probability, of the number, in (0, 1).
     """
 
     counts: ErrorCounts
@@ -118,54 +106,39 @@ class ManyRunsResult(AuditResult):
     confidence: float
 
 
-@dataclass(frozen=True)
-class FixedTest:
-    """Error counts, with the threshold that gave them, how it was chosen, and doubts about the scores."""
-
-    counts: ErrorCounts
-    threshold: float | None
-    chosen: str
-    warnings: tuple[str, ...] = ()
-
-    def stated(self, *assumed: str) -> dict[str, Any]:
-        """What every result says of its test, assumptions of its own beside."""
-        return {
-            "warnings": self.warnings,
-            "assumptions": (_INDEPENDENT_RUNS, self.chosen, *assumed),
-            "counts": self.counts,
-            "threshold": self.threshold,
-        }
-
-
 def fixed_test(
     observed: MembershipScores | ErrorCounts,
     threshold: float | None,
     seed: int,
     power: Callable[[Any, Any, Any, Any], Any],
-) -> FixedTest:
-    """Settle the test before its errors are counted; without a threshold, by ``power`` on one half."""
+    *assumed: str,
+) -> tuple[ErrorCounts, dict[str, Any]]:
+    """Errors of a test settled before they are counted, else by ``power`` on one half; fields of a result."""
+    warnings: tuple[str, ...] = ()
     if isinstance(observed, ErrorCounts):
         if threshold is not None:
             raise ValueError(f"threshold: allowed with scores only, got {threshold!r} with counts")
-        return FixedTest(observed, None, "the test was fixed before its errors were counted")
-    doubt = reversed_warning(check_scores("observed", observed))
-    warnings = (doubt,) if doubt else ()
-    if threshold is not None:
-        counts = ErrorCounts.from_scores(observed, threshold)
+        counts, chosen = observed, "the test was fixed before its errors were counted"
+    else:
+        doubt = reversed_warning(check_scores("observed", observed))
+        warnings = (doubt,) if doubt else ()
         chosen = "the threshold was fixed before looking at these scores"
-        return FixedTest(counts, float(threshold), chosen, warnings)
-    selection, evaluation = observed.split(seed=seed)
-    false_positive, true_positive, thresholds = (values[1:] for values in selection.roc())
-    nonmembers, members = selection.nonmember.size, selection.member.size
-    errors = np.rint(false_positive * nonmembers), nonmembers, np.rint((1 - true_positive) * members), members
-    best = float(thresholds[int(np.argmax(power(*errors)))])
-    best = best if observed.higher_means_member else -best
-    return FixedTest(
-        ErrorCounts.from_scores(evaluation, best),
-        best,
-        f"the threshold was chosen on a random half of the scores (seed {seed}), errors counted on the other",
-        warnings,
-    )
+        if threshold is None:
+            selection, observed = observed.split(seed=seed)
+            false_positive, true_positive, thresholds = (values[1:] for values in selection.roc())
+            nonmembers, members = selection.nonmember.size, selection.member.size
+            wrong = np.rint(false_positive * nonmembers), np.rint((1 - true_positive) * members)
+            best = float(thresholds[int(np.argmax(power(wrong[0], nonmembers, wrong[1], members)))])
+            threshold = best if observed.higher_means_member else -best
+            chosen = (
+                f"the threshold was chosen on a random half of the scores (seed {seed}), errors counted on "
+                "the other"
+            )
+        threshold = float(threshold)
+        counts = ErrorCounts.from_scores(observed, threshold)
+    assumptions = (_INDEPENDENT_RUNS, chosen, *assumed)
+    fields = {"warnings": warnings, "assumptions": assumptions, "counts": counts, "threshold": threshold}
+    return counts, fields
 
 
 def could_refute(counts: ErrorCounts, ceiling: float) -> str:
@@ -183,7 +156,7 @@ class ClopperPearsonResult(ManyRunsResult):
 
     Attributes:
         epsilon: Lower bound, nats.
-        false_positive_upper: Upper end for the false-positive rate, in [0, 1].
+        false_positive_upper: Upper end for the false-positive rate.
         false_negative_upper: Upper end for the false-negative rate; both ends hold together.
     """
 
@@ -252,7 +225,7 @@ def audit_clopper_pearson(
         threshold: Threshold fixed in advance, in the scores' unit; None selects it on a random half.
         delta: Delta of (epsilon, delta)-DP, in [0, 1).
         confidence: Confidence level of the bound, in (0, 1).
-        seed: Seed of the split, 0 or more.
+        seed: Seed of the split.
 
     Raises:
         ValueError: A number out of range, or too few scores to split.
@@ -265,21 +238,21 @@ def audit_clopper_pearson(
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
     bound = partial(clopper_pearson_epsilon, delta=delta, confidence=confidence)
-    test = fixed_test(observed, threshold, seed, bound)
-    x, y = upper_rates(*test.counts.numbers, confidence)
-    epsilon = float(bound(*test.counts.numbers))
-    ceiling = float(bound(0, test.counts.nonmembers, 0, test.counts.members))
+    counts, fields = fixed_test(observed, threshold, seed, bound)
+    x, y = upper_rates(*counts.numbers, confidence)
+    epsilon = float(bound(*counts.numbers))
+    ceiling = float(bound(0, counts.nonmembers, 0, counts.members))
     return ClopperPearsonResult(
         claim=(
             f"Lower bound on the mechanism: with confidence {confidence:g}, training is not "
             f"(epsilon, {delta:g})-DP for any epsilon below {round_down(epsilon):.3f}, under the adjacency "
             "of the runs with and without the target record (add/remove unless it was replaced)."
-            + ("" if epsilon > 0 else could_refute(test.counts, ceiling))
+            + ("" if epsilon > 0 else could_refute(counts, ceiling))
         ),
         epsilon=epsilon,
         false_positive_upper=float(x),
         false_negative_upper=float(y),
         delta=delta,
         confidence=confidence,
-        **test.stated(),
+        **fields,
     )

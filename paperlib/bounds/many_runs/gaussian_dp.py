@@ -21,13 +21,11 @@ from paperlib.core import FloatArray, MembershipScores, check_confidence, check_
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GaussianDpResult(ManyRunsResult):
-    """Lower bound on mu of mu-Gaussian DP and the epsilon it means.
+    """Lower bound on mu of mu-Gaussian DP and its epsilon; fields not listed as in `ClopperPearsonResult`.
 
     Attributes:
         epsilon: Epsilon of mu-GDP at ``delta``, nats.
         mu: Lower bound on mu, at least 0.
-        false_positive_upper: Upper end for the false-positive rate, in [0, 1].
-        false_negative_upper: Upper end for the false-negative rate; both ends hold together.
     """
 
     epsilon: float
@@ -58,14 +56,11 @@ def gaussian_dp_mu(
 
 
 def gaussian_dp_epsilon(mu: ArrayLike, delta: ArrayLike) -> Any:
-    """Epsilon of mu-Gaussian DP at delta.
+    """Epsilon of mu-Gaussian DP at delta, nats, rounded down by less than 1e-9; broadcasts.
 
     Args:
-        mu: Parameter of Gaussian DP, at least 0, finite; broadcasts.
-        delta: Delta of (epsilon, delta)-DP, in (0, 1); broadcasts.
-
-    Returns:
-        Nats, rounded down by less than 1e-9, broadcast shape.
+        mu: Parameter of Gaussian DP, at least 0, finite.
+        delta: Delta of (epsilon, delta)-DP, in (0, 1).
 
     Source:
         Dong, Roth and Su (2019), Corollary 2.13.
@@ -101,20 +96,15 @@ def audit_gaussian_dp(
 ) -> GaussianDpResult:
     """Lower-bound mu of mu-Gaussian DP and convert it to epsilon at delta.
 
+    Other arguments and errors are those of `audit_clopper_pearson`.
+
     Guarantee:
         If training is mu-GDP, the reported mu exceeds it with probability at most
         ``1 - confidence``. The epsilon is a lower bound only if the mechanism's trade-off curve is
         the Gaussian one (full-batch Gaussian noise; DP-SGD with many steps nearly).
 
     Args:
-        observed: One score per training run, or the error counts of a fixed test.
         delta: Delta of (epsilon, delta)-DP, in (0, 1); at 0 every mu above 0 means an infinite epsilon.
-        threshold: Threshold fixed in advance, in the scores' unit; None selects it on a random half.
-        confidence: Confidence level of the bound, in (0, 1).
-        seed: Seed of the split, 0 or more.
-
-    Raises:
-        ValueError: A number out of range, delta = 0, or too few scores to split.
 
     Source:
         Nasr et al. (2023), "Tight auditing of differentially private machine learning", section 4.
@@ -129,10 +119,11 @@ def audit_gaussian_dp(
             "epsilon"
         )
     bound = partial(gaussian_dp_mu, confidence=confidence)
-    test = fixed_test(observed, threshold, seed, bound)
-    x, y = upper_rates(*test.counts.numbers, confidence)
-    mu = float(bound(*test.counts.numbers))
-    ceiling = float(gaussian_dp_epsilon(bound(0, test.counts.nonmembers, 0, test.counts.members), delta))
+    gaussian = "the mechanism's trade-off curve is that of mu-Gaussian DP"
+    counts, fields = fixed_test(observed, threshold, seed, bound, gaussian)
+    x, y = upper_rates(*counts.numbers, confidence)
+    mu = float(bound(*counts.numbers))
+    ceiling = float(gaussian_dp_epsilon(bound(0, counts.nonmembers, 0, counts.members), delta))
     epsilon = float(gaussian_dp_epsilon(mu, delta))
     return GaussianDpResult(
         claim=(
@@ -140,7 +131,7 @@ def audit_gaussian_dp(
             f"mu below {round_down(mu):.3f}; if its trade-off curve is Gaussian, it is not "
             f"(epsilon, {delta:g})-DP for any epsilon below {round_down(epsilon):.3f}, under the adjacency "
             "of the runs with and without the target record (add/remove unless it was replaced)."
-            + ("" if epsilon > 0 else could_refute(test.counts, ceiling))
+            + ("" if epsilon > 0 else could_refute(counts, ceiling))
         ),
         epsilon=epsilon,
         mu=mu,
@@ -148,5 +139,5 @@ def audit_gaussian_dp(
         false_negative_upper=float(y),
         delta=delta,
         confidence=confidence,
-        **test.stated("the mechanism's trade-off curve is that of mu-Gaussian DP"),
+        **fields,
     )

@@ -92,14 +92,16 @@ class _CountSearch:
         hopeful = np.flatnonzero((upper >= self._threshold) & (self._k > self._r * _expit(epsilon)))
         if not hopeful.size:
             return False
-        found = self._confirmed(hopeful, upper, epsilon)
-        if found is None:
-            return False
-        self.best = int(self._index[found])
-        # M_r falls in epsilon, so a count that fails here fails at every larger epsilon.
-        self._k, self._r = self._k[hopeful], self._r[hopeful]
-        self._evidence, self._index = self._evidence[hopeful], self._index[hopeful]
-        return True
+        likeliest = hopeful[np.argmax(upper[hopeful])]
+        for tried in (np.array([likeliest]), hopeful):
+            exact = log_mixture(self._k[tried], self._r[tried], epsilon)
+            if exact.max() >= self._threshold:
+                self.best = int(self._index[tried[np.argmax(exact)]])
+                # M_r falls in epsilon, so a count that fails here fails at every larger epsilon.
+                self._k, self._r = self._k[hopeful], self._r[hopeful]
+                self._evidence, self._index = self._evidence[hopeful], self._index[hopeful]
+                return True
+        return False
 
     def bisect(self, low: float, high: float) -> float:
         """Largest refuted epsilon between a refuted and an unrefuted one, from below."""
@@ -107,15 +109,6 @@ class _CountSearch:
             middle = (low + high) / 2
             low, high = (middle, high) if self.refutes(middle) else (low, middle)
         return low
-
-    def _confirmed(self, hopeful: IntArray, upper: FloatArray, epsilon: float) -> int | None:
-        """A count among ``hopeful`` that refutes epsilon exactly; the likeliest is tried first."""
-        likeliest = hopeful[np.argmax(upper[hopeful])]
-        for tried in (np.array([likeliest]), hopeful):
-            exact = log_mixture(self._k[tried], self._r[tried], epsilon)
-            if exact.max() >= self._threshold:
-                return int(tried[np.argmax(exact)])
-        return None
 
 
 def anytime_curve(

@@ -29,27 +29,24 @@ def one_run_p_value(
     delta_term: DeltaTerm = "published",
     sides: Literal[1, 2] = 2,
 ) -> Any:
-    """P-value of ``correct`` right guesses under (epsilon, delta)-differential privacy.
+    """P-value of ``correct`` right guesses under (epsilon, delta)-differential privacy; broadcasts.
 
     Guarantee:
         With each of ``total`` examples included by its own fair coin, an (epsilon, delta)-DP
         training lets this many guesses be right with at most this probability.
 
     Args:
-        correct: Right guesses, whole numbers from 0 to ``guesses``; broadcasts.
-        guesses: Guesses made, abstentions excluded; broadcasts.
-        epsilon: Nats, at least 0; broadcasts.
+        correct: Right guesses, whole numbers from 0 to ``guesses``.
+        guesses: Guesses made, abstentions excluded.
+        epsilon: Nats, at least 0.
         total: Audit examples, abstentions included; needed if ``delta > 0``.
         delta: Delta of (epsilon, delta)-DP, in [0, 1).
         delta_term: "published" (Steinke et al., Theorem 5.2) or "sharp" (ours: the worst case over
             all mechanisms, for guess counts fixed in advance; never weaker below one half).
         sides: 1 if every guess is "member", or every guess "non-member": half of delta is then enough.
 
-    Returns:
-        Probabilities, broadcast shape (a float for scalars).
-
     Raises:
-        ValueError: A count is out of range, or ``total`` is missing.
+        ValueError: A value is out of range, or ``total`` is missing.
 
     Source:
         Steinke, Nasr and Jagielski (2023), Theorem 5.2 and Appendix D.
@@ -75,30 +72,14 @@ def one_run_epsilon(
     delta_term: DeltaTerm = "published",
     sides: Literal[1, 2] = 2,
 ) -> Any:
-    """Smallest epsilon that one training run does not refute.
+    """Smallest epsilon that one training run does not refute, nats, rounded down; broadcasts.
+
+    Arguments, errors and source are those of `one_run_p_value`, which is inverted; closed form at delta = 0.
 
     Guarantee:
         With each of ``total`` examples included by its own fair coin, exceeds the epsilon of
         (epsilon, delta)-DP training with probability at most ``1 - confidence``, for guess
         counts fixed in advance. Add/remove adjacency.
-
-    Args:
-        correct: Right guesses, whole numbers from 0 to ``guesses``; broadcasts, as do the next two.
-        guesses: Guesses made, abstentions excluded.
-        total: Audit examples, abstentions included; needed if ``delta > 0``.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
-        confidence: Confidence level of the bound, in (0, 1).
-        delta_term: "published" or "sharp", as in `one_run_p_value`.
-        sides: 1 if every guess is "member", or every guess "non-member".
-
-    Returns:
-        Nats, at least 0, rounded down; broadcast shape (a float for scalars).
-
-    Raises:
-        ValueError: A value is out of range, or ``total`` is missing.
-
-    Source:
-        Steinke, Nasr and Jagielski (2023), Theorem 5.2 and Appendix D; closed form at delta = 0.
 
     >>> round(float(one_run_epsilon(90, 100)), 6)
     1.630823
@@ -140,12 +121,10 @@ THE_PROCEDURE = "the bound speaks of the training procedure with its randomness,
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OneRunResult(AuditResult):
-    """Lower bound on epsilon from one training run.
+    """Lower bound on epsilon from one training run, at the delta and confidence of the call.
 
     Attributes:
         epsilon: The bound, nats.
-        delta: Delta of the guarantee that is tested.
-        confidence: Probability that the bound holds.
         correct: Right guesses where the bound is reached.
         guesses: Guesses made there.
         total: Audit examples, abstentions included.
@@ -156,8 +135,8 @@ class OneRunResult(AuditResult):
         search: Description of the threshold search and of its correction.
         tests: Number of guess counts the error was divided by (1 for anytime and split).
         auc: Area under the ROC curve of the audited scores.
-        true_positive_rate: Members guessed to be members, as a share of all members.
-        false_positive_rate: Non-members guessed to be members, as a share of all non-members.
+        true_positive_rate: Share of the members guessed to be members.
+        false_positive_rate: Share of the non-members guessed to be members.
     """
 
     epsilon: float
@@ -220,21 +199,21 @@ def audit_one_run(
         delta: Delta of (epsilon, delta)-DP, in [0, 1). Above 0 the number of guesses beyond a given
             threshold, or one found on the other half, is random, and the bound pays for it. Ties make the
             counts of "dyadic", "bonferroni" and "grid" random too, and there it does not: a mechanism that
-            chooses the ties can raise the error. The anytime search holds for any counts.
+            chooses the ties can raise the error.
         confidence: Confidence level of the bound, in (0, 1).
         guess: "adaptive": "member" from the top of the scores or "non-member" from the bottom, whichever was
-            right more often so far, coin after coin; the other end is looked at now and then, which costs
-            the bound nothing, and no guess is made where neither beats chance (with another search than the
-            anytime one: as "both"). "both": the top k are guessed to be members and the bottom k
-            non-members; "members": only the top k; "nonmembers": only the bottom k; "grid": pairs of top and
-            bottom counts from a fixed dyadic grid, error divided by their number.
+            right more often so far; the other end is looked at now and then, which costs nothing, and no
+            guess is made where neither beats chance (with another search than "anytime": as "both"). "both":
+            the top k are guessed to be members and the bottom k non-members; "members": only the top k;
+            "nonmembers": only the bottom k; "grid": pairs of top and bottom counts from a fixed dyadic grid,
+            error divided by their number.
         thresholds: None or "anytime": one test over all guess counts (Ville's inequality);
             "dyadic": m, m/2, m/4, ... >= 8 guesses, Bonferroni; "bonferroni": every guess
             count, error/m each; "split": chosen on one half, tested on the other; a number: a
             threshold fixed in advance, on the oriented score (with "both", everyone below
             it is guessed to be a non-member). With "grid", None or "bonferroni".
-        delta_term: Price of delta as in `one_run_epsilon`, for the searches that test guess counts fixed in
-            advance; the other ones have their own.
+        delta_term: Price of delta as in `one_run_p_value`, where guess counts are fixed in advance; the other
+            searches have their own.
         design: "randomized": membership was decided by fair coins before training, and counts
             that contradict this are refused; "game": draw a fair-coin subsample now; "played": fair
             coins decided after training who is shown, and nothing is drawn.

@@ -27,19 +27,13 @@ _TOLERANCE = 1e-7
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FdpResult(AuditResult):
-    """Lower bound on the parameter of a family of trade-off curves.
+    """Lower bound on the parameter of a family of trade-off curves; fields not listed as in `OneRunResult`.
 
     Attributes:
         epsilon: The bound as epsilon at ``delta``, nats.
         parameter: The bound on the family's own parameter (mu for "gaussian", else epsilon).
         family: Family of trade-off curves.
         delta: Delta at which ``epsilon`` is read off.
-        confidence: Probability that the bound holds.
-        correct: Right guesses where the bound is reached.
-        guesses: Guesses made there.
-        total: Audit examples, abstentions included.
-        tests: Number of guess counts the error was divided by.
-        ceiling: Largest epsilon that this audit could have shown, with every guess right, nats.
     """
 
     epsilon: float
@@ -114,7 +108,7 @@ def f_dp_parameter(
     family: Family = "gaussian",
     delta: float = 0.0,
 ) -> FloatArray:
-    """Largest refuted parameter of a family of trade-off curves; elementwise.
+    """Largest refuted parameter of a family of trade-off curves for each count, shape (n,).
 
     Guarantee:
         With each of ``total`` examples included by its own fair coin, exceeds the parameter of an
@@ -127,10 +121,10 @@ def f_dp_parameter(
         total: Audit examples, abstentions included.
         confidence: Confidence level of the bound, in (0, 1).
         family: "gaussian" (mu), "laplace" (epsilon) or "approximate" (epsilon at ``delta``).
-        delta: Delta of (epsilon, delta)-DP, in [0, 1); used by "approximate" alone.
+        delta: Delta of "approximate", in [0, 1).
 
     Returns:
-        Parameters, shape (n,), at least 0, rounded down by less than 1e-7.
+        Parameters, at least 0, rounded down by less than 1e-7.
 
     Raises:
         ValueError: A value is out of range.
@@ -175,6 +169,8 @@ def audit_f_dp(
 ) -> FdpResult:
     """Lower-bound the parameter of a trade-off curve from one training run.
 
+    Other arguments, errors and the source are those of `audit_one_run` and `f_dp_parameter`.
+
     Guarantee:
         If training satisfies f-DP for a curve of this family, the bound exceeds its parameter
         with probability at most ``1 - confidence``. It says nothing outside the family. Ties are broken at
@@ -182,19 +178,9 @@ def audit_f_dp(
         that above a given threshold, this test does not hold.
 
     Args:
-        scores: Scores of members and non-members whose inclusion was decided by fair coins.
         delta: Delta at which epsilon is read off a Gaussian curve, in (0, 1); delta of "approximate".
-        confidence: Confidence level of the bound, in (0, 1).
-        family: "gaussian", "laplace" or "approximate".
-        guess: "both" or "members", as in `audit_one_run`.
-        design: Design of the audit, as in `audit_one_run`.
+        guess: "both" or "members".
         seed: Seed of the game and of the order of tied scores, 0 or more.
-
-    Raises:
-        ValueError: Counts that fair coins would not give, an unknown option, a value out of range.
-
-    Source:
-        Mahloujifar, Melis and Chaudhuri (2024), arXiv:2410.22235.
     """
     delta, confidence = check_delta(delta), check_confidence(confidence)
     check_choice("guess", guess, Sides)
@@ -205,7 +191,12 @@ def audit_f_dp(
         )
     doubt = reversed_warning(check_scores("scores", scores))
     scores = fair_game(scores, design, seed=seed)
-    path, tests = dyadic_path(guess_path(_untied(scores, seed), guess))
+    values, labels = scores.oriented().pooled()
+    untied = np.empty(values.size)  # ranks, those of tied scores in random order
+    untied[np.lexsort((np.random.default_rng([seed, 1]).random(values.size), values))] = np.arange(
+        values.size
+    )
+    path, tests = dyadic_path(guess_path(MembershipScores.from_labels(untied, labels), guess))
     level = (1 - confidence) / tests
     most = np.array([scores.member.size if guess == "members" else path.total])
     bounds = f_dp_parameter(
@@ -253,12 +244,3 @@ def audit_f_dp(
         tests=tests,
         ceiling=ceiling,
     )
-
-
-def _untied(scores: MembershipScores, seed: int) -> MembershipScores:
-    """Ranks of the scores, tied ones in random order."""
-    values, labels = scores.oriented().pooled()
-    order = np.lexsort((np.random.default_rng([seed, 1]).random(values.size), values))
-    ranks = np.empty(values.size)
-    ranks[order] = np.arange(values.size)
-    return MembershipScores.from_labels(ranks, labels)

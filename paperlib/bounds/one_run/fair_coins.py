@@ -108,8 +108,7 @@ def play_game(scores: MembershipScores, *, seed: int = 0) -> MembershipScores:
         seed: Seed of the coins and of who is shown, 0 or more.
 
     Returns:
-        Scores whose membership is independent fair coins: `game_size` of the smaller side, for 5,000 of
-        each 9,500.
+        Scores whose membership is independent fair coins; of 5,000 of each side, 9,500.
 
     Raises:
         ValueError: All coins fell on one side (only likely for a handful of examples).
@@ -146,12 +145,12 @@ def draw_game(name: str, members: int, nonmembers: int, *, seed: int) -> tuple[I
 
 @dataclass(frozen=True)
 class GameSpread:
-    """Bounds of games that differ in their seed alone.
+    """Bounds of games that differ in their seed alone, nats.
 
     Attributes:
-        lowest: Smallest bound, nats.
-        mean: Mean bound, nats.
-        highest: Largest bound, nats; to report it is a search that no confidence covers.
+        lowest: Smallest bound.
+        mean: Mean bound.
+        highest: Largest bound; to report it is a search that no confidence covers.
         games: Number of games.
     """
 

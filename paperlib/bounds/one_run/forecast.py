@@ -26,21 +26,12 @@ _ONE_SIDED = ("members", "nonmembers")
 
 
 def perfect_epsilon(m: int, delta: float = 0.0, confidence: float = 0.95) -> float:
-    """The epsilon that the default audit of m examples shows if every one of m guesses is right.
+    """The epsilon, nats, that the default audit of m examples shows if every one of m guesses is right.
+
+    Arguments and errors are those of `plan_audit`.
 
     Guarantee:
         No audit of m examples by the default search shows more, however good the attack.
-
-    Args:
-        m: Number of audit examples, at least 1.
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
-        confidence: Confidence level of the bound, in (0, 1).
-
-    Returns:
-        Nats, at least 0.
-
-    Raises:
-        ValueError: A value is out of range.
 
     >>> round(perfect_epsilon(1000, 1e-5), 2)
     5.57
@@ -129,7 +120,11 @@ class Forecast:
 
     def examples_for(self, target: float) -> int:
         """The smallest audit that shows ``target`` on average; with an attack, to two digits."""
-        least = _first(self._ceiling, target, 2, MOST_EXAMPLES + 1)
+
+        def ceiling(total: int) -> float:
+            return float(self.perfect(np.array([self.most_guesses(total)]), total)[0])
+
+        least = _first(ceiling, target, 2, MOST_EXAMPLES + 1)
         total = least if least is None or self.attack is None else self._first_size(least, target)
         if total is None:
             raise ValueError(
@@ -137,9 +132,6 @@ class Forecast:
                 "less, or plan a better attack, a smaller delta or a lower confidence"
             )
         return total
-
-    def _ceiling(self, total: int) -> float:
-        return float(self.perfect(np.array([self.most_guesses(total)]), total)[0])
 
     def _first_size(self, least: int, target: float) -> int | None:
         tens = [digits * 10**power for power in range(6) for digits in range(10, 100)]

@@ -5,11 +5,10 @@ it is one threshold and no order within it matters.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paperlib.bounds.one_run.adaptive import Bets, ends_of, reveal
 from paperlib.core import FloatArray, Guess, IntArray, MembershipScores
@@ -43,40 +42,6 @@ class GuessPath:
         return replace(self, **arrays)
 
 
-def _side_path(scores: MembershipScores, *, member: bool) -> GuessPath:
-    """Guess the top k to be members, or the bottom k non-members, for every k that cuts no tied block."""
-    values, labels = _descending(scores)
-    if not member:
-        values, labels = values[::-1], 1 - labels[::-1]
-    ends = _block_ends(values)
-    counts, hits, cuts = ends + 1, np.cumsum(labels)[ends], values[ends]
-    none, nobody = np.zeros(ends.size, dtype=np.int64), np.full(ends.size, np.inf)
-    if member:
-        return GuessPath(counts, none, hits, none, cuts, -nobody, values.size)
-    return GuessPath(none, counts, none, hits, nobody, cuts, values.size)
-
-
-def _both_path(scores: MembershipScores) -> GuessPath:
-    """Guess the top k to be members and the bottom k non-members, k = 1, 2, ...; tied blocks whole."""
-    values, labels = _descending(scores)
-    top = _block_ends(values) + 1
-    bottom = values.size - np.append(0, top[:-1])[::-1]
-    steps = np.union1d(top, bottom)
-    a, b = _whole_blocks(top, steps), _whole_blocks(bottom, steps)
-    return _pairs(values, labels, a, b)
-
-
-def _grid_path(scores: MembershipScores) -> GuessPath:
-    """All pairs (k+, k-) of the fixed grid {0, m, m/2, m/4, ... >= 4}, rounded down to whole blocks."""
-    values, labels = _descending(scores)
-    sizes = np.append(dyadic_counts(values.size, smallest=4), 0).astype(np.int64)
-    top = _block_ends(values) + 1
-    bottom = np.sort(values.size - np.append(0, top[:-1]))
-    plus, minus = (axis.ravel() for axis in np.meshgrid(sizes, sizes))
-    fits = (plus + minus <= values.size) & (plus + minus > 0)
-    return _pairs(values, labels, _whole_blocks(top, plus[fits]), _whole_blocks(bottom, minus[fits]))
-
-
 def dyadic_counts(m: int, *, smallest: int = 8) -> IntArray:
     """m, m/2, m/4, ... down to ``smallest`` (m itself if smaller), largest first."""
     counts = [m]
@@ -97,17 +62,25 @@ def bets_path(bets: Bets, values: FloatArray) -> GuessPath:
 
 def guess_path(scores: MembershipScores, guess: Guess) -> GuessPath:
     """The nested guesses of an option; where ties allow none, one stopping point without a guess."""
-    paths: dict[Guess, Callable[[MembershipScores], GuessPath]] = {
-        "both": _both_path,
-        "members": partial(_side_path, member=True),
-        "nonmembers": partial(_side_path, member=False),
-        "grid": _grid_path,
-    }
+    values, labels = scores.oriented().pooled()
+    order = np.argsort(-values)
+    values, labels = values[order], labels[order]
     if guess == "adaptive":
-        values, labels = _descending(scores)
-        path = bets_path(reveal(ends_of(values), labels.astype(bool)), values)
+        path = bets_path(reveal(ends_of(values), labels), values)
     else:
-        path = paths[guess](scores)
+        top = np.append(np.flatnonzero(values[1:] != values[:-1]), values.size - 1) + 1  # ends of tied blocks
+        bottom = values.size - np.append(0, top[:-1])[::-1]
+        plus = minus = np.union1d(top, bottom)
+        if guess == "members":
+            plus, minus = top, 0 * top
+        elif guess == "nonmembers":
+            plus, minus = 0 * bottom, bottom
+        elif guess == "grid":  # all pairs of {0, m, m/2, m/4, ... >= 4}, rounded down to whole blocks
+            sizes = np.append(dyadic_counts(values.size, smallest=4), 0).astype(np.int64)
+            plus, minus = (axis.ravel() for axis in np.meshgrid(sizes, sizes))
+            fits = (plus + minus <= values.size) & (plus + minus > 0)
+            plus, minus = plus[fits], minus[fits]
+        path = _pairs(values, labels, _whole_blocks(top, plus), _whole_blocks(bottom, minus))
     return path if path.guesses.size else no_guess(len(scores))
 
 
@@ -143,25 +116,16 @@ def threshold_path(scores: MembershipScores, high: float, low: float) -> GuessPa
     )
 
 
-def _descending(scores: MembershipScores) -> tuple[FloatArray, IntArray]:
-    values, labels = scores.oriented().pooled()
-    order = np.argsort(-values)
-    return values[order], labels[order].astype(np.int64)
-
-
-def _block_ends(values: FloatArray) -> IntArray:
-    return np.append(np.flatnonzero(values[1:] != values[:-1]), values.size - 1)
-
-
 def _whole_blocks(ends: IntArray, wanted: IntArray) -> IntArray:
     """The largest block end of at most each wanted count, 0 if there is none."""
     return np.append(0, ends)[np.searchsorted(ends, wanted, side="right")]
 
 
-def _pairs(values: FloatArray, labels: IntArray, a: IntArray, b: IntArray) -> GuessPath:
+def _pairs(values: FloatArray, labels: NDArray[np.bool_], a: IntArray, b: IntArray) -> GuessPath:
+    """Guess the top a to be members and the bottom b non-members."""
     keep = (a + b <= values.size) & (a + b > 0)
     a, b = a[keep], b[keep]
-    members = np.append(0, np.cumsum(labels))
+    members = np.append(0, np.cumsum(labels, dtype=np.int64))
     true_nonmembers = b - (members[-1] - members[values.size - b])
     high = np.where(a > 0, values[np.maximum(a - 1, 0)], np.inf)
     low = np.where(b > 0, values[np.minimum(values.size - b, values.size - 1)], -np.inf)

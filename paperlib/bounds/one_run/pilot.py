@@ -130,8 +130,11 @@ class _RankedPilot:
     def __len__(self) -> int:
         return int(self.member.sum() + self.nonmember.sum())
 
-    def log_likelihood(self, law: AttackLaw) -> float:
-        """Log probability of the memberships given the ranks."""
+    def fit(self, state: "_State") -> float:
+        """Log probability of the memberships given the ranks; -inf where blocks leave no bulk."""
+        law = state.law(NO_TIES)
+        if min(1 - law.top.member - law.bottom.member, 1 - law.top.nonmember - law.bottom.nonmember) < 0.01:
+            return -math.inf
         below = law.members_below(self.ranks)
         member = self.member.sum() * np.maximum(np.diff(below), 1e-15)
         other = self.nonmember.sum() * np.maximum(np.diff(2 * self.ranks - below), 1e-15)
@@ -178,23 +181,16 @@ def _walk(pilot: _RankedPilot, rng: np.random.Generator) -> Iterator[_State]:
     odds = [0.0, math.log(2 * len(pilot))]
     ends = np.array([free, free, smallest, odds, smallest, odds]).T
     state = _State(_of_prior(ends, rng) * [0, 0, 1, 1, 1, 1], np.zeros(3, dtype=bool))
-    fit = _fit(pilot, state)
+    fit = pilot.fit(state)
     # At first the pilot counts like a small one, so that the walk sees every part before it settles.
     powers = np.append(np.geomspace(min(1.0, 20 / len(pilot)), 1.0, _BURN_IN), np.ones(_STEPS))
     for step, power in enumerate(powers):
         proposed, ratio = _redrawn(state, ends, rng) if rng.random() < 0.3 else _moved(state, ends, rng)
-        better = _fit(pilot, proposed) if ratio > -math.inf else -math.inf
+        better = pilot.fit(proposed) if ratio > -math.inf else -math.inf
         if math.log(1 - rng.random()) < power * (better - fit) + ratio:
             state, fit = proposed, better
         if step >= _BURN_IN:
             yield state
-
-
-def _fit(pilot: _RankedPilot, state: _State) -> float:
-    law = state.law(NO_TIES)
-    if min(1 - law.top.member - law.bottom.member, 1 - law.top.nonmember - law.bottom.nonmember) < 0.01:
-        return -math.inf  # no bulk is left
-    return pilot.log_likelihood(law)
 
 
 def _moved(state: _State, ends: FloatArray, rng: np.random.Generator) -> tuple[_State, float]:

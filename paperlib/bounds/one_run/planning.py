@@ -26,14 +26,12 @@ _SUPPORT = 30  # pilot examples where guesses are made; with fewer the fitted ta
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AuditPlan(AuditResult):
-    """What an audit of m examples could show, before training.
+    """What an audit of m examples could show, in nats, at the delta and confidence of the call.
 
     Attributes:
         total: Audit examples m, each included by a fair coin.
-        target: Epsilon for which m was sought, nats (nan where m was given).
-        delta: Delta of the guarantee to be tested.
-        confidence: Confidence of the planned bound.
-        perfect: Epsilon that an attack with no wrong guess would show, nats: the ceiling.
+        target: Epsilon for which m was sought (nan where m was given).
+        perfect: Epsilon that an attack with no wrong guess would show: the ceiling.
         expected: Mean epsilon that the given attack would show over simulated audits (nan
             without an attack).
         low: Tenth percentile over the simulated audits.
@@ -98,8 +96,8 @@ def plan_audit(
             on average (to two digits; exact for a perfect attack).
         attack: None for a perfect attack; the AUC expected of the attack, in [0.5, 1), modelled as two
             normals of equal variance; or scores of a pilot attack. A pilot of four times m examples and
-            more lends its scores; for a smaller one a smooth law is fitted to its ranks, and every
-            simulated audit has its own of the laws that the pilot leaves open.
+            more lends its scores; for a smaller one every simulated audit has its own of the laws of ranks
+            that the pilot leaves open.
         guess: As in `audit_one_run`.
         simulations: Audits simulated for the given attack, at least 1; by default 100, above m = 10,000
             fewer, at least 10.
@@ -111,9 +109,6 @@ def plan_audit(
     Raises:
         ValueError: Neither or both of ``m`` and ``epsilon``, a value out of range, a pilot of fewer than 20
             members or non-members, or an epsilon that no m up to 10 million shows.
-
-    Source:
-        `audit_one_run`, applied to perfect and to simulated guesses.
 
     >>> print(plan_audit(1000, 1e-5).headline)
     1000 examples can show ε up to 5.573 (δ = 1e-05, confidence 0.95)

@@ -13,7 +13,7 @@ from paperlib.core import DeltaTerm, FloatArray, IntArray
 NUMERICAL_MARGIN = 1e-11
 _FRACTION_STEPS = 2_000
 _WEIGHT_RATE = 0.1  # any value is valid; this one spends little of the error on small m delta
-_CLOSED_FORM_BATCH = 256  # counts inverted per round of a search at delta = 0
+_BATCH, _CLOSED_FORM_BATCH = 16, 256  # counts inverted per round of a search, and at delta = 0
 
 PValue = Callable[[ArrayLike, ArrayLike, ArrayLike, ArrayLike], Any]
 
@@ -176,8 +176,6 @@ def best_count(
     level: float,
     m_delta: float,
     p_value: PValue = published_p_value,
-    *,
-    batch: int = 16,
 ) -> tuple[float, int]:
     """Largest of `refuted_log_odds` over guess counts, shape (n,), and where; (0.0, 0) if none refutes."""
     # Inverts a few counts spread over the rest, drops every count that does not refute the best so far, and
@@ -187,22 +185,18 @@ def best_count(
     # Both p-values are at least m_delta / k (1 - level): few right guesses refute nothing.
     left = np.flatnonzero((k > 0) & (k * level >= m_delta * (1 - level)))
     while left.size:
-        left = left[_may_refute(k[left], r[left], level, best)]
+        # Delta can only add to the plain tail. Its median is at least floor(r q): a tail of at most one half
+        # needs this much.
+        q = np.asarray(expit(best))
+        if level <= 0.5:
+            left = left[k[left] > r[left] * q - 1]
+        left = left[_sf(k[left], r[left], q) <= level]
         if m_delta > 0:
             left = left[np.asarray(p_value(k[left], r[left], best, m_delta)) <= level]
         probe = np.zeros(left.size, dtype=bool)
-        probe[:: max(1, left.size // (batch if m_delta > 0 else _CLOSED_FORM_BATCH))] = True
+        probe[:: max(1, left.size // (_BATCH if m_delta > 0 else _CLOSED_FORM_BATCH))] = True
         tried, left = left[probe], left[~probe]
         bounds = refuted_log_odds(k[tried], r[tried], level, m_delta, p_value)
         if bounds.size and bounds.max() > best:
             best, at = float(bounds.max()), int(tried[np.argmax(bounds)])
     return best, at
-
-
-def _may_refute(k: FloatArray, r: FloatArray, level: float, log_odds: float) -> NDArray[np.bool_]:
-    """Whether the plain binomial tail is at most ``level``; delta can only add to it."""
-    q = np.asarray(expit(log_odds))
-    # The binomial median is at least floor(r q), so a tail of at most one half needs this much.
-    kept = (k > r * q - 1) if level <= 0.5 else np.ones(k.shape, dtype=bool)
-    kept[kept] = _sf(k[kept], r[kept], q) <= level
-    return kept

@@ -24,16 +24,14 @@ _SHARED = 0.5
 class OutputSetResult(AuditResult):
     """A one-run audit in which one set of scores chose the guesses and another one is guessed on.
 
+    Fields not listed are arguments of `audit_output_set` and its rule.
+
     Attributes:
         epsilon: Lower bound on epsilon, nats, rounded down.
         correct: Right guesses on the evaluation scores.
         guesses: Guesses made; the rest are abstentions.
         total: Evaluation examples.
         ceiling: Largest epsilon that this audit could have shown, with every guess right, nats.
-        delta: Delta of (epsilon, delta)-DP.
-        confidence: Probability with which the bound is below the true epsilon.
-        method: Method that chose the output set.
-        guess: "both" or "members": which guesses were made.
         output_set: The set, chosen on the selection scores alone.
         selection_epsilon: The same bound on the selection scores. It was searched for, so it is
             optimistic and supports no claim.
@@ -91,9 +89,7 @@ def audit_output_set(
             posterior).
         delta: Delta of (epsilon, delta)-DP, in [0, 1).
         confidence: Confidence level of the bound, in (0, 1).
-        design: "randomized" if fair coins decided membership before training; "game" draws a fair-coin
-            subsample of the evaluation scores first; "played" if fair coins decided after training who is
-            shown.
+        design: As in `audit_one_run`; "game" draws from the evaluation scores.
         seed: Seed of the game, 0 or more.
         rule: Settings of the choice.
 

@@ -42,12 +42,12 @@ def fit_output_set(
     """Choose an output set from scores: by default the best level set of two kernel density estimates.
 
     The level is the one with the best one-run bound on these same scores, each judged by
-    estimates that leave it out. The bound of the set is kept in ``objective`` and is not
-    valid, since it was searched for. Audit other scores with the set (`audit_output_set` does).
+    estimates that leave it out. This bound, in ``objective``, was searched for and is not
+    valid: audit other scores with the set, as `audit_output_set` does.
 
     Args:
-        scores: Selection scores, at least two of each class. Their direction does not matter.
-        method: "optimal", "whole", "top_bottom" or "dp_sniper"; see `audit_output_set`.
+        scores: Selection scores in any direction, at least two of each class.
+        method: As in `audit_output_set`.
         confidence: Confidence level of the bound that is maximised, in (0, 1).
         delta: Delta of (epsilon, delta)-DP in that bound, in [0, 1).
         total: Number of examples the set will be evaluated on; as many as ``scores`` when None.
@@ -66,8 +66,6 @@ def fit_output_set(
     >>> chosen = fit_output_set(MembershipScores(rng.normal(2, 1, 500), rng.normal(0, 1, 500)))
     >>> [bool(chosen.contains(x)) for x in (1.0, 3.0)]
     [False, True]
-    >>> fit_output_set(MembershipScores([1.0, 2.0], [0.0, 0.5]), method="whole").intervals
-    ((-inf, inf),)
     """
     check_scores("scores", scores)
     check_choice("method", method, Method)
@@ -78,11 +76,10 @@ def fit_output_set(
 def ratio_scores(
     selection_scores: MembershipScores, scores: ArrayLike, *, rule: SelectionRule = DEFAULT_RULE
 ) -> FloatArray:
-    """Estimated log p/q at scores: the order in which output sets of a falling level take them in.
+    """Estimated log p/q at scores, nats, higher means member: the order in which falling levels take them in.
 
     A search over recall on the ratio instead of the score guesses inside the sets {log p/q >= tau} of every
-    tau, corrected for testing all of them on the judged examples. No level has to be chosen on the selection
-    scores, so that a smaller share of all examples is enough for them.
+    tau, and corrects for testing all of them, so that no level has to be chosen on the selection scores.
 
     Guarantee:
         A bound that holds for any order of the guesses fixed without the membership of the judged examples
@@ -92,9 +89,6 @@ def ratio_scores(
         selection_scores: Scores to estimate densities from, at least two of each class.
         scores: Scores of other examples, in the same direction and unit, shape (n,).
         rule: Settings of the densities, `floor` and `min_density` alone.
-
-    Returns:
-        Nats, shape (n,); higher means member, whatever the direction of the scores.
 
     Raises:
         ValueError: An argument is out of range, NaN or infinite.

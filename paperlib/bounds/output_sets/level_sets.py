@@ -34,10 +34,10 @@ class OutputSet:
     Attributes:
         intervals: Disjoint intervals, rising; guess inside, abstain outside.
         member_intervals: Intervals in which a guess, if made, is "member"; elsewhere it is "nonmember".
-        objective: Value that the choice of the set maximised, in nats; -inf when the sampling error
+        objective: Value that the choice of the set maximised, nats; -inf when the sampling error
             exceeds the accuracy.
-        tau: Least |log p/q| in the set, in nats; 0 where the set is not chosen by a level.
-        confidence: Confidence level in the objective, in (0, 1).
+        tau: Least |log p/q| in the set, nats; 0 where the set is not chosen by a level.
+        confidence: Confidence level in the objective.
         accuracy: Share of right guesses among those made, under the densities or on the scores.
         mass: p(O) + q(O), under the densities or on the scores, in [0, 2].
     """
@@ -118,8 +118,8 @@ def optimal_output_set(
         support: Ends of the line; either may be infinite. An interval which reaches a finite
             end goes on to infinity if a density is still positive beyond it.
         confidence: Confidence level 1 - beta, in (0, 1).
-        guess: "both", or "members": the auditor guesses "member" only, as PANORAMIA's tests must. The
-            level sets are then {log p/q >= tau} with tau of 0 or more.
+        guess: "both", or "members": only "member" is guessed, as PANORAMIA's tests must, on a
+            level set {log p/q >= tau} with tau of 0 or more.
 
     Raises:
         ValueError: A density is negative, not finite or does not hold mass 1 on the support,
@@ -142,7 +142,7 @@ def optimal_output_set(
     mass, right = line.measure(tau)
     return OutputSet(
         intervals=line.level_set(tau),
-        member_intervals=line.member_set(),
+        member_intervals=line.where(line.ratio >= 0, lambda x: line.ratio_at(x) >= 0),
         objective=objective_of(mass, right, m=m, confidence=confidence),
         tau=tau,
         confidence=confidence,
@@ -186,13 +186,10 @@ class Line:
     def level_set(self, tau: float) -> Intervals:
         """{|log p/q| >= tau}, or {log p/q >= tau}; flat stretches within 1e-9 below tau belong to it."""
         least = tau - _PLATEAU
-        return self._where(self.levels >= least, lambda x: self._level(self.ratio_at(x)) >= least)
+        return self.where(self.levels >= least, lambda x: self._level(self.ratio_at(x)) >= least)
 
-    def member_set(self) -> Intervals:
-        """{p >= q}."""
-        return self._where(self.ratio >= 0, lambda x: self.ratio_at(x) >= 0)
-
-    def _where(self, inside: Mask, holds: Callable[[FloatArray], Mask]) -> Intervals:
+    def where(self, inside: Mask, holds: Callable[[FloatArray], Mask]) -> Intervals:
+        """Intervals in which a condition holds, given whether it does at each node."""
         change = np.flatnonzero(inside[1:] != inside[:-1])
         cuts = _bisect(holds, self.points[change], self.points[change + 1], inside[change])
         return intervals_of(cuts, inside, self.ends)

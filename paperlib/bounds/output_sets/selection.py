@@ -24,11 +24,11 @@ class SelectionRule:
             the lower of 0.01 and of the height of two samples' kernels. Free of the score's unit.
         min_density: The paper's rule instead: the ratio is used only where both densities exceed
             this value (0.01 in the paper), per unit of the score, 0 or more; None for the floor.
-        error_divisor: Correction for choosing the highest of many bounds, which is more optimistic
-            the fewer guesses are made: candidates are compared by their bound less the cost of this
-            many times less error, 1 or more; 1 takes the highest bound, as the paper does.
-        guess: "both", as the paper does, or "members": only guesses "member" are made and counted,
-            and the set has the best bound of these alone. It may hold no point: no guess is made.
+        error_divisor: Candidates are compared by their bound less the cost of this many times less error,
+            1 or more, since the highest of many bounds is more optimistic the fewer guesses are made;
+            1 takes the highest bound, as the paper does.
+        guess: "both", as the paper does, or "members": only guesses "member" are made and counted. The set
+            may then hold no point: no guess is made.
 
     Raises:
         ValueError: A value is out of range.

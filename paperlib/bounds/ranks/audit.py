@@ -30,14 +30,10 @@ CONDITION = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RankAuditResult(AuditResult):
-    """A lower bound on epsilon from ranks.
+    """A lower bound on epsilon from ranks; fields not listed are arguments of `audit_ranks`.
 
     Attributes:
         epsilon: Lower bound, nats, under replacement of one value.
-        delta: Delta of (epsilon, delta)-DP.
-        confidence: Probability that the bound holds, at least.
-        bound: "tight" or "paper".
-        delta_term: "published" or "sharp"; without effect at delta = 0.
         search: "none" if every set counts, "anytime" if guesses are ordered by margin.
         sets: Number of sets, abstentions included.
         guesses: Sets guessed where the evidence was strongest; all without a search.

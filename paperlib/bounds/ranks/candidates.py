@@ -59,23 +59,16 @@ def score_margins(
     top: int = 1,
     higher_means_member: bool = True,
 ) -> FloatArray:
-    """How clearly each set's best ``top`` scores stand out, whichever of them is the true one.
+    """Gap between the places ``top`` and ``top + 1`` of each set's pooled scores, in their unit, shape (m,).
+
+    Other arguments and errors are those of `ranks_from_scores`.
 
     Guarantee:
         The margin looks at the pooled scores of a set only, not at which is the identifier, so an
         audit may order its guesses by it.
 
     Args:
-        true_scores: Shape (m,).
-        candidate_scores: An (m, c) array, or m 1-D arrays.
         top: Number of places that count as a hit, smaller than every set.
-        higher_means_member: False for losses.
-
-    Returns:
-        Gap between the places ``top`` and ``top + 1``, in the unit of the score, shape (m,).
-
-    Raises:
-        ValueError: As `ranks_from_scores`, or ``top`` is not smaller than every set.
 
     >>> score_margins([3.0, 1.0], [[1.0, 2.0], [2.0, 0.0]])
     array([1., 1.])
@@ -92,7 +85,7 @@ def score_margins(
 
 
 def exposure(ranks: ArrayLike, set_sizes: ArrayLike) -> FloatArray:
-    """Exposure ``log2(set size) - log2(rank)``: 0 for the last place, 1 for the median.
+    """Exposure ``log2(set size) - log2(rank)``, bits, shape (m,): 0 for the last place, 1 for the median.
 
     The paper divides by the number of alternatives, for which the last place gives a negative value;
     we use the set size, as Carlini et al. do.
@@ -100,9 +93,6 @@ def exposure(ranks: ArrayLike, set_sizes: ArrayLike) -> FloatArray:
     Args:
         ranks: 1-based, shape (m,).
         set_sizes: Size of each set with its identifier, scalar or shape (m,).
-
-    Returns:
-        Bits, from 0 to log2(set size), shape (m,).
 
     Raises:
         ValueError: A rank below 1 or above its set size.

@@ -55,6 +55,8 @@ def rank_p_value(
 ) -> float:
     """Largest probability of ``correct`` hits or more under any (epsilon, delta)-DP training.
 
+    Other arguments and the source are those of `audit_ranks`.
+
     Guarantee:
         At delta = 0 and with the sharp delta term, always; with Theorem 2 and sets of one kind, always;
         with Theorem 2 and mixed sets as far as that theorem holds (see the book). Never rounded down.
@@ -63,19 +65,9 @@ def rank_p_value(
         correct: Number of hits, 0 to m.
         set_sizes: Candidates per set, shape (m,), at least 2.
         epsilon: Nats, at least 0, under replacement.
-        top: Places that count as a hit, scalar or shape (m,).
-        delta: Delta of (epsilon, delta)-DP, in [0, 1).
-        bound: "tight" or "paper".
-        delta_term: "published" or "sharp".
-
-    Returns:
-        Probability in [0, 1].
 
     Raises:
         ValueError: A value out of range, more hits than sets, or "sharp" with the paper's bound.
-
-    Source:
-        Natural identifiers, Theorems 1 and 2.
 
     >>> round(rank_p_value(400, [64] * 500, 5.341780), 4)
     0.05
@@ -101,21 +93,18 @@ def rank_epsilon(
     confidence: float = 0.95,
     bound: RankBound = "tight",
 ) -> FloatArray:
-    """`audit_ranks` at delta = 0 from counts, for sets of one size: closed form, broadcasts.
+    """`audit_ranks` at delta = 0 from counts, for sets of one size: nats, rounded down; broadcasts.
 
     Guarantee:
         As `audit_ranks`, for each entry alone.
 
     Args:
-        correct: Hits, 0 to ``sets``; broadcasts.
-        sets: Number of sets, at least 1; broadcasts.
-        set_size: Candidates in every set, at least 2; broadcasts.
-        top: Places that count as a hit, 1 to ``set_size``; broadcasts.
+        correct: Hits, 0 to ``sets``.
+        sets: Number of sets, at least 1.
+        set_size: Candidates in every set, at least 2.
+        top: Places that count as a hit, 1 to ``set_size``.
         confidence: Confidence level of the bound, in (0, 1).
         bound: "tight" or "paper".
-
-    Returns:
-        Nats, at least 0, rounded down; broadcast shape.
 
     Raises:
         ValueError: More hits than sets, top above the set size, or a value out of range.
@@ -156,19 +145,13 @@ def rank_success_probability(
         "tight" is attained by the subset-selection mechanism; "paper" is never smaller, clipped at 1.
 
     Args:
-        set_size: Candidates, at least 2; broadcasts.
-        epsilon: Nats, at least 0; broadcasts.
-        top: 1 to ``set_size``; broadcasts.
-        bound: "tight" or "paper".
-
-    Returns:
-        Probabilities, broadcast shape.
+        set_size: Candidates, at least 2; broadcasts, as do the next two.
+        epsilon: Nats, at least 0.
+        top: 1 to ``set_size``.
+        bound: "tight" (this project's) or "paper" (natural identifiers, Theorem 1).
 
     Raises:
         ValueError: A value out of range.
-
-    Source:
-        Natural identifiers, Theorem 1 ("paper"); this project ("tight").
 
     >>> rank_success_probability(64, 1.5, top=[1, 8]).round(6)
     array([0.066413, 0.390334])
