@@ -4,35 +4,14 @@ Each command imports what it needs when it runs, so that help and completion ans
 """
 
 import os
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import paperlib
-from paperlib.cli import audit_data, audit_lm
+from paperlib.cli import audit, audit_data, audit_lm, plan
 from paperlib.cli.guard import DEBUG_VARIABLE
-from paperlib.cli.options import (
-    AboutFile,
-    AsJson,
-    Assignments,
-    ClaimedEpsilon,
-    Confidence,
-    Delta,
-    DesignOption,
-    FailAbove,
-    GuessOption,
-    Junit,
-    Kind,
-    Losses,
-    MemberColumn,
-    Notebook,
-    Output,
-    Parameters,
-    Profile,
-    ScoreColumn,
-    Seed,
-)
+from paperlib.cli.options import Assignments, Notebook, Parameters, Profile
 
 app = typer.Typer(
     help="Audit the privacy of machine-learning models without retraining them.",
@@ -67,128 +46,10 @@ def common(
         context.call_on_close(lambda: os.environ.pop(DEBUG_VARIABLE, None))
 
 
-@app.command(
-    epilog="Examples:  paperlib audit my_scores.csv   |   paperlib audit losses.parquet --score-column value "
-    "--member-column in_train --losses --delta 1e-5   |   paperlib audit members.npy others.npy --kind "
-    "losses   |   paperlib audit my_scores.csv --claimed-epsilon 3 --fail-above 3 --junit audit.xml --about "
-    "audit.yaml   |   zcat losses.csv.gz | paperlib audit - --json"
-)
-def audit(
-    file: Annotated[
-        str,
-        typer.Argument(
-            help="CSV, Parquet, JSON lines, NPZ, NPY or tensors with a score or loss column and a membership "
-            "column (1/0, true/false, in/out); with a second file, the members' scores; - for standard input."
-        ),
-    ],
-    nonmembers: Annotated[str | None, typer.Argument(metavar="[FILE2]", help="Non-members' scores.")] = None,
-    score_column: ScoreColumn = None,
-    member_column: MemberColumn = None,
-    kind: Kind = None,
-    losses: Losses = False,
-    id_column: Annotated[
-        str | None, typer.Option(help="Column that names each example, for the report's most exposed ones.")
-    ] = None,
-    unit: Annotated[
-        str | None,
-        typer.Option(
-            help="Column that says what one record is, such as a customer or an id with several rows: the "
-            "values of its rows are averaged, and the claim is about one unit."
-        ),
-    ] = None,
-    group_column: Annotated[
-        str | None, typer.Option(help="Column of groups, for the report's table per group.")
-    ] = None,
-    delta: Delta = 0.0,
-    confidence: Confidence = 0.95,
-    guess: GuessOption = "adaptive",
-    design: DesignOption = "randomized",
-    seed: Seed = 0,
-    claimed_epsilon: ClaimedEpsilon = None,
-    fail_above: FailAbove = None,
-    junit: Junit = None,
-    about: AboutFile = None,
-    output: Output = None,
-    as_json: AsJson = False,
-) -> None:
-    """Audit the scores of a trained model: the answer in words, the numbers behind it, and an HTML report."""
-    from paperlib.cli.audit import audit_file
-    from paperlib.cli.gate import Wishes
-
-    columns = {
-        "score_column": score_column, "member_column": member_column, "kind": _kind(kind, losses),
-        "id_column": id_column, "group_column": group_column, "unit_column": unit,
-    }  # fmt: skip
-    options = {"delta": delta, "confidence": confidence, "guess": guess, "design": design, "seed": seed}
-    wishes = Wishes(
-        claimed_epsilon=claimed_epsilon, fail_above=fail_above, junit=junit, about=about, output=output,
-        as_json=as_json,
-    )  # fmt: skip
-    raise typer.Exit(audit_file(file, nonmembers, columns, options, wishes))
-
-
-def _kind(kind: str | None, losses: bool) -> str | None:
-    """One answer of the options --kind and --losses.
-
-    Raises:
-        ValueError: They contradict each other.
-    """
-    if losses and kind == "scores":
-        raise ValueError("--losses: contradicts --kind scores")
-    return "losses" if losses else kind
-
-
+app.command("audit", epilog=audit.EPILOG)(audit.audit)
 app.command("audit-data", epilog=audit_data.EPILOG)(audit_data.audit_data)
 app.command("audit-lm", epilog=audit_lm.EPILOG)(audit_lm.audit_lm)
-
-
-@app.command(
-    epilog="Examples:  paperlib plan --m 1000 --delta 1e-5   |   paperlib plan --epsilon 2 --auc 0.7   |   "
-    "paperlib plan --m 10000 --pilot scores.csv   |   paperlib plan --epsilon 1 --pilot nll.csv --losses"
-)
-def plan(
-    m: Annotated[
-        int | None, typer.Option("--m", help="Audit examples at hand, each included by a fair coin.")
-    ] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(help="Epsilon to be shown: prints the fewest examples that do on average.")
-    ] = None,
-    auc: Annotated[
-        float | None, typer.Option(help="AUC expected of the attack, in [0.5, 1). Default: a perfect attack.")
-    ] = None,
-    pilot: Annotated[
-        Path | None,
-        typer.Option(help="Scores of a pilot attack, in a file as `paperlib audit` reads; else --auc."),
-    ] = None,
-    nonmembers: Annotated[
-        Path | None, typer.Option(help="Non-members' scores of the pilot, if they have a file of their own.")
-    ] = None,
-    score_column: ScoreColumn = None,
-    member_column: MemberColumn = None,
-    kind: Kind = None,
-    losses: Losses = False,
-    delta: Annotated[float, typer.Option(help="Delta of the DP guarantee to be tested, in [0, 1).")] = 0.0,
-    confidence: Annotated[float, typer.Option(help="Confidence level of the bound, in (0, 1).")] = 0.95,
-    guess: GuessOption = "adaptive",
-    simulations: Annotated[
-        int | None, typer.Option(help="Simulated audits; default: 100, fewer above 10,000 examples.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the simulation, 0 or more.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Plan an audit: the epsilon that m examples can show, or the examples that an epsilon needs.
-
-    Without --auc or --pilot the plan is for a perfect attack: the ceiling of any audit of this size. With
-    one of them, audits by that attack are simulated: their mean bound, and the range of 80 % of them.
-    """
-    from paperlib.cli.plan import print_plan
-
-    columns = {"score_column": score_column, "member_column": member_column, "kind": _kind(kind, losses)}
-    options = {
-        "m": m, "epsilon": epsilon, "delta": delta, "confidence": confidence, "guess": guess,
-        "simulations": simulations, "seed": seed,
-    }  # fmt: skip
-    print_plan(auc, pilot, nonmembers, columns, options, as_json=as_json)
+app.command("plan", epilog=plan.EPILOG)(plan.plan)
 
 
 @app.command(

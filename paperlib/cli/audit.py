@@ -1,42 +1,88 @@
 """``paperlib audit``: read scores, run every audit that they allow, print and write the results."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated
 
-from paperlib.audits import Audits, audit_scores
-from paperlib.cli.gate import Wishes, command_line, deliver
-from paperlib.core import ScoreAudit, ScoreMeasures, check_confidence, check_delta
-from paperlib.io import LoadedScores, read_scores
-from paperlib.report.provenance import report_conditions
+import typer
+
+from paperlib.cli.gate import Wishes, command_line, with_wishes
+from paperlib.cli.options import (
+    Confidence,
+    Delta,
+    DesignOption,
+    GuessOption,
+    Kind,
+    Losses,
+    MemberColumn,
+    ScoreColumn,
+    Seed,
+    kind_of,
+)
+
+if TYPE_CHECKING:
+    from paperlib.core import ScoreMeasures
+
+EPILOG = (
+    "Examples:  paperlib audit my_scores.csv   |   paperlib audit losses.parquet --score-column value "
+    "--member-column in_train --losses --delta 1e-5   |   paperlib audit members.npy others.npy --kind "
+    "losses   |   paperlib audit my_scores.csv --claimed-epsilon 3 --fail-above 3 --junit audit.xml --about "
+    "audit.yaml   |   zcat losses.csv.gz | paperlib audit - --json"
+)
 
 
-def audit_file(
-    file: str,
-    nonmembers: str | None,
-    columns: Mapping[str, str | None],
-    options: Mapping[str, Any],
+@with_wishes
+def audit(
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="CSV, Parquet, JSON lines, NPZ, NPY or tensors with a score or loss column and a membership "
+            "column (1/0, true/false, in/out); with a second file, the members' scores; - for standard input."
+        ),
+    ],
+    nonmembers: Annotated[str | None, typer.Argument(metavar="[FILE2]", help="Non-members' scores.")] = None,
+    score_column: ScoreColumn = None,
+    member_column: MemberColumn = None,
+    kind: Kind = None,
+    losses: Losses = False,
+    id_column: Annotated[
+        str | None, typer.Option(help="Column that names each example, for the report's most exposed ones.")
+    ] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            help="Column that says what one record is, such as a customer or an id with several rows: the "
+            "values of its rows are averaged, and the claim is about one unit."
+        ),
+    ] = None,
+    group_column: Annotated[
+        str | None, typer.Option(help="Column of groups, for the report's table per group.")
+    ] = None,
+    delta: Delta = 0.0,
+    confidence: Confidence = 0.95,
+    guess: GuessOption = "adaptive",
+    design: DesignOption = "randomized",
+    seed: Seed = 0,
+    *,
     wishes: Wishes,
-) -> int:
-    """Audit the scores of one file, or of a file of members and one of non-members; the exit code.
+) -> None:
+    """Audit the scores of a trained model: the answer in words, the numbers behind it, and an HTML report."""
+    from paperlib.audits import audit_scores
+    from paperlib.core import check_confidence, check_delta
+    from paperlib.io import read_scores
+    from paperlib.report.provenance import report_conditions
 
-    Args:
-        file: File of scores, or "-" for standard input.
-        nonmembers: File of the non-members' scores, or None.
-        columns: Options of `read_scores`.
-        options: Options of `audit_scores`.
-        wishes: What to print and write.
-
-    Raises:
-        OutputError: The report or the JUnit file cannot be written.
-        ValueError: A file that cannot be read as scores, or scores that do not allow the main audit.
-    """
-    check_confidence(options["confidence"])
-    check_delta(options["delta"])
+    kind = kind_of(kind, losses)
+    check_confidence(confidence)
+    check_delta(delta)
     about = wishes.checked(file, nonmembers)
-    loaded = read_scores(file, nonmembers, **columns)
-    audits = audit_scores(loaded.scores, unit=columns.get("unit_column"), **options)
+    loaded = read_scores(
+        file, nonmembers, score_column=score_column, member_column=member_column, kind=kind,
+        id_column=id_column, group_column=group_column, unit_column=unit,
+    )  # fmt: skip
+    audits = audit_scores(
+        loaded.scores, unit=unit, delta=delta, confidence=confidence, guess=guess, design=design, seed=seed
+    )
     audits = replace(audits, reading=(*loaded.warnings, *audits.reading))
     document = audits.document(
         title=f"Privacy audit of {'standard input' if file == '-' else Path(file).name}",
@@ -52,32 +98,29 @@ def audit_file(
         ids=loaded.ids,
         groups=loaded.groups,
     )
-    sentences = "\n".join(document.verdict.sentences)
-    beside = [f"Warning: {text}" for text in document.warnings if text not in sentences]
-    numbers = [_measures(audits.measures)] if audits.reversed else _numbers(audits)
-    return deliver(document, file, wishes, [_read(loaded), "\n".join(beside), sentences, *numbers])
-
-
-def _read(loaded: LoadedScores) -> str:
-    scores = loaded.scores
+    scores, sentences = loaded.scores, "\n".join(document.verdict.sentences)
     points = "higher" if scores.higher_means_member else "lower"
-    return (
+    text = [
         f"{loaded.source}, read as {loaded.kind} ({points} values point to members): "
-        f"{scores.member.size} members, {scores.nonmember.size} non-members"
-    )
-
-
-def _numbers(audits: Audits) -> list[str]:
-    """The main number with its condition and claim, how well the scores tell, and the side audits."""
-    main = audits.headline
-    return [
-        "\n".join(filter(None, [main.headline, main.condition, main.claim, *main.notes])),
+        f"{scores.member.size} members, {scores.nonmember.size} non-members",
+        "\n".join(f"Warning: {text}" for text in document.warnings if text not in sentences),
+        sentences,
         _measures(audits.measures),
-        "\n".join(["Other audits, each at its own confidence:", *map(_other, audits.audits[1:])]),
     ]
+    if not audits.reversed:
+        main, others = audits.headline, ["Other audits, each at its own confidence:"]
+        text.insert(3, "\n".join(filter(None, [main.headline, main.condition, main.claim, *main.notes])))
+        for one in audits.audits[1:]:
+            if one.result is None:
+                said = [f"not possible: {one.refused}"]
+            else:
+                said = [one.result.headline, *one.result.warnings]
+            others.append(f"  {one.title} ({one.kind}): " + "\n    Warning: ".join(said))
+        text.append("\n".join(others))
+    raise typer.Exit(wishes.deliver(document, file, text))
 
 
-def _measures(measures: ScoreMeasures) -> str:
+def _measures(measures: "ScoreMeasures") -> str:
     low, high = measures.auc_interval
     lines = [f"AUC {measures.auc:.4f} [{low:.4f}, {high:.4f}] at confidence {measures.confidence:g}"]
     for rate in measures.rates:
@@ -88,10 +131,3 @@ def _measures(measures: ScoreMeasures) -> str:
                 f"{rate.name} {rate.true_positive_rate:.4f} [{rate.interval[0]:.4f}, {rate.interval[1]:.4f}]"
             )
     return "\n".join(lines)
-
-
-def _other(audit: ScoreAudit) -> str:
-    line = f"  {audit.title} ({audit.kind}): "
-    if audit.result is None:
-        return f"{line}not possible: {audit.refused}"
-    return "\n    Warning: ".join([line + audit.result.headline, *audit.result.warnings])

@@ -1,20 +1,11 @@
 """``paperlib audit-data``: PANORAMIA on the data that a model was trained on, from files."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from paperlib.cli.options import (
-    AboutFile,
-    AsJson,
-    ClaimedEpsilon,
-    Confidence,
-    Delta,
-    FailAbove,
-    Junit,
-    Output,
-    Seed,
-)
+from paperlib.cli.gate import Wishes, command_line, with_wishes
+from paperlib.cli.options import Confidence, Delta, Seed
 
 EPILOG = (
     "Examples:  paperlib audit-data rows.csv --target my_model.py:losses --label income --train-again "
@@ -26,6 +17,7 @@ EPILOG = (
 _NOTEBOOK = "the notebook panoramia_your_data shows a demonstration without files of yours"
 
 
+@with_wishes
 def audit_data(
     members: Annotated[
         str,
@@ -108,12 +100,8 @@ def audit_data(
         int, typer.Option(min=1, help="Trainings of the best attack, of which validation chooses one.")
     ] = 5,
     seed: Seed = 0,
-    claimed_epsilon: ClaimedEpsilon = None,
-    fail_above: FailAbove = None,
-    junit: Junit = None,
-    about: AboutFile = None,
-    output: Output = None,
-    as_json: AsJson = False,
+    *,
+    wishes: Wishes,
 ) -> None:
     """Audit a model with its training data and no non-members: they are generated (PANORAMIA).
 
@@ -123,36 +111,30 @@ def audit_data(
     if not members or not target:
         missing = "MEMBERS" if not members else "--target"
         raise ValueError(f"{missing}: name what the model was trained on and the model; {_NOTEBOOK}")
-    options: dict[str, Any] = {
-        "train_again": train_again, "label": label, "architecture": architecture, "classes": classes,
-        "generated": generated, "nonmembers": nonmembers, "base": base, "tokens": tokens, "unit": unit,
-        "known_c": known_c, "search": search, "delta": delta, "gamma": gamma, "confidence": confidence,
-        "repetitions": repetitions, "restarts": restarts, "seed": seed,
-    }  # fmt: skip
     from paperlib.audits.document import checksums, report_facts
     from paperlib.audits.panoramia.files import audit_files
-    from paperlib.cli.gate import Wishes, command_line, deliver
 
-    wishes = Wishes(
-        claimed_epsilon=claimed_epsilon, fail_above=fail_above, junit=junit, about=about, output=output,
-        as_json=as_json,
-    )  # fmt: skip
     files = {
         "Members": members, "Target": target, "Trained again by": train_again, "Generated": generated,
         "Non-members": nonmembers,
     }  # fmt: skip
     owner = wishes.checked(members, generated, nonmembers)
-    audit = audit_files(kind, members, target, **options)
-    settings = {name: options[name] for name in ("label", "unit", "known_c", "search", "repetitions")}
+    audit = audit_files(
+        kind, members, target, train_again=train_again, label=label, architecture=architecture,
+        classes=classes, generated=generated, nonmembers=nonmembers, base=base, tokens=tokens, unit=unit,
+        known_c=known_c, search=search, delta=delta, gamma=gamma, confidence=confidence,
+        repetitions=repetitions, restarts=restarts, seed=seed,
+    )  # fmt: skip
+    facts = report_facts(
+        files, kind=kind, label=label, unit=unit, known_c=known_c, search=search, repetitions=repetitions,
+        restarts=restarts, seed=seed,
+    )  # fmt: skip
     document = audit.document(
         subject=f"{target} on {members}",
-        facts={
-            **report_facts(files, kind=kind, **settings, restarts=restarts, seed=seed),
-            "Command": command_line(),
-        },
+        facts={**facts, "Command": command_line()},
         inputs={**checksums(files.values()), "target": target},
         about=owner,
-        claimed_epsilon=claimed_epsilon,
+        claimed_epsilon=wishes.claimed_epsilon,
     )
     text = [" ".join(document.verdict.sentences), *map(str, document.answers)]
-    raise typer.Exit(deliver(document, members, wishes, text))
+    raise typer.Exit(wishes.deliver(document, members, text))

@@ -4,17 +4,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from paperlib.cli.options import (
-    AboutFile,
-    AsJson,
-    ClaimedEpsilon,
-    Confidence,
-    Delta,
-    FailAbove,
-    Junit,
-    Output,
-    Seed,
-)
+from paperlib.cli.gate import Wishes, command_line, with_wishes
+from paperlib.cli.options import Confidence, Delta, Seed
 
 EPILOG = (
     "Examples:  paperlib audit-lm folder/of/a/model my_documents   |   paperlib audit-lm "
@@ -24,6 +15,7 @@ EPILOG = (
 _NOTEBOOK = "the notebook audit_your_language_model shows a demonstration without files of yours"
 
 
+@with_wishes
 def audit_lm(
     model: Annotated[
         str, typer.Argument(help="Causal language model: a folder, or a name on the Hugging Face hub.")
@@ -70,12 +62,8 @@ def audit_lm(
     delta: Delta = 0.0,
     confidence: Confidence = 0.95,
     seed: Seed = 0,
-    claimed_epsilon: ClaimedEpsilon = None,
-    fail_above: FailAbove = None,
-    junit: Junit = None,
-    about: AboutFile = None,
-    output: Output = None,
-    as_json: AsJson = False,
+    *,
+    wishes: Wishes,
 ) -> None:
     """Audit a language model: which identifiers of a corpus (hashes, keys, addresses, ...) does it know?
 
@@ -86,14 +74,9 @@ def audit_lm(
         raise ValueError(f"{missing}: name a language model and a corpus; {_NOTEBOOK}")
     from paperlib.audits.document import checksums, report_facts
     from paperlib.audits.language import audit_language_model, audited_identifiers
-    from paperlib.cli.gate import Wishes, command_line, deliver
     from paperlib.data.text.pieces import ReadLog
     from paperlib.models.language import load_language_model
 
-    wishes = Wishes(
-        claimed_epsilon=claimed_epsilon, fail_above=fail_above, junit=junit, about=about, output=output,
-        as_json=as_json,
-    )  # fmt: skip
     owner, skipped = wishes.checked(corpus), ReadLog()
     audited = audited_identifiers(  # before the model is loaded: a mistake shows at once
         corpus, kinds=identifiers, blind_filter=blind_filter, limit=limit, before=before, seed=seed,
@@ -101,25 +84,24 @@ def audit_lm(
     )  # fmt: skip
     log = [f"{reason}: {number} (such as {example})" for reason, number, example in skipped.rows]
     if len(audited) < 10:
-        left = "; ".join([f"{corpus}: {len(audited)} identifiers are left, 10 are needed", *log])
-        raise ValueError(left)
+        raise ValueError("; ".join([f"{corpus}: {len(audited)} identifiers are left, 10 are needed", *log]))
     loaded, tokenizer = load_language_model(model, dtype=dtype, device=device or None)
     audit = audit_language_model(
         loaded, tokenizer, audited, generated=generated, rank_attack=rank_attack, neighbours=neighbours,
         batch_size=batch_size, delta=delta, confidence=confidence, seed=seed,
     )  # fmt: skip
-    settings = {"limit": limit, "before": before, "seed": seed, "generated": generated}
+    facts = report_facts(
+        {"Model": model, "Corpus": corpus}, limit=limit, before=before, seed=seed, generated=generated,
+        rank_attack=rank_attack,
+    )  # fmt: skip
     document = audit.document(
         subject=f"{model} on {corpus}",
         log=log,
         count=shown,
-        facts={
-            **report_facts({"Model": model, "Corpus": corpus}, **settings, rank_attack=rank_attack),
-            "Command": command_line(),
-        },
+        facts={**facts, "Command": command_line()},
         inputs={**checksums([model, corpus]), "model": model},
         about=owner,
-        claimed_epsilon=claimed_epsilon,
+        claimed_epsilon=wishes.claimed_epsilon,
     )
     best = audit.table.head(5)[["kind", "value", "occurrences", "rank"]]
     text = [
@@ -129,4 +111,4 @@ def audit_lm(
         f"Was the set trained on? {audit.inference.headline}",
         f"Best known:\n{best.to_string(index=False)}",
     ]
-    raise typer.Exit(deliver(document, corpus, wishes, text))
+    raise typer.Exit(wishes.deliver(document, corpus, text))

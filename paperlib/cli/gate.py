@@ -1,15 +1,20 @@
 """The end of every audit: what is printed and written, and the exit code of its gate."""
 
 import json
+import math
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
+from inspect import Parameter, signature
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 from xml.etree import ElementTree
+
+import typer
 
 if TYPE_CHECKING:
     from paperlib.audits import AuditDocument
@@ -22,23 +27,57 @@ _SUFFIX = re.compile(r"(?<=.)\.[^.]+(\.(gz|bz2|xz|zst))?$", re.IGNORECASE)
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
+def _epsilon(value: float | None) -> float | None:
+    """An epsilon that was given, or None; NaN and infinity would make every comparison pass."""
+    if value is not None and not (math.isfinite(value) and value >= 0):
+        raise typer.BadParameter(f"expected an epsilon of 0 or more, got {value:g}")
+    return value
+
+
 @dataclass(frozen=True, kw_only=True)
 class Wishes:
     """What to do with the results of an audit; the options that all commands of audits share."""
 
-    claimed_epsilon: float | None
-    fail_above: float | None
-    junit: Path | None
-    about: Path | None
-    output: Path | None
-    as_json: bool
+    claimed_epsilon: Annotated[
+        float | None,
+        typer.Option(
+            metavar="EPS",
+            callback=_epsilon,
+            help="Epsilon that the training is said to have: the verdict says whether it is refuted.",
+        ),
+    ] = None
+    fail_above: Annotated[
+        float | None,
+        typer.Option(
+            metavar="EPS",
+            callback=_epsilon,
+            help="Exit code 3 if the main epsilon is above EPS, or if the audit cannot answer.",
+        ),
+    ] = None
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the outcome as JUnit XML, for a CI.")
+    ] = None
+    about: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="YAML with model, version, owner, trained, data, contact and notes, for the report.",
+        ),
+    ] = None
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Path of the HTML report. Default: NAME-audit.html in this folder, with a number where that "
+            "is the report of other data.",
+        ),
+    ] = None
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document, and write a report only with --output.")
+    ] = False
 
     def checked(self, *inputs: str | None) -> "About":
-        """What the file of --about says, before the audit begins.
-
-        Raises:
-            ValueError: It cannot be used, or an output is one of the inputs.
-        """
+        """What the file of --about says, before the audit; a ValueError where an output is an input."""
         from paperlib.report import About, read_about
 
         for option, path in (("--output", self.output), ("--junit", self.junit)):
@@ -46,99 +85,68 @@ class Wishes:
                 raise ValueError(f"{option}: {path} is the input; name another file")
         return About() if self.about is None else read_about(self.about)
 
+    def deliver(self, document: "AuditDocument", file: str, text: Sequence[str]) -> int:
+        """Write the report on ``file``, print paragraphs or JSON, and judge the limit: the exit code."""
+        name = report_name(file)
+        report = report_path(self.output, name, as_json=self.as_json, inputs=dict(document.inputs))
+        if report is not None:
+            document.write(report)
+        if self.as_json:
+            print(json.dumps(document.to_dict(), indent=1, sort_keys=True, ensure_ascii=False))
+        else:
+            steps = [f"  - {step}" for step in document.verdict.next_steps]
+            print("\n\n".join(filter(None, [*text, "\n".join(["Next:", *steps]) if steps else ""])) + "\n")
+            usual = f"{name}-audit.html"
+            moved = self.output is None and report is not None and report.name != usual
+            print(f"Report: {report}{f' ({usual} is the report of other data)' if moved else ''}")
+        answer, epsilon, ceiling = document.judged(self.fail_above)
+        said = [answer.headline, answer.claim, *(f"Warning: {one}" for one in document.answer_warnings)]
+        return self.judge(name, said, epsilon=epsilon, ceiling=ceiling)
+
+    def judge(self, name: str, said: Sequence[str], *, epsilon: float | None, ceiling: float | None) -> int:
+        """The exit code: 3 where the gate is not passed, else 0; ``epsilon`` is None without an answer."""
+        code, verdict = (0, "") if self.fail_above is None else _judged(epsilon, self.fail_above, ceiling)
+        if self.junit is not None:
+            _write_junit(self.junit, name, epsilon, said, failure=verdict if code else "")
+        if verdict:
+            print(f"gate {verdict}", file=sys.stderr)
+        return code
+
+
+def with_wishes(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options of `Wishes` after its own; it gets them as ``wishes``."""
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        command(wishes=Wishes(**{one.name: given.pop(one.name) for one in fields(Wishes)}), **given)
+
+    own = signature(command)
+    parameters = [one for one in own.parameters.values() if one.name != "wishes"]
+    for one in fields(Wishes):
+        parameters.append(
+            Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=one.type)
+        )
+    vars(run)["__signature__"] = own.replace(parameters=parameters)
+    return run
+
 
 def command_line() -> str:
     """The command as it was called."""
     return shlex.join(["paperlib", *sys.argv[1:]])
 
 
-def deliver(document: "AuditDocument", file: str, wishes: Wishes, text: Sequence[str]) -> int:
-    """Write the report, print the answer or JSON, and judge the limit on epsilon: the exit code.
-
-    Args:
-        document: The audit.
-        file: What was audited; it names the report.
-        wishes: What to print and write.
-        text: Paragraphs that are printed; empty ones are left out.
-
-    Raises:
-        OutputError: The report or the JUnit file cannot be written.
-    """
-    name = report_name(file)
-    report = report_path(wishes.output, name, as_json=wishes.as_json, inputs=dict(document.inputs))
-    if report is not None:
-        document.write(report)
-    if wishes.as_json:
-        print(json.dumps(document.to_dict(), indent=1, sort_keys=True, ensure_ascii=False))
-    else:
-        steps = [f"  - {step}" for step in document.verdict.next_steps]
-        print("\n\n".join(filter(None, [*text, "\n".join(["Next:", *steps]) if steps else ""])) + "\n")
-        usual = f"{name}-audit.html"
-        moved = wishes.output is None and report is not None and report.name != usual
-        print(f"Report: {report}{f' ({usual} is the report of other data)' if moved else ''}")
-    answer, epsilon, ceiling = document.judged(wishes.fail_above)
-    return finish(
-        name=name, epsilon=epsilon, headline=answer.headline, claim=answer.claim,
-        warnings=document.answer_warnings, fail_above=wishes.fail_above, junit=wishes.junit, ceiling=ceiling,
-    )  # fmt: skip
-
-
-def finish(
-    *,
-    name: str,
-    epsilon: float | None,
-    headline: str,
-    claim: str,
-    warnings: Sequence[str],
-    fail_above: float | None,
-    junit: Path | None,
-    ceiling: float | None = None,
-) -> int:
-    """The exit code of an audit: 3 where its gate is not passed, else 0; one line on stderr says which.
-
-    The gate is passed only by an audit that could have failed it. So there is no pass without a number, and
-    none where so many examples could not have shown more than the limit.
-
-    Args:
-        name: Name of the audited data, for the JUnit file.
-        epsilon: The main number, nats; None where the audit gives no answer, as with a reversed direction.
-        headline: The main number in words.
-        claim: What it supports.
-        warnings: What weakens it.
-        fail_above: Largest epsilon that passes, nats; None for no gate.
-        junit: File for the outcome as JUnit XML, or None.
-        ceiling: Largest epsilon that so many examples could have shown, nats; None where it is not known.
-
-    Raises:
-        OutputError: The JUnit file cannot be written.
-    """
-    failure = "" if fail_above is None else _failure(epsilon, fail_above, ceiling)
-    if junit is not None:
-        _write_junit(junit, name, epsilon, [headline, claim, *(f"Warning: {one}" for one in warnings)],
-                     failure=failure)  # fmt: skip
-    if fail_above is None:
-        return 0
-    print(f"gate {failure or _passed(epsilon, fail_above)}", file=sys.stderr)
-    return FAILED_GATE if failure else 0
-
-
-def _failure(epsilon: float | None, limit: float, ceiling: float | None) -> str:
-    """Why a gate is not passed; empty for one that is."""
+def _judged(epsilon: float | None, limit: float, ceiling: float | None) -> tuple[int, str]:
+    """The exit code of a gate and what is said of it; only an audit that could have failed passes."""
     if epsilon is None:
-        return "failed: the audit gives no answer; see its warnings"
+        return FAILED_GATE, "failed: the audit gives no answer; see its warnings"
     if epsilon > limit:
-        return f"failed: epsilon {_shown(epsilon, limit)} is above {limit:g}"
+        return FAILED_GATE, f"failed: epsilon {_shown(epsilon, limit)} is above {limit:g}"
     if ceiling is not None and ceiling <= limit:
-        return (
+        return FAILED_GATE, (
             f"failed: the audit gives no answer, as so few examples can show at most epsilon {ceiling:.3f}, "
             f"which is not above {limit:g}; bring more examples"
         )
-    return ""
-
-
-def _passed(epsilon: float | None, limit: float) -> str:
-    assert epsilon is not None, "no gate is passed without a number"
-    return f"passed: epsilon {_shown(epsilon, limit)} is not above {limit:g}"
+    return 0, f"passed: epsilon {_shown(epsilon, limit)} is not above {limit:g}"
 
 
 def _shown(epsilon: float, limit: float) -> str:
@@ -176,28 +184,14 @@ def _xml(text: str) -> str:
 
 
 def report_name(file: str) -> str:
-    """The name of a report: that of the file it is about, without the ending alone.
-
-    >>> report_name("a/my.model.v2.csv"), report_name("losses.csv.gz"), report_name("-")
-    ('my.model.v2', 'losses', 'stdin')
-    """
+    """The name of a report: that of the file it is about, without the ending alone."""
     return "stdin" if file == "-" else _SUFFIX.sub("", Path(file).name)
 
 
 def report_path(
     given: Path | None, name: str, *, as_json: bool, inputs: Mapping[str, str] | None = None
 ) -> Path | None:
-    """Where the report goes, or None for none; a report of other data stays where it is.
-
-    Args:
-        given: The path that was asked for; what stands there is replaced.
-        name: The report is NAME-audit.html in this folder; where that is the report of other data,
-            NAME-audit-2.html, and so on.
-        as_json: Whether JSON is printed: then a report is written only to a given path.
-        inputs: File name to SHA-256 of what was audited. A report is of the same data if the JSON in it
-            (``<script id="audit-result">``) has the same checksums under ``inputs``; without them, no report
-            is replaced.
-    """
+    """Where the report goes, None for none; one whose JSON has other ``inputs`` is another's, and stays."""
     if given is not None or as_json:
         return given
     paths = (Path(f"{name}-audit{'' if at == 1 else f'-{at}'}.html") for at in count(1))
@@ -207,8 +201,8 @@ def report_path(
 def _made_from(report: Path) -> dict[str, str] | None:
     """File name to SHA-256 of the data of a report; None for a page that does not say it."""
     try:
-        found = _BLOCK.search(report.read_text(encoding="utf-8", errors="replace"))
-        content = json.loads(found[1]) if found else None
+        block = _BLOCK.search(report.read_text(encoding="utf-8", errors="replace"))
+        content = json.loads(block[1]) if block else None
     except (OSError, ValueError):
         return None
     return content.get("inputs") if isinstance(content, dict) else None

@@ -21,24 +21,21 @@ def main() -> None:
     The exit code is 2 for a mistake of the user, 1 for an error of this package or of a notebook, 3 for a
     gate that is not passed, 130 after an interrupt, and 141 where nobody reads the output any more.
     """
-    signal.signal(signal.SIGTERM, _interrupt)
     settings: dict[str, Any] = {"debug": os.environ.get(DEBUG_VARIABLE, "") not in ("", "0")}
-    sys.exit(_flushed(_guarded(settings), settings))
 
+    def interrupt(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
 
-def _interrupt(*_: object) -> NoReturn:
-    raise KeyboardInterrupt
-
-
-def _guarded(settings: dict[str, Any]) -> int:
+    signal.signal(signal.SIGTERM, interrupt)
     try:
         from paperlib.cli.app import app
 
         code = app(standalone_mode=False, obj=settings)
+        # Typer turns a Ctrl-C into this exit code without a word.
+        code = _interrupted() if code == INTERRUPTED else code if isinstance(code, int) else 0
     except BaseException as error:
-        return _ended(error, settings)
-    # Typer turns a Ctrl-C into this exit code without a word.
-    return _interrupted() if code == INTERRUPTED else code if isinstance(code, int) else 0
+        code = _ended(error, settings)
+    sys.exit(_flushed(code, settings))
 
 
 def _ended(error: BaseException, settings: dict[str, Any]) -> int:
@@ -63,13 +60,20 @@ def _explained(error: BaseException) -> tuple[str, int]:
     """What to say of an error, and the exit code."""
     usage = getattr(error, "format_message", None)
     if usage is not None:
-        return _usage(error, str(usage())), USAGE_ERROR
+        message = str(usage())
+        if type(error).__name__ != "NoArgsIsHelpError":
+            message = " ".join(message.split()).rstrip(".")
+            if message.startswith("No such command") and "Did you mean" not in message:
+                message += "; `paperlib --help` lists them"
+        return message, USAGE_ERROR
     if isinstance(error, ImportError) and not (error.name or "").startswith("paperlib"):
         return _missing(error), USAGE_ERROR
     if isinstance(error, OSError):
         return _failed_system_call(error), USAGE_ERROR
     if isinstance(error, ValueError):
-        return _with_its_list(str(error)), USAGE_ERROR
+        message = str(error)  # a list of what is known, indented below it, keeps its lines
+        listed = all(line.startswith("  ") for line in message.splitlines()[1:])
+        return message if listed else " ".join(message.split()), USAGE_ERROR
     if isinstance(error, MemoryError):
         return "out of memory; give it fewer examples, or a machine with more", INTERNAL_ERROR
     if type(error).__name__ == "NotebookError":
@@ -79,21 +83,6 @@ def _explained(error: BaseException) -> tuple[str, int]:
         f"internal error: {type(error).__name__}{': ' if said else ''}{said}; run again with "
         "`paperlib --debug ...` and report it"
     ), INTERNAL_ERROR
-
-
-def _usage(error: BaseException, message: str) -> str:
-    if type(error).__name__ == "NoArgsIsHelpError":
-        return message
-    message = " ".join(message.split()).rstrip(".")
-    if message.startswith("No such command") and "Did you mean" not in message:
-        return f"{message}; `paperlib --help` lists them"
-    return message
-
-
-def _with_its_list(message: str) -> str:
-    """A message on one line; only a list of what is known, indented below it, keeps its lines."""
-    below = message.splitlines()[1:]
-    return message if all(line.startswith("  ") for line in below) else " ".join(message.split())
 
 
 def _missing(error: ImportError) -> str:

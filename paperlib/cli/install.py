@@ -22,22 +22,10 @@ _IMPORTED_AS = {
 """Import names, in small letters, of packages that have another name on an index."""
 
 _EXTRA = re.compile(r"extra\s*==\s*[\"']([\w-]+)[\"']")
-_EVERYTHING = "all"
 
 
 def install_command(extra: str = "") -> str:
-    """The command that installs an extra of this package, or what every part of it needs.
-
-    Args:
-        extra: Name of an extra in ``pyproject.toml``; "" for the package without extras.
-
-    Returns:
-        For a package that came from a checkout, ``pip install`` of that folder; else of the packages that the
-        extra asks for.
-
-    Raises:
-        ValueError: There is no such extra.
-    """
+    """``pip install`` of this checkout, or of the packages of an extra; "" is the package without extras."""
     wanted = requirements().get(extra)
     if wanted is None:
         raise ValueError(
@@ -47,43 +35,33 @@ def install_command(extra: str = "") -> str:
     if folder is None:
         return f"pip install {' '.join(map(shlex.quote, wanted))}"
     here = "." if folder == Path.cwd() else str(folder)
-    editable = "-e " if _is_editable() else ""
+    editable = "-e " if _direct_url().get("dir_info", {}).get("editable") else ""
     return f"pip install {editable}{shlex.quote(here + (f'[{extra}]' if extra else ''))}"
 
 
 def missing_package(module: str) -> str:
-    """One line for an import that failed: what is missing, and the command that installs it.
-
-    Args:
-        module: The name that could not be imported, such as ``sklearn.linear_model``.
-    """
+    """One line for an import that failed: the package of ``module``, and the command that installs it."""
     first = module.partition(".")[0].lower()
     package = _IMPORTED_AS.get(first, first.replace("_", "-"))
-    found = [extra for extra, wanted in requirements().items() if package in map(_name, wanted)]
-    if not found:
+    extra = next((extra for extra, wanted in requirements().items() if package in map(_name, wanted)), None)
+    if extra is None:
         return f"{module} is not installed"
-    return f"{package} is not installed; to get it: {install_command(found[0])}"
+    return f"{package} is not installed; to get it: {install_command(extra)}"
 
 
 def requirements() -> dict[str, list[str]]:
     """Each extra with its requirements, "" for the package itself; the extra of everything is left out."""
-    folder = checkout()
-    found = _installed_requirements() if folder is None else _written_requirements(folder)
-    return {extra: wanted for extra, wanted in found.items() if extra != _EVERYTHING}
-
-
-def _written_requirements(folder: Path) -> dict[str, list[str]]:
-    project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return {"": project["dependencies"], **project["optional-dependencies"]}
-
-
-def _installed_requirements() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {"": []}
-    for line in metadata.requires("paperlib") or []:
-        requirement, _, marker = line.partition(";")
-        extra = _EXTRA.search(marker)
-        found.setdefault(extra[1] if extra else "", []).append(requirement.strip())
-    return found
+    wanted: dict[str, list[str]] = {"": []}
+    if folder := checkout():
+        project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        wanted = {"": project["dependencies"], **project["optional-dependencies"]}
+    else:
+        for line in metadata.requires("paperlib") or []:
+            requirement, _, marker = line.partition(";")
+            extra = _EXTRA.search(marker)
+            wanted.setdefault(extra[1] if extra else "", []).append(requirement.strip())
+    wanted.pop("all", None)
+    return wanted
 
 
 def _name(requirement: str) -> str:
@@ -106,10 +84,6 @@ def _is_checkout(folder: Path) -> bool:
     except OSError:
         return False
     return re.search(r"^name\s*=\s*[\"']paperlib[\"']", text, re.MULTILINE) is not None
-
-
-def _is_editable() -> bool:
-    return bool(_direct_url().get("dir_info", {}).get("editable"))
 
 
 def _direct_url() -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from paperlib.io import read_result, write_bytes
 from paperlib.report import targets
 from paperlib.running import (
     NotebookError,
-    Project,
     answers_in,
     book_results,
     find_project,
@@ -40,12 +40,7 @@ def run(
     seed: int | None = None,
     measured: bool = False,
 ) -> None:
-    """Run one notebook, or every notebook that changed; the options are those of ``paperlib run --help``.
-
-    Raises:
-        NotebookError: A notebook failed.
-        ValueError: An unknown notebook, profile or parameter.
-    """
+    """Run one notebook, or every one that changed; the options are those of ``paperlib run --help``."""
     project = find_project()
     values = parse_assignments([*given, *split_assignments(os.environ.pop(_P, ""))])
     where = Path(os.environ.pop(_FROM, "") or Path.cwd())
@@ -54,7 +49,9 @@ def run(
     if every:
         if notebook or values:
             raise ValueError("--all: expected no notebook and no parameters beside it")
-        _run_every(project, profile, jobs, seed)
+        say = partial(print, flush=True)
+        if failed := run_all(project, profile=profile, jobs=jobs, seed=seed, say=say):
+            raise NotebookError(f"failed: {', '.join(failed)}; the other notebooks are done")
         return
     if not notebook:
         raise ValueError(f"notebook: expected one of {', '.join(project.stems()) or 'none yet'}, or --all")
@@ -83,12 +80,6 @@ def run(
         print(f"To be committed:   {committed}")
 
 
-def _run_every(project: Project, profile: str, jobs: int, seed: int | None) -> None:
-    failed = run_all(project, profile=profile, jobs=jobs, seed=seed, say=lambda text: print(text, flush=True))
-    if failed:
-        raise NotebookError(f"failed: {', '.join(failed)}; the other notebooks are done")
-
-
 def list_notebooks(profile: str) -> None:
     """Print every notebook with its parameters, what it reproduces, and the outcomes of its last run."""
     project = find_project()
@@ -96,7 +87,15 @@ def list_notebooks(profile: str) -> None:
     table = targets()
     for stem in project.stems():
         values = plan(project, stem, profile=profile).parameters
-        print(f"{stem}: {_title(project, stem)}")
+        cells = read_notebook(project.notebook(stem)).cells
+        headings = (
+            line.lstrip("# ").replace("\\", "")
+            for cell in cells
+            if cell.cell_type == "markdown"
+            for line in cell.source.splitlines()
+            if line.startswith("#")
+        )
+        print(f"{stem}: {next(headings, '(no title)')}")
         for item in notebook_parameters(project.notebook(stem)):
             print(f"    {replace(item, default=values[item.name])}")
         mine = [row["id"] for row in table.to_dict("records") if stem in str(row["notebook"]).split("; ")]
@@ -106,11 +105,3 @@ def list_notebooks(profile: str) -> None:
         if stem in results:
             print(f"    last run: {results[stem].provenance['date']}, profile {results[stem].profile}")
         print()
-
-
-def _title(project: Project, stem: str) -> str:
-    for cell in read_notebook(project.notebook(stem)).cells:
-        for line in cell.source.splitlines():
-            if cell.cell_type == "markdown" and line.startswith("#"):
-                return line.lstrip("# ").replace("\\", "")
-    return "(no title)"

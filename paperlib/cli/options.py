@@ -1,13 +1,11 @@
 """Options that several commands share, and what the shell completes for them."""
 
-import math
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 
-def _names(pattern: str) -> list[str]:
+def names_of(pattern: str) -> list[str]:
     """Names that the shell can complete; none outside a checkout."""
     from paperlib.running.project import find_project
 
@@ -18,23 +16,11 @@ def _names(pattern: str) -> list[str]:
     return sorted(path.stem for path in folder.glob(pattern))
 
 
-def notebook_names() -> list[str]:
-    return _names("*.ipynb")
-
-
-def profile_names() -> list[str]:
-    return _names("profiles/*.yaml")
-
-
-def _epsilon(value: float | None) -> float | None:
-    """An epsilon that was given, or None; NaN and infinity would make every comparison pass."""
-    if value is not None and not (math.isfinite(value) and value >= 0):
-        raise typer.BadParameter(f"expected an epsilon of 0 or more, got {value:g}")
-    return value
-
-
 Notebook = Annotated[
-    str, typer.Argument(help="Name of a notebook; see `paperlib list`.", autocompletion=notebook_names)
+    str,
+    typer.Argument(
+        help="Name of a notebook; see `paperlib list`.", autocompletion=lambda: names_of("*.ipynb")
+    ),
 ]
 Assignments = Annotated[
     list[str] | None, typer.Argument(help="Parameters as name=value, the same as with -p.")
@@ -45,7 +31,8 @@ Parameters = Annotated[
 Profile = Annotated[
     str,
     typer.Option(
-        help="Profile of parameters: smoke, default, rehearsal, paper, ...", autocompletion=profile_names
+        help="Profile of parameters: smoke, default, rehearsal, paper, ...",
+        autocompletion=lambda: names_of("profiles/*.yaml"),
     ),
 ]
 
@@ -82,43 +69,9 @@ DesignOption = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Seed of all random splits, 0 or more.")]
 
-FailAbove = Annotated[
-    float | None,
-    typer.Option(
-        "--fail-above",
-        metavar="EPS",
-        callback=_epsilon,
-        help="Exit code 3 if the main epsilon is above EPS, or if the audit cannot answer.",
-    ),
-]
-ClaimedEpsilon = Annotated[
-    float | None,
-    typer.Option(
-        "--claimed-epsilon",
-        metavar="EPS",
-        callback=_epsilon,
-        help="Epsilon that the training is said to have: the verdict says whether it is refuted.",
-    ),
-]
-Junit = Annotated[
-    Path | None, typer.Option("--junit", metavar="FILE", help="Write the outcome as JUnit XML, for a CI.")
-]
-AboutFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--about",
-        metavar="FILE",
-        help="YAML with model, version, owner, trained, data, contact and notes, for the report.",
-    ),
-]
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document, and write a report only with --output.")
-]
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Path of the HTML report. Default: NAME-audit.html in this folder, with a number where that is "
-        "the report of other data.",
-    ),
-]
+
+def kind_of(kind: Kind, losses: bool) -> Literal["scores", "losses"] | None:
+    """One answer of the options --kind and --losses; a ValueError where they contradict each other."""
+    if losses and kind == "scores":
+        raise ValueError("--losses: contradicts --kind scores")
+    return "losses" if losses else kind

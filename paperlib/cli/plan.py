@@ -1,51 +1,78 @@
 """``paperlib plan``: what an audit could show, or how many examples it needs, before anyone trains."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from paperlib.bounds import plan_audit
-from paperlib.core import MembershipScores, check_in, json_ready
-from paperlib.io import read_scores
+import typer
+
+from paperlib.cli.options import GuessOption, Kind, Losses, MemberColumn, ScoreColumn, kind_of
+
+EPILOG = (
+    "Examples:  paperlib plan --m 1000 --delta 1e-5   |   paperlib plan --epsilon 2 --auc 0.7   |   "
+    "paperlib plan --m 10000 --pilot scores.csv   |   paperlib plan --epsilon 1 --pilot nll.csv --losses"
+)
 
 
-def print_plan(
-    auc: float | None,
-    pilot: Path | None,
-    nonmembers: Path | None,
-    columns: Mapping[str, str | None],
-    options: Mapping[str, Any],
-    *,
-    as_json: bool,
+def plan(
+    m: Annotated[
+        int | None, typer.Option("--m", help="Audit examples at hand, each included by a fair coin.")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Epsilon to be shown: prints the fewest examples that do on average.")
+    ] = None,
+    auc: Annotated[
+        float | None, typer.Option(help="AUC expected of the attack, in [0.5, 1). Default: a perfect attack.")
+    ] = None,
+    pilot: Annotated[
+        Path | None,
+        typer.Option(help="Scores of a pilot attack, in a file as `paperlib audit` reads; else --auc."),
+    ] = None,
+    nonmembers: Annotated[
+        Path | None, typer.Option(help="Non-members' scores of the pilot, if they have a file of their own.")
+    ] = None,
+    score_column: ScoreColumn = None,
+    member_column: MemberColumn = None,
+    kind: Kind = None,
+    losses: Losses = False,
+    delta: Annotated[float, typer.Option(help="Delta of the DP guarantee to be tested, in [0, 1).")] = 0.0,
+    confidence: Annotated[float, typer.Option(help="Confidence level of the bound, in (0, 1).")] = 0.95,
+    guess: GuessOption = "adaptive",
+    simulations: Annotated[
+        int | None, typer.Option(help="Simulated audits; default: 100, fewer above 10,000 examples.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the simulation, 0 or more.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Print the plan of an audit for a perfect attack, one of a given AUC, or one like a pilot.
+    """Plan an audit: the epsilon that m examples can show, or the examples that an epsilon needs.
 
-    The columns are those of `read_scores`, the options those of `plan_audit`.
-
-    Raises:
-        ValueError: Options that contradict each other, a file that cannot be read as scores, or a plan
-            that `plan_audit` refuses.
+    Without --auc or --pilot the plan is for a perfect attack: the ceiling of any audit of this size. With
+    one of them, audits by that attack are simulated: their mean bound, and the range of 80 % of them.
     """
-    if options["m"] is None and options["epsilon"] is None:
+    from paperlib.bounds import plan_audit
+    from paperlib.core import check_in, json_ready
+    from paperlib.io import read_scores
+
+    kind = kind_of(kind, losses)
+    if m is None and epsilon is None:
         raise ValueError("give --m, the examples at hand, or --epsilon, the bound to be shown")
-    if options["m"] is not None and options["epsilon"] is not None:
+    if m is not None and epsilon is not None:
         raise ValueError("--epsilon: contradicts --m; give one of the two")
-    plan = plan_audit(**options, attack=_attack(auc, pilot, nonmembers, columns))
-    if as_json:
-        content = {"headline": plan.headline, **plan.to_dict()}
-        print(json.dumps(json_ready(content), indent=1, sort_keys=True, ensure_ascii=False))
-    else:
-        print(plan)
-
-
-def _attack(
-    auc: float | None, pilot: Path | None, nonmembers: Path | None, columns: Mapping[str, str | None]
-) -> float | MembershipScores | None:
     if auc is not None and pilot is not None:
         raise ValueError("--auc: contradicts --pilot; give one of the two")
-    if pilot is None:
-        if nonmembers is not None or any(value is not None for value in columns.values()):
-            raise ValueError("--pilot: is missing; the other options about a file of scores describe it")
-        return None if auc is None else check_in("[0.5, 1)", "--auc", auc)
-    return read_scores(pilot, nonmembers, **columns).scores
+    if pilot is not None:
+        attack = read_scores(
+            pilot, nonmembers, score_column=score_column, member_column=member_column, kind=kind
+        ).scores
+    elif any(value is not None for value in (nonmembers, score_column, member_column, kind)):
+        raise ValueError("--pilot: is missing; the other options about a file of scores describe it")
+    else:
+        attack = None if auc is None else check_in("[0.5, 1)", "--auc", auc)
+    planned = plan_audit(
+        m, delta, confidence, epsilon=epsilon, attack=attack, guess=guess, simulations=simulations, seed=seed
+    )
+    if as_json:
+        content = {"headline": planned.headline, **planned.to_dict()}
+        print(json.dumps(json_ready(content), indent=1, sort_keys=True, ensure_ascii=False))
+    else:
+        print(planned)

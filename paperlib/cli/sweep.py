@@ -37,15 +37,14 @@ def sweep_notebook(
     dry_run: bool,
     table: bool,
 ) -> None:
-    """Plan and run a sweep, or show its plan or its results; options as in ``paperlib sweep --help``.
-
-    Raises:
-        NotebookError: Runs failed; the others are kept.
-        ValueError: An unknown notebook, profile, parameter or scheduler, or a value of the wrong type.
-    """
+    """Plan and run a sweep, or show its plan or its results; options as in ``paperlib sweep --help``."""
     project = find_project()
     units = plan_units(project, notebook, profile=profile, given=parse_assignments(list(given)))
-    path = sweep_folder(project, units[0].stem) / f"{name or _table_name(profile, given)}.csv"
+    if not name:  # it says the values as far as a file name can
+        name = re.sub(r"[^\w.,=+-]+", "-", ",".join([profile, *given]))
+        if len(name) > _LONGEST_NAME:
+            name = f"{name[:_LONGEST_NAME]}-{config_hash({'': name})[:8]}"
+    path = sweep_folder(project, units[0].stem) / f"{name}.csv"
     check_at_least(0, retries=retries, workers=1 if workers is None else workers)
     if table:
         _show_results(units, path, {})
@@ -54,12 +53,6 @@ def sweep_notebook(
     _print_plan(units, place)
     if not dry_run:
         _run(units, path, place, retries)
-
-
-def _table_name(profile: str, given: Sequence[str]) -> str:
-    """Name of a sweep's table, which says its values as far as a file name can."""
-    words = re.sub(r"[^\w.,=+-]+", "-", ",".join([profile, *given]))
-    return words if len(words) <= _LONGEST_NAME else f"{words[:_LONGEST_NAME]}-{config_hash({'': words})[:8]}"
 
 
 def _print_plan(units: list[Unit], place: Place | None) -> None:

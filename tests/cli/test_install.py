@@ -11,13 +11,7 @@ from paperlib.cli import install
 ROOT = Path(paperlib.__file__).parents[1]
 
 
-@pytest.fixture
-def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if the package were installed without a checkout."""
-    monkeypatch.setattr(install, "checkout", lambda: None)
-
-
-def test_from_a_checkout_its_folder_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_from_a_checkout_its_folder_is_installed(tmp_path, monkeypatch):
     assert install.checkout() == ROOT
     monkeypatch.chdir(ROOT)
     assert re.fullmatch(r"pip install (-e )?'\.\[train\]'", install.install_command("train"))
@@ -26,9 +20,7 @@ def test_from_a_checkout_its_folder_is_installed(tmp_path: Path, monkeypatch: py
     assert f"'{ROOT}[train]'" in install.install_command("train")
 
 
-def test_a_folder_that_pip_installed_from_is_the_checkout(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_pip_installed_from_is_the_checkout(tmp_path, monkeypatch):
     folder = tmp_path / "a checkout"
     folder.mkdir()
     (folder / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -38,15 +30,9 @@ def test_a_folder_that_pip_installed_from_is_the_checkout(
     assert install.install_command("run") == f"pip install '{folder}[run]'"
 
 
-@pytest.mark.usefixtures("elsewhere")
-def test_without_a_checkout_the_packages_are_named() -> None:
-    command = install.install_command("train")
-    assert "torch>=" in command
-    assert "paperlib" not in command
-
-
-@pytest.mark.usefixtures("elsewhere")
-def test_no_command_asks_an_index_for_this_project() -> None:
+def test_without_a_checkout_packages_are_named_and_never_this_project(monkeypatch):
+    monkeypatch.setattr(install, "checkout", lambda: None)
+    assert "torch>=" in install.install_command("train")
     for extra in install.requirements():
         assert "paperlib" not in install.install_command(extra)
 
@@ -61,17 +47,14 @@ def test_no_command_asks_an_index_for_this_project() -> None:
         ("transformers", "transformers", "language"),
     ],
 )
-def test_a_missing_module_names_its_package_and_how_to_get_it(module: str, package: str, extra: str) -> None:
+def test_a_missing_module_names_its_package_and_how_to_get_it(module, package, extra):
     said = install.missing_package(module)
     assert said.startswith(f"{package} is not installed; to get it: pip install")
     assert f"[{extra}]" in said
     assert "\n" not in said
 
 
-def test_a_module_of_no_extra_is_only_named() -> None:
+def test_unknown_modules_are_only_named_and_unknown_extras_refused():
     assert install.missing_package("no_such_module") == "no_such_module is not installed"
-
-
-def test_an_unknown_extra_is_refused() -> None:
     with pytest.raises(ValueError, match=r"extra: expected one of .*train.*; got 'trains'"):
         install.install_command("trains")

@@ -1,7 +1,6 @@
 """``paperlib plan``: the numbers of `plan_audit`, and one line for every mistake."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,11 +8,10 @@ import pytest
 
 from paperlib.bounds import plan_audit
 from paperlib.core import MembershipScores
-from tests.cli.test_cli import _same_signals, call  # noqa: F401
 
 
 @pytest.fixture
-def pilot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MembershipScores:
+def pilot(tmp_path, monkeypatch):
     """A pilot in three files: a table of losses, and one file per class."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
@@ -25,40 +23,27 @@ def pilot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MembershipScores:
     return MembershipScores(loss[member == 1], loss[member == 0], higher_means_member=False)
 
 
-def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    assert call(monkeypatch, "plan", *words) == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    return out
-
-
-def test_the_ceiling_is_printed_with_its_claim(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_ceiling_is_printed_with_its_claim(command):
     plan = plan_audit(1000, 1e-5)
-    assert said(monkeypatch, capsys, "--m", "1000", "--delta", "1e-5") == f"{plan}\n"
+    assert command("plan", "--m", "1000", "--delta", "1e-5") == (0, f"{plan}\n", "")
     assert "5.573" in plan.headline
 
 
-def test_examples_for_an_epsilon(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("--epsilon", "2", "--auc", "0.9", "--simulations", "20", "--json")
-    printed = json.loads(said(monkeypatch, capsys, *words))
-    plan = plan_audit(epsilon=2.0, attack=0.9, simulations=20)
-    assert printed["total"] == plan.total
-    assert printed["headline"] == plan.headline
+def test_examples_for_an_epsilon(command):
+    words = ("--epsilon", "2", "--auc", "0.9", "--simulations", "3", "--json")
+    printed = json.loads(command("plan", *words)[1])
+    plan = plan_audit(epsilon=2.0, attack=0.9, simulations=3)
+    assert (printed["total"], printed["headline"]) == (plan.total, plan.headline)
 
 
-def test_a_pilot_is_read_as_the_audit_reads_it(
-    pilot: MembershipScores, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plan = plan_audit(500, attack=pilot, simulations=10)
-    words = ("--m", "500", "--simulations", "10")
+def test_a_pilot_is_read_as_the_audit_reads_it(pilot, command):
+    plan = plan_audit(20, attack=pilot, simulations=5)
+    words = ("plan", "--m", "20", "--simulations", "5")
     table = ("--pilot", "pilot.csv", "--score-column", "nll", "--losses")
     pair = ("--pilot", "members.npy", "--nonmembers", "others.npy", "--kind", "losses")
     for files in (table, pair):
-        assert said(monkeypatch, capsys, *words, *files) == f"{plan}\n"
-    turned = said(monkeypatch, capsys, *words, *table[:-1], "--kind", "scores")
-    assert turned != f"{plan}\n"
+        assert command(*words, *files) == (0, f"{plan}\n", "")
+    assert command(*words, *table[:-1], "--kind", "scores")[1] != f"{plan}\n"
 
 
 @pytest.mark.parametrize(
@@ -77,22 +62,8 @@ def test_a_pilot_is_read_as_the_audit_reads_it(
         (("--m", "ten"), "--m"),
     ],
 )
-def test_a_mistake_is_one_line(
-    words: tuple[str, ...],
-    message: str,
-    pilot: MembershipScores,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert call(monkeypatch, "plan", *words) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
+def test_a_mistake_is_one_line(words, message, pilot, command):
+    code, out, err = command("plan", *words)
+    assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("paperlib: ")
     assert message in err
-    assert err.count("\n") == 1
-
-
-def test_help_shows_how_to_ask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    text = said(monkeypatch, capsys, "--help")
-    for words in ("paperlib plan --epsilon 2 --auc 0.7", "--pilot", "--losses", "fewest examples"):
-        assert words in " ".join(text.split())
