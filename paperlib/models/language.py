@@ -127,7 +127,7 @@ def _need(package: str, purpose: str) -> None:
         raise ModuleNotFoundError(f"{purpose} needs {package}: pip install {package}", name=package)
 
 
-def new_language_model(config: LanguageModelConfig, vocabulary: int) -> transformers.GPTNeoXForCausalLM:
+def new_language_model(config: LanguageModelConfig, vocabulary: int) -> "transformers.GPTNeoXForCausalLM":
     """A small GPT with fresh weights, without dropout, its output layer untied as in Pythia."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
@@ -148,7 +148,7 @@ def new_language_model(config: LanguageModelConfig, vocabulary: int) -> transfor
 
 def train_tokenizer(
     texts: Iterable[str], vocabulary: int, *, context: int
-) -> transformers.PreTrainedTokenizerFast:
+) -> "transformers.PreTrainedTokenizerFast":
     """A byte-level BPE tokenizer like GPT-2's, trained on ``texts``; any text can be encoded.
 
     Args:
@@ -172,7 +172,7 @@ def train_tokenizer(
     return wrap_tokenizer(bpe.to_str(), context=context)
 
 
-def wrap_tokenizer(text: str, *, context: int) -> transformers.PreTrainedTokenizerFast:
+def wrap_tokenizer(text: str, *, context: int) -> "transformers.PreTrainedTokenizerFast":
     """The tokenizer that ``tokenizers`` wrote as JSON, with one token for start and end of a text."""
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer.from_str(text),

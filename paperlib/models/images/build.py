@@ -11,9 +11,8 @@ from torch import nn
 
 from paperlib.core import check_at_least, check_choice
 from paperlib.core.packages import optional_package
-from paperlib.models.images.networks import WideResNet, cnn, cnn4, cosine, mlp
+from paperlib.models.images.networks import SMALL_SIDE, WideResNet, cnn, cnn4, cosine, mlp
 from paperlib.models.images.pretrained import pretrained_classifier
-from paperlib.models.images.resnet import SMALL_SIDE, resnet
 
 _VIT = "vit_small_patch16_224"
 
@@ -103,6 +102,8 @@ def _wide(depth: int, width: int, a: ImageArchitecture) -> nn.Module:
 
 
 def _resnet(name: str, a: ImageArchitecture) -> nn.Module:
+    from paperlib.models.images.resnet import resnet  # torchvision takes seconds to import
+
     return resnet(name, a.channels, a.side, a.outputs, group_norm=a.group_norm, pretrained=a.pretrained)
 
 

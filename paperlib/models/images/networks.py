@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d, relu
 
+SMALL_SIDE = 64  # pixels; larger images get the stem and patches that are usual on ImageNet
+
 
 def norm_layer(channels: int, group_norm: bool) -> nn.Module:
     """Batch norm, or group norm with up to 32 groups, which DP-SGD can use."""

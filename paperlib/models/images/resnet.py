@@ -8,9 +8,7 @@ from torch.nn.functional import relu
 from torchvision.models import get_model_weights
 from torchvision.models.resnet import BasicBlock, Bottleneck, ResNet
 
-from paperlib.models.images.networks import norm_layer
-
-SMALL_SIDE = 64
+from paperlib.models.images.networks import SMALL_SIDE, norm_layer
 
 
 class _Basic(BasicBlock):

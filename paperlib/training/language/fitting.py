@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from opacus.optimizers import DPOptimizerFastGradientClipping
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
@@ -178,6 +177,8 @@ def _plain(
 def _private(
     model: Any, plain: torch.optim.Optimizer, tokens: Tensor, config: TrainingConfig
 ) -> Callable[[int], float]:
+    from opacus.optimizers import DPOptimizerFastGradientClipping  # takes seconds to import
+
     check_layers(model)
     optimizer = DPOptimizerFastGradientClipping(
         plain,

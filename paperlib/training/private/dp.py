@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from opacus import GradSampleModule
-from opacus.optimizers import DPOptimizer
-from opacus.validators import ModuleValidator
 from torch import nn
 
 from paperlib.models.devices import default_device
@@ -62,6 +59,10 @@ def fit_dp(
             f"config: expected microbatches None (each example clipped by itself), "
             f"got {config.microbatches}; fit_ensemble clips averages of groups"
         )
+    from opacus import GradSampleModule  # takes seconds to import
+    from opacus.optimizers import DPOptimizer
+    from opacus.validators import ModuleValidator
+
     place = default_device(device)
     module = fitting.as_module(module_or_widths, config).to(place)
     data = check_examples(x, y, classes=fitting.check_outputs(module, x, place), device=place)
