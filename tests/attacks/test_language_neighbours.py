@@ -134,10 +134,7 @@ def test_random_tokens_are_as_frequent_as_in_the_corpus_without_the_own(tokenize
 
 def test_neighbours_go_into_the_attack(causal, tokenizer):
     near = causal_neighbours(causal, tokenizer, TEXTS, count=4, contexts=CONTEXTS)
-    scores = score_texts(
-        causal, tokenizer, TEXTS, contexts=CONTEXTS, neighbours=near, attacks=["neighbourhood"]
-    )
-    assert np.isfinite(scores.to_numpy()).all()
+    scores = score_texts(causal, tokenizer, TEXTS, contexts=CONTEXTS, neighbours=near)
     # The best replacements by the model's own predictions are likelier than the texts of no meaning.
     assert (scores["neighbourhood"] < 0).all()
 

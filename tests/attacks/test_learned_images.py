@@ -12,7 +12,6 @@ from paperlib.attacks.learned import images as module
 from paperlib.attacks.learned.images import ImageStack
 from paperlib.attacks.learned.interface import area_under_curve
 from paperlib.attacks.learned.loss_modules import fit_loss_modules, normal_scores
-from paperlib.core import MembershipScores
 
 FAST = {"epochs": 4, "evaluations": 2, "width": 4, "loss_steps": 40, "hidden": 8}
 
@@ -30,7 +29,7 @@ def game(seed, *, bright=0.0, leak=0.0, n=400, columns=2):
 def auc(stack, *, seed=0, **signal):
     train, check, test = (game(seed + at, **signal) for at in (1, 2, 3))
     [fitted] = stack.fit(train, check, seeds=[0])
-    return MembershipScores.from_labels(fitted.scores(test.inputs), test.membership).auc()
+    return test.value(fitted.scores(test.inputs))
 
 
 @pytest.mark.parametrize("architecture", ["trees", "cnn"])
@@ -60,7 +59,7 @@ def test_the_scale_of_losses_does_not_matter():
 
 def test_the_image_module_is_trained_once_for_baseline_and_attack(monkeypatch):
     calls, fit = [], module.BoostedTrees.fit
-    monkeypatch.setattr(module, "_kept", module._Recent(8 * module._SIZE_OF_TREES))
+    monkeypatch.setattr(module, "_kept", {})
 
     def counted(self, *args, **options):
         calls.extend(options["seeds"])
@@ -95,13 +94,13 @@ def test_attacks_trained_together_are_those_trained_alone():
     assert np.abs(together[0] - together[1]).max() > 0.01, "seeds differ"
 
 
-def test_what_is_kept_is_bounded():
-    kept = module._Recent(5)
-    for at in range(4):
-        kept.put(str(at), at, size=2)
-    assert [kept.get(str(at)) for at in range(4)] == [None, None, 2, 3]
-    kept.put("large", 9, size=50)
-    assert [kept.get(key) for key in ("2", "3", "large")] == [None, None, 9]
+def test_what_is_kept_is_bounded(monkeypatch):
+    monkeypatch.setattr(module, "_kept", {})
+    monkeypatch.setattr(module, "_KEPT_PARAMETERS", 5)
+    assert [module._keep(str(at), at, size=2) for at in range(4)] == [0, 1, 2, 3]
+    assert module._kept == {"2": (2, 2), "3": (3, 2)}
+    module._keep("large", 9, size=50)
+    assert module._kept == {"large": (9, 50)}
 
 
 def test_both_modules_stop_by_the_criterion():

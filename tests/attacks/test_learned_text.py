@@ -8,7 +8,6 @@ import pytest
 from paperlib.attacks.learned import AttackInputs, Labelled, fit_best
 from paperlib.attacks.learned.loss_summaries import LossSummaries, sequences_and_summaries, summaries
 from paperlib.attacks.learned.text import TextClassifier
-from paperlib.core import MembershipScores
 from paperlib.models.language import LanguageModelConfig, new_language_model, train_tokenizer
 
 T = 6
@@ -32,7 +31,7 @@ def game(n, *, shift=0.0, models=2, seed=0, word=None):
 def auc(attack, seed=0, **options):
     train, held, test = (game(n, seed=at, **options) for at, n in enumerate((400, 100, 400)))
     [fitted] = attack.fit(train, held, seeds=[seed])
-    return MembershipScores.from_labels(fitted.scores(test.inputs), test.membership).auc()
+    return test.value(fitted.scores(test.inputs))
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=["summaries", "classifier"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import ndtr
-from scipy.stats import norm, rankdata
+from scipy.stats import mannwhitneyu, norm
 from torch import nn
 
 from paperlib.attacks.gradients import gradient_norms
@@ -12,9 +12,7 @@ from paperlib.attacks.shadow import lira_offline, lira_online, rmia
 
 
 def auc(member, other):
-    ranks = rankdata(np.concatenate([member, other]))
-    count = len(member)
-    return (ranks[:count].sum() - count * (count + 1) / 2) / (count * len(other))
+    return mannwhitneyu(member, other).statistic / (len(member) * len(other))
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ def null_band(sets, false_failure=1e-7):
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("sha1", "sha256", "sha512")])
 def test_no_classifier_tells_random_true_ones_from_generated(kind):
-    count = {"ssh_ed25519": 40, "ssh_rsa": 25}.get(kind, 60)
+    count = {"ssh_ed25519": 40, "ssh_rsa": 20}.get(kind, 60)
     low, high = null_band(count)
     for baseline, shares in blind_shares(identifiers(kind, count), COUNT, 4, 1).items():
         assert low < shares.mean() < high, baseline
@@ -61,17 +61,17 @@ def look_alikes(count):
 
 def test_look_alikes_are_dropped_and_true_ones_stay():
     true = identifiers("md5", 60)
-    result = filter_identifiers([*true, true[0]], count=99, extreme=0.02, seed=3)
+    result = filter_identifiers([*true, true[0]], count=49, extreme=0.02, seed=3)
     assert result.dropped["duplicate"] == 1
     assert len(result.kept) >= 48
     assert list(result.kept) == [one for one in true if one in set(result.kept)]
     assert result.after["identifiers"].iloc[0] == len(result.kept)
-    balanced = filter_identifiers(look_alikes(60), count=99, extreme=0.02, seed=3)
+    balanced = filter_identifiers(look_alikes(60), count=49, extreme=0.02, seed=3)
     assert balanced.before["auc"].max() > 0.9
     assert len(balanced.kept) <= 6
 
 
-@pytest.mark.parametrize("count", [3, 12, 200])
+@pytest.mark.parametrize("count", [3, 12, 100])
 def test_a_fixed_place_is_seen_in_any_number_of_values(count):
     rng = np.random.default_rng(count)
     same = [as_identifier(f"83a5e{rng.bytes(18).hex()[:27]}") for _ in range(count)]
@@ -81,7 +81,7 @@ def test_a_fixed_place_is_seen_in_any_number_of_values(count):
 
 
 def test_fresh_values_of_a_small_group_stay():
-    groups = [filter_identifiers(identifiers("sha1", 5, seed), count=5) for seed in range(50)]
+    groups = [filter_identifiers(identifiers("sha1", 5, seed), count=5) for seed in range(25)]
     assert sum(sum(one.dropped.values()) for one in groups) <= 2  # a group loses any with probability 0.001
 
 
@@ -126,14 +126,12 @@ def test_duplicates_differ_in_more_than_case():
     assert drop_duplicates(links) == links
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_bad_requests_say_what_is_wrong():
+    found = identifiers("md5", 20)
+    for options, message in (
         ({"count": 0}, "count: expected 1 or more"),
         ({"folds": 1}, r"folds: expected a number in \[2, 20\]"),
         ({"extreme": 0.5}, r"extreme: expected a number in \[0, 0.5\)"),
-    ],
-)
-def test_bad_requests_say_what_is_wrong(options, message):
-    with pytest.raises(ValueError, match=message):
-        filter_identifiers(identifiers("md5", 20), **options)
+    ):
+        with pytest.raises(ValueError, match=message):
+            filter_identifiers(found, **options)

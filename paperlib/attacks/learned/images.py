@@ -131,24 +131,16 @@ def _pixels(inputs: AttackInputs) -> NDArray[Any]:
     return inputs.without_losses().flat()
 
 
-class _Recent:
-    """Modules trained last, by everything they depend on; together no larger than ``most``, but for one."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._modules: dict[Hashable, tuple[FittedAttack, int]] = {}
-
-    def get(self, key: Hashable) -> FittedAttack | None:
-        return self._modules[key][0] if key in self._modules else None
-
-    def put(self, key: Hashable, module: FittedAttack, size: int) -> FittedAttack:
-        while self._modules and size + sum(kept for _, kept in self._modules.values()) > self._most:
-            del self._modules[next(iter(self._modules))]
-        self._modules[key] = (module, size)
-        return module
+_kept: dict[Hashable, tuple[FittedAttack, int]] = {}
+"""Modules trained last and their sizes, by everything they depend on."""
 
 
-_kept = _Recent(_KEPT_PARAMETERS)
+def _keep(key: Hashable, module: FittedAttack, size: int) -> FittedAttack:
+    """The module, kept in the place of the oldest ones if together they are too large."""
+    while _kept and size + sum(other for _, other in _kept.values()) > _KEPT_PARAMETERS:
+        del _kept[next(iter(_kept))]
+    _kept[key] = (module, size)
+    return module
 
 
 def _shared_image_module(stack: ImageStack, train: Labelled, validation: Labelled, seed: int) -> FittedAttack:
@@ -157,14 +149,14 @@ def _shared_image_module(stack: ImageStack, train: Labelled, validation: Labelle
         for values in (part.inputs.examples, part.membership):
             digest.update(f"{values.shape} {values.dtype}".encode() + np.ascontiguousarray(values).tobytes())
     key = (digest.hexdigest(), validation.criterion)
-    if (module := _kept.get(key)) is not None:
-        return module
+    if key in _kept:
+        return _kept[key][0]
     if stack.architecture == "trees":
         images = [Labelled(part.inputs.without_losses(), part.membership) for part in (train, validation)]
         [trees] = BoostedTrees().fit(*images, seeds=[seed])
-        return _kept.put(key, FittedClassifier(trees.model, _pixels), _SIZE_OF_TREES)
+        return _keep(key, FittedClassifier(trees.model, _pixels), _SIZE_OF_TREES)
     network = _fit_network(stack, train, validation, seed)
-    return _kept.put(key, network, sum(values.numel() for values in network.module.parameters()))
+    return _keep(key, network, sum(values.numel() for values in network.module.parameters()))
 
 
 def _fit_network(stack: ImageStack, train: Labelled, validation: Labelled, seed: int) -> _ImageNetwork:

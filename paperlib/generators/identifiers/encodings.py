@@ -10,8 +10,6 @@ from Crypto.PublicKey import RSA
 
 BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 BECH32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
-_BASE58_VALUE = {letter: value for value, letter in enumerate(BASE58)}
-_BECH32_VALUE = {letter: value for value, letter in enumerate(BECH32)}
 _BECH32_GENERATOR = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 _CONSTANT = {0: 1, 1: 0x2BC830A3}  # of the checksum, by witness version: bech32 and bech32m
 _BC = (3, 3, 0, 2, 3)  # the letters of the prefix, as the checksum counts them
@@ -42,7 +40,7 @@ def base58check_payload(text: str) -> bytes | None:
     """The payload of base58 text, or None where the checksum is wrong."""
     number = 0
     for letter in text:
-        number = 58 * number + _BASE58_VALUE[letter]
+        number = 58 * number + BASE58.index(letter)
     zeros = len(text) - len(text.lstrip("1"))
     data = bytes(zeros) + number.to_bytes((number.bit_length() + 7) // 8)
     return data[:-4] if len(data) > 4 and _double_sha256(data[:-4]) == data[-4:] else None
@@ -62,7 +60,7 @@ def segwit_address(version: int, program: bytes) -> str:
 
 def segwit_program(address: str) -> tuple[int, bytes] | None:
     """Version and witness program of a lower-case address, or None where it is not valid."""
-    values = [_BECH32_VALUE[letter] for letter in address[3:]]
+    values = [BECH32.index(letter) for letter in address[3:]]
     version = values[0]
     if version not in _CONSTANT or _polymod([*_BC, *values]) != _CONSTANT[version]:
         return None

@@ -12,10 +12,7 @@ from paperlib.core.packages import optional_package
 from paperlib.generators.identifiers.kind import Form, Identifier, Kind
 from paperlib.generators.identifiers.kinds import checked_kinds
 
-LONGEST = 4_000
-"""Bytes of the longest identifier; what matches at more is none."""
-
-ENGINES = ("re2", "re")
+LONGEST = 4_000  # bytes of an identifier; what matches at more is none
 _WORD = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_")
 
 
@@ -59,7 +56,7 @@ class Scanner:
     engine: str = field(default_factory=default_engine)
 
     def __post_init__(self) -> None:
-        check_choice("engine", self.engine, ENGINES)
+        check_choice("engine", self.engine, ("re2", "re"))
 
     @property
     def pattern(self) -> str:
