@@ -120,18 +120,15 @@ LOOK_ALIKES = {
 }
 
 
-def ssh_text(name, *parts):
-    blob = b"".join(struct.pack(">I", len(part)) + part for part in (name.encode(), *parts))
-    return f"{name} {base64.b64encode(blob).decode()}"
-
-
 def rsa_key(rng, bits=1024):
     """A real key: the product of two primes with their two leading bits set, as OpenSSL makes them."""
     modulus = 1
     while modulus.bit_length() < bits:
         prime = getPrime(bits // 2, rng.randbytes)
         modulus *= prime if prime >> (bits // 2 - 2) == 3 else 1
-    return ssh_text("ssh-rsa", (65537).to_bytes(3), modulus.to_bytes(bits // 8 + 1))
+    parts = (b"ssh-rsa", (65537).to_bytes(3), modulus.to_bytes(bits // 8 + 1))
+    blob = b"".join(struct.pack(">I", len(part)) + part for part in parts)
+    return f"ssh-rsa {base64.b64encode(blob).decode()}"
 
 
 def _checksum_address(rng):

@@ -144,7 +144,7 @@ def windows(
 
 
 def _spans(length: int, first: int, room: int) -> Iterator[tuple[int, int, int]]:
-    """(begin, first scored, end) of each window; they overlap by half, so that none scores without a past."""
+    """(begin, first scored, end) of each window; windows of one text overlap by half."""
     if length - first < room:
         yield max(0, length - room), first, length
         return

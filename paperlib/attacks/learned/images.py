@@ -27,7 +27,8 @@ class ImageStack:
 
     Both are trained on the training part and stopped where they do best on the validation part, by its
     criterion (trees on pixels by their log loss); the logistic regression on their two scores is fitted on
-    the validation part. Baseline and attack share the image module where they see the same images.
+    the validation part. The image module never sees a loss, so that baseline and attack share it where they
+    see the same images.
 
     Attributes:
         architecture: Name of the image module: the paper's "resnet101", another network, or "trees",
@@ -136,7 +137,7 @@ _kept: dict[Hashable, tuple[FittedAttack, int]] = {}
 
 
 def _keep(key: Hashable, module: FittedAttack, size: int) -> FittedAttack:
-    """The module, kept in the place of the oldest ones if together they are too large."""
+    """Keep a module, and drop the oldest while all together are too large."""
     while _kept and size + sum(other for _, other in _kept.values()) > _KEPT_PARAMETERS:
         del _kept[next(iter(_kept))]
     _kept[key] = (module, size)

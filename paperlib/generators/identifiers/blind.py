@@ -23,7 +23,7 @@ def out_of_fold(
     *,
     learned: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """Scores (N,) of ASCII texts by classifiers fitted on other folds' ``learned`` texts; high: ``found``."""
+    """Scores (N,) of ASCII texts by classifiers of other folds' ``learned`` texts; high is like ``found``."""
     features = shapes(texts) if baseline == "boosted trees" else ngrams(texts)
     scores, labels = np.empty(len(texts)), found.astype(np.int64)
     for at in np.unique(fold).tolist():

@@ -52,8 +52,8 @@ def no_draw(digits: str) -> str:
     if repeats([int(digit, 16) for digit in digits], 16):
         return "counting or repeating"
     if len(digits) >= 32 and len(digits) % 2 == 0:
-        letters = sum(32 <= byte < 127 for byte in bytes.fromhex(digits))
-        if letters > _most(len(digits) // 2, 95 / 256, 1):
+        readable = sum(32 <= byte < 127 for byte in bytes.fromhex(digits))
+        if readable > _most(len(digits) // 2, 95 / 256, 1):
             return "readable text in hexadecimal digits"
     return ""
 

@@ -44,7 +44,7 @@ def drop_duplicates(identifiers: Iterable[Identifier]) -> list[Identifier]:
 def blind_shares(
     identifiers: Sequence[Identifier], count: int, folds: int, seed: int
 ) -> dict[str, NDArray[np.float64]]:
-    """By baseline the share of each one's generated values that look less like it does, ties half, (n,)."""
+    """By baseline the share of each one's generated values that look less genuine, ties half, (n,)."""
     # Uniform for a value from the source of the generated ones: the classifier of its fold, which all its
     # generated values are in too, never saw it and cannot tell it from them.
     check_at_least(1, count=count)
