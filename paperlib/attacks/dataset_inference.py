@@ -80,8 +80,7 @@ def infer_dataset(
         folds: 2 to n.
         schedule: "forward" (ours) or "kfold" (the paper's).
         trees: Boosting rounds, 1 or more.
-        within_set: Standardize each attack within each set, which takes out what the identifiers' contexts
-            have in common.
+        within_set: Standardize each attack within each set, which takes out what its candidates share.
         seed: Seed of the folds, the ties and the places within cells.
 
     Raises:
@@ -89,8 +88,8 @@ def infer_dataset(
             folds, or unknown options.
 
     Source:
-        Natural identifiers, section 5, after Maini et al. (2024). The forward schedule, the exact discrete
-        test and the one-sided alternative are this project's.
+        Natural identifiers, section 5, after Maini et al. (2024); forward schedule, exact test of discrete
+        ranks and one-sided alternative are ours.
 
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.normal(size=(60, 8, 2))

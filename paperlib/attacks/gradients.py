@@ -12,7 +12,7 @@ from paperlib.core import FloatArray, check_at_least
 
 
 def gradient_norms(module: nn.Module, x: Any, y: Any, *, batch_size: int = 256) -> FloatArray:
-    """Euclidean norm over all parameters of the gradient of each example's cross-entropy.
+    """Euclidean norm over all parameters of the gradient of each example's cross-entropy, shape (n,).
 
     Args:
         module: A classifier that keeps examples apart (no batch norm in training mode); one output is the log
@@ -20,9 +20,6 @@ def gradient_norms(module: nn.Module, x: Any, y: Any, *, batch_size: int = 256) 
         x: Examples, shape (n, ...).
         y: Class numbers, shape (n,).
         batch_size: Examples whose gradients are held at once.
-
-    Returns:
-        Norms, shape (n,).
 
     Raises:
         ValueError: Lengths that differ, or a batch size below 1.

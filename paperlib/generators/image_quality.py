@@ -39,8 +39,7 @@ class FakeFilter:
         """Train on what the generator was trained on, and on images of its own for nothing else.
 
         Args:
-            real: uint8, shape (n, channels, side, side).
-            generated: The same of generated images.
+            real, generated: uint8, shape (n, channels, side, side).
             seed: Seed of the classifier.
             progress: True to show a progress bar.
         """
@@ -78,11 +77,8 @@ def kernel_distance(
     subsets; with features of an Inception network this is KID.
 
     Args:
-        first: Shape (n, d).
-        second: Shape (m, d).
-        subset: Points of each in a subset, at most.
-        subsets: Number of subsets.
-        seed: Seed of the subsets.
+        first, second: Shapes (n, d) and (m, d).
+        subset, subsets: Points of each in a subset, at most, and number of subsets, drawn by ``seed``.
 
     Returns:
         Mean over subsets, and its standard error.

@@ -33,8 +33,7 @@ def causal_neighbours(
     probabilities there. The ``count`` best ones over all places are the neighbours, the best first.
 
     Args:
-        model: A causal language model.
-        tokenizer: Tokenizer of the model.
+        model, tokenizer: A causal language model and its tokenizer.
         texts: Non-empty texts, shape (n,).
         count: Neighbours of each text.
         contexts: Text before each text; the model reads it, and it is not changed.

@@ -46,20 +46,20 @@ def score_texts(
     neighbours: Sequence[Sequence[str]] | None = None,
     share_context: bool = True,
 ) -> pd.DataFrame:
-    """Membership scores of texts; higher means member.
+    """Membership scores of texts, one row per text and one column per attack; higher means member.
 
     With t tokens scored, p the model's probabilities given all before, and z its logits:
 
-    - ``loss``: mean of log p(token).
-    - ``min_k``: mean of the lowest int(k t) log p(token), of at least one.
-    - ``min_k_pp``: the same of (log p(token) - mean) / sd, both over the vocabulary under p.
-    - ``zlib``: ``loss`` over the compressed length of the text in bytes.
-    - ``hinge``: mean of z(token) - max of the other z.
-    - ``ratio``, ``difference`` (with ``reference``): minus the quotient of the two models' losses, and
-      ``loss`` minus that of the reference model.
+    - ``loss``: mean of log p(token) (Yeom et al., 2018).
+    - ``min_k``: mean of the lowest int(k t) log p(token), of at least one (Min-K%, Shi et al., 2024).
+    - ``min_k_pp``: the same of (log p(token) - mean) / sd, both under p (Min-K%++, Zhang et al., 2024).
+    - ``zlib``: ``loss`` over the compressed length of the text in bytes (Carlini et al., 2021).
+    - ``hinge``: mean of z(token) - max of the other z (Carlini et al., 2022).
+    - ``ratio``, ``difference`` (with ``reference``): minus the quotient of the two models' losses (Carlini et
+      al., 2021), and ``loss`` minus that of the reference model.
     - ``recall``, ``recall_hinge`` (with ``prefix``): ``loss`` (``hinge``) after the prefix over ``loss``
-      (``hinge``) without it.
-    - ``neighbourhood`` (with ``neighbours``): ``loss`` minus its mean over the neighbours.
+      (``hinge``) without it (ReCaLL, Xie et al., 2024).
+    - ``neighbourhood`` (with ``neighbours``): ``loss`` minus its mean over them (Mattern et al., 2023).
 
     Every token of the text is scored except one that nothing precedes: without a context the first, unless
     the tokenizer puts a start token there. A context that does not fit the model loses its beginning; a text
@@ -80,17 +80,9 @@ def score_texts(
         neighbours: Neighbours of each text, at least one, as of `causal_neighbours`; they get its context.
         share_context: Compute a context that several texts have in common once.
 
-    Returns:
-        One row per text, one column per attack.
-
     Raises:
         ValueError: Empty texts, unknown attacks or such that miss an argument, mismatched lengths, a text
             of one token that nothing precedes, values out of range, or a model that returns NaN.
-
-    Source:
-        Loss: Yeom et al. (2018). Min-K%: Shi et al. (2024). Min-K%++: Zhang et al. (2024). zlib and the
-        reference ratio: Carlini et al. (2021). Hinge: Carlini et al. (2022). ReCaLL: Xie et al. (2024).
-        Neighbourhood: Mattern et al. (2023).
     """
     wanted = _wanted(attacks, reference, prefix, neighbours)
     check_in("(0, 1]", "k", k)
@@ -202,16 +194,15 @@ def score_candidates(
     contexts: Sequence[str] | None = None,
     **options: Any,
 ) -> tuple[FloatArray, tuple[str, ...]]:
-    """Scores of identifiers and of the generated alternatives that could have stood in their place.
+    """`score_texts` of identifiers and of the generated alternatives that could have stood in their place.
 
     Args:
-        model, tokenizer: As for `score_texts`.
+        model, tokenizer, options: As for `score_texts`.
         candidates: Each identifier itself, then its generated alternatives: n lists of 1 + c texts.
         contexts: Text before each identifier in its document, shape (n,); None scores them alone.
-        options: Further arguments of `score_texts`.
 
     Returns:
-        Scores, shape (n, 1 + c, attacks), higher means member, and the names of the attacks.
+        Scores, shape (n, 1 + c, attacks), and the names of the attacks.
 
     Raises:
         ValueError: Sets of different sizes or of one text, and the cases of `score_texts`.

@@ -29,8 +29,8 @@ def fit_best(
         train: Examples to train on, members and others.
         validation: Examples to stop trainings and compare settings, two members and two others or more.
         criterion: Function of scores and membership, higher is better, such as the bound itself.
-        restarts: Number of trainings of the best setting, 1 or more.
-        seed: Seed of the first training; the next ones are ``seed + 1`` and so on.
+        restarts: Number of trainings of the best setting, 1 or more, from ``seed``, ``seed + 1`` and so on.
+        seed: Seed of the first training.
 
     Raises:
         ValueError: No attack, no restart, too few members or others, or scores that are not finite.

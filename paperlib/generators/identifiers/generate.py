@@ -27,8 +27,7 @@ def generate_identifiers(identifier: Identifier | str, count: int, seed: int) ->
         seed: At least 0. The value is part of the seed: two identifiers never share their draws.
 
     Returns:
-        ``count`` values, different from each other and from the found one, letter case aside where it says
-        nothing.
+        ``count`` values, all different, also from the found one, letter case aside where it says nothing.
 
     Raises:
         ValueError: A text that is no identifier, an unknown kind, a negative count or seed, or more values
