@@ -9,7 +9,7 @@ import uuid
 
 from Crypto.Hash import keccak
 from Crypto.PublicKey import ECC
-from Crypto.Util.number import getPrime
+from Crypto.Util.number import isPrime
 
 KNOWN = {
     "md5": ["2f6b8d1c90e4a7353b1e64d7f08a5c92", "83A5EF2C9D0B3E71F6A8C3D25B190E47"],
@@ -124,8 +124,8 @@ def rsa_key(rng, bits=1024):
     """A real key: the product of two primes with their two leading bits set, as OpenSSL makes them."""
     modulus = 1
     while modulus.bit_length() < bits:
-        prime = getPrime(bits // 2, rng.randbytes)
-        modulus *= prime if prime >> (bits // 2 - 2) == 3 else 1
+        number = rng.getrandbits(bits // 2) | 3 << (bits // 2 - 2) | 1
+        modulus *= number if isPrime(number, randfunc=rng.randbytes) else 1
     parts = (b"ssh-rsa", (65537).to_bytes(3), modulus.to_bytes(bits // 8 + 1))
     blob = b"".join(struct.pack(">I", len(part)) + part for part in parts)
     return f"ssh-rsa {base64.b64encode(blob).decode()}"
