@@ -7,8 +7,6 @@ from typing import Any
 from paperlib.core import check_at_least, check_choice, check_in
 from paperlib.models.mlp import ACTIVATIONS
 
-OPTIMIZERS = ("sgd", "adam")
-
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
@@ -55,7 +53,7 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "widths", tuple(self.widths))
-        check_choice("optimizer", self.optimizer, OPTIMIZERS)
+        check_choice("optimizer", self.optimizer, ("sgd", "adam"))
         check_choice("activation", self.activation, ACTIVATIONS)
         check_at_least(0, epochs=self.epochs, seed=self.seed)
         check_at_least(1, batch_size=self.batch_size)

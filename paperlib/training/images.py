@@ -23,9 +23,6 @@ from paperlib.training.batches import generator
 from paperlib.training.checkpoints import Saved
 from paperlib.training.fitting import epoch_loss, train_epochs, training_loss
 
-OPTIMIZERS = ("adam", "sgd")
-SCHEDULES = ("constant", "cosine")
-
 
 @dataclass(frozen=True, kw_only=True)
 class ImageTraining:
@@ -58,8 +55,8 @@ class ImageTraining:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_choice("optimizer", self.optimizer, OPTIMIZERS)
-        check_choice("schedule", self.schedule, SCHEDULES)
+        check_choice("optimizer", self.optimizer, ("adam", "sgd"))
+        check_choice("schedule", self.schedule, ("constant", "cosine"))
         check_choice("precision", self.precision, ("float32", "bfloat16"))
         check_at_least(1, epochs=self.epochs, batch_size=self.batch_size)
         check_in("(0, inf)", "learning_rate", self.learning_rate)

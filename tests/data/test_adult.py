@@ -114,14 +114,6 @@ def test_a_bad_file_is_refused_by_name(tmp_path, parts, spoil, said):
     assert "adult_train.csv" in str(caught.value)
 
 
-def test_unreachable_data_says_which_file_to_put_where(tmp_path, parts):
-    with pytest.raises(DataUnavailableError) as caught:
-        load("adult")
-    for words in (str(tmp_path), "adult_train.csv", "adult.data", adult.UCI, "PAPERLIB_DATA", "no network"):
-        assert words in str(caught.value)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_uci_is_fetched_with_its_checksum_and_kept(tmp_path, parts, monkeypatch):
     asked = []
 

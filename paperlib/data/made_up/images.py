@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from paperlib.core.packages import optional_package
 from paperlib.data.images import celeba, cifar10
+from paperlib.data.made_up.models import snapshot
 
-_REVISION = "made-up"
 _FACES = 400
 _ATTRIBUTES = 40
 _SHARES = (0.8034, 0.0981, 0.0985)  # training, validation and test part of CelebA
@@ -92,15 +92,11 @@ def _face(has: NDArray[np.bool_], rng: np.random.Generator) -> bytes:
 def _write_weights(folder: Path, name: str) -> None:
     """Random weights of the true shapes in the hub's cache, where timm looks for its own."""
     timm, torch = (_package(one) for one in ("timm", "torch"))
-    place = folder / "hub" / "hub" / f"models--timm--{name}"
-    snapshot = place / "snapshots" / _REVISION
-    for one in (snapshot, place / "refs"):
-        one.mkdir(parents=True)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         weights: Any = timm.create_model(name, pretrained=False).state_dict()
-    _package("safetensors.torch").save_file(weights, snapshot / "model.safetensors")
-    (place / "refs" / "main").write_text(_REVISION, encoding="utf-8")
+    place = snapshot(folder, f"timm/{name}")
+    _package("safetensors.torch").save_file(weights, place / "model.safetensors")
 
 
 def _package(name: str) -> Any:

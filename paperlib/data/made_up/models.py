@@ -35,14 +35,10 @@ def write(folder: Path) -> None:
     tokenizer = _tokenizer()
     for name, shape in CONFIGS.items():
         place = snapshot(folder, name)
-        place.mkdir(parents=True, exist_ok=True)
         (place / "config.json").write_text(json.dumps(shape, indent=1), encoding="utf-8")
         end = int(shape["eos_token_id"])
         _write_tokenizer(place, tokenizer, end, context=int(shape.get("n_positions", 2048)))
         _write_weights(place)
-        references = place.parent.parent / "refs"
-        references.mkdir(exist_ok=True)
-        (references / "main").write_text(_REVISION, encoding="utf-8")
 
 
 def _package(name: str) -> Any:
@@ -50,8 +46,13 @@ def _package(name: str) -> Any:
 
 
 def snapshot(folder: Path, name: str) -> Path:
-    """Folder of a model's files in the hub's cache below ``folder``."""
-    return folder / "hub" / "hub" / f"models--{name.replace('/', '--')}" / "snapshots" / _REVISION
+    """Folder of a model's files in the hub's cache below ``folder``, with the reference that leads there."""
+    model = folder / "hub" / "hub" / f"models--{name.replace('/', '--')}"
+    place = model / "snapshots" / _REVISION
+    for one in (place, model / "refs"):
+        one.mkdir(parents=True, exist_ok=True)
+    (model / "refs" / "main").write_text(_REVISION, encoding="utf-8")
+    return place
 
 
 def _tokenizer() -> dict[str, Any]:

@@ -18,26 +18,16 @@ BLOCK = 2**20  # bytes read at one time
 _FORMATS = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".warc": "warc", ".wet": "warc",
 }  # fmt: skip
-_COMPRESSIONS = (".gz", ".zst", ".bz2", ".xz")
 _PACKED = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\0"}
-_ARCHIVE = "archive or document file, not text (unpack or convert it)"
-_POINTER = "git-annex pointer in place of a file (run git annex get)"
-_MARKS = {
-    b"version https://git-lfs.github.com/spec/": "Git LFS pointer in place of a file (run git lfs pull)",
-    b"/annex/objects/": _POINTER,
-    **dict.fromkeys(
-        (
-            b"PK\3\4",
-            b"7z\xbc\xaf\x27\x1c",
-            b"Rar!",
-            b"%PDF-",
-            b"SQLite format 3",
-            b"\xd0\xcf\x11\xe0",
-            b"{\\rtf",
-        ),
-        _ARCHIVE,
-    ),
-}
+_ARCHIVES = (
+    b"PK\3\4",
+    b"7z\xbc\xaf\x27\x1c",
+    b"Rar!",
+    b"%PDF-",
+    b"SQLite format 3",
+    b"\xd0\xcf\x11\xe0",
+    b"{\\rtf",
+)
 
 
 def printable(name: str) -> str:
@@ -48,7 +38,7 @@ def printable(name: str) -> str:
 def format_of(path: Path) -> tuple[str, str]:
     """Format and compression, by the first bytes where they tell, else by the name; others are text."""
     name = path.name.lower()
-    named = next((suffix for suffix in _COMPRESSIONS if name.endswith(suffix)), "")
+    named = next((suffix for suffix in _PACKED if name.endswith(suffix)), "")
     magic = first_bytes(path, "")
     packed = next((suffix for suffix, mark in _PACKED.items() if magic.startswith(mark)), named)
     inner = Path(name.removesuffix(named)).suffix
@@ -68,11 +58,14 @@ def first_bytes(path: Path, packed: str) -> bytes:
 
 def not_text(head: bytes) -> str:
     """Why a file that begins with these bytes is no text: a pointer or an archive; empty for a text."""
-    if head[257:262] == b"ustar":
-        return _ARCHIVE
-    if len(head) < 400 and b"\n" not in head.strip() and b".git/annex/objects/" in head:
-        return _POINTER
-    return next((reason for mark, reason in _MARKS.items() if head.startswith(mark)), "")
+    if head[257:262] == b"ustar" or head.startswith(_ARCHIVES):
+        return "archive or document file, not text (unpack or convert it)"
+    if head.startswith(b"version https://git-lfs.github.com/spec/"):
+        return "Git LFS pointer in place of a file (run git lfs pull)"
+    link = len(head) < 400 and b"\n" not in head.strip() and b".git/annex/objects/" in head
+    if link or head.startswith(b"/annex/objects/"):
+        return "git-annex pointer in place of a file (run git annex get)"
+    return ""
 
 
 def open_packed(path: Path, packed: str) -> BinaryIO:
