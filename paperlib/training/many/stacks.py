@@ -49,9 +49,12 @@ class MLPStack:
         self, x: Tensor, y: Tensor, present: Tensor, clipping: "_Clipping", gradients: Tensor
     ) -> None:
         inputs, logits = ghost.forward(self._layers, x, self._mlp.activation)
-        top = clipping.averaged(ghost.loss_derivative(logits, y).mul_(present[..., None]), present)
-        deltas = ghost.derivatives(self._layers, inputs, top, self._mlp.activation)
+        top = ghost.loss_derivative(logits, y).mul_(present[..., None])
         clip, groups = clipping.norms[: self._count], clipping.groups
+        if groups is not None:  # each record's share of its group's average
+            sizes = present.unflatten(1, (groups, -1)).sum(-1).clamp(min=1)
+            top = top.unflatten(1, (groups, -1)).div_(sizes[..., None, None]).flatten(1, 2)
+        deltas = ghost.derivatives(self._layers, inputs, top, self._mlp.activation)
         if groups == 1:  # The only group's gradient is formed anyway.
             ghost.write_gradients(self._slots, inputs, deltas)
             gradients.mul_(ghost.clip_factors(gradients.square().sum(1, keepdim=True), clip))
@@ -75,10 +78,3 @@ class _Clipping:
         self.norms = torch.tensor(norms, device=device)[:, None]
         self.noise_scale = torch.tensor(scales, device=device)[:, None]
         self.noise = NoiseStreams([config.seed for config in configs], mlp.size, device)
-
-    def averaged(self, top: Tensor, present: Tensor) -> Tensor:
-        """Each record's share of its group's average; unchanged where examples are clipped."""
-        if self.groups is None:
-            return top
-        sizes = present.unflatten(1, (self.groups, -1)).sum(-1).clamp(min=1)
-        return top.unflatten(1, (self.groups, -1)).div_(sizes[..., None, None]).flatten(1, 2)

@@ -53,17 +53,13 @@ def square_norms(inputs: Sequence[Tensor], deltas: Sequence[Tensor], groups: int
     if groups is None:
         layers = [_square_norm(delta) * (_square_norm(given) + 1) for given, delta in pairs]
     else:
-        layers = [_group_square_norms(_grouped(a, groups), _grouped(d, groups)) for a, d in pairs]
+        dealt = (groups, -1)
+        layers = [_group_square_norms(a.unflatten(1, dealt), d.unflatten(1, dealt)) for a, d in pairs]
     return torch.stack(layers).sum(0)
 
 
 def _square_norm(values: Tensor) -> Tensor:
     return torch.linalg.vector_norm(values, dim=-1).square_()
-
-
-def _grouped(values: Tensor, groups: int) -> Tensor:
-    models, batch, width = values.shape
-    return values.reshape(models * groups, batch // groups, width).unflatten(0, (models, groups))
 
 
 def _group_square_norms(given: Tensor, delta: Tensor) -> Tensor:
