@@ -43,8 +43,7 @@ def dots_plot(
         rows: Column with the names of the rows; several are joined by commas.
         value: Column of the dots.
         xlabel: What the dots show, with its unit.
-        low: Column with the lower ends of the intervals.
-        high: Column with the upper ends.
+        low: Column with the lower ends of the intervals, and ``high`` with the upper ones.
         spread: Column with half the width of the intervals, in place of ``low`` and ``high``.
         by: Column that tells series apart, each with a colour and a marker.
         panel: Column with a panel for each of its values.

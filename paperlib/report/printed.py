@@ -18,11 +18,7 @@ PAPERS = {
 
 
 def paper_tables() -> list[str]:
-    """Names of the tables that `paper_table` can give.
-
-    >>> "epsilon_star_text" in paper_tables()
-    True
-    """
+    """Names of the tables that `paper_table` can give."""
     return sorted(_files())
 
 
@@ -58,8 +54,7 @@ def targets() -> pd.DataFrame:
     """Every result table and figure of the four papers, one row each, as text.
 
     Columns: id, paper, item, what, notebook (names joined by "; "), claim, unit, repetitions, runs,
-    own_data, widest (see `paperlib.papers.verdict.rules`), headline (the paper's number) and source (where
-    the paper prints it).
+    own_data, widest (see `paperlib.papers.verdict.rules`), headline (the paper's number) and its source.
 
     >>> len(targets())
     50

@@ -96,8 +96,7 @@ def dot_rows(
         axes: Panel to draw in.
         labels: Names of the rows, from top to bottom.
         values: One value for each row; NaN for none.
-        low: Lower ends of the intervals.
-        high: Upper ends of the intervals.
+        low: Lower ends of the intervals, and ``high`` the upper ones.
         printed: The paper's values; NaN where it prints none.
         label: Name of the values in the legend.
     """

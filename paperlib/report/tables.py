@@ -42,14 +42,8 @@ def show_table(
     Raises:
         ValueError: A bad or taken name, an empty caption, an empty frame, an unknown column.
 
-    >>> frame = pd.DataFrame({"m": [100, 400], "epsilon": [0.5, 1.6308]})
-    >>> show_table(frame, name="gain", caption="Epsilon over m", lower_bounds=["epsilon"])
-    Epsilon over m
-    | m   | ε    |
-    | --- | ---- |
-    | 100 | 0.50 |
-    | 400 | 1.63 |
-    >>> show_table(frame.assign(sd=0.25), name="gain-sd", caption="Means", columns="m, epsilon ± sd")
+    >>> frame = pd.DataFrame({"m": [100, 400], "epsilon": [0.5, 1.638], "sd": 0.25})
+    >>> show_table(frame, name="gain", caption="Means", columns="m, epsilon ± sd", lower_bounds=["epsilon"])
     Means
     | m   | ε           |
     | --- | ----------- |

@@ -72,14 +72,11 @@ def test_a_wrong_file_is_refused_in_one_line_with_its_name(written, text, messag
     assert "\n" not in str(error.value)
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path, written):
+def test_a_file_that_cannot_be_read_is_named_and_code_in_it_is_not_run(tmp_path, written):
     with pytest.raises(ValueError, match=r"none.yaml: cannot be read: No such file"):
         read_about(tmp_path / "none.yaml")
     with pytest.raises(ValueError, match="it is not UTF-8 text"):
         read_about(written(b"model: \xff\xfe"))
-
-
-def test_code_in_a_file_is_not_run(written):
     assert read_about(written("model: !!python/object/apply:os.system x\n"))
 
 

@@ -1,12 +1,17 @@
-"""The papers' numbers as shipped: nothing missing."""
+"""Tables that the package ships: the papers' numbers, and one heading for each name of a column."""
 
+import ast
+import json
 import re
+from importlib import resources
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from paperlib.report import paper_table, paper_tables, targets
 from paperlib.report.printed import PAPERS
+from paperlib.report.tables import known_columns
 
 
 def test_every_table_can_be_read_in_both_ways_and_an_unknown_one_lists_the_known() -> None:
@@ -41,3 +46,34 @@ def test_headline_decimals_stand_in_the_paper_s_own_table(target: str) -> None:
     # O(1) and RM;RN values stand in another column that holds rounded values.
     known |= set(paper_table(table).select_dtypes("number").stack().round(2))
     assert {float(number) for number in re.findall(r"\d+\.\d+", headline)} <= known
+
+
+def test_names_of_columns_are_sorted_and_no_two_share_a_heading() -> None:
+    with resources.files("paperlib.report").joinpath("columns.csv").open(encoding="utf-8") as file:
+        rows = pd.read_csv(file, dtype=str, keep_default_na=False)
+    assert rows["name"].tolist() == sorted(set(rows["name"]))
+    assert rows["heading"].is_unique
+    assert set(rows["lower_bound"]) <= {"", "yes"}
+
+
+def headings_elsewhere(source: str) -> set[str]:
+    """Names of ``columns.csv`` that a call gives a heading of its own."""
+    nodes = list(ast.walk(ast.parse(source)))
+    calls = [
+        one for one in nodes if isinstance(one, ast.Call) and getattr(one.func, "id", "") == "show_table"
+    ]
+    given = [word.value for call in calls for word in call.keywords if word.arg == "columns"]
+    pairs = [
+        pair for one in given if isinstance(one, ast.Dict) for pair in zip(one.keys, one.values, strict=True)
+    ]
+    texts = {
+        key.value for key, text in pairs if isinstance(key, ast.Constant) and isinstance(text, ast.Constant)
+    }
+    return texts & known_columns().keys()
+
+
+def test_notebooks_give_no_known_column_another_heading() -> None:
+    assert headings_elsewhere('show_table(frame, columns={"eps_tilde": "difference"})')
+    for path in sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb")):
+        for cell in json.loads(path.read_text())["cells"]:
+            assert cell["cell_type"] != "code" or not headings_elsewhere("".join(cell["source"])), path.stem

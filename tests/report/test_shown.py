@@ -75,8 +75,6 @@ def test_a_page_shows_chosen_columns_and_the_csv_keeps_all(
     assert "| bound, nats | examples |" in shown[0].markdown
     assert "note" not in shown[0].markdown
     assert pd.read_csv(run_folder / "gain.csv").columns.tolist() == ["m", "epsilon", "note"]
-    with pytest.raises(ValueError, match="columns: no column 'eps'"):
-        show_table(FRAME, name="other", caption="Gain", columns={"eps": "bound"})
 
 
 def test_whole_numbers_have_decimals_only_beside_others(shown: list[display.Bundle]) -> None:
@@ -119,22 +117,24 @@ def test_outside_a_run_nothing_is_written_and_the_link_holds_the_data(
     assert "{download}" not in shown[0].markdown
 
 
-def test_a_name_is_used_once_and_is_a_slug(run_folder: Path, shown: list[display.Bundle]) -> None:
+def test_a_table_needs_a_new_name_a_caption_cells_and_known_columns(
+    run_folder: Path, shown: list[display.Bundle]
+) -> None:
     show_table(FRAME, name="gain", caption="Gain")
     with pytest.raises(ValueError, match="'gain' is taken"):
         show_table(FRAME, name="gain", caption="Gain")
     for bad in ("Gain", "gain_by", "a b", "../a", "", "-a"):
         with pytest.raises(ValueError, match="name: expected lower-case words"):
             show_table(FRAME, name=bad, caption="Gain")
-
-
-def test_a_table_needs_a_caption_cells_and_known_columns(shown: list[display.Bundle]) -> None:
     with pytest.raises(ValueError, match="caption: expected words"):
         show_table(FRAME, name="a", caption=" ")
     with pytest.raises(ValueError, match="has no cells"):
         show_table(FRAME.iloc[:0], name="a", caption="c")
-    with pytest.raises(ValueError, match="lower_bounds: no column 'eps'; the columns are 'm', 'epsilon', "):
-        show_table(FRAME, name="a", caption="c", lower_bounds=["eps"])
+    for argument, value in (("lower_bounds", ["eps"]), ("columns", {"eps": "bound"})):
+        with pytest.raises(
+            ValueError, match=f"{argument}: no column 'eps'; the columns are 'm', 'epsilon', "
+        ):
+            show_table(FRAME, name="a", caption="c", **{argument: value})
 
 
 def test_a_lower_bound_is_never_shown_above_itself() -> None:

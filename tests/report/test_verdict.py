@@ -1,6 +1,7 @@
 """The verdict says what a number means, judges claims under the right adjacency, and advises."""
 
 from dataclasses import dataclass
+from itertools import product
 from math import exp, log
 
 import numpy as np
@@ -40,15 +41,11 @@ def advice(verdict: Verdict) -> str:
     return " ".join(verdict.next_steps)
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-5, 0.1])
-@pytest.mark.parametrize("epsilon", [0.0, 0.4, 3.0, 50.0])
-def test_the_share_is_what_the_best_guesser_reaches_against_the_leakiest_mechanism(epsilon, delta):
-    # Tells the secret with probability delta, else answers by randomised response.
-    reached = delta + (1 - delta) / (1 + exp(-epsilon))
-    assert right_share(epsilon, delta) == pytest.approx(reached, rel=1e-12)
-
-
-def test_the_share_is_rounded_down_and_told_from_a_coin():
+def test_the_share_is_what_the_best_guesser_reaches_and_is_rounded_down():
+    for epsilon, delta in product((0.0, 0.4, 3.0, 50.0), (0.0, 1e-5, 0.1)):
+        # The leakiest mechanism tells the secret with probability delta, else answers by randomised response.
+        reached = delta + (1 - delta) / (1 + exp(-epsilon))
+        assert right_share(epsilon, delta) == pytest.approx(reached, rel=1e-12)
     assert share_text(right_share(log(9) + 1e-9)) == "90.0 %"
     assert share_text(0.90099) == "90.0 %"
     assert share_text(0.5001) == "50.01 %"
@@ -107,9 +104,6 @@ def test_a_game_judges_a_claim_under_both_adjacencies(claimed, replacing, removi
     assert f"allows {2 * claimed:g} when a record is replaced" in second
     assert verdict.refuted is (replacing and removing)
     assert "it or another record in its place" in verdict.sentences[0]
-
-
-def test_group_privacy_lowers_the_delta_of_a_claim_for_adding_or_removing():
     verdict = plain_verdict(bound(4.0, claim=REPLACED, delta=1e-5), claimed_epsilon=1)
     assert f"at delta = {1e-5 / (1 + exp(1)):.3g} is refuted" in said(verdict)
     assert "replacing one record, epsilon = 1 at delta = 1e-05 is refuted" in said(verdict)
@@ -124,9 +118,11 @@ def test_a_claim_above_the_ceiling_could_not_have_been_refuted():
     assert "the most this audit could have shown is 5.000" in said(within)
 
 
-def test_a_bound_at_delta_zero_does_not_settle_a_claim_with_a_delta():
+def test_a_bound_at_delta_zero_does_not_settle_a_claim_and_warnings_come_first_in_the_advice():
     assert "audit again with that delta" in plain_verdict(bound(), claimed_epsilon=1).next_steps[0]
     assert "audit again with that delta" not in advice(plain_verdict(bound(delta=1e-6), claimed_epsilon=1))
+    assert "warnings" in plain_verdict(bound(), warnings=("few non-members",)).next_steps[0]
+    assert "warnings" not in advice(plain_verdict(bound()))
 
 
 def test_a_reversed_direction_is_no_answer_and_comes_first():
@@ -144,24 +140,18 @@ def test_a_reversed_direction_is_no_answer_and_comes_first():
     assert "membership" in said(verdict)
 
 
-def test_other_warnings_come_first_in_the_advice():
-    assert "warnings" in plain_verdict(bound(), warnings=("few non-members",)).next_steps[0]
-    assert "warnings" not in advice(plain_verdict(bound()))
+def test_what_is_no_lower_bound_refutes_nothing():
+    for kind, epsilon in (("measurement", 9.0), ("baseline", 9.0), ("lower bound", None)):
+        verdict = plain_verdict(bound(epsilon), claimed_epsilon=1, kind=kind)
+        assert verdict.refuted is None
+        assert "not a lower bound" in verdict.sentences[0]
+        assert "neither refuted nor confirmed" in said(verdict)
 
 
-@pytest.mark.parametrize("kind", ["measurement", "baseline"])
-def test_what_is_no_lower_bound_refutes_nothing(kind):
-    verdict = plain_verdict(bound(9.0), claimed_epsilon=1, kind=kind)
-    assert verdict.refuted is None
-    assert "not a lower bound" in verdict.sentences[0]
-    assert "neither refuted nor confirmed" in said(verdict)
-    assert plain_verdict(bound(None), claimed_epsilon=1).refuted is None
-
-
-@pytest.mark.parametrize("claimed", [-1.0, float("nan"), float("inf")])
-def test_a_claim_that_is_no_epsilon_is_refused(claimed):
-    with pytest.raises(ValueError, match=r"^claimed_epsilon: expected a number in \[0, inf\)"):
-        plain_verdict(bound(), claimed_epsilon=claimed)
+def test_a_claim_that_is_no_epsilon_is_refused():
+    for claimed in (-1.0, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match=r"^claimed_epsilon: expected a number in \[0, inf\)"):
+            plain_verdict(bound(), claimed_epsilon=claimed)
 
 
 def test_the_adjacency_is_that_of_the_real_claims_and_coins_are_advised_where_they_came_late():

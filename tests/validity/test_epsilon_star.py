@@ -8,8 +8,6 @@ import pytest
 from paperlib.bounds import epsilon_star, epsilon_star_from_rates, epsilon_star_normals
 from tests.validity.coverage import assert_rate_at_most
 
-EMPIRICAL_LOW = 0.001
-
 
 def normal_losses(rng, n, gap, ratio):
     """Training losses N(0, 1), population losses N(gap, ratio^2)."""

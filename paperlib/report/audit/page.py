@@ -53,9 +53,7 @@ def audit_report(
     It begins with a verdict in plain words, is readable on a phone and in dark mode, and prints.
 
     Args:
-        scores: The audited scores.
         audits: One or more audits, the main one first.
-        title: Heading of the page.
         facts: Provenance: heading to text, such as the file's checksum and the command.
         verdict: What the main number means; by default that of `plain_verdict`.
         measures: By default `score_measures` of the scores.
@@ -64,7 +62,7 @@ def audit_report(
         groups: One group per example, members first, for a table of groups.
         data: Content of the machine-readable block; by default what the other arguments say, in the form of
             ``paperlib audit --json``.
-        warnings: Warnings of the whole audit, beside those of the main result.
+        warnings: Those of the whole audit, beside those of the main result.
         more: Further sections, as tables or as HTML, shown before the figures.
 
     Raises:

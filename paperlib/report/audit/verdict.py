@@ -55,7 +55,6 @@ def plain_verdict(
     its epsilon there, so that such a result judges both readings of a claim.
 
     Args:
-        result: The result.
         claimed_epsilon: Epsilon that somebody claims for the training, nats, at least 0.
         warnings: Warnings of the whole audit; one of a reversed score direction makes it no answer.
         kind: "lower bound", "measurement" or "baseline"; only a lower bound refutes a claim.
