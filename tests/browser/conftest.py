@@ -49,11 +49,19 @@ def visit(browser) -> Iterator[Callable]:
     """Open a page on a screen and in a colour scheme; what it asks of the network and its errors are kept."""
     contexts = []
 
-    def opened(page: Path, *, screen: str = "wide", scheme: str = "light", query: str = ""):
-        width, height = WIDTHS[screen]
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
-        contexts.append(context)
-        tab = context.new_page()
+    def opened(
+        page: Path,
+        *,
+        screen: str = "wide",
+        width: int | None = None,
+        scheme: str = "light",
+        media: str = "screen",
+        query: str = "",
+    ):
+        size = {"width": width or WIDTHS[screen][0], "height": WIDTHS[screen][1]}
+        contexts.append(browser.new_context(viewport=size, color_scheme=scheme))
+        tab = contexts[-1].new_page()
+        tab.emulate_media(media=media)
         tab.outside, tab.errors = [], []
         tab.on(
             "request", lambda r: r.url.startswith(("file:", "data:", "blob:")) or tab.outside.append(r.url)

@@ -61,12 +61,12 @@ _AXE = """async rules => {
   const found = await axe.run(document, { runOnly: rules, resultTypes: ["violations"] });
   return found.violations.map(v => `${v.id} at ${v.nodes.length}: ${v.nodes[0].html.slice(0, 160)}`);
 }"""
-_TEXT = ":is(h1, h2, h3, p, li, td, th, dt, dd, figcaption, caption, code, pre span)"
+TEXT = ":is(h1, h2, h3, p, li, td, th, dt, dd, figcaption, caption, code, pre span)"
 
 
-def faint(tab: Any, within: str = ".bd-article ") -> list[str]:
-    """Texts with a contrast below 4.5."""
-    return tab.evaluate(_CONTRAST, within + _TEXT)
+def faint(tab: Any, texts: str = f".bd-article {TEXT}") -> list[str]:
+    """Texts, given by their selector, with a contrast below 4.5."""
+    return tab.evaluate(_CONTRAST, texts)
 
 
 def misplaced(tab: Any, *, code_may_scroll: bool = False) -> list[str]:

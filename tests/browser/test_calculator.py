@@ -76,18 +76,15 @@ def test_the_plan_is_that_of_the_library(page_of, confidence):
 @pytest.mark.parametrize(
     ("correct", "guesses", "delta", "total", "confidence"),
     [
-        (90, 100, 0, None, 0.95), (50, 100, 0, None, 0.95), (1, 1, 0, None, 0.95), (0, 9, 0.5, 9, 0.95),
-        (900, 1000, 1e-5, 10_000, 0.95), (0, 1000, 0, None, 0.999), (60, 100, 0.01, 400, 0.9),
-        (1_000_000, 1_000_000, 1e-7, 1_000_000, 0.8),
+        (90, 100, 0, None, 0.95), (1, 1, 0, None, 0.95), (0, 9, 0.5, 9, 0.95), (0, 1000, 0, None, 0.999),
+        (60, 100, 0.01, 400, 0.9), (1_000_000, 1_000_000, 1e-7, 1_000_000, 0.8),
     ],
 )  # fmt: skip
 def test_the_form_shows_the_bound_and_the_sentence(page_of, correct, guesses, delta, total, confidence):
     tab = page_of()
-    fill(
-        tab, "bound", correct=correct, guesses=guesses, confidence=confidence, delta=delta, total=total or ""
-    )
-    options = {"total": total or guesses, "delta": delta, "confidence": confidence}
-    epsilon, ceiling = one_run_epsilon([correct, guesses], guesses, **options)
+    options = {"delta": delta, "confidence": confidence}
+    fill(tab, "bound", correct=correct, guesses=guesses, total=total or "", **options)
+    epsilon, ceiling = one_run_epsilon([correct, guesses], guesses, total=total or guesses, **options)
     value, text = tab.evaluate(SHOWN, "bound")["epsilon"]
     assert value == pytest.approx(epsilon, abs=1e-6)
     assert text == f"ε ≥ {round_down(epsilon):.3f}"
@@ -115,10 +112,8 @@ def test_the_plan_shows_both_bounds_and_the_sentence(page_of):
     ("form", "values", "field", "advice"),
     [
         ("bound", {"guesses": "many"}, "guesses", "Write a whole number from 1"),
-        ("bound", {"guesses": 10.5}, "guesses", "Write a whole number from 1"),
         ("bound", {"correct": 101}, "correct", "from 0 to 100, the number of guesses"),
         ("bound", {"confidence": 95}, "confidence", "0.95 for 95 %"),
-        ("bound", {"confidence": 1}, "confidence", "between 0 and 1"),
         ("bound", {"delta": 1}, "delta", "Write 0, or a number below 1"),
         ("bound", {"delta": 0.1}, "total", "Write a whole number from 100"),
         ("bound", {"total": 99}, "total", "the number of guesses"),

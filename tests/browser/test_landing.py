@@ -43,11 +43,7 @@ def test_a_chip_too_many_is_seen(visit, book):
 
 
 def tab_to(tab, selector: str, most: int = 80) -> int:
-    """Press Tab until an element has the focus; the number of presses.
-
-    Raises:
-        AssertionError: It does not get the focus.
-    """
+    """Press Tab until an element has the focus; the number of presses."""
     for pressed in range(1, most + 1):
         tab.keyboard.press("Tab")
         if tab.evaluate("selector => document.activeElement.matches(selector)", selector):
