@@ -17,10 +17,7 @@ _KEY = "answer"
 def record_answer(
     result: AuditResult, *, about: str, warnings: Sequence[str] = (), report: str | Path | None = None
 ) -> Answer:
-    """Keep the answer of an audit in the result file; the run prints it at its end. Arguments: `answer_of`.
-
-    Outside a run nothing is written.
-    """
+    """Keep the answer of an audit, as `answer_of` gives it, in the result file of a run, which prints it."""
     answer = answer_of(result, about=about, warnings=warnings, report=report)
     keep_line(RECORDS_FILE, {_KEY: asdict(answer)})
     return answer

@@ -43,7 +43,7 @@ def keep_run(job: Job, folder: Path | None = None) -> Path:
 
     Args:
         job: The run.
-        folder: Folder of the finished run; None for the place where the book of its profile finds it.
+        folder: Where it is kept; None for the place where the book of its profile looks for it.
 
     Returns:
         The folder with the executed notebook, its CSVs and its result file.
@@ -65,15 +65,7 @@ def _profile_data(job: Job) -> AbstractContextManager[None]:
 
 
 def run_aside(job: Job) -> Path:
-    """Run a notebook into a new folder below ``runs``, leaving the book alone.
-
-    Returns:
-        The folder with the executed notebook, its CSVs and its result file.
-
-    Raises:
-        NotebookError: The notebook failed; no folder is left.
-        OutputError: A file could not be written.
-    """
+    """As `keep_run`, into a new folder below ``runs``, of which a failed run leaves nothing."""
     with _profile_data(job), finished_run(job) as folder:
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
         names = itertools.chain([stamp], (f"{stamp}-{at}" for at in itertools.count(2)))
@@ -102,8 +94,6 @@ def finished_result(folder: Path, mark: str) -> RunResult | None:
 def show_run(job: Job) -> RunResult:
     """Copy a kept run into the book, unless the book shows it already; on made-up data it stays outside.
 
-    The result file goes last: as long as it is missing the page counts as not there.
-
     Raises:
         OutputError: A file could not be written.
     """
@@ -115,7 +105,7 @@ def show_run(job: Job) -> RunResult:
     csvs = sorted(kept.glob("*.csv"))
     same = result.is_file() and result.read_bytes() == (kept / RESULT).read_bytes()
     if not (same and page.is_file() and all((data / path.name).is_file() for path in csvs)):
-        result.unlink(missing_ok=True)
+        result.unlink(missing_ok=True)  # written last: without it the page counts as not there
         shutil.rmtree(data, ignore_errors=True)
         copies = [*((path, data / path.name) for path in csvs), (kept / PAGE, page), (kept / RESULT, result)]
         for source, target in copies:
@@ -206,9 +196,7 @@ def judged_notebooks(project: Project) -> list[str]:
 
 
 def write_status(project: Project, profile: str) -> None:
-    """Write the counts of outcomes, the page of results and its CSV from the result files at hand.
-
-    Runs on made-up data leave them as they are.
+    """Write the counts of outcomes, the page of results and its CSV, unless the profile's data are made up.
 
     Raises:
         OutputError: A file could not be written.

@@ -70,8 +70,7 @@ class NotebookError(RuntimeError):
 class Job:
     """One run to do: a notebook with all its parameters, and those the profile alone would give it.
 
-    A run with a ``seed`` of its own repeats the run that the book shows, for the outcomes alone. Relative
-    paths, in parameters too, are seen from the folder ``where``.
+    With a ``seed`` of its own it repeats the run that the book shows. Relative paths are seen from ``where``.
     """
 
     project: Project
@@ -102,8 +101,8 @@ def plan(
     Args:
         project: Checkout that holds the notebook.
         name: Stem or path of the notebook.
-        profile: Name of the profile, whose values ``given`` replaces.
-        given: Values of parameters for this run, by name, as Python values or as text.
+        profile: Name of the profile.
+        given: Values by name that replace those of the profile, as Python values or as text.
         seed: Seed of a repetition that is kept beside the run of the book; None for that run itself.
         where: Folder from which relative paths are seen; None for the current one.
 

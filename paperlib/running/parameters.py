@@ -36,9 +36,7 @@ class Parameter:
 
     @property
     def least(self) -> int | None:
-        """The smallest whole number it may be; None for a parameter that is no count.
-
-        A count whose default is 1 or more may be 0 where its comment says what 0 means.
+        """The smallest whole number it may be, 0 where its comment says what 0 means; None for no count.
 
         >>> Parameter("trials", 20, "audits").least, Parameter("side", 7, "pixels; 0 keeps them").least
         (1, 0)
@@ -65,11 +63,7 @@ def parameters_cell(notebook: Any, name: str) -> Any:
 
 
 def notebook_parameters(path: Path) -> list[Parameter]:
-    """The parameters of a notebook, in the order of its cell.
-
-    Raises:
-        ValueError: No parameter cell, or one that holds more than names and literals.
-    """
+    """The parameters of a notebook in their order; a ValueError where its cell holds more than literals."""
     return parse_parameters(parameters_cell(read_notebook(path), path.name).source, path.name)
 
 
@@ -169,10 +163,7 @@ def _require(value: Any, kind: type | UnionType) -> Any:
 
 
 def parse_assignments(words: list[str]) -> dict[str, str]:
-    """``name=value`` words as a mapping.
-
-    Raises:
-        ValueError: A word without ``=``, or a name given twice.
+    """``name=value`` words as a mapping; a ValueError for a word without ``=``, or a name given twice.
 
     >>> parse_assignments(["m=100", "delta=1e-5"])
     {'m': '100', 'delta': '1e-5'}
@@ -191,8 +182,7 @@ def parse_assignments(words: list[str]) -> dict[str, str]:
 def split_assignments(text: str) -> list[str]:
     """``name=value`` words of one line, such as the P of ``make run``.
 
-    Values with spaces stand in single or double quotes; values that begin with a bracket may hold spaces as
-    they are. A backslash and a dollar sign stand for themselves.
+    Values with spaces stand in quotes or begin with a bracket. Backslashes and dollar signs stay as they are.
 
     Raises:
         ValueError: A quote or a bracket that is not closed, or words that belong to no name.
@@ -268,18 +258,9 @@ def with_values(source: str, values: Mapping[str, Any]) -> str:
 
 
 def swept_values(known: Sequence[Parameter], given: Mapping[str, str], where: str) -> dict[str, list[Any]]:
-    """Name to the values that a word gives it, each checked against the notebook's own parameters.
-
-    Values of numbers, truth values and text stand between commas; whole numbers also as a range with both
-    ends; text that holds commas as a JSON list. Values of lists and mappings stand between semicolons.
-
-    Raises:
-        ValueError: An unknown name, a value of another type, an empty range, or a value given twice.
-
-    >>> known = [Parameter("seed", 0, ""), Parameter("epochs", [1], "")]
-    >>> swept_values(known, {"seed": "0..2,7", "epochs": "[1,2];[3]"}, "demo")
-    {'seed': [0, 1, 2, 7], 'epochs': [[1, 2], [3]]}
-    """
+    """Name to the values that a word gives it, each checked against the notebook's own parameters."""
+    # Numbers, truth values and text stand between commas, whole numbers also as a range with both ends, text
+    # that holds commas as a JSON list; lists and mappings between semicolons.
     by_name = {parameter.name: parameter for parameter in known}
     check_parameters(known, {name: None for name in given if name not in by_name}, where)
     all_values = dict[str, list[Any]]()

@@ -12,11 +12,7 @@ _BASE, _DATA, _MADE_UP = "base", "data", "made up"
 
 @dataclass(frozen=True)
 class Project:
-    """Folders of one checkout.
-
-    Args:
-        root: The folder that holds ``notebooks/`` and ``book/``.
-    """
+    """Folders of one checkout; ``root`` holds ``notebooks/`` and ``book/``."""
 
     root: Path
 
@@ -60,11 +56,7 @@ class Project:
         return sorted(path.stem for path in self.notebooks.glob("*.ipynb"))
 
     def notebook(self, name: str) -> Path:
-        """The notebook called ``name`` (its stem, or a path to it).
-
-        Raises:
-            ValueError: There is none; the message lists the known ones.
-        """
+        """The notebook called ``name``, its stem or a path to it; a ValueError lists the known ones."""
         stem = Path(name).name.removesuffix(".ipynb")
         path = self.notebooks / f"{stem}.ipynb"
         if not path.is_file():
@@ -92,11 +84,7 @@ class Project:
         return _merged(below, own)
 
     def made_up(self, name: str) -> bool:
-        """Whether a profile runs on made-up data (``data: made up`` in its file).
-
-        Raises:
-            ValueError: An unknown profile, or a file that is not such a mapping.
-        """
+        """Whether a profile runs on made-up data (``data: made up`` in its file); errors as in `profile`."""
         return self._profile_file(name).get(_DATA) == _MADE_UP
 
     def _profile_file(self, name: str) -> dict[str, Any]:
@@ -132,11 +120,7 @@ def _merged(below: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_project(start: Path | None = None) -> Project:
-    """The project around ``start`` (the current folder by default).
-
-    Raises:
-        ValueError: Neither that folder nor one above it holds ``notebooks/profiles``.
-    """
+    """The project around ``start``, the current folder by default; a ValueError outside a checkout."""
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
         if (folder / "notebooks" / "profiles").is_dir():

@@ -84,7 +84,7 @@ def plan_units(
     Args:
         project: The checkout.
         notebook: Stem or path of the notebook.
-        profile: Name of the profile, whose values the given ones replace.
+        profile: Name of the profile.
         given: Parameter to a word that says its values, such as ``0..4`` or ``20,50,100``.
 
     Raises:
@@ -178,13 +178,7 @@ def mean_run(project: Project, stem: str, profile: str) -> tuple[float, float] |
 def write_table(path: Path, units: Sequence[Unit], errors: Mapping[Unit, str]) -> None:
     """Write a CSV with one row per unit: parameters, state, seconds, error, folder, and outcomes by itself.
 
-    Args:
-        path: The CSV.
-        units: All units of the sweep.
-        errors: Failed unit to its error.
-
-    Raises:
-        OutputError: It cannot be written.
+    ``errors`` are those of failed units. An OutputError says why the CSV cannot be written.
     """
     import pandas as pd
 
@@ -206,10 +200,7 @@ def write_table(path: Path, units: Sequence[Unit], errors: Mapping[Unit, str]) -
 
 
 def pooled_by_setting(units: Sequence[Unit]) -> dict[str, tuple[int, dict[str, str]]]:
-    """Setting, in words, to the number of its finished seeds and the pooled outcome of each target.
-
-    Units of one setting differ in the seed alone.
-    """
+    """Setting, in words, to the number of its finished seeds and the pooled outcome of each target."""
     groups: dict[str, list[RunResult]] = {}
     for unit in units:
         results = groups.setdefault(unit.setting, [])

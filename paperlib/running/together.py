@@ -38,16 +38,13 @@ def run_all(
 ) -> list[str]:
     """Run every notebook whose source, parameters, code, versions or data changed; renew the status.
 
-    Each run is a process of its own, so a failing run does not stop the others, and finished runs are not
-    repeated when all is stopped and started again.
-    With a seed, the notebooks whose results are judged run once more: the pages keep the runs they show, and
-    the outcomes put together the runs of all seeds.
+    Each run is a process of its own: a failing one stops no other, and no finished one is repeated.
 
     Args:
         project: The checkout.
         profile: Name of the profile to run.
         jobs: Number of notebooks run at one time, 1 or more.
-        seed: Seed of a repetition, 0 or more; None for the runs that the book shows.
+        seed: Seed of a repetition, for the outcomes alone; None for the runs that the pages show.
         say: Function that receives each line of progress.
 
     Returns:

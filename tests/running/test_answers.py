@@ -1,10 +1,10 @@
 """The answer of an audit of one's own data is in the result file, and printed when the run ends."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from paperlib.bounds import audit_one_run
 from paperlib.cli import notebooks
@@ -14,14 +14,13 @@ from paperlib.report.display import RECORDS_FILE, RESULTS_VARIABLE
 from paperlib.running import (
     answers_in,
     current_result,
-    keep_run,
     outcomes,
     plan,
     record_answer,
-    run_aside,
     show_run,
     write_status,
 )
+from paperlib.running.book import copy_whole, kept_folder
 from tests.running.toys import GOOD, make_project
 
 BODY = """import numpy as np
@@ -40,7 +39,7 @@ def result():
     return audit_one_run(scores, design="game")
 
 
-def test_outside_a_run_an_answer_is_only_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_a_run_an_answer_is_only_returned(monkeypatch):
     monkeypatch.delenv(RESULTS_VARIABLE, raising=False)
     answer = record_answer(result(), about="a toy", warnings=["mind this"])
     assert answer.epsilon == result().epsilon > 0
@@ -48,9 +47,7 @@ def test_outside_a_run_an_answer_is_only_returned(monkeypatch: pytest.MonkeyPatc
     assert "Report" not in str(answer)
 
 
-def test_in_a_run_a_line_holds_number_condition_claim_and_warnings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_in_a_run_a_line_holds_number_condition_claim_and_warnings(tmp_path, monkeypatch):
     monkeypatch.setenv(RESULTS_VARIABLE, str(tmp_path))
     answer = record_answer(result(), about="a toy", warnings=["mind this", "mind this"], report="page.html")
     kept = json.loads((tmp_path / RECORDS_FILE).read_text())["answer"]
@@ -62,9 +59,7 @@ def test_in_a_run_a_line_holds_number_condition_claim_and_warnings(
     assert all(text and text in words for text in told)
 
 
-def test_a_run_prints_the_answer_beside_the_outcomes_and_keeps_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_prints_the_answer_beside_the_outcomes_and_it_is_no_evidence(tmp_path, monkeypatch, capsys):
     project = make_project(tmp_path, toy=f"{BODY}\n{GOOD}")
     monkeypatch.chdir(tmp_path)
     notebooks.run("toy", ["m=4"], profile="smoke", every=False, jobs=1, book=False)
@@ -77,23 +72,14 @@ def test_a_run_prints_the_answer_beside_the_outcomes_and_keeps_it(
     assert f"Report: {tmp_path / 'page.html'}" in said
     assert list(outcomes(kept)) == ["output-sets-figure-05"]
     assert "output-sets-figure-05: agrees" in said
-
-
-def test_an_answer_is_no_evidence_and_does_not_disturb_the_status(tmp_path: Path) -> None:
-    project = make_project(tmp_path, toy=BODY)
-    job = plan(project, "toy", profile="smoke")
-    keep_run(job)
+    job = plan(project, "toy", profile="smoke", given={"m": 4})
+    copy_whole(folder, kept_folder(job))
     show_run(job)
-    write_status(project, "smoke")
-    kept = current_result(job)
-    assert kept is not None
-    assert outcomes(kept) == {}
-    assert len(answers_in(kept)) == 1
+    write_status(project, "smoke")  # which the answer does not disturb
+    assert current_result(job) == kept
 
 
-def test_parameters_of_make_arrive_whole_and_paths_are_seen_from_its_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parameters_of_make_arrive_whole_and_paths_are_seen_from_its_folder(tmp_path, monkeypatch):
     project = make_project(tmp_path / "checkout", toy="assert open(file).read() == 'rows'")
     user = tmp_path / "my data"
     user.mkdir()
@@ -106,4 +92,4 @@ def test_parameters_of_make_arrive_whole_and_paths_are_seen_from_its_folder(
     kept = read_result(folder / "result.json")
     assert kept.parameters == {"m": 7, "file": "my $1 rows.csv", "seed": 0}
     assert set(kept.provenance["data"]) == {"my $1 rows.csv"}
-    run_aside(plan(project, "toy", given={"file": str(user / "my $1 rows.csv")}))  # nothing is left behind
+    assert not {"PAPERLIB_P", "PAPERLIB_FROM"} & set(os.environ), "left for the notebooks that a run starts"

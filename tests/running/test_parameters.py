@@ -1,7 +1,6 @@
 """A wrong parameter is an error before anything runs, and says which ones are known."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -30,7 +29,7 @@ path = None  # a file"""
 KNOWN = parse_parameters(SOURCE, "demo")
 
 
-def test_names_defaults_and_comments_are_read() -> None:
+def test_names_defaults_and_comments_are_read():
     found = {item.name: (item.default, item.comment) for item in KNOWN}
     assert found["trials"] == (5, "repetitions")
     assert found["sizes"] == ([100, 400], 'records; "#" inside')
@@ -41,7 +40,7 @@ def test_names_defaults_and_comments_are_read() -> None:
 @pytest.mark.parametrize(
     "source", ["import os", "a = b", "a = b = 1", "a, b = 1, 2", "a = open('x')", "print(1)"]
 )
-def test_only_literals_belong_into_the_cell(source: str) -> None:
+def test_only_literals_belong_into_the_cell(source):
     with pytest.raises(ValueError, match="demo: "):
         parse_parameters(source, "demo")
 
@@ -62,7 +61,7 @@ def test_only_literals_belong_into_the_cell(source: str) -> None:
         ({"path": "3"}, 3),
     ],
 )
-def test_values_take_the_type_of_the_default(given: dict[str, Any], value: Any) -> None:
+def test_values_take_the_type_of_the_default(given, value):
     ((name, _),) = given.items()
     found = check_parameters(KNOWN, given, "demo")[name]
     assert found == value
@@ -85,14 +84,14 @@ def test_values_take_the_type_of_the_default(given: dict[str, Any], value: Any) 
         {"sizes": "["},
     ],
 )
-def test_another_type_is_refused_with_name_default_and_value(given: dict[str, Any]) -> None:
+def test_another_type_is_refused_with_name_default_and_value(given):
     ((name, value),) = given.items()
     with pytest.raises(ValueError, match=f"demo: parameter '{name}' should be") as caught:
         check_parameters(KNOWN, given, "demo")
     assert repr(value) in str(caught.value)
 
 
-def test_a_typo_lists_the_known_parameters_with_defaults_and_comments() -> None:
+def test_a_typo_lists_the_known_parameters_with_defaults_and_comments():
     with pytest.raises(ValueError, match=r"unknown parameter 'trails'; did you mean 'trials'\?") as caught:
         check_parameters(KNOWN, {"trails": 3}, "demo")
     assert "trials = 5  # repetitions" in str(caught.value)
@@ -106,28 +105,19 @@ COUNTS = parse_parameters(
 
 
 @pytest.mark.parametrize("given", [{"trials": 0}, {"trials": "-3"}, {"side": -1}, {"seed": -1}, {"k": 0}])
-def test_a_count_that_makes_no_sense_is_refused_on_one_line(given: dict[str, Any]) -> None:
+def test_a_count_that_makes_no_sense_is_refused_on_one_line(given):
+    """A zero is taken where the comment or the default allows it."""
     ((name, value),) = given.items()
     with pytest.raises(ValueError, match=rf"demo: parameter '{name}' should be [01] or more, got {value}"):
         check_parameters(COUNTS, given, "demo")
+    taken = {"side": 0, "workers": 0, "trials": 1, "rate": 0, "shift": -5}
+    assert check_parameters(COUNTS, taken, "demo").items() >= taken.items()
 
 
-@pytest.mark.parametrize("given", [{"side": 0}, {"workers": 0}, {"trials": 1}, {"rate": 0}, {"shift": -5}])
-def test_a_zero_is_taken_where_the_comment_or_the_default_allows_it(given: dict[str, Any]) -> None:
-    ((name, value),) = given.items()
-    assert check_parameters(COUNTS, given, "demo")[name] == value
-
-
-def test_every_notebook_and_profile_keeps_to_the_least_counts() -> None:
+def test_a_file_that_a_notebook_writes_is_no_data_of_its_run():
     here = find_project(Path(__file__).parent)
-    checked = 0
-    for stem in here.stems():
-        known = notebook_parameters(here.notebook(stem))
-        for profile in here.profiles():
-            checked += len(check_parameters(known, here.profile(profile).get(stem, {}), f"{profile}, {stem}"))
-        names = {one.name for one in known if "to write" in one.comment}
-        assert names <= set(OUTPUTS), "a file that a notebook writes is no data of its run"
-    assert checked > 500
+    every = [one for stem in here.stems() for one in notebook_parameters(here.notebook(stem))]
+    assert {one.name for one in every if "to write" in one.comment} == set(OUTPUTS)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +134,7 @@ def test_every_notebook_and_profile_keeps_to_the_least_counts() -> None:
         ("a= b=''", ["a=", "b="]),
     ],
 )
-def test_one_line_holds_values_with_spaces_quotes_and_lists(text: str, words: list[str]) -> None:
+def test_one_line_holds_values_with_spaces_quotes_and_lists(text, words):
     assert split_assignments(text) == words
 
 
@@ -157,7 +147,7 @@ def test_one_line_holds_values_with_spaces_quotes_and_lists(text: str, words: li
         ('a=["x', 'the quote " is not closed'),
     ],
 )
-def test_a_line_that_cannot_be_split_says_what_to_write(text: str, said: str) -> None:
+def test_a_line_that_cannot_be_split_says_what_to_write(text, said):
     with pytest.raises(ValueError, match=r"^P: ") as caught:
         split_assignments(text)
     assert said in str(caught.value)
@@ -168,14 +158,14 @@ def test_a_line_that_cannot_be_split_says_what_to_write(text: str, said: str) ->
     "value",
     ["", "plain", "two words", "it's", "'", '"', "a\"b'c d", "[x", "a\\b", "`c`", "$X #y", "x'", "tab\there"],
 )
-def test_a_written_parameter_is_read_back_as_it_was(value: str) -> None:
+def test_a_written_parameter_is_read_back_as_it_was(value):
     words = [assignment("a", value), assignment("sizes", [1, 2]), assignment("names", [value, "b"])]
     read = parse_assignments(split_assignments(" ".join(words)))
     known = parse_parameters("a = 'x'\nsizes = [5]\nnames = ['y']", "demo")
     assert check_parameters(known, read, "demo") == {"a": value, "sizes": [1, 2], "names": [value, "b"]}
 
 
-def test_new_values_are_written_where_the_old_ones_stood() -> None:
+def test_new_values_are_written_where_the_old_ones_stood():
     values = {"trials": 9, "grid": [3], "method": "wähle", "path": "a.csv"}
     changed = with_values(SOURCE, values)
     found = {item.name: (item.default, item.comment) for item in parse_parameters(changed, "demo")}
@@ -186,55 +176,50 @@ def test_new_values_are_written_where_the_old_ones_stood() -> None:
     assert with_values(SOURCE, {}) == SOURCE
 
 
-def test_words_that_are_no_assignments_are_refused() -> None:
+def test_words_that_are_no_assignments_are_refused():
     for word in ("m", "=3", "a b=3", "-m=3"):
         with pytest.raises(ValueError, match="expected name=value"):
             parse_assignments([word])
     with pytest.raises(ValueError, match="'m' is given twice"):
         parse_assignments(["m=1", "m=2"])
     assert parse_assignments(["path=a=b.csv"]) == {"path": "a=b.csv"}
+    assert str(convert_like("nan", 0.0)) == "nan", "it reaches the notebook as it is"
 
 
-def test_numbers_that_are_not_numbers_reach_the_notebook_as_they_are() -> None:
-    assert str(convert_like("nan", 0.0)) == "nan"
-
-
-def test_unknown_profiles_and_broken_ones_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "notebooks" / "profiles").mkdir(parents=True)
-    project = find_project(tmp_path)
-    (project.notebooks / "profiles" / "smoke.yaml").write_text("demo:\n  trials: 1\nother:\n")
-    assert project.profile("smoke") == {"demo": {"trials": 1}, "other": {}}
-    with pytest.raises(ValueError, match=r"expected one of smoke; got 'smok'; did you mean 'smoke'\?"):
-        project.profile("smok")
-    for text, words in {
-        "[1]": "expected notebook names",
-        "a: [": "not valid YAML",
-        "a: 3": "expected notebook",
-    }.items():
-        (project.notebooks / "profiles" / "smoke.yaml").write_text(text)
-        with pytest.raises(ValueError, match=words):
-            project.profile("smoke")
-
-
-def test_a_profile_lists_only_what_differs_from_its_base(tmp_path: Path) -> None:
+@pytest.fixture
+def project(tmp_path):
     folder = tmp_path / "notebooks" / "profiles"
     folder.mkdir(parents=True)
-    project = find_project(tmp_path)
-    (folder / "paper.yaml").write_text("one:\n  m: 9\n  options: {a: 1, b: 2}\ntwo: {}\n")
+    (folder / "paper.yaml").write_text("one:\n  m: 9\n  options: {a: 1, b: 2}\ntwo:\n")
     (folder / "small.yaml").write_text("base: paper\ndata: made up\none:\n  options: {b: 3}\n")
+    return find_project(tmp_path)
+
+
+def test_a_profile_lists_only_what_differs_from_its_base(project):
     assert project.profile("small") == {"one": {"m": 9, "options": {"a": 1, "b": 3}}, "two": {}}
     assert [project.made_up(name) for name in project.profiles()] == [False, True]
-    for text, words in {
-        "base: papers": "base: expected one of",
-        "base: small": "base: expected one of",
-        "data: invented": "data: expected 'made up'",
-    }.items():
-        (folder / "small.yaml").write_text(text)
-        with pytest.raises(ValueError, match=words):
-            project.profile("small")
 
 
-def test_a_project_is_found_from_below_and_missed_outside(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[1]", "expected notebook names"),
+        ("a: [", "not valid YAML"),
+        ("a: 3", "expected notebook"),
+        ("base: papers", "base: expected one of"),
+        ("base: small", "base: expected one of"),
+        ("data: invented", "data: expected 'made up'"),
+    ],
+)
+def test_unknown_and_broken_profiles_are_refused(project, text, words):
+    with pytest.raises(ValueError, match=r"expected one of paper, small; got 'smal'; did you mean 'small'\?"):
+        project.profile("smal")
+    (project.notebooks / "profiles" / "small.yaml").write_text(text)
+    with pytest.raises(ValueError, match=words):
+        project.profile("small")
+
+
+def test_a_project_is_found_from_below_and_missed_outside(tmp_path):
     (tmp_path / "a" / "notebooks" / "profiles").mkdir(parents=True)
     assert find_project(tmp_path / "a" / "notebooks").root == tmp_path / "a"
     with pytest.raises(ValueError, match="inside a checkout"):
@@ -271,9 +256,7 @@ SWEPT = parse_parameters(
         ("files", '["a;b.csv"]', [["a;b.csv"]]),
     ],
 )
-def test_a_word_gives_several_values_with_the_type_of_the_default(
-    name: str, word: str, values: list[Any]
-) -> None:
+def test_a_word_gives_several_values_with_the_type_of_the_default(name, word, values):
     read = swept_values(SWEPT, {name: word}, "demo")[name]
     assert read == values
     assert list(map(type, read)) == list(map(type, values))
@@ -293,13 +276,9 @@ def test_a_word_gives_several_values_with_the_type_of_the_default(
         ("epochs", "[20];[x]", "parameter 'epochs' should be a list"),
         ("epochs", "[20];[20]", r"'epochs': \[20\] is given twice"),
         ("network", "[4]", r"'network' is a dict: .* such as \{\"a\":1\};\{\"a\":2\}"),
-        (
-            "sed",
-            "0..4",
-            "parameter 'sed'; did you mean 'seed'.; the known ones are:\n  seed = 0\n  rate = 0.1",
-        ),
+        ("sed", "0..4", "parameter 'sed'; did you mean 'seed'.; the known ones are:\n  seed = 0\n  rate"),
     ],
 )
-def test_a_word_that_names_no_values_is_refused(name: str, word: str, said: str) -> None:
+def test_a_word_that_names_no_values_is_refused(name, word, said):
     with pytest.raises(ValueError, match=f"demo: .*{said}"):
         swept_values(SWEPT, {name: word}, "demo")

@@ -10,7 +10,6 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -18,8 +17,6 @@ import pytest
 from paperlib.cli.sweep import sweep_notebook
 from paperlib.io import Place, SweepError, read_result
 from paperlib.running import (
-    Project,
-    Unit,
     keep_run,
     mean_run,
     plan,
@@ -44,32 +41,32 @@ JUDGED = "output_set_shapes"
 """A name that the rules know, so that its runs are evidence."""
 
 
-def executions(trace: Path, what: str) -> Counter[int]:
+def executions(trace, what):
     return Counter(int(path.name.partition("-")[0]) for path in trace.glob(f"*-{what}"))
 
 
-def traced(root: Path, seconds: float) -> tuple[Project, Path]:
+def traced(root, seconds):
     trace = root / "trace"
     trace.mkdir()
     return make_project(root, toy=TRACED.format(trace=str(trace), seconds=seconds)), trace
 
 
-def units_of(project: Project, stem: str = "toy", **given: str) -> list[Unit]:
+def units_of(project, stem="toy", **given):
     return plan_units(project, stem, profile="smoke", given=given)
 
 
-def done(units: list[Unit], place: Place | None = None) -> dict[Unit, float]:
+def done(units, place=None):
     return dict(run_notebook_units(units, place=place, progress=False))
 
 
 @pytest.fixture(autouse=True)
-def own_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def own_package(monkeypatch):
     """Worker processes import this checkout."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     monkeypatch.delenv("PAPERLIB_SCHEDULER", raising=False)
 
 
-def test_units_are_all_combinations_with_the_fingerprints_of_single_runs(tmp_path: Path) -> None:
+def test_units_are_all_combinations_with_the_fingerprints_of_single_runs(tmp_path):
     project = make_project(tmp_path, toy="m")
     units = units_of(project, m="1,2", seed="0..2")
     pairs = [(unit.parameters["m"], unit.parameters["seed"]) for unit in units]
@@ -80,34 +77,26 @@ def test_units_are_all_combinations_with_the_fingerprints_of_single_runs(tmp_pat
     assert repr(units[1]) == "m=1, seed=1"
 
 
-def test_relative_paths_are_seen_from_where_the_sweep_was_planned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_relative_paths_are_seen_from_where_the_sweep_was_planned(tmp_path, monkeypatch):
     """Also on a worker that stands elsewhere; another folder's file of that name is another unit."""
     project = make_project(tmp_path, toy="assert open(file).read() == 'rows'")
-    marks, planned = set[str](), list[Unit]()
+    planned = []
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "rows.csv").write_text("rows" if name == "here" else "other")
         monkeypatch.chdir(tmp_path / name)
-        units = units_of(project, file="rows.csv", seed="0,1")
-        marks |= {unit.mark for unit in units}
-        if name == "here":
-            planned = units
-    assert len(marks) == 4
-    assert len(run_batch(planned)) == 2
-    for unit in planned:
-        result = unit.result()
-        assert result is not None
-        assert set(result.provenance["data"]) == {"rows.csv"}
+        planned += units_of(project, file="rows.csv", seed="0,1")
+    assert len({unit.mark for unit in planned}) == 4
+    run_batch(planned[:1])
+    assert set(planned[0].result().provenance["data"]) == {"rows.csv"}
 
 
 @pytest.mark.slow
-def test_a_worker_killed_in_mid_unit_costs_that_unit_one_more_run(tmp_path: Path) -> None:
+def test_a_worker_killed_in_mid_unit_costs_that_unit_one_more_run(tmp_path):
     project, trace = traced(tmp_path, 0.6)
-    units, killed = units_of(project, seed="0..5"), list[int]()
+    units, killed = units_of(project, seed="0..3"), []
 
-    def kill_one() -> None:
+    def kill_one():
         """The process above the third kernel that started: a worker, in the middle of that unit."""
         until = time.monotonic() + 60
         while len(files := sorted(trace.glob("*-started"), key=lambda path: path.stat().st_mtime)) < 3:
@@ -122,17 +111,17 @@ def test_a_worker_killed_in_mid_unit_costs_that_unit_one_more_run(tmp_path: Path
     assert done(units, Place(workers=2)).keys() == set(units)
     thread.join()
     assert done(units, None).keys() == set(units)
-    assert executions(trace, "started") == Counter(range(6)) + Counter(killed)
+    assert executions(trace, "started") == Counter(range(4)) + Counter(killed)
     for unit in units:
         assert read_result(unit.folder / "result.json").parameters == unit.parameters
 
 
-def test_a_failing_unit_is_named_with_cell_and_message_and_stops_no_other(tmp_path: Path) -> None:
+def test_a_failing_unit_is_named_with_cell_and_message_and_stops_no_other(tmp_path):
     project, trace = traced(tmp_path, 0.0)
-    units = units_of(project, seed="12..14", m="3,4")
-    with pytest.raises(SweepError, match="2 of 6 configurations failed") as caught:
+    units = units_of(project, seed="13,14", m="3,4")
+    with pytest.raises(SweepError, match="2 of 4 configurations failed") as caught:
         done(units)
-    assert executions(trace, "finished") == Counter({12: 2, 14: 2})
+    assert executions(trace, "finished") == Counter({14: 2})
     assert {unit.parameters["seed"] for unit, _ in caught.value.failures} == {13}
     for _, error in caught.value.failures:
         first, *_, last = str(error).splitlines()
@@ -141,44 +130,41 @@ def test_a_failing_unit_is_named_with_cell_and_message_and_stops_no_other(tmp_pa
     assert len(list((project.runs / "failed").iterdir())) == 2, "each failure has a log of its own"
 
 
-def test_units_that_the_book_asks_for_are_shared_with_it(tmp_path: Path) -> None:
+def test_units_that_the_book_asks_for_are_shared_with_it(tmp_path):
     project = make_project(tmp_path, **{JUDGED: GOOD})
     keep_run(plan(project, JUDGED, profile="smoke", seed=2))
     before = read_result(project.kept / "smoke-seed-2" / JUDGED / "result.json")
-    units = units_of(project, JUDGED, seed="0..2", m="3,4")
+    units = units_of(project, JUDGED, seed="0,2", m="3,4")
     assert [unit.result() is not None for unit in units].count(True) == 1
     done(units)
     (mine,) = [unit for unit in units if unit.parameters == before.parameters]
     assert mine.result() == before, "it ran again"
-    assert {result.parameters["seed"] for result in repeated_results(project, "smoke")} == {1, 2}
+    assert {result.parameters["seed"] for result in repeated_results(project, "smoke")} == {2}
     places = {str(path.relative_to(project.kept)) for path in project.kept.glob("*/*")}
-    assert places == {f"smoke/{JUDGED}", f"smoke-seed-1/{JUDGED}", f"smoke-seed-2/{JUDGED}"}
-    mean = mean_run(project, JUDGED, "smoke")
-    assert mean is not None
-    assert mean[0] > 0.1
+    assert places == {f"smoke/{JUDGED}", f"smoke-seed-2/{JUDGED}"}
+    assert mean_run(project, JUDGED, "smoke")[0] > 0.1
     write_table(tmp_path / "a.csv", units, {})
     folders = list(pd.read_csv(tmp_path / "a.csv")["folder"])
     places = [(project.runs / "sweep" / JUDGED / folder).resolve() for folder in folders]
     assert places == [unit.folder for unit in units]
 
 
-def test_evidence_of_the_seeds_of_a_setting_is_pooled(tmp_path: Path) -> None:
+def test_evidence_of_the_seeds_of_a_setting_is_pooled(tmp_path):
     body = GOOD.replace('"output-sets-figure-05", "exact"', '"nid-table-03", "model"').replace(
         '{"asymmetric": Estimate(m / 3)}', '{"trained near 50": [10 * (m - 1) + seed / 100]}'
     )
     project = make_project(tmp_path, nid_mia_benchmark=body)
     units = units_of(project, "nid_mia_benchmark", m="1,6", seed="0..2")
-    done([unit for unit in units if unit.parameters != {"m": 6, "file": "", "seed": 2}])
-    pooled = pooled_by_setting(units)
-    assert {words: count for words, (count, _) in pooled.items()} == {"m=1": 3, "m=6": 2}
-    assert pooled["m=1"][1]["nid-table-03"] == "agrees (substitute: toy)"
-    assert pooled["m=6"][1]["nid-table-03"] == "undecided (2 models, 3 needed) (substitute: toy)"
+    for count, said in ((2, "undecided (2 models, 3 needed)"), (3, "agrees")):
+        done(units[:count])
+        found = {"m=1": (count, {"nid-table-03": f"{said} (substitute: toy)"}), "m=6": (0, {})}
+        assert pooled_by_setting(units) == found
     write_table(tmp_path / "a.csv", units, {})
     alone = pd.read_csv(tmp_path / "a.csv", keep_default_na=False)["nid-table-03"]
-    assert [text.partition(")")[0] for text in alone] == ["undecided (1 model, 3 needed"] * 5 + [""]
+    assert [text.partition(")")[0] for text in alone] == ["undecided (1 model, 3 needed"] * 3 + [""] * 3
 
 
-def test_a_changed_notebook_is_refused_by_the_worker(tmp_path: Path) -> None:
+def test_a_changed_notebook_is_refused_by_the_worker(tmp_path):
     project = make_project(tmp_path, toy="m")
     units = units_of(project, seed="0..1")
     write_notebook(project, "toy", "m + 1")
@@ -187,7 +173,7 @@ def test_a_changed_notebook_is_refused_by_the_worker(tmp_path: Path) -> None:
     assert [unit.result() for unit in units] == [None, None]
 
 
-def test_two_sweeps_at_one_time_run_a_shared_unit_once(tmp_path: Path) -> None:
+def test_two_sweeps_at_one_time_run_a_shared_unit_once(tmp_path):
     project, trace = traced(tmp_path, 0.5)
     (unit,) = units_of(project, seed="1")
     script = (
@@ -203,27 +189,26 @@ def test_two_sweeps_at_one_time_run_a_shared_unit_once(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 def test_a_worker_with_several_threads_of_a_scheduler_already_there_runs_one_unit_at_a_time(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     distributed = pytest.importorskip("distributed")
     project, trace = traced(tmp_path, 0.3)
-    units = units_of(project, seed="0..2")
+    units = units_of(project, seed="0,1")
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=3, processes=False, dashboard_address="127.0.0.1:0", protocol="tcp"
     ) as cluster:
         assert done(units, Place(address=cluster.scheduler_address)).keys() == set(units)
-    times = [[path.stat().st_mtime for path in trace.glob(f"{seed}-*")] for seed in range(3)]
-    spans = sorted((min(one), max(one)) for one in times)
-    assert spans[0][1] < spans[1][0]
-    assert spans[1][1] < spans[2][0]
+    times = [[path.stat().st_mtime for path in trace.glob(f"{seed}-*")] for seed in range(2)]
+    first, second = sorted((min(one), max(one)) for one in times)
+    assert first[1] < second[0]
 
 
 @pytest.mark.slow
-def test_the_command_names_failures_with_exit_code_1_and_goes_on_after_an_interrupt(tmp_path: Path) -> None:
+def test_the_command_names_failures_with_exit_code_1_and_goes_on_after_an_interrupt(tmp_path):
     project, trace = traced(tmp_path, 0.4)
 
-    def start() -> "subprocess.Popen[str]":
-        words = ["toy", "--profile", "smoke", "-p", "seed=11..15", "--workers", "2"]
+    def start():
+        words = ["toy", "--profile", "smoke", "-p", "seed=11..14", "--workers", "2"]
         return subprocess.Popen(
             [sys.executable, "-m", "paperlib", "sweep", *words],
             cwd=tmp_path,
@@ -236,40 +221,38 @@ def test_the_command_names_failures_with_exit_code_1_and_goes_on_after_an_interr
         )
 
     process, until = start(), time.monotonic() + 90
-    while executions(trace, "finished").total() < 2 and time.monotonic() < until:
+    while not executions(trace, "finished") and time.monotonic() < until:
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers get it too
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert "of 5 runs are finished and kept; the same command goes on" in errors
+    assert "of 4 runs are finished and kept; the same command goes on" in errors
     before = executions(trace, "finished")
     kept = len(list((project.runs / "sweep" / "toy").glob("*/result.json")))
     process = start()
     out, errors = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert "1 of 5 runs failed" in errors
+    assert "1 of 4 runs failed" in errors
     assert "seed=13: toy: 13 is a bad number (No result was kept" in errors
-    assert f"5 runs, {kept} of them finished" in out
+    assert f"4 runs, {kept} of them finished" in out
     after = executions(trace, "finished")
-    assert set(after) == {11, 12, 14, 15}
-    assert (after - before).total() == 4 - kept
-    rows = pd.read_csv(project.runs / "sweep" / "toy" / "smoke,seed=11..15.csv")
-    assert list(rows["state"]) == ["finished", "finished", "failed", "finished", "finished"]
+    assert set(after) == {11, 12, 14}
+    assert (after - before).total() == 3 - kept
+    rows = pd.read_csv(project.runs / "sweep" / "toy" / "smoke,seed=11..14.csv")
+    assert list(rows["state"]) == ["finished", "finished", "failed", "finished"]
     assert "13 is a bad number" in rows["error"][2]
 
 
-def dry_run(project: Project, *given: str, **options: Any) -> None:
+def dry_run(project, *given, **options):
     usual = {"profile": "smoke", "scheduler": "", "workers": None, "retries": 3, "name": "", "table": False}
     with contextlib.chdir(project.root):
         sweep_notebook("toy", given, dry_run=True, **{**usual, **options})
 
 
-def test_a_dry_run_prints_plan_costs_and_job_script_and_starts_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_prints_plan_costs_and_job_script_and_starts_nothing(tmp_path, capsys):
     project = make_project(tmp_path, toy="m")
     queue = tmp_path / "queue.yaml"
-    options: dict[str, Any] = {
+    options = {
         "cores": 8, "memory": "32GB", "queue": "gpu", "walltime": "12:00:00",
         "job-script-prologue": ["export XDG_CACHE_HOME=/shared/cache"],
     }  # fmt: skip
@@ -290,11 +273,11 @@ def test_a_dry_run_prints_plan_costs_and_job_script_and_starts_nothing(
         assert line in out
     assert out.rstrip().endswith("--nthreads 1"), "a job takes one run at a time"
     assert not project.runs.exists()
-    done(units_of(project, m="1", seed="0..1"))
+    done(units_of(project, m="1", seed="0"))
     dry_run(project, "m=1,2", "seed=0..4", workers=2)
     out = capsys.readouterr().out
-    assert "10 runs, 2 of them finished" in out
-    assert "hours for the 8 left" in out
+    assert "10 runs, 1 of them finished" in out
+    assert "hours for the 9 left" in out
     assert "MB a run" in out
 
 
@@ -310,9 +293,7 @@ def test_a_dry_run_prints_plan_costs_and_job_script_and_starts_nothing(
         ("seed=1", {"workers": -1}, "workers: expected 0 or more"),
     ],
 )
-def test_mistakes_are_named_before_anything_runs(
-    tmp_path: Path, given: str, options: dict[str, Any], message: str
-) -> None:
+def test_mistakes_are_named_before_anything_runs(tmp_path, given, options, message):
     project = make_project(tmp_path, toy="m")
     with pytest.raises(ValueError, match=message):
         dry_run(project, given, **options)
