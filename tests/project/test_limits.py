@@ -18,7 +18,7 @@ def test_of_a_child():
 """
 
 
-@pytest.mark.parametrize(("one", "every", "failed"), [(0.2, 60, 2), (20, 60, 0), (20, 0.3, 0)])
+@pytest.mark.parametrize(("one", "every", "failed"), [(0.2, 60, 2), (20, 0.3, 0)])
 def test_cpu_time_is_limited(pytester: pytest.Pytester, one: float, every: float, failed: int) -> None:
     source = (Path(__file__).parents[1] / "conftest.py").read_text(encoding="utf-8")
     lines = [
@@ -31,4 +31,4 @@ def test_cpu_time_is_limited(pytester: pytest.Pytester, one: float, every: float
     pytester.makepyfile(TESTS)
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     result.assert_outcomes(passed=2 - failed, failed=failed)
-    assert result.ret == (1 if failed or every < 1 else 0)
+    assert result.ret == 1

@@ -26,26 +26,22 @@ def test_help_lists_every_target():
 
 
 def test_clean_removes_nothing_that_is_committed():
-    removed = [
-        path for line in make("--dry-run", "clean").stdout.splitlines() for path in line.split()[2:]
-    ]  # rm -rf PATH…
+    shown = make("--dry-run", "clean").stdout
+    removed = [path for line in shown.splitlines() for path in line.split()[2:]]  # rm -rf PATH…
     assert removed
     tracked = subprocess.run(["git", "ls-files", *removed], cwd=ROOT, capture_output=True, text=True)
     assert tracked.stdout == ""
 
 
-def test_an_old_python_is_refused_in_words(tmp_path):
+def test_mistakes_are_refused_in_words(tmp_path):
     old = tmp_path / "python"
     old.write_text("#!/bin/sh\nexit 1\n")
     old.chmod(0o755)
     refused = make("--always-make", f"PYTHON={old}", "setup")
     assert refused.returncode != 0
     assert "needs Python 3.11 or newer" in refused.stdout
-
-
-def test_run_without_a_notebook_says_what_to_type():
-    refused = make("--dry-run", "run", "NB=")
-    assert "name a notebook" in refused.stdout
+    assert "name a notebook" in make("--dry-run", "run", "NB=").stdout
+    assert 'there is no room "bound"' in make("--dry-run", "test", "ROOM=bound").stdout
 
 
 @pytest.mark.parametrize("words", ["a='two words' b=[1, 2]", 'a="$HOME $(shell false)" b=`x` #c', ""])
@@ -75,28 +71,18 @@ def test_run_hands_its_parameters_on_as_they_were_typed(tmp_path, words, asked):
 
 def paths_of_test(*arguments: str) -> list[str]:
     """Paths that `make test` gives to pytest."""
-    (line,) = [
-        line for line in make("--dry-run", "test", *arguments).stdout.splitlines() if "pytest -n" in line
-    ]
+    shown = make("--dry-run", "test", *arguments).stdout
+    (line,) = [line for line in shown.splitlines() if "pytest -n" in line]
     return line.partition('"not browser"')[2].split()
 
 
 def test_one_room_is_tested_by_its_folders():
     assert paths_of_test() == []  # everything
     assert paths_of_test("ROOM=report") == ["tests/report", "paperlib/report"]
-    assert paths_of_test("ROOM=bounds validity") == [
-        "tests/bounds",
-        "paperlib/bounds",
-        "tests/validity",
-        "paperlib/validity",
-    ]
+    both = "tests/bounds paperlib/bounds tests/validity paperlib/validity"
+    assert paths_of_test("ROOM=bounds validity") == both.split()
 
 
 def test_every_room_has_tests():
     rooms = [path.parent.name for path in (ROOT / "paperlib").glob("*/__init__.py")]
     assert [room for room in rooms if not (ROOT / "tests" / room).is_dir()] == []
-
-
-def test_an_unknown_room_is_refused_in_words():
-    refused = make("--dry-run", "test", "ROOM=bound")
-    assert 'there is no room "bound"' in refused.stdout

@@ -6,7 +6,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-import yaml
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -38,17 +37,6 @@ def test_first_code_cell_holds_literal_parameters_with_a_comment_each(path):
     assert "parameters" in first["metadata"].get("tags", [])
     for line in "".join(first["source"]).splitlines():
         assert not line or "#" in line, f"say what this parameter means: {line}"
-
-
-@every_notebook
-@pytest.mark.parametrize("profile", ["smoke", "default", "paper"])
-def test_profile_sets_known_parameters_to_values_of_their_type(path, profile):
-    given = (yaml.safe_load((FOLDER / "profiles" / f"{profile}.yaml").read_text()) or {}).get(path.stem) or {}
-    known = parameters(path)
-    for name, value in given.items():
-        assert name in known
-        default = known[name]
-        assert type(value) is type(default) or (isinstance(default, float) and isinstance(value, int))
 
 
 @every_notebook

@@ -39,15 +39,11 @@ def test_conda_environment_has_the_locked_versions():
     assert from_pip == [*LOCK, "-e ."]
 
 
-def test_conda_environment_asks_for_the_python_of_pyproject():
+def test_python_is_one_that_the_project_names():
     (python,) = [entry for entry in ENVIRONMENT["dependencies"] if str(entry).startswith("python")]
     assert python.removeprefix("python").startswith(PROJECT["requires-python"])
-
-
-def test_the_running_interpreter_is_one_the_project_names():
-    assert Requirement(f"python{PROJECT['requires-python']}").specifier.contains(
-        ".".join(map(str, sys.version_info[:3]))
-    )
+    running = ".".join(map(str, sys.version_info[:3]))
+    assert Requirement(f"python{PROJECT['requires-python']}").specifier.contains(running)
 
 
 def imported_packages() -> set[str]:
