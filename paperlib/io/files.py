@@ -142,14 +142,12 @@ def fetch(
     timeout: float = 30.0,
     opener: Callable[..., Any] = urllib.request.urlopen,
 ) -> str:
-    """Download ``url`` to ``path``, and return the SHA-256 of the file.
+    """Download an https address to a file, whose folders are made, and return the SHA-256 of the file.
 
     Guarantee:
         ``path`` holds the whole file, with the checksum asked for, or is what it was before.
 
     Args:
-        url: An https address.
-        path: File to write; missing folders are made.
         sha256: The checksum it must have, 64 hexadecimal digits; None accepts any content.
         timeout: Seconds without an answer after which to give up.
         opener: Opens the address; `urllib.request.urlopen` honours the usual proxy variables.

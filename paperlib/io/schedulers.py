@@ -37,7 +37,6 @@ class Place:
     """Where a sweep runs; `sweep_place` makes one from what a user wrote.
 
     Attributes:
-        said_by: What named the place, for messages.
         address: Address of a running scheduler; empty for none.
         system: Name of a batch system; empty for none.
         options: Options of the batch system's cluster.

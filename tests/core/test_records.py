@@ -8,7 +8,7 @@ from paperlib import MembershipScores
 from paperlib.audits import audit, audit_features, audit_losses, audit_scores
 from paperlib.audits.panoramia.files import audit_files
 from paperlib.audits.panoramia.images import bring_images
-from paperlib.core import check_ids, check_ties
+from paperlib.core import check_ties
 
 rng = np.random.default_rng(0)
 LAWS = {
@@ -52,14 +52,6 @@ def test_a_few_equal_values_of_many_digits_are_a_warning():
     rows = rng.normal(size=(500, 2)).round(3)
     assert check_ties("rows", rows) == ()
     assert "2 of 501 are equal" in str(check_ties("rows", np.vstack([rows, rows[:1]])))
-
-
-def test_identifiers_stand_once():
-    with pytest.raises(ValueError, match=r"5 rows hold 4 records.*--unit COLUMN"):
-        check_ids([1, 1, 2], [3, 4])
-    check_ids([1, 1, 2], [3, 4], unit=True)
-    with pytest.raises(ValueError, match="among both the members and the non-members: 2"):
-        check_ids([1, 2, 3], [2, 3], unit=True)
 
 
 def epochs(seed, rows=10, leak=0.0):

@@ -36,11 +36,10 @@ def read_frames(paths: Sequence[str]) -> "list[pd.DataFrame]":
     frames = [_cells(path) for path in paths]
     texts = [frame for frame, is_text in frames if is_text]
     for name in dict.fromkeys(str(name) for frame in texts for name in frame):
-        columns = [frame[name] for frame in texts if name in frame]
-        kind = _kind([cell for column in columns for cell in column])
-        for frame in texts:
-            if name in frame:
-                frame[name] = _typed(frame[name], kind)
+        with_it = [frame for frame in texts if name in frame]
+        kind = _kind([cell for frame in with_it for cell in frame[name]])
+        for frame in with_it:
+            frame[name] = _typed(frame[name], kind)
     first = frames[0][0]
     others = zip(frames[1:], paths[1:], strict=True)
     return [first, *(_alike(first, frame, paths[0], path) for (frame, _), path in others)]
