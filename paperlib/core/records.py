@@ -15,7 +15,7 @@ _WAYS = "keep one row of each, or say what a record is with --unit COLUMN (in Py
 
 
 def check_ids(members: Sequence[Any], nonmembers: Sequence[Any], *, unit: bool = False) -> None:
-    """Refuse by a ValueError names of rows on both sides, or several times on one.
+    """Refuse (ValueError) names of rows that stand on both sides, or several times on one.
 
     Args:
         unit: Whether the names are those of units, which may have several rows of one side.
