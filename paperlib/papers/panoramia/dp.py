@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from paperlib.audits.panoramia.game import AuditConfig
-from paperlib.audits.panoramia.results import TargetAudits
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.papers.panoramia.images.models import ImageTarget, dp_training
 from paperlib.papers.panoramia.images.pools import ImageConfig, image_pools, training_accuracies
@@ -23,28 +23,23 @@ STANDS_FOR = ("ResNet18", "WRN-16-4")
 class DpPlan:
     """Two families of targets at several epsilons."""
 
-    # two names of ``paperlib.models.images.ARCHITECTURES``; the first stands for the paper's ResNet-18, the
-    # second for its WRN-16-4
-    architectures: tuple[str, str] = ("mlp", "cnn")
+    architectures: tuple[str, str] = ("mlp", "cnn")  # in the place of those of `STANDS_FOR`
     widths: tuple[int, int] = (128, 16)  # of both, see ``ImageArchitecture``
-    # of DP-SGD, nats, above 0, each with both families, beside training without DP
-    epsilons: tuple[float, ...] = (2.0, 10.0, 20.0)
-    delta: float = 1e-5  # of DP-SGD, in (0, 1)
-    dp_epochs: int = 15  # with DP-SGD, 1 or more
+    epsilons: tuple[float, ...] = (2.0, 10.0, 20.0)  # of DP-SGD, nats, each with both families
+    delta: float = 1e-5  # of DP-SGD
+    dp_epochs: int = 15  # with DP-SGD
     dp_batch: int = 256  # expected images in a batch of DP-SGD
     dp_rate: float = 0.01  # of DP-SGD, by Adam
-    # of a second training of the first family at the largest epsilon (Table 10)
-    dp_rate_again: float = 0.003
-    clip_norm: float = 1.0  # of DP-SGD, above 0
-    epochs: int = 40  # without DP, 1 or more
-    epochs_again: int = 10  # of a second training of the first family without DP (beside Table 10)
+    dp_rate_again: float = 0.003  # of the first family's second training at the largest epsilon (Table 10)
+    clip_norm: float = 1.0  # of DP-SGD
+    epochs: int = 40  # without DP
+    epochs_again: int = 10  # of the first family's second training without DP (beside Table 10)
     batch_size: int = 64  # images in a batch without DP
     learning_rate: float = 2e-3  # without DP, by Adam
-    # what is tried for each target with DP, if anything: attributes of `ImageTarget` in the place of those
-    # above. The setting of the highest training accuracy is kept, as in the paper's Appendix D.9, and that of
-    # the lowest for Table 10; epsilon does not count the search. None, or two and more
+    # Attributes of `ImageTarget` to try with DP, none, or two and more: that of the highest training accuracy
+    # is kept (Appendix D.9), and that of the lowest for Table 10; epsilon does not count the search.
     choices: tuple[Mapping[str, Any], ...] = ()
-    seed: int = 0  # of parameters and batches, 0 or more
+    seed: int = 0  # of parameters and batches
 
     def __post_init__(self) -> None:
         if len(self.architectures) != 2 or len(set(self.architectures)) != 2:
@@ -62,11 +57,11 @@ class DpPlan:
                 raise ValueError(f"{again}: expected another value than {name}, got {getattr(self, again)}")
 
     def tried(self) -> dict[str, list[ImageTarget]]:
-        """Name of each target with DP, but for second trainings, to that target in all settings to try."""
-        private = [one for at in (0, 1) for one in self._family(at) if one.dp_epsilon is not None]
+        """Each target with DP, but for second trainings, in all settings to try."""
         return {
             one.name: [replace(one, name=f"{one.name}, {at}", **how) for at, how in enumerate(self.choices)]
-            for one in private
+            for one in (*self._family(0), *self._family(1))
+            if one.dp_epsilon is not None
         }
 
     def targets(self) -> tuple[ImageTarget, ...]:
@@ -78,19 +73,18 @@ class DpPlan:
         return (*first, *second, private, plain)
 
     def family(self, at: int) -> list[str]:
-        """Names of a family's targets by epsilon, then without DP; no null, no second trainings."""
+        """Names of a family's targets by epsilon, then without DP."""
         return [target.name for target in self._family(at)[1:]]
 
     def null(self, at: int) -> str:
         """Name of a family's null target."""
-        return self._family(at)[0].name
+        return f"{self.architectures[at]} null"
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """Targets of the same epsilon, the largest and none, that were trained differently: Table 10."""
         return tuple((name, f"{name} again") for name in self.family(0)[-2:])
 
     def _family(self, at: int) -> list[ImageTarget]:
-        """The null, then epsilons upwards, then without DP."""
         architecture = self.architectures[at]
         plain = ImageTarget(
             name=f"{architecture} no DP",
@@ -111,7 +105,7 @@ class DpPlan:
             clip_norm=self.clip_norm,
         )
         return [
-            replace(plain, name=f"{architecture} null", null=True),
+            replace(plain, name=self.null(at), null=True),
             *(
                 replace(private, name=f"{architecture} eps {epsilon:g}", dp_epsilon=epsilon)
                 for epsilon in sorted(self.epsilons)
@@ -126,31 +120,20 @@ class DpResults(PanoramiaResults):
 
     plan: DpPlan
     guarantees: pd.DataFrame  # rows of `dp_guarantees`
-    settings: pd.DataFrame = field(default_factory=pd.DataFrame)  # rows of `chosen_settings`
+    settings: pd.DataFrame = field(default_factory=pd.DataFrame)  # how each target with DP is trained
     counts: tuple[int, int]  # number of images in a target's training part, and of real non-members
 
-    @property
-    def audits(self) -> TargetAudits:
-        """The audits."""
-        return self.forms[self.form]
-
-    def accuracy(self, target: str, part: str) -> float:
-        """Accuracy of a target on its training part ("train") or on real non-members ("test"), per cent."""
-        return 100 * float(self.pools.table.set_index("target")[f"{part}_metric"].to_dict()[target])
-
-    def guarantee(self, target: str, column: str = "epsilon") -> float:
-        """Epsilon of a target's DP guarantee, nats, or another column of `dp_guarantees`."""
-        return float(self.guarantees.set_index("target")[column].to_dict()[target])
-
-    def gap(self, target: str) -> float:
-        """Accuracy on the training part less accuracy on real non-members, in points."""
-        return self.accuracy(target, "train") - self.accuracy(target, "test")
-
-    def gap_error(self, target: str) -> float:
-        """Standard error of the gap in points, over images drawn at random."""
-        shares = [self.accuracy(target, part) / 100 for part in ("train", "test")]
-        variances = [share * (1 - share) / count for share, count in zip(shares, self.counts, strict=True)]
-        return 100 * float(np.sqrt(sum(variances)))
+    @cached_property
+    def numbers(self) -> pd.DataFrame:
+        """By target, its guarantee, accuracies in per cent, and their gap with its standard error."""
+        table = self.pools.table.set_index("target")
+        train, test = 100 * table["train_metric"], 100 * table["test_metric"]
+        drawn = [
+            part / 100 * (1 - part / 100) / count
+            for part, count in zip((train, test), self.counts, strict=True)
+        ]
+        found = self.guarantees.set_index("target").assign(train=train, test=test, gap=train - test)
+        return found.assign(gap_error=100 * np.sqrt(drawn[0] + drawn[1]))
 
 
 def run_dp(config: ImageConfig, plan: DpPlan, audit: AuditConfig) -> DpResults:
@@ -159,22 +142,22 @@ def run_dp(config: ImageConfig, plan: DpPlan, audit: AuditConfig) -> DpResults:
     whole = replace(config, targets=targets)
     pools = image_pools(whole)
     examples = sum(getattr(whole.split, part) for part in whole.split.trained_on())
+    names = ("epochs", "batch_size", "optimizer", "learning_rate", "clip_norm")
+    private = [one for one in targets if one.dp_epsilon is not None]
+    settings = [{"target": one.name, **{name: getattr(one, name) for name in names}} for one in private]
     return DpResults(
         pools,
         {audit.form: audit_pools(pools, audit)},
         audit.form,
         plan=plan,
         guarantees=dp_guarantees(targets, examples),
-        settings=chosen_settings(targets),
+        settings=pd.DataFrame(settings),
         counts=(examples, whole.split.nonmembers),
     )
 
 
 def _tuned(config: ImageConfig, plan: DpPlan) -> tuple[ImageTarget, ...]:
-    """The plan's targets, those with DP in the settings of the highest training accuracy.
-
-    The second training of the largest epsilon has the setting of the lowest one: the first two hardly differ.
-    """
+    """The plan's targets, with DP in the settings that `DpPlan.choices` says."""
     if not plan.choices:
         return plan.targets()
     best: dict[str, ImageTarget] = {}
@@ -186,15 +169,6 @@ def _tuned(config: ImageConfig, plan: DpPlan) -> tuple[ImageTarget, ...]:
         if name == largest:
             best[again] = replace(tried[order[-1]], name=again)
     return tuple(best.get(target.name, target) for target in plan.targets())
-
-
-def chosen_settings(targets: Sequence[ImageTarget]) -> pd.DataFrame:
-    """How each target with DP is trained: target, epochs, batch_size, optimizer, learning_rate, clip_norm."""
-    names = ("epochs", "batch_size", "optimizer", "learning_rate", "clip_norm")
-    private = [one for one in targets if one.dp_epsilon is not None]
-    return pd.DataFrame(
-        [{"target": one.name, **{name: getattr(one, name) for name in names}} for one in private]
-    )
 
 
 def dp_guarantees(targets: Sequence[ImageTarget], examples: int) -> pd.DataFrame:

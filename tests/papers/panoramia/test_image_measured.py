@@ -7,13 +7,12 @@ import pandas as pd
 import pytest
 
 from paperlib.io import read_result
-from paperlib.papers.panoramia.images.measured import MeasuredRun, measured_run
-from paperlib.papers.panoramia.images.tables import parse_targets
+from paperlib.papers.panoramia.images.models import parse_targets
+from paperlib.papers.panoramia.images.tables import MeasuredRun, measured_run
 
 ROOT = Path(__file__).parents[3]
 KEPT = "book/measured/panoramia_cifar10.csv"
 FURTHER = "book/measured/cifar10"
-NUMBERS = dict.fromkeys(("kid generated", "kid nonmembers", "near generated", "near nonmembers"), 1.0)
 AUDITS = {
     "panoramia (paper form)": ("c_lb", "c+eps_lb", "baseline auc", "ceiling"),
     "panoramia (helpers form)": ("c_lb", "c+eps_lb"),
@@ -36,31 +35,14 @@ def run(*gains):
         one.loc[1, "panoramia (paper form) c+eps_lb"] += gain
         one.loc[2, "panoramia (paper form) c+eps_lb"] -= 0.1
     table = pd.concat(tables, ignore_index=True)
-    parameters = {
-        "dataset": "cifar10",
-        "side": 16,
-        "levels": 8,
-        "sizes": [5, 4, 4, 4],
-        "test": 3,
-        "repetitions": 2,
-    }
-    generator = {"network": "unet", "width": 16, "steps": 7}
-    return MeasuredRun(
-        table.assign(**NUMBERS),
-        "measured then",
-        {**parameters, "generator": generator},
-        np.zeros((11, 8, 3), dtype=np.uint8),
-    )
+    return MeasuredRun(table, "measured then", {}, np.zeros((11, 8, 3), dtype=np.uint8))
 
 
-def test_accuracies_are_in_per_cent():
-    assert list(run(0.1).means["test_accuracy"]) == [25.0] * 3
-    assert run(0.1).means.loc[0, ["rm_rn", "o1"]].tolist() == [0.75, 0.5]
-
-
-def test_rows_are_means_over_models_and_clipped_last():
+def test_rows_are_means_over_models_in_per_cent_and_clipped_last():
     rows = run(-0.2, 0.6, 0.8).means
     assert list(rows["target"]) == ["E10", "E40", "null"]
+    assert list(rows["test_accuracy"]) == [25.0] * 3
+    assert rows.loc[0, ["rm_rn", "o1"]].tolist() == [0.75, 0.5]
     np.testing.assert_allclose(rows["eps_tilde"], [0, 0.4, 0])  # clipped before the mean, E40 would have 0.47
     np.testing.assert_allclose(rows["eps_tilde_sd"], [0, np.std([-0.2, 0.6, 0.8], ddof=1), 0], atol=1e-12)
 

@@ -1,9 +1,9 @@
 """Pools of images, on few digits and small networks."""
 
-import copy
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -26,16 +26,15 @@ from paperlib.papers.panoramia.images import pools as image_stages
 from paperlib.papers.panoramia.images import tables as image_tables
 from paperlib.papers.panoramia.images.data import PARTS, ImageSplit, noisy_labels, split_images
 from paperlib.papers.panoramia.images.evidence import evidence
-from paperlib.papers.panoramia.images.models import ImageTarget
+from paperlib.papers.panoramia.images.models import ImageTarget, parse_targets
 from paperlib.papers.panoramia.images.pools import (
     ImageConfig,
     generated_images,
     image_pools,
     load_split,
 )
-from paperlib.papers.panoramia.images.tables import parse_targets
 from paperlib.papers.panoramia.results import PanoramiaResults, helper_games
-from paperlib.papers.verdict import Estimate, Evidence
+from paperlib.papers.verdict import Estimate
 from paperlib.papers.verdict.rules import rules
 
 SMALL = {"epochs": 1, "width": 4}
@@ -66,6 +65,16 @@ def cache(tmp_path_factory):
 @pytest.fixture(scope="module")
 def pools(cache):
     return image_pools(CONFIG)
+
+
+AUDIT = AuditConfig(
+    train=40, validation=20, test=50, attacks=(ImageStack(loss_steps=20),), repetitions=1, restarts=1
+)
+
+
+@pytest.fixture(scope="module")
+def results(pools):
+    return image_tables.run_images(pools, AUDIT)
 
 
 def test_targets_are_read_from_words():
@@ -145,14 +154,13 @@ def test_pools_hold_answers_of_every_model(pools):
     assert pools.target_names == ("mlp-8 E1", "mlp-8 E30", "null mlp-8 E30", "mlp-16 E30", "null mlp-16 E30")
     assert pools.helper_names == ("synthetic", "real")
     for pool in pools.by_kind().values():
-        assert pool.examples.shape == (80, 1, 7, 7)
-        assert pool.examples.dtype == np.uint8
+        assert (pool.examples.shape, pool.examples.dtype) == ((80, 1, 7, 7), np.uint8)
         for values in (*pool.helpers.values(), *pool.targets.values()):
             assert values.shape == (80, 2)
             assert (values[:, 0] >= values[:, 1] - 1e-6).all(), "no label beats the model's own guess"
 
 
-def test_only_targets_that_saw_the_members_remember_them(pools):
+def test_only_targets_that_saw_the_members_remember_them_and_the_page_needs_real_nonmembers(pools):
     def gap(name):
         return pools.nonmembers.targets[name][:, 0].mean() - pools.members.targets[name][:, 0].mean()
 
@@ -162,6 +170,8 @@ def test_only_targets_that_saw_the_members_remember_them(pools):
     table = pools.table.set_index("target")
     assert table.loc["mlp-16 E30", "train_metric"] > table.loc["mlp-16 E30", "test_metric"] + 0.1
     assert table["dp_epsilon"].isna().all()
+    with pytest.raises(ValueError, match="nonmembers: expected real ones"):
+        image_tables.run_images(replace(pools, nonmembers=None), AUDIT)
 
 
 def test_a_snapshot_is_a_run_of_its_own_length(pools):
@@ -229,16 +239,13 @@ def test_mlps_with_dp_are_trained_by_the_stack_and_keep_their_fixed_layers(name,
     assert [values.shape for values in module.parameters()] == [one.shape for one in built.parameters()]
 
 
-def test_every_rule_on_images_gets_its_samples(pools):
-    stack = ImageStack(loss_steps=20)
-    audit = AuditConfig(train=40, validation=20, test=50, attacks=(stack,), repetitions=1, restarts=1)
-    results = image_tables.run_images(pools, audit)
-    sizes = image_tables.training_sizes(pools, audit, [20, 30, 40], target="mlp-8 E30")
+def test_every_rule_on_images_gets_its_samples(pools, results):
+    sizes = image_tables.training_sizes(pools, AUDIT, [20, 30, 40], target="mlp-8 E30")
     assert (sizes["form"] == "paper").all()
     made = generated_images(CONFIG, load_split(CONFIG))
     found = {
         one.target.removeprefix("panoramia-"): one.values
-        for one in evidence(results, helper_games(pools, audit), sizes, made.quality, label_noise=0.3)
+        for one in evidence(results, helper_games(pools, AUDIT), sizes, made.quality, label_noise=0.3)
     }
     assert len(found) == 13
     table = 100 * pools.table.set_index("target")[["train_metric", "test_metric"]]
@@ -316,11 +323,7 @@ def test_a_helper_may_be_trained_on_other_real_images(cache, pools):
     np.testing.assert_array_equal(real, pools.members.helpers["real"])
 
 
-def test_what_a_comparison_with_real_nonmembers_needs_stands_in_one_row(pools):
-    audit = AuditConfig(
-        train=40, validation=20, test=50, attacks=(ImageStack(loss_steps=20),), repetitions=1, restarts=1
-    )
-    results = image_tables.run_images(pools, audit)
+def test_what_a_comparison_with_real_nonmembers_needs_stands_in_one_row(pools, results):
     table = image_tables.above_real(results).set_index("target")
     assert table["null"].tolist() == [False, False, True, False, True]
     name = "mlp-16 E30"
@@ -339,19 +342,15 @@ def test_speed_is_measured_on_the_targets_data(cache):
     flops = 2 * (3 * (49 * 8 + 8 * 8 + 8 * 10) - 49 * 8)  # none back to the pixels
     np.testing.assert_allclose(table["TFLOP/s"] * 1e12 / table["images per second"], flops)
     np.testing.assert_allclose(table["share"], table["TFLOP/s"] / 1e-3)
-    assert image_models.training_speed(target, load_split(CONFIG))["share"].isna().all()
 
 
-def test_figure_six_has_games_of_its_own(pools):
-    audit = AuditConfig(
-        train=10, validation=10, test=40, attacks=(ImageStack(loss_steps=5),), repetitions=1, restarts=1
-    )
-    results = image_tables.run_images(pools, audit)
+def test_figure_six_has_games_of_its_own(results):
     name = "mlp-8 E30"
-    assert image_tables.figure_six_games(results, audit, {}, target=name) is results
-    larger = image_tables.figure_six_games(results, audit, {"test": 110, "repetitions": 2}, target=name)
+    assert image_tables.figure_six_games(results, AUDIT, {}, target=name) is results
+    changes = {"train": 10, "validation": 10, "test": 110, "repetitions": 2}
+    larger = image_tables.figure_six_games(results, AUDIT, changes, target=name)
     sizes = {
-        audit: {one.membership.size for one in larger.decisive.select(audit)} for audit in ("panoramia", "o1")
+        one: {game.membership.size for game in larger.decisive.select(one)} for one in ("panoramia", "o1")
     }
     assert sizes["panoramia"] == {110}
     [most] = sizes["o1"]  # of 80 real non-members, as many as the coins may need
@@ -363,28 +362,15 @@ def test_figure_six_has_games_of_its_own(pools):
     assert set(shared.figure_six(larger, name).values["null"]) == {f"null {name}"}
 
 
-def test_celeba_has_no_word_on_what_the_paper_shows_on_cifar_alone():
-    found = [Evidence(f"panoramia-{item}", "game", {}) for item in ("figure-07",)]
-    assert image_evidence.printed_on("celeba", found) == found
-    known = set(rules())
-    assert {f"panoramia-{item}" for item in image_evidence.ON_CELEBA} <= known
-    rest = [replace_target(found[0], "panoramia-figure-15")]
-    assert image_evidence.printed_on("celeba", rest) == []
-    assert image_evidence.printed_on("cifar10", rest) == rest
-
-
-def test_figure_thirteen_is_of_celeba_alone():
+def test_evidence_is_of_what_the_paper_shows_on_the_data_set():
+    assert {f"panoramia-{item}" for item in image_evidence.ON_CELEBA} <= set(rules())
+    found = [SimpleNamespace(target=f"panoramia-figure-{number}") for number in ("07", "15")]
+    assert image_evidence.printed_on("celeba", found) == found[:1]
+    assert image_evidence.printed_on("cifar10", found) == found
     shown = {(data, item): image_evidence.level(data, f"panoramia-{item}")
              for data in ("mnist5k", "cifar10", "celeba") for item in ("table-01", "figure-13")}  # fmt: skip
     near = {pair for pair, level in shown.items() if level == "paper's data"}
     assert near == {("cifar10", "table-01"), ("celeba", "table-01"), ("celeba", "figure-13")}
-
-
-def replace_target(evidence, target):
-    """The same object under another target's name, which no rule checks."""
-    other = copy.copy(evidence)
-    object.__setattr__(other, "target", target)
-    return other
 
 
 def notebook_settings(name, seed):
@@ -410,16 +396,8 @@ def test_runs_of_other_seeds_share_no_draw(name):
 
     assert min(seeds(0)) == 0
     assert not seeds(0) & seeds(1)
-
-
-def test_the_pages_helpers_are_trained_on_equally_many_images():
-    config, _ = notebook_settings("panoramia_images", 0)
-    assert config.helper_images == config.split.others
-
-
-def test_the_page_needs_real_nonmembers(pools):
-    with pytest.raises(ValueError, match="nonmembers: expected real ones"):
-        image_tables.run_images(replace(pools, nonmembers=None), AuditConfig(train=2, validation=2, test=2))
+    config, _ = notebook_settings(name, 0)
+    assert config.helper_images == config.split.others, "helpers are trained on equally many images"
 
 
 def test_a_filter_that_drops_nearly_all_is_named_after_one_draw():

@@ -1,4 +1,4 @@
-"""Stronger attacks on tables: each number against its paper's formula, and who may see what."""
+"""Stronger attacks on tables: whose number stands where, and who may see what."""
 
 from dataclasses import replace
 
@@ -6,24 +6,24 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from scipy.stats import norm
+from scipy.special import logit
 
+from paperlib.attacks.gradients import gradient_norms
+from paperlib.attacks.shadow import lira_offline, lira_online, rmia
 from paperlib.audits.panoramia.pools import Pool
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.panoramia.table_models import Learning, train
 from paperlib.papers.panoramia.tables import lira as tabular_online
 from paperlib.papers.panoramia.tables import pools as tabular
-from paperlib.papers.panoramia.tables.attacks import only_columns, strong_attacks
 from paperlib.papers.panoramia.tables.lira import game_pools, judged_rows, shown_rows
 from paperlib.papers.panoramia.tables.pools import build_pools, draw_rows, tabular_audit, tabular_config
 from paperlib.papers.panoramia.tables.shadows import (
     STRONGER,
     Shadows,
-    log_odds,
     numbers,
     online_shadows,
-    play_online,
 )
+from paperlib.papers.panoramia.tables.tables import only_columns, strong_attacks
 
 CONFIG = tabular_config(
     "smoke",
@@ -45,7 +45,7 @@ def cache(tmp_path_factory):
 
 
 class World:
-    """A target and three shadow models on 40 rows, and slow numbers from their probabilities."""
+    """A target and three shadow models on 40 rows."""
 
     def __init__(self):
         rows = draw_rows(CONFIG)
@@ -57,17 +57,11 @@ class World:
             self.encoder, known, self.population, CONFIG.learning, count=3, epochs=8, size=90, seed=5
         )
 
-    def numbers(self, *names):
-        return numbers(names, self.encoder, (self.target, 0), self.rows, self.shadows)
-
-    def chance(self, models, rows):
-        """Probability of the label of each row, in double precision."""
+    def chances(self, rows, *models):
+        """Each model's probability of the label of each row, in double precision."""
         x, y = self.encoder(rows)
-        logits = models.logits(x)[0].double()
-        return torch.softmax(logits, dim=1)[torch.arange(len(y)), torch.as_tensor(y)].numpy()
-
-    def logits(self, rows):
-        return np.array([np.log(p / (1 - p)) for p in (self.chance(m, rows) for m in self.shadows.models)])
+        logits = torch.stack([model.logits(x)[0].double() for model in models])
+        return torch.softmax(logits, dim=2)[:, torch.arange(len(y)), torch.as_tensor(y)].numpy()
 
 
 @pytest.fixture(scope="module")
@@ -75,60 +69,24 @@ def world():
     return World()
 
 
-def test_the_loss_comes_first_and_the_order_is_the_asked_one(world):
-    found = world.numbers("gradient_norm", "lira_online")
-    p = world.chance(world.target, world.rows)
-    np.testing.assert_allclose(found[:, 0], -np.log(p), rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(found[:, 2], -np.log(p / (1 - p)), rtol=1e-3, atol=1e-4)
-    assert found.shape == (40, 3)
-
-
-def test_lira_offline_is_the_distance_above_the_shadows(world):
-    """Carlini et al. (2022), equation 4, one variance for all rows: there are three shadow models."""
-    p, out = world.chance(world.target, world.rows), world.logits(world.rows)
-    spread = np.sqrt(np.mean([out[:, i].var(ddof=1) for i in range(40)]))
-    slow = [norm.cdf(np.log(p[i] / (1 - p[i])), out[:, i].mean(), spread) for i in range(40)]
-    found = -world.numbers("lira_offline")[:, 1]
-    np.testing.assert_allclose(norm.cdf(found), slow, rtol=1e-3, atol=1e-5)
-
-
-def test_rmia_is_the_share_of_the_population_that_is_beaten(world):
-    """Zarifzadeh et al. (2024), equations 2, 3, 9 and 10, with a = 0.3 and gamma = 1."""
-    models = world.shadows.models
-
-    def ratios(rows, slope):
-        mean = np.mean([world.chance(one, rows) for one in models], axis=0)
-        return world.chance(world.target, rows) / (0.5 * ((1 + slope) * mean + 1 - slope))
-
-    population = ratios(world.population, 1.0)
-    slow = [np.mean([ratio / other >= 1 for other in population]) for ratio in ratios(world.rows, 0.3)]
-    np.testing.assert_allclose(-world.numbers("rmia")[:, 1], slow)
-
-
-def test_gradient_norm_is_that_of_one_row_at_a_time(world):
-    x, y = world.encoder(world.rows)
-    module, slow = world.target.model(0), []
-    for row, label in zip(torch.as_tensor(x), torch.as_tensor(y), strict=True):
-        module.zero_grad()
-        torch.nn.functional.cross_entropy(module(row[None]), label[None]).backward()
-        slow.append(float(torch.cat([p.grad.flatten() for p in module.parameters()]).norm()))
-    np.testing.assert_allclose(world.numbers("gradient_norm")[:, 1], slow, rtol=1e-4)
-
-
-def test_lira_online_is_the_ratio_of_two_normals(world):
-    """Carlini et al. (2022), Algorithm 1, one variance for all rows with and one for all without."""
-    shadows, included = online_shadows(world.encoder, world.rows, CONFIG.learning, count=4, epochs=8, seed=3)
-    target = log_odds(world.encoder, world.target, world.rows)[0]
-    spread = {
-        flag: np.sqrt(np.mean([shadows[included[:, i] == flag, i].var(ddof=1) for i in range(40)]))
-        for flag in (True, False)
-    }
-    slow = [
-        norm.logpdf(target[i], shadows[included[:, i], i].mean(), spread[True])
-        - norm.logpdf(target[i], shadows[~included[:, i], i].mean(), spread[False])
-        for i in range(40)
+def test_the_loss_comes_first_and_then_the_attacks_in_the_asked_order(world):
+    names = ("gradient_norm", "lira_online", "rmia", "lira_offline")
+    found = numbers(names, world.encoder, (world.target, 0), world.rows, world.shadows)
+    (p,), out = (world.chances(world.rows, *models) for models in ((world.target,), world.shadows.models))
+    population = [
+        world.chances(world.population, *models) for models in ((world.target,), world.shadows.models)
     ]
-    np.testing.assert_allclose(-play_online(target, shadows, included), slow, rtol=1e-6)
+    x, y = world.encoder(world.rows)
+    wanted = [
+        -np.log(p),
+        gradient_norms(world.target.model(0), x, y),
+        -logit(p),  # until a game has its own shadow models
+        -rmia(p, out, population[0][0], population[1]),
+        -lira_offline(logit(p), logit(out), fixed_variance=True),  # three shadow models are few
+    ]
+    np.testing.assert_allclose(found, np.stack(wanted, axis=1), rtol=1e-3, atol=1e-4)
+    with pytest.raises(ValueError, match="shadows: rmia needs shadow models"):
+        numbers(("rmia",), world.encoder, (world.target, 0), world.rows)
 
 
 def test_online_shadows_learn_each_row_in_half_of_the_models(world):
@@ -139,11 +97,6 @@ def test_online_shadows_learn_each_row_in_half_of_the_models(world):
     turned = np.roll(included, 7, axis=1)  # the wrong rows
     assert gap > 1
     assert gap > shadows[turned].mean() - shadows[~turned].mean() + 1
-
-
-def test_attacks_without_their_shadow_models_are_refused(world):
-    with pytest.raises(ValueError, match="shadows: rmia needs shadow models"):
-        numbers(("rmia",), world.encoder, (world.target, 0), world.rows)
 
 
 def test_a_gradient_norm_needs_no_shadow_model(monkeypatch):
@@ -210,18 +163,17 @@ def test_online_numbers_do_not_tell_the_kind_of_a_row():
 
     def numbers_if(members):
         others = np.setdiff1d(np.arange(12), members)
-        first, second = (
-            Pool(np.zeros((6, 1)), {}, {"t": -confidence[rows, None]}) for rows in (members, others)
-        )
+        pair = [Pool(np.zeros((6, 1)), {}, {"t": -confidence[rows, None]}) for rows in (members, others)]
         every = np.concatenate([members, others])
         shown = (np.arange(6), np.arange(6))
-        found = tabular_online._with_online(first, second, 0, shown, shadows[:, every], included[:, every])
+        found = tabular_online._with_online(pair, 0, shown, shadows[:, every], included[:, every])
         values = np.empty(12)
         values[every] = np.concatenate([pool.targets["t"][:, 0] for pool in found])
         return values
 
     np.testing.assert_allclose(numbers_if(np.arange(6)), numbers_if(np.arange(0, 12, 2)))
-    np.testing.assert_allclose(numbers_if(np.arange(6)), play_online(confidence, shadows, included))
+    wanted = -lira_online(confidence, shadows, included, fixed_variance=True)
+    np.testing.assert_allclose(numbers_if(np.arange(6)), wanted)
 
 
 def test_offline_numbers_do_not_tell_the_kind_of_a_row():
@@ -235,14 +187,9 @@ def test_offline_numbers_do_not_tell_the_kind_of_a_row():
         np.testing.assert_allclose(said["20"], said["60"][:20], rtol=1e-5)
 
 
-def test_shown_rows_differ_by_game():
-    first, again, other = (shown_rows(300, 300, AUDIT, seed) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(first[0], again[0])
-    assert first[0].tolist() != other[0].tolist()
-
-
 def test_judged_rows_are_those_of_the_game_in_its_order():
     """The losses that the game judges are those of these rows, members first in their numbering."""
+    assert shown_rows(300, 300, AUDIT, 1)[0].tolist() != shown_rows(300, 300, AUDIT, 2)[0].tolist()
     pools = build_pools(replace(CONFIG, stronger=(), epochs=(2,)))
     game = audit_pools(pools, replace(AUDIT, seed=3), targets=["null"], audits=["panoramia"]).judged[0]
     rows = judged_rows(len(pools.members), len(pools.generated), AUDIT, 3)

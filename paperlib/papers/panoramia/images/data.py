@@ -27,13 +27,12 @@ class ImageSplit:
     generator: int = 1400  # images of D_G, which the generator is trained on
     members: int = 1200  # images of D_in
     nonmembers: int = 1200  # real images that no target sees
-    # images in the place of the members where a null target is trained; 0 where there is none
-    others: int = 1200
-    label_noise: float = 0.3  # share of all images, real and generated, whose class is drawn anew, in [0, 1]
+    others: int = 1200  # images in the members' place for null targets; 0 where there is none
+    label_noise: float = 0.3  # share of all images, real and generated, whose class is drawn anew
     # "": all images are one pool, and targets are trained on D_G and the members. "official", as in the
     # paper: real non-members are of the data set's own test part, and targets are trained on the others too
     parts: str = ""
-    seed: int = 0  # of the parts and the labels, 0 or more
+    seed: int = 0  # of the parts and the labels
 
     def __post_init__(self) -> None:
         check_choice("parts", self.parts, ("", "official"))
@@ -42,7 +41,7 @@ class ImageSplit:
         check_at_least(0, nonmembers=self.nonmembers, others=self.others)
 
     def trained_on(self, *, null: bool = False) -> tuple[str, ...]:
-        """Parts that a target is trained on, D_G first; a null target sees none of the members."""
+        """Parts that a target is trained on, D_G first."""
         if null:
             return ("generator", "others")
         return ("generator", "members", "others") if self.parts == "official" else ("generator", "members")
@@ -64,12 +63,12 @@ class LabelledImages:
 class Images:
     """The parts of a data set."""
 
-    split: ImageSplit  # who is in which part
-    parts: dict[str, LabelledImages]  # "generator", "members", "nonmembers" and "others" to their images
+    split: ImageSplit
+    parts: dict[str, LabelledImages]  # by the names of `PARTS`
     outputs: int  # classes, or attributes
     name: str
     sha256s: dict[str, str]  # file names to their SHA-256
-    pixels: Pixels | None = None  # the images of all parts as one array, which these are views of
+    pixels: Pixels  # the images of all parts as one array, which these are views of
 
     @property
     def multi_label(self) -> bool:
@@ -77,10 +76,10 @@ class Images:
         return self.parts["members"].y.ndim == 2
 
     def together(self, names: Sequence[str]) -> tuple[Pixels, NDArray[np.int64]]:
-        """Images and labels of some parts, one part after the other; no copy of one block in memory."""
+        """Images and labels of some parts, one after the other; one block in memory is not copied."""
         parts = [self.parts[name] for name in names]
         at = _STORED.index(names[0])
-        if self.pixels is not None and tuple(names) == _STORED[at : at + len(names)]:
+        if tuple(names) == _STORED[at : at + len(names)]:
             start = sum(len(self.parts[name]) for name in _STORED[:at])
             x = self.pixels[start : start + sum(map(len, parts))]
         else:
@@ -89,12 +88,7 @@ class Images:
 
 
 def split_images(split: ImageSplit) -> Images:
-    """Load images, and deal them out at random, as `ImageSplit.parts` says.
-
-    >>> images = split_images(ImageSplit(generator=10, members=8, nonmembers=6, others=4))
-    >>> [images.parts[part].x.shape for part in PARTS]
-    [(10, 1, 7, 7), (8, 1, 7, 7), (6, 1, 7, 7), (4, 1, 7, 7)]
-    """
+    """Load images, and deal them out at random."""
     loaded = load_images(split.dataset)
     rng = np.random.default_rng(split.seed)
     rows = _dealt(split, len(loaded.train_x), len(loaded.test_x), rng)
@@ -110,7 +104,7 @@ def split_images(split: ImageSplit) -> Images:
 
 
 def _dealt(split: ImageSplit, train: int, test: int, rng: np.random.Generator) -> dict[str, IntArray]:
-    """Places of each part among all images, those of the training part first."""
+    """Places of each part among all images, the training part's first."""
     sizes = {part: int(getattr(split, part)) for part in PARTS}
     held = sizes["nonmembers"] if split.parts == "official" else 0
     if sum(sizes.values()) > train + test or held > test:
@@ -133,9 +127,8 @@ def _dealt(split: ImageSplit, train: int, test: int, rng: np.random.Generator) -
 
 def _taken(loaded: ImageSet, rows: IntArray, split: ImageSplit) -> Pixels:
     """The images of these places, shrunk and with fewer grey values, as one array."""
-    side = split.side or loaded.train_x.shape[-1]
+    side, train = split.side or loaded.train_x.shape[-1], len(loaded.train_x)
     pixels = np.empty((len(rows), loaded.train_x.shape[1], side, side), dtype=np.uint8)
-    train = len(loaded.train_x)
     for start in range(0, len(rows), _AT_ONCE):
         chosen = rows[start : start + _AT_ONCE]
         first = chosen < train
@@ -149,10 +142,6 @@ def _taken(loaded: ImageSet, rows: IntArray, split: ImageSplit) -> Pixels:
 def noisy_labels(
     labels: NDArray[np.int64], share: float, classes: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Labels of which a share is drawn anew: any class alike, or any attribute by a fair coin.
-
-    >>> noisy_labels(np.zeros(3, dtype=np.int64), 0.0, 10, np.random.default_rng(0)).tolist()
-    [0, 0, 0]
-    """
+    """Labels of which a share is drawn anew: any class alike, or any attribute by a fair coin."""
     drawn = rng.integers(0, 2 if labels.ndim == 2 else classes, labels.shape)
     return np.where(rng.random(labels.shape) < share, drawn, labels)

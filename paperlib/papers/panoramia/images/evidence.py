@@ -1,7 +1,6 @@
 """Samples for the rules on images: Tables 1, 2, 3 and 5, Figures 2, 3, 4, 6, 7, 10, 11, 13 and 15."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -31,18 +30,13 @@ def evidence(
     label_noise: float,
 ) -> list[Evidence]:
     """Samples for all rules on images."""
-    last = series(results)[-1]
-    nulls = nulls_like(results, last)
-    by_helper = [
-        shared.helper_table(
-            f"panoramia-table-0{number}", helpers, generated="synthetic", real=nonmembers_helper
-        )
-        for number in (2, 5)
-    ]
+    names = series(results)
+    last, nulls = names[-1], nulls_like(results, names[-1])
+    about = {"generated": "synthetic", "real": nonmembers_helper}
     return [
         _table_one(results, label_noise),
-        *by_helper,
-        shared.table_three(results, series(results), nulls),
+        *(shared.helper_table(f"panoramia-table-0{at}", helpers, **about) for at in (2, 5)),
+        shared.table_three(results, names, nulls),
         _over_training_size("panoramia-figure-02", train_sizes, "c_lb"),
         _figure_three(results, last),
         _figure_four(results, last, nulls),
@@ -56,34 +50,32 @@ def evidence(
 
 
 def printed_on(dataset: str, found: Sequence[Evidence]) -> list[Evidence]:
-    """The evidence on tables and figures that the paper has on this data set: all of it but for CelebA."""
+    """The evidence on what the paper has on this data set."""
     if dataset != "celeba":
         return list(found)
     return [one for one in found if one.target.removeprefix("panoramia-") in ON_CELEBA]
 
 
 def level(dataset: str, target: str) -> Level:
-    """How near a data set is to the paper's for a table or figure: Figure 13 is of CelebA alone."""
+    """How near a data set is to the paper's for a table or figure."""
     known = ("celeba",) if target == "panoramia-figure-13" else ("cifar10", "celeba")
     return "paper's data" if dataset in known else "substitute"
 
 
 def _table_one(results: PanoramiaResults, label_noise: float) -> Evidence:
-    table = (
-        100 * results.pools.table.set_index("target").loc[series(results), ["train_metric", "test_metric"]]
-    )
-    gaps, test = table["train_metric"] - table["test_metric"], table["test_metric"]
+    table = 100 * results.pools.table.set_index("target")[["train_metric", "test_metric"]]
+    train, test = (table[part][series(results)] for part in table)
+    gaps = train - test
     values = {
         "gap grows": [gaps.iloc[-1] - gaps.iloc[0]] if len(gaps) > 1 else [],
         "test falls": [test.iloc[0] - test.iloc[-1]] if len(test) > 1 else [],
-        "overfitted": [table["train_metric"].iloc[-1]],
+        "overfitted": [train.iloc[-1]],
         "clean labels": Estimate(label_noise),
     }
     return Evidence("panoramia-table-01", "model", values)
 
 
 def _over_training_size(target: str, sizes: pd.DataFrame, column: str) -> Evidence:
-    """A bound over the training part: one row per game, one column per size."""
     bounds = sizes.pivot(index="seed", columns="train", values=column).sort_index(axis=1)
     gains = bounds.diff(axis=1).iloc[:, 1:]
     values = {
@@ -123,16 +115,12 @@ def _figure_four(results: PanoramiaResults, name: str, nulls: list[str]) -> Evid
     return Evidence("panoramia-figure-04", "game", values)
 
 
-def _figure_seven(quality: Mapping[str, Any]) -> Evidence:
-    generated, others = (
-        f"{quality[f'kid {kind}']:z.2f} ± {quality[f'kid {kind} error']:.2f}"
-        for kind in ("generated", "nonmembers")
-    )
-    near, usual = (quality[f"near {kind}"] for kind in ("generated", "nonmembers"))
+def _figure_seven(quality: Mapping[str, float]) -> Evidence:
     note = (
-        f"Kernel distance to members: {generated} (generated), {others} (real non-members); near duplicates "
-        f"of images of D_G: {near:.1%} and {usual:.1%}."
-    )
+        "Kernel distance to members: {kid generated:z.2f} ± {kid generated error:.2f} (generated), "
+        "{kid nonmembers:z.2f} ± {kid nonmembers error:.2f} (real non-members); near duplicates of images of "
+        "D_G: {near generated:.1%} and {near nonmembers:.1%}."
+    ).format_map(quality)
     return Evidence("panoramia-figure-07", "model", {}, note)
 
 
@@ -144,13 +132,12 @@ def _figure_thirteen(results: PanoramiaResults) -> Evidence:
 
 
 def _figure_fifteen(results: PanoramiaResults) -> Evidence:
-    """Of the family with most sizes, the largest and the smallest model without DP; its own null targets."""
+    """Of the family with most sizes, the largest and the smallest model without DP."""
     sizes = model_sizes(results)
     sizes = sizes[sizes["target"].isin(results.trained)].sort_values("parameters")
     if sizes.empty:
-        return Evidence(
-            "panoramia-figure-15", "game", {"larger leaks more": [], "null": [], "sizes apart": []}
-        )
+        unmeasured = {"larger leaks more": [], "null": [], "sizes apart": []}
+        return Evidence("panoramia-figure-15", "game", unmeasured)
     names = sizes["architecture"].str.extract("^(resnet|wrn|vit)", expand=False)
     family = max((rows for _, rows in sizes.groupby(names.fillna(sizes["architecture"]))), key=len)
     small, large = family["target"].iloc[[0, -1]]

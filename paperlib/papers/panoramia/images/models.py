@@ -1,5 +1,6 @@
 """Targets, helpers and the labeler of the tests on images, and what they say of images."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,14 @@ from torch import nn
 
 from paperlib.audits.panoramia.image_models import answers
 from paperlib.audits.panoramia.pools import Target
-from paperlib.models.images import CosineFeatures, as_input, classifier_for, image_logits, image_losses
+from paperlib.models.images import (
+    ARCHITECTURES,
+    CosineFeatures,
+    as_input,
+    classifier_for,
+    image_logits,
+    image_losses,
+)
 from paperlib.papers.panoramia.images.data import Images, LabelledImages
 from paperlib.training import TrainingConfig, fit_dp, fit_ensemble, noise_for
 from paperlib.training.images import ImageTraining, fit_images, flops_per_image, images_per_second
@@ -21,6 +29,7 @@ _AT_ONCE = 512
 """Images whose gradients DP-SGD holds together: of ResNet-18 about 23 GB in float32."""
 _FIXED = (nn.Flatten, CosineFeatures)
 """Layers without trained parameters in front of the layers of an MLP."""
+_TARGET = re.compile(r"(?P<null>null )?(?P<name>[a-z0-9-]+?)(@(?P<width>\d+))?:(?P<epochs>\d+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,24 +38,23 @@ class ImageTarget:
 
     name: str  # name in tables
     architecture: str = "cnn"  # a name of ``paperlib.models.images.ARCHITECTURES``
-    epochs: int  # passes over its training data
+    epochs: int
     width: int = 16  # see ``paperlib.models.images.ImageArchitecture``
     null: bool = False  # train it on other images in the place of the members: an audit must find nothing
-    dp_epsilon: float | None = None  # train it with DP-SGD at this epsilon; None trains without
-    dp_delta: float = 1e-5  # of DP-SGD, in (0, 1)
-    clip_norm: float = 1.0  # of DP-SGD, above 0
-    batch_size: int = 32  # images in a batch
-    learning_rate: float = 1e-3  # above 0
+    dp_epsilon: float | None = None  # of DP-SGD, nats; None trains without
+    dp_delta: float = 1e-5  # of DP-SGD
+    clip_norm: float = 1.0  # of DP-SGD
+    batch_size: int = 32
+    learning_rate: float = 1e-3
     optimizer: str = "adam"  # "adam" or "sgd"
-    weight_decay: float = 0.0  # 0 or more; not with DP-SGD
-    # "constant" or "cosine"; not with DP-SGD. Targets with "cosine" are runs of their own
-    schedule: str = "constant"
+    weight_decay: float = 0.0  # not with DP-SGD
+    schedule: str = "constant"  # or "cosine", whose targets are runs of their own; not with DP-SGD
     augment: bool = False  # flips and shifts; not with DP-SGD
     group_norm: bool = False  # group norm for batch norm; taken with DP-SGD in any case
     pretrained: bool = False  # start from ImageNet weights
     precision: str = "float32"  # "float32" or "bfloat16"
     compile: bool = False  # compile the forward pass
-    seed: int = 0  # of parameters and batches, 0 or more
+    seed: int = 0  # of parameters and batches
 
     def __post_init__(self) -> None:
         if self.epochs < 1:
@@ -56,7 +64,7 @@ class ImageTarget:
 
     @property
     def run(self) -> "ImageTarget":
-        """Settings of the training run, which targets that differ in name and epochs alone may share."""
+        """The training run, which targets that differ in name and epochs alone may share."""
         one_run = self.dp_epsilon is None and self.schedule == "constant"
         return replace(self, name="", epochs=1 if one_run else self.epochs)
 
@@ -67,6 +75,33 @@ class ImageTarget:
         return Target(self.name, kind, self.epochs, self.dp_epsilon)
 
 
+def parse_targets(words: Sequence[str], **settings: Any) -> tuple[ImageTarget, ...]:
+    """Targets written as "[null ]ARCHITECTURE[@WIDTH]:EPOCHS"; settings named as a model are its own."""
+    found = []
+    own = {name: settings.pop(name) for name in tuple(settings) if name in ARCHITECTURES}
+    for text in words:
+        match = _TARGET.fullmatch(text)
+        if match is None or match["name"] not in ARCHITECTURES:
+            raise ValueError(
+                "targets: expected '[null ]ARCHITECTURE[@WIDTH]:EPOCHS' with one of "
+                f"{', '.join(ARCHITECTURES)}, got {text!r}"
+            )
+        width = {} if match["width"] is None else {"width": int(match["width"])}
+        shown = match["name"] + (f"-{match['width']}" if match["width"] else "")
+        chosen = {**width, **settings, **own.get(match["name"], {})}
+        private = f" DP {chosen['dp_epsilon']:g}" if chosen.get("dp_epsilon") is not None else ""
+        found.append(
+            ImageTarget(
+                name=f"{match['null'] or ''}{shown} E{match['epochs']}{private}",
+                architecture=match["name"],
+                epochs=int(match["epochs"]),
+                null=match["null"] is not None,
+                **chosen,
+            )
+        )
+    return tuple(found)
+
+
 def run_target(
     target: ImageTarget,
     epochs: Sequence[int],
@@ -74,8 +109,8 @@ def run_target(
     asked: Mapping[str, LabelledImages],
     checkpoint: Path | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """Train a target on the parts that `ImageSplit.trained_on` names, and ask it after some epochs."""
-    x, y = _training_part(target, images)
+    """Train a target, and ask it after some epochs; by "EPOCH/KIND" and "EPOCH/metric/NAME"."""
+    x, y = images.together(images.split.trained_on(null=target.null))
     found: dict[str, NDArray[Any]] = {}
     for epoch, module in train_target(target, x, y, images.outputs, epochs, checkpoint).items():
         found |= {
@@ -85,10 +120,6 @@ def run_target(
         metrics["parameters"] = sum(values.numel() for values in module.parameters())
         found |= {f"{epoch}/metric/{name}": np.array(value) for name, value in metrics.items()}
     return found
-
-
-def _training_part(target: ImageTarget, images: Images) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    return images.together(images.split.trained_on(null=target.null))
 
 
 def _metrics(module: nn.Module, trained_on: LabelledImages, held_out: LabelledImages) -> dict[str, float]:
@@ -109,7 +140,7 @@ def training_speed(
     target: ImageTarget, images: Images, *, epochs: int = 1, peak: float | None = None
 ) -> pd.DataFrame:
     """Speed of training a target as it is here, and in a plain loop over a DataLoader."""
-    x, y = _training_part(target, images)
+    x, y = images.together(images.split.trained_on(null=target.null))
     module, config = _built(target, x, images.outputs), _training(target, epochs)
     flops = flops_per_image(module, x, y, config=config)
     speeds = images_per_second(module, x, y, config=config)
@@ -146,20 +177,15 @@ def train_target(
     if y.ndim > 1:
         raise ValueError("dp_epsilon: expected None for images with several labels")
     if all(isinstance(layer, (*_FIXED, nn.Linear, nn.ReLU)) for layer in module.children()):
-        return {epochs[-1]: _private_mlp(module, x, y, private)}
+        # An MLP is trained by `fit_ensemble`, which needs no gradients of single images.
+        fixed = nn.Sequential(*(layer for layer in module.children() if isinstance(layer, _FIXED)))
+        linears = [layer for layer in module.children() if isinstance(layer, nn.Linear)]
+        widths = (linears[0].in_features, *(layer.out_features for layer in linears))
+        fitted = fit_ensemble([replace(private, widths=widths)], fixed(as_input(x)), y)
+        own = nn.Sequential(*fixed, *fitted.model(0).children())
+        return {epochs[-1]: own.to(fitted.parameters.device).eval()}
     fitted = fit_dp(module, as_input(x), y, config=private, at_once=_AT_ONCE, checkpoint=checkpoint)
     return {epochs[-1]: fitted.module}
-
-
-def _private_mlp(
-    module: nn.Module, x: NDArray[np.uint8], y: NDArray[np.int64], config: TrainingConfig
-) -> nn.Module:
-    """The module with an MLP in the place of its own, by `fit_ensemble`: no gradients of single images."""
-    fixed = nn.Sequential(*(layer for layer in module.children() if isinstance(layer, _FIXED)))
-    linears = [layer for layer in module.children() if isinstance(layer, nn.Linear)]
-    widths = (linears[0].in_features, *(layer.out_features for layer in linears))
-    fitted = fit_ensemble([replace(config, widths=widths)], fixed(as_input(x)), y)
-    return nn.Sequential(*fixed, *fitted.model(0).children()).to(fitted.parameters.device).eval()
 
 
 def _training(target: ImageTarget, epochs: int) -> ImageTraining:
@@ -170,16 +196,12 @@ def _training(target: ImageTarget, epochs: int) -> ImageTraining:
 
 def private_training(target: ImageTarget, images: Images) -> TrainingConfig | None:
     """`dp_training` of a target on the parts it is trained on."""
-    return dp_training(
-        target, sum(len(images.parts[part]) for part in images.split.trained_on(null=target.null))
-    )
+    parts = images.split.trained_on(null=target.null)
+    return dp_training(target, sum(len(images.parts[part]) for part in parts))
 
 
 def dp_training(target: ImageTarget, examples: int) -> TrainingConfig | None:
-    """How a target with DP is trained on so many examples: with the least noise that keeps its epsilon.
-
-    None for a target without DP.
-    """
+    """How a target is trained with the least noise that keeps its epsilon; None for one without DP."""
     if target.dp_epsilon is None:
         return None
     plain = TrainingConfig(

@@ -1,8 +1,4 @@
-"""PANORAMIA on images: the pools of members, generated and other real images.
-
-Every stage is kept on disk by its own configuration: other targets do not train the generator anew, and other
-attacks train nothing anew.
-"""
+"""PANORAMIA on images: the pools, of which every stage is kept on disk by its own configuration."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -39,27 +35,22 @@ _COMPARED = 32
 
 @dataclass(frozen=True, kw_only=True)
 class ImageConfig:
-    """What pools of images are made of.
+    """What pools of images are made of."""
 
-    >>> ImageConfig(targets=(ImageTarget(name="cnn 5", epochs=5),)).generated
-    1200
-    """
-
-    split: ImageSplit = field(default_factory=ImageSplit)  # the images, and how many go where
+    split: ImageSplit = field(default_factory=ImageSplit)
     generator: FlowConfig = field(default_factory=lambda: FlowConfig(levels=5))
-    fakes: FakeFilter = field(default_factory=FakeFilter)  # the filter that drops obvious fakes
+    fakes: FakeFilter = field(default_factory=FakeFilter)
     generated: int = 1200  # images of D_out, which nothing has seen before the audit
     helper_images: int = 2400  # generated images that the synthetic helper is trained on
-    # labels of generated images: "class", the one the generator was asked for, or "labeler", the prediction
-    # of a classifier trained on D_G. Images with several labels need the labeler
+    # Generated images get the class that was asked for ("class"), or that predicted by the labeler, trained
+    # on D_G with true labels ("labeler"; always where images have several). Its features measure quality.
     labels: str = "class"
-    # the classifier trained on D_G with true labels; it labels, and its features measure quality
     labeler: ImageHelper = field(default_factory=lambda: ImageHelper(name="labeler", data="real", seed=2))
     helpers: tuple[ImageHelper, ...] = tuple(
         ImageHelper(name=data, data=data) for data in ("synthetic", "real")
     )
     targets: tuple[ImageTarget, ...]
-    seed: int = 0  # of the generator's draws and of the labels of generated images, 0 or more
+    seed: int = 0  # of the generator's draws and of the labels of generated images
 
     def __post_init__(self) -> None:
         check_choice("labels", self.labels, ("class", "labeler"))
@@ -86,11 +77,11 @@ class ImageConfig:
 
 @dataclass(frozen=True, eq=False)
 class GeneratedImages:
-    """What the generator gave."""
+    """D_out, images for the synthetic helper, and numbers about them by name."""
 
-    audit: LabelledImages  # D_out
-    helper: LabelledImages  # images that the synthetic helper is trained on
-    quality: dict[str, float]  # numbers about it, by name
+    audit: LabelledImages
+    helper: LabelledImages
+    quality: dict[str, float]
 
 
 def image_pools(config: ImageConfig) -> Pools:
@@ -103,10 +94,9 @@ def image_pools(config: ImageConfig) -> Pools:
         helpers = {one.helper: _helper_answers(config, one, images, made, sets) for one in config.helpers}
         said, details = _target_answers(config, images, sets)
         targets = {one.audited: said[one.name] for one in config.targets}
-        compared = (made.audit.x, parts["generator"].x, parts["nonmembers"].x)
-        warnings = copies(*map(_small, compared)).warnings
+        compared = copies(*map(_small, (made.audit.x, parts["generator"].x, parts["nonmembers"].x)))
         examples = {kind: part.x for kind, part in sets.items()}
-        return pools_of(examples, targets, helpers, pd.DataFrame(details), warnings)
+        return pools_of(examples, targets, helpers, pd.DataFrame(details), compared.warnings)
 
     key = {
         "images": _without_models(config),
@@ -126,14 +116,14 @@ def _asked(images: Images, made: GeneratedImages) -> dict[str, LabelledImages]:
 
 
 def training_accuracies(config: ImageConfig) -> list[float]:
-    """Accuracy of each target on what it was trained on, a share; trained once, for `image_pools` too."""
+    """Accuracy of each target on its training part, a share; kept for `image_pools` too."""
     images = load_split(config)
     _, details = _target_answers(config, images, _asked(images, generated_images(config, images)))
     return [row["train_metric"] for row in details]
 
 
 def _small(x: Pixels) -> Pixels:
-    """Large images shrunk to ``_COMPARED`` pixels a side, where that divides theirs: distances are slow."""
+    """Large images shrunk to ``_COMPARED`` pixels a side where possible: distances are slow."""
     side = x.shape[-1]
     return shrink(x, _COMPARED) if side > _COMPARED and side % _COMPARED == 0 else x
 
@@ -149,7 +139,10 @@ def load_split(config: ImageConfig) -> Images:
 
 def generated_images(config: ImageConfig, images: Images) -> GeneratedImages:
     """Train the generator on D_G, draw images, drop obvious fakes, and label the rest."""
-    drawn = _trained_once(_drawn_key(config, images), partial(_draw, config, images))
+    names = ("split", "generator", "fakes", "generated", "helper_images", "seed")  # labels do not count
+    about = {name: getattr(config, name) for name in names}
+    key = {"stage": "drawn", "config": about, "data": images.sha256s, "code": code_tag(__name__)}
+    drawn = _trained_once(key, partial(_draw, config, images))
     given = _trained_once(_key(config, images, "labels"), partial(_label, config, images, drawn))
     audit, helper = (
         LabelledImages(drawn["x"][rows], given["true"][rows], given["y"][rows])
@@ -161,7 +154,7 @@ def generated_images(config: ImageConfig, images: Images) -> GeneratedImages:
 def _trained_once(
     key: Mapping[str, Any], compute: Callable[[Path], Mapping[str, Any]]
 ) -> dict[str, NDArray[Any]]:
-    """What ``compute`` returns, kept on disk; a training that was interrupted goes on from its checkpoint."""
+    """What ``compute`` returns, kept on disk; interrupted training goes on from its checkpoint."""
     checkpoint = pools_cache().path(key).with_suffix(".checkpoint")
     arrays = pools_cache().get(key, lambda: compute(checkpoint))
     checkpoint.unlink(missing_ok=True)
@@ -212,12 +205,10 @@ def _label(
 def _kept(
     flow: Any, fakes: Any, wanted: int, seed: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], float]:
-    """As many images as wanted that pass the filter, and the share that does.
-
-    After the first draw no more are drawn than are likely to be missing: drawing is slow.
-    """
+    """As many images as wanted that pass the filter, their classes, and the share that passes."""
     xs, ys, drawn, have = [], [], 0, 0
     while have < wanted:
+        # Drawing is slow: no more than are likely to be missing.
         count = wanted if not have else min(wanted, math.ceil(1.1 * (wanted - have) * drawn / have))
         x, y = flow.sample(count, seed + drawn)
         keeps = fakes.keeps(x)
@@ -233,19 +224,15 @@ def _kept(
 
 
 def _quality(module: Any, images: Images, generated: NDArray[np.uint8]) -> dict[str, float]:
-    """Of generated images and of real non-members, what `quality_table` shows.
-
-    That is the kernel distance to the members on features of the labeler, and the share that nearly repeats
-    an image of D_G, by pixels.
-    """
+    """Kernel distance to the members by the labeler's features, and near duplicates of D_G by pixels."""
     members = image_features(module, images.parts["members"].x).numpy()
+    held = images.parts["nonmembers"].x
     found = {}
-    for name, x in (("generated", generated), ("nonmembers", images.parts["nonmembers"].x)):
-        if len(x) < 2:
-            continue
-        value, error = kernel_distance(members, image_features(module, x).numpy())
-        found |= {f"kid {name}": value, f"kid {name} error": error}
-    if len(held := images.parts["nonmembers"].x):
+    for name, x in (("generated", generated), ("nonmembers", held)):
+        if len(x) > 1:
+            value, error = kernel_distance(members, image_features(module, x).numpy())
+            found |= {f"kid {name}": value, f"kid {name} error": error}
+    if len(held):
         repeated = near_duplicates(*map(_small, (generated, images.parts["generator"].x, held)))
         found |= dict(zip(("near generated", "near nonmembers"), repeated, strict=True))
     return found
@@ -271,38 +258,26 @@ def _helper_answers(
 def _target_answers(
     config: ImageConfig, images: Images, sets: Mapping[str, LabelledImages]
 ) -> tuple[dict[str, dict[str, FloatArray]], list[dict[str, Any]]]:
-    """Targets that differ in epochs alone are one run, looked at on its way."""
-    found: dict[str, dict[str, FloatArray]] = {}
-    rows: dict[str, dict[str, Any]] = {}
-    for run in sorted({target.run for target in config.targets}, key=repr):
-        targets = [target for target in config.targets if target.run == run]
-        epochs = tuple(sorted({target.epochs for target in targets}))
+    """Outputs of each target by kind, and rows about them; several epochs of one run are one training."""
+    runs: dict[ImageTarget, dict[str, NDArray[Any]]] = {}
+    for run in dict.fromkeys(target.run for target in config.targets):
+        epochs = tuple(sorted({target.epochs for target in config.targets if target.run == run}))
         key = _key(config, images, "target", run, epochs, private_training(run, images))
-        arrays = _trained_once(key, partial(run_target, run, epochs, images, sets))
-        for target in targets:
-            found[target.name] = {kind: arrays[f"{target.epochs}/{kind}"] for kind in sets}
-            about = {"architecture": target.architecture, "width": target.width}
-            rows[target.name] = about | _numbers(arrays, f"{target.epochs}/metric/")
-    order = [target.name for target in config.targets]
-    return {name: found[name] for name in order}, [rows[name] for name in order]
-
-
-def _drawn_key(config: ImageConfig, images: Images) -> dict[str, Any]:
-    """What drawn images depend on: not on their labels."""
-    names = ("split", "generator", "fakes", "generated", "helper_images", "seed")
-    about = {name: getattr(config, name) for name in names}
-    return {"stage": "drawn", "config": about, "data": images.sha256s, "code": code_tag(__name__)}
+        runs[run] = _trained_once(key, partial(run_target, run, epochs, images, sets))
+    found: dict[str, dict[str, FloatArray]] = {}
+    rows: list[dict[str, Any]] = []
+    for target in config.targets:
+        arrays, epoch = runs[target.run], target.epochs
+        found[target.name] = {kind: arrays[f"{epoch}/{kind}"] for kind in sets}
+        about = {"architecture": target.architecture, "width": target.width}
+        rows.append(about | _numbers(arrays, f"{epoch}/metric/"))
+    return found, rows
 
 
 def _key(config: ImageConfig, images: Images, stage: str, *model: Any) -> dict[str, Any]:
     """A model's answers depend on the images asked about, so on the generator too."""
-    return {
-        "stage": stage,
-        "model": model,
-        "config": _without_models(config),
-        "data": images.sha256s,
-        "code": code_tag(__name__),
-    }
+    about = {"config": _without_models(config), "data": images.sha256s, "code": code_tag(__name__)}
+    return {"stage": stage, "model": model, **about}
 
 
 def _without_models(config: ImageConfig) -> dict[str, Any]:

@@ -1,21 +1,23 @@
-"""The tables of PANORAMIA on images: Tables 1, 2, 3 and 5, Figures 2 to 15."""
+"""The tables of PANORAMIA on images: Tables 1, 2, 3 and 5, Figures 2 to 15, and runs kept with the book."""
 
-import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from PIL import Image
 
 from paperlib.audits.panoramia.game import AuditConfig, smallest_pool
 from paperlib.audits.panoramia.pools import Pools
 from paperlib.audits.panoramia.results import TargetAudits
 from paperlib.audits.panoramia.run import audit_pools, over_training_size
 from paperlib.core import MembershipScores
-from paperlib.models.images import ARCHITECTURES
-from paperlib.papers.panoramia.images.models import ImageTarget
-from paperlib.papers.panoramia.results import PanoramiaResults
+from paperlib.io import read_result
+from paperlib.papers.measured import kept_file, measured_table
+from paperlib.papers.panoramia.results import PanoramiaResults, table_three
 from paperlib.report import paper_table
 
 KINDS = {"members": "real members", "generated": "generated", "nonmembers": "real non-members"}
@@ -30,38 +32,7 @@ HELPERS = {
 }
 """Our names of the helpers of the paper's Table 5: training data and architecture there."""
 
-_TARGET = re.compile(r"(?P<null>null )?(?P<name>[a-z0-9-]+?)(@(?P<width>\d+))?:(?P<epochs>\d+)")
-
-
-def parse_targets(words: Sequence[str], **settings: Any) -> tuple[ImageTarget, ...]:
-    """Targets written as "[null ]ARCHITECTURE[@WIDTH]:EPOCHS".
-
-    >>> [target.name for target in parse_targets(["cnn@8:5", "null resnet18:20"], cnn={"dp_epsilon": 8.0})]
-    ['cnn-8 E5 DP 8', 'null resnet18 E20']
-    """
-    found = []
-    own = {name: settings.pop(name) for name in tuple(settings) if name in ARCHITECTURES}
-    for text in words:
-        match = _TARGET.fullmatch(text)
-        if match is None or match["name"] not in ARCHITECTURES:
-            raise ValueError(
-                "targets: expected '[null ]ARCHITECTURE[@WIDTH]:EPOCHS' with one of "
-                f"{', '.join(ARCHITECTURES)}, got {text!r}"
-            )
-        width = {} if match["width"] is None else {"width": int(match["width"])}
-        shown = match["name"] + (f"-{match['width']}" if match["width"] else "")
-        chosen = {**width, **settings, **own.get(match["name"], {})}
-        private = f" DP {chosen['dp_epsilon']:g}" if chosen.get("dp_epsilon") is not None else ""
-        found.append(
-            ImageTarget(
-                name=f"{match['null'] or ''}{shown} E{match['epochs']}{private}",
-                architecture=match["name"],
-                epochs=int(match["epochs"]),
-                null=match["null"] is not None,
-                **chosen,
-            )
-        )
-    return tuple(found)
+_OWN, _HELPERS = "panoramia (paper form)", "panoramia (helpers form)"
 
 
 def series(results: PanoramiaResults) -> list[str]:
@@ -80,7 +51,7 @@ def nulls_like(results: PanoramiaResults, name: str) -> list[str]:
 
 
 def run_images(pools: Pools, audit: AuditConfig) -> PanoramiaResults:
-    """Audit all targets in the paper's form with all three audits, and PANORAMIA with helpers in both."""
+    """All three audits in the paper's form, and PANORAMIA with helpers in both tests."""
     if pools.nonmembers is None:
         raise ValueError("nonmembers: expected real ones, which RM;RN and O(1) need, got none")
     paper = audit_pools(pools, replace(audit, form="paper"))
@@ -89,11 +60,7 @@ def run_images(pools: Pools, audit: AuditConfig) -> PanoramiaResults:
 
 
 def paper_models(names: Sequence[str], dataset: str) -> dict[str, str]:
-    """Our targets by over-training, each with the paper's of the same degree.
-
-    >>> paper_models(["cnn E5", "cnn E20"], "mnist5k")
-    {'cnn E5': 'ResNet101_E20', 'cnn E20': 'ResNet101_E50'}
-    """
+    """Our targets by over-training, each with the paper's of the same degree."""
     resnets, celeba = ("ResNet101_E20", "ResNet101_E50", "ResNet101_E100"), ("CNN_E50", "CNN_E100")
     return dict(zip(names, celeba if dataset == "celeba" else resnets, strict=False))
 
@@ -106,7 +73,7 @@ def printed_three(names: Sequence[str], dataset: str) -> dict[str, pd.DataFrame]
 
 
 def table_one(results: PanoramiaResults, dataset: str) -> pd.DataFrame:
-    """Accuracies in per cent and losses, on the training part and on real non-members; the paper's beside."""
+    """Accuracies in per cent and losses, beside the paper's."""
     table, models = results.pools.table, paper_models(series(results), dataset)
     printed = paper_table("panoramia_table01").set_index("target_model")["test_accuracy_pct"]
     ours = table[["target", "null", "epochs", "train_loss", "test_loss"]].assign(
@@ -127,39 +94,22 @@ def searches(results: PanoramiaResults) -> pd.DataFrame:
 
 def above_real(results: PanoramiaResults) -> pd.DataFrame:
     """What a comparison of eps-tilde with RM;RN must know, one row per target."""
-    rows = []
-    for target in results.pools.target_names:
-        own, real = results.one(target), results.one(target, "rm_rn")
-        members, *others = (
-            (kind, pool.targets[target][:, 0]) for kind, pool in results.pools.by_kind().items()
-        )
-        aucs = {
-            f"auc_{'real' if kind == 'nonmembers' else kind}": MembershipScores(
-                members[1], losses, higher_means_member=False
-            ).auc()
-            for kind, losses in others
-        }
-        rows.append(
-            {
-                "target": target,
-                "null": target in results.null,
-                "eps_tilde": own["value"],
-                "eps_tilde_sd": own["value_sd"],
-                "rm_rn": real["value"],
-                "rm_rn_sd": real["value_sd"],
-                "rm_rn_auc": real["mia_auc"],
-                **aucs,
-            }
-        )
-    return pd.DataFrame(rows)
+    kinds = results.pools.by_kind()
+
+    def auc(name: str, kind: str) -> float:
+        losses = (kinds[one].targets[name][:, 0] for one in ("members", kind))
+        return MembershipScores(*losses, higher_means_member=False).auc()
+
+    table = table_three(results, {})[["target", "null", "eps_tilde", "eps_tilde_sd", "rm_rn", "rm_rn_sd"]]
+    return table.assign(
+        rm_rn_auc=[results.one(name, "rm_rn")["mia_auc"] for name in table["target"]],
+        auc_generated=[auc(name, "generated") for name in table["target"]],
+        auc_real=[auc(name, "nonmembers") for name in table["target"]],
+    )
 
 
 def printed_helpers() -> dict[str, float]:
-    """The c_lb that the paper's Table 5 prints on CIFAR-10, by our name of the helper.
-
-    >>> printed_helpers()["imagenet"]
-    1.12
-    """
+    """The c_lb that the paper's Table 5 prints on CIFAR-10, by our name of the helper."""
     printed = paper_table("panoramia_table05").query("dataset == 'CIFAR10'")
     keys = printed[["helper_training_data", "helper_architecture"]].fillna("").itertuples(index=False)
     values = dict(zip(map(tuple, keys), printed["c_lb"].astype(float), strict=True))
@@ -167,7 +117,7 @@ def printed_helpers() -> dict[str, float]:
 
 
 def training_sizes(pools: Pools, audit: AuditConfig, sizes: Sequence[int], *, target: str) -> pd.DataFrame:
-    """Bounds over the size of the attacks' training part, paper's form, first search: Figures 2 and 11."""
+    """Bounds over the attacks' training part, paper's form, first search: Figures 2 and 11."""
     found = over_training_size(pools, replace(audit, form="paper"), sizes, targets=[target])
     return found[found["search"] == audit.searches[0]]
 
@@ -175,12 +125,10 @@ def training_sizes(pools: Pools, audit: AuditConfig, sizes: Sequence[int], *, ta
 def figure_six_games(
     results: PanoramiaResults, audit: AuditConfig, changes: Mapping[str, Any], *, target: str
 ) -> PanoramiaResults:
-    """Games of their own for Figure 6, in the paper's form, of a target and its nulls; none without changes.
-
-    O(1) needs no training part, and takes all real non-members that the coins leave it.
-    """
+    """Games of a target and its nulls for Figure 6, in the paper's form; the page's without changes."""
     if not changes:
         return results
+    # O(1) needs no training part, and takes all real non-members that the coins leave it.
     names, real = [target, *nulls_like(results, target)], results.pools.nonmembers
     wanted = replace(audit, form="paper", **changes)
     sizes = range(2, min(wanted.test, 2 * len(real) if real else 0) + 1)
@@ -194,14 +142,14 @@ def figure_six_games(
 
 
 def over_test_size(results: PanoramiaResults, sizes: Sequence[int], *, target: str) -> pd.DataFrame:
-    """PANORAMIA's bounds on the first examples of each test part, of a target and its nulls: Figure 6."""
+    """PANORAMIA's bounds of a target and its nulls on the first examples of each test part: Figure 6."""
     audits, names = results.decisive, [target, *nulls_like(results, target)]
     games = tuple(one for one in audits.select("panoramia") if one.target.name in names)
     return replace(audits, judged=games).over_test_size(sizes)
 
 
 def model_sizes(results: PanoramiaResults) -> pd.DataFrame:
-    """Targets of the commonest number of epochs by size: parameters, eps-tilde, RM;RN, O(1) (Figure 15)."""
+    """Targets of the commonest number of epochs by size (Figure 15)."""
     table = results.pools.table[~results.pools.table["null"]]
     table = table[table["epochs"] == table["epochs"].mode().max()]
     sizes = table[["target", "architecture"]].assign(
@@ -234,7 +182,7 @@ def quality_table(quality: Mapping[str, float], results: PanoramiaResults) -> pd
 
 
 def whole_table(results: PanoramiaResults, quality: Mapping[str, float]) -> pd.DataFrame:
-    """Everything of a run in one table, to be kept beside other runs: one row per target."""
+    """Everything of a run, one row per target."""
     found = results.summary[results.summary["search"] == results.search]
     columns = {"c_lb": "c_lb", "c_plus_eps_lb": "c+eps_lb", "value": "value", "value_sd": "sd",
                "baseline_auc": "baseline auc", "mia_auc": "attack auc", "ceiling": "ceiling"}  # fmt: skip
@@ -243,3 +191,49 @@ def whole_table(results: PanoramiaResults, quality: Mapping[str, float]) -> pd.D
         own = rows.set_index("target")[list(columns)].rename(columns=columns).dropna(axis=1, how="all")
         table = table.join(own.add_prefix(f"{audit} ({form} form) "))
     return table.assign(games=int(found["games"].max()), **quality).reset_index()
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredRun:
+    """Runs of the page that were made before, equal but for the seed."""
+
+    table: pd.DataFrame  # of `whole_table`, with the seed of the run in front
+    origin: str  # date and place of the run
+    parameters: Mapping[str, Any]
+    grid: NDArray[np.uint8]  # sample images, shape (height, width, 3)
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Means over models, with the deviation of eps-tilde; accuracies in per cent."""
+        table = self.table
+        shown = table[["target", "null"]].assign(
+            train_accuracy=table["train_metric"],
+            test_accuracy=table["test_metric"],
+            c_lb=table[f"{_OWN} c_lb"],
+            c_plus_eps_lb=table[f"{_OWN} c+eps_lb"],
+            eps_tilde=table[f"{_OWN} c+eps_lb"] - table[f"{_OWN} c_lb"],
+            helpers_eps_tilde=table[f"{_HELPERS} c+eps_lb"] - table[f"{_HELPERS} c_lb"],
+            rm_rn=table["rm_rn (paper form) value"],
+            o1=table["o1 (paper form) value"],
+        )
+        models = shown.groupby(["target", "null"], sort=False)
+        means, raised = models.mean(), ["eps_tilde", "helpers_eps_tilde"]
+        means[["train_accuracy", "test_accuracy"]] *= 100
+        means[raised] = means[raised].clip(lower=0)
+        return means.assign(eps_tilde_sd=models["eps_tilde"].std()).reset_index()
+
+
+def measured_run(path: str) -> MeasuredRun | None:
+    """Runs kept as a table (.csv), its result file (.json) and its sample grid (.png)."""
+    found = measured_table(path)
+    if found is None:
+        return None
+    table, origin = found
+    if missing := [name for name in ("seed", f"{_OWN} c_lb", f"{_HELPERS} c_lb") if name not in table]:
+        raise ValueError(f"measured: {path} lacks {', '.join(missing)}; measure it anew")
+    samples = kept_file(path).with_suffix(".png")
+    if not samples.is_file():
+        raise ValueError(f"measured: {path} has no sample grid beside it ({samples.name})")
+    with Image.open(samples, formats=("PNG",)) as image:
+        grid = np.asarray(image.convert("RGB"))
+    return MeasuredRun(table, origin, read_result(samples.with_suffix(".json")).parameters, grid)

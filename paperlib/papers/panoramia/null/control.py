@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,8 +13,7 @@ from paperlib.audits.panoramia.pools import SYNTHETIC, Pool, Pools, Target
 from paperlib.audits.panoramia.run import audit_pools
 from paperlib.audits.panoramia.table_models import Learning
 from paperlib.core import check_at_least, check_confidence, check_in
-from paperlib.papers.panoramia.tables.data import PartSizes
-from paperlib.papers.panoramia.tables.pools import TabularConfig, build_pools
+from paperlib.papers.panoramia.tables.pools import PartSizes, TabularConfig, build_pools
 from paperlib.report import progress
 
 CONTRAST = "(contrast)"
@@ -29,13 +27,11 @@ NOTABLE = 0.1
 class NullControl:
     """How the control is run; its tables are randhie's."""
 
-    # worlds of each kind: each has its own split, generator, models and game. Of those that are there for
-    # contrast, half as many
-    repetitions: int = 50
+    repetitions: int = 50  # worlds of each kind; of those that are there for contrast, half as many
     members: int = 400  # members (and generated examples) of each world
-    epochs: int = 40  # training epochs of target and helpers, on tables
-    confidence: float = 0.95  # of each audit, in (0, 1)
-    seed: int = 0  # of the first world, 0 or more
+    epochs: int = 40  # of target and helpers, on tables
+    confidence: float = 0.95  # of each audit
+    seed: int = 0  # of the first world
 
     def __post_init__(self) -> None:
         check_confidence(self.confidence)
@@ -55,7 +51,7 @@ class NullControl:
         )
 
     def worlds(self) -> Mapping[str, Callable[[int], Pools]]:
-        """Kinds of worlds, each from a seed to pools with a null target."""
+        """Kinds of worlds: from a seed to pools with a null target."""
         return {
             "table": lambda seed: self._table("tree", "rejection", seed),
             "toy": lambda seed: toy_pools(self.members, 1.0, seed=seed),
@@ -81,18 +77,13 @@ class NullControl:
 
 
 def toy_pools(members: int, helper_knows: float, *, shift: float = 0.8, seed: int = 0) -> Pools:
-    """Normal examples, generated ones a little off, and a null target that sees the difference.
-
-    Examples show x with noise. The target's loss is the exact log density ratio of x, though it never saw a
-    member. The helper's is the same to the part ``helper_knows``, the rest noise.
-
-    ``helper_knows`` is 1 for a helper as good as the target, 0 for one that knows nothing; ``shift`` is the
-    distance of the two means in standard deviations, which sets the size of the ratio.
-    """
+    """Normal examples and generated ones ``shift`` standard deviations off, which a null target sees."""
     check_in("[0, 1]", "helper_knows", helper_knows)
     rng = np.random.default_rng(seed)
 
     def pool(mean: float) -> Pool:
+        # Examples show x with noise; the target's loss is the exact log density ratio of x, and the helper's
+        # the same to the part that it knows.
         x = mean + rng.standard_normal((members, 1))
         seen, loss = x + 2 * rng.standard_normal(x.shape), shift * (x - shift / 2)
         helper = helper_knows * loss + (1 - helper_knows) * rng.standard_normal(x.shape)
@@ -108,31 +99,19 @@ def run_null_control(
     found = []
     for name, build in (control.worlds() if worlds is None else worlds).items():
         count = -(-control.repetitions // 2) if name.endswith(CONTRAST) else control.repetitions
-        seeds = range(control.seed, control.seed + count)
-        audited = partial(_audited_world, control.audit(), build)
-        tables = [audited(seed) for seed in progress(seeds, label=name)]
-        found += [table.assign(world=name, seed=seed) for seed, table in zip(seeds, tables, strict=True)]
+        for seed in progress(range(control.seed, control.seed + count), label=name):
+            pools = build(seed)
+            nulls = [target.name for target in pools.targets if target.kind == "null"]
+            for form in FORMS:
+                audit = replace(control.audit(), form=form, seed=seed)
+                table = audit_pools(pools, audit, targets=nulls, audits=["panoramia"]).table
+                found.append(table.assign(world=name, seed=seed))
     columns = ["world", "seed", "form", "search", "c_lb", "c_plus_eps_lb", "eps_tilde"]
     return pd.concat(found, ignore_index=True)[columns]
 
 
-def _audited_world(audit: AuditConfig, build: Callable[[int], Pools], seed: int) -> pd.DataFrame:
-    """Rows of the null targets of one world, in both forms."""
-    pools = build(seed)
-    nulls = [target.name for target in pools.targets if target.kind == "null"]
-    forms = [replace(audit, form=form, seed=seed) for form in FORMS]
-    return pd.concat([audit_pools(pools, one, targets=nulls, audits=["panoramia"]).table for one in forms])
-
-
 def false_positives(rows: pd.DataFrame) -> pd.DataFrame:
-    """Share of null targets that are given an eps-tilde above 0, and above `NOTABLE`.
-
-    >>> rows = pd.DataFrame({"world": "toy", "form": "paper", "search": "union", "c_lb": 0.0,
-    ...                      "eps_tilde": [0.0, 0.0, 0.0, 0.5]})
-    >>> table = false_positives(rows)
-    >>> float(table["above 0"][0]), float(table["above 0, high"][0].round(3))
-    (0.25, 0.806)
-    """
+    """Share of null targets with an eps-tilde above 0 and above `NOTABLE`, with Clopper-Pearson intervals."""
     groups = rows.groupby(["world", "form", "search"], sort=False)
     table = groups["c_lb"].agg(repetitions="size", c_lb="mean")
     for limit in (0.0, NOTABLE):

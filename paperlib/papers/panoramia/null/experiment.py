@@ -1,13 +1,7 @@
-"""Helpers that learned as much real data as they may: what they leave of the eps-tilde of a null target.
-
-A null target has learned real data, and tells real from generated better than a helper that has learned less
-of it. Here helpers learn D_G and, out of fold, members that no test shows, in the way that the target learns,
-and a placebo stands in the baseline where the attack has the target.
-"""
+"""Helpers that learned as much real data as they may: what they leave of the eps-tilde of a null target."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,15 +35,14 @@ TODAY = "D_G and generated"
 class World:
     """A split, a generator, targets and null targets of one seed, and a way to train more such models."""
 
-    pools: Pools  # targets and null targets, with the helpers "synthetic" and "real"
-    # trains on D_G and on the members of these numbers, with a seed of its own
-    train: Callable[[IntArray, int], Answer]
+    pools: Pools  # with the helpers "synthetic" and "real"
+    train: Callable[[IntArray, int], Answer]  # on D_G and on the members of these numbers, with a seed
     judged: int  # number of members that tests show; helpers and attacks may learn the others
-    audit: AuditConfig  # sizes of the games, and attacks
+    audit: AuditConfig
     about: Any  # all that `train` depends on, but for its arguments
     code: str  # the module that trains
     groups: IntArray | None = None  # of the members that may be learned; see `out_of_fold`
-    seed: int  # of the folds, 0 or more
+    seed: int  # of the folds
 
     @property
     def learned(self) -> int:
@@ -58,11 +51,7 @@ class World:
 
 
 def matched_pools(world: World, ratio: float, *, folds: int = 4) -> Pools:
-    """The pools with out-of-fold helpers and a placebo.
-
-    Each of their models learns D_G and ``ratio`` members for each one that is judged. The outputs of a helper
-    are kept, so that an interrupted run goes on.
-    """
+    """Pools with a helper and a placebo whose models learn, out of fold, so many members per one judged."""
     members, most = round(ratio * world.judged), world.learned - -(-world.learned // folds)
     check_in(f"(0, {most / world.judged:.4g}]", "ratio", ratio)
     sizes = {kind: len(pool) for kind, pool in world.pools.by_kind().items()}
@@ -71,20 +60,19 @@ def matched_pools(world: World, ratio: float, *, folds: int = 4) -> Pools:
         def train(rows: IntArray, fold: int) -> Answer:
             return world.train(rows, world.seed + 100 * salt + fold)
 
-        about = {"world": world.about, "code": code_tag(world.code), "folds": folds}
         kept = {"stage": helper.name, **about, "members": members, "seed": world.seed, "salt": salt}
         options: dict[str, Any] = {"learned": world.learned, "folds": folds, "most": members}
         options |= {"groups": world.groups, "seed": world.seed + salt, "label": helper.name}
         return pools_cache().get(kept, lambda: out_of_fold(train, sizes, **options))
 
+    about = {"world": world.about, "code": code_tag(world.code), "folds": folds}
     said = {helper: outputs(helper, salt) for salt, helper in ((1, FOLDS), (2, PLACEBO))}
     chosen = _named(world.pools, "synthetic")
-    about = {"ratio": ratio, "folds": folds, "world": world.about, "code": code_tag(world.code)}
-    return add_helpers(chosen, said, learned=world.learned, about=about)
+    return add_helpers(chosen, said, learned=world.learned, about={"ratio": ratio, **about})
 
 
 def plain_pools(world: World) -> Pools:
-    """The pools as they are, helpers "synthetic" and "real", with the same members judged."""
+    """The pools with the helpers "synthetic" and "real", and the same members judged."""
     chosen = _named(world.pools, "synthetic", "real")
     return add_helpers(chosen, {}, learned=world.learned, about="no folds")
 
@@ -102,16 +90,16 @@ def run_matched(
     worlds: Iterable[int],
     folds: int = 4,
 ) -> pd.DataFrame:
-    """Audit targets and null targets of several worlds with today's helpers, and with each ratio."""
+    """Audit the targets of several worlds with helpers as they are, and with each ratio."""
     rows = []
     for seed in progress(list(worlds), label=f"worlds of {data}"):
         world = build(seed)
-        ways: list[tuple[str, float, Callable[[], Pools]]] = [(TODAY, np.nan, partial(plain_pools, world))]
-        ways += [("out of fold", one, partial(matched_pools, world, one, folds=folds)) for one in ratios]
-        for name, ratio, pools in ways:
-            audit = replace(world.audit, form="helpers")
-            table = audit_pools(pools(), audit, audits=["panoramia"]).table
-            rows.append(table.assign(data=data, world=seed, helpers=name, ratio=ratio))
+        audit = replace(world.audit, form="helpers")
+        for ratio in (None, *ratios):
+            pools = plain_pools(world) if ratio is None else matched_pools(world, ratio, folds=folds)
+            helpers, learned = (TODAY, np.nan) if ratio is None else ("out of fold", ratio)
+            table = audit_pools(pools, audit, audits=["panoramia"]).table
+            rows.append(table.assign(data=data, world=seed, helpers=helpers, ratio=learned))
     found = pd.concat(rows, ignore_index=True)
     found["difference"] = found["c_plus_eps_lb"] - found["c_lb"]
     columns = ["data", "world", "helpers", "ratio", "target", "null", "seed", "c_lb", "c_plus_eps_lb"]
@@ -119,13 +107,7 @@ def run_matched(
 
 
 def over_worlds(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:
-    """Means of `run_matched` with t-intervals over worlds, each of which counts with the mean of its games.
-
-    >>> games = pd.DataFrame({"data": "x", "helpers": "h", "ratio": 1.0, "target": "t", "null": True,
-    ...                       "world": [0, 0, 1, 1], "c_lb": 1.0, "difference": [0.1, 0.3, 0.2, 0.4]})
-    >>> over_worlds(games)[["eps_tilde", "low", "high", "worlds", "games"]].round(2).values.tolist()
-    [[0.25, -0.39, 0.89, 2.0, 4.0]]
-    """
+    """Means of `run_matched` with t-intervals over worlds, each with the mean of its games."""
     about = ["data", "helpers", "ratio", "target", "null"]
     means = games.groupby([*about, "world"], sort=False, dropna=False)[["c_lb", "difference"]].mean()
     groups = means.reset_index().groupby(about, sort=False, dropna=False)
@@ -142,15 +124,7 @@ def over_worlds(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFram
 
 
 def false_alarms(games: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:
-    """How often the difference of the bounds of a null target is significantly above `MARGIN`.
-
-    A world gives an alarm where the whole two-sided t-interval over its games, two or more, lies above.
-
-    >>> games = pd.DataFrame({"data": "x", "helpers": "h", "ratio": 1.0, "null": True, "world": [0, 0, 1, 1],
-    ...                       "difference": [0.5, 0.51, 0.0, 0.5]})
-    >>> false_alarms(games)[["worlds", "alarms", "share"]].values.tolist()
-    [[2.0, 1.0, 0.5]]
-    """
+    """In how many worlds the t-interval of a null target over its games lies above `MARGIN` as a whole."""
     about = ["data", "helpers", "ratio"]
     nulls = games[games["null"].astype(bool)]
     each = nulls.groupby([*about, "world"], sort=False, dropna=False)["difference"].agg(

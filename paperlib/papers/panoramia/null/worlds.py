@@ -21,7 +21,7 @@ from paperlib.generators.image_quality import FakeFilter
 from paperlib.generators.images import FlowConfig
 from paperlib.io import code_tag
 from paperlib.papers.panoramia.images.data import ImageSplit
-from paperlib.papers.panoramia.images.models import train_target
+from paperlib.papers.panoramia.images.models import parse_targets, train_target
 from paperlib.papers.panoramia.images.pools import (
     ImageConfig,
     ImageHelper,
@@ -29,10 +29,8 @@ from paperlib.papers.panoramia.images.pools import (
     image_pools,
     load_split,
 )
-from paperlib.papers.panoramia.images.tables import parse_targets
 from paperlib.papers.panoramia.null.experiment import World
-from paperlib.papers.panoramia.tables.data import PartSizes
-from paperlib.papers.panoramia.tables.pools import TabularConfig, tabular_pools, tabular_rows
+from paperlib.papers.panoramia.tables.pools import PartSizes, TabularConfig, tabular_pools, tabular_rows
 from paperlib.papers.panoramia.text.config import TextConfig
 from paperlib.papers.panoramia.text.pools import text_bench, text_pools
 from paperlib.report import used_data
@@ -47,9 +45,9 @@ class WorldSizes:
     generator: int  # real examples of D_G
     learned: int  # members that helpers and attacks may learn
     judged: int  # members that tests show
-    epochs: int  # passes of targets and of the helpers that stand beside them
-    source: str = ""  # name of the data set; text takes none
-    steps: int = 0  # training steps of the generator of images
+    epochs: int  # of targets and of the helpers beside them
+    source: str = ""  # name of the data set; empty takes the documentation as text
+    steps: int = 0  # of the generator of images
     public: int = 0  # chunks that the small base model of text is trained on
 
     def __post_init__(self) -> None:
@@ -88,7 +86,7 @@ SIZES: dict[str, dict[str, WorldSizes]] = {
         "text": WorldSizes(generator=1500, learned=2500, judged=250, epochs=6, public=5000),
     },
 }
-"""Sizes of worlds: "large" has data that must be brought or fetched, "small" has what ships with packages."""
+"""Sizes of worlds: "large" has data that must be brought, "small" what ships with packages."""
 
 
 def world_of(data: str, sizes: WorldSizes, *, games: int, seed: int) -> World:
@@ -99,6 +97,7 @@ def world_of(data: str, sizes: WorldSizes, *, games: int, seed: int) -> World:
 
 
 def _table(sizes: WorldSizes, audit: partial[AuditConfig], seed: int) -> World:
+    """A world of rows; further models learn as the target."""
     config = TabularConfig(
         dataset=sizes.source,
         label="visits" if sizes.source == "randhie" else "income",
@@ -109,17 +108,38 @@ def _table(sizes: WorldSizes, audit: partial[AuditConfig], seed: int) -> World:
         helper_rows=sizes.members,
         seed=seed,
     )
+    rows = tabular_rows(config)
+    used_data(config.dataset, rows.table.rows.to_csv(index=False).encode())
+    parts = {**rows.parts, "generated": rows.generated}
+
+    def learn(members: IntArray, salt: int) -> Answer:
+        learned = pd.concat([rows.parts["generator"], parts["members"].iloc[members]], ignore_index=True)
+        plan = config.learning.plain(rows.encoder, sizes.epochs, salt)
+        models = train(rows.encoder, learned, [plan])
+        return lambda kind, asked: losses(rows.encoder, models, parts[kind].iloc[asked])
+
     trees = BoostedTrees(leaves=8, learning_rate=0.08, rounds=60, smallest_leaf=10)
-    return table_world(config, audit(attacks=(trees,)), judged=sizes.judged)
+    return World(
+        pools=tabular_pools(config),
+        train=learn,
+        judged=sizes.judged,
+        audit=audit(attacks=(trees,)),
+        about={"table": config, "rows": rows.table.sha256},
+        code=__name__,
+        seed=1000 * seed,
+    )
 
 
 def _image(sizes: WorldSizes, audit: partial[AuditConfig], seed: int) -> World:
+    """A world of images; further models learn as the target."""
     first, digits = 1000 * seed, sizes.source == "mnist5k"
     levels, network = (5, "mlp") if digits else (8, "unet")
     flow: dict[str, Any] = (
         {"width": 192} if digits else {"width": 16, "blocks": 3, "sampler": "euler", "sampler_steps": 15}
     )
     helper: dict[str, Any] = {"width": 16, "epochs": sizes.epochs, "learning_rate": 0.002}
+    names = [f"cnn@16:{sizes.epochs}", f"null cnn@16:{sizes.epochs}"]
+    targets = parse_targets(names, batch_size=64, learning_rate=0.002, seed=first)
     config = ImageConfig(
         split=ImageSplit(
             dataset=sizes.source,
@@ -141,20 +161,36 @@ def _image(sizes: WorldSizes, audit: partial[AuditConfig], seed: int) -> World:
         helpers=tuple(
             ImageHelper(name=name, data=name, seed=first + 1, **helper) for name in ("synthetic", "real")
         ),
-        targets=parse_targets(
-            [f"cnn@16:{sizes.epochs}", f"null cnn@16:{sizes.epochs}"],
-            batch_size=64,
-            learning_rate=0.002,
-            seed=first,
-        ),
+        targets=targets,
         seed=first,
     )
+    images = load_split(config)
+    parts = {**images.parts, "generated": generated_images(config, images).audit}
+
+    def learn(members: IntArray, salt: int) -> Answer:
+        real, own = parts["generator"], parts["members"]
+        x = np.concatenate([real.x, own.x[members]])
+        y = np.concatenate([real.y, own.y[members]])
+        target = replace(targets[0], seed=salt)
+        [module] = train_target(target, x, y, images.outputs, [sizes.epochs]).values()
+        return lambda kind, asked: answers(module, parts[kind].x[asked], parts[kind].y[asked])
+
     attack = ImageStack(architecture="trees" if digits else "cnn", epochs=8, loss_steps=100)
-    return image_world(config, audit(attacks=(attack,)), judged=sizes.judged)
+    return World(
+        pools=image_pools(config),
+        train=learn,
+        judged=sizes.judged,
+        audit=audit(attacks=(attack,)),
+        about={"images": config, "data": images.sha256s},
+        code=__name__,
+        seed=first,
+    )
 
 
 def _text(sizes: WorldSizes, audit: partial[AuditConfig], seed: int) -> World:
+    """A world of chunks; further models learn as the targets' run up to its last audited epoch."""
     config = TextConfig(
+        text=sizes.source or "documentation",
         public=sizes.public,
         generator=sizes.generator,
         members=sizes.members,
@@ -167,76 +203,15 @@ def _text(sizes: WorldSizes, audit: partial[AuditConfig], seed: int) -> World:
         dp_epsilons=(),
         seed=seed,
     )
-    attack = LossSummaries(tokens=config.tokens)
-    return text_world(config, audit(attacks=(attack,)), judged=sizes.judged)
-
-
-def table_world(config: TabularConfig, audit: AuditConfig, *, judged: int) -> World:
-    """A world of rows; further models learn as the last target without DP."""
-    rows = tabular_rows(config)
-    used_data(config.dataset, rows.table.rows.to_csv(index=False).encode())
-    parts = {"members": rows.parts["members"], "generated": rows.generated,
-             "nonmembers": rows.parts["nonmembers"]}  # fmt: skip
-
-    def learn(members: IntArray, seed: int) -> Answer:
-        learned = pd.concat([rows.parts["generator"], parts["members"].iloc[members]], ignore_index=True)
-        plan = config.learning.plain(rows.encoder, config.epochs[-1], seed)
-        models = train(rows.encoder, learned, [plan])
-        return lambda kind, asked: losses(rows.encoder, models, parts[kind].iloc[asked])
-
-    return World(
-        pools=tabular_pools(config),
-        train=learn,
-        judged=judged,
-        audit=audit,
-        about={"table": config, "rows": rows.table.sha256},
-        code=__name__,
-        seed=1000 * config.seed,
-    )
-
-
-def image_world(config: ImageConfig, audit: AuditConfig, *, judged: int) -> World:
-    """A world of images; further models learn as the last target that is not null."""
-    images = load_split(config)
-    made = generated_images(config, images)
-    parts = {"members": images.parts["members"], "generated": made.audit,
-             "nonmembers": images.parts["nonmembers"]}  # fmt: skip
-    target = [one for one in config.targets if not one.null][-1]
-
-    def learn(members: IntArray, seed: int) -> Answer:
-        real, own = images.parts["generator"], parts["members"]
-        x, y = (
-            np.concatenate([real.x, own.x[members]]),
-            np.concatenate([real.y, own.y[members]]),
-        )
-        [module] = train_target(replace(target, seed=seed), x, y, images.outputs, [target.epochs]).values()
-        return lambda kind, asked: answers(module, parts[kind].x[asked], parts[kind].y[asked])
-
-    return World(
-        pools=image_pools(config),
-        train=learn,
-        judged=judged,
-        audit=audit,
-        about={"images": config, "data": images.sha256s},
-        code=__name__,
-        seed=config.seed,
-    )
-
-
-def text_world(config: TextConfig, audit: AuditConfig, *, judged: int) -> World:
-    """A world of chunks; further models learn as the targets' run up to its last audited epoch.
-
-    Documents are dealt to folds as wholes, as to helpers and tests; the helper on D_G learns as targets do.
-    """
     bench, pools = text_bench(config), text_pools(config)
     used_data(config.text, "\n".join(text_documents(config.text)).encode())
 
-    def learn(members: IntArray, seed: int) -> Answer:
+    def learn(members: IntArray, salt: int) -> Answer:
         chunks = np.concatenate([bench.text["generator"].tokens, bench.text["members"].tokens[members]])
-        return bench.trained_on(chunks, config.epochs[-1], seed)
+        return bench.trained_on(chunks, sizes.epochs, salt)
 
     def on_generator() -> dict[str, FloatArray]:
-        model = learn(np.empty(0, dtype=np.int64), 1000 * config.seed + 900)
+        model = learn(np.empty(0, dtype=np.int64), 1000 * seed + 900)
         return {kind: model(kind, np.arange(len(pool))) for kind, pool in pools.by_kind().items()}
 
     about = {"stage": "helper on D_G", "world": bench.key(config), "code": code_tag(__name__)}
@@ -244,10 +219,10 @@ def text_world(config: TextConfig, audit: AuditConfig, *, judged: int) -> World:
     return World(
         pools=add_helpers(pools, said, learned=0, about=about),
         train=learn,
-        judged=judged,
-        audit=audit,
+        judged=sizes.judged,
+        audit=audit(attacks=(LossSummaries(tokens=config.tokens),)),
         about=bench.key(config),
         code=__name__,
-        groups=bench.text["members"].document[: config.members - judged],
-        seed=1000 * config.seed,
+        groups=bench.text["members"].document[: sizes.learned],  # documents are dealt as wholes
+        seed=1000 * seed,
     )

@@ -22,11 +22,23 @@ def evidence(results: TabularResults) -> dict[str, Evidence]:
     """Evidence from the pools of the first label, by target; those of other labels are beside the paper."""
     label = next(iter(results.runs)).label
     runs = {config: run for config, run in results.runs.items() if config.label == label}
-    return {one.target: one for one in (_table_six(runs), _figure_ten(runs), _figure_twelve(runs))}
+    parts = {config: run.forms["paper"] for config, run in runs.items()}
+    first = next(iter(parts.values()))
+    every = TargetAudits(tuple(one for part in parts.values() for one in part.judged), first.config)
+    null = results.first.null[0]
+    extremes = [
+        value for config, part in parts.items() for value in extremes_first(tabular_rows(config), part, null)
+    ]
+    found = (
+        _table_six(runs),
+        figure_ten(every, results.first.trained[-1]),
+        Evidence("panoramia-figure-12", "game", {"extremes first": extremes}),
+    )
+    return {one.target: one for one in found}
 
 
 def _table_six(runs: Runs) -> Evidence:
-    """A number per pools, where a run has several; else one per game on the only ones."""
+    """A number per pools, or per game on the only ones."""
     first = next(iter(runs.values()))
     names = dict.fromkeys([first.trained[0], first.trained[-1]])
 
@@ -55,31 +67,9 @@ def _above_printed(runs: Runs, target: str) -> list[float] | Estimate:
     return above if len(above) > 1 else Estimate(above[0])
 
 
-def _figure_ten(runs: Runs) -> Evidence:
-    """All games of all pools, each pools' with its own seeds."""
-    parts = [run.forms["paper"] for run in runs.values()]
-    every = TargetAudits(tuple(one for part in parts for one in part.judged), parts[0].config)
-    return figure_ten(every, next(iter(runs.values())).trained[-1])
-
-
-def _figure_twelve(runs: Runs) -> Evidence:
-    found = [
-        value
-        for config, run in runs.items()
-        for value in extremes_first(tabular_rows(config), run.forms["paper"], run.null[0])
-    ]
-    return Evidence("panoramia-figure-12", "game", {"extremes first": found})
-
-
 def extremes_first(rows: TabularRows, audits: TargetAudits, target: str) -> list[float]:
-    """Share of extreme rows in the first 1 % of a baseline's guesses, less twice that among all members.
-
-    A row is extreme if it has a number outside the central 99 % of the generated ones of its column. There is
-    a number per game; ``target`` is any of the audited ones, as the baseline is the same for all.
-
-    Source:
-        PANORAMIA, appendix D.6 and Figure 12.
-    """
+    """By game, extreme rows among a baseline's first 1 % of guesses, less twice those among members (D.6)."""
+    # Extreme: a number outside the central 99 % of the generated ones. All targets have the same baseline.
     members, generated = rows.parts["members"], rows.generated
     low, high = (generated.quantile(level, numeric_only=True) for level in (0.005, 0.995))
     values = pd.concat([members, generated], ignore_index=True)[low.index]

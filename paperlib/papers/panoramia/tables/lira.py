@@ -1,5 +1,6 @@
 """LiRA (online) on tables: shadow models trained with and without each row that a game shows."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -8,22 +9,20 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from paperlib.attacks.learned import AttackInputs, LossScore
+from paperlib.attacks.shadow import lira_online
 from paperlib.audits.panoramia.game import AuditConfig, GameSplit
 from paperlib.audits.panoramia.pools import Pool, Pools, part_key, pools_cache
 from paperlib.core import FloatArray, IntArray
 from paperlib.io import code_tag
 from paperlib.papers.panoramia.tables.pools import TabularConfig, TabularRows, tabular_pools, tabular_rows
-from paperlib.papers.panoramia.tables.shadows import online_shadows, play_online
+from paperlib.papers.panoramia.tables.shadows import MANY, online_shadows
 
 ONLINE = "lira_online"  # its column
 Shown = tuple[IntArray, IntArray]  # numbers of the members and of the generated rows that a game shows
 
 
 def game_pools(config: TabularConfig, audit: AuditConfig, seed: int) -> tuple[Pools, Shown]:
-    """The pools of one game, with LiRA (online) where it is asked for, and which rows the game shows.
-
-    The number of a row that is not shown is 0: nothing reads it.
-    """
+    """The pools of one game, with LiRA (online) where it is asked for, and which rows the game shows."""
     pools = tabular_pools(config)
     shown = shown_rows(len(pools.members), len(pools.generated), audit, seed)
     if ONLINE not in config.stronger:
@@ -32,7 +31,7 @@ def game_pools(config: TabularConfig, audit: AuditConfig, seed: int) -> tuple[Po
     kept = pools_cache().get(key, lambda: _trained(config, tabular_rows(config), shown, seed))
     shadows, included = np.asarray(kept["shadows"]), np.asarray(kept["included"]).astype(bool)
     place = config.columns.index(ONLINE)
-    members, generated = _with_online(pools.members, pools.generated, place, shown, shadows, included)
+    members, generated = _with_online((pools.members, pools.generated), place, shown, shadows, included)
     return replace(pools, members=members, generated=generated, key=part_key(pools, online=key)), shown
 
 
@@ -50,32 +49,26 @@ def _trained(config: TabularConfig, rows: TabularRows, shown: Shown, seed: int) 
 
 
 def _with_online(
-    members: Pool,
-    generated: Pool,
-    place: int,
-    shown: Shown,
-    shadows: FloatArray,
-    included: NDArray[np.bool_],
-) -> tuple[Pool, Pool]:
-    """Both kinds at once: a variance pooled over one kind alone would tell which kind it is."""
-    every = np.concatenate([shown[0], len(members) + shown[1]])
+    pair: tuple[Pool, Pool], place: int, shown: Shown, shadows: FloatArray, included: NDArray[np.bool_]
+) -> Iterator[Pool]:
+    """Members and generated rows at once: a variance pooled over one kind alone would tell the kind."""
+    every = np.concatenate([shown[0], len(pair[0]) + shown[1]])
 
     def replaced(role: str) -> dict[str, list[FloatArray]]:
         found: dict[str, list[FloatArray]] = {}
-        for name in getattr(members, role):
-            values = np.concatenate([getattr(pool, role)[name] for pool in (members, generated)])
-            played = play_online(-values[every, place], shadows, included)
-            values[:, place] = 0
-            values[every, place] = played
-            found[name] = np.split(values, [len(members)])
+        for name in getattr(pair[0], role):
+            values = np.concatenate([getattr(pool, role)[name] for pool in pair])
+            confidence = -values[every, place]
+            values[:, place] = 0  # nothing reads the number of a row that is not shown
+            values[every, place] = -lira_online(
+                confidence, shadows, included, fixed_variance=len(shadows) < 2 * MANY
+            )
+            found[name] = np.split(values, [len(pair[0])])
         return found
 
     new = replaced("helpers"), replaced("targets")
-    first, second = (
-        Pool(pool.examples, *({name: parts[at] for name, parts in outputs.items()} for outputs in new))
-        for at, pool in enumerate((members, generated))
-    )
-    return first, second
+    for at, pool in enumerate(pair):
+        yield Pool(pool.examples, *({name: parts[at] for name, parts in outputs.items()} for outputs in new))
 
 
 def shown_rows(members: int, generated: int, audit: AuditConfig, seed: int) -> Shown:

@@ -12,6 +12,7 @@ from paperlib.attacks.learned import BoostedTrees
 from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.memorization import Copies, copies
 from paperlib.audits.panoramia.pools import (
+    KINDS,
     REAL,
     SYNTHETIC,
     Pools,
@@ -32,9 +33,22 @@ from paperlib.generators.table_filter import (
 )
 from paperlib.generators.tabular import ChowLiuTree, IndependentColumns, TableGenerator, check_table
 from paperlib.io import code_tag
-from paperlib.papers.panoramia.tables.data import PartSizes, split_table
 from paperlib.papers.panoramia.tables.shadows import OFFLINE, STRONGER, Model, Shadows, numbers
 from paperlib.training import TrainingConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartSizes:
+    """Rows of each part; the parts share no row."""
+
+    generator: int  # D_G: the generator, the discriminator and the real-data helper learn from these
+    members: int  # D_in: targets train on these
+    null: int  # other real rows, which targets that are not to see the members train on
+    nonmembers: int  # real rows that nothing is trained on
+
+    def __post_init__(self) -> None:
+        check_at_least(10, **vars(self))
+
 
 GENERATORS = ("tree", "mst", "columns")
 _SIZES = PartSizes(generator=600, members=780, null=600, nonmembers=780)
@@ -51,14 +65,14 @@ class TabularConfig:
     generator: str = "tree"  # "tree" (Chow-Liu), "mst" (the extra ``mst``) or "columns" (drawn apart: weak)
     filter: str = "rejection"  # "rejection" (by odds), "confident" (the paper's) or "none"
     bins: int = 20  # quantiles of a column of numbers
-    mst_epsilon: float = 1000.0  # privacy budget of MST; the paper's is 1000
+    mst_epsilon: float = 1000.0  # of MST, as in the paper
     epochs: tuple[int, ...] = (5, 50, 150)  # of the targets without DP, one target each, ascending
-    dp_epsilons: tuple[float, ...] = (2.0,)  # epsilons of the targets with DP-SGD, nats, at delta 1 / members
-    learning: Learning = field(default_factory=Learning)  # training settings of all models
+    dp_epsilons: tuple[float, ...] = (2.0,)  # of the targets with DP-SGD, nats, at delta 1 / (rows learned)
+    learning: Learning = field(default_factory=Learning)
     helper_rows: int = 780  # generated rows that the synthetic helper learns from
     stronger: tuple[str, ...] = ()  # attacks of `STRONGER` whose numbers stand beside the loss
     shadows: int = 6  # shadow models of those that need them; even, 4 or more, for "lira_online"
-    seed: int = 0  # of the split, the generator and the models, 0 or more
+    seed: int = 0  # of the split, the generator and the models
 
     def __post_init__(self) -> None:
         check_choice("generator", self.generator, GENERATORS)
@@ -151,10 +165,7 @@ _AUDITS["rehearsal"] = replace(
 
 
 def tabular_config(size: str, **changes: Any) -> TabularConfig:
-    """Settings of a size: "smoke" for seconds, "default" (randhie), "paper" (Adult) or "rehearsal".
-
-    The last has the paper's models and few rows.
-    """
+    """Settings of a size: "smoke", "default" (randhie), "paper" (Adult), or "rehearsal" of it on few rows."""
     check_choice("size", size, tuple(_POOLS))
     return TabularConfig(**{**_POOLS[size], **changes})
 
@@ -172,9 +183,9 @@ class TabularRows:
     parts: Mapping[str, pd.DataFrame]  # real rows by the names of `PartSizes`
     generated: pd.DataFrame  # D_out, as many as members
     helper: pd.DataFrame  # generated rows that the synthetic helper learns from
-    spare: pd.DataFrame  # generated rows for shadow models, half of them kept for RMIA's population
-    table: LabelledTable  # the whole table's label and classes
-    copies: Copies  # comparison of the generated rows with D_G
+    spare: pd.DataFrame  # generated rows for shadow models, half of them RMIA's population
+    table: LabelledTable
+    copies: Copies
 
     @cached_property
     def encoder(self) -> RowEncoder:
@@ -182,9 +193,23 @@ class TabularRows:
         return RowEncoder.fit(self.parts["generator"], self.table.label, self.table.classes)
 
 
+def split_table(table: pd.DataFrame, sizes: PartSizes, seed: int) -> dict[str, pd.DataFrame]:
+    """Disjoint parts in random order, by the names of `PartSizes`."""
+    wanted = vars(sizes)
+    if sum(wanted.values()) > len(table):
+        raise ValueError(
+            f"sizes: {' + '.join(f'{size} {name}' for name, size in wanted.items())} are "
+            f"{sum(wanted.values())} rows, and the table has {len(table)}"
+        )
+    order = np.random.default_rng(seed).permutation(len(table))
+    ends = np.cumsum(list(wanted.values()))
+    parts = np.split(order[: ends[-1]], ends[:-1])
+    return {name: table.iloc[rows].reset_index(drop=True) for name, rows in zip(wanted, parts, strict=True)}
+
+
 @lru_cache(maxsize=4)
 def tabular_rows(config: TabularConfig) -> TabularRows:
-    """As `draw_rows`; generated rows are kept by what they depend on."""
+    """As `draw_rows`, with generated rows from disk."""
     names = ("generator", "filter", "bins", "mst_epsilon", "seed", "sizes", "helper_rows", "offline")
     key = {
         "stage": "generated rows",
@@ -197,7 +222,7 @@ def tabular_rows(config: TabularConfig) -> TabularRows:
 
 
 def draw_rows(config: TabularConfig, made: pd.DataFrame | None = None) -> TabularRows:
-    """Split the table, fit the generator on D_G, and draw, or take the generated rows ``made`` before."""
+    """Split the table, and draw from the generator, or take the rows ``made`` before."""
     table = load_table(config.dataset, config.label)
     parts = split_table(table.rows, config.sizes, config.seed)
     made = (_generated(config) if made is None else made)[list(table.rows)]
@@ -218,26 +243,22 @@ def _generated(config: TabularConfig) -> pd.DataFrame:
 
 
 def tabular_pools(config: TabularConfig) -> Pools:
-    """Targets with and without DP, a null target, two helpers, and their losses on all rows.
-
-    Helpers: "synthetic", trained on generated rows, and "real", trained on D_G, each as long as the last
-    target. Each model gives the columns of ``config.columns``, as `numbers` does.
-    """
+    """Targets with and without DP, a null, and helpers on generated rows and on D_G; columns as `numbers`."""
     rows = tabular_rows(config)
     whole = {"tables": config, "private": _private(config, rows), "rows": rows.table.sha256}
     return cached_pools(whole, lambda: build_pools(config, rows=rows), code=__name__)
 
 
 def build_pools(config: TabularConfig, *, rows: TabularRows | None = None, only_null: bool = False) -> Pools:
-    """As `tabular_pools`, from nothing and kept nowhere; with ``only_null`` no target saw the members."""
+    """As `tabular_pools`, kept nowhere; with ``only_null`` no target saw the members."""
     rows = draw_rows(config) if rows is None else rows
     targets = _targets(config, rows, only_null)
     helpers = {
         SYNTHETIC: _alone(config, rows, rows.helper, 4),
         REAL: _alone(config, rows, rows.parts["generator"], 5),
     }
-    parts = {"members": rows.parts["members"], "generated": rows.generated}
-    parts["nonmembers"] = rows.parts["nonmembers"]
+    every = {**rows.parts, "generated": rows.generated}
+    parts = {kind: every[kind] for kind in KINDS}
     shadows = _shadows(config, rows) if config.offline else None
     said = [_outputs(config, rows.encoder, models, parts, shadows) for models in (targets, helpers)]
     coder = RowCoder.fit(rows.table.rows)
@@ -289,7 +310,7 @@ def _outputs(
     parts: Mapping[str, pd.DataFrame],
     shadows: Shadows | None,
 ) -> dict[Any, dict[str, FloatArray]]:
-    """What each model says of each part: one formula for all of them, or it would tell them apart."""
+    """What each model says of each part, by one formula: two would tell the parts apart."""
     rows = pd.concat(parts.values(), ignore_index=True)
     cuts = np.cumsum([len(part) for part in parts.values()])[:-1]
     found = {key: numbers(config.stronger, encoder, model, rows, shadows) for key, model in models.items()}

@@ -1,8 +1,9 @@
 """The numbers of stronger attacks on rows: shadow models, and what they, losses and gradients say."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from paperlib.attacks.gradients import gradient_norms
-from paperlib.attacks.shadow import lira_offline, lira_online, rmia
+from paperlib.attacks.shadow import lira_offline, rmia
 from paperlib.audits.panoramia.table_models import Learning, RowEncoder, train
 from paperlib.core import FloatArray
 from paperlib.models import cross_entropy
@@ -25,7 +26,7 @@ STRONGER: Mapping[str, str] = {
 """Stronger attacks, and what tables call them."""
 OFFLINE = ("lira_offline", "rmia")  # those whose shadow models were trained without the audited rows
 Model = tuple[MLPEnsemble, int]  # models trained together, and the place of one of them
-_MANY = 16  # shadow models from which each row has a variance of its own
+MANY = 16  # shadow models from which each row has a variance of its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +53,7 @@ class Shadows:
         """``count`` models, each on its own random ``size`` of ``rows``."""
         rng = np.random.default_rng(seed)
         chosen = [rng.permutation(len(rows))[:size] for _ in range(count)]
-        plans = (learning.plain(encoder, epochs, seed + 1 + at) for at in range(count))
-        models = (train(encoder, rows.iloc[part], [plan]) for part, plan in zip(chosen, plans, strict=True))
-        return cls(encoder, tuple(models), population)
+        return cls(encoder, _trained(encoder, rows, chosen, learning, epochs, seed), population)
 
     def confidences(self, rows: pd.DataFrame) -> FloatArray:
         """Log-odds that each shadow gives the label of each row, shape (K, n)."""
@@ -78,10 +77,7 @@ def numbers(
     rows: pd.DataFrame,
     shadows: Shadows | None = None,
 ) -> FloatArray:
-    """The loss of one model on rows, then a column for each name of `STRONGER`; lower means member in all.
-
-    "lira_online" gives minus the log-odds, since its shadow models belong to one game (`play_online`).
-    """
+    """The loss of one model on rows, then a column for each name of `STRONGER`; lower means member in all."""
     (models, index), (x, y) = model, encoder(rows)
     found = [cross_entropy(models.logits(x)[index], y).cpu().numpy()]
     confidence = log_odds(encoder, models, rows)[index]
@@ -89,12 +85,12 @@ def numbers(
         if name == "gradient_norm":
             found.append(gradient_norms(models.model(index), x, y))
         elif name == "lira_online":
-            found.append(-confidence)
+            found.append(-confidence)  # its shadow models belong to one game: `game_pools`
         elif shadows is None:
             raise ValueError(f"shadows: {name} needs shadow models")
         elif name == "lira_offline":
             seen = shadows.confidences(rows)
-            found.append(-lira_offline(confidence, seen, fixed_variance=len(seen) < _MANY))
+            found.append(-lira_offline(confidence, seen, fixed_variance=len(seen) < MANY))
         else:
             of_population = log_odds(encoder, models, shadows.population)[index], shadows.of_population
             found.append(-rmia(*map(expit, (confidence, shadows.confidences(rows), *of_population))))
@@ -104,26 +100,24 @@ def numbers(
 def online_shadows(
     encoder: RowEncoder, rows: pd.DataFrame, learning: Learning, *, count: int, epochs: int, seed: int
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Shadow models in pairs, one on a random half of the rows and one on the other half.
-
-    Every row is in half of the models, whatever it is. Who of the rows is a member is not asked.
-    """
+    """Log-odds (K, n) of models in pairs, on a random half and on the other; which learned which row."""
     rng = np.random.default_rng(seed)
     halves = [rng.permutation(len(rows)) < len(rows) // 2 for _ in range(count)]
     included = np.array([~halves[at - 1] if at % 2 else half for at, half in enumerate(halves)])
-    plans = [learning.plain(encoder, epochs, seed + 1 + at) for at in range(count)]
-    models = (train(encoder, rows[part], [plan]) for part, plan in zip(included, plans, strict=True))
+    models = _trained(encoder, rows, included, learning, epochs, seed)
     return np.concatenate([log_odds(encoder, model, rows) for model in models]), included
 
 
-def play_online(confidence: FloatArray, shadows: FloatArray, included: NDArray[np.bool_]) -> FloatArray:
-    """LiRA (online) of one model; one variance for all rows where shadow models are few. Lower means member.
-
-    Log-odds are those of the model, shape (n,), and of the shadow models, shape (K, n); ``included`` says$
-    which of these was trained on which row, shape (K, n).
-
-    >>> shadows = [[0.0], [2.0], [4.0], [6.0]]
-    >>> play_online([6.0], shadows, [[0], [0], [1], [1]]).round(1).tolist()
-    [-6.0]
-    """
-    return -lira_online(confidence, shadows, included, fixed_variance=len(shadows) < 2 * _MANY)
+def _trained(
+    encoder: RowEncoder,
+    rows: pd.DataFrame,
+    parts: Iterable[NDArray[Any]],
+    learning: Learning,
+    epochs: int,
+    seed: int,
+) -> tuple[MLPEnsemble, ...]:
+    """A model for each of these parts of the rows."""
+    return tuple(
+        train(encoder, rows.iloc[part], [learning.plain(encoder, epochs, seed + at)])
+        for at, part in enumerate(parts, 1)
+    )

@@ -1,20 +1,23 @@
-"""PANORAMIA on tables: its audits, Table 6, and the rows that a baseline is surest of."""
+"""PANORAMIA on tables: its audits, Table 6, stronger attacks, and the rows a baseline is surest of."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from paperlib.audits.panoramia.game import FORMS, AuditConfig
-from paperlib.audits.panoramia.pools import Pools
-from paperlib.audits.panoramia.results import AUDITS, TargetAudits, means_over_games
+from paperlib.audits.panoramia.pools import Pool, Pools, part_key
+from paperlib.audits.panoramia.results import AUDITS, means_over_games
 from paperlib.audits.panoramia.run import audit_pools
+from paperlib.core import FloatArray, MembershipScores
 from paperlib.papers.panoramia.results import PanoramiaResults
-from paperlib.papers.panoramia.tables.attacks import only_columns
+from paperlib.papers.panoramia.tables.lira import ONLINE, Shown, game_pools
 from paperlib.papers.panoramia.tables.pools import TabularConfig, tabular_pools, tabular_rows
+from paperlib.papers.panoramia.tables.shadows import STRONGER
 from paperlib.report import paper_table
 
 _RARE = 0.01
@@ -25,8 +28,7 @@ _SHOWN = {"panoramia": "eps_tilde", "rm_rn": "rm_rn", "o1": "o1"}
 class TabularResults:
     """Audits of several pools."""
 
-    # configuration to the audits of its pools; the first form has all audits
-    runs: Mapping[TabularConfig, PanoramiaResults]
+    runs: Mapping[TabularConfig, PanoramiaResults]  # the first form has all audits
 
     @property
     def first(self) -> PanoramiaResults:
@@ -35,7 +37,7 @@ class TabularResults:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """Rows as in `TargetAudits.table`, with label and pools (the seed)."""
+        """Rows of `TargetAudits.table`, with label and pools (the seed)."""
         rows = [
             audits.table.assign(label=config.label, pools=config.seed)
             for config, run in self.runs.items()
@@ -55,7 +57,7 @@ class TabularResults:
         return groups[["train_accuracy", "test_accuracy"]].mean().reset_index()
 
     def warnings(self) -> tuple[str, ...]:
-        """Warnings of the pools, each once, and how often c_lb is above half of its ceiling."""
+        """Warnings of the pools, and how often c_lb is above half of its ceiling."""
         found = dict.fromkeys(text for run in self.runs.values() for text in run.pools.warnings)
         games = self.table[self.table["audit"] == "panoramia"]
         high = games[games["c_lb"] > games["ceiling"] / 2]
@@ -70,37 +72,72 @@ class TabularResults:
 def run_tabular(
     configs: Sequence[TabularConfig], audit: AuditConfig, *, forms: Sequence[str] = FORMS
 ) -> TabularResults:
-    """Audit all targets of several pools."""
-    audited = partial(_audited, audit, forms)
-    runs = zip(configs, [audited(config) for config in configs], strict=True)
-    return TabularResults({config: PanoramiaResults(*run, forms[0]) for config, run in runs})
+    """Audit all targets of several pools, in the first form with all audits."""
+    runs = {}
+    for config in configs:
+        pools = only_columns(tabular_pools(config), config.columns, ("loss",))
+        audits = {}
+        for form in forms:
+            how = replace(audit, form=form, seed=audit.seed + 1000 * config.seed)
+            audits[form] = audit_pools(pools, how, audits=AUDITS[:1] if audits else AUDITS)
+        runs[config] = PanoramiaResults(pools, audits, forms[0])
+    return TabularResults(runs)
 
 
-def _audited(
-    audit: AuditConfig, forms: Sequence[str], config: TabularConfig
-) -> tuple[Pools, dict[str, TargetAudits]]:
-    """Pools of one configuration and their audits by form."""
-    pools = only_columns(tabular_pools(config), config.columns, ("loss",))
-    seed = audit.seed + 1000 * config.seed
-    audits = {
-        form: audit_pools(
-            pools, replace(audit, form=form, seed=seed), audits=AUDITS if not at else AUDITS[:1]
-        )
-        for at, form in enumerate(forms)
+def only_columns(pools: Pools, columns: Sequence[str], names: Sequence[str]) -> Pools:
+    """The same pools with the named ones of the models' ``columns``, in this order."""
+    if missing := [name for name in names if name not in columns]:
+        raise ValueError(f"names: expected some of {', '.join(columns)}, got {', '.join(missing)}")
+    places = [list(columns).index(name) for name in names]
+
+    def narrow(outputs: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+        return {name: values[:, places] for name, values in outputs.items()}
+
+    parts = {
+        kind: Pool(pool.examples, narrow(pool.helpers), narrow(pool.targets))
+        for kind, pool in pools.by_kind().items()
     }
-    return pools, audits
+    return replace(pools, **parts, key=part_key(pools, columns=names))
+
+
+def strong_attacks(config: TabularConfig, audit: AuditConfig, *, names: Sequence[str]) -> pd.DataFrame:
+    """The loss, the stronger attacks, and all together; the baseline has each number from its helpers."""
+    rows: list[dict[str, Any]] = []
+    for seed in range(audit.seed, audit.seed + audit.repetitions):
+        pools, shown = game_pools(config, audit, seed)
+        once = replace(audit, repetitions=1, seed=seed)
+        for attack in (*config.columns, "all"):
+            narrowed = only_columns(pools, config.columns, config.columns if attack == "all" else (attack,))
+            table = audit_pools(narrowed, once, targets=names, audits=["panoramia"]).table
+            found = table[table["search"] == audit.searches[0]].set_index("target")
+            for name in names:
+                alone = {} if attack == "all" else _alone(narrowed, name, shown if attack == ONLINE else None)
+                bounds = {bound: found.loc[name, bound] for bound in ("c_lb", "c_plus_eps_lb")}
+                rows.append({"target": name, "attack": STRONGER.get(attack, attack), **alone, **bounds})
+    means = pd.DataFrame(rows).groupby(["target", "attack"], sort=False).mean()
+    means["eps_tilde"] = (means["c_plus_eps_lb"] - means["c_lb"]).clip(lower=0)
+    return pd.concat([means.loc[[name]] for name in names]).reset_index()
+
+
+def _alone(pools: Pools, name: str, shown: Shown | None) -> dict[str, float]:
+    """AUCs of the first column; with ``shown``, of these members and generated rows alone."""
+    members, generated = pools.members, pools.generated
+    kept = (slice(None), slice(None)) if shown is None else shown
+    found = {
+        "auc_generated": _auc(members.targets[name][kept[0]], generated.targets[name][kept[1]]),
+        "helper_auc": _auc(members.helpers["synthetic"][kept[0]], generated.helpers["synthetic"][kept[1]]),
+    }
+    if pools.nonmembers is not None and shown is None:
+        found = {"auc_real": _auc(members.targets[name], pools.nonmembers.targets[name]), **found}
+    return found
+
+
+def _auc(member: FloatArray, other: FloatArray) -> float:
+    return MembershipScores(member[:, 0], other[:, 0], higher_means_member=False).auc()
 
 
 def extreme_values(config: TabularConfig) -> pd.DataFrame:
-    """Do the rows that a baseline is surest of hold values that the generator hardly makes?
-
-    Trees without any helper learn to tell half of the members from half of the generated rows, and rank the
-    other half. A value is rare if 1 % of the generated rows at most hold it (words), or one as far out
-    (numbers). This explains the baseline; it is no audit.
-
-    Source:
-        PANORAMIA, appendix D.6 and Figure 12.
-    """
+    """By column, the share of rare values in the rows that trees are surest of, and in others (D.6)."""
     rows = tabular_rows(config)
     members, generated = rows.parts["members"], rows.generated
     ranked = _ranked(members, generated)
@@ -143,7 +180,7 @@ def _rare_values(part: pd.DataFrame, generated: pd.DataFrame) -> pd.DataFrame:
 
 
 def table_six(results: TabularResults, *, form: str, search: str = "union") -> pd.DataFrame:
-    """Our targets, then the paper's two: eps-tilde of PANORAMIA and epsilon of the audits with real data."""
+    """eps-tilde of PANORAMIA and epsilon of the audits with real data, by label and target."""
     summary = results.summary
     first = summary[summary["audit"] != "panoramia"]["form"].iloc[0]
     wanted = np.where(summary["audit"] == "panoramia", form, first)
@@ -152,26 +189,24 @@ def table_six(results: TabularResults, *, form: str, search: str = "union") -> p
     rows = results.accuracies().set_index(["label", "target"])
     for audit, name in _SHOWN.items():
         rows[name], rows[f"{name}_sd"] = wide["value", audit], wide["value_sd", audit]
-    both = pd.concat([rows.reset_index().assign(source="ours"), _printed()], ignore_index=True)
-    return both[["source", *rows.reset_index().columns]]
-
-
-def _printed() -> pd.DataFrame:
-    printed = paper_table("panoramia_table06")
-    own, real = (
-        printed[printed["audit"] == audit].set_index("target_model") for audit in ("panoramia", "o1_rm_rn")
-    )
-    columns = {"eps_tilde": own["eps_tilde"], "eps_tilde_sd": own["eps_tilde_pm"]}
-    columns |= {"o1": real["eps"], "o1_sd": real["eps_pm"]}
-    rows = pd.DataFrame(columns).rename_axis("target").reset_index()
-    return rows.assign(source="paper", label="income")
+    return rows.reset_index()
 
 
 def beside_the_paper(table: pd.DataFrame) -> pd.DataFrame:
-    """Our rows of `table_six`, the paper's numbers beside the targets trained shortest and longest."""
-    ours = table[table["source"] == "ours"].reset_index(drop=True)
+    """Rows of `table_six`, the paper's beside the targets trained shortest and longest."""
+    if "source" in table:  # a kept table may hold the paper's rows too
+        table = table[table["source"] == "ours"].drop(columns="source")
+    ours = table.reset_index(drop=True)
+    printed = paper_table("panoramia_table06").set_index("target_model")
+    own, real = (printed[printed["audit"] == audit] for audit in ("panoramia", "o1_rm_rn"))
+    paper = pd.DataFrame(
+        {
+            "paper_eps_tilde": own["eps_tilde"],
+            "paper_eps_tilde_sd": own["eps_tilde_pm"],
+            "paper_o1": real["eps"],
+            "paper_o1_sd": real["eps_pm"],
+        }
+    )
     trained = ours["target"][(ours["label"] == ours["label"][0]) & ours["target"].str.endswith(" epochs")]
     like = pd.Series(["MLP_E10", "MLP_E100"], index=trained.index[[0, -1]]).reindex(ours.index)
-    paper = table[table["source"] == "paper"].set_index("target").reindex(like).reset_index(drop=True)
-    printed = paper[["eps_tilde", "eps_tilde_sd", "o1", "o1_sd"]].add_prefix("paper_")
-    return pd.concat([ours.drop(columns="source"), printed.assign(paper_target=like)], axis=1)
+    return pd.concat([ours, paper.reindex(like).reset_index(drop=True).assign(paper_target=like)], axis=1)
