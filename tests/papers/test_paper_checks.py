@@ -141,19 +141,19 @@ def test_every_erratum_has_a_row_and_every_computation_its_texts():
     assert LISTED["no"].is_unique
     assert (LISTED[["place", "compared"]] != "").all().all()
     assert (WORDING != "").all().all()
-
-
-def test_every_paper_is_named_by_its_key():
     for table in (LISTED, WORDING, paper_table("errata_readings")):
         assert set(table["paper"]) == set(PAPERS)
 
 
-def test_rounding_is_half_a_unit_of_the_last_printed_digit():
+def test_rounding_is_half_a_unit_of_the_last_digit_and_the_worst_and_exceptions_are_counted():
     assert half_unit("0.10") == pytest.approx(0.005)
-    assert half_unit("120") == 0
-    assert half_unit("120", about=True) == 5
+    assert (half_unit("120"), half_unit("120", about=True)) == (0, 5)
     assert compare("0.33", 0.32, 0.01).fits
     assert not compare("0.33", 0.31, 0.01).fits
+    mixed = worst([compare("1.0", 1.02), compare("1.0", 1.5)])
+    assert (mixed.fits, mixed.follows) == (False, "1.5 (1 of 2 fit)")
+    assert claim("all", [True, False, False]).off == 2
+    assert claim("all", [True]).fits
 
 
 @pytest.mark.parametrize(
@@ -176,13 +176,6 @@ def test_terms_follow_with_their_rounding(monkeypatch, terms, value, reach):
     follows = values(f"made up | | {terms}")
     assert follows[0] == pytest.approx(value)
     assert follows[1] == pytest.approx(reach)
-
-
-def test_the_worst_of_several_and_the_exceptions_are_counted():
-    mixed = worst([compare("1.0", 1.02), compare("1.0", 1.5)])
-    assert (mixed.fits, mixed.follows) == (False, "1.5 (1 of 2 fit)")
-    assert claim("all", [True, False, False]).off == 2
-    assert claim("all", [True]).fits
 
 
 def test_every_entry_has_one_row_with_the_check_that_fits_least():

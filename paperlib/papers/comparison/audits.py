@@ -39,8 +39,6 @@ _WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """One audit of the comparison."""
-
     name: str  #: in table and figure
     #: from a target, delta, confidence and seed to a result; None where it does not apply
     run: Callable[..., AuditResult | None]
@@ -57,17 +55,17 @@ def _ranks(target: AuditTarget, *, seed: int, **options: Any) -> AuditResult:
 
 
 def _exact(target: AuditTarget, **options: Any) -> AuditResult:
-    """A coin for each set shows the true value or one alternative: the two would tell on each other."""
+    # A coin for each set shows the true value or one alternative: the two would tell on each other.
     shown = np.random.default_rng([options["seed"], 3]).random(len(target.sets)) < 0.5
-    said = np.where(shown, target.sets[:, 0], target.sets[:, 1])
-    return audit_panoramia(np.zeros(said.size), said, shown, known_c=0.0, design="played", **options)
+    scores = np.where(shown, target.sets[:, 0], target.sets[:, 1])
+    return audit_panoramia(np.zeros(scores.size), scores, shown, known_c=0.0, design="played", **options)
 
 
 def _fitted(target: AuditTarget, **options: Any) -> AuditResult | None:
     rows = target.generated
     if rows is None:
         return None
-    return audit_panoramia_features(rows.seen, rows.said, rows.member, design="game", **options)
+    return audit_panoramia_features(rows.features, rows.signals, rows.member, design="game", **options)
 
 
 def _epsilon_star(target: AuditTarget, *, seed: int, **options: Any) -> AuditResult:
@@ -156,21 +154,7 @@ AUDITS = (
 def compare_audits(
     targets: Iterable[AuditTarget], *, delta: float = 1e-5, confidence: float = 0.95, seed: int = 0
 ) -> pd.DataFrame:
-    """Run every audit that applies on every target.
-
-    Each number holds at its own confidence; the largest of several is no bound.
-
-    Args:
-        targets: What is audited.
-        delta: Of the (epsilon, delta)-DP that lower bounds test, and of Epsilon*, in (0, 0.5).
-        confidence: Of every number, in (0, 1).
-        seed: Of splits, games and ties, 0 or more.
-
-    >>> from paperlib.papers.comparison.mechanisms import MechanismConfig, known_mechanisms
-    >>> frame = compare_audits(known_mechanisms(MechanismConfig(records=200, sets=50))[1:2])
-    >>> frame["kind"].value_counts()["measurement"]
-    np.int64(1)
-    """
+    """Run every audit that applies on every target; each number holds at its own confidence alone."""
     check_in("(0, 0.5)", "delta", delta)
     check_confidence(confidence)
     rows = (_row(target, audit, delta, confidence, seed) for target in targets for audit in AUDITS)
@@ -189,6 +173,10 @@ def _row(
         seconds += target.generated.seconds
     guarantees = {ADD_REMOVE: target.add_remove, REPLACEMENT: target.replacement}
     needs = {*audit.needs, *(("labels",) if target.labels else ())}
+    value = result.epsilon if result.epsilon is not None else getattr(result, "epsilon_tilde", np.nan)
+    low, high = value, np.inf  # one-sided for a lower bound
+    if audit.kind == MEASURED:
+        low, high = getattr(result, "interval", None) or (np.nan, np.nan)
     return {
         "family": target.family,
         "target": target.name,
@@ -197,7 +185,9 @@ def _row(
         "speaks_of": audit.speaks_of,
         "delta": getattr(result, "delta", delta),
         "confidence": confidence,
-        **_number(result, audit.kind),
+        "epsilon": value,
+        "low": low,
+        "high": high,
         "guarantee": guarantees.get(audit.speaks_of, np.nan),
         "add_remove": target.add_remove,
         "replacement": target.replacement,
@@ -209,13 +199,6 @@ def _row(
         "seconds": seconds,
         "page": audit.page,
     }
-
-
-def _number(result: AuditResult, kind: str) -> dict[str, float]:
-    """The number and its interval: one-sided for a lower bound."""
-    value = result.epsilon if result.epsilon is not None else getattr(result, "epsilon_tilde", np.nan)
-    low, high = (value, np.inf) if kind in BOUNDS else getattr(result, "interval", None) or (np.nan, np.nan)
-    return {"epsilon": value, "low": low, "high": high}
 
 
 def decision_guide(frame: pd.DataFrame) -> pd.DataFrame:

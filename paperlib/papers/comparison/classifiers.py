@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from paperlib.core import FloatArray, check_at_least, check_in
 from paperlib.generators.table_filter import FilteredGenerator
 from paperlib.papers.comparison.targets import AuditTarget, TrainedConfig
-from paperlib.papers.natural_identifiers.small_gpt import kept
+from paperlib.papers.natural_identifiers.small_gpt import cached_arrays
 from paperlib.report import used_data
 from paperlib.training import TrainingConfig, fit_ensemble
 from paperlib.training.many.trained import MLPEnsemble
@@ -57,18 +57,13 @@ def _loaded() -> tuple[np.ndarray, np.ndarray]:
 
 
 def drawn_digits(config: DigitsConfig) -> Digits:
-    """Order the digits, draw a share of the labels anew, and toss a fair coin for each audited one.
-
-    >>> digits = drawn_digits(DigitsConfig(records=100))
-    >>> digits.pixels.shape, digits.member.shape
-    ((1797, 64), (100,))
-    """
+    """Order the digits, draw a share of the labels anew, and toss a fair coin for each audited one."""
     pixels, labels = _loaded()
     rng = np.random.default_rng([config.seed, 1])
     order = rng.permutation(labels.size)
     spoiled = rng.random(labels.size) < config.noisy_labels
-    given = np.where(spoiled, rng.integers(0, 10, labels.size), labels[order])
-    return Digits(pixels[order], given, spoiled, rng.integers(0, 2, config.records).astype(bool))
+    trained_with = np.where(spoiled, rng.integers(0, 10, labels.size), labels[order])
+    return Digits(pixels[order], trained_with, spoiled, rng.integers(0, 2, config.records).astype(bool))
 
 
 def classifiers(config: DigitsConfig) -> list[AuditTarget]:
@@ -86,9 +81,9 @@ def classifiers(config: DigitsConfig) -> list[AuditTarget]:
     trainings = config.trainings(plain, replace(plain, learning_rate=1e-2, clip_norm=1.0), examples)
     checksum = used_data("handwritten digits (scikit-learn)", _loaded())
     stage = {"stage": "compared classifiers", "config": config, "data": checksum}
-    found = kept(stage, lambda: _train(config, digits, list(trainings.values())), code=__name__)
+    arrays = cached_arrays(stage, lambda: _train(config, digits, list(trainings.values())), code=__name__)
     return config.targets(
-        "classifier", trainings, found, member=digits.member, examples=examples, labels=True
+        "classifier", trainings, arrays, member=digits.member, examples=examples, labels=True
     )
 
 
@@ -98,25 +93,25 @@ def _train(config: DigitsConfig, digits: Digits, configs: list[TrainingConfig]) 
     models = fit_ensemble(configs, x[member], y[member], device="cpu", progress=False)
     started = perf_counter()
     known = pd.DataFrame(digits.pixels[rest]).add_prefix("pixel ").assign(**{_LABEL: digits.labels[rest]})
-    made = FilteredGenerator(seed=config.seed).fit(known).sample(int(member.sum()), config.seed + 1)
-    made_x, made_y = made.drop(columns=_LABEL).to_numpy(np.float32), made[_LABEL].to_numpy()
+    rows = FilteredGenerator(seed=config.seed).fit(known).sample(int(member.sum()), config.seed + 1)
+    generated_x, generated_y = rows.drop(columns=_LABEL).to_numpy(np.float32), rows[_LABEL].to_numpy()
     helper = fit_ensemble(
         [configs[0]], digits.pixels[rest], digits.labels[rest], device="cpu", progress=False
     )
     seconds = perf_counter() - started
-    asked_x, asked_y = np.concatenate([x[member], made_x]), np.concatenate([y[member], made_y])
-    beside = np.broadcast_to(_said(helper, x, y), (len(configs), len(x), 2))
+    both_x, both_y = np.concatenate([x[member], generated_x]), np.concatenate([y[member], generated_y])
+    beside = np.broadcast_to(_signals(helper, x, y), (len(configs), len(x), 2))
     return {
-        "signals": np.concatenate([_said(models, x, y), beside], axis=2),
+        "signals": np.concatenate([_signals(models, x, y), beside], axis=2),
         "sets": _label_sets(models, x, y, member & digits.spoiled[here], config.seed),
-        "seen": np.column_stack([_said(helper, asked_x, asked_y)[0], asked_x]),
-        "said": _said(models, asked_x, asked_y),
-        "real": np.arange(len(asked_y)) < member.sum(),
+        "features": np.column_stack([_signals(helper, both_x, both_y)[0], both_x]),
+        "generated_signals": _signals(models, both_x, both_y),
+        "real": np.arange(len(both_y)) < member.sum(),
         "seconds": seconds,
     }
 
 
-def _said(models: MLPEnsemble, x: np.ndarray, y: np.ndarray) -> FloatArray:
+def _signals(models: MLPEnsemble, x: np.ndarray, y: np.ndarray) -> FloatArray:
     """Log odds of the given label, and log-probability of the likeliest one, shape (models, n, 2)."""
     likeliest = models.logits(x).double().log_softmax(-1).amax(-1).cpu().numpy()
     return np.stack([-models.margin_losses(x, y), likeliest], axis=2)

@@ -12,7 +12,7 @@ from paperlib.core import FloatArray, check_at_least
 from paperlib.papers.comparison.targets import AuditTarget, TrainedConfig
 from paperlib.papers.natural_identifiers.dp_models import PUBLIC, DpRun, canary_documents
 from paperlib.papers.natural_identifiers.planted import planted_model, source_words
-from paperlib.papers.natural_identifiers.small_gpt import kept
+from paperlib.papers.natural_identifiers.small_gpt import cached_arrays
 from paperlib.report import used_data
 from paperlib.training import TrainingConfig
 from paperlib.training.language import fit_language_model
@@ -45,7 +45,6 @@ class GptConfig(TrainedConfig):
 
     @property
     def member(self) -> np.ndarray:
-        """Coins, shape (identifiers,)."""
         return np.random.default_rng([self.seed, 4]).integers(0, 2, self.identifiers).astype(bool)
 
 
@@ -56,15 +55,12 @@ def language_models(config: GptConfig) -> list[AuditTarget]:
     trainings = config.trainings(plain, config.run.training, examples)
     words = used_data("Python help topics", " ".join(source_words()).encode())
     stage = {"stage": "compared language models", "config": config, "words": words}
-    found = kept(stage, lambda: _train(config, list(trainings.values())), code=__name__)
-    return config.targets("language model", trainings, found, member=config.member, examples=examples)
+    arrays = cached_arrays(stage, lambda: _train(config, list(trainings.values())), code=__name__)
+    return config.targets("language model", trainings, arrays, member=config.member, examples=examples)
 
 
 def _train(config: GptConfig, trainings: Sequence[TrainingConfig]) -> Mapping[str, Any]:
-    """Signals of every identifier, and the scores of the members' candidates, for every model.
-
-    The score is that of the model less that of the model before fine-tuning: what it learned here.
-    """
+    """Signals of every identifier and scores of the members' candidates, less those before fine-tuning."""
     start, tokenizer = planted_model(PUBLIC)
     candidates, documents = canary_documents(config.run)
     coins = [*config.member, *[True] * config.others]
@@ -72,17 +68,17 @@ def _train(config: GptConfig, trainings: Sequence[TrainingConfig]) -> Mapping[st
     tokens = [one[: config.run.document_tokens] for one in tokenizer(texts, verbose=False)["input_ids"]]
     members = [one for one, heads in zip(candidates, config.member, strict=True) if heads]
     asked = [one[0] for one in candidates] + [text for one in members for text in one]
-    before, signals, sets = _told(start, tokenizer, asked), list[FloatArray](), list[FloatArray]()
+    before, signals, sets = _signals(start, tokenizer, asked), list[FloatArray](), list[FloatArray]()
     for training in trainings:
         fitted = fit_language_model(copy.deepcopy(start), tokens, config=training, progress=False)
-        said = _told(fitted.model, tokenizer, asked)
-        learned = said[:, 0] - before[:, 0]
-        signals.append(np.column_stack([learned, said])[: len(candidates)])
+        after = _signals(fitted.model, tokenizer, asked)
+        learned = after[:, 0] - before[:, 0]
+        signals.append(np.column_stack([learned, after])[: len(candidates)])
         sets.append(learned[len(candidates) :].reshape(len(members), -1))
     return {"signals": signals, "sets": sets}
 
 
-def _told(model: Any, tokenizer: Any, texts: Sequence[str]) -> FloatArray:
+def _signals(model: Any, tokenizer: Any, texts: Sequence[str]) -> FloatArray:
     """Mean log-probability of the tokens, and that of the unlikeliest ones, shape (n, 2)."""
     scores = score_texts(model, tokenizer, texts, attacks=["loss", "min_k"], batch_size=256)
     return scores.to_numpy(dtype=np.float64)

@@ -28,15 +28,9 @@ class MechanismConfig:
 
 
 def known_mechanisms(config: MechanismConfig) -> list[AuditTarget]:
-    """No leak, Laplace noise and Gaussian noise on the bit of every record.
-
-    To replace a record changes two bits: Laplace noise then guarantees twice its epsilon, and mu-Gaussian DP
-    becomes that of mu times the root of 2.
-
-    >>> [target.add_remove for target in known_mechanisms(MechanismConfig())][:2]
-    [0.0, 2.0]
-    """
+    """No leak, Laplace noise and Gaussian noise on the bit of every record."""
     rng, epsilon = np.random.default_rng(config.seed), config.epsilon
+    # To replace a record changes two bits: twice the epsilon of Laplace noise, the root of 2 times mu.
     single, double = (float(gaussian_dp_epsilon(config.mu * root, config.delta)) for root in (1.0, 2**0.5))
     return [
         _target(config, rng, "no leak", 0.0, "gaussian", 0.0, 0.0),

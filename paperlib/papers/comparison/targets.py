@@ -16,9 +16,9 @@ from paperlib.training import TrainingConfig, epsilon_of, noise_for, replacement
 class Generated:
     """Members against rows of a fitted generator, whose c is not known."""
 
-    seen: FloatArray  #: what anyone sees of each example, shape (n, d)
-    #: what the target says of it, the strongest score first and higher for members, shape (n, k)
-    said: FloatArray
+    features: FloatArray  #: what anyone sees of each example, shape (n, d)
+    #: of the target, the strongest score first and higher for members, shape (n, k)
+    signals: FloatArray
     member: NDArray[np.bool_]  #: shape (n,)
     seconds: float  #: time that fitting the generator and its helper took
 
@@ -54,10 +54,7 @@ class TrainedConfig:
     """What the trained targets of a family share: over-training to several degrees, and DP-SGD."""
 
     epochs: tuple[int, ...]  #: passes over the members, one model each
-    budgets: tuple[float, ...] = (
-        2.0,
-        10.0,
-    )  #: epsilon of DP-SGD, adding or removing a record, one model each
+    budgets: tuple[float, ...] = (2.0, 10.0)  #: epsilon of DP-SGD (add/remove), one model each
     private_epochs: int = 40  #: steps of DP-SGD, each on all records, 1 or more
     delta: float = 1e-5  #: of DP-SGD, in (0, 1)
     seed: int = 0  #: of records, coins and training, 0 or more
@@ -77,27 +74,31 @@ class TrainedConfig:
         self,
         family: str,
         trainings: Mapping[str, TrainingConfig],
-        found: Mapping[str, Any],
+        arrays: Mapping[str, Any],
         *,
         member: NDArray[np.bool_],
         examples: int,
         labels: bool = False,
     ) -> list[AuditTarget]:
-        """Every model with its part of the arrays of all, ``found``, and what its training guarantees."""
+        """Every model with its part of the arrays of all, and what its training guarantees."""
         targets = list[AuditTarget]()
         for at, (name, training) in enumerate(trainings.items()):
             add_remove, replacement = guarantees(training, examples, self.delta)
             generated = None
-            if "said" in found:
-                seconds = float(found["seconds"])
-                generated = Generated(found["seen"], found["said"][at], found["real"], seconds)
+            if "generated_signals" in arrays:
+                generated = Generated(
+                    arrays["features"],
+                    arrays["generated_signals"][at],
+                    arrays["real"],
+                    float(arrays["seconds"]),
+                )
             targets.append(
                 AuditTarget(
                     family=family,
                     name=name,
-                    signals=found["signals"][at],
+                    signals=arrays["signals"][at],
                     member=member,
-                    sets=found["sets"][at],
+                    sets=arrays["sets"][at],
                     generated=generated,
                     add_remove=add_remove,
                     replacement=replacement,
@@ -108,27 +109,18 @@ class TrainedConfig:
 
 
 def with_budget(config: TrainingConfig, examples: int, budget: float, delta: float) -> TrainingConfig:
-    """The same DP-SGD with all records in every step, and the noise for an epsilon (add/remove).
-
-    Without sampling, every step is one Gaussian mechanism: training has the trade-off curve of a Gaussian
-    mechanism at worst, so that the f-DP audit assumes nothing that is not so.
-    """
+    """The same DP-SGD with all records in every step, and the noise for an epsilon (add/remove)."""
+    # Without sampling every step is one Gaussian mechanism: the f-DP audit assumes nothing that is not so.
     whole = replace(config, batch_size=examples)
     return replace(whole, noise_multiplier=noise_for(budget, 1.0, whole.steps(examples), delta, "pld"))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def guarantees(config: TrainingConfig, examples: int, delta: float) -> tuple[float, float]:
-    """Epsilon for adding or removing one record, and for replacing one; infinite without noise.
-
-    Replacing a record moves the sum of clipped gradients by up to twice the clipping norm: the second epsilon
-    is composed from its own privacy losses, which at delta above 0 is not twice the first.
-
-    >>> plain = TrainingConfig(epochs=1, batch_size=10, learning_rate=0.1)
-    >>> guarantees(plain, 100, 1e-5)
-    (inf, inf)
-    """
+    """Epsilon for adding or removing one record, and for replacing one; infinite without noise."""
     if not config.noise_multiplier:
         return np.inf, np.inf
+    # Replacing a record moves the sum of clipped gradients by up to twice the clipping norm. At delta above 0
+    # the second epsilon is not twice the first: it is composed from privacy losses of its own.
     process = (config.noise_multiplier, config.sampling_rate(examples), config.steps(examples), delta)
     return epsilon_of(*process, accountant="pld"), replacement_epsilon(*process)

@@ -13,7 +13,7 @@ from scipy.stats import binom, norm
 from paperlib.bounds import rank_success_probability
 from paperlib.bounds.one_run.tails import epsilon_from_counts
 from paperlib.papers.errata.rows import Comparison, between, by_data, cells, claim, compare, worst
-from paperlib.papers.natural_identifiers.benchmark import folded_null, paper_averages
+from paperlib.papers.natural_identifiers.benchmark import folded_cells, folded_null, paper_averages
 from paperlib.papers.output_sets.mechanisms import exact_epsilon, proposition_epsilon
 from paperlib.papers.panoramia.dp_evidence import table_eleven_ranges
 from paperlib.report import paper_table
@@ -173,27 +173,7 @@ def folding(draws: int) -> pd.DataFrame:
 def training_subsets(model: str, attack: str, draws: int) -> pd.DataFrame:
     """Printed AUCs of a model and an attack on training subsets, and what folded noise gives, percent."""
     cells = paper_table(_AUC[0]).query("model == @model and mia == @attack and split == 'train'")
-    counts = paper_table("nid_table02").query("corpus == 'pile' and split == 'train'")
-    sizes = {
-        _plain(name.removeprefix("pile train")): int(n) for name, n in counts[["dataset", "total"]].values
-    }
-    sizes["pile"] = sum(sizes.values())
-    cells = cells[cells["subset"].map(_plain).isin(sizes) & (cells["subset"] != "average")]
-    identifiers = cells["subset"].map(_plain).map(sizes)
-    noise = 100 * folded_null(identifiers.tolist(), draws=draws)
-    return pd.DataFrame(
-        {
-            "subset": cells["subset"].to_numpy(),
-            "identifiers": identifiers.to_numpy(),
-            "printed": cells["value_pct"].to_numpy(),
-            "noise_mean": noise["mean_folded"].to_numpy(),
-            "noise_95": noise["folded_95"].to_numpy(),
-        }
-    )
-
-
-def _plain(name: str) -> str:
-    return "".join(letter for letter in name.lower() if letter.isalnum())
+    return folded_cells(cells, draws=draws).drop(columns="split")
 
 
 def _folded() -> Comparison:
@@ -300,10 +280,7 @@ CODED: dict[str, Callable[..., Comparison]] = {
 
 
 def check_table() -> pd.DataFrame:
-    """Every check in the papers' order.
-
-    Columns: paper, no, place, printed, follows, off, allowed, fits, compared and meaning.
-    """
+    """Every check in the papers' order."""
     listed = cells("errata_checks")
     done = [
         CODED[no]() if rule == "code" else by_data(rule, printed, follows)
@@ -316,10 +293,7 @@ def check_table() -> pd.DataFrame:
 
 
 def entries(checks: pd.DataFrame) -> pd.DataFrame:
-    """One row for each entry: of its checks 3a, 3b, ... the one that fits least.
-
-    Columns: those of `check_table` with ``fits`` in words; checks and fitting (how many there are, and fit).
-    """
+    """One row for each entry: of its checks 3a, 3b, ... the one that fits least."""
     number = checks["no"].str.extract(r"(\d+)", expand=False)
     least = (checks["off"] - checks["allowed"]).groupby(number, sort=False).idxmax()
     rows, counts = checks.loc[least], checks["fits"].groupby(number, sort=False).agg(["size", "sum"])
@@ -329,11 +303,7 @@ def entries(checks: pd.DataFrame) -> pd.DataFrame:
 
 
 def _fits(fits: bool, off: float, allowed: float) -> str:
-    """Whether a check fits, with its distance beside what rounding allows.
-
-    >>> _fits(False, 0.12, 0.01), _fits(True, 0.0, 0.0)
-    ('no: 0.12 > 0.01', 'yes')
-    """
+    """Whether a check fits, with its distance beside what rounding allows."""
     if fits and not off and not allowed:
         return "yes"
     ends = [f"{value:.3g}" if value < 1000 else f"{value:,.0f}" for value in (off, allowed)]

@@ -14,11 +14,7 @@ from paperlib.report import format_cell, paper_table
 
 
 def half_unit(printed: str, *, about: bool = False) -> float:
-    """Half a unit of the last digit, 0 if whole; with ``about``, zeros at the end are rounding too.
-
-    >>> half_unit("2.440"), half_unit("48000"), half_unit("48000", about=True)
-    (0.0005, 0.0, 500.0)
-    """
+    """Half a unit of the last digit, 0 if whole; with ``about``, zeros at the end are rounding too."""
     number = Decimal(printed)
     last = int((number.normalize() if about else number).as_tuple().exponent)
     return float(Decimal(5).scaleb(last - 1)) if last < 0 or about else 0.0
@@ -42,23 +38,12 @@ class Comparison:
 def compare(
     printed: str, value: float, reach: float = 0.0, shown: str = "", *, about: bool = False
 ) -> Comparison:
-    """A printed number beside the value that follows, give or take ``reach``.
-
-    >>> compare("1.06", 3.63 - 2.508, 0.005 + 0.0005).fits
-    False
-    """
+    """A printed number beside the value that follows, give or take ``reach``."""
     allowed = half_unit(printed, about=about) + reach
-    return Comparison(printed, shown or four_decimals(value), abs(float(printed) - value), allowed)
-
-
-def four_decimals(value: float) -> str:
-    """A value with up to four decimals, or as many digits where it is small, and no zeros at the end.
-
-    >>> four_decimals(1.34), four_decimals(48841.0), four_decimals(0.05)
-    ('1.34', '48841', '0.05')
-    """
-    text = format_cell(value, digits=4)
-    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+    text = shown or format_cell(value, digits=4)
+    if not shown and "." in text and "e" not in text:
+        text = text.rstrip("0").rstrip(".")
+    return Comparison(printed, text, abs(float(printed) - value), allowed)
 
 
 def between(printed: str, low: float, high: float) -> Comparison:
@@ -67,11 +52,7 @@ def between(printed: str, low: float, high: float) -> Comparison:
 
 
 def worst(comparisons: Iterable[Comparison]) -> Comparison:
-    """Of several comparisons the one that fits least, with the number that fit.
-
-    >>> worst([compare("1.0", 1.0), compare("1.0", 2.0)]).follows
-    '2 (1 of 2 fit)'
-    """
+    """Of several comparisons the one that fits least, with the number that fit."""
     every = list(comparisons)
     least = max(every, key=lambda one: one.off - one.allowed)
     count = f" ({sum(one.fits for one in every)} of {len(every)} fit)" if len(every) > 1 else ""
@@ -79,11 +60,7 @@ def worst(comparisons: Iterable[Comparison]) -> Comparison:
 
 
 def claim(printed: str, holds: Iterable[bool], more: str = "") -> Comparison:
-    """A claim about several cases; what is off is the number of exceptions.
-
-    >>> claim("below 0.1", [True, False])
-    Comparison(printed='below 0.1', follows='in 1 of 2', off=1, allowed=0.0)
-    """
+    """A claim about several cases; what is off is the number of exceptions."""
     cases = [bool(case) for case in holds]
     return Comparison(printed, f"in {sum(cases)} of {len(cases)}{more}", len(cases) - sum(cases))
 
@@ -96,13 +73,7 @@ def cells(place: str) -> pd.DataFrame:
 
 
 def values(place: str) -> tuple[FloatArray, FloatArray]:
-    """What follows from printed cells, and how far rounding reaches: ``place`` is ``table | query | terms``.
-
-    Terms are columns joined by + or -, with words before: clipped (at 0), half, sum, product, count.
-
-    >>> values("panoramia_table02 | dataset == 'CIFAR10' | count c_lb")[0]
-    array([3.])
-    """
+    """What follows from printed cells, and how far rounding reaches; place is ``table | query | terms``."""
     rows, _, terms = place.rpartition("|")
     tokens = terms.split()
     words = list(takewhile(_DONE.__contains__, tokens))

@@ -1,8 +1,9 @@
 """How well attacks tell identifiers from generated ones: AUC and TPR with intervals (Tables 1 and 3 to 9)."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,8 +18,6 @@ SCORES = (*PAPER_ATTACKS, TOKENS)
 """What is judged: the paper's attacks, and the number of tokens."""
 DIFFERENCE = "large less small"
 """Name of the rows with the difference in AUC of two models on the same identifiers."""
-Pair = tuple[tuple[str, np.ndarray], tuple[int, str]]
-"""A group and its identifiers, and the place and name of a score."""
 PAPER_MODELS = {"large": "Pythia-12b", "medium": "Pythia-6.9b", "small": "Pythia-2.8b", "one pass": "OLMo-7B"}
 """Our small models and the models of the paper whose tables they stand beside."""
 
@@ -34,12 +33,9 @@ _SPLITS = {"trained": "train", "trained, occurs once": "train", "held out": "tes
 class BenchmarkConfig:
     """Models and scoring of the benchmark."""
 
-    #: corpus, training and shape of the large model
-    planted: PlantedConfig = field(default_factory=PlantedConfig)
+    planted: PlantedConfig = field(default_factory=PlantedConfig)  #: of the large model
     widths: tuple[int, int, int] = (128, 64, 32)  #: widths of the large, the medium and the small model
-    #: documents without identifiers for each one with an identifier, in the corpus of the model that sees
-    #: everything once
-    one_pass_filler: float = 16.0
+    one_pass_filler: float = 16.0  #: as `PlantedConfig.filler`, for the model that sees everything once
     generated: int = 31  #: alternatives per identifier, 1 or more
     draws: int = 200  #: bootstrap draws, 1 or more
     confidence: float = 0.99  #: confidence level of the intervals, in (0, 1)
@@ -47,8 +43,8 @@ class BenchmarkConfig:
     def models(self) -> Mapping[str, PlantedConfig]:
         """Configuration of each model: three sizes on one corpus, and one pass over a corpus of more text."""
         sizes = dict(zip(("large", "medium", "small"), self.widths, strict=True))
-        found = {name: replace(self.planted, width=width) for name, width in sizes.items()}
-        found["one pass"] = replace(
+        models = {name: replace(self.planted, width=width) for name, width in sizes.items()}
+        models["one pass"] = replace(
             self.planted,
             width=self.widths[1],
             repetitions=(1,),
@@ -56,23 +52,23 @@ class BenchmarkConfig:
             epochs=1,
             filler=self.one_pass_filler,
         )
-        return found
+        return models
 
 
 def benchmark(config: BenchmarkConfig) -> pd.DataFrame:
     """`judged` of each model and its `subsets`, with its parameters, then `auc_differences`."""
     configs = config.models()
     options = {"draws": config.draws, "confidence": config.confidence}
-    found = {
+    scores = {
         name: planted_scores(planted, generated=config.generated, attacks=SCORES)
         for name, planted in configs.items()
     }
     tables = [
         judged(name, one.values, subsets(one), **options).assign(parameters=configs[name].parameters())
-        for name, one in found.items()
+        for name, one in scores.items()
     ]
-    pair = {name: found[name].values for name in ("large", "small")}
-    return pd.concat([*tables, auc_differences(pair, subsets(found["large"]), **options)], ignore_index=True)
+    pair = {name: scores[name].values for name in ("large", "small")}
+    return pd.concat([*tables, auc_differences(pair, subsets(scores["large"]), **options)], ignore_index=True)
 
 
 def judged(
@@ -85,27 +81,23 @@ def judged(
     confidence: float = 0.99,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """AUC and TPR at 1 % FPR of all ``attacks`` in each group of identifiers, as `attack_quality`.
-
-    Values have shape (n, 1 + c, scores), groups say which identifiers belong to them, shape (n,). One row per
-    group and score: model, group, identifiers, attack, and the columns of `attack_quality`. Identifiers whose
-    score is NaN are left out, and a group in which a score has none has no row for it.
-    """
-
+    """`attack_quality` of all ``attacks``, a row per group and score; values of shape (n, 1 + c, scores)."""
     options = {"draws": draws, "confidence": confidence, "seed": seed}
     return pd.DataFrame(
-        {"model": model, "group": group, "identifiers": int(here.sum()), "attack": attack}
-        | attack_quality(values[here][..., at], **options)
-        for (group, here), (at, attack) in _pairs(values, groups, attacks)
+        {"model": model, **about} | attack_quality(values[here][..., at], **options)
+        for about, here, at in _cells(values, groups, attacks)
     )
 
 
-def _pairs(values: FloatArray, groups: Mapping[str, np.ndarray], attacks: Sequence[str]) -> list[Pair]:
-    """Each group and each score with the identifiers of the group that have it."""
+def _cells(
+    values: FloatArray, groups: Mapping[str, np.ndarray], attacks: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], np.ndarray, int]]:
+    """Each group and score: what a row says of it, who of the group has the score, and its place."""
     has = np.asarray(np.isfinite(values).all(axis=1))
-    pairs = itertools.product(groups.items(), enumerate(attacks))
-    found = [((group, here & has[:, at]), (at, attack)) for (group, here), (at, attack) in pairs]
-    return [pair for pair in found if pair[0][1].any()]
+    for (group, members), (at, attack) in itertools.product(groups.items(), enumerate(attacks)):
+        here = members & has[:, at]
+        if here.any():
+            yield {"group": group, "identifiers": int(here.sum()), "attack": attack}, here, at
 
 
 def auc_differences(
@@ -115,39 +107,27 @@ def auc_differences(
     draws: int = 200,
     confidence: float = 0.99,
 ) -> pd.DataFrame:
-    """AUC of the "large" model less that of the "small" one on the same identifiers, by group and score.
-
-    Values and groups as `judged`. Columns model (`DIFFERENCE`), group, identifiers, attack, auc, auc_low,
-    auc_high.
-    """
-
+    """AUC of the "large" model less that of the "small" one on the same identifiers, as `judged`."""
     rows, z = [], float(ndtri((1 + confidence) / 2))
-    for (group, here), (at, attack) in _pairs(values["large"], groups, SCORES):
+    for about, here, at in _cells(values["large"], groups, SCORES):
         large, small = (values[name][here][..., at] for name in ("large", "small"))
         auc, error = auc_difference(large, small, draws=draws)
-        row = {"model": DIFFERENCE, "group": group, "identifiers": int(here.sum()), "attack": attack}
-        rows.append(row | {"auc": auc, "auc_low": auc - z * error, "auc_high": auc + z * error})
+        ends = {"auc": auc, "auc_low": auc - z * error, "auc_high": auc + z * error}
+        rows.append({"model": DIFFERENCE, **about, **ends})
     return pd.DataFrame(rows)
 
 
 def subsets(scores: CandidateScores) -> dict[str, np.ndarray]:
     """Which identifiers belong to each group."""
-    found = {"held out": scores.groups == 0, "trained": scores.groups > 0}
+    groups = {"held out": scores.groups == 0, "trained": scores.groups > 0}
     times = sorted(set(scores.groups[scores.groups > 0].tolist()))
-    return found | {f"{n} time{'s' if n > 1 else ''}": scores.groups == n for n in times if len(times) > 1}
+    return groups | {f"{n} time{'s' if n > 1 else ''}": scores.groups == n for n in times if len(times) > 1}
 
 
 def folded_null(
     identifiers: Sequence[int], *, generated: int = 127, draws: int = 2_000, seed: int = 0
 ) -> pd.DataFrame:
-    """What max(AUC, 1 - AUC) looks like for each number of identifiers where nothing was trained on.
-
-    Columns identifiers, mean_auc, mean_folded, folded_95 (the 95 % quantile), as shares.
-
-    >>> table = folded_null([100], draws=500)
-    >>> bool(abs(table["mean_auc"][0] - 0.5) < 0.01), bool(0.515 < table["mean_folded"][0] < 0.535)
-    (True, True)
-    """
+    """What max(AUC, 1 - AUC) looks like, by number of identifiers, where nothing was trained on: shares."""
     rng = np.random.default_rng(seed)
     rows = []
     for n in identifiers:
@@ -179,24 +159,16 @@ def beside_paper(table: pd.DataFrame) -> pd.DataFrame:
     return rows.drop(columns="split")
 
 
-def folded_cells(aucs: pd.DataFrame, counts: pd.DataFrame, *, attack: str = "loss") -> pd.DataFrame:
-    """Each printed AUC of Pythia beside what folding alone would give with that many identifiers, percent.
-
-    ``aucs`` is a table such as ``paper_table("nid_table01")``, ``counts`` is ``paper_table("nid_table02")``.
-    """
+def folded_cells(aucs: pd.DataFrame, *, draws: int = 2_000) -> pd.DataFrame:
+    """Printed AUCs of Pythia beside what folding alone gives with as many identifiers (Table 2), percent."""
+    counts = paper_table("nid_table02")
     pile = counts[(counts["corpus"] == "pile") & (counts["is_aggregate"] == 0)]
     known = {
         name.lower().replace(" ", ""): int(n) for name, n in zip(pile["dataset"], pile["total"], strict=True)
     }
     known |= {f"pile{split}pile": int(rows["total"].sum()) for split, rows in pile.groupby("split")}
-    cells = aucs[(aucs["mia"] == attack) & (aucs["subset"] != "average")]
-    keys = [
-        f"pile{split}{subset.replace('_', '')}"
-        for subset, split in zip(cells["subset"], cells["split"], strict=True)
-    ]
-    identifiers = [known[key] for key in keys]
-    table = cells[["subset", "split"]].assign(identifiers=identifiers, printed=cells["value_pct"])
-    null = 100 * folded_null(identifiers).set_index(table.index)
-    means, ends = null["mean_folded"].round(1), null["folded_95"]
-    shown = {"mean if untrained": means, "95 % quantile": ends.round(1), "beyond it": table["printed"] > ends}
-    return table.assign(**shown).reset_index(drop=True)
+    cells = aucs[aucs["subset"] != "average"].rename(columns={"value_pct": "printed"}).reset_index(drop=True)
+    keys = "pile" + cells["split"] + cells["subset"].str.replace("_", "")
+    null = 100 * folded_null(keys.map(known).tolist(), draws=draws)
+    table = cells[["subset", "split"]].assign(identifiers=keys.map(known), printed=cells["printed"])
+    return table.assign(noise_mean=null["mean_folded"], noise_95=null["folded_95"])

@@ -89,7 +89,6 @@ class DpRun:
 
     @property
     def training(self) -> TrainingConfig:
-        """As the trainer takes it."""
         documents = self.canaries + self.others
         return TrainingConfig(
             epochs=self.epochs,
@@ -103,17 +102,12 @@ class DpRun:
 
     @property
     def sampling(self) -> tuple[float, int]:
-        """Sampling rate and number of steps."""
         documents = self.canaries + self.others
         return self.training.sampling_rate(documents), self.training.steps(documents)
 
 
 def run_for(target_epsilon: float, delta: float, **options: Any) -> DpRun:
-    """The run whose noise the Rényi accountant gives for a target, adding or removing one document.
-
-    >>> run_for(math.inf, 1e-5).noise
-    0.0
-    """
+    """The run whose noise the Rényi accountant gives for a target, adding or removing one document."""
     run = DpRun(noise=0.0, **options)
     if math.isinf(target_epsilon):
         return run
@@ -122,12 +116,9 @@ def run_for(target_epsilon: float, delta: float, **options: Any) -> DpRun:
 
 
 def canary_documents(run: DpRun) -> tuple[list[list[str]], list[str]]:
-    """Candidates of each canary, the inserted one first, and the documents trained on.
-
-    The first canaries of a run are those of every smaller run of the same seed.
-    """
-    example = KINDS[run.kind].example
-    truths = generate_identifiers(example, run.canaries, run.seed)
+    """Candidates of each canary, the inserted one first, and the documents trained on."""
+    # The first canaries of a run are those of every smaller run of the same seed.
+    truths = generate_identifiers(KINDS[run.kind].example, run.canaries, run.seed)
     texts = _dialogues(run)
     documents = [f"{value} {text}" for value, text in zip(truths, texts[run.others :], strict=False)]
     candidates = [[value, *generate_identifiers(value, run.generated, run.seed + 1)] for value in truths]
@@ -137,14 +128,14 @@ def canary_documents(run: DpRun) -> tuple[list[list[str]], list[str]]:
 def _dialogues(run: DpRun) -> list[str]:
     """Texts of the other documents, then of the canaries."""
     count = run.canaries + run.others
-    found = _SOURCES[run.dialogues]()
+    texts = _SOURCES[run.dialogues]()
     if run.dialogues == "persona_chat":
-        order = np.random.default_rng(run.seed).permutation(len(found))
-        return [found[int(index)] for index in order[:count]]
-    starts = np.random.default_rng(run.seed).integers(0, len(found) - 40, count)
+        order = np.random.default_rng(run.seed).permutation(len(texts))
+        return [texts[int(index)] for index in order[:count]]
+    starts = np.random.default_rng(run.seed).integers(0, len(texts) - 40, count)
     return [
         "\n".join(
-            f"{'ABAB'[turn]}: {' '.join(found[at : at + 10])}"
+            f"{'ABAB'[turn]}: {' '.join(texts[at : at + 10])}"
             for turn, at in enumerate(range(start, start + 40, 10))
         )
         for start in starts

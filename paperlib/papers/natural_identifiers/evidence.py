@@ -10,14 +10,13 @@ from scipy.special import ndtri
 from scipy.stats import kendalltau, kstest
 
 from paperlib.generators.identifiers import PAPER_KINDS
-from paperlib.papers.natural_identifiers.benchmark import DIFFERENCE
+from paperlib.papers.natural_identifiers.benchmark import DIFFERENCE, PAPER_TABLES
 from paperlib.papers.natural_identifiers.census.tables import PILE_SUBSETS, paper_census
 from paperlib.papers.natural_identifiers.planted import TOKENS
 from paperlib.papers.verdict import Estimate, Evidence
 
 _FEWEST_NULL_SETS = 1_000
 _PAPER_SCORES = ("loss", "min_k")
-_TABLES = {"large": (1, 6), "medium": (4, 7), "small": (5, 8), "one pass": (3, 9)}
 
 
 def benchmark_evidence(
@@ -32,16 +31,19 @@ def benchmark_evidence(
     }
     once = "trained, occurs once" if natural else "trained"
     near = {"trained near 50": _less(cells.of("one pass", once), Estimate(50))}
-    found = [
-        *(_auc_evidence(_TABLES[model][0], cells, model, natural) for model in ("large", "medium")),
+    every = [
+        *(_auc_evidence(cells, model, natural) for model in ("large", "medium")),
         Evidence("nid-table-05", "identifiers", pair),
         Evidence("nid-table-03", "identifiers", near),
-        *(
-            _tpr_evidence(number, cells, model, once if model == "one pass" else "trained")
-            for model, (_, number) in _TABLES.items()
-        ),
     ]
-    return {one.target: one for one in found}
+    for model, number in PAPER_TABLES["tpr"].items():
+        group = once if model == "one pass" else "trained"
+        values = {
+            "trained near 1 %": cells.of(model, group, metric="tpr"),
+            "held out near 1 %": cells.of(model, "held out", metric="tpr"),
+        }
+        every.append(Evidence(f"nid-table-{number:02d}", "identifiers", values))
+    return {one.target: one for one in every}
 
 
 class _Cells:
@@ -61,7 +63,7 @@ class _Cells:
         return int(self._rows["large", group, "loss"]["identifiers"])
 
 
-def _auc_evidence(number: int, cells: _Cells, model: str, natural: bool) -> Evidence:
+def _auc_evidence(cells: _Cells, model: str, natural: bool) -> Evidence:
     groups, half = ("held out", "trained"), Estimate(50)
     null = cells.of(model, "held out")
     values = {
@@ -71,15 +73,7 @@ def _auc_evidence(number: int, cells: _Cells, model: str, natural: bool) -> Evid
         "token counts near 50": {one: _less(cells.of(model, one, attack=TOKENS), half) for one in groups},
         "enough identifiers": Estimate(min(map(cells.identifiers, groups))),
     }
-    return Evidence(f"nid-table-{number:02d}", "identifiers", values)
-
-
-def _tpr_evidence(number: int, cells: _Cells, model: str, trained: str) -> Evidence:
-    values = {
-        "trained near 1 %": cells.of(model, trained, metric="tpr"),
-        "held out near 1 %": cells.of(model, "held out", metric="tpr"),
-    }
-    return Evidence(f"nid-table-{number:02d}", "identifiers", values)
+    return Evidence(f"nid-table-{PAPER_TABLES['auc'][model]:02d}", "identifiers", values)
 
 
 def _less(one: Estimate, other: Estimate) -> Estimate:
@@ -89,24 +83,22 @@ def _less(one: Estimate, other: Estimate) -> Estimate:
 def census_evidence(at_hand: Collection[str], filtered: pd.DataFrame | None) -> Evidence:
     """Table 2 from `filtered_census`, on the subsets of the Pile's test part among those at hand."""
     subsets = set(PILE_SUBSETS) & set(at_hand)
-    tau, found = [], filtered is not None and len(filtered)
-    if filtered is not None and found:
+    tau, present = [], filtered is not None and len(filtered) > 0
+    if filtered is not None and present:
         printed, kinds = paper_census(), list(PAPER_KINDS)
         ours = filtered[kinds].sum().to_numpy()
-        theirs = printed.loc[printed["dataset"].isin([PILE_SUBSETS[name] for name in subsets]), kinds].sum()
-        tau = _rank_agreement(ours, theirs.to_numpy()) if np.ptp(ours) and np.ptp(theirs) else []
+        theirs = printed.loc[printed["dataset"].isin([PILE_SUBSETS[name] for name in subsets]), kinds]
+        theirs = theirs.sum().to_numpy()
+        if np.ptp(ours) and np.ptp(theirs):  # the ranks of the kinds agree, with Poisson errors
+            drawn = np.random.default_rng(0).poisson(ours, (1_000, len(ours)))
+            taus = [kendalltau(counts, theirs).statistic for counts in drawn if np.ptp(counts)]
+            tau = Estimate(float(kendalltau(ours, theirs).statistic), float(np.std(taus)))
     values = {
         "kinds ranked alike": tau,
-        "filtered": Estimate(1) if found else [],
+        "filtered": Estimate(1) if present else [],
         "subsets at hand": Estimate(len(subsets)),
     }
     return Evidence("nid-table-02", "documents", values)
-
-
-def _rank_agreement(ours: np.ndarray, theirs: np.ndarray) -> Estimate:
-    drawn = np.random.default_rng(0).poisson(ours, (1_000, len(ours)))
-    taus = [kendalltau(counts, theirs).statistic for counts in drawn if np.ptp(counts)]
-    return Estimate(float(kendalltau(ours, theirs).statistic), float(np.std(taus)))
 
 
 def inference_evidence(sets: pd.DataFrame, null: pd.DataFrame, ends: pd.DataFrame) -> list[Evidence]:
@@ -157,9 +149,9 @@ def _papers_bounds(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
 
 def _larger_less_smaller(bounds: pd.DataFrame, target: float) -> list[float]:
-    found: dict[Any, pd.Series] = dict(bounds.T.items())
-    both = (target, 64) in found and (target, 2) in found
-    return (found[target, 64] - found[target, 2]).dropna().tolist() if both else []
+    columns: dict[Any, pd.Series] = dict(bounds.T.items())
+    both = (target, 64) in columns and (target, 2) in columns
+    return (columns[target, 64] - columns[target, 2]).dropna().tolist() if both else []
 
 
 def randomized_response_evidence(curves: pd.DataFrame, *, confidence: float) -> Evidence:

@@ -1,9 +1,8 @@
 """Models of the hub on corpora that they were trained on, and on others: the paper's own setting."""
 
-import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -20,11 +19,12 @@ from paperlib.core import FloatArray, check_at_least
 from paperlib.data.text.corpora import corpus_files
 from paperlib.data.text.pieces import ReadLog
 from paperlib.generators.identifiers import KINDS, PAPER_KINDS, generate_identifiers
+from paperlib.io import config_hash
 from paperlib.models.language import load_language_model, model_stamp, parameter_count
 from paperlib.papers.natural_identifiers.benchmark import auc_differences, judged
 from paperlib.papers.natural_identifiers.inference import FEATURES
-from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, TOKENS, kept_scores
-from paperlib.papers.natural_identifiers.small_gpt import kept
+from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, TOKENS, cached_scores
+from paperlib.papers.natural_identifiers.small_gpt import cached_arrays
 from paperlib.papers.verdict.evidence import Level
 from paperlib.report import paper_table, progress
 
@@ -33,7 +33,7 @@ GENERATED_PREFIX = "generated"
 PLACES = ("large", "medium", "small", "one pass")
 """Places of the paper's four models, in the order of a list of them: three sizes of Pythia, and OLMo."""
 _OLMO = "olmo-7b-0424-hf"  # the name on the hub of what the paper calls OLMo-7B
-_TOGETHER = 200  # identifiers that are scored and kept together
+_TOGETHER = 200  # identifiers that are scored and stored together
 _FEWEST_TO_FILTER = 20  # identifiers of a kind that teach the blind classifiers
 
 
@@ -47,11 +47,7 @@ class HubModel:
 
     @classmethod
     def of(cls, entry: str, corpus: str = "") -> "HubModel":
-        """The model that a text names: NAME, NAME=TRAINED or NAME=TRAINED,HELD_OUT.
-
-        >>> HubModel.of("EleutherAI/pythia-12b=pile_train,pile_test")
-        HubModel(name='EleutherAI/pythia-12b', trained='pile_train', held_out='pile_test')
-        """
+        """The model that a text names: NAME, NAME=TRAINED or NAME=TRAINED,HELD_OUT."""
         name, _, corpora = entry.partition("=")
         trained, _, held_out = (corpora or corpus).partition(",")
         if not name or not trained:
@@ -79,12 +75,11 @@ class HubConfig:
     @property
     def attacks(self) -> tuple[str, ...]:
         """The paper's attacks, and the number of tokens last."""
-        found = (one for one in PAPER_ATTACKS if self.prefix or not one.startswith("recall"))
-        return (*found, TOKENS)
+        attacks = (one for one in PAPER_ATTACKS if self.prefix or not one.startswith("recall"))
+        return (*attacks, TOKENS)
 
     @property
     def prefix_text(self) -> str:
-        """The prefix itself."""
         if self.prefix != GENERATED_PREFIX:
             return self.prefix
         examples = (KINDS[kind].example for kind in ("md5", "sha1"))
@@ -104,20 +99,18 @@ class HubScores:
 
     @cached_property
     def parameters(self) -> int:
-        """Number of the model's parameters."""
         return parameter_count(self.model.name)
 
     def sets(self) -> dict[str, np.ndarray]:
-        """Which identifiers belong to each corpus as a whole, and to each of its subsets."""
         whole = np.array([name.partition(": ")[0] for name in self.subsets])
-        found = {f"{name}: all": whole == name for name in dict.fromkeys(whole.tolist())}
-        return found | {name: self.subsets == name for name in sorted(set(self.subsets.tolist()))}
+        sets = {f"{name}: all": whole == name for name in dict.fromkeys(whole.tolist())}
+        return sets | {name: self.subsets == name for name in sorted(set(self.subsets.tolist()))}
 
     def groups(self) -> dict[str, np.ndarray]:
         """Which identifiers the model was trained on, how often they occur, and which are held out."""
         times = self.occurrences
-        found = {"held out": times == 0, "trained": times > 0, "trained, occurs once": times == 1}
-        return {name: here for name, here in found.items() if here.any()}
+        groups = {"held out": times == 0, "trained": times > 0, "trained, occurs once": times == 1}
+        return {name: here for name, here in groups.items() if here.any()}
 
     def features(self) -> CandidateScores:
         """The scores that dataset inference sees, in two groups: held out (0) and trained (1)."""
@@ -127,20 +120,18 @@ class HubScores:
 
     def quality(self, *, draws: int = 200) -> pd.DataFrame:
         """The paper's benchmark: one row per set of identifiers and score, as `judged`."""
-        found = judged(self.model.name, self.values, self.sets(), attacks=self.attacks, draws=draws)
-        return found.rename(columns={"group": "subset"})
+        table = judged(self.model.name, self.values, self.sets(), attacks=self.attacks, draws=draws)
+        return table.rename(columns={"group": "subset"})
 
     def inference(self, *, set_size: int = 100, trees: int = 30, seed: int = 0) -> pd.DataFrame:
-        """The paper's dataset inference, p-values of each set with ``set_size`` identifiers or more.
-
-        Of larger ones as many are drawn; a corpus as a whole is tested with what it has.
-        """
+        """The paper's dataset inference: p-values of ``set_size`` identifiers of each large enough set."""
+        # Of larger sets as many are drawn; a corpus as a whole is tested with what it has.
         scores, tests = self.features(), list[tuple[str, np.ndarray, str]]()
         for name, here in self.sets().items():
             at = np.random.default_rng(seed).permutation(np.flatnonzero(here))[:set_size]
             if len(at) >= 5 and (len(at) == set_size or name.endswith(": all")):
                 tests += [(name, at, schedule) for schedule in SCHEDULES]
-        found = [
+        results = [
             infer_dataset(scores.values[test[1]], schedule=test[2], trees=trees, seed=seed)
             for test in progress(tests, label="sets")
         ]
@@ -154,105 +145,91 @@ class HubScores:
                 "p_value": one.p_value,
                 "p_value_two_sided": one.p_value_two_sided,
             }
-            for (name, at, schedule), one in zip(tests, found, strict=True)
+            for (name, at, schedule), one in zip(tests, results, strict=True)
         )
 
 
 def hub_scores(model: HubModel, config: HubConfig) -> HubScores:
-    """Score the identifiers of a model's corpora; each corpus and each model is read once, and kept.
-
-    An identifier of the held-out corpus that the other one has too is no non-member, and is left out.
-    """
+    """Score the identifiers of a model's corpora; each corpus and each model is read once."""
+    # An identifier of the held-out corpus that the other one has too is no non-member, and is left out.
     log, known = ReadLog(), set[str]()
-    found, occurrences = list[FoundIdentifier](), list[int]()
+    identifiers, occurrences = list[FoundIdentifier](), list[int]()
     for corpus in filter(None, (model.trained, model.held_out)):
         every = _identifiers(corpus, log)
         chosen = _sampled([one for one in every if one.value.lower() not in known], config)
         known |= {one.value.lower() for one in every}
-        found += [replace(one, subset=f"{Path(corpus).name}: {one.subset}") for one in chosen]
+        identifiers += [replace(one, subset=f"{Path(corpus).name}: {one.subset}") for one in chosen]
         occurrences += [one.occurrences if corpus == model.trained else 0 for one in chosen]
     load = cache(partial(load_language_model, model.name, dtype=config.dtype))
-    parts = [found[at : at + _TOGETHER] for at in range(0, len(found), _TOGETHER)]
-    scored = [_part_scores(model, config, part, load) for part in progress(parts, label="identifiers")]
-    values = np.concatenate(scored)
-    subsets = np.array([one.subset for one in found])
-    return HubScores(model, values, config.attacks, subsets, np.array(occurrences), skipped_table(log))
-
-
-def _part_scores(
-    model: HubModel, config: HubConfig, found: Sequence[FoundIdentifier], load: Callable[[], tuple[Any, Any]]
-) -> FloatArray:
-    """Scores of some identifiers, kept: a long run goes on where it was, and memory stays bounded."""
-    about = {"model": model_stamp(model.name), "dtype": config.dtype, "prefix": config.prefix_text}
-    return kept_scores(
-        {"stage": "hub scores", **about, "identifiers": _sha256(json.dumps([asdict(one) for one in found]))},
-        load,
-        found,
-        generated=config.generated,
-        seed=config.seed,
-        attacks=config.attacks,
-        prefix=config.prefix_text,
-        code=__name__,
-    )
+    stage = {"stage": "hub scores", "model": model_stamp(model.name), "dtype": config.dtype}
+    stage["prefix"] = config.prefix_text
+    parts = [identifiers[at : at + _TOGETHER] for at in range(0, len(identifiers), _TOGETHER)]
+    scores = [  # part by part: a long run goes on where it was, and memory stays bounded
+        cached_scores(
+            {**stage, "identifiers": config_hash({"identifiers": part})},
+            load,
+            part,
+            generated=config.generated,
+            seed=config.seed,
+            attacks=config.attacks,
+            prefix=config.prefix_text,
+            code=__name__,
+        )
+        for part in progress(parts, label="identifiers")
+    ]
+    subsets, times = np.array([one.subset for one in identifiers]), np.array(occurrences)
+    return HubScores(model, np.concatenate(scores), config.attacks, subsets, times, skipped_table(log))
 
 
 def _identifiers(corpus: str, log: ReadLog) -> list[FoundIdentifier]:
     """Every identifier of the paper's kinds in a corpus."""
 
     def compute() -> Mapping[str, Any]:
-        found = corpus_identifiers(open_corpus(corpus, log=log), kinds=PAPER_KINDS)
-        return {"identifiers": np.array([json.dumps(asdict(one)) for one in found]),
+        every = corpus_identifiers(open_corpus(corpus, log=log), kinds=PAPER_KINDS)
+        return {"identifiers": np.array([json.dumps(asdict(one)) for one in every]),
                 "skipped": np.array(json.dumps([dict(log.counts), log.examples]))}  # fmt: skip
 
     files = [(str(one.path), one.path.stat().st_size, one.path.stat().st_mtime_ns, one.subset)
              for one in corpus_files(corpus)]  # fmt: skip
-    stage = {"stage": "corpus identifiers", "corpus": corpus, "files": _sha256(json.dumps(files))}
-    read = kept(stage, compute, code=__name__)
+    stage = {"stage": "corpus identifiers", "corpus": corpus, "files": config_hash({"files": files})}
+    read = cached_arrays(stage, compute, code=__name__)
     counts, examples = json.loads(str(read["skipped"]))
     log.counts.update({reason: number for reason, number in counts.items() if reason not in log.counts})
     log.examples.update(examples)
     return [FoundIdentifier(**json.loads(str(text))) for text in read["identifiers"]]
 
 
-def _sampled(found: Sequence[FoundIdentifier], config: HubConfig) -> list[FoundIdentifier]:
+def _sampled(every: Sequence[FoundIdentifier], config: HubConfig) -> list[FoundIdentifier]:
     """A random sample of each subset, without look-alikes where these are to be left out."""
     rng = np.random.default_rng(config.seed)
     by_subset: dict[str, list[FoundIdentifier]] = {}
-    for at in rng.permutation(len(found)):
-        by_subset.setdefault(found[at].subset, []).append(found[at])
+    for one in (every[at] for at in rng.permutation(len(every))):
+        by_subset.setdefault(one.subset, []).append(one)
     spare = math.ceil(config.per_subset * (1.2 if config.blind_filter else 1.0))
     chosen = [one for part in by_subset.values() for one in part[:spare]]
     kinds = pd.Series([one.kind for one in chosen]).value_counts()
     if config.blind_filter and kinds.max() >= _FEWEST_TO_FILTER:
         chosen = _filtered(chosen, config)
-    left = dict.fromkeys(by_subset, config.per_subset)
-    kept_ones = list[FoundIdentifier]()
-    for one in chosen:
-        left[one.subset] -= 1
-        if left[one.subset] >= 0:
-            kept_ones.append(one)
-    return kept_ones
+    subsets = pd.Series([one.subset for one in chosen], dtype=object)
+    place = subsets.groupby(subsets).cumcount()
+    return [one for one, number in zip(chosen, place, strict=True) if number < config.per_subset]
 
 
-def _filtered(found: Sequence[FoundIdentifier], config: HubConfig) -> list[FoundIdentifier]:
-    """`without_look_alikes`, kept: models that are asked about one corpus share its identifiers."""
+def _filtered(every: Sequence[FoundIdentifier], config: HubConfig) -> list[FoundIdentifier]:
+    """`without_look_alikes`, stored: models that are asked about one corpus share its identifiers."""
 
     def compute() -> Mapping[str, Any]:
-        values = {one.value for one in without_look_alikes(found, **options)}
-        return {"stays": np.array([one.value in values for one in found])}
+        values = {one.value for one in without_look_alikes(every, **options)}
+        return {"stays": np.array([one.value in values for one in every])}
 
     options: dict[str, Any] = {"generated": config.generated, "seed": config.seed}
-    identifiers = _sha256(json.dumps([asdict(one) for one in found]))
-    read = kept({"stage": "blind filter", "identifiers": identifiers, **options}, compute, code=__name__)
-    return [one for one, stays in zip(found, read["stays"], strict=True) if stays]
+    stage = {"stage": "blind filter", "identifiers": config_hash({"identifiers": every}), **options}
+    stays = cached_arrays(stage, compute, code=__name__)["stays"]
+    return [one for one, stay in zip(every, stays, strict=True) if stay]
 
 
 def hub_table(scores: Sequence[HubScores], *, draws: int = 200, confidence: float = 0.99) -> pd.DataFrame:
-    """The paper's four models at the places of `PLACES`, for `benchmark_evidence` on natural documents.
-
-    Empty unless there are four of them, each with a held-out corpus and every attack, and the first and the
-    third have the same corpora.
-    """
+    """The paper's four models at the places of `PLACES` for `benchmark_evidence`; empty if one is missing."""
     whole = [
         one for one in scores if "held out" in one.groups() and len(one.attacks) == 1 + len(PAPER_ATTACKS)
     ]
@@ -285,7 +262,3 @@ def hub_scale(scores: Sequence[HubScores], config: HubConfig) -> tuple[Level, st
     same &= all((one.occurrences == 0).any() for one in scores)
     counts = ", ".join(f"{len(one.values)} identifiers of {one.model.name}" for one in scores)
     return ("paper's scale" if same else "paper's data"), f"{counts}, {config.generated} alternatives each"
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

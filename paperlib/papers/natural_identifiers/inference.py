@@ -66,10 +66,7 @@ def suspect_sets(config: InferenceConfig, scores: CandidateScores) -> pd.DataFra
 def p_values_by_size(
     config: InferenceConfig, scores: CandidateScores, sizes: Sequence[int], *, draws: int = 5
 ) -> pd.DataFrame:
-    """p-values against the number of identifiers in the suspect set (Figure 3).
-
-    Each size is drawn several times from its group, so that the curve is of the test and not of one draw.
-    """
+    """Quartiles of p-values over random sets of each size (Figure 3)."""
     tested = p_values_of_draws(config, scores, sizes, draws=draws, schedule="forward")
     one, two = "p_value", "p_value_two_sided"
     spread = {
@@ -90,10 +87,7 @@ def p_values_of_draws(
     schedule: str | None,
     held_out: bool = True,
 ) -> pd.DataFrame:
-    """p-values of random sets of each size from each group, one row per draw and schedule, as `suspect_sets`.
-
-    By one schedule, or by both for None; ``held_out`` False leaves the held-out group out.
-    """
+    """p-values of random sets of each size from each group; by both schedules if it is None."""
     sets = {name: chosen for name, chosen in _sets(scores).items() if held_out or name != _HELD_OUT}
     rows = []
     for name, size, number in progress(list(itertools.product(sets, sizes, range(draws))), label="draws"):
@@ -106,12 +100,9 @@ def p_values_of_draws(
 
 
 def held_out_p_values(config: InferenceConfig, scores: CandidateScores) -> pd.DataFrame:
-    """p-values of many sets that were not trained on, one row per set and schedule, as `suspect_sets`.
-
-    All candidates of a held-out identifier, itself included, are random strings that the model has not seen.
-    So any of them may play the identifier: each null set draws identifiers of the held-out ones, for each the
-    candidate that plays the identifier, and its alternatives.
-    """
+    """p-values of many sets that were not trained on, one row per set and schedule, as `suspect_sets`."""
+    # All candidates of a held-out identifier, itself included, are random strings new to the model: any of
+    # them may play the identifier.
     pool = scores.values[scores.groups == 0]
     rng = np.random.default_rng([config.planted.seed, 7])
 
@@ -134,20 +125,15 @@ def rejection_rates(
     """How often each test rejects, with two-sided Clopper-Pearson intervals that take sets as independent."""
     spread = (1 - confidence) / 2
     rows = []
-    for values, found in p_values.groupby(list(by), sort=False):
+    for values, tested in p_values.groupby(list(by), sort=False):
         for test, column in (("one-sided", "p_value"), ("two-sided", "p_value_two_sided")):
             for level in levels:
-                sets, hits = len(found), int((found[column] <= level).sum())
+                sets, hits = len(tested), int((tested[column] <= level).sum())
                 low = float(beta.ppf(spread, hits, sets - hits + 1)) if hits else 0.0
                 high = float(beta.ppf(1 - spread, hits + 1, sets - hits)) if hits < sets else 1.0
-                about = {
-                    **dict(zip(by, values, strict=True)),
-                    "test": test,
-                    "level": level,
-                    "sets": sets,
-                    "rejected": hits,
-                }
-                rows.append({**about, "rate": hits / sets, "low": low, "high": high})
+                about = {**dict(zip(by, values, strict=True)), "test": test, "level": level}
+                rates = {"sets": sets, "rejected": hits, "rate": hits / sets, "low": low, "high": high}
+                rows.append(about | rates)
     return pd.DataFrame(rows)
 
 
@@ -161,8 +147,11 @@ def _tested(
 ) -> list[dict[str, str | int | float]]:
     options: dict[str, Any] = {"folds": min(config.folds, len(values)), "trees": config.trees}
     options["seed"] = config.planted.seed * _TESTS + seed
-    one = {schedule: infer_dataset(values, schedule=schedule, **options)} if schedule else None
-    found = one or infer_by_schedule(values, **options)
+    results = (
+        {schedule: infer_dataset(values, schedule=schedule, **options)}
+        if schedule
+        else infer_by_schedule(values, **options)
+    )
     return [
         {
             "identifiers": len(values),
@@ -170,5 +159,5 @@ def _tested(
             "p_value": test.p_value,
             "p_value_two_sided": test.p_value_two_sided,
         }
-        for name, test in found.items()
+        for name, test in results.items()
     ]

@@ -11,8 +11,12 @@ import pandas as pd
 from paperlib.attacks.dataset_inference import infer_dataset
 from paperlib.core import FloatArray
 from paperlib.papers.natural_identifiers.benchmark import auc_differences, judged
-from paperlib.papers.natural_identifiers.natural_models import natural_values
-from paperlib.papers.natural_identifiers.natural_text import NaturalConfig, NaturalSplit, natural_split
+from paperlib.papers.natural_identifiers.natural_models import (
+    NaturalConfig,
+    NaturalSplit,
+    natural_split,
+    natural_values,
+)
 
 ALL = "all"
 """Part and kind of the rows about all identifiers of a side."""
@@ -28,11 +32,7 @@ def natural_table(
     draws: int = 200,
     set_size: int = 100,
 ) -> pd.DataFrame:
-    """Train models on one side, score the identifiers of both, and judge each group of them.
-
-    The models are "large", "medium" and "small" by their widths, and "one pass", of the middle width, which
-    sees every document once.
-    """
+    """Train models of three widths, and one for one pass, on one side; judge the identifiers of both."""
     split = natural_split(config)
     sizes = zip(("large", "medium", "small"), widths, strict=True)
     configs = {name: replace(config, width=width) for name, width in sizes}
@@ -40,13 +40,16 @@ def natural_table(
     values = {name: natural_values(one, split, generated=generated) for name, one in configs.items()}
     subsets, tables = _subsets(split), list[pd.DataFrame]()
     for (name, one), (subset, here) in itertools.product(configs.items(), subsets.items()):
-        tested = _p_value(values[name][here][..., :-1], set_size, config.seed)
+        scores = values[name][here][..., :-1]
+        scores = scores[np.isfinite(scores).all(axis=(1, 2))][:set_size]
+        enough = len(scores) == set_size
+        tested = infer_dataset(scores, seed=config.seed).p_value if enough else math.nan
         table = judged(name, values[name], {subset: here}, draws=draws, seed=config.seed)
         tables.append(table.assign(p_value=tested, parameters=one.parameters()))
     tables.append(auc_differences(values, subsets, draws=draws))
     whole = pd.concat(tables, ignore_index=True).rename(columns={"group": "subset"})
-    cells = natural_cells(values, split, draws=draws)
-    return pd.concat([whole.assign(part=ALL, kind=ALL), cells], ignore_index=True)
+    whole = whole.assign(part=ALL, kind=ALL)
+    return pd.concat([whole, natural_cells(values, split, draws=draws)], ignore_index=True)
 
 
 def overall(table: pd.DataFrame) -> pd.DataFrame:
@@ -55,15 +58,11 @@ def overall(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def natural_cells(values: Mapping[str, FloatArray], split: NaturalSplit, *, draws: int = 200) -> pd.DataFrame:
-    """The loss of each model by part of the corpus and kind of identifier, on each side.
-
-    Columns model, subset ("held out" or "trained"), part, kind, identifiers, attack, and those of
-    `judged`, which are NaN in cells of fewer than ten identifiers.
-    """
+    """The loss of each model by part of the corpus and kind of identifier, on each side."""
     every = [*split.members, *split.non_members]
     names = np.array([(one.subset, one.kind) for one in every])
     sides = {name: here for name, here in _subsets(split).items() if name in ("held out", "trained")}
-    found = list[pd.DataFrame]()
+    cells = list[pd.DataFrame]()
     for (part, kind), (subset, side) in itertools.product(np.unique(names, axis=0), sides.items()):
         here = side & (names == (part, kind)).all(axis=1)
         about = {"subset": subset, "part": part, "kind": kind, "identifiers": here.sum(), "attack": _LOSS}
@@ -73,18 +72,13 @@ def natural_cells(values: Mapping[str, FloatArray], split: NaturalSplit, *, draw
                 row = judged(model, scores[..., :1], {subset: here}, attacks=(_LOSS,), draws=draws)
                 row = row.drop(columns="group")
             if here.any():
-                found.append(row.assign(**about))
-    return pd.concat(found, ignore_index=True)
-
-
-def _p_value(scores: FloatArray, size: int, seed: int) -> float:
-    scores = scores[np.isfinite(scores).all(axis=(1, 2))][:size]
-    return infer_dataset(scores, seed=seed).p_value if len(scores) == size else math.nan
+                cells.append(row.assign(**about))
+    return pd.concat(cells, ignore_index=True)
 
 
 def _subsets(split: NaturalSplit) -> dict[str, np.ndarray]:
     """Which scores belong to each group of identifiers that has some."""
     times = np.array([one.occurrences for one in [*split.members, *split.non_members]])
-    found = {"held out": times == 0, "trained": times > 0}
-    found |= {"trained, occurs once": times == 1, "trained, occurs oftener": times > 1}
-    return {name: here for name, here in found.items() if here.any()}
+    groups = {"held out": times == 0, "trained": times > 0}
+    groups |= {"trained, occurs once": times == 1, "trained, occurs oftener": times > 1}
+    return {name: here for name, here in groups.items() if here.any()}

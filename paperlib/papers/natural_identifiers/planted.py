@@ -17,7 +17,7 @@ from paperlib.generators.identifiers import KINDS, checked_kinds, generate_ident
 from paperlib.io import config_hash
 from paperlib.models.devices import default_device
 from paperlib.models.language import new_language_model, wrap_tokenizer
-from paperlib.papers.natural_identifiers.small_gpt import GptSettings, kept, train_gpt
+from paperlib.papers.natural_identifiers.small_gpt import GptSettings, cached_arrays, train_gpt
 
 PAPER_ATTACKS = ("loss", "min_k", "min_k_pp", "recall", "recall_hinge", "hinge")
 """The attacks of the paper's Tables 1 and 3 to 9."""
@@ -63,14 +63,11 @@ class PlantedIdentifier:
 
 @dataclass(frozen=True, eq=False)
 class Planted:
-    """A corpus with a known truth; held-out identifiers have 0 repetitions.
-
-    The prefix, for ReCaLL, is a text with an identifier that occurs nowhere.
-    """
+    """A corpus with a known truth; held-out identifiers have 0 repetitions."""
 
     identifiers: tuple[PlantedIdentifier, ...]
     documents: tuple[str, ...]
-    prefix: str
+    prefix: str  # for ReCaLL: a text with an identifier that occurs nowhere
 
     @property
     def checksum(self) -> str:
@@ -98,17 +95,10 @@ def source_words(text: str = "documentation") -> tuple[str, ...]:
 
 
 def planted(config: PlantedConfig) -> Planted:
-    """Cut real text into documents and plant identifiers, each in a document of its own.
-
-    The text around held-out identifiers is not trained on.
-
-    >>> corpus = planted(PlantedConfig(repetitions=(1, 2), identifiers=3, held_out=2, filler=0.0))
-    >>> len(corpus.identifiers), len(corpus.documents)
-    (8, 9)
-    """
+    """Cut real text into documents and plant identifiers, each in a document of its own."""
     rng = np.random.default_rng(config.seed)
     words = source_words(config.text)
-    seen = len(words) * 9 // 10
+    seen = len(words) * 9 // 10  # the text around held-out identifiers is not trained on
     wanted = [times for times in config.repetitions for _ in range(config.identifiers)]
     trained = [_plant(config, number, times, words[:seen], rng) for number, times in enumerate(wanted)]
     held = [_plant(config, number, 0, words[seen:], rng) for number in range(config.held_out + 1)]
@@ -135,13 +125,10 @@ def _cut(words: Sequence[str], count: int, rng: np.random.Generator) -> Sequence
 
 
 def planted_model(config: PlantedConfig) -> tuple[Any, Any]:
-    """The model trained on ``planted(config)`` and its tokenizer, from the cache if it was trained before.
-
-    It is trained and stays on a GPU if there is one.
-    """
+    """The model trained on ``planted(config)``, on a GPU if there is one, and its tokenizer."""
     corpus = planted(config)
     stage = {"stage": "planted model", "config": config, "corpus": corpus.checksum}
-    arrays = kept(stage, lambda: _train(config, corpus), code=__name__)
+    arrays = cached_arrays(stage, lambda: _train(config, corpus), code=__name__)
     tokenizer = wrap_tokenizer(str(arrays.pop("tokenizer")), context=config.shape().context)
     model: Any = new_language_model(config.shape(), len(tokenizer))
     model.load_state_dict({name: torch.from_numpy(values.copy()) for name, values in arrays.items()})
@@ -164,12 +151,9 @@ def _train(config: PlantedConfig, corpus: Planted) -> Mapping[str, Any]:
 def planted_scores(
     config: PlantedConfig, *, generated: int = 127, attacks: Sequence[str] = PAPER_ATTACKS
 ) -> CandidateScores:
-    """Scores of every planted and held-out identifier, in context, and of alternatives for each.
-
-    `TOKENS` may be the last of the attacks.
-    """
+    """Scores of every identifier in context and of its alternatives; `TOKENS` may be the last attack."""
     corpus = planted(config)
-    values = kept_scores(
+    values = cached_scores(
         {"stage": "planted scores", "config": config, "corpus": corpus.checksum},
         lambda: planted_model(config),
         corpus.identifiers,
@@ -183,7 +167,7 @@ def planted_scores(
     return CandidateScores(values, tuple(attacks), groups)
 
 
-def kept_scores(
+def cached_scores(
     stage: Mapping[str, Any],
     model_of: Callable[[], tuple[Any, Any]],
     identifiers: Sequence[PlantedIdentifier | FoundIdentifier],
@@ -194,10 +178,7 @@ def kept_scores(
     prefix: str,
     code: str,
 ) -> FloatArray:
-    """Scores of each identifier and its generated alternatives, shape (n, 1 + c, attacks), as `kept` has it.
-
-    ``model_of`` gives the model and its tokenizer where they are needed.
-    """
+    """Scores of identifiers and their alternatives, shape (n, 1 + c, attacks), by `cached_arrays`."""
 
     def compute() -> Mapping[str, Any]:
         model, tokenizer = model_of()
@@ -213,14 +194,14 @@ def kept_scores(
             batch_size=128,
         )
         if TOKENS in attacks:
-            values = np.dstack([values, _token_counts(tokenizer, candidates, contexts)])
+            values = np.dstack([values, token_counts(tokenizer, candidates, contexts)])
         return {"values": values}
 
     options = {"generated": generated, "attacks": list(attacks)}
-    return kept({**stage, **options}, compute, code=code)["values"]
+    return cached_arrays({**stage, **options}, compute, code=code)["values"]
 
 
-def _token_counts(tokenizer: Any, candidates: Sequence[Sequence[str]], contexts: Sequence[str]) -> FloatArray:
+def token_counts(tokenizer: Any, candidates: Sequence[Sequence[str]], contexts: Sequence[str]) -> FloatArray:
     """Tokens of each candidate behind its context, shape (n, 1 + c)."""
     texts, around, sizes = flattened("candidates", candidates, contexts)
     counts = [len(one.tokens) - one.first for one in encode(tokenizer, texts, around)]

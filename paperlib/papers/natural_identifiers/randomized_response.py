@@ -44,17 +44,11 @@ class DeltaConfig:
 
 
 def success_rate(mechanism: str, cardinality: int, top: int, epsilon: float) -> float:
-    """Chance that the best auditor finds the true value among its first ``top`` guesses.
-
-    Randomized response tells one value; the other ``top - 1`` places are guesses among the rest. Subset
-    selection outputs ``top`` values that hold the true one as often as epsilon-DP allows.
-
-    >>> round(success_rate("randomized response", 64, 1, 5.0), 6)
-    0.702005
-    """
+    """Chance that the best auditor finds the true value among its first ``top`` guesses."""
     check_choice("mechanism", mechanism, MECHANISMS)
-    if mechanism == "subset selection":
+    if mechanism == "subset selection":  # ``top`` values, with the true one as often as epsilon-DP allows
         return float(rank_success_probability(cardinality, epsilon, top=top))
+    # Randomized response tells one value; the other places are guesses among the rest.
     first = float(rank_success_probability(cardinality, epsilon))
     return first + (1 - first) * (top - 1) / (cardinality - 1)
 
@@ -103,10 +97,7 @@ def limits(config: RandomizedResponseConfig) -> pd.DataFrame:
 
 
 def bounds_by_delta(config: DeltaConfig) -> pd.DataFrame:
-    """The bound of one audit with the expected number of hits, as delta grows.
-
-    One row per cardinality, delta term ("published" or "sharp") and delta, with the column bound.
-    """
+    """The bound of one audit with the expected number of hits, as delta grows."""
     rows = [
         (c, term, delta, _expected_hits(config, c), _bound(config, c, term, delta))
         for c, term, delta in itertools.product(config.cardinalities, DELTA_TERMS, config.deltas)
@@ -144,13 +135,10 @@ def _expected_hits(config: DeltaConfig, cardinality: int) -> int:
 def simulated_scores(
     cardinality: int, epsilon: float, sets: int, *, seed: int = 0
 ) -> tuple[FloatArray, FloatArray]:
-    """Run randomized response and score every candidate: 1 for the released value, 0 for the others.
-
-    Scores of the true values, shape (sets,), and of the alternatives, shape (sets, cardinality - 1).
-    """
+    """Randomized response: scores of the true values, 1 where released, and of the alternatives."""
     rng = np.random.default_rng(seed)
-    told = rng.random(sets) < rank_success_probability(cardinality, epsilon)
+    released = rng.random(sets) < rank_success_probability(cardinality, epsilon)
     alternatives = np.zeros((sets, cardinality - 1))
     lie = rng.integers(0, cardinality - 1, sets)
-    alternatives[np.arange(sets), lie] = np.where(told, 0.0, 1.0)
-    return told.astype(float), alternatives
+    alternatives[np.arange(sets), lie] = np.where(released, 0.0, 1.0)
+    return released.astype(float), alternatives

@@ -1,4 +1,4 @@
-"""Small GPTs trained on texts, and what was computed with them, kept."""
+"""Small GPTs trained on texts, and a cache of what was computed with them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,11 +29,18 @@ class GptSettings:
     seed: int = 0  #: seed of all random draws, 0 or more
 
     def shape(self, **options: int) -> LanguageModelConfig:
-        """The architecture."""
         return LanguageModelConfig(width=self.width, layers=self.layers, seed=self.seed, **options)
 
+    def training(self) -> TrainingConfig:
+        return TrainingConfig(
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            optimizer="adam",
+            learning_rate=self.learning_rate,
+            seed=self.seed,
+        )
+
     def parameters(self) -> int:
-        """Number of parameters of the model."""
         return new_language_model(self.shape(), self.vocabulary).num_parameters()
 
 
@@ -45,34 +52,21 @@ def train_gpt(
     *,
     tokenizer_texts: Sequence[str],
 ) -> tuple[Any, Any]:
-    """Train a tokenizer and a model, on a GPU if there is one, and return both.
-
-    ``examples_of`` gives the training examples of one text from its tokens. The tokenizer learns from other
-    texts: one that has merged the letters of a member into longer tokens would tell members by their number
-    of tokens, whatever the model knows.
-    """
+    """Train a tokenizer and a model, on a GPU if there is one; ``examples_of`` cuts the tokens of a text."""
+    # The tokenizer learns from other texts: one that has merged the letters of a member into longer tokens
+    # would tell members by their number of tokens, whatever the model knows.
     tokenizer = train_tokenizer(tokenizer_texts, settings.vocabulary, context=shape.context)
     model: Any = new_language_model(shape, len(tokenizer))
     tokens = tokenizer(list(texts), verbose=False)["input_ids"]
-    training = TrainingConfig(
-        epochs=settings.epochs,
-        batch_size=settings.batch_size,
-        optimizer="adam",
-        learning_rate=settings.learning_rate,
-        seed=settings.seed,
-    )
     examples = [example for text in tokens for example in examples_of(text)]
-    fit_language_model(model.to(default_device()), examples, config=training)
+    fit_language_model(model.to(default_device()), examples, config=settings.training())
     return model, tokenizer
 
 
-def kept(
+def cached_arrays(
     config: Mapping[str, Any], compute: Callable[[], Mapping[str, Any]], *, code: str
 ) -> dict[str, np.ndarray]:
-    """Arrays of one stage, read from the user's cache if the same code computed them before.
-
-    ``config`` holds everything they depend on (name of the stage, typed configurations, texts by checksum);
-    device and version of torch are added. A change of what the module ``code`` reaches makes them stale.
-    """
+    """Arrays of a stage, from the user's cache if the same ``config`` and code gave them before."""
+    # A change of what the module ``code`` reaches makes them stale, and so does another device or torch.
     machine = {"torch": torch.__version__, "device": default_device().type}
     return Cache(user_cache_folder() / "language").get({**config, **machine, "code": code_tag(code)}, compute)

@@ -13,7 +13,6 @@ from paperlib.papers.comparison.audits import (
     ADD_REMOVE,
     AUDITS,
     BOUNDS,
-    LOWER,
     MEASURED,
     REPLACEMENT,
     compare_audits,
@@ -31,7 +30,7 @@ SIZES = {"records": 150, "sets": 1500}
 def repeated():
     """Every audit of fresh draws of every known mechanism, over and over."""
     draws = []
-    for seed in range(30):
+    for seed in range(20):
         targets = known_mechanisms(MechanismConfig(seed=seed, **SIZES))
         draws.append(compare_audits(targets, seed=seed))
     return pd.concat(draws, ignore_index=True)
@@ -68,35 +67,22 @@ def test_most_audits_see_the_leak(repeated):
     assert (leak.groupby("audit")["epsilon"].mean() > 0.1).all()
 
 
-def test_every_row_has_its_sentence_access_and_seconds(repeated):
-    assert (repeated["claim"].str.len() > 40).all()
+def test_every_row_says_what_it_supports_and_needs(repeated):
     assert (repeated["seconds"] > 0).all()
-    assert repeated[list(ACCESS)].isin([True, False]).all(axis=None)
     assert repeated[list(ACCESS)].any(axis=1).all()
-
-
-def test_intervals_are_one_sided_for_lower_bounds_alone(repeated):
     lower = repeated["kind"].isin(BOUNDS)
     assert (repeated["high"][lower] == np.inf).all()
     assert (repeated["low"][lower] == repeated["epsilon"][lower]).all()
     assert np.isfinite(repeated[["low", "high"]][~lower]).all(axis=None)
     assert (repeated["low"][~lower] <= repeated["epsilon"][~lower]).all()
-
-
-@pytest.mark.parametrize(
-    ("speaks_of", "words"), [(ADD_REMOVE, "adding or removing"), (REPLACEMENT, "replac")]
-)
-def test_the_claim_names_the_adjacency_of_the_row(repeated, speaks_of, words):
-    rows = repeated[(repeated["speaks_of"] == speaks_of) & (repeated["audit"] != "many runs")]
-    assert rows["claim"].str.contains(words).all()
-
-
-def test_the_guarantee_is_that_of_the_rows_adjacency(repeated):
-    for row in repeated[repeated["kind"] == LOWER].to_dict("records"):
-        assert (
-            row["guarantee"] == row[{ADD_REMOVE: "add_remove", REPLACEMENT: "replacement"}[row["speaks_of"]]]
-        )
-    assert repeated["guarantee"][repeated["kind"] == MEASURED].isna().all()
+    assert repeated["guarantee"][~lower].isna().all()
+    for speaks_of, words, column in (
+        (ADD_REMOVE, "adding or removing", "add_remove"),
+        (REPLACEMENT, "replac", "replacement"),
+    ):
+        rows = repeated[repeated["speaks_of"] == speaks_of]
+        assert (rows["guarantee"] == rows[column]).all()
+        assert rows["claim"][rows["audit"] != "many runs"].str.contains(words).all()
 
 
 def test_gaussian_noise_guarantees_for_replacement_what_two_changed_bits_need():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from paperlib.bounds import gaussian_dp_epsilon
-from paperlib.io import source_files
 from paperlib.papers.comparison.audits import BOUNDS, compare_audits
 from paperlib.papers.comparison.classifiers import DigitsConfig, classifiers, drawn_digits
 from paperlib.papers.comparison.language_models import GptConfig, language_models
@@ -44,39 +43,22 @@ def test_every_lower_bound_on_dp_sgd_is_below_the_guarantee_of_its_adjacency(tra
     assert (bounds["epsilon"] <= bounds["guarantee"]).all()
 
 
-def test_training_without_noise_guarantees_nothing(trained):
+def test_over_training_shows_and_guarantees_nothing(trained):
     plain = [target for target in trained if np.isinf(target.add_remove)]
     assert {target.family for target in plain} == {"classifier", "language model"}
     assert all(target.replacement == np.inf for target in plain)
+    assert trained[1].scores.auc() > max(trained[0].scores.auc(), 0.55)
+    least, most = ((target.sets.argmax(axis=1) == 0).mean() for target in trained[:2])
+    assert most > least  # it puts the label it was trained with first
 
 
-def test_over_training_shows(trained):
-    assert trained[1].scores.auc() > trained[0].scores.auc()
-    assert trained[1].scores.auc() > 0.55
-
-
-def test_coins_are_those_of_the_seed_and_the_same_for_all_models(trained):
-    assert np.array_equal(trained[0].member, drawn_digits(DIGITS).member)
-    assert len({target.member.tobytes() for target in trained[:4]}) == 1
-    assert not np.array_equal(trained[0].member, drawn_digits(DigitsConfig(records=300, seed=1)).member)
-
-
-def test_sets_are_of_members_alone(trained):
+def test_coins_are_those_of_the_seed_and_sets_are_of_members_alone(trained):
     digits = drawn_digits(DIGITS)
+    assert len({target.member.tobytes() for target in [*trained[:4], digits]}) == 1
+    assert not np.array_equal(digits.member, drawn_digits(DigitsConfig(records=300, seed=1)).member)
     drawn = digits.member & digits.spoiled[: DIGITS.records]
     assert trained[0].sets.shape == (drawn.sum(), 10)
     assert trained[-1].sets.shape == (GPTS.member.sum(), 1 + GPTS.alternatives)
-
-
-def test_an_over_trained_network_puts_the_label_it_was_trained_with_first(trained):
-    least, most = ((target.sets.argmax(axis=1) == 0).mean() for target in trained[:2])
-    assert most > least
-
-
-@pytest.mark.parametrize("module", ["classifiers", "language_models"])
-def test_no_change_of_a_bound_trains_the_targets_again(module):
-    files = source_files([f"paperlib.papers.comparison.{module}"])
-    assert not [file for file in files if "bounds" in file.parts]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,12 @@ def test_the_papers_value_is_its_mean_over_subsets():
 
 
 def test_what_lies_beyond_folding_is_counted():
-    folded = bench.folded_cells(paper_table("nid_table01"), paper_table("nid_table02"))
-    counts = folded.groupby("split")["beyond it"].agg(["sum", "size"])
-    assert counts.loc["train"].tolist() == [4, 9]
-    assert counts.loc["test", "size"] == 3
+    folded = bench.folded_cells(paper_table("nid_table01").query("mia == 'loss'"))
+    beyond = (folded["printed"] > folded["noise_95"]).groupby(folded["split"]).agg(["sum", "size"])
+    assert beyond.loc["train"].tolist() == [4, 9]
+    assert beyond.loc["test", "size"] == 3
+    cells = folded.set_index(["subset", "split"])
+    assert cells["identifiers"]["github", "test"] == 197
+    assert cells["identifiers"]["pile", "test"] == 293
+    assert cells["printed"]["github", "train"] > cells["noise_95"]["github", "train"]
+    assert cells["printed"]["stackexchange", "train"] < cells["noise_95"]["stackexchange", "train"]

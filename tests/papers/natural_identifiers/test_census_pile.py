@@ -48,17 +48,11 @@ def test_each_reading_counts_apart(places):
 
 
 def test_lower_case_addresses_alone_are_no_identifier_of_the_paper():
-    found = pile.pile_identifiers(
-        [Document(ADDRESS.lower(), "pile_cc"), *(Document(value, "code") for value in MD5)], generated=5
-    )
-    assert found[["erc55", "kept"]].values.tolist() == [[False, False]]
-    assert pile.counts_by_kind(found).set_index("kind").loc["ethereum", ["different", "erc55"]].tolist() == [
-        1,
-        0,
-    ]
-
-
-def test_nothing_in_the_pile_gives_empty_tables():
+    company = [Document(value, "code") for value in MD5]
+    places = pile.pile_identifiers([Document(ADDRESS.lower(), "pile_cc"), *company], generated=5)
+    assert places[["erc55", "kept"]].values.tolist() == [[False, False]]
+    ethereum = pile.counts_by_kind(places).set_index("kind").loc["ethereum"]
+    assert ethereum[["different", "erc55"]].tolist() == [1, 0]
     assert pile.pile_identifiers([Document("nothing", "github")]).empty
 
 

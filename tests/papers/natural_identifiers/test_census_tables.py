@@ -19,13 +19,6 @@ def files(tmp_path):
     return tables.chosen_files([str(path)], [])
 
 
-def test_the_papers_table_adds_up_to_what_its_text_says():
-    table = tables.paper_census()
-    assert list(table.columns) == ["dataset", "corpus", "split", "total", *PAPER_KINDS]
-    assert (table[list(PAPER_KINDS)].sum(axis=1) == table["total"]).all()
-    assert table.query("corpus == 'dolma'")["total"].sum() == 23_571
-
-
 def test_subsets_count_different_identifiers(files, tmp_path):
     census = take_census(files, folder=tmp_path, progress=False)
     table = tables.census_by_subset(census).set_index("subset")

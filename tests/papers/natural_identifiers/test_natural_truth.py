@@ -12,9 +12,9 @@ from paperlib.generators.identifiers import KINDS, find_identifiers, generate_id
 from paperlib.models.language import train_tokenizer
 from paperlib.papers.natural_identifiers import natural_models as models
 from paperlib.papers.natural_identifiers.benchmark import judged
-from paperlib.papers.natural_identifiers.natural_text import NEOX, NaturalConfig, cut, natural_split
+from paperlib.papers.natural_identifiers.natural_models import NEOX, NaturalConfig, cut, natural_split
 from paperlib.papers.natural_identifiers.natural_truth import ALL, natural_table, overall
-from paperlib.papers.natural_identifiers.planted import TOKENS, _token_counts
+from paperlib.papers.natural_identifiers.planted import TOKENS, token_counts
 from paperlib.training import checkpoints
 
 WORDS = ["source", "file", "of", "the", "package", "with", "its", "digest", "for", "all"]
@@ -72,7 +72,7 @@ def config(corpus, tokenizer):
     )
 
 
-def test_no_non_member_stands_in_the_text_trained_on(config):
+def test_no_non_member_stands_in_the_text_trained_on_and_both_sides_have_the_same_subsets(config):
     split = natural_split(config)
     text = "\n".join(split.texts).lower()
     assert len(split.trained) == len(split.held_out) == 24
@@ -87,10 +87,6 @@ def test_no_non_member_stands_in_the_text_trained_on(config):
     assert max(each.count(number) for number in each) <= 2
     assert natural_split(config).members == split.members
     assert natural_split(replace(config, seed=1)).members != split.members
-
-
-def test_both_sides_have_as_many_documents_of_each_subset(config):
-    split = natural_split(config)
     sides = [Counter(one.subset for one in side) for side in (split.trained, split.held_out)]
     assert sides[0] == sides[1]
     assert sides[0] == {"few": 10, "many": 14}  # 21 documents and 42: pairs in turn, as long as there are any
@@ -110,7 +106,7 @@ def test_a_cut_leaves_every_identifier_whole():
 
 def test_a_model_tells_what_it_was_trained_on(config, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    table = natural_table(config, widths=(64, 32, 16), generated=7, draws=50, set_size=35)
+    table = natural_table(replace(config, epochs=14), widths=(64, 32, 16), generated=7, draws=20, set_size=35)
     found = overall(table).set_index(["model", "subset", "attack"])
     large = found.loc["large"]
     assert large.loc[("trained, occurs once", "min_k"), "auc"] > 0.75
@@ -136,18 +132,18 @@ def token_aucs(config, tokenizer):
     split = natural_split(config)
     sides = {"trained": split.members, "held out": split.non_members}
     every = [one for side in sides.values() for one in side]
-    candidates = [[one.value, *generate_identifiers(one.value, 31, 0)] for one in every]
-    counts = _token_counts(tokenizer, candidates, [one.before for one in every])[..., None]
+    candidates = [[one.value, *generate_identifiers(one.value, 15, 0)] for one in every]
+    counts = token_counts(tokenizer, candidates, [one.before for one in every])[..., None]
     ends = np.arange(len(every)) < len(split.members)
     found = judged("", counts, {"trained": ends, "held out": ~ends}, attacks=(TOKENS,), draws=2)
     return dict(zip(found["group"], 100 * found["auc"], strict=True))
 
 
 def test_token_counts_tell_nothing_unless_the_tokenizer_saw_the_documents(config, tmp_path):
-    path = write_corpus(tmp_path / "many.jsonl", 1_202, of_subset=lambda _: "sums")
-    many = replace(config, corpora=(path,), documents=600, further=0, identifiers=1_200)
+    path = write_corpus(tmp_path / "many.jsonl", 602, of_subset=lambda _: "sums")
+    many = replace(config, corpora=(path,), documents=300, further=0, identifiers=600)
     clean = token_aucs(many, models.natural_tokenizer(config.tokenizer))
-    assert all(abs(auc - 50) < 2 for auc in clean.values())
+    assert all(abs(auc - 50) < 2.8 for auc in clean.values())
     texts = [one.value for one in natural_split(many).members[:300]]
     leaking = train_tokenizer(texts, 3_000, context=64)
     assert abs(token_aucs(many, leaking)["trained"] - 50) > 5
@@ -166,7 +162,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_scores(config, tmp_path, monk
     whole = models.natural_values(config, split, generated=3)
     assert not list((tmp_path / "whole").rglob("*.pt"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "killed"))
-    save, score, fit = checkpoints.save_checkpoint, models.kept_scores, models.fit_language_model
+    save, score, fit = checkpoints.save_checkpoint, models.cached_scores, models.fit_language_model
     saved, scored, fitted = [], [], []
 
     def save_and_stop(*args):
@@ -185,11 +181,11 @@ def test_a_run_that_was_killed_goes_on_to_the_same_scores(config, tmp_path, monk
     with pytest.raises(Stopped):  # in the second of three epochs
         models.natural_values(config, split, generated=3)
     assert list((tmp_path / "killed").rglob("*.pt"))
-    monkeypatch.setattr(models, "kept_scores", score_and_stop)
+    monkeypatch.setattr(models, "cached_scores", score_and_stop)
     with pytest.raises(Stopped):  # trained, and two parts scored
         models.natural_values(config, split, generated=3)
     assert len(saved) == 3  # one more epoch
-    monkeypatch.setattr(models, "kept_scores", score)
+    monkeypatch.setattr(models, "cached_scores", score)
     monkeypatch.setattr(models, "fit_language_model", lambda *args, **options: fitted.append(1) or fit)
     np.testing.assert_array_equal(models.natural_values(config, split, generated=3), whole)
     assert not fitted
@@ -199,7 +195,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_scores(config, tmp_path, monk
 def test_bfloat16_products_give_nearly_the_same_scores(config, tmp_path, monkeypatch):
     """Weights rounded once and kept over the steps, as autocast does by itself, would give 0.7."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    config = replace(config, prefixed=0, epochs=8)
+    config = replace(config, prefixed=0, epochs=5)
     split = natural_split(config)
     exact, rounded = (
         models.natural_values(replace(config, dtype=dtype), split, generated=7)[..., 0]
@@ -218,12 +214,9 @@ def test_what_does_not_fit_is_named(config, tmp_path, monkeypatch):
     ):
         with pytest.raises(ValueError, match=message):
             natural_split(replace(config, **options))
-    with pytest.raises(ValueError, match="documents: expected 2 or more"):
-        NaturalConfig(documents=1)
-    with pytest.raises(ValueError, match="kinds"):
-        NaturalConfig(kinds=("crc",))
-    with pytest.raises(ValueError, match="dtype"):
-        NaturalConfig(dtype="int8")
+    for options in ({"documents": 1}, {"kinds": ("crc",)}, {"dtype": "int8"}):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            NaturalConfig(**options)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(ValueError, match=r"vocabulary: expected .* or more, the tokens that occur, got 20"):
         models.used_tokens(replace(config, vocabulary=20), natural_split(config), generated=3)

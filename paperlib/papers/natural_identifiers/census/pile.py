@@ -34,35 +34,32 @@ def pile_identifiers(
     generated: int = 127,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Every place of an identifier of the paper's kinds in the Pile's test part, and what the filters keep.
-
-    As in Appendix A: Ethereum addresses without the letter case of ERC-55 go, then duplicates, then what
-    a blind baseline finds among the share ``extreme`` at either end of its generated values.
-    """
+    """Every place of an identifier in the Pile's test part, and what the filters of Appendix A keep."""
     places, others, read = list[tuple[str, int, Identifier, str]](), set[Identifier](), dict[str, int]()
     for one in documents:
         read[one.subset] = number = read.get(one.subset, 0) + 1
-        for found in find_identifiers(one.text, kinds=PAPER_KINDS):
-            value = Identifier(found.kind, found.value, 0, len(found.value))
+        for place in find_identifiers(one.text, kinds=PAPER_KINDS):
+            value = Identifier(place.kind, place.value, 0, len(place.value))
             if one.subset in PILE_SUBSETS:
-                before = one.text[max(0, found.start - _BEFORE) : found.start]
-                places.append((one.subset, number, value, _site(before)))
+                before = one.text[max(0, place.start - _BEFORE) : place.start]
+                # The host of a web address that goes on to the identifier; a hyphen may break its line.
+                address = _ADDRESS.search(before.replace("-\n", "-"))
+                places.append((one.subset, number, value, address[1].lower() if address else ""))
             else:
                 others.add(value)
-    names = ["subset", "document", "identifier", "site"]
-    table = pd.DataFrame(places, columns=names)
+    table = pd.DataFrame(places, columns=["subset", "document", "identifier", "site"])
     values = list(dict.fromkeys(table["identifier"]))
-    kept = _kept(values, others, company, extreme, generated, seed) if values else set[Identifier]()
+    stay = _filtered(values, others, company, extreme, generated, seed) if values else set[Identifier]()
     numbers = {_key(value): at for at, value in reversed(list(enumerate(values)))}
     return table.assign(
         kind=[one.kind for one in table["identifier"]],
         value=[numbers[_key(one)] for one in table["identifier"]],
         erc55=[_admitted(one) for one in table["identifier"]],
-        kept=[one in kept for one in table["identifier"]],
+        kept=[one in stay for one in table["identifier"]],
     )[["subset", "document", "kind", "value", "erc55", "site", "kept"]]
 
 
-def _kept(
+def _filtered(
     values: Sequence[Identifier], others: set[Identifier], company: int, extreme: float, count: int, seed: int
 ) -> set[Identifier]:
     rng, judged = np.random.default_rng(seed), list[Identifier]()
@@ -83,17 +80,8 @@ def _admitted(one: Identifier) -> bool:
     return one.kind != "ethereum" or KINDS["ethereum"].check(one.value).name == "checksum"
 
 
-def _site(before: str) -> str:
-    """The host of a web address that goes on to the end of a text; lines broken at a hyphen are joined."""
-    found = _ADDRESS.search(before.replace("-\n", "-"))
-    return found[1].lower() if found else ""
-
-
 def filtered_census(places: pd.DataFrame) -> pd.DataFrame:
-    """Different identifiers of `pile_identifiers` before and after the paper's filters, beside its counts.
-
-    Ethereum addresses count with the letter case of ERC-55 alone, as the paper admits them.
-    """
+    """Different identifiers of `pile_identifiers` before and after the paper's filters, beside its counts."""
     different = places[places["erc55"]].drop_duplicates(["subset", "kind", "value"])
     after = different[different["kept"]]
     kinds = pd.crosstab(after["subset"], after["kind"]).reindex(columns=list(PAPER_KINDS), fill_value=0)
@@ -116,21 +104,21 @@ def counts_by_kind(places: pd.DataFrame) -> pd.DataFrame:
     for subset in sorted(set(places["subset"])):
         here, printed = places[places["subset"] == subset], _printed(subset)
         for kind in PAPER_KINDS:
-            found = here[here["kind"] == kind]
-            if len(found) or printed[kind]:
-                rows.append({"subset": subset, "kind": kind, **_readings(found), "paper": printed[kind]})
+            part = here[here["kind"] == kind]
+            if len(part) or printed[kind]:
+                rows.append({"subset": subset, "kind": kind, **_readings(part), "paper": printed[kind]})
     return pd.DataFrame(rows)
 
 
-def _readings(found: pd.DataFrame) -> dict[str, int]:
-    each = found.assign(inside=found["site"] != "").groupby(["kind", "value"])
+def _readings(places: pd.DataFrame) -> dict[str, int]:
+    each = places.assign(inside=places["site"] != "").groupby(["kind", "value"])
     each = each.agg(erc55=("erc55", "max"), kept=("kept", "max"), inside=("inside", "max")).astype(bool)
     return {
-        "matches": len(found),
+        "matches": len(places),
         "different": len(each),
         "erc55": int(each["erc55"].sum()),
         "outside_addresses": int((each["erc55"] & ~each["inside"]).sum()),
-        "documents": found["document"].nunique(),
+        "documents": places["document"].nunique(),
         "filtered": int((each["erc55"] & each["kept"]).sum()),
     }
 
@@ -145,15 +133,9 @@ def sites(places: pd.DataFrame, subset: str) -> pd.DataFrame:
 
 
 def rates(places: pd.DataFrame, read: pd.DataFrame, *, confidence: float = 0.95) -> pd.DataFrame:
-    """Identifiers that the paper admits per million documents, ours before the filters and the paper's.
-
-    The interval is exact for a Poisson number: it takes identifiers as independent, although one document may
-    hold several. The paper does not say how many documents its subsets have; they are computed from the sizes
-    that the Pile's authors state, as the thousandth part of each subset that is its test part.
-
-    Source:
-        Gao et al. (2020), The Pile, Table 1 (effective and mean sizes).
-    """
+    """Identifiers that the paper admits per million documents, ours before the filters and the paper's."""
+    # The interval is exact for a Poisson number: identifiers count as independent. The paper's documents are
+    # the thousandth part of each subset, by the sizes that the Pile's authors state (Gao et al., Table 1).
     rows, tail = [], (1 - confidence) / 2
     for subset, documents in read[["subset", "documents"]].itertuples(index=False):
         if (name := PILE_SUBSETS.get(subset)) is None or name not in _SIZES:
@@ -164,10 +146,10 @@ def rates(places: pd.DataFrame, read: pd.DataFrame, *, confidence: float = 0.95)
         high = float(chi2.ppf(1 - tail, 2 * count + 2)) / 2
         size, mean = _SIZES[name]
         theirs, total = _printed(subset)["total"], _TEST_PART * size * 2**20 / mean
+        per_million = 1e6 * theirs / total
         row = {"subset": subset, "documents": documents, "identifiers": count}
         row |= {"documents_with": here["document"].nunique(), "per_million": scale * count}
         row |= {"low": scale * low, "high": scale * high, "paper": theirs, "paper_documents": round(total)}
-        per_million = 1e6 * theirs / total
         row |= {"paper_per_million": per_million, "ratio": scale * count / per_million if theirs else np.nan}
         rows.append(row)
     return pd.DataFrame(rows)

@@ -36,32 +36,22 @@ _PLAIN = {
     "ethereum": r"0x[0-9a-fA-F]{40}",
     "serial_version_uid": r"serialVersionUID[ \t]*=[ \t]*-?[0-9]{15,19}L",
 }
-_PILE_NAMES = {
-    "github": "Github",
-    "stackexchange": "StackExchange",
-    "pile_cc": "Pile-CC",
-    "hackernews": "HackerNews",
-    "ubuntu_irc": "Ubuntu IRC",
-    "wikipedia": "Wikipedia (en)",
-    "pubmed_abstracts": "PubMed Abstracts",
-    "nih_exporter": "NIH ExPorter",
-    "uspto_backgrounds": "USPTO Backgrounds",
-    "philpapers": "PhilPapers",
-    "europarl": "EuroParl",
-    "dm_mathematics": "DM Mathematics",
+_PILE = {
+    ("github", "Github"): "pile test github",
+    ("stackexchange", "StackExchange"): "pile test stackexchange",
+    ("pile_cc", "Pile-CC"): "pile test pile cc",
+    ("hackernews", "HackerNews"): "pile test hackernews",
+    ("ubuntu_irc", "Ubuntu IRC"): "pile test ubuntuirc",
+    ("wikipedia", "Wikipedia (en)"): "pile test wikipediaen",
+    ("pubmed_abstracts", "PubMed Abstracts"): "",
+    ("nih_exporter", "NIH ExPorter"): "",
+    ("uspto_backgrounds", "USPTO Backgrounds"): "",
+    ("philpapers", "PhilPapers"): "",
+    ("europarl", "EuroParl"): "",
+    ("dm_mathematics", "DM Mathematics"): "",
 }
 _PAPERS = (("pile_train", "pile", "train"), ("pile_test", "pile", "test"), ("dolma", "dolma", "train"))
-_IN_TABLE = {
-    "github": "pile test github",
-    "stackexchange": "pile test stackexchange",
-    "pile_cc": "pile test pile cc",
-    "hackernews": "pile test hackernews",
-    "ubuntu_irc": "pile test ubuntuirc",
-    "wikipedia": "pile test wikipediaen",
-}
-PILE_SUBSETS = {
-    name: _IN_TABLE.get(key, "") for key, own in _PILE_NAMES.items() for name in (key, own)
-}  # fmt: skip
+PILE_SUBSETS = {name: printed for names, printed in _PILE.items() for name in names}
 """Subsets of the Pile's test part, by both names, and their names in Table 2; empty where it has none."""
 
 
@@ -144,16 +134,16 @@ def sample_identifiers(
     files: Iterable[CorpusFile], *, per_kind: int, reading: Reading | None = None, seed: int = 0
 ) -> list[Identifier]:
     """A random sample of the different identifiers, so many of each kind at most; places mean nothing."""
-    found: dict[str, dict[str, str]] = {name: {} for name in KINDS}
+    different: dict[str, dict[str, str]] = {name: {} for name in KINDS}
     scanner = Scanner(checked_kinds(None))
     for file in files:
         stream = StreamScanner(scanner)
         for piece in _pieces([file], reading):
             for one in stream.feed(piece.data, more=piece.more):
                 if one.form.valid:
-                    found[one.kind.name].setdefault(one.kind.key(one.value), one.value)
+                    different[one.kind.name].setdefault(one.kind.key(one.value), one.value)
     rng, chosen = np.random.default_rng(seed), list[Identifier]()
-    for kind, values in found.items():
+    for kind, values in different.items():
         every = sorted(values.values())
         size = min(per_kind, len(every))
         picked = rng.choice(len(every), size, replace=False) if size else np.empty(0, dtype=int)
