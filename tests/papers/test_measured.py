@@ -13,9 +13,7 @@ TABLES = sorted((Path(__file__).parents[2] / "book" / "measured").glob("*.csv"))
 ORIGIN = {"date": "2026-01-02 03:04:05 UTC", "cpu": "some CPU", "cores": 2, "gpu": None, "seconds": 600.0}
 
 
-@pytest.mark.parametrize(
-    ("gpu", "place"), [(None, "some CPU, 2 cores"), ("some GPU", "some GPU")], ids=["cpu", "gpu"]
-)
+@pytest.mark.parametrize(("gpu", "place"), [(None, "some CPU, 2 cores"), ("some GPU", "some GPU")])
 def test_a_measured_table_comes_with_its_origin(tmp_path, monkeypatch, gpu, place):
     (tmp_path / "book").mkdir()
     (tmp_path / "deep").mkdir()

@@ -69,8 +69,8 @@ def judge(
 def _evidence(run: Mapping[str, Any], origin: str) -> Iterator[Run]:
     """Evidence of a result file but that on made-up data."""
     # Empty parameters count as absent: earlier runs lack parameters that came later.
-    given = {name: value for name, value in run["parameters"].items() if value not in ("", [], {})}
-    setting = repr(sorted((name, value) for name, value in given.items() if name != "seed"))
+    parameters = {name: value for name, value in run["parameters"].items() if value not in ("", [], {})}
+    setting = repr(sorted((name, value) for name, value in parameters.items() if name != "seed"))
     seed, command = repr(run["parameters"].get("seed")), run["provenance"].get("command", "")
     for evidence, scale in map(from_dict, run["records"]):
         if scale.level != "made-up data":

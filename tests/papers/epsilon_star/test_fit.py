@@ -71,15 +71,6 @@ def test_mixture_epsilon_matches_a_dense_grid(delta):
     assert epsilon_star_from_rates(rates[2], rates[1], delta=delta) == pytest.approx(found, abs=1e-6)
 
 
-def test_splitting_a_component_changes_nothing():
-    train, other = pair()
-    twice = NormalMixture(
-        weights=np.tile(train.weights / 2, 2), means=np.tile(train.means, 2), stds=np.tile(train.stds, 2)
-    )
-    split, whole = (mixture_epsilon(law, other, delta=1e-5)[0] for law in (twice, train))
-    assert split == pytest.approx(whole, abs=1e-9)
-
-
 def test_draws_follow_the_distribution_function():
     train = pair()[0]
     drawn = train.sample(40_000, np.random.default_rng(0))

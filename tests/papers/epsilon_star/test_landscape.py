@@ -17,7 +17,6 @@ from paperlib.papers.epsilon_star.landscape_grids import landscape_config
 from paperlib.papers.epsilon_star.landscape_measures import (
     MEASURES,
     privacy_of_losses,
-    shuffled_epsilon,
     two_interval_epsilon,
 )
 from paperlib.papers.epsilon_star.landscape_tables import (
@@ -71,7 +70,7 @@ def test_two_intervals_reach_the_closed_form_where_a_tail_meets_delta():
 
 def test_two_intervals_are_never_below_one_and_do_not_depend_on_the_unit():
     rng = np.random.default_rng(0)
-    for _ in range(50):
+    for _ in range(20):
         m, mu = rng.normal(size=2)
         s, sigma = rng.uniform(0.5, 2, 2)
         found = two_interval_epsilon((m, s, mu, sigma), delta=DELTA)
@@ -165,25 +164,14 @@ def test_one_run_finds_sure_non_members_that_guesses_at_both_ends_waste():
     assert found["one_run"] > found["one_run_both"] + 1 > 1
 
 
-def test_shuffled_epsilon_shrinks_with_the_number_of_records():
-    rng = np.random.default_rng(0)
-    small, large = (shuffled_epsilon(rng.normal(size=2 * n), n, delta=DELTA, seed=0) for n in (100, 10_000))
-    assert 0 < large < 0.3 * small
-
-
-def test_a_diverged_model_is_nan_and_a_constant_one_tells_nobody_apart():
+def test_losses_that_are_not_finite_constant_separated_or_identical():
     some = np.linspace(0, 1, 30)
     for bad in (np.nan, np.inf):
-        spoiled = some.copy()
-        spoiled[3] = bad
-        assert all(math.isnan(value) for value in measure(spoiled, some).values())
+        assert all(math.isnan(value) for value in measure(np.append(some, bad), some).values())
     constant = measure(np.ones(30), np.ones(20))
     assert constant["epsilon_star"] == constant["one_run"] == constant["interval_high"] == 0
     assert constant["loss_auc"] == 0.5
     assert math.isnan(constant["ks_train"])
-
-
-def test_perfect_separation_reaches_the_ceiling_and_identical_losses_zero():
     separated = measure(np.linspace(-10, -9, 400), np.linspace(9, 10, 400))
     assert separated["epsilon_star"] == pytest.approx(math.log((1 - 2 * DELTA) / DELTA), abs=1e-6)
     assert separated["loss_auc"] == 1

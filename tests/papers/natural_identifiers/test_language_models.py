@@ -78,7 +78,7 @@ def test_a_model_knows_what_it_read_often_and_the_cache_gives_the_same_model():
 
 def test_the_number_of_tokens_does_not_tell_who_was_trained_on():
     """A tokenizer that learned from the corpus itself has merged what stands there eight times."""
-    config = replace(TINY, identifiers=60, held_out=60, vocabulary=1024, epochs=1)
+    config = replace(TINY, identifiers=60, held_out=60, vocabulary=1024, width=16, epochs=1)
     counts = planted_scores(config, generated=15, attacks=("loss", "tokens"))
     assert counts.values.shape == (180, 16, 2)
     assert (counts.of("tokens") >= 8).all()

@@ -36,8 +36,8 @@ from paperlib.training import epsilon_of
 SMALL = DpSgdConfig(
     filters=4,
     width=16,
-    natural=200,
-    mislabelled=(60, 200),
+    natural=100,
+    mislabelled=(60, 100),
     epsilons=(8.0, 0.0),
     choices=({"epochs": 1}, {"epochs": 12, "learning_rate": 0.5}),
     seeds=2,
