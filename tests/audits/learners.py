@@ -1,8 +1,15 @@
-"""A quick classifier, and the broken twin of a learned order."""
+"""A quick classifier, the broken twin of a learned order, and every game of a learned order on few coins."""
+
+from functools import cache
 
 import numpy as np
 
 from paperlib.audits.features import LearnedOrder
+from paperlib.bounds.one_run.adaptive import ends_of, reveal
+
+EXAMPLES = 9
+FEATURES = np.random.default_rng(8).normal(size=(EXAMPLES, 2))
+VECTORS = ((np.arange(2**EXAMPLES)[:, None] >> np.arange(EXAMPLES)) & 1).astype(bool)
 
 
 class Means:
@@ -24,3 +31,15 @@ class Peeking(LearnedOrder):
     def _fit(self, revealed):
         super()._fit(np.ones_like(revealed))
         self._next_fit = np.inf
+
+
+@cache
+def all_games(order, only_members):
+    """Every coin vector's game, and its number: the coins in the order in which they are revealed."""
+    games = []
+    for vector in VECTORS:
+        ends = ends_of(FEATURES[:, 0])[: 1 if only_members else 2]
+        learned = order(FEATURES, vector, Means(), np.random.default_rng(0), only_members=only_members)
+        games.append(reveal([*ends, learned], vector, np.array([4]), leader=len(ends)))
+    coins = np.array([vector[game.revealed] for vector, game in zip(VECTORS, games, strict=True)])
+    return games, coins @ (1 << np.arange(EXAMPLES)[::-1])

@@ -1,7 +1,5 @@
 """Learned orders: predictable, valid, and stronger than any single score where signals belong together."""
 
-from functools import cache
-
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -12,45 +10,28 @@ from paperlib.bounds import audit_one_run
 from paperlib.bounds.one_run.adaptive import ends_of, reveal
 from paperlib.bounds.one_run.anytime import log_mixture, log_threshold
 from paperlib.core import MembershipScores
-from tests.audits.learners import Means, Peeking
+from tests.audits.learners import EXAMPLES, Means, Peeking, all_games
 from tests.validity.coverage import assert_rate_at_most
 
-EXAMPLES = 9
 LEVEL = 1 / 3
-FEATURES = np.random.default_rng(8).normal(size=(EXAMPLES, 2))
 
 
-def play(members, order=LearnedOrder):
-    learned = order(FEATURES, members, Means(), np.random.default_rng(0))
-    return reveal([*ends_of(FEATURES[:, 0]), learned], members, np.array([4]), leader=2)
-
-
-@cache
-def all_games(order):
-    vectors = (np.arange(2**EXAMPLES)[:, None] >> np.arange(EXAMPLES)) & 1
-    games = [play(vector.astype(bool), order) for vector in vectors]
-    coins = np.array([vector[game.revealed] for vector, game in zip(vectors, games, strict=True)])
-    return games, coins @ (1 << np.arange(EXAMPLES)[::-1])
-
-
-def test_what_is_revealed_next_depends_on_revealed_coins_only():
-    games, codes = all_games(LearnedOrder)
+@pytest.mark.parametrize("only_members", [False, True])
+def test_what_is_revealed_next_depends_on_revealed_coins_only_and_a_twin_that_peeks_is_caught(only_members):
+    games, codes = all_games(LearnedOrder, only_members)
     assert np.unique(codes).size == 2**EXAMPLES
+    assert not only_members or all(game.as_member.all() for game in games)
     orders = np.array([game.revealed for game in games])[np.argsort(codes)]
     for known in range(EXAMPLES):
         same = orders[:, known].reshape(2**known, -1)
         assert (same == same[:, :1]).all()
-
-
-def test_a_twin_that_learns_from_hidden_coins_is_caught():
-    _, codes = all_games(Peeking)
-    assert np.unique(codes).size < 2**EXAMPLES
+    assert np.unique(all_games(Peeking, only_members)[1]).size < 2**EXAMPLES
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.2])
 def test_valid_for_every_mechanism(epsilon):
     """The worst mechanism decides, coin by coin, how far the features lean to the guess."""
-    games, codes = all_games(LearnedOrder)
+    games, codes = all_games(LearnedOrder, False)
     q = 1 / (1 + np.exp(-epsilon))
     error = np.zeros(2**EXAMPLES)
     for game, code in zip(games, codes, strict=True):

@@ -102,13 +102,13 @@ def test_a_helper_shows_the_baseline_what_the_example_does_not():
         pools,
         generated=replace(pools.generated, helpers={"synthetic": pools.generated.helpers["synthetic"] + 9}),
     )
-    found = baseline_by_helper(pools, replace(SMALL, searches=("union",), repetitions=1)).set_index("helper")
-    assert found.loc["synthetic", "c_lb"] > 2 > found.loc["none", "c_lb"]
+    frame = baseline_by_helper(pools, replace(SMALL, searches=("union",), repetitions=1)).set_index("helper")
+    assert frame.loc["synthetic", "c_lb"] > 2 > frame.loc["none", "c_lb"]
 
 
 def test_training_on_more_examples_is_one_row_set_for_each_size():
-    found = over_training_size(gaussian_pools(), replace(SMALL, repetitions=1), [40, 200], targets=["leaky"])
-    assert sorted(found["train"].unique()) == [40, 200]
+    frame = over_training_size(gaussian_pools(), replace(SMALL, repetitions=1), [40, 200], targets=["leaky"])
+    assert sorted(frame["train"].unique()) == [40, 200]
 
 
 def views_of(count=300):

@@ -18,24 +18,24 @@ def test_fresh_draws_give_no_warning_in_all_but_few_of_many_runs():
 @pytest.mark.parametrize("change", [0.0, 1e-3])
 def test_copies_and_near_copies_of_training_data_are_caught(change):
     trained = real(1)
-    found = copies(trained + change, trained, real(2))
-    assert found.copied == (not change)
-    assert found.nearer > 0.95
-    assert "memorises" in found.warnings[0]
+    result = copies(trained + change, trained, real(2))
+    assert result.copied == (not change)
+    assert result.nearer > 0.95
+    assert "memorises" in result.warnings[0]
 
 
 def test_a_generator_that_says_the_same_again_is_caught():
-    found = copies(np.repeat(real(0)[:100], 4, axis=0), real(1), real(2))
-    assert found.repeated == 0.75
-    assert "repeats itself" in found.warnings[0]
+    result = copies(np.repeat(real(0)[:100], 4, axis=0), real(1), real(2))
+    assert result.repeated == 0.75
+    assert "repeats itself" in result.warnings[0]
 
 
 def test_repeats_that_are_as_common_in_real_data_are_no_copies():
     """Few values: everything equals something, in held-out data as in training data."""
     coins = [np.random.default_rng(seed).integers(0, 2, (300, 3)).astype(float) for seed in range(3)]
-    found = copies(*coins)
-    assert found.copied == found.copied_others == 1
-    assert found.warnings == ()
+    result = copies(*coins)
+    assert result.copied == result.copied_others == 1
+    assert result.warnings == ()
 
 
 def test_shapes_that_do_not_fit_are_refused():
@@ -47,9 +47,9 @@ def test_shapes_that_do_not_fit_are_refused():
 
 def test_near_duplicates_are_counted_by_pixels():
     trained, held = real(1), real(2)
-    made = np.concatenate([trained[:30] + 1e-3, real(0)[:70]])
-    found, usual = near_duplicates(made, trained, held)
+    drawn = np.concatenate([trained[:30] + 1e-3, real(0)[:70]])
+    result, usual = near_duplicates(drawn, trained, held)
     fresh, _ = near_duplicates(real(0), trained, held)
-    assert found == pytest.approx(0.3 + 0.7 * fresh, abs=0.05)
+    assert result == pytest.approx(0.3 + 0.7 * fresh, abs=0.05)
     assert usual == pytest.approx(fresh, abs=0.05)
     assert 0 < usual < 0.2

@@ -33,8 +33,8 @@ def world(members=1500, known=1500, seed=0):
     def real(count):
         return rng.normal(size=(count, DIRECTIONS)) + SHIFT * direction
 
-    made = rng.normal(size=(members, DIRECTIONS))
-    return real(members), made, real(known), real(members + known)
+    drawn = rng.normal(size=(members, DIRECTIONS))
+    return real(members), drawn, real(known), real(members + known)
 
 
 def train_mean(rows, seed):
@@ -49,9 +49,9 @@ def train_leaky(rows, seed):
     return lambda asked: plain(asked) - 6.0 * np.array([row.tobytes() in heart for row in asked])
 
 
-def data_of(members, made, known, **changes):
+def data_of(members, drawn, known, **changes):
     """Data of a user, whose attacks see nothing of the examples themselves."""
-    batches = {"members": (members,), "generated": (made,), "known": (known,)}
+    batches = {"members": (members,), "generated": (drawn,), "known": (known,)}
     return AuditData(**batches, attacks=QUICK, examples=lambda rows: np.zeros((len(rows), 1)), **changes)
 
 
@@ -65,47 +65,47 @@ def difference(audit):
 
 
 def test_a_target_that_learned_other_real_data_shows_leakage_only_to_helpers_that_know_nothing():
-    members, made, known, others = world()
+    members, drawn, known, others = world()
     target = train_mean(others, 0)
-    ignorant = audit_model(target, data_of(members, made, known), **OPTIONS)
+    ignorant = audit_model(target, data_of(members, drawn, known), **OPTIONS)
     assert difference(ignorant) > 0.8
-    matched = audit_model(target, data_of(members, made, known, train=train_mean), **OPTIONS)
+    matched = audit_model(target, data_of(members, drawn, known, train=train_mean), **OPTIONS)
     assert difference(matched) < 0.25
     assert matched.result.c_lb > 0.5
     assert not matched.result.warnings or "times as many" not in " ".join(matched.result.warnings)
 
 
 def test_a_leaky_target_is_still_found_and_its_null_passes():
-    members, made, known, _ = world()
+    members, drawn, known, _ = world()
     target = train_leaky(np.concatenate([members, known]), 0)
-    found = audit_model(target, data_of(members, made, known), train_again=train_leaky, **OPTIONS)
-    assert difference(found) > 0.8
-    assert abs(found.null.mean) < 0.25
-    assert found.null.games == 4
-    assert sorted(set(found.games["target"])) == ["null", "yours"]
-    assert found.headline.split("; null")[1] == str(found.null).removeprefix("null")
-    assert str(found).splitlines()[0] == found.headline
-    assert found.result.claim in found._repr_html_()
+    audit = audit_model(target, data_of(members, drawn, known), train_again=train_leaky, **OPTIONS)
+    assert difference(audit) > 0.8
+    assert abs(audit.null.mean) < 0.25
+    assert audit.null.games == 4
+    assert sorted(set(audit.games["target"])) == ["null", "yours"]
+    assert audit.headline.split("; null")[1] == str(audit.null).removeprefix("null")
+    assert str(audit).splitlines()[0] == audit.headline
+    assert audit.result.claim in audit._repr_html_()
 
 
 def test_the_null_finds_helpers_that_are_weaker_than_the_target():
     """Helpers learn nothing, and the null learns all: a broken twin of the default."""
-    members, made, known, _ = world()
+    members, drawn, known, _ = world()
     calls = []
 
     def train(rows, seed):
         calls.append(seed)
         return train_mean(rows if len(calls) > 8 else np.zeros_like(rows), seed)
 
-    found = audit_model(train_mean(members, 0), data_of(members, made, known), train_again=train, **OPTIONS)
+    audit = audit_model(train_mean(members, 0), data_of(members, drawn, known), train_again=train, **OPTIONS)
     assert len(calls) == 12
-    assert not found.null.passes
-    assert found.null.mean > 0.5
-    assert "FAILS: so much of ε~ may be no leakage" in found.headline
+    assert not audit.null.passes
+    assert audit.null.mean > 0.5
+    assert "FAILS: so much of ε~ may be no leakage" in audit.headline
 
 
 def test_no_helper_learns_a_member_of_the_tests_and_no_null_the_example_it_is_asked_about():
-    members, made, known, _ = world(members=300, known=200)
+    members, drawn, known, _ = world(members=300, known=200)
     learned = []
 
     def train(rows, seed):
@@ -118,7 +118,7 @@ def test_no_helper_learns_a_member_of_the_tests_and_no_null_the_example_it_is_as
 
         return model
 
-    data = data_of(members, made, known, nonmembers=(made[:200],), train=train)
+    data = data_of(members, drawn, known, nonmembers=(drawn[:200],), train=train)
     pools = data.pools(lambda rows: rows[:, 0], null=True)
     judged = [row.tobytes() for row in members[pools.learned :]]
     helpers, nulls = learned[:8], learned[8:]
@@ -131,8 +131,8 @@ def test_no_helper_learns_a_member_of_the_tests_and_no_null_the_example_it_is_as
 
 def c_lb(seed, train):
     """The baseline's bound in a world where generated rows come from the real distribution: c is 0."""
-    members, _, known, made = world(members=300, known=300, seed=seed)
-    data = data_of(members, made[:300], known, train=train)
+    members, _, known, drawn = world(members=300, known=300, seed=seed)
+    data = data_of(members, drawn[:300], known, train=train)
     data = replace(data, attacks=(BoostedTrees(rounds=15, smallest_leaf=10),))
     return audit_model(train_mean(members, 0), data, repetitions=1, restarts=1, seed=seed).result.c_lb
 
@@ -148,19 +148,19 @@ def test_the_baselines_bound_on_c_holds_and_helpers_that_learned_the_judged_memb
 
 
 def test_where_c_is_known_more_is_judged_and_nothing_is_said_of_a_null():
-    members, made, known, _ = world(members=400, known=200)
+    members, drawn, known, _ = world(members=400, known=200)
     calls = []
 
     def train(rows, seed):
         calls.append(seed)
         return train_mean(rows, seed)
 
-    data = data_of(members, made, known)
-    found = audit_model(train_mean(members, 0), data, train_again=train, known_c=9.0, **OPTIONS)
-    assert (found.null, len(calls)) == (None, 8)
-    assert "null" not in found.headline
-    assert found.config.test > MOST * 400
-    assert not any("times as many" in text for text in found.result.warnings)
+    data = data_of(members, drawn, known)
+    audit = audit_model(train_mean(members, 0), data, train_again=train, known_c=9.0, **OPTIONS)
+    assert (audit.null, len(calls)) == (None, 8)
+    assert "null" not in audit.headline
+    assert audit.config.test > MOST * 400
+    assert not any("times as many" in text for text in audit.result.warnings)
 
 
 def test_as_many_are_judged_as_leave_helpers_enough_but_not_too_few():
@@ -177,16 +177,16 @@ def test_as_many_are_judged_as_leave_helpers_enough_but_not_too_few():
 
 
 def test_too_few_examples_for_eight_times_are_warned_of():
-    members, made, known, _ = world(members=300, known=100)
-    data = data_of(members, made, known, train=train_mean)
-    found = audit_model(train_mean(members, 0), data, repetitions=1, restarts=1)
+    members, drawn, known, _ = world(members=300, known=100)
+    data = data_of(members, drawn, known, train=train_mean)
+    audit = audit_model(train_mean(members, 0), data, repetitions=1, restarts=1)
     words = "helpers learn 1.5 times as many members as the 100 that are judged"
-    assert any(words in text for text in found.result.warnings)
+    assert any(words in text for text in audit.result.warnings)
 
 
 def test_bad_trainings_and_too_few_members_give_one_line():
-    members, made, known, _ = world(members=100, known=100)
-    data = data_of(members, made, known)
+    members, drawn, known, _ = world(members=100, known=100)
+    data = data_of(members, drawn, known)
     name = r"train_again \(out of fold\)"
     for train, words in (
         (lambda rows, seed: None, f"{name}: expected a function that returns losses, got NoneType"),
@@ -220,26 +220,23 @@ def test_the_null_in_words(values, words, passes):
     check = NullCheck.of(np.array(values))
     assert words in str(check)
     assert check.passes == passes
-
-
-def test_the_interval_shown_is_never_narrower_than_the_interval():
-    assert "[-0.02, 0.04]" in str(NullCheck(0.01, -0.0101, 0.0301, 3))
+    assert "[-0.02, 0.04]" in str(NullCheck(0.01, -0.0101, 0.0301, 3)), "never narrower than the interval"
 
 
 def test_a_table_is_trained_again_without_a_label_or_generator():
-    rows, made = table(400), table(400, seed=9)
+    rows, drawn = table(400), table(400, seed=9)
     shown = []
 
     def again(given, seed):
         shown.append(list(given.columns))
         return lambda asked: np.random.default_rng(seed).normal(size=len(asked))
 
-    found = audit_table(
-        again(rows, 0), rows, generated=pd.concat([made, table(400, seed=8)]), train_again=again, **OPTIONS
+    audit = audit_table(
+        again(rows, 0), rows, generated=pd.concat([drawn, table(400, seed=8)]), train_again=again, **OPTIONS
     )
     assert shown == [list(rows.columns)] * 13
-    assert found.null.games == 4
-    assert not any("without a label" in text for text in found.result.warnings)
+    assert audit.null.games == 4
+    assert not any("without a label" in text for text in audit.result.warnings)
 
 
 def test_images_and_texts_are_trained_again_by_what_takes_them():

@@ -24,8 +24,8 @@ def same(one: Audits, other: Audits) -> bool:
     return one.to_dict() == other.to_dict()
 
 
-def forms(found: Audits) -> list[str]:
-    return [str(found), found._repr_html_(), json.dumps(found.to_dict(), ensure_ascii=False)]
+def forms(result: Audits) -> list[str]:
+    return [str(result), result._repr_html_(), json.dumps(result.to_dict(), ensure_ascii=False)]
 
 
 def test_the_stub_names_what_the_package_gives():
@@ -57,25 +57,25 @@ def test_flipped_membership_is_named_like_a_flipped_score():
 
 @pytest.mark.parametrize("design", ["randomized", "game", "played"])
 def test_the_coins_stand_beside_the_number_in_every_form(design):
-    found = audit_losses(MEMBERS, OTHERS, design=design)
+    result = audit_losses(MEMBERS, OTHERS, design=design)
     condition = audit_one_run(LOSSES, design=design).condition
-    assert found.condition == condition != ""
-    assert all(condition in form for form in forms(found))
-    assert str(found).splitlines()[:2] == [found.headline.headline, condition]
-    assert found.to_frame()["condition"][0] == condition
-    assert found.to_dict()["design"] == design
+    assert result.condition == condition != ""
+    assert all(condition in form for form in forms(result))
+    assert str(result).splitlines()[:2] == [result.headline.headline, condition]
+    assert result.to_frame()["condition"][0] == condition
+    assert result.to_dict()["design"] == design
 
 
 def test_equal_counts_name_the_game():
-    found = audit_losses(MEMBERS[:290], OTHERS)
-    assert any("exactly as many members" in text and "--design game" in text for text in found.warnings)
-    assert all("--design game" in form for form in forms(found))
+    result = audit_losses(MEMBERS[:290], OTHERS)
+    assert any("exactly as many members" in text and "--design game" in text for text in result.warnings)
+    assert all("--design game" in form for form in forms(result))
 
 
 def test_the_dictionary_has_the_answer_on_top():
-    found = audit_losses(MEMBERS, OTHERS, delta=1e-5, confidence=0.9)
-    written = json.loads(json.dumps(found.to_dict()))
-    main = found.headline
+    result = audit_losses(MEMBERS, OTHERS, delta=1e-5, confidence=0.9)
+    written = json.loads(json.dumps(result.to_dict()))
+    main = result.headline
     assert written["schema_version"] == RESULT_SCHEMA_VERSION
     assert written["epsilon"] == main.epsilon > 0
     assert (written["delta"], written["confidence"]) == (1e-5, 0.9)
@@ -83,9 +83,9 @@ def test_the_dictionary_has_the_answer_on_top():
     for name in ("headline", "claim", "condition", "ceiling"):
         assert written[name] == getattr(main, name)
     assert written["assumptions"] == list(main.assumptions)
-    assert written["warnings"] == list(found.warnings)
+    assert written["warnings"] == list(result.warnings)
     assert written["measures"] == score_measures(LOSSES, confidence=0.9).to_dict()
-    assert [one["title"] for one in written["audits"]] == [one.title for one in found]
+    assert [one["title"] for one in written["audits"]] == [one.title for one in result]
 
 
 def test_a_refused_audit_gives_its_reason_in_every_form():
@@ -109,8 +109,8 @@ def test_the_text_is_headline_condition_claim_and_the_other_audits_in_short():
 
 
 def test_the_page_of_a_notebook_shows_every_audit_and_escapes_what_it_shows():
-    found = Audits(AUDITS.scores, AUDITS.audits, reading=("a < b",))
-    page = found._repr_html_()
+    result = Audits(AUDITS.scores, AUDITS.audits, reading=("a < b",))
+    page = result._repr_html_()
     assert all(one.title in page for one in AUDITS)
     assert AUDITS.headline.headline in page
     frame = AUDITS.to_frame()
@@ -118,7 +118,7 @@ def test_the_page_of_a_notebook_shows_every_audit_and_escapes_what_it_shows():
     assert frame["epsilon"].tolist() == [one.result.epsilon for one in AUDITS]
     assert "a &lt; b" in page
     assert "a < b" not in page
-    assert "a < b" in found.warnings
+    assert "a < b" in result.warnings
 
 
 def test_the_repr_is_one_short_line():
@@ -192,9 +192,9 @@ def test_warnings_of_the_reader_are_warnings_of_the_audit(tmp_path, monkeypatch)
 
     loaded = type("Loaded", (), {"scores": LOSSES, "warnings": ("2 empty rows",)})()
     monkeypatch.setattr(io, "read_scores", lambda *paths, **options: loaded)
-    found = audit(tmp_path / "any.csv")
-    assert found.warnings == ("2 empty rows", *AUDITS.warnings)
-    assert all("2 empty rows" in form for form in forms(found))
+    result = audit(tmp_path / "any.csv")
+    assert result.warnings == ("2 empty rows", *AUDITS.warnings)
+    assert all("2 empty rows" in form for form in forms(result))
 
 
 @pytest.mark.parametrize(
