@@ -8,8 +8,9 @@ import pytest
 from safetensors.torch import save_file
 
 from paperlib.audits.document import checksums, report_facts
-from paperlib.audits.panoramia.files import audit_files, load_target, load_training, read_images, read_table
+from paperlib.audits.panoramia.files import audit_files, load_target, load_training, read_images
 from paperlib.audits.panoramia.results import NullCheck
+from paperlib.core.reading import read_frames
 from paperlib.io import file_sha256
 from paperlib.models.images import ImageArchitecture, build_image_model
 from tests.audits.samples import table
@@ -58,12 +59,11 @@ def test_targets_that_cannot_be_loaded_are_refused(kind, target, words):
 
 
 def test_files_that_hold_something_else_are_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match="there is no such file"):
-        read_table(str(tmp_path / "none.csv"))
+    rows = tmp_path / "rows.csv"
     for text, words in (("a,b\n", "no rows"), ("", "the file is empty")):
-        (tmp_path / "rows.csv").write_text(text)
+        rows.write_text(text)
         with pytest.raises(ValueError, match=words):
-            read_table(str(tmp_path / "rows.csv"))
+            read_frames([str(rows)])
     path = tmp_path / "images.npz"
     np.savez(path, x=np.zeros(3))
     with pytest.raises(ValueError, match="expected the arrays images and labels, got x"):

@@ -31,7 +31,7 @@ def batches_of(data: Any, batch_size: int | None, dtype: torch.dtype) -> tuple[I
     size = batch_size or _BATCH_SIZE
     if isinstance(data, tuple):
         x, y, count = pair_of(data, _WANTED)
-        return _parts(lambda at: (_tensor(at(x), dtype), _tensor(at(y))), count, size)
+        return _parts(lambda at: (as_tensor(at(x), dtype), as_tensor(at(y))), count, size)
     if isinstance(data, Mapping):
         if "labels" not in data:
             raise ValueError(f"data: expected a dictionary with 'labels', got {', '.join(map(str, data))}")
@@ -40,7 +40,7 @@ def batches_of(data: Any, batch_size: int | None, dtype: torch.dtype) -> tuple[I
         if count is None or set(counts.values()) != {count}:
             raise ValueError(f"data: expected arrays of one length, got lengths {counts}")
         types = {name: None if name == "labels" else dtype for name in data}
-        return _parts(lambda at: {name: _tensor(at(data[name]), types[name]) for name in data}, count, size)
+        return _parts(lambda at: {name: as_tensor(at(data[name]), types[name]) for name in data}, count, size)
     if isinstance(data, Dataset) or (
         has_items and not isinstance(data, list | str) and not hasattr(data, "shape")
     ):
@@ -59,7 +59,7 @@ def _parts(batch: Callable[[Callable[[Any], Any]], Any], count: int, size: int) 
     return map(batch, cuts), len(starts)
 
 
-def _tensor(values: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
+def as_tensor(values: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
     """A tensor as it is; other arrays with floating-point numbers of type ``dtype``."""
     if isinstance(values, torch.Tensor):
         return values

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from paperlib.audits.model_losses.batches import as_tensor
 from paperlib.models.losses import cross_entropy
 
 _ENOUGH = 32  # rows that all look like probabilities by no chance
@@ -28,7 +28,7 @@ class LossRule:
         """Losses of a batch, float64, shape (n,)."""
         if not isinstance(outputs, Tensor):
             raise ValueError(f"model: expected a tensor as output, got {type(outputs).__name__}; {_OWN}")
-        targets = _as_tensor(targets)
+        targets = as_tensor(targets).detach().cpu()
         outputs = outputs.detach().cpu()
         shapes = tuple(outputs.shape), tuple(targets.shape)
         floating = outputs.is_floating_point(), targets.is_floating_point()
@@ -69,15 +69,6 @@ def _are_probabilities(values: Tensor) -> bool:
     close = _CLOSE.get(values.dtype, _CLOSE_ELSEWHERE)
     sums = values.double().sum(1)
     return bool((values >= 0).all() and ((sums - 1).abs() <= close).all())
-
-
-def _as_tensor(targets: Any) -> Tensor:
-    if isinstance(targets, Tensor):
-        return targets.detach().cpu()
-    array = np.asarray(targets)
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"data: expected numbers as targets, got values of type {array.dtype}; {_OWN}")
-    return torch.from_numpy(np.array(array))
 
 
 def _unknown(outputs: Tensor, targets: Tensor) -> str:

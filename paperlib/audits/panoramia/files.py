@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from paperlib.attacks.language import score_texts
@@ -127,11 +126,6 @@ def load_training(train_again: str) -> Callable[..., Any] | None:
     if not path.endswith(".py"):
         raise ValueError(f"train_again: expected FILE.py:FUNCTION, got {train_again!r}")
     return _function(Path(path), name, "train_again")
-
-
-def read_table(path: str) -> pd.DataFrame:
-    """One table, as `read_frames` reads it."""
-    return read_frames([path])[0]
 
 
 def read_images(path: str) -> tuple[NDArray[Any], NDArray[Any]]:
