@@ -11,21 +11,12 @@ from scipy.special import ndtri
 
 from paperlib.audits.candidates import CandidateScores, attack_quality, auc_difference
 from paperlib.core import FloatArray
-from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, TOKENS, PlantedConfig, planted_scores
+from paperlib.papers.natural_identifiers.labels import DIFFERENCE, PAPER_MODELS, PAPER_TABLES, TOKENS
+from paperlib.papers.natural_identifiers.planted import PAPER_ATTACKS, PlantedConfig, planted_scores
 from paperlib.report import paper_table
 
 SCORES = (*PAPER_ATTACKS, TOKENS)
 """What is judged: the paper's attacks, and the number of tokens."""
-DIFFERENCE = "large less small"
-"""Name of the rows with the difference in AUC of two models on the same identifiers."""
-PAPER_MODELS = {"large": "Pythia-12b", "medium": "Pythia-6.9b", "small": "Pythia-2.8b", "one pass": "OLMo-7B"}
-"""Our small models and the models of the paper whose tables they stand beside."""
-
-PAPER_TABLES: Mapping[str, Mapping[str, int]] = {
-    "auc": {"large": 1, "medium": 4, "small": 5, "one pass": 3},
-    "tpr": {"large": 6, "medium": 7, "small": 8, "one pass": 9},
-}
-"""The paper's table that each of our models stands beside, by metric."""
 _SPLITS = {"trained": "train", "trained, occurs once": "train", "held out": "test"}
 
 

@@ -10,9 +10,8 @@ from scipy.special import ndtri
 from scipy.stats import kendalltau, kstest
 
 from paperlib.generators.identifiers import PAPER_KINDS
-from paperlib.papers.natural_identifiers.benchmark import DIFFERENCE, PAPER_TABLES
 from paperlib.papers.natural_identifiers.census.tables import PILE_SUBSETS, paper_census
-from paperlib.papers.natural_identifiers.planted import TOKENS
+from paperlib.papers.natural_identifiers.labels import DIFFERENCE, PAPER_TABLES, TOKENS
 from paperlib.papers.verdict import Estimate, Evidence
 
 _FEWEST_NULL_SETS = 1_000
