@@ -51,11 +51,7 @@ def _as_floats(name: str, values: ArrayLike) -> FloatArray:
 
 
 def check_counts(name: str, values: ArrayLike, *, minimum: int = 0) -> IntArray:
-    """Return ``values`` as int64 (any shape); a ValueError for fractions and values below ``minimum``.
-
-    >>> check_counts("guesses", [3.0, 4])
-    array([3, 4])
-    """
+    """Return ``values`` as int64 (any shape); a ValueError for fractions and values below ``minimum``."""
     numbers = _as_floats(name, values)
     check_finite(name, numbers.ravel())
     fractions, small = numbers != np.floor(numbers), numbers < minimum
@@ -102,20 +98,14 @@ def check_in(interval: str, name: str, value: Any) -> float:
 
 
 def check_at_least(least: int, **values: float) -> None:
-    """Refuse arguments below ``least`` by a ValueError with the name of the first.
-
-    >>> check_at_least(1, epochs=3, batch_size=64)
-    """
+    """Refuse arguments below ``least`` by a ValueError with the name of the first."""
     for name, value in values.items():
         if value < least:
             raise ValueError(f"{name}: expected {least} or more, got {value}")
 
 
 def check_choice(name: str, value: object, allowed: Any) -> None:
-    """Refuse a value outside ``allowed``, a collection or a ``Literal``, by a ValueError that lists it.
-
-    >>> check_choice("kind", "scores", ("scores", "losses"))
-    """
+    """Refuse a value outside ``allowed``, a collection or a ``Literal``, by a ValueError that lists it."""
     choices = get_args(allowed) or allowed
     if value not in choices:
         raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, got {value!r}")

@@ -15,14 +15,7 @@ _PERMUTATIONS, _GROUPS = 1_999, 128
 
 
 def check_scores(name: str, scores: object, *others: object) -> MembershipScores:
-    """Return ``scores`` if they are `MembershipScores`, alone; else a ValueError says how to build them.
-
-    >>> check_scores("scores", [0.9, 0.8], [0.1])
-    Traceback (most recent call last):
-    ...
-    ValueError: scores: expected MembershipScores, got 2 arguments, the first of type list; build them with
-    MembershipScores(member, nonmember), or call audit_losses(members, nonmembers) for losses
-    """
+    """Return ``scores`` if they are `MembershipScores`, alone; else a ValueError says how to build them."""
     if isinstance(scores, MembershipScores) and not others:
         return scores
     given = f"{1 + len(others)} arguments, the first" if others else "an argument"

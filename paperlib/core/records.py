@@ -105,11 +105,7 @@ def unit_means(values: FloatArray, units: Iterable[Any]) -> tuple[FloatArray, ND
 
 
 def one_of_each(units: Sequence[Any], rows: int, seed: int) -> NDArray[np.int64]:
-    """Places of one row of each unit, drawn by the seed; a ValueError where not every row has a unit.
-
-    >>> one_of_each(["a", "a", "a"], 3, 0).size
-    1
-    """
+    """Places of one row of each unit, drawn by the seed; a ValueError where not every row has a unit."""
     if len(units) != rows:
         raise ValueError(f"unit: expected {rows} names, one for each row, got {len(units)}")
     order = np.random.default_rng([seed, 5]).permutation(len(units)).tolist()

@@ -43,11 +43,6 @@ class Cache:
             OutputError: The entry cannot be written.
             ValueError: ``config`` holds something JSON has no word for, or ``compute`` returned
                 something other than arrays of numbers, truth values or text.
-
-        >>> import tempfile
-        >>> cache = Cache(Path(tempfile.mkdtemp()))
-        >>> cache.get({"seed": 0}, lambda: {"losses": [1.0, 2.0]})["losses"]
-        array([1., 2.])
         """
         with lease(self.path(config).with_suffix(".lease"), lambda: self.find(config)) as entry:
             if entry is not None:

@@ -86,3 +86,5 @@ def test_scores_are_passed_on_and_lists_get_a_hint():
     for given in (([1.0, 2.0],), ([1.0], [0.0]), (scores, scores), (np.zeros(3), np.zeros(3))):
         with pytest.raises(ValueError, match=r"^scores: expected MembershipScores, got .* audit_losses\("):
             check_scores("scores", *given)
+    with pytest.raises(ValueError, match="got 2 arguments, the first of type list; build them with"):
+        check_scores("scores", [0.9], [0.1])
