@@ -33,6 +33,7 @@ from paperlib.papers.natural_identifiers.planted import (
     planted_scores,
     source_words,
 )
+from paperlib.papers.natural_identifiers.printed_aucs import folded_null
 from paperlib.running.project import find_project
 from tests.validity.coverage import assert_rate_at_most
 
@@ -117,7 +118,7 @@ def test_intervals_cover_half_where_nothing_was_trained_on():
 def test_folding_moves_the_null_away_from_one_half():
     rng = np.random.default_rng(2)
     aucs = np.array([bench.attack_quality(rng.normal(size=(50, 32)), draws=2)["auc"] for _ in range(300)])
-    null = bench.folded_null([50], generated=31)
+    null = folded_null([50], generated=31)
     assert np.maximum(aucs, 1 - aucs).mean() == pytest.approx(null["mean_folded"][0], abs=0.006)
 
 
