@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from paperlib.bounds import audit_one_run
-from paperlib.bounds.one_run.adaptive import Bets, EndOfScores, Proposal, favoured, reveal
+from paperlib.bounds.one_run.adaptive import Bets, EndOfScores, Proposal, reveal
 from paperlib.bounds.one_run.anytime import log_mixture, log_threshold
 from paperlib.core import MembershipScores
 
@@ -142,20 +142,6 @@ def test_a_large_tied_block_has_no_order(first):
 def test_answers_of_one_bit_are_all_bet_on():
     answers = MembershipScores([1] * 450 + [0] * 50, [0] * 430 + [1] * 70)
     assert audit_one_run(answers).epsilon >= audit_one_run(answers, guess="both").epsilon
-
-
-@pytest.mark.parametrize(
-    ("accuracies", "betting"),
-    [
-        ([None, None], {0, 1}),
-        ([(0.9, 0.01), None], {0, 1}),
-        ([(0.9, 0.001), (0.5, 0.001)], {0}),
-        ([(0.9, 0.001), (0.89, 0.001)], {0, 1}),
-        ([(0.5, 0.001), (0.4, 0.001)], set()),
-    ],
-)
-def test_who_bets(accuracies, betting):
-    assert favoured(accuracies) == betting
 
 
 def test_other_searches_guess_both_ends_and_say_so():

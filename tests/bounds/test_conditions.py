@@ -215,8 +215,5 @@ def test_lists_in_place_of_scores_get_a_hint(audit):
             ValueError, match=r"expected MembershipScores.*MembershipScores\(member, nonmember\)"
         ):
             audit(given)
-
-
-def test_two_lists_in_place_of_scores_get_the_same_hint():
     with pytest.raises(ValueError, match="got 2 arguments, the first of type list; build them with"):
         audit_one_run([1.0, 2.0], [0.0])

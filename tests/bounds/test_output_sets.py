@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import expit, logit
+from scipy.special import logit
 from scipy.stats import beta, cauchy, expon, gaussian_kde, laplace, logistic, ncx2, norm
 from scipy.stats import f as f_distribution
 
@@ -26,10 +26,8 @@ from paperlib.bounds.output_sets.choices import METHODS, choose_optimal, choose_
 from paperlib.bounds.output_sets.densities import density_pair
 from paperlib.bounds.output_sets.level_sets import (
     OutputSet,
-    best_level,
     count_guesses,
     inside,
-    line_of,
     overlap,
 )
 from paperlib.bounds.output_sets.selection import SelectionRule, selection_of
@@ -178,14 +176,6 @@ def test_flat_log_ratios_are_taken_whole_and_only_hard_edges_end_an_interval():
     np.testing.assert_allclose(found.intervals, [(-BOTH, -2), (2, BOTH)], atol=2e-3)
     found = optimal_output_set(expon(scale=1).pdf, expon(scale=4).pdf, m=100, support=(0, 90))
     assert (found.intervals[0][0], found.intervals[-1][1]) == (0, BOTH)
-
-
-def test_stationary_level_satisfies_its_equation():
-    penalty = 2 * math.log(20) / 400
-    line = line_of(*GAUSSIAN, (-12, 12))
-    tau = best_level(line, penalty)
-    mass, right = line.measure(tau)
-    assert expit(tau) == pytest.approx(right / mass - math.sqrt(penalty / mass) / 2, abs=1e-9)
 
 
 @pytest.mark.parametrize("n", [2, 50, 3000])

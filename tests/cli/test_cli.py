@@ -1,8 +1,5 @@
 """The command: what its parts say and refuse, help with examples, and completion."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from typer.main import get_group
@@ -110,12 +107,6 @@ def test_every_audit_ends_with_the_options_of_all_audits(command):
 
 def test_the_version_is_that_of_the_package(command):
     assert command("--version") == (0, f"paperlib {paperlib.__version__}\n", "")
-
-
-def test_the_module_is_the_command(tmp_path):
-    done = subprocess.run([sys.executable, "-m", "paperlib", "run", "x"], cwd=tmp_path, capture_output=True)
-    assert done.returncode == 2
-    assert b"inside a checkout" in done.stderr
 
 
 @pytest.mark.parametrize(
