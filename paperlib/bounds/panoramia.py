@@ -143,10 +143,9 @@ def audit_panoramia(
     Guarantee:
         If training is (epsilon, delta)-DP for replacing one record and the generator (c, gamma)-close,
         then c_lb <= c and c_plus_epsilon_lb <= c + epsilon together with probability at least
-        ``confidence``. The difference epsilon_tilde carries no such guarantee; with ``known_c`` >= c,
-        ``epsilon`` does, and the two bounds then hold at ``confidence`` each. Under adding or removing a
-        record the second one may be exceeded, up to c + 2 epsilon: when a generated point is shown, the
-        model was trained on a hidden member in its place.
+        ``confidence``. Their difference epsilon_tilde carries no such guarantee; with ``known_c`` >= c,
+        ``epsilon`` does, and the two bounds then hold at ``confidence`` each. For adding or removing a
+        record the second one bounds c + 2 epsilon, as a hidden member stands for each generated point.
 
     Args:
         baseline_scores: Score of each example from the example alone, higher means real, shape (m,).
@@ -171,10 +170,9 @@ def audit_panoramia(
             under fair coins, or a number out of range.
 
     Source:
-        PANORAMIA, Propositions 1 and 2, Corollary 1, section 4.2; with gamma and delta
-        Propositions 3 and 4, where the baseline's failures have mean 2 m gamma (Proposition 4
-        prints 2 m delta; the baseline never sees the model). The paper states add/remove adjacency,
-        which its game does not support. The anytime search and its smaller correction are this project's.
+        PANORAMIA, Propositions 1 to 4, Corollary 1, section 4.2; the baseline's failures have mean 2 m gamma
+        (Proposition 4 prints 2 m delta), and the game does not support the paper's add/remove adjacency.
+        The anytime search and its smaller correction are this project's.
 
     >>> flags = [1, 0] * 50
     >>> result = audit_panoramia([0.0] * 100, flags, flags)

@@ -97,11 +97,9 @@ def epsilon_star_normals(
     """Epsilon* when training and population scores are exactly normal, whichever direction means "member".
 
     Guarantee:
-        Equals the supremum of Definition 2 over all thresholds whose false-positive and
-        false-negative rates lie in [delta, 1 - delta], ends included, to better than 1e-6. If no
-        threshold qualifies, because the normals lie too far apart, the value is
-        ``log((1 - 2 delta) / delta)``, which is also its limit as they move apart to that point. At
-        delta = 0 it is 0 for equal normals and infinite for any others: tails differ without bound.
+        Equals the supremum of Definition 2 over all thresholds whose error rates lie in [delta, 1 - delta],
+        ends included, to better than 1e-6; where the normals lie too far apart for any, its limit
+        ``log((1 - 2 delta) / delta)``. At delta = 0 it is 0 for equal normals and infinite for any others.
 
     Args:
         mean_train: Mean of the training scores.
@@ -149,19 +147,16 @@ def epsilon_star(
     """Estimate how far one trained model's losses tell training records from other records.
 
     Guarantee:
-        None beyond an estimate: Epsilon* measures this model (Definition 1), it is no lower bound on
-        the epsilon of the training mechanism, and the parametric version can lie above the value of
-        the true distributions when the normal tail does not fit. The ``"band"`` interval (empirical)
-        covers the supremum with true rates clipped to [0.001, 0.999] with at least the stated confidence,
-        in finite samples; ``"region"`` (parametric) covers the value of the best-fitting
-        normals in large samples. ``"delta"`` and ``"bca"`` are the customary intervals and miss more
-        often than they say; ``"bca"`` always does when the distributions are equal.
+        None beyond an estimate of this model (Definition 1): it is no lower bound on the epsilon of the
+        training mechanism, and where the normal tail does not fit the parametric version can lie above the
+        true value. The "band" interval covers the supremum with true rates clipped to [0.001, 0.999] at the
+        stated confidence, in finite samples; "region" the value of the best-fitting normals, in large ones.
+        "delta" and "bca" miss more often than they say, "bca" always when the distributions are equal.
 
     Args:
         train_losses: Losses of training records, shape (n_train,); lower means member.
         population_losses: Losses of other records from the same population, shape (n_population,).
-        delta: Delta of Definition 1, in [0, 1), below 0.5 for the parametric version;
-            1 / (n_train log n_train) by default.
+        delta: Delta of Definition 1, in [0, 1), below 0.5 if parametric; default 1 / (n_train log n_train).
         method: "parametric" fits one normal to each transformed set; "empirical" uses the empirical
             distributions, rates in (0.001, 0.999).
         confidence: Nominal confidence of an interval, in (0, 1); None gives none.

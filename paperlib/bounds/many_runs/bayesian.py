@@ -62,8 +62,8 @@ def posterior_cdf(epsilon: float, counts: ErrorCounts, *, delta: float = 0.0) ->
     edges = np.unique(np.concatenate([[0.0], betainc(a0, b0, inside), [1.0]]))
     half = np.diff(edges)[:, None] / 2
     u = edges[:-1, None] + half * (1 + _NODES)
-    fpr: FloatArray = np.asarray(betaincinv(a0, b0, u), float)
-    least = np.maximum((whole - fpr) / ratio, whole - ratio * fpr)
+    fpr = betaincinv(a0, b0, u)
+    least: FloatArray = np.maximum((whole - fpr) / ratio, whole - ratio * fpr)
     mass = betaincc(a1, b1, np.clip(least, 0.0, 1.0))
     return float(np.clip((half * _WEIGHTS * mass).sum(), 0.0, 1.0))
 
@@ -96,9 +96,8 @@ def audit_bayesian(
     Other arguments and errors are those of `audit_clopper_pearson`.
 
     Guarantee:
-        None over repetitions: the probability is Bayesian, under Jeffreys' prior. Where both
-        directions of the definition bind (randomized response at epsilon 1 and 2, 20 runs each)
-        the reported epsilon is too high in 13 % and 20 % of all repetitions at a nominal 5 %.
+        None over repetitions: the probability is Bayesian, under Jeffreys' prior. For randomized response at
+        epsilon 1 and 2 (20 runs each) epsilon is too high in 13 % and 20 % of repetitions at a nominal 5 %.
 
     Args:
         confidence: Posterior probability, in (0, 1).

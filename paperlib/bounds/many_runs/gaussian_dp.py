@@ -99,9 +99,8 @@ def audit_gaussian_dp(
     Other arguments and errors are those of `audit_clopper_pearson`.
 
     Guarantee:
-        If training is mu-GDP, the reported mu exceeds it with probability at most
-        ``1 - confidence``. The epsilon is a lower bound only if the mechanism's trade-off curve is
-        the Gaussian one (full-batch Gaussian noise; DP-SGD with many steps nearly).
+        If training is mu-GDP, the reported mu exceeds it with probability at most ``1 - confidence``. The
+        epsilon is a lower bound only if the trade-off curve is Gaussian (DP-SGD with many steps nearly).
 
     Args:
         delta: Delta of (epsilon, delta)-DP, in (0, 1); at 0 every mu above 0 means an infinite epsilon.

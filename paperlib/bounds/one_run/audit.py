@@ -189,9 +189,9 @@ def audit_one_run(
     """Lower-bound epsilon from the scores of one training run, corrected for every threshold tested.
 
     Guarantee:
-        Exceeds the epsilon of (epsilon, delta)-DP training with probability at most
-        ``1 - confidence``, search included. Add/remove adjacency; with "game" or "played" replacement of one
-        example, since a hidden member was then trained on in the place of each non-member shown.
+        Exceeds the epsilon of (epsilon, delta)-DP training with probability at most ``1 - confidence``,
+        search included. Add/remove adjacency; with "game" or "played" replacement of one example, since a
+        hidden member was then trained on in the place of each non-member shown.
 
     Args:
         scores: Scores of members and non-members whose inclusion was decided by fair coins.
@@ -207,16 +207,15 @@ def audit_one_run(
             the top k are guessed to be members and the bottom k non-members; "members": only the top k;
             "nonmembers": only the bottom k; "grid": pairs of top and bottom counts from a fixed dyadic grid,
             error divided by their number.
-        thresholds: None or "anytime": one test over all guess counts (Ville's inequality);
-            "dyadic": m, m/2, m/4, ... >= 8 guesses, Bonferroni; "bonferroni": every guess
-            count, error/m each; "split": chosen on one half, tested on the other; a number: a
-            threshold fixed in advance, on the oriented score (with "both", everyone below
-            it is guessed to be a non-member). With "grid", None or "bonferroni".
+        thresholds: None or "anytime": one test over all guess counts (Ville's inequality); "dyadic": m, m/2,
+            m/4, ... >= 8 guesses, Bonferroni; "bonferroni": every guess count, error/m each; "split": chosen
+            on one half, tested on the other; a number: a threshold fixed in advance, on the oriented score
+            (with "both", everyone below is guessed a non-member). With "grid", None or "bonferroni".
         delta_term: Price of delta as in `one_run_p_value`, where guess counts are fixed in advance; the other
             searches have their own.
-        design: "randomized": membership was decided by fair coins before training, and counts
-            that contradict this are refused; "game": draw a fair-coin subsample now; "played": fair
-            coins decided after training who is shown, and nothing is drawn.
+        design: "randomized": fair coins decided membership before training, and counts that contradict this
+            are refused; "game": draw a fair-coin subsample now; "played": fair coins decided after training
+            who is shown.
         seed: Seed of the game and of the split, 0 or more.
 
     Raises:

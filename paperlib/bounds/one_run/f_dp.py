@@ -172,10 +172,9 @@ def audit_f_dp(
     Other arguments, errors and the source are those of `audit_one_run` and `f_dp_parameter`.
 
     Guarantee:
-        If training satisfies f-DP for a curve of this family, the bound exceeds its parameter
-        with probability at most ``1 - confidence``. It says nothing outside the family. Ties are broken at
-        random, so that the guess counts are fixed in advance: with a count that a mechanism may choose, as
-        that above a given threshold, this test does not hold.
+        If training satisfies f-DP for a curve of this family, the bound exceeds its parameter with
+        probability at most ``1 - confidence``; it says nothing outside the family. Ties are broken at random,
+        since this test holds for guess counts fixed in advance alone.
 
     Args:
         delta: Delta at which epsilon is read off a Gaussian curve, in (0, 1); delta of "approximate".

@@ -72,21 +72,18 @@ def audit_output_set(
 ) -> OutputSetResult:
     """Choose where to guess on one set of scores, and bound epsilon with the guesses on another.
 
-    Inside the set the guess is "member" where the estimated member density is at least the
-    nonmember density; outside it the auditor abstains. Everything is chosen on the selection
-    scores, so the bound needs no correction for the search.
+    In the set "member" is guessed where the estimated member density is at least the other one. All is chosen
+    on the selection scores, so the bound needs no correction for the search.
 
     Guarantee:
-        If membership of the evaluation examples was decided by independent fair coins, the
-        result exceeds the epsilon of an (epsilon, delta)-DP mechanism with probability at most
-        1 - confidence.
+        If independent fair coins decided the membership of the evaluation examples, the result exceeds the
+        epsilon of an (epsilon, delta)-DP mechanism with probability at most 1 - confidence.
 
     Args:
         selection_scores: Scores to choose with, at least two of each class.
         evaluation_scores: Scores of other examples (or other runs), in the same direction.
-        method: "optimal" (level set of the estimated log-ratio), "whole" (guess everywhere),
-            "top_bottom" (highest and lowest scores) or "dp_sniper" (threshold on a logistic
-            posterior).
+        method: "optimal" (level set of the estimated log-ratio), "whole" (guess everywhere), "top_bottom"
+            (highest and lowest scores) or "dp_sniper" (threshold on a logistic posterior).
         delta: Delta of (epsilon, delta)-DP, in [0, 1).
         confidence: Confidence level of the bound, in (0, 1).
         design: As in `audit_one_run`; "game" draws from the evaluation scores.

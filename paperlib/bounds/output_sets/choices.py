@@ -41,9 +41,8 @@ def fit_output_set(
 ) -> OutputSet:
     """Choose an output set from scores: by default the best level set of two kernel density estimates.
 
-    The level is the one with the best one-run bound on these same scores, each judged by
-    estimates that leave it out. This bound, in ``objective``, was searched for and is not
-    valid: audit other scores with the set, as `audit_output_set` does.
+    The level has the best one-run bound on these same scores, each judged by estimates that leave it out. As
+    it was searched for, this bound, in ``objective``, is not valid: audit other scores with the set.
 
     Args:
         scores: Selection scores in any direction, at least two of each class.
@@ -52,9 +51,6 @@ def fit_output_set(
         delta: Delta of (epsilon, delta)-DP in that bound, in [0, 1).
         total: Number of examples the set will be evaluated on; as many as ``scores`` when None.
         rule: Settings of the choice.
-
-    Returns:
-        The set. Intervals are in the unit of the scores.
 
     Raises:
         ValueError: An argument is out of range.

@@ -102,14 +102,12 @@ def optimal_output_set(
 ) -> OutputSet:
     """The set that maximises the auditing objective when both densities are known.
 
-    Among all sets of one mass, the level set {|log p/q| >= tau} has the most right guesses, so
-    the search is over tau alone. The best level solves
-    ``expit(tau) = accuracy - half the sampling term`` and the cut points solve
-    ``|log p/q| = tau``; both are found by root finding.
+    Among all sets of one mass, the level set {|log p/q| >= tau} has the most right guesses, so the search is
+    over tau alone.
 
     Guarantee:
-        No other set has a larger value of the objective (equation 4) than the returned one,
-        up to the error of the quadrature (about 1e-8 for densities without a pole).
+        No other set has a larger value of the objective (equation 4), up to the error of the quadrature
+        (about 1e-8 for densities without a pole).
 
     Args:
         p: Density of the member scores; maps an array to an array of its shape.

@@ -19,9 +19,8 @@ class SelectionRule:
     """Settings of the choice of an output set from scores.
 
     Attributes:
-        floor: Share of the highest peak, in (0, 1), below which densities are raised to it before
-            their ratio is taken, so that a thin tail of one sample cannot look certain. When None,
-            the lower of 0.01 and of the height of two samples' kernels. Free of the score's unit.
+        floor: Share of the highest peak, in (0, 1), to which lower densities are raised before their ratio is
+            taken, so that a thin tail cannot look certain. None: the lower of 0.01 and two kernels' height.
         min_density: The paper's rule instead: the ratio is used only where both densities exceed
             this value (0.01 in the paper), per unit of the score, 0 or more; None for the floor.
         error_divisor: Candidates are compared by their bound less the cost of this many times less error,
