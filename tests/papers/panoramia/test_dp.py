@@ -238,8 +238,7 @@ def test_of_the_settings_tried_that_of_the_highest_training_accuracy_is_kept(mon
     assert {name: targets[name] for name in plain} == plain
 
 
-def test_few_images_go_all_the_way(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+def test_few_images_go_all_the_way():
     small = {"epochs": 1, "width": 4}
     plan = replace(PLAN, epsilons=(2.0,), dp_epochs=1, dp_batch=120, epochs=2, epochs_again=1)
     config = ImageConfig(

@@ -56,14 +56,7 @@ CONFIG = ImageConfig(
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
-@pytest.fixture(scope="module")
-def pools(cache):
+def pools():
     return image_pools(CONFIG)
 
 
@@ -191,7 +184,7 @@ def test_other_targets_train_no_generator_and_no_helper_anew(pools, monkeypatch)
         image_pools(replace(CONFIG, generator=replace(CONFIG.generator, steps=21)))
 
 
-def test_a_labeler_may_name_the_classes(cache):
+def test_a_labeler_may_name_the_classes():
     config = replace(CONFIG, labels="labeler")
     images = load_split(config)
     made = generated_images(config, images)
@@ -200,7 +193,7 @@ def test_a_labeler_may_name_the_classes(cache):
     assert (made.audit.true != asked.audit.true).any()
 
 
-def test_dp_targets_keep_their_epsilon(cache, monkeypatch):
+def test_dp_targets_keep_their_epsilon(monkeypatch):
     asked, seen = [], []
     fit_dp = image_models.fit_dp
 
@@ -314,7 +307,7 @@ def test_curves_are_read_at_low_recall_and_at_one_half():
     assert image_evidence._figure_four(nothing, "a", []).values["maximum at low recall"] == [0.0]
 
 
-def test_a_helper_may_be_trained_on_other_real_images(cache, pools):
+def test_a_helper_may_be_trained_on_other_real_images(pools):
     more = ImageHelper(name="non-members", data="others", **SMALL)
     found = image_pools(replace(CONFIG, helpers=(*CONFIG.helpers, more)))
     assert found.helpers[-1].data == "real"
@@ -335,7 +328,7 @@ def test_what_a_comparison_with_real_nonmembers_needs_stands_in_one_row(pools, r
         assert table.loc[name, auc] == pytest.approx(wins.mean())
 
 
-def test_speed_is_measured_on_the_targets_data(cache):
+def test_speed_is_measured_on_the_targets_data():
     target = CONFIG.targets[0]  # an MLP of 49, 8, 8 and 10 units: two products back for each one forward
     table = image_models.training_speed(target, load_split(CONFIG), peak=1e-3).set_index("loop")
     assert list(table.index) == ["here", "dataloader"]

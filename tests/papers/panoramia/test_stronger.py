@@ -16,12 +16,18 @@ from paperlib.audits.panoramia.table_models import Learning, train
 from paperlib.papers.panoramia.tables import lira as tabular_online
 from paperlib.papers.panoramia.tables import pools as tabular
 from paperlib.papers.panoramia.tables.lira import game_pools, judged_rows, shown_rows
-from paperlib.papers.panoramia.tables.pools import build_pools, draw_rows, tabular_audit, tabular_config
+from paperlib.papers.panoramia.tables.pools import (
+    build_pools,
+    draw_rows,
+    tabular_audit,
+    tabular_config,
+    tabular_rows,
+)
 from paperlib.papers.panoramia.tables.shadows import (
     STRONGER,
     Shadows,
     numbers,
-    online_shadows,
+    shadow_models,
 )
 from paperlib.papers.panoramia.tables.tables import only_columns, strong_attacks
 
@@ -37,25 +43,17 @@ AUDIT = tabular_audit("smoke")
 TRAINED = "MLP, 60 epochs"
 
 
-@pytest.fixture(autouse=True, scope="module")
-def cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
-        yield
-
-
 class World:
     """A target and three shadow models on 40 rows."""
 
     def __init__(self):
-        rows = draw_rows(CONFIG)
+        rows = tabular_rows(CONFIG)
         self.rows, self.population = rows.parts["members"][:40], rows.spare[:30]
         self.encoder = rows.encoder
         self.target = train(self.encoder, self.rows, [CONFIG.learning.plain(self.encoder, 8, 1)])
-        known = rows.parts["generator"]
-        self.shadows = Shadows.train(
-            self.encoder, known, self.population, CONFIG.learning, count=3, epochs=8, size=90, seed=5
-        )
+        parts = [np.arange(start, start + 90) for start in (0, 50, 100)]
+        models = shadow_models(self.encoder, rows.parts["generator"], parts, CONFIG.learning, 8, 5)
+        self.shadows = Shadows(self.encoder, models, self.population)
 
     def chances(self, rows, *models):
         """Each model's probability of the label of each row, in double precision."""
@@ -89,8 +87,9 @@ def test_the_loss_comes_first_and_then_the_attacks_in_the_asked_order(world):
         numbers(("rmia",), world.encoder, (world.target, 0), world.rows)
 
 
-def test_online_shadows_learn_each_row_in_half_of_the_models(world):
-    shadows, included = online_shadows(world.encoder, world.rows, CONFIG.learning, count=4, epochs=60, seed=3)
+def test_online_shadows_learn_each_row_in_half_of_the_models():
+    shown = np.arange(20), np.arange(20)
+    shadows, included = tabular_online._trained(CONFIG, tabular_rows(CONFIG), shown, 0).values()
     assert (included.sum(axis=0) == 2).all()
     assert (included.sum(axis=1) == 20).all()
     gap = shadows[included].mean() - shadows[~included].mean()
@@ -100,23 +99,29 @@ def test_online_shadows_learn_each_row_in_half_of_the_models(world):
 
 
 def test_a_gradient_norm_needs_no_shadow_model(monkeypatch):
-    monkeypatch.setattr(Shadows, "train", None)
-    monkeypatch.setattr(tabular_online, "online_shadows", None)
+    monkeypatch.setattr(tabular, "shadow_models", None)
     config = replace(CONFIG, stronger=("gradient_norm",), epochs=(1,))
     assert not len(draw_rows(config).spare)
     assert build_pools(config).members.targets["null"].shape == (300, 2)
 
 
-def test_offline_shadows_see_no_audited_row(monkeypatch):
+def watch_shadows(monkeypatch):
+    """A list that will hold the rows that shadow models are to learn from now on; none is trained."""
     seen = []
-    monkeypatch.setattr(tabular.Shadows, "train", lambda encoder, rows, *rest, **how: seen.append(rows))
-    rows = draw_rows(CONFIG)
+    for module in (tabular, tabular_online):
+        monkeypatch.setattr(module, "shadow_models", lambda encoder, rows, *rest: [seen.append(rows)])
+    monkeypatch.setattr(tabular_online, "log_odds", lambda *_: np.zeros((1, 1)))
+    return seen
+
+
+def test_offline_shadows_see_no_audited_row(monkeypatch):
+    rows, learned = tabular_rows(CONFIG), watch_shadows(monkeypatch)
     tabular._shadows(CONFIG, rows)
-    real, made = seen[0][: len(rows.parts["generator"])], seen[0][len(rows.parts["generator"]) :]
+    real, made = learned[0][: len(rows.parts["generator"])], learned[0][len(rows.parts["generator"]) :]
     pd.testing.assert_frame_equal(made.reset_index(drop=True), rows.spare[: len(made)])
-    learned = set(map(tuple, real.to_numpy()))  # a generated row may equal a real one by chance
+    known = set(map(tuple, real.to_numpy()))  # a generated row may equal a real one by chance
     for part in ("members", "nonmembers", "null"):
-        assert not learned & set(map(tuple, rows.parts[part].to_numpy()))
+        assert not known & set(map(tuple, rows.parts[part].to_numpy()))
 
 
 def test_online_shadows_see_no_row_that_the_game_leaves_out(monkeypatch):
@@ -138,13 +143,7 @@ def test_online_shadows_see_no_row_that_the_game_leaves_out(monkeypatch):
 
     np.testing.assert_array_equal(bounds(hidden), bounds([]))
     assert (bounds(shown[0][:50]) != bounds([])).any()
-    learned = []
-    monkeypatch.setattr(
-        tabular_online,
-        "online_shadows",
-        lambda encoder, rows, *rest, **how: (learned.append(rows), (np.zeros((4, 1)),) * 2)[1],
-    )
-    rows = draw_rows(CONFIG)
+    rows, learned = tabular_rows(CONFIG), watch_shadows(monkeypatch)
     tabular_online._trained(CONFIG, rows, shown, 7)
     left_out = set(map(tuple, rows.parts["members"].iloc[hidden].to_numpy()))
     real, made = learned[0][: len(shown[0])], learned[0][len(shown[0]) :]
@@ -178,7 +177,7 @@ def test_online_numbers_do_not_tell_the_kind_of_a_row():
 
 def test_offline_numbers_do_not_tell_the_kind_of_a_row():
     """Rows that stand in two parts have one number, though the parts differ in spread."""
-    rows = draw_rows(CONFIG)
+    rows = tabular_rows(CONFIG)
     config = replace(CONFIG, epochs=(2,), stronger=("lira_offline", "rmia"))
     models = {at: tabular._alone(config, rows, rows.helper, at) for at in (4, 5)}
     shadows = tabular._shadows(config, rows)

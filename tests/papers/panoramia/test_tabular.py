@@ -37,14 +37,6 @@ from paperlib.papers.panoramia.tables.pools import (
 )
 from paperlib.papers.verdict import Estimate
 
-
-@pytest.fixture(autouse=True, scope="module")
-def cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
-        yield
-
-
 SMALL = tabular_config(
     "smoke",
     dp_epsilons=(),

@@ -24,7 +24,6 @@ from paperlib.papers.panoramia.text.pools import (
     text_audit,
     text_pools,
 )
-from paperlib.papers.panoramia.text.pools import text_bench as stages
 from paperlib.papers.verdict import Estimate
 from paperlib.running.project import find_project
 
@@ -51,14 +50,6 @@ TINY = TextConfig(
     learning_rate=5e-3,
 )
 AUDIT = text_audit(150, tokens=8, repetitions=1, restarts=1)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def own_cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        stages.cache_clear()  # what another folder keeps is not in this one
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from paperlib.audits.panoramia.pools import Pool, Pools, part_key, pools_cache
 from paperlib.core import FloatArray, IntArray
 from paperlib.io import code_tag
 from paperlib.papers.panoramia.tables.pools import TabularConfig, TabularRows, tabular_pools, tabular_rows
-from paperlib.papers.panoramia.tables.shadows import MANY, online_shadows
+from paperlib.papers.panoramia.tables.shadows import MANY, log_odds, shadow_models
 
 ONLINE = "lira_online"  # its column
 Shown = tuple[IntArray, IntArray]  # numbers of the members and of the generated rows that a game shows
@@ -36,15 +36,14 @@ def game_pools(config: TabularConfig, audit: AuditConfig, seed: int) -> tuple[Po
 
 
 def _trained(config: TabularConfig, rows: TabularRows, shown: Shown, seed: int) -> dict[str, Any]:
-    audited = [rows.parts["members"].iloc[shown[0]], rows.generated.iloc[shown[1]]]
-    shadows, included = online_shadows(
-        rows.encoder,
-        pd.concat(audited, ignore_index=True),
-        config.learning,
-        count=config.shadows,
-        epochs=config.epochs[-1],
-        seed=1000 * config.seed + 500 + 100 * seed,
-    )
+    """Log-odds (K, n) of models in pairs, on a random half of the rows and on the other, and who learned."""
+    audited = pd.concat([rows.parts["members"].iloc[shown[0]], rows.generated.iloc[shown[1]]])
+    first, count = 1000 * config.seed + 500 + 100 * seed, len(audited)
+    rng = np.random.default_rng(first)
+    halves = [rng.permutation(count) < count // 2 for _ in range(config.shadows)]
+    included = np.array([~halves[at - 1] if at % 2 else half for at, half in enumerate(halves)])
+    models = shadow_models(rows.encoder, audited, included, config.learning, config.epochs[-1], first)
+    shadows = np.concatenate([log_odds(rows.encoder, model, audited) for model in models])
     return {"shadows": shadows, "included": included}
 
 

@@ -33,7 +33,14 @@ from paperlib.generators.table_filter import (
 )
 from paperlib.generators.tabular import ChowLiuTree, IndependentColumns, TableGenerator, check_table
 from paperlib.io import code_tag
-from paperlib.papers.panoramia.tables.shadows import OFFLINE, STRONGER, Model, Shadows, numbers
+from paperlib.papers.panoramia.tables.shadows import (
+    OFFLINE,
+    STRONGER,
+    Model,
+    Shadows,
+    numbers,
+    shadow_models,
+)
 from paperlib.training import TrainingConfig
 
 
@@ -325,15 +332,9 @@ def _accuracies(config: TabularConfig, rows: TabularRows, target: Target, model:
 
 
 def _shadows(config: TabularConfig, rows: TabularRows) -> Shadows:
-    half = len(rows.spare) // 2
+    half, seed = len(rows.spare) // 2, 1000 * config.seed + 100
     known = pd.concat([rows.parts["generator"], rows.spare[:half]], ignore_index=True)
-    return Shadows.train(
-        rows.encoder,
-        known,
-        rows.spare[half:],
-        config.learning,
-        count=config.shadows,
-        epochs=config.epochs[-1],
-        size=min(config.sizes.members, len(known) // 2),
-        seed=1000 * config.seed + 100,
-    )
+    size, rng = min(config.sizes.members, len(known) // 2), np.random.default_rng(seed)
+    parts = [rng.permutation(len(known))[:size] for _ in range(config.shadows)]
+    models = shadow_models(rows.encoder, known, parts, config.learning, config.epochs[-1], seed)
+    return Shadows(rows.encoder, models, rows.spare[half:])

@@ -31,29 +31,11 @@ MANY = 16  # shadow models from which each row has a variance of its own
 
 @dataclass(frozen=True, eq=False)
 class Shadows:
-    """Models trained as a target is, on halves of rows that hold no audited row."""
+    """Models that learned no audited row."""
 
     encoder: RowEncoder  # of rows as features
     models: tuple[MLPEnsemble, ...]  # one ensemble for each shadow
     population: pd.DataFrame  # rows of the same kind, which RMIA compares with
-
-    @classmethod
-    def train(
-        cls,
-        encoder: RowEncoder,
-        rows: pd.DataFrame,
-        population: pd.DataFrame,
-        learning: Learning,
-        *,
-        count: int,
-        epochs: int,
-        size: int,
-        seed: int,
-    ) -> "Shadows":
-        """``count`` models, each on its own random ``size`` of ``rows``."""
-        rng = np.random.default_rng(seed)
-        chosen = [rng.permutation(len(rows))[:size] for _ in range(count)]
-        return cls(encoder, _trained(encoder, rows, chosen, learning, epochs, seed), population)
 
     def confidences(self, rows: pd.DataFrame) -> FloatArray:
         """Log-odds that each shadow gives the label of each row, shape (K, n)."""
@@ -97,18 +79,7 @@ def numbers(
     return np.stack(found, axis=1)
 
 
-def online_shadows(
-    encoder: RowEncoder, rows: pd.DataFrame, learning: Learning, *, count: int, epochs: int, seed: int
-) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Log-odds (K, n) of models in pairs, on a random half and on the other; which learned which row."""
-    rng = np.random.default_rng(seed)
-    halves = [rng.permutation(len(rows)) < len(rows) // 2 for _ in range(count)]
-    included = np.array([~halves[at - 1] if at % 2 else half for at, half in enumerate(halves)])
-    models = _trained(encoder, rows, included, learning, epochs, seed)
-    return np.concatenate([log_odds(encoder, model, rows) for model in models]), included
-
-
-def _trained(
+def shadow_models(
     encoder: RowEncoder,
     rows: pd.DataFrame,
     parts: Iterable[NDArray[Any]],
@@ -116,7 +87,7 @@ def _trained(
     epochs: int,
     seed: int,
 ) -> tuple[MLPEnsemble, ...]:
-    """A model for each of these parts of the rows."""
+    """A model trained as a target is on each of these parts of the rows."""
     return tuple(
         train(encoder, rows.iloc[part], [learning.plain(encoder, epochs, seed + at)])
         for at, part in enumerate(parts, 1)

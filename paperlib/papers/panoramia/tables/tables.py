@@ -21,7 +21,6 @@ from paperlib.papers.panoramia.tables.shadows import STRONGER
 from paperlib.report import paper_table
 
 _RARE = 0.01
-_SHOWN = {"panoramia": "eps_tilde", "rm_rn": "rm_rn", "o1": "o1"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +48,6 @@ class TabularResults:
     def summary(self) -> pd.DataFrame:
         """Means over pools and games, by label; see `means_over_games`."""
         return means_over_games(self.table, by=["label"])
-
-    def accuracies(self) -> pd.DataFrame:
-        """Train and test accuracy of each target, means over pools."""
-        frames = [run.pools.table.assign(label=config.label) for config, run in self.runs.items()]
-        groups = pd.concat(frames, ignore_index=True).groupby(["label", "target"], sort=False)
-        return groups[["train_accuracy", "test_accuracy"]].mean().reset_index()
 
     def warnings(self) -> tuple[str, ...]:
         """Warnings of the pools, and how often c_lb is above half of its ceiling."""
@@ -186,8 +179,10 @@ def table_six(results: TabularResults, *, form: str, search: str = "union") -> p
     wanted = np.where(summary["audit"] == "panoramia", form, first)
     chosen = summary[(summary["search"] == search) & (summary["form"] == wanted)]
     wide = chosen.pivot(index=["label", "target"], columns="audit", values=["value", "value_sd"])
-    rows = results.accuracies().set_index(["label", "target"])
-    for audit, name in _SHOWN.items():
+    pools = [run.pools.table.assign(label=config.label) for config, run in results.runs.items()]
+    groups = pd.concat(pools, ignore_index=True).groupby(["label", "target"], sort=False)
+    rows = groups[["train_accuracy", "test_accuracy"]].mean()
+    for audit, name in {"panoramia": "eps_tilde", "rm_rn": "rm_rn", "o1": "o1"}.items():
         rows[name], rows[f"{name}_sd"] = wide["value", audit], wide["value_sd", audit]
     return rows.reset_index()
 

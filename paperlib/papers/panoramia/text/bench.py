@@ -3,10 +3,9 @@
 import copy
 import gc
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import torch
 from paperlib.audits.panoramia.pools import KINDS, SYNTHETIC, Helper, Pools, Target, pools_cache, pools_of
 from paperlib.core import FloatArray, IntArray
 from paperlib.generators.text import TextGenerator, copied_text, token_losses, train_on_chunks, with_start
-from paperlib.io import code_tag, config_hash, typed
+from paperlib.io import code_tag
 from paperlib.models.devices import default_device
 from paperlib.models.language import LanguageModelConfig, load_language_model, new_language_model
 from paperlib.papers.panoramia.text.config import TextConfig
@@ -63,7 +62,7 @@ class TextBench:
         model: Any = new_language_model(self._shape, self.config.vocabulary)
         model.to(default_device())
 
-        def compute() -> Mapping[str, Any]:
+        def compute(_: Path) -> Mapping[str, Any]:
             passages = self.text["public"].passages(self._prompted)
             train_on_chunks(model, passages, training=self.config.training(self.config.base_epochs, 0))
             return {name: values.cpu().numpy() for name, values in model.state_dict().items()}
@@ -81,7 +80,7 @@ class TextBench:
             length=config.tokens, prompt=config.prompt, top_k=config.top_k, training=training
         )
 
-        def compute() -> Mapping[str, Any]:
+        def compute(_: Path) -> Mapping[str, Any]:
             alone = config.by_chunk  # the next chunk of a document may have another role
             passages = self.text["generator"].passages(1 if alone else self._prompted)
             fitted = settings.fit(passages, base=self.base)
@@ -92,49 +91,48 @@ class TextBench:
 
     def helpers(self) -> dict[Helper, dict[str, FloatArray]]:
         """Outputs by kind of example of the base model and of those tuned on generated and on real chunks."""
-        base = self._kept("base helper", _GENERATOR, lambda: self._judged(self.base))
+        base = self._kept("base helper", _GENERATOR, lambda _: self._judged(self.base))
         found: dict[Helper, dict[str, FloatArray]] = {Helper("base", "base"): base}
         names = (*_GENERATOR, "helper_epochs", "helper_patience", "withheld")
         for helper in (SYNTHETIC, REAL_NONMEMBERS):
-            train = partial(self._stopped, helper)
-            found[helper] = self._kept(f"{helper.name} helper", names, train)
+            found[helper] = self._kept(
+                f"{helper.name} helper", names, lambda _, helper=helper: self._stopped(helper)
+            )
         return found
 
     def run(self, others: str = "members") -> Mapping[str, Any]:
         """The run of the targets, or with "others" in the members' place that of the null."""
         name = "epochs" if others == "members" else "null_epochs"
-        stage, epochs = f"target on {others}", getattr(self.config, name)
+        epochs = getattr(self.config, name)
 
-        def compute() -> Mapping[str, Any]:
+        def compute(checkpoint: Path) -> Mapping[str, Any]:
             # The null's run ends where it is audited last; its rates fall as those of the targets' run.
             last, total = 0 if others == "members" else max(epochs), self.config.total_epochs or max(epochs)
-            model, rows, held = (
-                copy.deepcopy(self.base),
+            model = copy.deepcopy(self.base)
+            trained = train_on_chunks(
+                model,
                 self._learned(others),
-                self.text["nonmembers"].tokens,
+                training=self.config.training(total, 20, last=last),
+                validation=self.text["nonmembers"].tokens,  # looked at, and decides nothing
+                keep=epochs,
+                checkpoint=checkpoint,
             )
-            how: dict[str, Any] = {"training": self.config.training(total, 20, last=last), "validation": held}
-            with _checkpoint(self.key(self.config, stage)) as path:
-                trained = train_on_chunks(
-                    model, rows, keep=epochs, checkpoint=path, **how
-                )  # validation decides nothing
             found: dict[str, Any] = {"train": trained.train, "validation": trained.validation}
             for epoch in epochs:
                 model.load_state_dict(dict(trained.kept[epoch]))
                 found |= {f"{epoch}/{kind}": values for kind, values in self._judged(model).items()}
             return found
 
-        return self._kept(stage, (*_GENERATOR, "total_epochs", name), compute)
+        return self._kept(f"target on {others}", (*_GENERATOR, "total_epochs", name), compute)
 
     def private(self, epsilon: float, others: str = "members") -> Mapping[str, Any]:
         """A target trained with DP-SGD on D_G and the members, or on "others" in their place."""
         training = self.config.private_training(epsilon)
 
-        def compute() -> Mapping[str, Any]:
+        def compute(checkpoint: Path) -> Mapping[str, Any]:
             model = copy.deepcopy(self.base)
             documents = with_start(model, self._learned(others)).tolist()
-            with _checkpoint(self.key(self.config, training, f"DP on {others}")) as path:
-                fit_language_model(model, documents, config=training, progress=False, checkpoint=path)
+            fit_language_model(model, documents, config=training, progress=False, checkpoint=checkpoint)
             return self._judged(model)
 
         return self._kept(f"DP target on {others}", _GENERATOR, compute, training)
@@ -229,24 +227,19 @@ class TextBench:
         return self._judged(model)
 
     def _kept(
-        self, stage: str, names: tuple[str, ...], compute: Callable[[], Mapping[str, Any]], *more: Any
+        self, stage: str, names: tuple[str, ...], compute: Callable[[Path], Mapping[str, Any]], *more: Any
     ) -> dict[str, Any]:
         """The arrays of a stage, which depends on these settings, and on ``more``."""
         config = {name: getattr(self.config, name) for name in (*_BASE, *names)}
         key = {"text stage": stage, "code": code_tag(__name__), **self.key(config, *more)}
         gc.collect()  # optimizer and schedule of an earlier stage refer to each other, and hold its moments
-        return pools_cache().get(key, compute)
+        checkpoint = pools_cache().path(key).with_suffix(".checkpoint")
+        arrays = pools_cache().get(key, lambda: compute(checkpoint))
+        checkpoint.unlink(missing_ok=True)
+        return arrays
 
 
 def _columns(model: Any, chunks: IntArray) -> FloatArray:
     """Mean loss of each chunk, then the loss of each of its tokens, shape (n, 1 + length)."""
     losses = token_losses(model, chunks)
     return np.column_stack([losses.mean(axis=1), losses])
-
-
-@contextmanager
-def _checkpoint(key: Mapping[str, Any]) -> Iterator[Path]:
-    """A file for the checkpoints of one run, removed at its end."""
-    path = pools_cache().folder / f"{config_hash(typed(key))}.checkpoint"
-    yield path
-    path.unlink(missing_ok=True)
