@@ -56,14 +56,14 @@ def table_three(results: PanoramiaResults, names: list[str], nulls: Iterable[str
     return Evidence("panoramia-table-03", "game", values)
 
 
-def helper_table(target: str, games: pd.DataFrame, *, generated: str, real: str) -> Evidence:
+def helper_table(target: str, games: pd.DataFrame, real: str) -> Evidence:
     """Tables 2 and 5 from `helper_games`: what helpers on generated and on real non-members add."""
     c_lb = games.pivot(index="seed", columns="helper", values="c_lb")
-    c_lb = c_lb.reindex(columns=list(dict.fromkeys(["none", generated, real])))
+    c_lb = c_lb.reindex(columns=["none", "synthetic", real])
     values = {
-        "generated over none": paired(c_lb[generated], c_lb["none"]),
+        "generated over none": paired(c_lb["synthetic"], c_lb["none"]),
         "real over none": paired(c_lb[real], c_lb["none"]),
-        "generated over real": paired(c_lb[generated], c_lb[real]),
+        "generated over real": paired(c_lb["synthetic"], c_lb[real]),
     }
     return Evidence(target, "game", values)
 

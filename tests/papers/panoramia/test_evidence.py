@@ -92,15 +92,13 @@ def test_helpers_are_compared_within_a_game_and_a_missing_one_is_not_measured():
     c_lb = {"none": (1.0, 2.0), "synthetic": (1.5, 2.25), "real": (1.25, 3.0)}
     rows = [(name, seed, value) for name, values in c_lb.items() for seed, value in enumerate(values)]
     games = pd.DataFrame(rows, columns=["helper", "seed", "c_lb"])
-    found = evidence.helper_table("panoramia-table-02", games, generated="synthetic", real="real").values
+    found = evidence.helper_table("panoramia-table-02", games, "real").values
     assert found == {
         "generated over none": [0.5, 0.25],
         "real over none": [0.25, 1.0],
         "generated over real": [0.25, -0.75],
     }
-    found = evidence.helper_table(
-        "panoramia-table-05", games, generated="synthetic", real="non-members"
-    ).values
+    found = evidence.helper_table("panoramia-table-05", games, "non-members").values
     assert found["generated over none"] == [0.5, 0.25]
     assert found["real over none"] == found["generated over real"] == []
 

@@ -32,10 +32,9 @@ def evidence(
     """Samples for all rules on images."""
     names = series(results)
     last, nulls = names[-1], nulls_like(results, names[-1])
-    about = {"generated": "synthetic", "real": nonmembers_helper}
     return [
         _table_one(results, label_noise),
-        *(shared.helper_table(f"panoramia-table-0{at}", helpers, **about) for at in (2, 5)),
+        *(shared.helper_table(f"panoramia-table-0{at}", helpers, nonmembers_helper) for at in (2, 5)),
         shared.table_three(results, names, nulls),
         _over_training_size("panoramia-figure-02", train_sizes, "c_lb"),
         _figure_three(results, last),

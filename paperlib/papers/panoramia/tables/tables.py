@@ -172,12 +172,12 @@ def _rare_values(part: pd.DataFrame, generated: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def table_six(results: TabularResults, *, form: str, search: str = "union") -> pd.DataFrame:
+def table_six(results: TabularResults, *, form: str) -> pd.DataFrame:
     """eps-tilde of PANORAMIA and epsilon of the audits with real data, by label and target."""
     summary = results.summary
     first = summary[summary["audit"] != "panoramia"]["form"].iloc[0]
     wanted = np.where(summary["audit"] == "panoramia", form, first)
-    chosen = summary[(summary["search"] == search) & (summary["form"] == wanted)]
+    chosen = summary[(summary["search"] == "union") & (summary["form"] == wanted)]
     wide = chosen.pivot(index=["label", "target"], columns="audit", values=["value", "value_sd"])
     pools = [run.pools.table.assign(label=config.label) for config, run in results.runs.items()]
     groups = pd.concat(pools, ignore_index=True).groupby(["label", "target"], sort=False)

@@ -26,7 +26,7 @@ def evidence(
     paper, last = results.forms["paper"], results.trained[-1]
     found = (
         table_three(results, results.trained, plain_nulls(results)),
-        helper_table("panoramia-table-05", helpers, generated="synthetic", real="real non-members"),
+        helper_table("panoramia-table-05", helpers, "real non-members"),
         _table_nine(results, paper),
         figure_eight(curves),
         _figure_nine(paper, sizes, last),
