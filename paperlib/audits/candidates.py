@@ -51,15 +51,13 @@ def attack_quality(
     }
 
 
-def auc_difference(
-    one: FloatArray, other: FloatArray, *, draws: int = 200, seed: int = 0
-) -> tuple[float, float]:
+def auc_difference(one: FloatArray, other: FloatArray, *, draws: int = 200) -> tuple[float, float]:
     """AUC of one model less another's on the same identifiers, as a share, and its standard error."""
     more = _wins(one) - _wins(other)
-    return float(more.mean()), float(_drawn_means(more, draws, seed).std())
+    return float(more.mean()), float(_drawn_means(more, draws).std())
 
 
-def _drawn_means(table: FloatArray, draws: int, seed: int) -> FloatArray:
+def _drawn_means(table: FloatArray, draws: int, seed: int = 0) -> FloatArray:
     """Mean of the table, shape (n, n), in each bootstrap draw of identifiers, shape (draws,)."""
     size = len(table)
     weights = np.random.default_rng(seed).multinomial(size, np.full(size, 1 / size), size=draws).astype(float)

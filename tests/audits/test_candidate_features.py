@@ -65,7 +65,7 @@ def exceed(trials, epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.5])
 def test_the_bound_holds_under_randomized_response(epsilon):
-    assert_rate_at_most(0.05, exceed(200, epsilon), 200)
+    assert_rate_at_most(0.05, exceed(150, epsilon), 150)
 
 
 def test_learning_from_hidden_sets_breaks_the_bound(monkeypatch):

@@ -50,9 +50,9 @@ def exceed(trials, **options):
 
 
 def test_each_bound_keeps_half_of_the_error_and_all_of_it_with_known_c():
-    for over in exceed(250):
-        assert_rate_at_most(0.025, over, 250)
-    assert_rate_at_most(0.05, exceed(150, known_c=C)[1], 150)
+    for over in exceed(150):
+        assert_rate_at_most(0.025, over, 150)
+    assert_rate_at_most(0.05, exceed(100, known_c=C)[1], 100)
 
 
 def null_bounds(seed):
@@ -62,8 +62,8 @@ def null_bounds(seed):
 
 
 def test_noise_shows_nothing_and_learning_from_hidden_coins_is_caught(monkeypatch):
-    honest = sum(null_bounds(seed).c_lb > 0 for seed in range(200))
-    assert_rate_at_most(0.025, honest, 200)
+    honest = sum(null_bounds(seed).c_lb > 0 for seed in range(150))
+    assert_rate_at_most(0.025, honest, 150)
     monkeypatch.setattr(panoramia_features, "LearnedOrder", Peeking)
     peeking = sum(null_bounds(seed).c_lb > 0 for seed in range(50))
     with pytest.raises(AssertionError, match="allows"):
