@@ -34,8 +34,7 @@ def audit_candidate_features(
 
     Args:
         features: Signals of each candidate, finite, shape (m, k, d): m sets of k candidates each, 2 or more.
-        true: Position of the true candidate in its set, 0 to k - 1, shape (m,); it may be the same
-            everywhere, as the candidates are shuffled first.
+        true: Position of the true candidate in its set, 0 to k - 1, shape (m,), perhaps always the same.
         delta, confidence: As for `audit_ranks`.
         seed: Seed of the looks, the shuffle and ties, 0 or more.
         model: Classifier with scikit-learn's ``fit`` and ``predict_proba``, fitted about a dozen times; by

@@ -98,7 +98,7 @@ class AuditDocument:
         facts: Where the numbers come from: heading to text.
         inputs: File name to SHA-256 of what was audited.
         about: The model in its owner's words.
-        claimed_epsilon: Epsilon that somebody claims for the training, nats; None for no claim.
+        claimed_epsilon: Epsilon that somebody claims for the training, nats.
         ids, groups: As for `paperlib.report.audit_report`.
         sections: Further sections of the page.
         more: Further fields of the JSON, or other values of those there are.

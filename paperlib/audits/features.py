@@ -188,16 +188,14 @@ def audit_features(
         search and learning included, whatever the features and the model. Adjacency as in `audit_one_run`.
 
     Args:
-        features: Signals of each example, finite, shape (m, d) or (m,): losses at several epochs or
-            augmentations, a helper's loss, norms of gradients. In the first column, best the strongest single
-            score, higher means member (negate a loss); the direction of the others is learned.
+        features: Signals of each example, finite, shape (m, d) or (m,), such as losses at several epochs. In
+            the first column, best the strongest, higher means member (negate a loss).
         membership: 1 for a member, 0 for a non-member, decided by fair coins, shape (m,).
         delta, confidence, design: As for `audit_one_run`.
         seed: Seed of the first looks, of ties and of the game, 0 or more.
         model: Classifier with scikit-learn's ``fit`` and ``predict_proba``, fitted about twenty times; by
             default a smooth additive logistic regression.
-        unit: Name of each row's unit, such as a user, shape (m,): the rows of a unit are averaged, and a unit
-            is one record. None where each row is a record of its own.
+        unit: Name of each row's unit, such as a user, shape (m,), whose rows are averaged and are one record.
 
     Raises:
         ValueError: Features that are not finite or not one row per example, counts that fair coins would not

@@ -182,8 +182,7 @@ def audit_language_model(
         delta: Delta of the (epsilon, delta)-DP that the lower bound tests, in [0, 1).
         draws: Number of bootstrap draws, 1 or more.
         batch_size: Texts per batch.
-        neighbours: Neighbours of each text by the model's own predictions, each scored too; with 1 or more
-            the neighbourhood attack is added.
+        neighbours: Neighbours of each text for the neighbourhood attack; 0 leaves it out.
         seed: Seed of alternatives, ties, folds and draws, 0 or more.
         options: Options of `score_texts`.
 

@@ -44,16 +44,14 @@ def audit_panoramia_features(
     and "member" is guessed where a model, fitted on the coins revealed so far, is surest.
 
     Guarantee:
-        That of `audit_panoramia`, search and learning included, whatever the features and the model. As
-        there, epsilon_tilde is a measurement, and is a lower bound only with ``known_c``.
+        That of `audit_panoramia`, search and learning included, whatever the features and the model: only
+        with ``known_c`` there is a lower bound on epsilon.
 
     Args:
         baseline_features: What anyone sees of each example, finite, shape (m, d) or (m,): its columns, the
-            outputs of models that never saw the members. In the first column best a score that is higher for
-            real examples; the direction of the others is learned.
-        attack_features: What the target says of each example, shape (m, k) or (m,); in the first column best
-            the strongest single score, higher means member (negate a loss). The attack sees the baseline's
-            features too.
+            outputs of models that never saw the members. The first is best higher for real examples.
+        attack_features: What the target says of each example, shape (m, k) or (m,), the first best higher for
+            members (negate a loss). The attack sees the baseline's features too.
         membership: 1 for a real member, 0 for a generated example, shape (m,).
         confidence, gamma, delta, known_c, design: As for `audit_panoramia`.
         seed: Seed of the first looks, of ties and of the game, 0 or more.

@@ -250,8 +250,8 @@ def audit_losses(
     Args:
         members: Losses of training records, shape (n_member,); lower means member.
         nonmembers: Losses of other records, shape (n_nonmember,).
-        unit: Names of the unit of each member and of each non-member, such as users: the losses of a unit are
-            averaged, and a unit is one record. None where each loss is that of a record of its own.
+        unit: Names of the unit of each member and of each non-member, such as users, whose losses are
+            averaged: a unit is one record.
         options: As for `audit`; design "game" is for a split that nobody tossed coins for.
 
     Raises:
@@ -293,12 +293,10 @@ def audit_scores(
         delta: Delta of the (epsilon, delta)-DP to test, and of Epsilon* where it is above 0, in [0, 1).
         confidence: Confidence level of every number, in (0, 1).
         guess: Guesses of the one-run audit, as in `audit_one_run`.
-        design: "randomized" if fair coins decided membership before training; "game" draws a
-            fair-coin subsample, and the notes say what ten other draws give; "played" if fair coins
-            decided after training who is shown.
+        design: "randomized" if fair coins decided membership before training; "game" draws a fair-coin
+            subsample; "played" if fair coins decided after training who is shown.
         seed: Seed of every random split, 0 or more.
-        unit: What one record is where each score is the mean of several rows; it stands in every claim. None
-            where each score is that of a record of its own, which equal values may refute.
+        unit: What one record is where each score is the mean of several rows; it stands in every claim.
 
     Returns:
         The audits, the main one first. Epsilon* needs losses and is left out for scores.

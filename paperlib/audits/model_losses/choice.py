@@ -34,31 +34,26 @@ def losses(
     What is computed depends on the kind of model, and on nothing that is guessed:
 
     - *torch module*: the cross entropy of logits, shape (n, classes), and whole-number targets, shape (n,);
-      the squared error of floating targets of the same shape as the outputs, averaged over the outputs of a
-      record. Everything else needs ``loss``. The module runs in evaluation mode and without gradients, and
-      is put back as it was.
+      the squared error of floating targets of the same shape as the outputs, averaged over those of a record.
+      Everything else needs ``loss``. The module runs in evaluation mode, and is put back as it was.
     - *scikit-learn classifier*: minus the logarithm of the probability of the true class; a probability of 0
-      counts as 2.2e-308, the smallest normal float64, so that the loss is finite.
+      counts as 2.2e-308, so that the loss is finite.
     - *scikit-learn regressor*: the squared error, averaged over the outputs of a record.
     - *causal language model*: the mean over the tokens of minus the logarithm of their probability. The first
       token of a text is scored only where the tokenizer puts a start token before it.
     - *function*: what it returns.
 
-    One batch is in memory at a time, and the losses.
-
     Args:
         model: A torch module, a fitted scikit-learn estimator (pipelines and searches too), a causal language
-            model of the transformers library as ``(model, tokenizer)`` or as a text-generation pipeline, or a
-            function from data to losses, shape (n,).
+            model as ``(model, tokenizer)`` or as a text-generation pipeline, or a function from data to
+            losses, shape (n,).
         data: For a torch module a DataLoader that neither shuffles nor drops records, a Dataset, ``(x, y)``,
-            a dictionary of arrays with "labels", or an iterator of batches: (inputs, targets) or dictionaries
-            with "labels". For an estimator ``(x, y)``. For a language model texts of two tokens or more. For
-            a function whatever it takes.
+            a dictionary of arrays with "labels", or an iterator of batches, of which one is in memory at a
+            time. For an estimator ``(x, y)``. For a language model texts of two tokens or more.
         loss: Function from outputs (or their ``.logits``) and targets of a batch to losses, shape (n,), for a
             torch module; None for the rule above.
         tokenizer: Tokenizer of the language model, where ``model`` does not bring it.
-        batch_size: Records per batch; None for 256 (torch module), 32 (language model) or all at once. A
-            DataLoader has its own.
+        batch_size: Records per batch; None for 256 (torch module), 32 (language model) or all at once.
         device: Device for torch modules and language models, such as "cuda"; None for the model's own.
         progress: Whether a bar shows the progress; None shows it on a terminal.
 
@@ -66,9 +61,8 @@ def losses(
         Losses in the order of the records, shape (n,).
 
     Raises:
-        ValueError: A model, data or an option that do not go together, outputs and targets that no rule fits,
-            outputs that are probabilities, a label that the estimator never saw, or losses that are not
-            finite.
+        ValueError: A model, data or options that do not go together, outputs that no rule fits or that are
+            probabilities, a label that the estimator never saw, or losses that are not finite.
 
     >>> losses(lambda numbers: [abs(number - 2.0) for number in numbers], [1, 2, 4])
     array([1., 0., 2.])

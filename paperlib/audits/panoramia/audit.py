@@ -44,19 +44,19 @@ class AuditData:
 
     Attributes:
         members: Arguments with which the target gives the members' losses: (rows,), (images, labels) or
-            (texts,). None of the members was seen by the generator or by one of ``helpers``.
+            (texts,). Neither the generator nor one of ``helpers`` saw a member.
         generated: The same for generated points that no helper has seen.
         nonmembers: The same for real examples the target was not trained on, or None.
         known: The same for real examples that the generator learned (D_G); None where it is not yours.
         helpers: Models that never saw the members.
-        train: Function from a batch, then a seed, to a model. It trains helpers on D_G and, out of fold, on
-            members that are not judged; None leaves these helpers out.
+        train: Function from a batch, then a seed, to a model; trains helpers on D_G and, out of fold, on
+            members that are not judged. None leaves these out.
         folds: Number of models of each such helper, 2 or more.
         judged: Share of the members that is judged, in (0, 1); None leaves helpers enough to learn.
         examples: Function from a batch to an attack's view of the examples, shape (n, ...).
         attacks: Attacks to choose from.
-        warnings: Warnings that belong beside the result, for instance about the generator.
-        unit: What one example is, where that is no row, such as "of customer"; empty for rows.
+        warnings: Warnings that belong beside the result.
+        unit: What one example is, where that is no row, such as "of customer".
     """
 
     members: Batch
@@ -252,17 +252,16 @@ def audit_model(
         target: Function from a batch to losses.
         brought: Members, generated points and helpers.
         train_again: Function from a batch and, after it, a seed to a function like ``target``, which trains
-            the same model in the same way on that batch. It is called three times per fold: twice in the
-            place of ``brought.train``, and once for a null target, which is audited beside yours. None leaves
-            the null unchecked. Where c is known there is no null, and two calls per fold.
+            the same model in the same way. It is called twice per fold in the place of ``brought.train`` and,
+            unless c is known, once for a null target, which is audited beside yours.
         known_c: c of the generator in nats, 0 or more (0 for identifiers); None where it is not known.
         search: Search over recall levels, "anytime" or "union".
         delta: Delta of the (epsilon, delta)-DP that is tested, in [0, 1).
         gamma: Probability of a set on which the closeness of the generator may fail, in [0, 1).
         confidence: Confidence level of the claim, in (0, 1).
-        repetitions: Games with different splits, 1 or more, to show their spread; the first makes the claim.
-            A null needs 2 or more. None plays 10 with ``train_again``, else 3.
-        restarts: Trainings of the best attack, 1 or more, of which the best on validation data is taken.
+        repetitions: Games with different splits, 1 or more (2 for a null); the first makes the claim. None
+            plays 10 with ``train_again``, else 3.
+        restarts: Trainings of the best attack, 1 or more, of which validation data choose one.
         seed: Seed of the first game, the folds and the trainings, 0 or more.
 
     Raises:

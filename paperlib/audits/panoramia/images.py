@@ -57,8 +57,7 @@ def audit_images(
 ) -> PanoramiaAudit:
     """Measure with PANORAMIA how much a classifier leaks about its training images.
 
-    Non-members are generated, as `bring_images` describes. Guarantee and source are those of
-    `audit_table`.
+    Non-members are generated, as `bring_images` describes; guarantee and source are those of `audit_table`.
 
     Args:
         target: Function from images (n, channels, side, side) and labels (n,) to one loss per image, shape
@@ -68,13 +67,9 @@ def audit_images(
         generated: Images and labels of a generator that saw none of ``images``; None trains a rectified flow
             on 40 % of them.
         nonmembers: Real images and labels the target was not trained on, for a comparison.
-        train_again: Function from images, labels and a seed to a function like ``target``, as for
-            `audit_table`.
+        train_again, seed, options: As for `audit_table`, with images and labels in the place of a table.
         settings: Generator, helpers and attack; None takes the defaults. ``seed`` is used in place of theirs.
-        unit: The record that each image belongs to, such as a person with several: one image of each is
-            audited, drawn by the seed, and the claim is about the unit.
-        seed: Seed of the splits, the generator and the attacks, 0 or more.
-        options: As for `audit_table`.
+        unit: The record that each image belongs to, such as a person: one image of each is audited.
 
     Raises:
         ValueError: Images, labels or losses that cannot be audited, or a number out of range.
@@ -109,10 +104,9 @@ def bring_images(
 ) -> AuditData:
     """Prepare images the target was trained on.
 
-    Without generated images a share of the members becomes D_G: a rectified flow learns from it, class by
-    class, and so do helpers; the rest is audited. With them all members are audited, and it is yours to
-    answer for that their generator saw none. Half of the generated images go to a helper that learns these
-    alone.
+    Without generated images a share of the members becomes D_G, from which a rectified flow learns, class by
+    class, and so do helpers; the rest is audited. With them all members are audited; their generator must not
+    have seen any. Half of the generated images go to a helper that learns these alone.
 
     Args:
         images, labels, generated, nonmembers, unit: As for `audit_images`.

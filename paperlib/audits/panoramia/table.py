@@ -36,28 +36,26 @@ def audit_table(
 ) -> PanoramiaAudit:
     """Measure with PANORAMIA how much a model leaks about the rows of its training table.
 
-    Non-members are generated, as `bring_table` describes. Helpers learn real data, too, but no row that is
-    judged. Only ``train_again`` lets the audit check that a model that never saw the members gets 0.
+    Non-members are generated, as `bring_table` describes, and helpers learn no row that is judged.
 
     Guarantee:
-        That of `audit_panoramia`, for the first game. Attacks are trained and chosen on other members than
-        those of the test.
+        That of `audit_panoramia`, for the first game: attacks learn from other members than those judged.
 
     Args:
         target: Function from a table with the columns of ``members`` to one loss per row, shape (n,), lower
             where the model knows the row.
         members: Rows the target was trained on, numbers and words, without missing values, 30 or more.
-        label: Column that helper models predict, with 2 to 100 different values; None leaves out all helpers
-            but those of ``train_again``.
+        label: Column that helpers predict, with 2 to 100 different values; None leaves out all helpers but
+            those of ``train_again``.
         generated: Rows of a generator that saw none of the members; None fits one on 40 % of the members.
         nonmembers: Real rows the target was not trained on, for a comparison.
         generator: Generator to fit where ``generated`` is None; None takes a Chow-Liu tree with rejection.
-        train_again: Function from a table and a seed to a function like ``target``: trains your model anew on
-            these rows, in your way. It is called 12 times, for helpers and for a null target.
+        train_again: Function from a table and a seed to a function like ``target``, which trains your model
+            anew on these rows. It is called 12 times, for helpers and for a null target, which alone lets the
+            audit check that a model that never saw the members gets 0.
         epochs: Training epochs of the helpers, 1 or more.
         seed: Seed of the splits, the generator, the helpers and the attacks, 0 or more.
-        unit: Column that says what one record is, such as a customer with several rows: one row of each is
-            drawn by the seed and audited. None where each row is a record of its own.
+        unit: Column that names records of several rows, such as customers: one row of each is audited.
         options: ``known_c``, ``search``, ``delta``, ``gamma``, ``confidence``, ``repetitions`` and
             ``restarts``, as for `audit_model`.
 
@@ -110,19 +108,18 @@ def bring_table(
 ) -> AuditData:
     """Prepare a table of members.
 
-    Without generated rows a share of the members becomes D_G: generator and helpers learn from it; the rest
-    is audited. With them all members are audited, and it is yours to answer for that their generator saw
-    none. Half of the generated rows go to a helper that learns these alone.
+    Without generated rows a share of the members becomes D_G, from which generator and helpers learn, and the
+    rest is audited. With them all members are audited; their generator must not have seen any. Half of the
+    generated rows go to a helper that learns these alone.
 
     Args:
-        members, label, generated, nonmembers, generator, epochs, unit: As for `audit_table`.
+        members, label, generated, nonmembers, generator, epochs, unit, seed: As for `audit_table`.
         share: Share of the members that the generator is trained on, in (0, 1).
         learning: Training settings of the helpers; None takes the defaults.
-        seed: Seed of the parts, the generator and the helpers, 0 or more.
 
     Raises:
-        ValueError: Missing cells (each column is named with their number), a label that is not there or has
-            too many values, tables whose columns differ, or too few rows.
+        ValueError: Missing cells, a label that is not there or has too many values, tables whose columns
+            differ, or too few rows.
     """
     check_in("(0, 1)", "share", share)
     if unit is not None:

@@ -68,8 +68,7 @@ def audit_text(
 ) -> PanoramiaAudit:
     """Measure with PANORAMIA how much a language model leaks about its training documents.
 
-    Non-members are generated, as `bring_text` describes. Guarantee and source are those of
-    `audit_table`.
+    Non-members are generated, as `bring_text` describes; guarantee and source are those of `audit_table`.
 
     Args:
         target: Function from a list of texts to one loss per text, shape (n,), lower where the model knows
@@ -77,13 +76,9 @@ def audit_text(
         documents: Texts the target was trained on.
         generated: Texts of a generator that saw none of the audited documents, about as long as a chunk;
             None trains one.
-        train_again: Function from a list of chunks and a seed to a function like ``target``, as for
-            `audit_table`.
+        train_again, seed, options: As for `audit_table`, with a list of chunks in the place of a table.
         settings: Chunks, generator and helpers; None takes the defaults. ``seed`` is used in place of theirs.
-        unit: The record that each document belongs to, such as an author: one document of each is audited,
-            drawn by the seed, and the claim is about the unit.
-        seed: Seed of the splits, the generator, the helpers and the attacks, 0 or more.
-        options: As for `audit_table`.
+        unit: The record that each document belongs to, such as an author: one document of each is audited.
 
     Raises:
         ValueError: Too little text, losses that cannot be audited, or a number out of range.
@@ -115,14 +110,12 @@ def bring_text(
     """Prepare documents the target was trained on.
 
     Some documents become D_G: the generator, helpers and, from scratch, the tokenizer learn from them.
-    Chunks of the others are audited. Half of the generated chunks go to a helper that learns these alone.
+    Chunks of the others are audited. Half of the generated chunks go to a helper that learns these alone. The
+    target of `audit_model` takes texts and their tokens then.
 
     Args:
         documents, generated, unit: As for `audit_text`.
         defaults: Chunks, generator and helpers; None takes the defaults.
-
-    Returns:
-        Data for `audit_model`, whose target takes texts and their tokens.
 
     Raises:
         ValueError: Too little text.
