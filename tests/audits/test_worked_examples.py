@@ -27,10 +27,10 @@ def test_a_worked_example_runs_and_prints_its_bounds(section, capsys):
         exec(compile(block, section, "exec"), names)
         printed = capsys.readouterr().out
         assert re.search(r"ε ≥ \d+\.\d{3} \(δ = 0, confidence 0\.95; ", printed)
-    found = names["losses_in"], names["losses_out"]
-    assert all(one.dtype == np.float64 and one.ndim == 1 for one in found)
-    assert found[0].mean() < found[1].mean()
-    assert names["audits"].audit_losses(*found).headline.epsilon > 0
+    values = names["losses_in"], names["losses_out"]
+    assert all(one.dtype == np.float64 and one.ndim == 1 for one in values)
+    assert values[0].mean() < values[1].mean()
+    assert names["audits"].audit_losses(*values).headline.epsilon > 0
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Small networks on tables: how rows become features, how models learn, and their losses."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -76,13 +76,10 @@ class Learning:
         """A model trained by DP-SGD to ``epsilon`` at ``delta``."""
         batch = min(self.dp_batch_size or rows, rows)
         steps = self.dp_epochs * -(-rows // batch)
-        return TrainingConfig(
-            widths=(encoder.width, *self.hidden, len(encoder.classes)),
-            epochs=self.dp_epochs,
+        return replace(
+            self.plain(encoder, self.dp_epochs, seed),
             batch_size=batch,
-            optimizer="adam",
             learning_rate=self.dp_learning_rate,
-            seed=seed,
             clip_norm=self.clip_norm,
             noise_multiplier=noise_for(epsilon, batch / rows, steps, delta),
         )
