@@ -26,8 +26,7 @@ class FoundIdentifier:
     """An identifier of a corpus, with what stands before it at its first fair place.
 
     Attributes:
-        kind: Kind of identifier, as in `find_identifiers`.
-        value: Text of the identifier.
+        kind, value: Kind of the identifier, as in `find_identifiers`, and its text.
         before: Characters before it in its document, which share no part with it.
         document: Number of the document.
         occurrences: Number of occurrences in the whole corpus.

@@ -22,8 +22,7 @@ class Answer:
     Attributes:
         about: What was audited.
         epsilon: The number, nats; None for a result that is no epsilon.
-        headline: The number in words.
-        claim: The sentence it supports.
+        headline, claim: The number in words, and the sentence it supports.
         condition: The assumption that must stand beside it; may be empty.
         warnings: What weakens it.
         report: Path of the HTML report; may be empty.
@@ -87,7 +86,6 @@ class AuditDocument:
     """An audit with its verdict and its provenance.
 
     Attributes:
-        title: Heading of the page.
         scores: The audited scores.
         audits: One or more audits, the main one first.
         answers: The numbers that answer the question, that of the main audit first.
@@ -95,13 +93,10 @@ class AuditDocument:
             that could have been shown (None where it is not known), nats.
         design: Where coins were tossed, as in ``result.schema.json``.
         warnings: Warnings of the whole audit, beside those of the main result.
-        facts: Where the numbers come from: heading to text.
-        inputs: File name to SHA-256 of what was audited.
-        about: The model in its owner's words.
-        claimed_epsilon: Epsilon that somebody claims for the training, nats.
+        facts, inputs: Headings to where the numbers come from, and names of files to their SHA-256.
+        about, claimed_epsilon: The model in its owner's words, and the epsilon that is claimed, nats.
         ids, groups: As for `paperlib.report.audit_report`.
-        sections: Further sections of the page.
-        more: Further fields of the JSON, or other values of those there are.
+        sections, more: Further sections of the page, and further or other fields of the JSON.
     """
 
     title: str = "Privacy audit"

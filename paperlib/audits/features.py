@@ -131,11 +131,9 @@ class FeaturesResult(AuditResult):
     """Lower bound on epsilon from one training run and several signals per example.
 
     Attributes:
-        epsilon: The bound, nats.
-        delta: Delta of the guarantee that is tested.
+        epsilon: The bound, nats, at ``delta``.
         confidence: Probability that the bound holds.
-        correct: Right guesses where the bound is reached.
-        guesses: Guesses made there.
+        correct, guesses: Right guesses where the bound is reached, and guesses made there.
         learned: Those of the learned order; the ends of the first column made the others.
         total: Audit examples, abstentions and looks included.
     """

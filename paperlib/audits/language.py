@@ -33,7 +33,6 @@ class LanguageModelAudit:
         inference: Was the set trained on?
         ranks: Rank of each identifier among its candidates by ``rank_attack``, 1 is best.
         rank_audit: Lower bound on epsilon from these ranks, nats.
-        rank_attack: The attack whose ranks are audited, fixed before looking.
     """
 
     found: tuple[FoundIdentifier, ...]

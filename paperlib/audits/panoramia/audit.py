@@ -141,12 +141,10 @@ class PanoramiaAudit:
 
     Attributes:
         result: PANORAMIA's result of the first game, with claim, assumptions and warnings.
-        real: The lower bound of the same attack on real non-members; None where there are none. It speaks of
-            replacing one record, since coins tossed after training chose who is shown, and holds if members
-            and non-members come from one distribution.
+        real: The lower bound of the same attack on real non-members, if there are any, on replacing one
+            record; it holds if members and non-members come from one distribution.
         null: What a null target gives in the same games; None where none was trained.
-        games: Numbers of every game, those of the null target too: one row per target, game, audit and
-            search, bounds in nats. The claim is the target's in the first game.
+        games: One row per target, null or not, game, audit and search, bounds in nats.
         scores: Scores of the attack in the first game.
         config: Settings of the audit.
     """
