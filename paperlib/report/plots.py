@@ -39,7 +39,6 @@ def dots_plot(
     """A row of dots for each name, with intervals, in place of a long table.
 
     Args:
-        frame: One row per dot.
         rows: Column with the names of the rows; several are joined by commas.
         value: Column of the dots.
         xlabel: What the dots show, with its unit.
@@ -173,7 +172,6 @@ def lines_plot(
     intervals are as in `dots_plot`.
 
     Args:
-        frame: One row per point.
         x: Column of the horizontal axis, and ``xlabel`` what it is, with its unit.
         y: Column of the vertical axis, and ``ylabel`` what it is.
         band: Draw the intervals as a band and not as bars.

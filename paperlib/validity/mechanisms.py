@@ -1,6 +1,6 @@
 """Mechanisms whose epsilon is known, as sources of audit scores."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -178,20 +178,15 @@ def first_refuting(bounds: FloatArray, epsilon: float) -> int:
 
 
 def strongest_burst(
-    bound: Callable[[MembershipScores], float],
-    epsilon: float,
-    m_delta: float,
-    m: int,
-    *,
-    sizes: Iterable[int],
-    pilots: int,
-    seed: int,
+    bound: Callable[[MembershipScores], float], m_delta: float, m: int, *, pilots: int, seed: int
 ) -> Burst:
     """The burst of all right answers that makes a search wrong most often, by pilot audits of sure bursts."""
     rng = np.random.default_rng([seed, m])
 
     def harm(burst: Burst) -> float:
         draws = (burst.mechanism(m, certain=True).draw(rng, m) for _ in range(pilots))
-        return burst.chance * sum(bound(scores) > epsilon for scores in draws) / pilots
+        return burst.chance * sum(bound(scores) > 0.0 for scores in draws) / pilots
 
-    return max((Burst(epsilon, m_delta, size, size) for size in sizes), key=harm)
+    # A search is harmed most where every other guess is a fair coin, at an epsilon of 0.
+    sizes = sorted({int(size) for size in np.geomspace(6, 4 * m // 5, 12)})
+    return max((Burst(0.0, m_delta, size, size) for size in sizes), key=harm)

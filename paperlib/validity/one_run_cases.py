@@ -83,13 +83,9 @@ def _bursts(config: ValidityConfig) -> Iterator[Case]:
     m, family = config.examples, "delta in one run"
     blind = partial(searched_epsilon, confidence=config.confidence)
     aware = partial(blind, delta=config.delta)
-    sizes = sorted({int(size) for size in np.geomspace(6, 4 * m // 5, 12)})
+    options = {"pilots": min(30, config.trials), "seed": config.seed}
     against_blind, against_aware = (
-        # A search is harmed most where every guess is a fair coin, at an epsilon of 0.
-        strongest_burst(
-            audit, 0.0, config.m_delta, m, sizes=sizes, pilots=min(30, config.trials), seed=config.seed
-        ).mechanism(m)
-        for audit in (blind, aware)
+        strongest_burst(audit, config.m_delta, m, **options).mechanism(m) for audit in (blind, aware)
     )
     yield against(family, "default", against_blind, aware, m)
     yield against(family, "default", against_aware, aware, m, share=DEFAULT_SHARE)

@@ -24,7 +24,6 @@ from paperlib.validity.mechanisms import (
     burst_chance,
     first_refuting,
     right_counts,
-    strongest_burst,
     with_bursts,
 )
 
@@ -211,15 +210,3 @@ def test_the_linear_program_finds_the_worst_burst():
     for right in (4, 6):
         worst = worst_of_all(6, 1.0, 0.3, lambda patterns, v=right: (patterns.sum(axis=1) >= v) * 1.0)
         assert worst == pytest.approx(float(sharp_p_value(right, 6, 1.0, 0.3)), rel=1e-6)
-
-
-def test_the_strongest_burst_is_the_smallest_that_refutes():
-    """A toy search that is wrong from ten sure answers on."""
-
-    def bound(scores):
-        values, bits = scores.pooled()
-        sure = np.abs(values) > 1.5
-        return float(sure.sum() >= 10 and ((values > 0) == bits)[sure].all())
-
-    found = strongest_burst(bound, 0.0, 1.0, 60, sizes=[5, 10, 20], pilots=5, seed=0)
-    assert (found.shown, found.right) == (10, 10)

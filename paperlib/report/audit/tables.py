@@ -79,7 +79,6 @@ def most_exposed(
     them needs no correction. Members with equal scores stay in the order they were given.
 
     Args:
-        scores: Scores of members and non-members.
         ids: One name per example, members first; by default members are numbered from 1 on.
         count: Largest number of rows, at least 1.
 
@@ -171,7 +170,6 @@ def group_table(
     some stand out by chance.
 
     Args:
-        scores: Scores of members and non-members.
         groups: One group per example, members first; None and NaN make a group "not given".
         confidence: Confidence level of each interval, in (0, 1).
         most: Largest number of rows, at least 1.
