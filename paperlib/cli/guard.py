@@ -67,7 +67,11 @@ def _explained(error: BaseException) -> tuple[str, int]:
                 message += "; `paperlib --help` lists them"
         return message, USAGE_ERROR
     if isinstance(error, ImportError) and not (error.name or "").startswith("paperlib"):
-        return _missing(error), USAGE_ERROR
+        if error.name is None or not isinstance(error, ModuleNotFoundError):
+            return f"a package cannot be imported: {' '.join(str(error).split())}", USAGE_ERROR
+        from paperlib.cli.install import missing_package
+
+        return missing_package(error.name), USAGE_ERROR
     if isinstance(error, OSError):
         return _failed_system_call(error), USAGE_ERROR
     if isinstance(error, ValueError):
@@ -83,15 +87,6 @@ def _explained(error: BaseException) -> tuple[str, int]:
         f"internal error: {type(error).__name__}{': ' if said else ''}{said}; run again with "
         "`paperlib --debug ...` and report it"
     ), INTERNAL_ERROR
-
-
-def _missing(error: ImportError) -> str:
-    if error.name is None or not isinstance(error, ModuleNotFoundError):
-        return f"a package cannot be imported: {' '.join(str(error).split())}"
-
-    from paperlib.cli.install import missing_package
-
-    return missing_package(error.name)
 
 
 def _failed_system_call(error: OSError) -> str:

@@ -124,13 +124,13 @@ def test_every_way_to_guess_has_its_ceiling_and_can_be_planned(guess):
 def test_attack_is_planned_from_auc_or_pilot():
     rng = np.random.default_rng(0)
     pilot = MembershipScores(rng.normal(1, 1, 4_000), rng.normal(0, 1, 4_000))
-    by_auc = plan_audit(1_000, attack=pilot.auc(), simulations=40)
-    lent = plan_audit(1_000, attack=pilot, simulations=40)
+    by_auc = plan_audit(1_000, attack=pilot.auc(), simulations=20)
+    lent = plan_audit(1_000, attack=pilot, simulations=20)
     assert "without repeats" in lent.assumptions[-1]
     assert lent.warnings == ()
     assert lent.expected == pytest.approx(by_auc.expected, abs=0.25)
     assert by_auc.low <= by_auc.expected <= by_auc.high < by_auc.perfect
-    assert plan_audit(1_000, attack=0.5, simulations=20).expected < 0.2
+    assert plan_audit(1_000, attack=0.5, simulations=10).expected < 0.2
 
 
 def test_a_tail_that_the_pilot_hardly_saw_is_named():
