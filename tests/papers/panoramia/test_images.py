@@ -27,12 +27,7 @@ from paperlib.papers.panoramia.images import tables as image_tables
 from paperlib.papers.panoramia.images.data import PARTS, ImageSplit, noisy_labels, split_images
 from paperlib.papers.panoramia.images.evidence import evidence
 from paperlib.papers.panoramia.images.models import ImageTarget, parse_targets
-from paperlib.papers.panoramia.images.pools import (
-    ImageConfig,
-    generated_images,
-    image_pools,
-    load_split,
-)
+from paperlib.papers.panoramia.images.pools import ImageConfig, generated_images, image_pools, load_split
 from paperlib.papers.panoramia.results import PanoramiaResults, helper_games
 from paperlib.papers.verdict import Estimate
 from paperlib.papers.verdict.rules import rules
@@ -262,17 +257,10 @@ def test_every_rule_on_images_gets_its_samples(pools, results):
     ]
     assert found["figure-13"]["losses separate"] == [pytest.approx(gaps[1] - gaps[0])]
     eps = {name: by_game(results.forms["paper"], name) for name in pools.target_names}
-    fifteen = found["figure-15"]
-    assert fifteen["larger leaks more"] == (eps["mlp-16 E30"] - eps["mlp-8 E30"]).tolist()
-    assert fifteen["null"] == {"null mlp-16 E30": eps["null mlp-16 E30"].tolist()}
-    three = found["table-03"]
-    for name, values in three["eps~ below RM;RN"].items():
-        real = by_game(results.forms["paper"], name, "rm_rn")
-        assert values == (real - eps[name]).tolist()
-        assert len(values) == len(three["RM;RN below O(1)"][name]) == 1
+    assert found["figure-15"]["null"] == {"null mlp-16 E30": eps["null mlp-16 E30"].tolist()}
+    assert found["figure-15"]["sizes apart"].value == 1242 / 562
     for one in ("table-03", "figure-04", "figure-06"):
         assert found[one]["null"] == {"null mlp-8 E30": eps["null mlp-8 E30"].tolist()}, one
-    assert fifteen["sizes apart"].value == 1242 / 562
     assert image_tables.series(results) == ["mlp-8 E1", "mlp-8 E30"]
     assert list(image_tables.model_sizes(results)["parameters"]) == [562, 1242]
     one = image_tables.table_one(results, "mnist5k").set_index("target")["paper_test_accuracy"].dropna()

@@ -23,12 +23,7 @@ from paperlib.papers.panoramia.tables.pools import (
     tabular_config,
     tabular_rows,
 )
-from paperlib.papers.panoramia.tables.shadows import (
-    STRONGER,
-    Shadows,
-    numbers,
-    shadow_models,
-)
+from paperlib.papers.panoramia.tables.shadows import STRONGER, Shadows, numbers, shadow_models
 from paperlib.papers.panoramia.tables.tables import only_columns, strong_attacks
 
 CONFIG = tabular_config(

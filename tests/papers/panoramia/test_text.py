@@ -12,18 +12,12 @@ from paperlib.audits.panoramia.pools import SYNTHETIC, Helper, Pool, Pools, Targ
 from paperlib.audits.panoramia.results import TargetAudits, TargetScores
 from paperlib.papers.panoramia.results import PanoramiaResults, printed_bounds, table_three
 from paperlib.papers.panoramia.text import bench as text_bench
-from paperlib.papers.panoramia.text import config as text_config
+from paperlib.papers.panoramia.text import data as text_data
 from paperlib.papers.panoramia.text import evidence as evidence
 from paperlib.papers.panoramia.text import tables as tables
 from paperlib.papers.panoramia.text.bench import REAL_NONMEMBERS, TextBench
-from paperlib.papers.panoramia.text.config import TextConfig
-from paperlib.papers.panoramia.text.data import Chunks, deal, small_tokenizer
-from paperlib.papers.panoramia.text.pools import (
-    loss_curves,
-    paper_differences,
-    text_audit,
-    text_pools,
-)
+from paperlib.papers.panoramia.text.data import Chunks, TextConfig, deal, small_tokenizer
+from paperlib.papers.panoramia.text.pools import loss_curves, paper_differences, text_audit, text_pools
 from paperlib.papers.verdict import Estimate
 from paperlib.running.project import find_project
 
@@ -337,7 +331,7 @@ def test_fewer_helpers_make_other_pools(pools):
 
 
 def test_a_dp_target_learns_less(monkeypatch):
-    monkeypatch.setattr(text_config, "noise_for", lambda *_: 4.0)  # the accountant is slow
+    monkeypatch.setattr(text_data, "noise_for", lambda *_: 4.0)  # the accountant is slow
     bench = TextBench(replace(TINY, dp_batch=64))
     private, null = bench.private(1.0), bench.private(1.0, "others")
     assert (private["members"] != null["members"]).any()
@@ -363,7 +357,7 @@ def test_a_pretrained_gpt2_is_fine_tuned_with_and_without_dp(tmp_path, monkeypat
     shape = GPT2Config(vocab_size=300, n_positions=32, n_embd=16, n_layer=1, n_head=2, bos_token_id=0)
     GPT2LMHeadModel(shape).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    monkeypatch.setattr(text_config, "noise_for", lambda *_: 1.0)
+    monkeypatch.setattr(text_data, "noise_for", lambda *_: 1.0)
     few = {name: 40 for name in ("generator", "members", "nonmembers", "others", "generated", "for_helper")}
     config = replace(
         TINY, base=str(tmp_path), epochs=(1,), null_epochs=(1,), dp_epsilons=(3.0,), dp_batch=40, **few

@@ -31,7 +31,7 @@ from paperlib.papers.panoramia.images.pools import (
 )
 from paperlib.papers.panoramia.null.experiment import World
 from paperlib.papers.panoramia.tables.pools import PartSizes, TabularConfig, tabular_pools, tabular_rows
-from paperlib.papers.panoramia.text.config import TextConfig
+from paperlib.papers.panoramia.text.data import TextConfig
 from paperlib.papers.panoramia.text.pools import text_bench, text_pools
 from paperlib.report import used_data
 

@@ -33,14 +33,7 @@ from paperlib.generators.table_filter import (
 )
 from paperlib.generators.tabular import ChowLiuTree, IndependentColumns, TableGenerator, check_table
 from paperlib.io import code_tag
-from paperlib.papers.panoramia.tables.shadows import (
-    OFFLINE,
-    STRONGER,
-    Model,
-    Shadows,
-    numbers,
-    shadow_models,
-)
+from paperlib.papers.panoramia.tables.shadows import OFFLINE, STRONGER, Model, Shadows, numbers, shadow_models
 from paperlib.training import TrainingConfig
 
 

@@ -19,8 +19,7 @@ from paperlib.generators.text import TextGenerator, copied_text, token_losses, t
 from paperlib.io import code_tag
 from paperlib.models.devices import default_device
 from paperlib.models.language import LanguageModelConfig, load_language_model, new_language_model
-from paperlib.papers.panoramia.text.config import TextConfig
-from paperlib.papers.panoramia.text.data import Chunks, deal, small_tokenizer
+from paperlib.papers.panoramia.text.data import Chunks, TextConfig, deal, small_tokenizer
 from paperlib.training.language import fit_language_model
 
 _BASE = ("text", "base", "tokens", "chunks_per_document", "by_chunk", "public", "vocabulary", "width",

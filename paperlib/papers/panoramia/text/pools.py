@@ -13,7 +13,7 @@ from paperlib.audits.panoramia.game import AuditConfig
 from paperlib.audits.panoramia.pools import Pools, cached_pools
 from paperlib.core import check_in
 from paperlib.papers.panoramia.text.bench import TextBench
-from paperlib.papers.panoramia.text.config import TextConfig
+from paperlib.papers.panoramia.text.data import TextConfig
 from paperlib.report import paper_table
 
 text_bench = lru_cache(maxsize=2)(TextBench)
