@@ -66,7 +66,8 @@ def results(pools):
 
 
 def test_targets_are_read_from_words():
-    targets = parse_targets(["wrn-28-10:300", "null cnn@4:2"], batch_size=7)
+    targets = parse_targets(["wrn-28-10:300", "null cnn@4:2"], batch_size=7, cnn={"dp_epsilon": 8.0})
+    assert [target.name for target in targets] == ["wrn-28-10 E300", "null cnn-4 E2 DP 8"]
     assert [(t.architecture, t.width, t.epochs, t.null) for t in targets] == [
         ("wrn-28-10", 16, 300, False),
         ("cnn", 4, 2, True),
@@ -266,6 +267,7 @@ def test_every_rule_on_images_gets_its_samples(pools, results):
     one = image_tables.table_one(results, "mnist5k").set_index("target")["paper_test_accuracy"].dropna()
     assert one.to_dict() == {"mlp-8 E1": 91.61, "mlp-8 E30": 90.18}, "of the same degree of over-training"
     assert set(image_tables.paper_models(["a", "b"], "celeba").values()) == {"CNN_E50", "CNN_E100"}
+    assert image_tables.printed_helpers()["imagenet"] == 1.12
 
 
 def test_curves_are_read_at_low_recall_and_at_one_half():

@@ -267,6 +267,8 @@ def test_null_control_counts_what_a_weak_helper_lets_through():
         assert table.loc[("fair", form, "union"), "above 0.1"] <= 0.25
         assert table.loc[("weak", form, "union"), "above 0.1"] >= 0.75
     assert table["repetitions"].tolist() == [4] * 8 + [2] * 4, "half as many for contrast"
+    none = table[table["above 0.1"] == 0]
+    np.testing.assert_allclose(none["above 0.1, high"], 1 - 0.025 ** (1 / none["repetitions"]))
 
 
 def test_null_tables_hold_no_target_that_saw_the_members():
