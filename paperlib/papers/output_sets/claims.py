@@ -46,6 +46,7 @@ def most_sets(confidence: float = 0.95) -> int:
 
 def search_whole(scores: MembershipScores, *, confidence: float = 0.95) -> float:
     """Proposition 4.1 at the best of all numbers of top and bottom scores, no scores set aside."""
+    # Sound with fair coins, search included: the sets are ranks, fixed beforehand, and not too many.
     values, member = scores.oriented().pooled()
     if np.unique(values).size < values.size:
         raise ValueError("scores: expected no ties")

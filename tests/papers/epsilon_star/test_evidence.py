@@ -34,34 +34,34 @@ def landscape(stars, dp):
 
 def test_purchase_is_paired_by_seed_and_takes_the_largest_dp_model_of_each():
     frame = landscape({50: [3.0, 5.0], 10: [2.0, 2.5], 100: [3.5, 4.0]}, [[0.2, 0.9], [0.6, 0.1]])
-    found = purchase_evidence(frame.sample(frac=1, random_state=0), records=20_000).values
-    assert found["50 over 10 epochs"] == [1.0, 2.5]
-    assert found["100 over 50 epochs"] == [0.5, -1.0]
-    assert found["DP below 1"] == [0.6, 0.9]
-    assert found["something learned"] == pytest.approx([56, 59])
-    assert found["enough records"].value == 20_000
+    values = purchase_evidence(frame.sample(frac=1, random_state=0), records=20_000).values
+    assert values["50 over 10 epochs"] == [1.0, 2.5]
+    assert values["100 over 50 epochs"] == [0.5, -1.0]
+    assert values["DP below 1"] == [0.6, 0.9]
+    assert values["something learned"] == pytest.approx([56, 59])
+    assert values["enough records"].value == 20_000
     assert purchase_evidence(landscape({10: [1.0]}, []), records=5).values["50 over 10 epochs"] == []
     diverged = landscape({50: [3.0, np.nan], 10: [2.0, 2.5], 100: [3.5, 4.0]}, [[0.2, 0.9]])
-    found = purchase_evidence(diverged, records=5).values  # a diverged model takes its pair with it
-    assert (found["50 over 10 epochs"], found["100 over 50 epochs"]) == ([1.0], [0.5])
+    values = purchase_evidence(diverged, records=5).values  # a diverged model takes its pair with it
+    assert (values["50 over 10 epochs"], values["100 over 50 epochs"]) == ([1.0], [0.5])
 
 
 def test_adult_is_judged_by_clipped_losses_alone():
     frame = landscape({5: [0.2, 0.25], 20: [0.28, 0.35]}, [[0.1, 0.3], [0.15, 0.05]])
     assert list(adult_evidence(frame).values.values()) == [[], []]
     clipped = frame.rename(columns={"epsilon_star": "epsilon_star_clipped"}).assign(epsilon_star=9.0)
-    found = adult_evidence(clipped).values
-    assert found["all below 0.3"] == [0.28, 0.35]
-    assert found["DP below baselines"] == pytest.approx([0.05, -0.05])
+    values = adult_evidence(clipped).values
+    assert values["all below 0.3"] == [0.28, 0.35]
+    assert values["DP below baselines"] == pytest.approx([0.05, -0.05])
 
 
 def test_noise_of_one_draw_is_compared_with_three_times_the_middle():
     errors = RatioErrors(
         np.array([1e-6, 1e-3, 1e-2, 0.05, 0.5]), np.array([[9, 3, 4, 9, 1], [9, 1, np.nan, 9, 2.0]])
     )
-    found = curves_evidence({"tpr_ratio": errors, "tnr_ratio": errors}).values["noise at the ends"]
-    assert list(found) == ["(TPR - delta) / FPR", "(TNR - delta) / FNR"]
-    assert found["(TPR - delta) / FPR"] == pytest.approx([np.sqrt(12.5) - 3, 1 - 6])
+    noise = curves_evidence({"tpr_ratio": errors, "tnr_ratio": errors}).values["noise at the ends"]
+    assert list(noise) == ["(TPR - delta) / FPR", "(TNR - delta) / FNR"]
+    assert noise["(TPR - delta) / FPR"] == pytest.approx([np.sqrt(12.5) - 3, 1 - 6])
 
 
 def gamma_tables():
@@ -110,6 +110,6 @@ def test_shares_of_p_values_are_paired_by_seed():
         (False, 1, 0.03),
         (False, 1, 0.3),
     ]
-    found = fit_evidence(pd.DataFrame(rows, columns=["private", "seed", "p_value"])).values
-    assert found["mostly above 0.05"] == {"with DP": [0.5, 1.0], "without DP": [1.0, 0.5]}
-    assert found["more with DP"] == [-0.5, 0.5]
+    values = fit_evidence(pd.DataFrame(rows, columns=["private", "seed", "p_value"])).values
+    assert values["mostly above 0.05"] == {"with DP": [0.5, 1.0], "without DP": [1.0, 0.5]}
+    assert values["more with DP"] == [-0.5, 0.5]

@@ -62,13 +62,13 @@ def test_mixture_epsilon_matches_a_dense_grid(delta):
         for law in (train, other)
     )
     fpr = 1 - tnr
-    kept = (np.minimum(fpr, fnr) >= delta) & (np.maximum(fpr, fnr) <= 1 - delta)
-    expected = epsilon_star_from_rates(fpr[kept], fnr[kept], delta=delta).max()
-    found, threshold = mixture_epsilon(train, other, delta=delta)
-    assert found == pytest.approx(expected, abs=2e-4)
-    assert found >= expected - 1e-9
+    usable = (np.minimum(fpr, fnr) >= delta) & (np.maximum(fpr, fnr) <= 1 - delta)
+    expected = epsilon_star_from_rates(fpr[usable], fnr[usable], delta=delta).max()
+    epsilon, threshold = mixture_epsilon(train, other, delta=delta)
+    assert epsilon == pytest.approx(expected, abs=2e-4)
+    assert epsilon >= expected - 1e-9
     rates = np.exp(log_rates(train, other, np.array(threshold)))
-    assert epsilon_star_from_rates(rates[2], rates[1], delta=delta) == pytest.approx(found, abs=1e-6)
+    assert epsilon_star_from_rates(rates[2], rates[1], delta=delta) == pytest.approx(epsilon, abs=1e-6)
 
 
 def test_draws_follow_the_distribution_function():
@@ -93,11 +93,11 @@ def test_fit_finds_the_mixture_whatever_the_unit():
 def test_one_component_on_losses_is_epsilon_star():
     rng = np.random.default_rng(2)
     train, population = rng.normal(0, 1, 2_000), rng.normal(0.4, 1.1, 2_000)
-    found = epsilon_by_components([scores(*paper_scores(train, population))], [1])
-    assert found["epsilon_star"][0] == pytest.approx(epsilon_star(train, population).epsilon, abs=1e-6)
+    rows = epsilon_by_components([scores(*paper_scores(train, population))], [1])
+    assert rows["epsilon_star"][0] == pytest.approx(epsilon_star(train, population).epsilon, abs=1e-6)
     empirical = epsilon_star(train, population, method="empirical").epsilon
-    assert found["empirical"][0] == pytest.approx(empirical)
-    assert 0 < found["rate"][0] < 0.5
+    assert rows["empirical"][0] == pytest.approx(empirical)
+    assert 0 < rows["rate"][0] < 0.5
 
 
 def test_more_components_see_what_one_does_not():
@@ -135,14 +135,14 @@ def test_models_of_both_kinds_are_trained():
         batch_sizes=(128,),
         epsilons=(1.0,),
     )
-    found = trained_scores(config, data, seed=5)
+    models = trained_scores(config, data, seed=5)
     kinds = [(private, seed) for private in (False, True) for seed in (5000, 5001)]
-    assert [(model.private, model.seed) for model in found] == kinds
-    assert all(np.isfinite(model.train).all() and model.train.size == 200 for model in found)
-    table = moments(found)
-    assert table["accuracy"].tolist() == [model.accuracy for model in found]
-    assert table["skewness"].to_numpy() == pytest.approx([skew(model.train, bias=False) for model in found])
-    assert found[0].accuracy > 0.6
+    assert [(model.private, model.seed) for model in models] == kinds
+    assert all(np.isfinite(model.train).all() and model.train.size == 200 for model in models)
+    table = moments(models)
+    assert table["accuracy"].tolist() == [model.accuracy for model in models]
+    assert table["skewness"].to_numpy() == pytest.approx([skew(model.train, bias=False) for model in models])
+    assert models[0].accuracy > 0.6
 
 
 @pytest.mark.parametrize(

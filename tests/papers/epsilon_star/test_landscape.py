@@ -57,9 +57,9 @@ def brute_force_two_intervals(normals, delta):
     "normals", [(0, 1, 0, 2), (0, 2, 0.3, 1), (0, 1, 1, 1.3), (1, 1, 0, 1), (0, 1, 0, 1), (5, 0.2, 5.1, 0.25)]
 )
 def test_two_intervals_match_a_search_over_all_intervals(normals):
-    found = two_interval_epsilon(normals, delta=DELTA)
+    epsilon = two_interval_epsilon(normals, delta=DELTA)
     searched = max(brute_force_two_intervals(normals, DELTA), epsilon_star_normals(*normals, delta=DELTA))
-    assert searched - 1e-9 <= found <= searched + 0.1  # the grid of the search misses the edge by a step
+    assert searched - 1e-9 <= epsilon <= searched + 0.1  # the grid of the search misses the edge by a step
 
 
 def test_two_intervals_reach_the_closed_form_where_a_tail_meets_delta():
@@ -73,10 +73,10 @@ def test_two_intervals_are_never_below_one_and_do_not_depend_on_the_unit():
     for _ in range(20):
         m, mu = rng.normal(size=2)
         s, sigma = rng.uniform(0.5, 2, 2)
-        found = two_interval_epsilon((m, s, mu, sigma), delta=DELTA)
-        assert found >= epsilon_star_normals(m, s, mu, sigma, delta=DELTA)
+        epsilon = two_interval_epsilon((m, s, mu, sigma), delta=DELTA)
+        assert epsilon >= epsilon_star_normals(m, s, mu, sigma, delta=DELTA)
         moved = (7 - 3 * m, 3 * s, 7 - 3 * mu, 3 * sigma)
-        assert two_interval_epsilon(moved, delta=DELTA) == pytest.approx(found, abs=1e-6)
+        assert two_interval_epsilon(moved, delta=DELTA) == pytest.approx(epsilon, abs=1e-6)
 
 
 def random_models(rng, count):
@@ -145,23 +145,23 @@ def test_where_one_set_is_left_with_a_single_value_no_normal_fits_and_nothing_is
 def test_a_model_that_knows_its_records_shows_in_every_number_and_one_that_does_not_in_none():
     rng = np.random.default_rng(0)
     other, known, unknown = rng.normal(0, 1, 3_000), rng.normal(-2, 1, 3_000), rng.normal(0, 1, 3_000)
-    found, nothing = measure(known, other), measure(unknown, other)
-    assert tuple(found) == tuple(nothing) == MEASURES
+    measures, nothing = measure(known, other), measure(unknown, other)
+    assert tuple(measures) == tuple(nothing) == MEASURES
     for name in ("epsilon_star", "interval_low", "epsilon_star_empirical", "one_run", "output_set"):
-        assert found[name] > 1
+        assert measures[name] > 1
         assert nothing[name] < 0.9
     assert nothing["one_run"] == nothing["interval_low"] == 0
-    assert 1 < found["one_run_both"] < found["one_run"] + 1
-    assert found["loss_auc"] > 0.9
-    assert found["epsilon_shuffled"] < 0.2 * found["epsilon_star"]
-    assert found["interval_low"] < found["epsilon_star"] < found["interval_high"]
+    assert 1 < measures["one_run_both"] < measures["one_run"] + 1
+    assert measures["loss_auc"] > 0.9
+    assert measures["epsilon_shuffled"] < 0.2 * measures["epsilon_star"]
+    assert measures["interval_low"] < measures["epsilon_star"] < measures["interval_high"]
 
 
 def test_one_run_finds_sure_non_members_that_guesses_at_both_ends_waste():
     rng = np.random.default_rng(0)
     missed = np.where(rng.random(2_000) < 0.1, 8.0, 0.0)
-    found = measure(rng.normal(size=2_000), rng.normal(size=2_000) + missed)
-    assert found["one_run"] > found["one_run_both"] + 1 > 1
+    measures = measure(rng.normal(size=2_000), rng.normal(size=2_000) + missed)
+    assert measures["one_run"] > measures["one_run_both"] + 1 > 1
 
 
 def test_losses_that_are_not_finite_constant_separated_or_identical():

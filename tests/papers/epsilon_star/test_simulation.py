@@ -34,8 +34,8 @@ def test_true_values_from_the_series_at_zero(shift):
     assert true_gamma_value(GammaConfig(), shift, delta=delta, low=delta) == pytest.approx(at_edge, abs=0.06)
     best = math.sqrt(2 * delta * k / (k - 2))
     everywhere = math.log((best**2 / 2 - delta) * math.factorial(k) / best**k)
-    found = true_gamma_value(GammaConfig(), shift, delta=delta, low=ALL_RATES)
-    assert found == pytest.approx(everywhere, abs=1e-3)
+    value = true_gamma_value(GammaConfig(), shift, delta=delta, low=ALL_RATES)
+    assert value == pytest.approx(everywhere, abs=1e-3)
 
 
 def test_true_value_matches_a_plain_grid_and_does_not_depend_on_the_scale():
@@ -44,10 +44,10 @@ def test_true_value_matches_a_plain_grid_and_does_not_depend_on_the_scale():
     tpr, fpr = train.cdf(tau), population.cdf(tau)
     usable = (fpr >= 0.001) & (1 - tpr >= 0.001) & (fpr <= 0.999) & (tpr >= 0.001)
     ratios = np.maximum((tpr - 1e-5) / fpr, (1 - fpr - 1e-5) / (1 - tpr))[usable]
-    found = true_gamma_value(GammaConfig(), 2, delta=1e-5, low=0.001)
-    assert found == pytest.approx(math.log(ratios.max()), abs=1e-3)
+    value = true_gamma_value(GammaConfig(), 2, delta=1e-5, low=0.001)
+    assert value == pytest.approx(math.log(ratios.max()), abs=1e-3)
     scaled = true_gamma_value(GammaConfig(scale=0.1), 2, delta=1e-5, low=0.001)
-    assert scaled == pytest.approx(found, abs=1e-9)
+    assert scaled == pytest.approx(value, abs=1e-9)
 
 
 def test_curves_follow_the_truth_where_rates_are_large():

@@ -54,7 +54,7 @@ def folder(tmp_path):
 
 
 def test_counts_are_those_of_each_text_by_itself(folder, tmp_path):
-    found = count(folder, tmp_path / "units")
+    result = count(folder, tmp_path / "units")
     texts = [record["text"] for shard in range(3) for record in corpus(shard)]
     for kind in KINDS:
         for values, valid in ((KNOWN[kind], True), (LOOK_ALIKES[kind], False)):
@@ -64,12 +64,12 @@ def test_counts_are_those_of_each_text_by_itself(folder, tmp_path):
                 for text in texts
                 for value in values
             )
-            rows = found.totals[(found.totals["kind"] == kind) & (found.totals["valid"] == valid)]
+            rows = result.totals[(result.totals["kind"] == kind) & (result.totals["valid"] == valid)]
             if valid or kind in ("md5", "ethereum", "uuid"):
                 assert rows["matches"].sum() == expected, (kind, valid)
-    assert found.read["documents"].sum() == 120
-    assert found.read["characters"].sum() == sum(map(len, texts))
-    assert found.skipped.empty
+    assert result.read["documents"].sum() == 120
+    assert result.read["characters"].sum() == sum(map(len, texts))
+    assert result.skipped.empty
 
 
 def test_different_values_count_once_per_subset_and_once_in_all(tmp_path):
@@ -77,16 +77,16 @@ def test_different_values_count_once_per_subset_and_once_in_all(tmp_path):
     records = [("a", address), ("a", address.lower()), ("b", address), ("b", address)]
     path = tmp_path / "x.jsonl"
     path.write_text("\n".join(json.dumps({"text": text, "subset": subset}) for subset, text in records))
-    found = count(path, tmp_path / "units")
-    rows = found.counts.set_index(["subset", "form"])[["matches", "different"]].to_dict("index")
+    result = count(path, tmp_path / "units")
+    rows = result.counts.set_index(["subset", "form"])[["matches", "different"]].to_dict("index")
     assert rows == {
         ("a", "checksum"): {"matches": 1, "different": 1},
         ("a", "lower"): {"matches": 1, "different": 1},
         ("b", "checksum"): {"matches": 2, "different": 1},
     }
-    totals = found.totals.set_index("form")["different"].to_dict()
+    totals = result.totals.set_index("form")["different"].to_dict()
     assert totals == {"checksum": 1, "lower": 1}
-    table = found.by_kind().set_index("subset")
+    table = result.by_kind().set_index("subset")
     assert table.loc["a", "total"] == table.loc["a", "ethereum"] == 2
     assert list(table.columns) == ["total", *PAPER_KINDS]
 
@@ -111,10 +111,10 @@ def test_identifiers_across_block_edges_count_once(tmp_path, monkeypatch, block)
     path = tmp_path / "sums.txt"
     path.write_text("".join(f"{value}  file {at}é\n" for at, value in enumerate(values)))
     monkeypatch.setattr(streams, "BLOCK", block)
-    found = count(path, tmp_path / "units")
-    assert found.totals[["kind", "matches", "different"]].values.tolist() == [["sha512", 200, 200]]
-    assert found.read["documents"].tolist() == [1]
-    assert found.read["characters"].tolist() == [len(path.read_text())]
+    result = count(path, tmp_path / "units")
+    assert result.totals[["kind", "matches", "different"]].values.tolist() == [["sha512", 200, 200]]
+    assert result.read["documents"].tolist() == [1]
+    assert result.read["characters"].tolist() == [len(path.read_text())]
 
 
 def test_finished_units_are_read_again_and_changed_files_counted_again(folder, tmp_path, monkeypatch):
@@ -146,15 +146,15 @@ def test_bad_files_are_reported_and_the_scan_goes_on(folder, tmp_path):
     (folder / "d.jsonl").write_bytes(b'{"text": "' + b"y" * 2_000 + b'"}\n')
     with (folder / "0.jsonl").open("ab") as file:
         file.write(b'\n{"text": "\xff"}\n')
-    found = count(folder, tmp_path / "units", reading=Reading(longest_line=1_900 + 10 * 1_000))
-    reasons = dict(zip(found.skipped["reason"], found.skipped["number"], strict=True))
+    result = count(folder, tmp_path / "units", reading=Reading(longest_line=1_900 + 10 * 1_000))
+    reasons = dict(zip(result.skipped["reason"], result.skipped["number"], strict=True))
     assert reasons == {
         "binary file": 1,
         "damaged or unreadable file": 1,
         "empty file": 1,
         "invalid UTF-8, its bytes replaced": 1,
     }
-    pd.testing.assert_frame_equal(found.totals, expected.totals)
+    pd.testing.assert_frame_equal(result.totals, expected.totals)
 
 
 def test_file_names_need_not_be_text(tmp_path):
@@ -162,18 +162,18 @@ def test_file_names_need_not_be_text(tmp_path):
     os.mkdir(root)
     for name, content in ((b"\xff 100%.txt", KNOWN["md5"][0].encode()), (b"\xfe.bin", b"\0")):
         Path(os.fsdecode(os.path.join(root, name))).write_bytes(content)
-    found = count(tmp_path / "corpus", tmp_path / "units")
-    assert found.totals["matches"].tolist() == [1]
-    assert found.read["subset"].tolist() == ["\ufffd 100%"]
-    assert found.skipped["example"].tolist() == ["\ufffd.bin"]
+    result = count(tmp_path / "corpus", tmp_path / "units")
+    assert result.totals["matches"].tolist() == [1]
+    assert result.read["subset"].tolist() == ["\ufffd 100%"]
+    assert result.skipped["example"].tolist() == ["\ufffd.bin"]
 
 
 def test_a_corpus_without_identifiers(tmp_path):
     path = tmp_path / "plain.txt"
     path.write_text("no identifier in here")
-    found = count(path, tmp_path / "units")
-    assert found.totals.empty
-    assert found.by_kind().values.tolist() == [["plain"] + [0] * (1 + len(PAPER_KINDS))]
+    result = count(path, tmp_path / "units")
+    assert result.totals.empty
+    assert result.by_kind().values.tolist() == [["plain"] + [0] * (1 + len(PAPER_KINDS))]
 
 
 def test_memory_is_flat_in_corpus_size(tmp_path, monkeypatch):
@@ -192,9 +192,9 @@ def test_memory_is_flat_in_corpus_size(tmp_path, monkeypatch):
 
 
 def test_text_of_installed_packages_has_identifiers(tmp_path):
-    found = take_census(installed_text(("tqdm",)), folder=tmp_path, progress=False)
-    assert found.totals.query("kind == 'wheel_digest' and valid")["matches"].sum() > 20
-    assert found.read["subset"].tolist() == ["tqdm"]
+    result = take_census(installed_text(("tqdm",)), folder=tmp_path, progress=False)
+    assert result.totals.query("kind == 'wheel_digest' and valid")["matches"].sum() > 20
+    assert result.read["subset"].tolist() == ["tqdm"]
 
 
 def test_bad_requests_say_what_is_wrong(tmp_path):
@@ -254,10 +254,10 @@ def as_described(table, subset=None):
 def test_counts_of_the_real_corpora_are_those_of_their_description(tmp_path, name, expected):
     if not (Path(os.environ.get("PAPERLIB_DATA", "none")) / corpora.CORPORA[name].file).is_file():
         pytest.skip(f"{name} is not in the folder PAPERLIB_DATA")
-    found = count(name, tmp_path)
-    for subset in found.read["subset"]:
-        assert as_described(found.counts, subset) == expected.get(subset, [0] * 6), subset
+    result = count(name, tmp_path)
+    for subset in result.read["subset"]:
+        assert as_described(result.counts, subset) == expected.get(subset, [0] * 6), subset
     if name == "nid_corpus":
-        totals = found.totals[found.totals["kind"].isin(DIFFERENT)]
+        totals = result.totals[result.totals["kind"].isin(DIFFERENT)]
         lower = totals[(totals["form"] == "lower") | (totals["kind"] == "serial_version_uid")]
         assert lower.groupby("kind")["different"].sum().to_dict() == DIFFERENT

@@ -51,11 +51,11 @@ def test_differences_are_paired_by_model():
     chosen = table[(table["top"] == 1) & (table["target"] == math.inf) & (table["score"] == "difference")]
     each = chosen.pivot_table("tight", "model", "cardinality")
     expected = ttest_rel(each[64], each[2]).confidence_interval(0.9)
-    found = dp.mean_bounds(table, ["target", "cardinality"], less=2, confidence=0.9)
-    row = of(found, DIFFERENCE, target=math.inf, cardinality=64)
+    means = dp.mean_bounds(table, ["target", "cardinality"], less=2, confidence=0.9)
+    row = of(means, DIFFERENCE, target=math.inf, cardinality=64)
     assert [row["low"], row["high"]] == pytest.approx(list(expected))
     assert row["mean"] == pytest.approx((each[64] - each[2]).mean())
-    assert 2 not in set(found["cardinality"])
+    assert 2 not in set(means["cardinality"])
     alone = dp.mean_bounds(audits(1), ["target", "cardinality"])  # one model has no interval
     assert alone["low"].isna().all()
     assert alone["mean"].notna().all()

@@ -39,31 +39,31 @@ def scored(groups):
     return pd.DataFrame(rows)
 
 
-def close(found, value, error):
-    assert found.value == pytest.approx(value)
-    assert found.error == pytest.approx(error, abs=1e-12)
+def close(estimate, value, error):
+    assert estimate.value == pytest.approx(value)
+    assert estimate.error == pytest.approx(error, abs=1e-12)
 
 
 def test_planted_identifiers_are_judged_by_the_loss_in_points():
     table = scored({"trained": 200, "16 times": 40, "held out": 100})
     table.loc[table["model"] == "large", "parameters"] = 35
     metrics = [name for name in table if name.startswith(("auc", "tpr"))]
-    found = ev.benchmark_evidence(table.assign(**100 * table[metrics]), natural=False)
-    assert sorted(found) == [f"nid-table-{number:02d}" for number in (1, 3, 4, 5, 6, 7, 8, 9)]
-    assert all(one.unit == "identifiers" for one in found.values())
-    first = found["nid-table-01"].values
+    evidence = ev.benchmark_evidence(table.assign(**100 * table[metrics]), natural=False)
+    assert sorted(evidence) == [f"nid-table-{number:02d}" for number in (1, 3, 4, 5, 6, 7, 8, 9)]
+    assert all(one.unit == "identifiers" for one in evidence.values())
+    first = evidence["nid-table-01"].values
     close(first["trained above"], 29, math.sqrt(2))
     close(first["held out near 50"], 1, 1)
     assert first["natural documents"] == Estimate(0)
     assert list(first["token counts near 50"]) == ["held out", "trained"]
     close(first["token counts near 50"]["trained"], 0.5, 1)
     assert first["enough identifiers"] == Estimate(100)
-    close(found["nid-table-04"].values["trained above"], 19, math.sqrt(2))
-    close(found["nid-table-05"].values["smaller leaks less"], 25, 1)
-    assert found["nid-table-05"].values["sizes apart"] == Estimate(7.0)
-    close(found["nid-table-03"].values["trained near 50"], 2, 1)
-    close(found["nid-table-09"].values["trained near 1 %"], 3, 0.5)
-    close(found["nid-table-06"].values["held out near 1 %"], 1, 0.5)
+    close(evidence["nid-table-04"].values["trained above"], 19, math.sqrt(2))
+    close(evidence["nid-table-05"].values["smaller leaks less"], 25, 1)
+    assert evidence["nid-table-05"].values["sizes apart"] == Estimate(7.0)
+    close(evidence["nid-table-03"].values["trained near 50"], 2, 1)
+    close(evidence["nid-table-09"].values["trained near 1 %"], 3, 0.5)
+    close(evidence["nid-table-06"].values["held out near 1 %"], 1, 0.5)
 
 
 def test_natural_identifiers_are_judged_in_all_and_after_one_pass_those_that_occur_once():
@@ -77,14 +77,14 @@ def test_natural_identifiers_are_judged_in_all_and_after_one_pass_those_that_occ
     whole = table.assign(**100 * table[metrics]).rename(columns={"group": "subset"})
     cells = whole.assign(part="scripts", kind="md5", auc=99.0, identifiers=3)  # decide nothing
     both = pd.concat([whole.assign(part="all", kind="all"), cells])
-    found = ev.benchmark_evidence(overall(both), natural=True)
-    assert found == ev.benchmark_evidence(whole, natural=True)
-    values = found["nid-table-01"].values
+    evidence = ev.benchmark_evidence(overall(both), natural=True)
+    assert evidence == ev.benchmark_evidence(whole, natural=True)
+    values = evidence["nid-table-01"].values
     close(values["trained above"], 29, math.sqrt(2))
     assert values["natural documents"] == Estimate(1)
     assert values["enough identifiers"] == Estimate(25)
-    close(found["nid-table-03"].values["trained near 50"], 5, 1)
-    assert found["nid-table-05"].values["sizes apart"] == Estimate(8.0)
+    close(evidence["nid-table-03"].values["trained near 50"], 5, 1)
+    assert evidence["nid-table-05"].values["sizes apart"] == Estimate(8.0)
 
 
 def counts(**subsets):
@@ -182,8 +182,8 @@ def test_each_model_gives_one_value_where_it_has_both():
     by_target = pd.concat(
         [audits("target", {(math.inf, 2): v, (math.inf, 64): 1.0}, m) for m, v in ((0, 0.5), (1, 0.2))]
     )
-    found = ev.dp_evidence(by_target, pd.concat([first, second, third]))
-    figure, fifth = (one.values for one in found)
+    evidence = ev.dp_evidence(by_target, pd.concat([first, second, third]))
+    figure, fifth = (one.values for one in evidence)
     assert fifth["middle best"] == {"fewest": pytest.approx([0.3, -0.1]), "most": pytest.approx([0.6, -0.3])}
     assert figure["larger sets win without noise"] == pytest.approx([0.5, 0.8])
 

@@ -56,7 +56,7 @@ def own_cache(tmp_path_factory, monkeypatch):
 
 def test_identifiers_stand_in_the_corpus_as_often_as_stated_and_held_out_ones_nowhere():
     corpus = planted(TINY)
-    seen = Counter(found.value for text in corpus.documents for found in find_identifiers(text))
+    seen = Counter(one.value for text in corpus.documents for one in find_identifiers(text))
     assert {one.value: one.repetitions for one in corpus.identifiers if one.repetitions} == dict(seen)
     assert sum(one.repetitions == 0 for one in corpus.identifiers) == 12
     assert len({one.value for one in corpus.identifiers}) == len(corpus.identifiers)
@@ -84,8 +84,8 @@ def test_the_number_of_tokens_does_not_tell_who_was_trained_on():
     assert counts.values.shape == (180, 16, 2)
     assert (counts.of("tokens") >= 8).all()
     for group in (0, 1, 8):
-        found = bench.attack_quality(counts.of("tokens", group))
-        assert found["auc_low"] <= 0.5 <= found["auc_high"]
+        quality = bench.attack_quality(counts.of("tokens", group))
+        assert quality["auc_low"] <= 0.5 <= quality["auc_high"]
 
 
 def test_auc_and_tpr_equal_those_of_scikit_learn():
@@ -151,9 +151,9 @@ def test_held_out_sets_are_null_even_if_one_column_stood_out():
     """Who plays the identifier is drawn anew, so a shifted first column does not look like training."""
     config, scores = toy_inference(held_out_sets=60), known_scores(0.0)
     scores.values[scores.groups == 0, 0] += 3.0
-    found = inference.held_out_p_values(config, scores).query("schedule == 'forward'")
-    assert_rate_at_most(0.05, int((found["p_value"] <= 0.05).sum()), 60)
-    assert found["set"].tolist() == list(range(60))
+    p_values = inference.held_out_p_values(config, scores).query("schedule == 'forward'")
+    assert_rate_at_most(0.05, int((p_values["p_value"] <= 0.05).sum()), 60)
+    assert p_values["set"].tolist() == list(range(60))
 
 
 def test_rejection_rates_have_exact_intervals():
@@ -217,8 +217,8 @@ def test_no_audit_of_a_mechanism_of_known_epsilon_exceeds_it():
         scores = np.zeros((sets, 8))
         released = np.where(rng.random(sets) < hit, 0, rng.integers(1, 8, sets))
         scores[np.arange(sets), released] = 1.0
-        found = dp.audit_scores(scores, cardinality=8, delta=1e-7, seed=seed)
-        exceeded += max(found["paper"], found["tight"]) > epsilon
+        audit = dp.audit_scores(scores, cardinality=8, delta=1e-7, seed=seed)
+        exceeded += max(audit["paper"], audit["tight"]) > epsilon
     assert_rate_at_most(0.05, exceeded, 300)
 
 
@@ -226,8 +226,8 @@ def test_the_tight_bound_is_above_the_papers_for_more_than_one_place():
     rng = np.random.default_rng(5)
     scores = rng.normal(size=(200, 32))
     scores[:, 0] += 2.5
-    found = dp.audit_scores(scores, cardinality=32, top=4, delta=1e-6)
-    assert found["tight"] > found["paper"] > 0
+    audit = dp.audit_scores(scores, cardinality=32, top=4, delta=1e-6)
+    assert audit["tight"] > audit["paper"] > 0
 
 
 @pytest.mark.parametrize(
@@ -265,11 +265,11 @@ def test_a_model_and_a_corpus_in_a_report_out(tmp_path):
     corpus = planted(TINY)
     path = tmp_path / "corpus.jsonl"
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in corpus.documents))
-    found = corpus_identifiers(open_corpus(str(path)), kinds=["md5", "sha1"])
-    assert {one.value for one in found} == {one.value for one in corpus.identifiers if one.repetitions}
-    assert {one.occurrences for one in found} == {1, 8}
-    assert all(one.before.strip() and one.value not in one.before for one in found)
-    often = [one for one in found if one.occurrences == 8]
+    identifiers = corpus_identifiers(open_corpus(str(path)), kinds=["md5", "sha1"])
+    assert {one.value for one in identifiers} == {one.value for one in corpus.identifiers if one.repetitions}
+    assert {one.occurrences for one in identifiers} == {1, 8}
+    assert all(one.before.strip() and one.value not in one.before for one in identifiers)
+    often = [one for one in identifiers if one.occurrences == 8]
     model, tokenizer = planted_model(TINY)
     report = own.audit_language_model(model, tokenizer, often, generated=15, draws=10, neighbours=4)
     assert report.inference.p_value < 0.05
@@ -291,10 +291,10 @@ def test_what_a_corpus_skips_is_counted(tmp_path):
 def test_contexts_longer_than_the_model_takes_are_scored_from_their_end():
     model, tokenizer = planted_model(TINY)
     texts = ["a long story " * 500 + one.document for one in planted(TINY).identifiers[:12]]
-    found = corpus_identifiers(texts, before=6_000)
-    assert min(len(one.before) for one in found) > 5_000
+    identifiers = corpus_identifiers(texts, before=6_000)
+    assert min(len(one.before) for one in identifiers) > 5_000
     report = own.audit_language_model(
-        model, tokenizer, found, generated=3, draws=5, attacks=["loss", "min_k"]
+        model, tokenizer, identifiers, generated=3, draws=5, attacks=["loss", "min_k"]
     )
     assert np.isfinite(report.scores.values).all()
 
@@ -362,11 +362,11 @@ def test_a_long_scoring_goes_on_part_by_part(model_folder, tmp_path, monkeypatch
     monkeypatch.setattr(hub, "_TOGETHER", 5)
     score, sizes = hub.cached_scores, []
 
-    def stop(stage, load, found, **options):
-        sizes.append(len(found))
+    def stop(stage, load, part, **options):
+        sizes.append(len(part))
         if len(sizes) == 3:
             raise KeyboardInterrupt
-        return score(stage, load, found, **options)
+        return score(stage, load, part, **options)
 
     monkeypatch.setattr(hub, "cached_scores", stop)
     with pytest.raises(KeyboardInterrupt):
@@ -382,10 +382,10 @@ def test_an_identifier_in_both_corpora_is_no_non_member(model_folder, tmp_path):
     for name, part in {"seen": values[:12], "fresh": values[10:]}.items():
         (tmp_path / f"{name}.txt").write_text(" ".join(f"md5: {value}\n" for value in part))
     one = hub.HubModel(model_folder, str(tmp_path / "seen.txt"), str(tmp_path / "fresh.txt"))
-    found = hub.hub_scores(one, hub.HubConfig(generated=3))
-    assert (found.occurrences > 0).sum() == 12
-    assert (found.occurrences == 0).sum() == 8
-    assert found.attacks == ("loss", "min_k", "min_k_pp", "hinge", "tokens")
+    hub_scores = hub.hub_scores(one, hub.HubConfig(generated=3))
+    assert (hub_scores.occurrences > 0).sum() == 12
+    assert (hub_scores.occurrences == 0).sum() == 8
+    assert hub_scores.attacks == ("loss", "min_k", "min_k_pp", "hinge", "tokens")
 
 
 def test_the_papers_profile_names_the_papers_models_and_corpora():
@@ -419,12 +419,12 @@ def test_look_alikes_are_left_out():
     rng = np.random.default_rng(6)
     hashes = [rng.bytes(16).hex() for _ in range(40)]
     numbers = ["".join(rng.choice(list("0123abcd"), 32)) for _ in range(20)]
-    found = [own.FoundIdentifier("md5", value, "", 0, 1) for value in hashes + numbers]
-    kept = {one.value for one in own.without_look_alikes(found)}
-    assert len(kept & set(hashes)) > 30
-    assert len(kept & set(numbers)) < 10
+    identifiers = [own.FoundIdentifier("md5", value, "", 0, 1) for value in hashes + numbers]
+    stay = {one.value for one in own.without_look_alikes(identifiers)}
+    assert len(stay & set(hashes)) > 30
+    assert len(stay & set(numbers)) < 10
     log = ReadLog()
-    assert own.without_look_alikes(found[:5], log=log) == found[:5]
+    assert own.without_look_alikes(identifiers[:5], log=log) == identifiers[:5]
     assert [number for _, number, _ in log.rows] == [1]  # no classifier judges five
 
 
@@ -433,6 +433,6 @@ def test_fresh_identifiers_stay():
     dropped = 0
     for seed in range(3):
         rng = np.random.default_rng([seed, 8])
-        found = [own.FoundIdentifier("sha1", rng.bytes(20).hex(), "", 0, 1) for _ in range(60)]
-        dropped += len(found) - len(own.without_look_alikes(found, generated=31, seed=seed))
+        identifiers = [own.FoundIdentifier("sha1", rng.bytes(20).hex(), "", 0, 1) for _ in range(60)]
+        dropped += len(identifiers) - len(own.without_look_alikes(identifiers, generated=31, seed=seed))
     assert dropped <= 2

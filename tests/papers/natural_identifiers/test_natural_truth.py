@@ -80,7 +80,7 @@ def test_no_non_member_stands_in_the_text_trained_on_and_both_sides_have_the_sam
     assert len(split.further) == 3
     assert all(text.count(one.value) == one.occurrences >= 1 for one in split.members)
     assert not any(one.value in text or one.occurrences for one in split.non_members)
-    assert not {found.value for found in find_identifiers(split.prefix)} & {
+    assert not {one.value for one in find_identifiers(split.prefix)} & {
         one.value for one in split.non_members
     }
     assert len([one for one in split.members if one.occurrences > 1]) <= 1
@@ -108,23 +108,25 @@ def test_a_cut_leaves_every_identifier_whole():
 def test_a_model_tells_what_it_was_trained_on(config, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     table = natural_table(replace(config, epochs=14), widths=(64, 32, 16), generated=7, draws=20, set_size=35)
-    found = overall(table).set_index(["model", "subset", "attack"])
-    large = found.loc["large"]
+    whole_sides = overall(table).set_index(["model", "subset", "attack"])
+    large = whole_sides.loc["large"]
     assert large.loc[("trained, occurs once", "min_k"), "auc"] > 0.75
     assert 0.3 < large.loc[("held out", "min_k"), "auc"] < 0.7
     assert large.loc[("trained, occurs once", "min_k"), "p_value"] < 0.01
     assert large.loc[("held out", "min_k"), "p_value"] > 0.001
     assert large.loc[("held out", "loss"), "identifiers"] == 48
     assert large.loc[("held out", "recall"), "identifiers"] == 40  # a part is scored behind the prefix
-    sizes = found["parameters"].groupby("model", sort=False).first()
+    sizes = whole_sides["parameters"].groupby("model", sort=False).first()
     assert sizes["large"] > sizes["medium"] == sizes["one pass"] > sizes["small"]
-    once = found.xs(("trained, occurs once", "loss"), level=("subset", "attack"))
+    once = whole_sides.xs(("trained, occurs once", "loss"), level=("subset", "attack"))
     less = once.loc["large less small"]
     assert less["auc"] == pytest.approx(once.loc["large", "auc"] - once.loc["small", "auc"])
     assert less["auc_low"] < less["auc"] < less["auc_high"]
     cells = table[(table["part"] != ALL) & (table["model"] == "one pass")]
     assert set(cells["part"]) == {"few", "many"}
-    whole = {side: found.loc[("one pass", side, "loss"), "identifiers"] for side in ("held out", "trained")}
+    whole = {
+        side: whole_sides.loc[("one pass", side, "loss"), "identifiers"] for side in ("held out", "trained")
+    }
     assert cells.groupby("subset")["identifiers"].sum().to_dict() == whole
 
 
@@ -136,8 +138,8 @@ def token_aucs(config, tokenizer):
     candidates = [[one.value, *generate_identifiers(one.value, 15, 0)] for one in every]
     counts = token_counts(tokenizer, candidates, [one.before for one in every])[..., None]
     ends = np.arange(len(every)) < len(split.members)
-    found = judged("", counts, {"trained": ends, "held out": ~ends}, attacks=(TOKENS,), draws=2)
-    return dict(zip(found["group"], 100 * found["auc"], strict=True))
+    quality = judged("", counts, {"trained": ends, "held out": ~ends}, attacks=(TOKENS,), draws=2)
+    return dict(zip(quality["group"], 100 * quality["auc"], strict=True))
 
 
 def test_token_counts_tell_nothing_unless_the_tokenizer_saw_the_documents(config, tmp_path):

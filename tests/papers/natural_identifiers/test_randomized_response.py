@@ -41,9 +41,9 @@ def test_limits_are_what_many_sets_approach():
 
 def test_vacuous_delta_is_where_the_bound_reaches_zero():
     config = nid.DeltaConfig(cardinalities=(8, 64), sets=200)
-    found = nid.vacuous_deltas(config).set_index("cardinality")
-    assert (found["sharp"] > 3 * found["published"]).all()
-    for cardinality, row in found.iterrows():
+    deltas = nid.vacuous_deltas(config).set_index("cardinality")
+    assert (deltas["sharp"] > 3 * deltas["published"]).all()
+    for cardinality, row in deltas.iterrows():
         around = nid.DeltaConfig(
             cardinalities=(cardinality,), sets=200, deltas=(row["published"] / 1.01, row["published"] * 1.01)
         )

@@ -153,11 +153,11 @@ def test_the_printed_set_is_algorithm_1(mechanism, scale):
     for seed in range(3):
         scores = draw_scores(np.random.default_rng(seed), mechanism, scale, 600)
         chosen = selection_of(scores, SelectionRule(error_divisor=1.0), total=600, delta=0.0, confidence=0.95)
-        found = printed_set(chosen)
-        assert found.objective == pytest.approx(best_of_every_level(scores), abs=0.05)
+        chosen_set = printed_set(chosen)
+        assert chosen_set.objective == pytest.approx(best_of_every_level(scores), abs=0.05)
         densities = density_pair(scores.member, scores.nonmember)
-        inside = found.contains(densities.grid)
-        assert found.tau > 0
+        inside = chosen_set.contains(densities.grid)
+        assert chosen_set.tau > 0
         assert np.minimum(densities.member, densities.nonmember)[inside].min() > 0.009
 
 
@@ -243,12 +243,12 @@ def test_bounds_over_delta_are_paired_by_trial():
         for delta, values in bounds.items()
         for trial, value in enumerate(values)
     )
-    found = delta_evidence(frame).values
-    assert len(found["falls with delta"]) == 4
-    falls = found["falls with delta"]["gaussian, Algorithm 1 as printed, delta 1e-06 to 0.0001"]
+    values = delta_evidence(frame).values
+    assert len(values["falls with delta"]) == 4
+    falls = values["falls with delta"]["gaussian, Algorithm 1 as printed, delta 1e-06 to 0.0001"]
     assert falls == pytest.approx([0.5, -0.1])
-    assert found["below theory"]["gaussian, whole line, delta 0.0001"] == pytest.approx([1.0, 0.6])
-    assert len(found["below theory"]) == 4  # the exact value at delta 0 is infinite
+    assert values["below theory"]["gaussian, whole line, delta 0.0001"] == pytest.approx([1.0, 0.6])
+    assert len(values["below theory"]) == 4  # the exact value at delta 0 is infinite
 
 
 def test_the_printed_algorithm_alone_is_judged_against_each_rival():
@@ -262,8 +262,8 @@ def test_the_printed_algorithm_alone_is_judged_against_each_rival():
         for trial in (0, 1)
         for method, value in bounds.items()
     )
-    found = gain_evidence(frame[frame.m == 100], frame).values
-    assert len(found["optimal highest"]) == 3 * len(RIVALS)
-    assert found["optimal highest"]["laplace, scale 1, m = 200, whole line"] == [6.5, 7.5]
-    assert found["gain largest at small m"] == {"laplace": [10.0, 10.0]}
+    values = gain_evidence(frame[frame.m == 100], frame).values
+    assert len(values["optimal highest"]) == 3 * len(RIVALS)
+    assert values["optimal highest"]["laplace, scale 1, m = 200, whole line"] == [6.5, 7.5]
+    assert values["gain largest at small m"] == {"laplace": [10.0, 10.0]}
     assert gain_evidence(frame, frame[frame.m == 100]).values["gain largest at small m"] == {"laplace": []}
