@@ -13,8 +13,7 @@ from scipy.stats import ks_2samp
 from paperlib.bounds import epsilon_star
 from paperlib.core import FloatArray, check_at_least, check_choice
 from paperlib.data import Dataset, load
-from paperlib.papers.epsilon_star.landscape_grids import LandscapeConfig
-from paperlib.papers.epsilon_star.landscape_models import landscape_models, train
+from paperlib.papers.epsilon_star.landscape_models import LandscapeConfig, landscape_models, train
 from paperlib.papers.epsilon_star.mixtures import fit_mixture, ks_p_value, log_rates, mixture_epsilon
 from paperlib.report import progress
 from paperlib.training import paper_delta

@@ -12,9 +12,9 @@ import pandas as pd
 from paperlib.core import FloatArray, MembershipScores
 from paperlib.data import Dataset
 from paperlib.io import user_cache_folder
-from paperlib.papers.epsilon_star.landscape_grids import LandscapeConfig
 from paperlib.papers.epsilon_star.landscape_measures import cached_measures
 from paperlib.papers.epsilon_star.landscape_models import (
+    LandscapeConfig,
     LandscapeModel,
     TrainedModel,
     landscape_data,

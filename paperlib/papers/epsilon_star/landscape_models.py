@@ -1,25 +1,172 @@
-"""The models of the landscape, trained once: their losses and accuracies are kept, apart from any bound."""
+"""The grids behind Figures 1 and 2, and their models: trained once, losses kept, apart from any bound."""
 
 import math
 import os
 import time
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any, TypedDict
 
+import pandas as pd
 import torch
 
-from paperlib.core import FloatArray
+from paperlib.core import FloatArray, check_at_least, check_choice
 from paperlib.data import Dataset, load
 from paperlib.io import SCHEDULER_VARIABLE, code_tag, config_hash, run_sweep
-from paperlib.papers.epsilon_star.landscape_grids import LandscapeConfig, Options
 from paperlib.training import DivergenceWarning, TrainingConfig, fit_ensemble, noise_for, paper_delta
 
 _LARGE = 100_000  # records from which few models are trained at once, so that a killed run loses minutes
+
+Options = tuple[tuple[str, Any], ...]
+
+PrivateTraining = tuple[float, float, int, int | None, int]
+"""Epsilon aimed at, clipping norm, batch size, microbatches and epochs."""
+
+SIZES = ("smoke", "default", "paper", "rehearsal")
+ARCHITECTURES = ("", "tanh-128")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LandscapeConfig:
+    """A grid of strategies on one data set."""
+
+    dataset: str  #: name of the data set
+    options: Options = ()  #: options of its loader, as pairs of name and value
+    widths: tuple[int, ...]  #: hidden units of each layer
+    activation: str = "relu"  #: between the layers, "relu" or "tanh"
+    baseline_epochs: tuple[int, ...]  #: numbers of epochs without DP, one strategy for each
+    baseline_batch: int  #: batch size without DP
+    private_epochs: int  #: epochs of every DP training; the paper does not say how many
+    epsilons: tuple[float, ...] = (1.0, 3.0, 10.0, 100.0)  #: targets of the DP trainings, nats
+    clip_norms: tuple[float, ...] = (1.0, 10.0, 30.0)  #: clipping norms, above 0
+    batch_sizes: tuple[int, ...]  #: batch sizes of the DP trainings
+    #: groups of a batch whose average gradient is clipped; None clips each record's own gradient, which is
+    #: what makes the accountant's epsilon a guarantee for a record
+    microbatches: tuple[int | None, ...] = (1, 32)
+    further: tuple[PrivateTraining, ...] = ()  #: DP trainings beside the grid
+    seeds: int = 5  #: models of each strategy, 1 to 1,000
+    seed: int = 0  #: their seeds are this number times 1,000 and those that follow, 0 or more
+    learning_rate: float = 0.01  #: learning rate of SGD
+    momentum: float = 0.9  #: momentum of SGD, in [0, 1)
+    confidence: float = 0.95  #: confidence level of intervals and bounds, in (0, 1)
+
+    def __post_init__(self) -> None:
+        check_at_least(1, seeds=self.seeds)
+        check_at_least(0, seed=self.seed)
+
+    @property
+    def instances(self) -> int:
+        private = len(self.epsilons) * len(self.clip_norms) * len(self.batch_sizes) * len(self.microbatches)
+        return self.seeds * (len(self.baseline_epochs) + private + len(self.further))
+
+
+_ADULT = LandscapeConfig(
+    dataset="adult",
+    widths=(150, 100, 50),
+    baseline_epochs=(1, 5, 10, 20),
+    baseline_batch=64,
+    private_epochs=10,
+    batch_sizes=(64, 512),
+)
+_PURCHASE = LandscapeConfig(
+    dataset="purchase100",
+    widths=(100, 100, 100),
+    baseline_epochs=(10, 50, 100),
+    baseline_batch=256,
+    private_epochs=50,
+    batch_sizes=(256, 1024),
+)
+# Chosen before the judged run, on data of seed 777 and one model of seed 10,000,001 for each setting, by test
+# accuracy alone. The mixing: 10 epochs gave 81.5, 84.9 and 87.0 % at 0.30, 0.32 and 0.33 (the paper: 86 %).
+# The trainings beside the grid, so that a DP model learns: epsilon 100, 20 epochs, 32 groups and clip 1
+# gave 37.9 % at batch 1,024 and 48.1 % at 256; each record clipped to 10 gave 49.5 and 71.3 %.
+_PURCHASE_LIKE = replace(
+    _PURCHASE,
+    dataset="purchase100_like",
+    options=(("n_train", 208_731), ("n_test", 102_809), ("mixing", 0.325)),
+    private_epochs=20,
+    further=tuple((epsilon, 10.0, 256, None, 20) for epsilon in (1.0, 3.0, 10.0, 100.0)),
+    seeds=3,
+)
+# The 1,380 training rows of randhie need more epochs to be memorised than Adult's 32,561.
+_RAND = replace(
+    _ADULT,
+    dataset="randhie",
+    options=(("group", "distinct"),),
+    baseline_epochs=(5, 20, 100, 200),
+    private_epochs=20,
+)
+_PAPER = {config.dataset: config for config in (_ADULT, _PURCHASE, _PURCHASE_LIKE, _RAND)}
+_SMALL: dict[str, dict[str, Any]] = {
+    "adult": {"clip_norms": (1.0,), "batch_sizes": (512,), "microbatches": (1, 32, None), "seeds": 3},
+    "purchase100": {"clip_norms": (1.0,), "batch_sizes": (1024,), "microbatches": (None,), "seeds": 2},
+    "purchase100_like": {
+        "options": (("n_train", 10_000), ("n_test", 10_000), ("mixing", 0.35)),
+        "private_epochs": 20,
+        "further": (),
+        "epsilons": (1.0, 10.0, 100.0),
+        "clip_norms": (1.0,),
+        "batch_sizes": (256,),
+        "microbatches": (None,),
+        "seeds": 3,
+    },
+    "randhie": {"clip_norms": (1.0,), "batch_sizes": (64,), "microbatches": (32, None)},
+}
+_SMOKE: dict[str, dict[str, Any]] = {
+    "purchase100_like": {
+        "options": (("n_train", 1_000), ("n_test", 1_000), ("mixing", 0.5)),
+        "baseline_epochs": (5, 30),
+        "private_epochs": 3,
+    },
+    "randhie": {"baseline_epochs": (5, 100), "private_epochs": 5},
+}
+_SMOKE_GRID: dict[str, Any] = {
+    "epsilons": (1.0, 100.0),
+    "clip_norms": (1.0,),
+    "batch_sizes": (256,),
+    "microbatches": (None,),
+    "seeds": 2,
+}
+
+
+def landscape_config(dataset: str, *, size: str = "default", architecture: str = "") -> LandscapeConfig:
+    """The grid of a data set."""
+    check_choice("dataset", dataset, tuple(_PAPER))
+    check_choice("size", size, SIZES)
+    check_choice("architecture", architecture, ARCHITECTURES)
+    config = _PAPER[dataset]
+    if architecture:
+        config = replace(config, widths=(128,), activation="tanh")
+    if size == "rehearsal":
+        epochs = tuple(range(1, len(config.baseline_epochs) + 1))
+        return replace(config, baseline_epochs=epochs, private_epochs=1, further=(), seeds=2)
+    if size != "paper":
+        config = replace(config, **_SMALL[dataset])
+    if size == "smoke":
+        config = replace(config, **_SMOKE_GRID, **_SMOKE.get(dataset, {}))
+    return config
+
+
+def grids(configs: Iterable[LandscapeConfig]) -> pd.DataFrame:
+    """The settings of grids, a column for each data set."""
+    table = pd.DataFrame(
+        {one.dataset: {name: _shown(value) for name, value in asdict(one).items()} for one in configs}
+    )
+    table.insert(0, "setting", table.index.str.replace("_", " "))
+    return table.drop(index=["dataset", "seed", "confidence"]).reset_index(drop=True)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "each record"
+    if isinstance(value, tuple | list):
+        nested = any(isinstance(item, tuple | list) for item in value)
+        return ("; " if nested else ", ").join(map(_shown, value)) or "–"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from paperlib.papers.epsilon_star.fit import (
     rejection_rates,
     trained_scores,
 )
-from paperlib.papers.epsilon_star.landscape_grids import landscape_config
+from paperlib.papers.epsilon_star.landscape_models import landscape_config
 from paperlib.papers.epsilon_star.mixtures import (
     NormalMixture,
     fit_mixture,

@@ -13,12 +13,12 @@ from scipy.stats import norm
 from paperlib.bounds import epsilon_star_normals
 from paperlib.papers.epsilon_star import landscape_measures, landscape_models
 from paperlib.papers.epsilon_star.landscape import landscape
-from paperlib.papers.epsilon_star.landscape_grids import landscape_config
 from paperlib.papers.epsilon_star.landscape_measures import (
     MEASURES,
     privacy_of_losses,
     two_interval_epsilon,
 )
+from paperlib.papers.epsilon_star.landscape_models import landscape_config
 from paperlib.papers.epsilon_star.landscape_tables import (
     both_ends_named,
     convex_frontier,
