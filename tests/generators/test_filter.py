@@ -6,8 +6,15 @@ from scipy.stats import norm
 
 from paperlib.generators.identifiers import KINDS, Identifier, as_identifier
 from paperlib.generators.identifiers import filter as filtering
-from paperlib.generators.identifiers.blind import ngrams, out_of_fold, shapes
-from paperlib.generators.identifiers.filter import FIXED, blind_shares, drop_duplicates, filter_identifiers
+from paperlib.generators.identifiers.filter import (
+    FIXED,
+    blind_shares,
+    drop_duplicates,
+    filter_identifiers,
+    ngrams,
+    out_of_fold,
+    shapes,
+)
 from tests.generators.true_identifiers import random_ones
 
 COUNT = 15
@@ -96,7 +103,7 @@ def test_few_of_a_kind_stay_unjudged():
 def test_batches_score_every_identifier_once(monkeypatch):
     found = identifiers("md5", 45)
     monkeypatch.setattr(filtering, "_BATCH_CHARACTERS", 20 * 32 * 6)
-    assert {shares.shape for shares in filtering._blind_in_batches(found, 5, 2, 0).values()} == {(45,)}
+    assert {shares.shape for shares in blind_shares(found, 5, 2, 0).values()} == {(45,)}
 
 
 def test_folds_hold_out_whole_sets():

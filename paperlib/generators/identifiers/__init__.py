@@ -1,6 +1,5 @@
 """Natural identifiers: find them, draw others from the same source, and drop look-alikes."""
 
-from paperlib.generators.identifiers.generate import generate_identifiers as generate_identifiers
 from paperlib.generators.identifiers.kind import Form as Form
 from paperlib.generators.identifiers.kind import Identifier as Identifier
 from paperlib.generators.identifiers.kind import Kind as Kind
@@ -14,3 +13,4 @@ from paperlib.generators.identifiers.scan import StreamScanner as StreamScanner
 from paperlib.generators.identifiers.scan import as_identifier as as_identifier
 from paperlib.generators.identifiers.scan import default_engine as default_engine
 from paperlib.generators.identifiers.scan import find_identifiers as find_identifiers
+from paperlib.generators.identifiers.scan import generate_identifiers as generate_identifiers

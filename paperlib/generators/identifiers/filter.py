@@ -3,23 +3,31 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.stats import binom, norm
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import MultinomialNB
 
 from paperlib.core import check_at_least, check_in
-from paperlib.generators.identifiers.blind import BASELINES, letters, out_of_fold
-from paperlib.generators.identifiers.generate import generate_identifiers
 from paperlib.generators.identifiers.kind import Identifier
 from paperlib.generators.identifiers.kinds import KINDS
+from paperlib.generators.identifiers.scan import generate_identifiers
 
 FIXED = "same character at one place too often"
 _FEWEST = 20
 _FIXED_LEVEL = 5e-4  # chance that a kind of fresh values loses any, in each of two tests of fixed places
 _LEARNED = 15  # generated values of each identifier that classifiers learn from; all are scored
 _BATCH_CHARACTERS = 6_000_000
+# Classifiers on character n-grams, which know nothing of any model.
+BASELINES = ("naive Bayes", "boosted trees", "logistic regression")
+_TRIGRAMS = 1 << 15  # columns that three letters in a row are hashed to
+_LETTERS = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,16 +56,47 @@ def blind_shares(
     # Uniform for a value from the source of the generated ones: the classifier of its fold, which all its
     # generated values are in too, never saw it and cannot tell it from them.
     check_at_least(1, count=count)
-    check_in(f"[2, {len(identifiers)}]", "folds", folds)
-    texts = [text for one in identifiers for text in (one.value, *generate_identifiers(one, count, seed))]
-    place = np.tile(np.arange(count + 1), len(identifiers))
-    fold = np.repeat(np.random.default_rng(seed).permutation(len(identifiers)) % folds, count + 1)
-    shares = dict[str, NDArray[np.float64]]()
-    for name in BASELINES:
-        scores = out_of_fold(name, texts, place == 0, fold, learned=place <= _LEARNED).reshape(-1, count + 1)
-        own, others = scores[:, :1], scores[:, 1:]
-        shares[name] = ((others < own) + 0.5 * (others == own)).mean(axis=1)
-    return shares
+    # Many identifiers are judged in parts that fit into memory, each with classifiers of its own.
+    size = max(_FEWEST, _BATCH_CHARACTERS // ((count + 1) * len(identifiers[0].value)))
+    parts: dict[str, list[NDArray[np.float64]]] = {name: [] for name in BASELINES}
+    for places in np.array_split(np.arange(len(identifiers)), max(1, len(identifiers) // size)):
+        part = [identifiers[at] for at in places]
+        check_in(f"[2, {len(part)}]", "folds", folds)
+        texts = [text for one in part for text in (one.value, *generate_identifiers(one, count, seed))]
+        place = np.tile(np.arange(count + 1), len(part))
+        fold = np.repeat(np.random.default_rng(seed).permutation(len(part)) % folds, count + 1)
+        for name in BASELINES:
+            scores = out_of_fold(name, texts, place == 0, fold, learned=place <= _LEARNED)
+            own, others = np.split(scores.reshape(-1, count + 1), [1], axis=1)
+            parts[name].append(((others < own) + 0.5 * (others == own)).mean(axis=1))
+    return {name: np.concatenate(shares) for name, shares in parts.items()}
+
+
+def out_of_fold(
+    baseline: str,
+    texts: list[str],
+    found: NDArray[np.bool_],
+    fold: NDArray[np.int64],
+    *,
+    learned: NDArray[np.bool_],
+) -> NDArray[np.float64]:
+    """Scores (N,) of ASCII texts by classifiers of other folds' ``learned`` texts; high is like ``found``."""
+    features: Any = shapes(texts) if baseline == "boosted trees" else ngrams(texts)
+    scores, labels = np.empty(len(texts)), found.astype(np.int64)
+    for at in np.unique(fold).tolist():
+        held, train = fold == at, (fold != at) & learned
+        x, y = features[train], labels[train]
+        if baseline == "naive Bayes":
+            chances: Any = MultinomialNB().fit(x, y).predict_log_proba(features[held])
+            scores[held] = chances[:, 1] - chances[:, 0]
+        elif baseline == "boosted trees":
+            trees = HistGradientBoostingClassifier(max_iter=50, max_leaf_nodes=8, random_state=0)
+            trees.fit(x, y, sample_weight=np.where(y == 1, (y == 0).sum() / (y == 1).sum(), 1.0))
+            scores[held] = trees.decision_function(features[held])
+        else:
+            model = LogisticRegression(solver="liblinear", C=0.1, class_weight="balanced", max_iter=200)
+            scores[held] = model.fit(x, y).decision_function(features[held])
+    return scores
 
 
 def report(blind: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
@@ -120,13 +159,13 @@ def filter_identifiers(
         unjudged += [kind] * bool(group and (len(group) < _FEWEST or extreme * (1 + count) < 1))
         if len(group) < _FEWEST:
             continue
-        blind = _blind_in_batches(group, count, folds, seed)
+        blind = blind_shares(group, count, folds, seed)
         told |= _told(group, blind, count, extreme, evidence)
         dropped.update(told[one] for one in group if one in told)
         before.append(report(blind).assign(kind=kind))
         stay = [one for one in group if one not in told]
         if len(stay) >= _FEWEST:
-            again = _blind_in_batches(stay, count, folds, seed + 1)
+            again = blind_shares(stay, count, folds, seed + 1)
             after.append(report(again).assign(kind=kind))
     return FilteredIdentifiers(
         kept=tuple(one for one in different if one not in told),
@@ -164,16 +203,6 @@ def _fixed_places(group: list[Identifier], seed: int) -> set[Identifier]:
     return {one for one, bad in zip(group, fixed, strict=True) if bad}
 
 
-def _blind_in_batches(
-    group: list[Identifier], count: int, folds: int, seed: int
-) -> dict[str, NDArray[np.float64]]:
-    """`blind_shares` of many identifiers in parts that fit into memory, each with classifiers of its own."""
-    size = max(_FEWEST, _BATCH_CHARACTERS // ((count + 1) * len(group[0].value)))
-    parts = np.array_split(np.arange(len(group)), max(1, len(group) // size))
-    blind = [blind_shares([group[at] for at in part], count, folds, seed) for part in parts]
-    return {name: np.concatenate([one[name] for one in blind]) for name in BASELINES}
-
-
 def _told(
     group: list[Identifier],
     blind: Mapping[str, NDArray[np.float64]],
@@ -192,3 +221,52 @@ def _told(
         for at in found:
             told.setdefault(group[at], baseline)
     return told
+
+
+def ngrams(texts: list[str]) -> csr_array:
+    """Counts of one, two and three characters in a row, sparse, shape (N, 128 + 128² + 2¹⁵)."""
+    lengths = np.array([len(text) for text in texts])
+    first = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8).astype(np.int64)
+    row = np.repeat(np.arange(len(texts)), lengths)
+    second, third = np.roll(first, -1), np.roll(first, -2)
+    two = 128 + 128 * first + second
+    three = 128 + 128**2 + (first * 16_807 + second * 1_299_721 + third * 40_503) % _TRIGRAMS
+    left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(first))  # letters from here to the end
+    columns = [first, two[left > 1], three[left > 2]]
+    rows = [row, row[left > 1], row[left > 2]]
+    # The solvers take 32-bit places alone.
+    at = (np.concatenate(rows).astype(np.int32), np.concatenate(columns).astype(np.int32))
+    shape = (len(texts), 128 + 128**2 + _TRIGRAMS)
+    return csr_array((np.ones(len(at[0])), at), shape=shape)
+
+
+def shapes(texts: list[str]) -> NDArray[np.float32]:
+    """Dense features for trees, (N, 83): counts of letters, letters at the ends, repeats, runs and length."""
+    lengths = np.array([len(text) for text in texts])
+    width = int(lengths.max(initial=16))
+    table = letters(texts, width)
+    counts = np.stack([(table == letter).sum(axis=1) for letter in _LETTERS], axis=1)
+    tail = np.clip(lengths[:, None] + np.arange(-8, 0), 0, None)
+    ends = [table[:, :8], np.take_along_axis(table, tail, axis=1)]
+    inside = np.arange(1, width) < lengths[:, None]
+    steps = np.diff(table.astype(np.int16), axis=1)
+    runs = [_longest_runs((steps == step) & inside) for step in (0, 1, -1)]
+    different = (counts > 0).sum(axis=1)
+    doubled = ((steps == 0) & inside).sum(axis=1)
+    columns = [counts, *ends, np.stack([*runs, different, doubled], axis=1)]
+    return np.concatenate(columns, axis=1).astype(np.float32)
+
+
+def letters(texts: list[str], width: int) -> NDArray[np.uint8]:
+    """ASCII codes of each text, shape (N, width), 0 behind its end."""
+    codes = "".join(text.ljust(width, "\0") for text in texts).encode("ascii")
+    return np.frombuffer(codes, dtype=np.uint8).reshape(len(texts), width)
+
+
+def _longest_runs(hits: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The longest run of True in each row."""
+    longest = run = np.zeros(len(hits), dtype=np.int64)
+    for column in hits.T:
+        run = np.where(column, run + 1, 0)
+        longest = np.maximum(longest, run)
+    return longest
